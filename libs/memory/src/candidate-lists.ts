@@ -23,8 +23,14 @@ export function candidateLists<Id>({ records, near, bm25s, cosineOf }: Found<Id>
   return { words, dense: dense.map((candidate) => (inWords.has(nameOf(candidate)) ? candidate : { ...candidate, bm25: 0 })) };
 }
 
-function ordered(candidates: readonly Candidate[], valueOf: (candidate: Candidate) => number, limit: number): Candidate[] {
-  return candidates.toSorted((a, b) => valueOf(b) - valueOf(a) || b.createdAt - a.createdAt || compareKeys(a.key, b.key)).slice(0, limit);
+/** The best by a value, at most `limit`. */
+export function ordered(candidates: readonly Candidate[], valueOf: (candidate: Candidate) => number, limit: number): Candidate[] {
+  return candidates.toSorted((a, b) => valueOf(b) - valueOf(a) || byAge(a, b)).slice(0, limit);
+}
+
+/** Newest first, then by key. */
+export function byAge(a: Pick<Candidate, 'createdAt' | 'key'>, b: Pick<Candidate, 'createdAt' | 'key'>): number {
+  return b.createdAt - a.createdAt || compareKeys(a.key, b.key);
 }
 
 /** By code points, which is the order of the bytes in UTF-8. */

@@ -108,9 +108,9 @@ export interface Candidate {
   readonly key: string;
   readonly createdAt: number;
   readonly worth: number;
-  /** Of its closest vector; 0 without vectors. Known for every candidate of both lists. */
+  /** The cosine of the closest vector; 0 for a record without vectors. Every candidate of both lists has it. */
   readonly cosine: number;
-  /** 0 where the words did not find it. */
+  /** 0 for a record that the words did not find. */
   readonly bm25: number;
 }
 
@@ -159,7 +159,7 @@ export interface RecordStore {
    */
   write(tenant: string, changes: readonly Change[]): Promise<readonly boolean[]>;
 
-  /** Those that there are and that the reader sees, in the order of the keys. */
+  /** The records with these keys that the reader sees, in the order of the keys. */
   load(scope: ReadScope, layer: MemoryLayer, kind: RecordKind, keys: readonly string[]): Promise<readonly StoredRecord[]>;
   /** By `createdAt`, newest first, then by key descending; or by key (code points) behind `afterKey`. */
   find(
@@ -170,7 +170,7 @@ export interface RecordStore {
   ): Promise<readonly StoredRecord[]>;
   search(scope: ReadScope, layer: MemoryLayer, query: StoreQuery): Promise<Candidates>;
 
-  /** Every record of these owners that there is when it comes by, in no order, each once; any number of them, a page at a time. */
+  /** Every record of these owners, each once, in no order, a page at a time. A record that is written meanwhile may be missing. */
   each(owners: Owners, layer: MemoryLayer, filter: RecordFilter): AsyncIterable<readonly StoredRecord[]>;
   count(owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number>;
   /** Records with their texts, vectors, words and every other trace. Answers how many records. */

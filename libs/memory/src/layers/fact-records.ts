@@ -1,6 +1,7 @@
-import type { IndexedText, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
+import type { IndexedText, MemoryRecord, RecordKind, RecordStore, StoredRecord } from '../record-store.js';
 import { bodyOf, type LayerDeps, parseBody, updateEach } from './records.js';
 import type { Episode, Fact, Scope } from '@etude/contracts/memory';
+import type { MemoryLayer } from '@etude/contracts/task';
 import { isCurrent } from '@etude/domain/facts/fact-changes';
 import type { KnownFact } from '@etude/domain/facts/fact-plan';
 import { factKeys } from '@etude/domain/facts/fact-keys';
@@ -110,20 +111,14 @@ function newestFirst(a: Fact, b: Fact): number {
 /** Episodes and facts of a store, as revoking a source reads and changes them. Archived facts are changed too: they may come back. */
 export function learnedRecords(store: RecordStore): LearnedRecords {
   return {
-    episodes: (tenant) => episodesOf(store, tenant),
-    facts: (tenant) => factsOf(store, tenant),
+    episodes: (tenant) => valuesOf<Episode>(store, tenant, 'episodic', 'episode'),
+    facts: (tenant) => valuesOf<Fact>(store, tenant, LAYER, 'fact'),
     reviseFacts: (tenant, change) => reviseFacts(store, tenant, change),
   };
 }
 
-async function* episodesOf(store: RecordStore, tenant: string): AsyncGenerator<Episode> {
-  for await (const page of store.each({ tenant }, 'episodic', { kinds: ['episode'] }))
-    for (const record of page) yield parseBody<Episode>(record).value;
-}
-
-async function* factsOf(store: RecordStore, tenant: string): AsyncGenerator<Fact> {
-  for await (const page of store.each({ tenant }, LAYER, { kinds: ['fact'] }))
-    for (const record of page) yield parseBody<Fact>(record).value;
+async function* valuesOf<T>(store: RecordStore, tenant: string, layer: MemoryLayer, kind: RecordKind): AsyncGenerator<T> {
+  for await (const page of store.each({ tenant }, layer, { kinds: [kind] })) for (const record of page) yield parseBody<T>(record).value;
 }
 
 async function reviseFacts(store: RecordStore, tenant: string, change: (fact: Fact) => Fact | null): Promise<void> {

@@ -46,12 +46,6 @@ it('finds no fact by search that was withdrawn', async () => {
   await semantic.close();
 });
 
-it('leaves what is not to be changed as it is', async () => {
-  const before = await facts('acme');
-  await learnedRecords(store).reviseFacts('acme', () => null);
-  expect(await facts('acme')).toEqual(before);
-});
-
 it('tells every episode of the tenant', async () => {
   const told: string[] = [];
   for await (const { id } of learnedRecords(store).episodes('acme')) told.push(id);

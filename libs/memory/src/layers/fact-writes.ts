@@ -12,7 +12,7 @@ import { requireScope } from '@etude/domain/retrieval/scopes';
 export interface TakenFact {
   readonly fact: Fact;
   readonly outcome: FactOutcome;
-  /** By this write, whatever its outcome. */
+  /** Whether this write inserted a record. */
   readonly isAdded: boolean;
   readonly replaced: readonly string[];
   /** Current facts that a model may find to contradict it. */
@@ -24,7 +24,7 @@ export interface FactWrite {
   readonly fact: Fact;
   /** The text of the fact with its vector. */
   readonly indexed: IndexedText;
-  /** Whether the write is noted by itself; or by its caller, with others. */
+  /** Whether the write is noted here. If not, the caller notes it with others. */
   readonly note: boolean;
 }
 
@@ -83,7 +83,7 @@ export async function changesOf(deps: LayerDeps, { changes }: FactPlan): Promise
   );
 }
 
-/** The fact that a noted write came to; null where it was no single fact. */
+/** The fact that a noted write stored or changed; null for a write of several facts. */
 export async function notedFactId(store: RecordStore, tenant: string, writeId: string): Promise<string | null> {
   const [record] = await store.load({ tenant, agent: null }, LAYER, 'applied', [writeId]);
   return record?.sources[0] ?? null;

@@ -1,4 +1,4 @@
-import { nameOf } from '../candidate-lists.js';
+import { byAge, nameOf, ordered } from '../candidate-lists.js';
 import type { LayerQuery, Memory, PlainRecord } from '../memory.js';
 import type { Candidate, Candidates, RecordKind, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
 import { embedTexts } from './indexed-texts.js';
@@ -45,8 +45,8 @@ export async function searchLayer(
   const candidates = await candidatesOf(deps.store, scope, layer, storeQuery(query, asked?.vector ?? null, wanted), query.archived);
   const ranked = rankCandidates(candidates, deps.embedder.profile, deps.clock.now(), query.similarityMin ?? 0).slice(0, wanted);
   const found = await loadRanked(deps.store, scope, layer, ranked, query.archived === true);
-  const ordered = query.rerank ? await rerank(deps, query.text, found) : found;
-  return ordered.slice(0, query.limit);
+  const best = query.rerank ? await rerank(deps, query.text, found) : found;
+  return best.slice(0, query.limit);
 }
 
 /** What a search answers for a record. */
@@ -98,7 +98,7 @@ export function rankCandidates({ dense, words }: Candidates, profile: EmbedderPr
   });
   return ranked
     .filter(({ similarity, candidate }) => similarity >= similarityMin && (similarity > 0 || candidate.bm25 > 0))
-    .toSorted((a, b) => b.score - a.score || b.similarity - a.similarity || newestThenKey(a.candidate, b.candidate));
+    .toSorted((a, b) => b.score - a.score || b.similarity - a.similarity || byAge(a.candidate, b.candidate));
 }
 
 /** Equal values share a rank, so that age and worth decide between them. */
@@ -131,11 +131,6 @@ async function loadRanked(
   });
 }
 
-function newestThenKey(a: Candidate, b: Candidate): number {
-  if (a.createdAt !== b.createdAt) return b.createdAt - a.createdAt;
-  return a.key < b.key ? -1 : 1;
-}
-
 /** What search shows, and with `archived` what forgetting took out of it as well. */
 export async function candidatesOf(
   store: RecordStore,
@@ -149,13 +144,9 @@ export async function candidatesOf(
   const where = { ...query.where, status: 'archived' };
   const [front, back] = await Promise.all([shown, store.search(scope, layer, { ...query, where, shown: false })]);
   return {
-    dense: merged(front.dense, back.dense, ({ cosine }) => cosine, query.limit),
-    words: merged(front.words, back.words, ({ bm25 }) => bm25, query.limit),
+    dense: ordered([...front.dense, ...back.dense], ({ cosine }) => cosine, query.limit),
+    words: ordered([...front.words, ...back.words], ({ bm25 }) => bm25, query.limit),
   };
-}
-
-function merged(a: readonly Candidate[], b: readonly Candidate[], valueOf: (candidate: Candidate) => number, limit: number) {
-  return [...a, ...b].toSorted((x, y) => valueOf(y) - valueOf(x) || y.createdAt - x.createdAt).slice(0, limit);
 }
 
 /** More would make the prompt long, and what is behind them is hardly ever the best. */

@@ -57,7 +57,7 @@ export class RecordProceduralLayer implements ProceduralMemory {
     const { baseVersion, words, namesMax = 0, setAside } = options;
     const { scope, name } = given;
     const { embedder, store } = this.#deps;
-    const stored = (await ownedSkills(store, scope, { where: { name } })).toReversed();
+    const stored = await versionsOf(this.#deps, { scope, name });
     const versions = stored.map(({ skill }) => skill);
     const known = knownVersion(given, versions, words);
     if (known !== null) return this.#withChange(stored, known);
@@ -66,7 +66,7 @@ export class RecordProceduralLayer implements ProceduralMemory {
     const version = (versions[0]?.version ?? 0) + 1;
     const takesRoom = setAside === undefined && needsRoom(versions);
     const carried = withCarriedMarks(given, versions, options);
-    const marked = withMarkOfCode(carried, await this.#isMarked(carried, versions, options));
+    const marked = withMarkOfCode(carried, await isMarkedIn(this.#deps, scope.tenant, codeToLookFor(carried, versions, options)));
     const made = newSkill(marked, version, options);
     const inserts = await insertsOf(embedder, [skillRecord(made, [])]);
     const [done] = await withRoom(this.#deps, { ...scope, name }, takesRoom ? namesMax : 0, () => store.write(scope.tenant, inserts));
@@ -78,13 +78,6 @@ export class RecordProceduralLayer implements ProceduralMemory {
     if (known === undefined || changed === null) return version;
     const [taken] = await this.#deps.store.write(version.scope.tenant, [skillUpdate(known, changed)]);
     return taken ? changed : null;
-  }
-
-  /** Looked up by the code's digest, in this tenant alone. */
-  async #isMarked(given: Skill, versions: readonly Skill[], options: StoreSkillOptions): Promise<boolean> {
-    const code = codeToLookFor(given, versions, options);
-    if (code === null) return false;
-    return (await this.#deps.store.count({ tenant: given.scope.tenant }, LAYER, { kinds: ['skill'], where: { subject: code } })) > 0;
   }
 
   /**
@@ -239,7 +232,8 @@ async function versionsOf({ store }: LayerDeps, { scope, name }: Pick<Write, 'sc
 async function storeOnce(deps: LayerDeps, write: Write, versions: readonly StoredSkill[]): Promise<Skill | null> {
   const { scope, name, writeId, namesMax } = write;
   const known = versions.map(({ skill }) => skill);
-  const { version, isNew } = toldProcedure(write, known, await isMarked(deps, write));
+  const digest = codeDigest({ kind: 'procedure', code: '', entryPoint: null, description: write.words });
+  const { version, isNew } = toldProcedure(write, known, await isMarkedIn(deps, scope.tenant, digest));
   if (!isNew) return finished(deps, write, version, versions);
   const seen = version.status === 'active' ? unchanged(versions) : [];
   const made = await insertsOf(deps.embedder, [skillRecord(version, [writeId])]);
@@ -257,7 +251,7 @@ function unchanged(versions: readonly StoredSkill[]): readonly Change[] {
   return versions.filter((one) => one === oldest || one.skill.status === 'active').map((one) => skillUpdate(one, one.skill));
 }
 
-/** Takes out of use what was told before. null where somebody was faster. */
+/** Deprecates the versions that were told before. null where another writer was faster. */
 async function finished(deps: LayerDeps, write: Write, skill: Skill, versions: readonly StoredSkill[]): Promise<Skill | null> {
   const known = versions.map((one) => one.skill);
   const replaced = new Map(replacedByTelling(write, known).map((one) => [one.version, one]));
@@ -269,9 +263,7 @@ async function finished(deps: LayerDeps, write: Write, skill: Skill, versions: r
   return done.includes(false) ? null : (replaced.get(skill.version) ?? skill);
 }
 
-/** Looked up by the digest of the words, in this tenant alone. */
-async function isMarked({ store }: LayerDeps, { scope, words }: Write): Promise<boolean> {
-  const subject = codeDigest({ kind: 'procedure', code: '', entryPoint: null, description: words });
-  if (subject === null) return false;
-  return (await store.count({ tenant: scope.tenant }, LAYER, { kinds: ['skill'], where: { subject } })) > 0;
+/** Looks in this tenant alone. `code`: the digest of code or words; null for neither. */
+async function isMarkedIn({ store }: LayerDeps, tenant: string, code: string | null): Promise<boolean> {
+  return code !== null && (await store.count({ tenant }, LAYER, { kinds: ['skill'], where: { subject: code } })) > 0;
 }

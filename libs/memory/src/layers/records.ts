@@ -27,7 +27,7 @@ export interface StoredBody<T> {
   readonly taken: readonly string[];
 }
 
-/** A write that is repeated after so many others on the same record is told by its `applied` record alone. */
+/** After so many later writes on the same record, only the `applied` record still shows that a write was applied. */
 export const TAKEN_MAX = 256;
 
 export function bodyOf(value: object, taken: readonly string[] = []): string {
@@ -89,7 +89,7 @@ export class OwnerTurns {
   }
 }
 
-/** All that a reader sees, by key, read a page at a time. */
+/** Every record that a reader sees, in the order of the keys, read a page at a time. */
 export async function* everyRecord(
   store: RecordStore,
   scope: ReadScope,

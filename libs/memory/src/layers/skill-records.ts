@@ -1,4 +1,4 @@
-import type { Change, Fields, MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import type { Change, MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
 import { bodyOf, everyRecord, parseBody } from './records.js';
 import { errorCode, type ErrorCode } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
@@ -124,9 +124,10 @@ type ListOptions = Parameters<ProceduralMemory['list']>[1];
 /** The newest version of each owner, see `ProceduralMemory.list`. Keys sort by name, agent, user and version. */
 export async function listedSkills(store: RecordStore, scope: ReadScope, options: ListOptions): Promise<readonly Skill[]> {
   requireScope(scope);
-  const { limit } = options;
+  const { limit, status, category } = options;
   if (!(limit > 0)) return [];
-  const filter = { kinds: ['skill'], where: whereOf(options) } as const;
+  const where = { ...(status === undefined ? {} : { status }), ...(category === undefined ? {} : { category }) };
+  const filter = { kinds: ['skill'], where } as const;
   const listed: Skill[] = [];
   for await (const record of everyRecord(store, scope, LAYER, filter, { size: Math.min(limit * 2, PAGE), ...startOf(options) })) {
     const { skill } = openedSkill(record);
@@ -146,10 +147,6 @@ function startOf({ afterName, afterAgent, afterUser }: ListOptions): { readonly 
   if (afterName === undefined) return {};
   if (afterAgent === undefined) return { afterKey: keyBehind(afterName) };
   return { afterKey: afterUser === undefined ? keyBehind(afterName, afterAgent) : keyBehind(afterName, afterAgent, afterUser ?? '') };
-}
-
-function whereOf({ status, category }: ListOptions): Fields {
-  return { ...(status === undefined ? {} : { status }), ...(category === undefined ? {} : { category }) };
 }
 
 /** Skills of everybody may be called in any tenant. */
@@ -179,15 +176,15 @@ async function dependentsIn(
   return found;
 }
 
-/** Versions are counted first, since the store does that without reading them. */
-export async function countNames(store: RecordStore, owner: SkillOwner, countMax: number): Promise<number> {
+/** Names that take up room, but for one of them. Versions are counted first, since the store does that without reading them. */
+export async function countNames(store: RecordStore, owner: SkillOwner, countMax: number, except?: string): Promise<number> {
   const { tenant, agent, user } = owner;
   const where = { status: NOT_GONE };
   const owners = { tenant, agent, ...(user === undefined ? {} : { user }) };
   if ((await store.count(owners, LAYER, { kinds: ['skill'], where })) === 0) return 0;
   const names = new Set<string>();
   for await (const { fields } of ownedRecords(store, owner, { where })) {
-    if (typeof fields.name === 'string') names.add(fields.name);
+    if (typeof fields.name === 'string' && fields.name !== except) names.add(fields.name);
     if (names.size >= countMax) break;
   }
   return names.size;

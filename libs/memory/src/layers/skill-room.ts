@@ -2,12 +2,11 @@ import { EtudeError } from '@etude/contracts/errors';
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import type { SkillOwner } from '@etude/domain/ports/skill-registry';
 import { requireRoom } from '@etude/domain/skills/life/register-skill';
-import { NOT_GONE } from '@etude/domain/skills/life/skill-life';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MemoryRecord, StoredRecord } from '../record-store.js';
 import { bodyOf, type LayerDeps, parseBody } from './records.js';
 import { markApplied } from './repeats.js';
-import { ownedRecords } from './skill-records.js';
+import { countNames } from './skill-records.js';
 
 const LAYER = 'procedural';
 /** A turn that is older was lost with its writer. */
@@ -32,7 +31,7 @@ export async function withRoom<T>(deps: RoomDeps, next: NewName, namesMax: numbe
   if (namesMax === 0) return work();
   const turn = await takeTurn(deps, next, namesMax);
   try {
-    requireRoom(next, await otherNames(deps, next, namesMax), namesMax);
+    requireRoom(next, await countNames(deps.store, next, namesMax, next.name), namesMax);
     return await work();
   } finally {
     await deps.store.write(next.tenant, [{ do: 'update', record: turnRecord(next, deps.clock.now(), 0), revision: turn.revision + 1 }]);
@@ -48,7 +47,7 @@ async function takeTurn(deps: RoomDeps, next: NewName, namesMax: number): Promis
     const record = turnRecord(next, clock.now(), clock.now() + TURN_MS);
     const [known] = await store.load(whole, LAYER, 'applied', [record.key]);
     if (known !== undefined && untilIn(known) > clock.now()) {
-      requireRoom(next, await otherNames(deps, next, namesMax), namesMax);
+      requireRoom(next, await countNames(deps.store, next, namesMax, next.name), namesMax);
       continue;
     }
     const change = known === undefined ? { do: 'insert' as const, indexed: [] } : { do: 'update' as const, revision: known.revision };
@@ -64,13 +63,3 @@ function turnRecord({ tenant, agent, user }: NewName, at: number, until: number)
 }
 
 const untilIn = (record: StoredRecord): number => parseBody<{ until?: number }>(record).value.until ?? 0;
-
-/** Those that take up room, but for the new one; counted up to `namesMax`. */
-async function otherNames({ store }: RoomDeps, { name, ...owner }: NewName, namesMax: number): Promise<number> {
-  const names = new Set<string>();
-  for await (const { fields } of ownedRecords(store, owner, { where: { status: NOT_GONE } })) {
-    if (typeof fields.name === 'string' && fields.name !== name) names.add(fields.name);
-    if (names.size >= namesMax) break;
-  }
-  return names.size;
-}

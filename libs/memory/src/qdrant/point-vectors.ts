@@ -122,16 +122,14 @@ export function* insertRequests<T extends { readonly point: Pick<Point, 'payload
   if (some.length > 0) yield some;
 }
 
+/** Of the content, and of its vectors: several dense ones, or words. */
 function bytesOf({ payload, vector }: Pick<Point, 'payload' | 'vector'>): number {
+  const numbers = Object.values(vector).map((each) =>
+    Array.isArray(each) ? each.flat().length * BYTES_PER_NUMBER : (each as SparseVector).indices.length * BYTES_PER_WORD,
+  );
   const { content } = payload;
-  const chars = typeof content === 'string' ? content.length * BYTES_PER_CHAR : 0;
-  return Object.values(vector).reduce<number>((sum, each) => sum + bytesOfVector(each), chars);
-}
-
-/** Of several dense ones, or of words. */
-function bytesOfVector(vector: unknown): number {
-  if (Array.isArray(vector)) return vector.flat().length * BYTES_PER_NUMBER;
-  return (vector as SparseVector).indices.length * BYTES_PER_WORD;
+  const chars = typeof content === 'string' ? content.length : 0;
+  return numbers.reduce((sum, bytes) => sum + bytes, chars * BYTES_PER_CHAR);
 }
 
 /** Of many it need not be known to the last one how many they are. */

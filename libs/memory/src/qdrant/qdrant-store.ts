@@ -1,5 +1,4 @@
 import { EtudeError, errorCode } from '@etude/contracts/errors';
-import type { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Owners, RecordStore, StoredRecord, StoreOptions, StoreReport } from '../record-store.js';
@@ -164,14 +163,11 @@ async function reconcile(server: QdrantServer, { layers }: CollectionNames, mode
       checked.vectors += await count({ must: [{ has_vector: vectorName(model) }] });
       checked.texts += await count({ must: [is('worded', true)] });
       const without = await count(withoutVectors(model));
-      if (without > 0) problems.push(withoutVectorsText(without, tenant, layer, model));
+      const records = `${without} records of tenant ${tenant} in the ${layer} layer`;
+      if (without > 0) problems.push(`${records} have no vectors of ${model}; run \`etude memory reembed\``);
     }
   }
   return { checked, repaired: [], problems };
-}
-
-function withoutVectorsText(count: number, tenant: string, layer: MemoryLayer, model: string): string {
-  return `${count} records of tenant ${tenant} in the ${layer} layer have no vectors of ${model}; run \`etude memory reembed\``;
 }
 
 const VACUUM_WAIT_MS = 60_000;

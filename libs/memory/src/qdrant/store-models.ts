@@ -5,6 +5,7 @@ import { type CollectionNames, dropVector, ensureCollections, ensureMetaCollecti
 import { requireOtherReady, requireReadable, requireSameDimension, storedModel } from '../vector-models.js';
 import { decodeText, encodeText } from './record-points.js';
 import type { QdrantServer } from './qdrant-server.js';
+import { z } from 'zod';
 
 /** Of what is in the collections. A store of another one is refused. */
 const SCHEMA = 1;
@@ -17,27 +18,22 @@ type Model = StoreOptions['model'];
 
 /** @throws EtudeError MEMORY_VERSION, MEMORY_UNAVAILABLE for another server than Qdrant */
 export async function requireServer(server: QdrantServer): Promise<void> {
-  const version = await versionOf(server);
-  const [major = 0, minor = 0] = version.split('.', 2).map(Number);
-  if (major > SERVER_MIN.major || (major === SERVER_MIN.major && minor >= SERVER_MIN.minor)) return;
-  const message = `Qdrant at ${server.where} is ${version}; this release needs ${SERVER_MIN.major}.${SERVER_MIN.minor} or newer. Upgrade the server`;
-  throw new EtudeError('MEMORY_VERSION', message);
-}
-
-/** Another server may answer anything. */
-async function versionOf(server: QdrantServer): Promise<string> {
-  const told = await server
+  const told: unknown = await server
     .ask('tell its version', (client) => client.versionInfo())
     .catch((error: unknown) => {
       if (errorCode(error) === 'NOT_FOUND') return null;
       throw error;
     });
-  const version: unknown = typeof told === 'object' ? told?.version : null;
-  if (typeof version === 'string' && /^\d+\.\d+/.test(version)) return version;
-  throw new EtudeError(
-    'MEMORY_UNAVAILABLE',
-    `the server at ${server.where} tells no version, so it is no Qdrant; check the address and its port, usually 6333 (ETUDE_QDRANT_URL)`,
-  );
+  const { version = '' } = z.looseObject({ version: z.string().regex(/^\d+\.\d+/) }).safeParse(told).data ?? {};
+  if (version === '')
+    throw new EtudeError(
+      'MEMORY_UNAVAILABLE',
+      `the server at ${server.where} tells no version, so it is no Qdrant; check the address and its port, usually 6333 (ETUDE_QDRANT_URL)`,
+    );
+  const [major = 0, minor = 0] = version.split('.', 2).map(Number);
+  if (major > SERVER_MIN.major || (major === SERVER_MIN.major && minor >= SERVER_MIN.minor)) return;
+  const message = `Qdrant at ${server.where} is ${version}; this release needs ${SERVER_MIN.major}.${SERVER_MIN.minor} or newer. Upgrade the server`;
+  throw new EtudeError('MEMORY_VERSION', message);
 }
 
 /** What is true of the whole store: its schema, its secret, and the models that it has vectors of. */

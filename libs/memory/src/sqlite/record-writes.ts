@@ -47,7 +47,7 @@ export function applyChanges(rows: TenantRows, model: number, changes: readonly 
   const answers = changes.map((prepared) => {
     const { change } = prepared;
     if (change.do === 'insert') return insert(rows, model, prepared, change.record, late);
-    const known = knownRecord(rows, prepared);
+    const known = knownRecord(rows, prepared.kind, change.record.key);
     if (known?.revision !== change.revision) throw new StaleChange();
     updateRecord(rows, known, prepared);
     if (change.do === 'replace') replaceTexts(rows, model, known, prepared, late);
@@ -71,12 +71,13 @@ interface KnownRecord {
   readonly fields: string;
 }
 
-function knownRecord(rows: TenantRows, { kind, change }: PreparedChange): KnownRecord | undefined {
+/** `kind`: its number in the file. */
+export function knownRecord(rows: TenantRows, kind: number, key: string): KnownRecord | undefined {
   return rows.all<KnownRecord>(
     `SELECT record.id AS id, revision, texts, words, agent, user, worth, created_at AS createdAt, shown, fields
      FROM record CROSS JOIN record_body ON record_body.id = record.id
      WHERE record.tenant = :tenant AND kind = :kind AND record_key = :key`,
-    { kind, key: change.record.key },
+    { kind, key },
   )[0];
 }
 
@@ -97,14 +98,9 @@ function insert(rows: TenantRows, model: number, prepared: PreparedChange, recor
     { id, ...bodyValues(record) },
   );
   insertFields(rows, id, record.fields);
-  insertVectorsOf(rows, model, id, prepared);
+  if (vectors.length > 0) insertVectors(rows, model, id, traitsOf(rows, prepared), vectors);
   late.add(layer, id, vectors.length, terms);
   return true;
-}
-
-function insertVectorsOf(rows: TenantRows, model: number, id: number, prepared: PreparedChange): void {
-  if (prepared.vectors.length === 0) return;
-  insertVectors(rows, model, id, traitsOf(rows, prepared), prepared.vectors);
 }
 
 function updateRecord(rows: TenantRows, { id, fields }: KnownRecord, { change: { record } }: PreparedChange): void {
@@ -133,7 +129,7 @@ function replaceTexts(rows: TenantRows, model: number, known: KnownRecord, prepa
     texts: prepared.vectors.length,
     words: prepared.terms.words,
   });
-  insertVectorsOf(rows, model, known.id, prepared);
+  if (prepared.vectors.length > 0) insertVectors(rows, model, known.id, traitsOf(rows, prepared), prepared.vectors);
   late.add(layer, known.id, prepared.vectors.length, prepared.terms);
 }
 

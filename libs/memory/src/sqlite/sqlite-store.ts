@@ -6,7 +6,7 @@ import type { RecordStore, StoreOptions } from '../record-store.js';
 import { countRecords, eachRecord, findRecords, loadRecords, searchRecords } from './record-reads.js';
 import { purgeFile, removeRecords } from './record-removal.js';
 import { kindCode } from './record-rows.js';
-import { applyChanges, prepareChange, StaleChange } from './record-writes.js';
+import { applyChanges, knownRecord, prepareChange, StaleChange } from './record-writes.js';
 import { gone, StoreFile, type WholeFile } from './store-file.js';
 import { reconcileFile } from './store-reconciliation.js';
 import type { TenantRows } from './tenant-rows.js';
@@ -99,32 +99,14 @@ function setVectors(
 ): boolean {
   const bytes = vectors.map((vector) => vectorBytes(vector, stored));
   const code = kindCode(layer, kind);
-  const known = rows.all<VectoredRecord>(
-    `SELECT id, texts, agent, user, worth, created_at AS createdAt, shown FROM record
-     WHERE tenant = :tenant AND kind = :kind AND record_key = :key AND revision = :revision`,
-    { kind: code, key, revision },
-  )[0];
-  if (known === undefined) return false;
-  requireEach(known.texts, vectors.length, key);
+  const known = knownRecord(rows, code, key);
+  if (known?.revision !== revision) return false;
+  if (known.texts !== vectors.length)
+    throw new EtudeError(
+      'EMBEDDING_LENGTH_WRONG',
+      `${vectors.length} vectors were given for the ${known.texts} texts of ${JSON.stringify(key)}; give one for each`,
+    );
   deleteVectors(rows, known.id, known.texts, stored.id);
   insertVectors(rows, stored.id, known.id, { ...known, layer, kind: known.shown === 1 ? code : -code }, bytes);
   return true;
-}
-
-interface VectoredRecord {
-  readonly id: number;
-  readonly texts: number;
-  readonly agent: number;
-  readonly user: number;
-  readonly worth: number;
-  readonly createdAt: number;
-  readonly shown: number;
-}
-
-function requireEach(texts: number, vectors: number, key: string): void {
-  if (texts === vectors) return;
-  throw new EtudeError(
-    'EMBEDDING_LENGTH_WRONG',
-    `${vectors} vectors were given for the ${texts} texts of ${JSON.stringify(key)}; give one for each`,
-  );
 }

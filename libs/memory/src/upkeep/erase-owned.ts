@@ -9,8 +9,8 @@ import type { Clock } from '@etude/domain/ports/clock';
 
 export interface EraseOptions {
   /**
-   * What was made from then on (ms since 1970) is new, and stays: `newFrom`, asked for once and kept for every repeat. Absent: nothing is
-   * new, also not what is written while it runs.
+   * Records made from then on (ms since 1970) stay. Ask `newFrom` once, and pass its answer in every repeat. Absent: every record goes, also
+   * one that is written meanwhile.
    */
   readonly before?: number;
   readonly signal?: AbortSignal;
@@ -18,9 +18,9 @@ export interface EraseOptions {
   readonly onNote?: (note: string) => void;
 }
 
-/** Writes that began before the mark land within moments; each pass takes what has landed since the last. */
+/** Writes that began before the mark end within moments. Each pass removes those that ended since the last one. */
 const PASSES_MAX = 1_000;
-/** Clocks of two machines may be so far apart. What claims to be made later still was not made when it says. */
+/** Clocks of two machines may be so far apart. A record that is dated later has a wrong date. */
 const AHEAD_MS = 60_000;
 
 /**

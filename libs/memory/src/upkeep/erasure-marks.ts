@@ -6,7 +6,7 @@ import type { Scope } from '@etude/contracts/memory';
 import { createHash } from 'node:crypto';
 
 /** An owner who was erased, and up to when. */
-export interface Forbidden {
+interface Forbidden {
   readonly owners: Owners;
   /** ms since 1970, exclusive */
   readonly at: number;
@@ -31,28 +31,28 @@ export async function forbiddenAt(store: RecordStore, owners: Owners): Promise<n
 }
 
 /** Who of these was erased after the record was made. Reads the store anew each time: see `GuardedStore` for why. */
-export async function findForbidden(
+async function findForbidden(
   store: RecordStore,
   tenant: string,
   made: ReadonlyArray<{ readonly scope: Scope; readonly createdAt: number }>,
 ): Promise<readonly Forbidden[]> {
   if (made.length === 0) return [];
-  const oldest = new Map<string, { owners: Owners; createdAt: number }>();
-  for (const { scope, createdAt } of made)
-    for (const { key, owners } of marksOf(scope)) {
-      const known = oldest.get(key);
-      if (known === undefined || known.createdAt > createdAt) oldest.set(key, { owners, createdAt });
+  const oldest = new Map<string, Forbidden>();
+  for (const { scope, createdAt: at } of made)
+    for (const owners of ownersOf(scope)) {
+      const known = oldest.get(markKey(owners));
+      if (known === undefined || known.at > at) oldest.set(markKey(owners), { owners, at });
     }
   const marks = await store.load({ tenant, agent: null }, 'semantic', 'erasure', [...oldest.keys()]);
   return marks.flatMap(({ key, createdAt: at }) => {
     const asked = oldest.get(key);
-    return asked !== undefined && asked.createdAt < at ? [{ owners: asked.owners, at }] : [];
+    return asked !== undefined && asked.at < at ? [{ owners: asked.owners, at }] : [];
   });
 }
 
 const ERASED = 'erased';
 
-export function erasedError(): EtudeError {
+function erasedError(): EtudeError {
   return new EtudeError(
     'ABORTED',
     'the agent, user or tenant of this record was erased after the record was made; nothing of it is kept, make it anew if it shall be',
@@ -70,26 +70,20 @@ async function loadMark(store: RecordStore, owners: Owners) {
   return known;
 }
 
-/** That these owners were erased: what was made before `at` (ms since 1970) is not written any more. */
-export interface OwnerMark {
-  readonly key: string;
-  readonly owners: Owners;
-}
-
 /** Names neither agent nor user: the mark stays when they are gone. */
-export function markKey({ agent, user }: Owners): string {
-  const parts = [agent === undefined ? '' : `agent:${digestOf(agent)}`, user === undefined ? '' : `user:${userDigest(user)}`];
-  return parts.filter((part) => part !== '').join(' ') || 'tenant';
+function markKey({ agent, user }: Owners): string {
+  const ofAgent = agent === undefined ? [] : [`agent:${digestOf(agent)}`];
+  const ofUser = user === undefined ? [] : [`user:${user === null ? 'nobody' : digestOf(user)}`];
+  return [...ofAgent, ...ofUser].join(' ') || 'tenant';
 }
 
-/** Every mark that speaks of a record of this scope. */
-export function marksOf({ tenant, agent, user }: Scope): readonly OwnerMark[] {
-  const all: Owners[] = [{ tenant }, { tenant, agent }, { tenant, user }, { tenant, agent, user }];
-  return all.map((owners) => ({ key: markKey(owners), owners }));
+/** Every owner whose erasure concerns a record of this scope. */
+function ownersOf({ tenant, agent, user }: Scope): readonly Owners[] {
+  return [{ tenant }, { tenant, agent }, { tenant, user }, { tenant, agent, user }];
 }
 
 /** Its scope names only the tenant's own; erasing takes every kind of record but this one. */
-export function markRecord(owners: Owners, at: number): MemoryRecord {
+function markRecord(owners: Owners, at: number): MemoryRecord {
   return {
     layer: 'semantic',
     kind: 'erasure',
@@ -104,10 +98,6 @@ export function markRecord(owners: Owners, at: number): MemoryRecord {
     sources: [],
     body: JSON.stringify({ value: { at } }),
   };
-}
-
-function userDigest(user: string | null): string {
-  return user === null ? 'nobody' : digestOf(user);
 }
 
 function digestOf(name: string): string {

@@ -140,9 +140,8 @@ export async function readLine(text: string, bytesMax: number): Promise<(Unpacke
   if (Buffer.byteLength(text) > LINE_BYTES_MAX) return { refused: `is longer than ${LINE_BYTES_MAX} bytes`, bytes: 0 };
   const value = parseJson(text);
   if (value === undefined) return { refused: 'is no JSON', bytes: 0 };
-  if (!isPacked(value)) return { ...asLine(value, text.length), bytes: 0 };
   const packed = PackedLine.safeParse(value);
-  if (!packed.success) return { refused: reasonOf(packed.error), bytes: 0 };
+  if (!packed.success) return { ...asLine(value, text.length), bytes: 0 };
   const unpacked = await unpack(packed.data.packed, bytesMax);
   if ('refused' in unpacked) return unpacked;
   const { bytes } = unpacked;
@@ -166,10 +165,6 @@ export function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isPacked(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'packed' in value;
 }
 
 const gunzipped = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip);

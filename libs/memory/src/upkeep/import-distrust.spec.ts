@@ -219,7 +219,7 @@ describe('a skill that somebody proposes', () => {
     const words = 'x'.repeat(1_000_000);
     const { skills, refused } = await proposedBy(toldAs('long', words), toldAs('longer', `${words}x`));
     expect(skills).toMatchObject([{ name: 'long', kind: 'procedure', status: 'candidate' }]);
-    expect(refused).toMatchObject([{ line: 3, reason: 'body.value.description: must not have more than 1000000 characters' }]);
+    expect(refused).toMatchObject([{ line: 3, reason: 'body.value.description: Too big: expected string to have <=1000000 characters' }]);
   });
 
   it('was never run and has no history', async () => {
@@ -246,8 +246,8 @@ describe('a skill that somebody proposes', () => {
     expect({ added, refused: refused.map(({ line, reason }) => `${line} ${reason}`) }).toEqual({
       added: 0,
       refused: [
-        '2 body.value.tags: must not have more than 50 entries',
-        '3 body.value.examplePrompts: must not have more than 2000 characters in an entry',
+        '2 body.value.tags: Too big: expected array to have <=50 items',
+        '3 body.value.examplePrompts.0: Too big: expected string to have <=2000 characters',
       ],
     });
     const denied = new EtudeError('PERMISSION_DENIED', 'only reviewers may');

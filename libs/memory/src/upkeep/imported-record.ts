@@ -144,23 +144,15 @@ function storedBodyOf(kind: StoredKind): z.ZodType {
   return z.strictObject({ value: VALUES[kind], taken: z.array(z.string()).max(10_000).optional() });
 }
 
-/** Why the numbers in it are none that a record can have; null where they are. `now`: ms since 1970. */
+/** The first number that no record can have: times may be a day ahead, for clocks that differ. `now`: ms since 1970. */
 function wrongNumber(value: Readonly<Record<string, unknown>>, now: number): string | null {
   for (const [name, number] of Object.entries(value)) {
     if (typeof number !== 'number') continue;
-    const reason = TIMES.has(name) ? wrongTime(number, now) : wrongCount(number);
-    if (reason !== null) return `${name}: ${reason}`;
+    const isTime = TIMES.has(name);
+    if (number >= 0 && number <= (isTime ? now + DAY_MS : COUNT_MAX)) continue;
+    return `${name}: has to be ${isTime ? 'a time in ms since 1970, at most a day from now' : `0 to ${COUNT_MAX}`}`;
   }
   return null;
-}
-
-/** A day for clocks that differ. */
-function wrongTime(time: number, now: number): string | null {
-  return time >= 0 && time <= now + DAY_MS ? null : 'has to be a time in ms since 1970, at most a day from now';
-}
-
-function wrongCount(count: number): string | null {
-  return count >= 0 && count <= COUNT_MAX ? null : `has to be 0 to ${COUNT_MAX}`;
 }
 
 /** What tells two records of one key apart, by kind; the key of every other kind says what it holds. */

@@ -1,6 +1,7 @@
 import { parseBody } from '../layers/records.js';
 import { skillKey } from '../layers/skill-records.js';
 import type { MemoryRecord } from '../record-store.js';
+import { reasonOf } from './export-lines.js';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
@@ -9,6 +10,7 @@ import { hasHiddenTests, isInWords, skillDigest } from '@etude/domain/skills/con
 import { isProofOf } from '@etude/domain/skills/life/skill-life';
 import { isProven } from '@etude/domain/skills/proof/proof';
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 
 /** A skill of an import, which nobody has verified or approved yet. */
 export interface Proposal {
@@ -25,15 +27,25 @@ export interface Proposal {
  */
 export type ProposeSkill = (proposal: Proposal) => Promise<'added' | 'unchanged'>;
 
-/** As for what is registered; but what is learned has for its sources all that it was learned in sight of, and what those had touched. */
-const LISTS = { tags: 50, examplePrompts: 50, packages: 50, sources: 2_000, parameters: 64, tests: 200, heldOut: 200 } as const;
-
-const ITEM_CHARS = { tags: 64, examplePrompts: 2_000, sources: 300 } as const;
-
-const TEXT_CHARS = { description: 10_000, code: 400_000, displayName: 200 } as const;
-
-/** Of a procedure that is told in words alone. */
+const listOf = (entriesMax: number, charsMax = Infinity) => z.array(z.string().max(charsMax)).max(entriesMax).nullish();
+const anyOf = (entriesMax: number) => z.array(z.unknown()).max(entriesMax).nullish();
 const WORDS_CHARS = 1_000_000;
+
+/** The limits of a skill that is registered. A learned skill has as sources all that it was learned in sight of, and what those had touched. */
+const AuthorLimits = z.looseObject({
+  tags: listOf(50, 64),
+  examplePrompts: listOf(50, 2_000),
+  packages: listOf(50),
+  sources: listOf(2_000, 300),
+  parameters: anyOf(64),
+  tests: anyOf(200),
+  heldOut: anyOf(200),
+  description: z.string().max(10_000),
+  code: z.string().max(400_000),
+  displayName: z.string().max(200).nullish(),
+});
+const ProcedureLimits = AuthorLimits.extend({ description: z.string().max(WORDS_CHARS) });
+
 /** Nobody uses it where it comes from, for whatever reason: replaced, found harmful, withdrawn, never good enough. */
 const OUT_OF_USE: ReadonlySet<SkillStatus> = new Set(['deprecated', 'archived', 'rejected']);
 
@@ -99,18 +111,10 @@ export function proposalOf(told: Skill, source: string): Proposal {
   return { skill, setAside: OUT_OF_USE.has(status) ? `${statusReason}${why === '' ? '' : `: ${why}`}` : null };
 }
 
-const over = (field: string, count: number, what: string) => `body.value.${field}: must not have more than ${count} ${what}`;
-
 /** What is larger than an author may make it; null where nothing is. */
 export function tooLarge(skill: Skill): string | null {
-  for (const field of Object.keys(LISTS) as Array<keyof typeof LISTS>)
-    if ((skill[field]?.length ?? 0) > LISTS[field]) return over(field, LISTS[field], 'entries');
-  const chars = isInWords(skill) ? { ...TEXT_CHARS, description: WORDS_CHARS } : TEXT_CHARS;
-  for (const field of Object.keys(chars) as Array<keyof typeof TEXT_CHARS>)
-    if ((skill[field]?.length ?? 0) > chars[field]) return over(field, chars[field], 'characters');
-  for (const field of Object.keys(ITEM_CHARS) as Array<keyof typeof ITEM_CHARS>)
-    if (skill[field]?.some((item) => item.length > ITEM_CHARS[field])) return over(field, ITEM_CHARS[field], 'characters in an entry');
-  return null;
+  const parsed = (isInWords(skill) ? ProcedureLimits : AuthorLimits).safeParse(skill);
+  return parsed.success ? null : `body.value.${reasonOf(parsed.error)}`;
 }
 
 const NEEDS_PROOF: ReadonlySet<SkillStatus> = new Set(['verified', 'pending_review', 'active']);

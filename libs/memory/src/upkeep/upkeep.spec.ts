@@ -275,18 +275,16 @@ describe('reconciling', () => {
   it('makes the notes of an episode again that a crash cut off', async () => {
     const episode = episodeOf({ reflection: 'Look twice.' });
     await write(episodeRecord(episode), ...noteRecords(episode).slice(0, 1));
-    const named = recordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
-    expect((await named.reconcile()).repaired).toEqual([`the reflection of episode ${episode.id} was missing, and was made again`]);
-    expect(await named.reconcile()).toMatchObject({ repaired: [], problems: [] });
+    expect((await upkeep.reconcile()).repaired).toEqual([`the reflection of episode ${episode.id} was missing, and was made again`]);
+    expect(await upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
   });
 
   it('takes away the notes of an episode that a crash cut off before it', async () => {
     const [kept, cut] = [episodeOf({ id: 'kept', reflection: 'Look twice.' }), episodeOf({ id: 'cut', reflection: 'Never told.' })];
     await write(episodeRecord(kept), ...noteRecords(kept), ...noteRecords(cut));
-    const named = recordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
-    expect((await named.reconcile()).repaired).toHaveLength(2);
+    expect((await upkeep.reconcile()).repaired).toHaveLength(2);
     expect(await store.count({ tenant: 'acme' }, 'semantic', { kinds: ['summary', 'reflection'] })).toBe(2);
-    expect(await named.reconcile()).toMatchObject({ repaired: [], problems: [] });
+    expect(await upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
   });
 
   it('reports a record that cannot be read, and goes on with the others', async () => {
@@ -297,8 +295,7 @@ describe('reconciling', () => {
     );
     await store.write('acme', bare);
     await write(episodeRecord(episodeOf({ reflection: 'Look twice.' })), factRecord({ id: 'f2', text: 'Whales sing at night.' }));
-    const named = recordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } });
-    const { checked, repaired, problems } = await named.reconcile();
+    const { checked, repaired, problems } = await upkeep.reconcile();
     expect(repaired).toHaveLength(2);
     expect(checked).toMatchObject({ facts: 2, skills: 1 });
     expect(problems).toEqual(
@@ -311,14 +308,7 @@ describe('reconciling', () => {
   it('drops the notes of writes that nobody repeats any more', async () => {
     const marks = ['old', 'recent'].map((id, i) => markApplied('semantic', SCOPE, id, now - (i === 0 ? 31 : 29) * DAY_MS));
     await store.write('acme', marks);
-    await recordUpkeep({ store: withTenants(store), embedder, clock: { now: () => now } }).reconcile();
+    await upkeep.reconcile();
     expect(await store.load({ tenant: 'acme', agent: null }, 'semantic', 'applied', ['old', 'recent'])).toMatchObject([{ key: 'recent' }]);
   });
 });
-
-/** The model store names no tenants. */
-function withTenants(plain: RecordStore): RecordStore {
-  return new Proxy(plain, {
-    get: (target, name): unknown => (name === 'tenants' ? async () => ['acme'] : Reflect.get(target, name, target)),
-  });
-}
