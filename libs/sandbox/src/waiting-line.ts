@@ -24,34 +24,27 @@ export class WaitingLine<T> {
   }
 
   /**
-   * @param first before all others: it has had its turn, and what it got was no good
+   * @param first ahead of all others, for a caller whose turn came and whose value was of no use
    * @throws what `refusal` says; the signal's reason when it aborts
    */
   wait(signal: AbortSignal, onQueued?: (before: number) => void, first = false): Promise<T> {
     if (!first && this.waiting.length >= this.limits.waitingMax) return Promise.reject(this.limits.refusal(this.waiting.length));
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', abort);
-      };
-      const settled =
-        <A>(settle: (value: A) => void) =>
-        (value: A) => {
-          leave();
-          settle(value);
-        };
-      const waiting: Waiting<T> = { resolve: settled(resolve), reject: settled(reject), onQueued, told: -1 };
-      const abort = () => this.drop(waiting, () => signal.reason as Error);
-      const { waitMs, refusal } = this.limits;
-      const timer = waitMs === undefined ? undefined : setTimeout(() => this.drop(waiting, refusal), waitMs);
-      signal.addEventListener('abort', abort, { once: true });
-      if (first) this.waiting.unshift(waiting);
-      else this.waiting.push(waiting);
-      this.tell();
+    const { waitMs, refusal } = this.limits;
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const waiting: Waiting<T> = { resolve, reject, onQueued, told: -1 };
+    const abort = () => this.drop(waiting, () => signal.reason as Error);
+    const timer = waitMs === undefined ? undefined : setTimeout(() => this.drop(waiting, refusal), waitMs);
+    signal.addEventListener('abort', abort, { once: true });
+    if (first) this.waiting.unshift(waiting);
+    else this.waiting.push(waiting);
+    this.tell();
+    return promise.finally(() => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
     });
   }
 
-  /** @returns whether somebody waited for it */
+  /** Gives the value to the caller that waits longest. @returns false where nobody waits */
   give(value: T): boolean {
     const next = this.waiting.shift();
     next?.resolve(value);

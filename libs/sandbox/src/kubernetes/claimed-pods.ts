@@ -3,7 +3,7 @@ import type { ClaimedSandbox, LostSandbox, SandboxLink } from '../sandbox-driver
 import { KERNEL_LOST, SupervisorClient } from '../supervisor-client.js';
 import type { PodApi } from './kube-api.js';
 import { placeOf, type PodPlace } from './pod-identity.js';
-import { addressOf, type OpenLink, type PodConnection } from './pod-link.js';
+import { bindAgain, type OpenLink, type PodConnection } from './pod-link.js';
 import { podProblem } from './pod-state.js';
 import type { KubeLogger, PodView } from './pod-view.js';
 import type { PodFeed } from './pod-watch.js';
@@ -132,21 +132,15 @@ export class ClaimedPods {
   private async reconnect(held: Held): Promise<PodConnection | LostSandbox | 'refused' | 'silent'> {
     const { settings, open, log } = this.deps;
     const { place, token } = held;
-    let link: PodConnection;
     try {
-      link = await open(addressOf(place, settings.port), settings, this.stop.signal);
+      held.link = await bindAgain(place, token, open, settings, this.stop.signal);
+      log.info({ pod: place.pod }, 'connected to a claimed sandbox pod again');
+      return held.link;
     } catch (error) {
-      return (error as { code?: string }).code === 'ECONNREFUSED' ? 'refused' : 'silent';
+      const { code, refused, message } = error as Error & { code?: string; refused?: boolean };
+      if (refused) return { ended: 'lost', exit: 'infra', message: `the pod ${place.pod} does not know its claim any more: ${message}` };
+      return code === 'ECONNREFUSED' ? 'refused' : 'silent';
     }
-    const bound = await link.bind(place.claim, token, settings.leaseMs, settings.bindTimeoutMs);
-    if (bound.outcome !== 'bound') {
-      link.abandon();
-      if (bound.outcome === 'silent') return 'silent';
-      return { ended: 'lost', exit: 'infra', message: `the pod ${place.pod} does not know its claim any more: ${bound.reason}` };
-    }
-    log.info({ pod: place.pod }, 'connected to a claimed sandbox pod again');
-    held.link = link;
-    return link;
   }
 
   /** The status of the pod says why, and comes a little later than the end of the connection. */

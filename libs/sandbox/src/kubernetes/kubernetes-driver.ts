@@ -5,7 +5,7 @@ import { newClaim } from '../supervisor-client.js';
 import { ClaimedPods } from './claimed-pods.js';
 import { KubeApi, type PodApi } from './kube-api.js';
 import { LABELS, readPlace, tokenOf, type PodPlace } from './pod-identity.js';
-import { addressOf, type OpenLink, type PodConnection, PodLink } from './pod-link.js';
+import { bindAgain, type OpenLink, type PodConnection, PodLink } from './pod-link.js';
 import { PodProof } from './pod-proof.js';
 import { PodReaper } from './pod-removal.js';
 import type { RosterPod } from './pod-roster.js';
@@ -221,13 +221,8 @@ export class KubernetesDriver implements SandboxDriver {
   }
 
   private async reach(place: PodPlace, token: string, signal: AbortSignal): Promise<PodConnection> {
-    const { leaseMs, bindTimeoutMs, port } = this.settings;
     try {
-      const link = await this.open(addressOf(place, port), this.settings, signal);
-      const bound = await link.bind(place.claim, token, leaseMs, bindTimeoutMs);
-      if (bound.outcome === 'bound') return link;
-      link.abandon();
-      throw new Error(bound.reason);
+      return await bindAgain(place, token, this.open, this.settings, signal);
     } catch (error) {
       signal.throwIfAborted();
       throw new EtudeError('SANDBOX_UNAVAILABLE', `the sandbox in the pod ${place.pod} is gone: ${(error as Error).message}`, {

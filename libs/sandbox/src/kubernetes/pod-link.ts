@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FrameChannel, type SupervisorFrame } from '../frames.js';
@@ -169,28 +170,37 @@ export class PodLink implements PodConnection {
   }
 }
 
-function connectTo({ ip, port }: PodAddress, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
-  return new Promise((resolve, reject) => {
+async function connectTo({ ip, port }: PodAddress, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
+  signal.throwIfAborted();
+  const socket = connect({ host: ip, port, noDelay: true });
+  // A stale neighbour entry delays a connection by seconds. Another attempt is faster.
+  const late = AbortSignal.timeout(timeoutMs);
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.any([signal, late]) });
+    return socket;
+  } catch (error) {
+    socket.on('error', () => undefined).destroy();
     signal.throwIfAborted();
-    const socket = connect({ host: ip, port, noDelay: true });
-    const settle = (error?: Error) => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', abort);
-      socket.removeListener('error', settle);
-      if (!error) return resolve(socket);
-      socket.on('error', () => undefined).destroy();
-      reject(error);
-    };
-    const abort = () => settle(signal.reason as Error);
-    // A neighbour entry that is stale holds a connection up for seconds; another attempt is sooner.
-    const timer = setTimeout(() => settle(new Error(`no connection to ${ip}:${port} within ${timeoutMs} ms`)), timeoutMs);
-    signal.addEventListener('abort', abort, { once: true });
-    socket.once('error', settle);
-    socket.once('connect', () => settle());
-  });
+    throw late.aborted ? new Error(`no connection to ${ip}:${port} within ${timeoutMs} ms`) : error;
+  }
 }
 
 export type OpenLink = (address: PodAddress, times: LinkTimes, signal: AbortSignal) => Promise<PodConnection>;
+
+/** A new connection to a claimed pod. @throws Error where the pod can't be reached, or doesn't know the claim (`refused` is true then) */
+export async function bindAgain(
+  place: PodPlace,
+  token: string,
+  open: OpenLink,
+  settings: LinkTimes & { readonly port: number; readonly leaseMs: number; readonly bindTimeoutMs: number },
+  signal: AbortSignal,
+): Promise<PodConnection> {
+  const link = await open(addressOf(place, settings.port), settings, signal);
+  const bound = await link.bind(place.claim, token, settings.leaseMs, settings.bindTimeoutMs);
+  if (bound.outcome === 'bound') return link;
+  link.abandon();
+  throw Object.assign(new Error(bound.reason), { refused: bound.outcome !== 'silent' });
+}
 
 const FIRST_WAIT_MS = 20;
 const WAIT_MAX_MS = 1_000;

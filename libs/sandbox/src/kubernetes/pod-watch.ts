@@ -61,8 +61,6 @@ export interface PodWatchOptions {
 export interface PodWatchState {
   /** On the monotonic clock, in ms; null while there is no watch. */
   readonly connectedSince: number | null;
-  /** Event, bookmark or list, on the monotonic clock, in ms; null before the first. */
-  readonly lastEventAt: number | null;
   /** Lists taken, the first included. */
   readonly relists: number;
   readonly resourceVersion: string;
@@ -93,7 +91,7 @@ export class PodWatch implements PodFeed {
   readonly #closing = new AbortController();
   readonly #synced = Promise.withResolvers<void>();
   #running: Promise<void> | null = null;
-  #state: PodWatchState = { connectedSince: null, lastEventAt: null, relists: 0, resourceVersion: '', lastError: null };
+  #state: PodWatchState = { connectedSince: null, relists: 0, resourceVersion: '', lastError: null };
   #listDueAt = 0;
   /** Failed watches and lists in a row. */
   #failures = 0;
@@ -180,7 +178,9 @@ export class PodWatch implements PodFeed {
   async #watch(signal: AbortSignal): Promise<void> {
     const began = performance.now();
     const cut = new AbortController();
-    const dog = new Watchdog(this.#options.silentMs, this.#listDueAt - began, cut);
+    const silence = new Error(`the watch was silent for ${this.#options.silentMs} ms`);
+    const silent = setTimeout(() => cut.abort(silence), this.#options.silentMs);
+    const resync = setTimeout(() => cut.abort(), Math.max(0, Math.ceil(this.#listDueAt - began)));
     const timeoutS = Math.round(WATCH_S.min + Math.random() * (WATCH_S.max - WATCH_S.min));
     let heard = false;
     try {
@@ -190,19 +190,20 @@ export class PodWatch implements PodFeed {
         heard = true;
         this.#failures = 0;
         this.#take(event);
-        dog.fed();
+        silent.refresh();
       }
     } catch (error) {
-      if (dog.bit === 'silent') throw new Error(`the watch was silent for ${this.#options.silentMs} ms`, { cause: error });
-      if (dog.bit === null) throw error;
+      if (cut.signal.reason === silence) throw silence;
+      if (!cut.signal.aborted) throw error;
     } finally {
-      dog.end();
+      clearTimeout(silent);
+      clearTimeout(resync);
       // A refusal that took its time is no watch that worked for a while.
       const { connectedSince } = this.#state;
       if (connectedSince !== null && performance.now() - connectedSince > this.#options.backoffMaxMs) this.#failures = 0;
       this.#state = { ...this.#state, connectedSince: null };
     }
-    if (!heard && dog.bit === null && performance.now() - began < FRUITLESS_MS)
+    if (!heard && !cut.signal.aborted && performance.now() - began < FRUITLESS_MS)
       throw new Error('the server ended the watch as soon as it began');
   }
 
@@ -213,7 +214,7 @@ export class PodWatch implements PodFeed {
   }
 
   #seen(resourceVersion: string): void {
-    this.#state = { ...this.#state, resourceVersion, lastEventAt: performance.now(), lastError: null };
+    this.#state = { ...this.#state, resourceVersion, lastError: null };
   }
 
   #tell(change: PodChange): void {
@@ -242,30 +243,5 @@ export class PodWatch implements PodFeed {
     } catch {
       // Closed meanwhile, which the loop sees.
     }
-  }
-}
-
-/** Cuts a watch that is silent, or over which a new list is due. */
-class Watchdog {
-  bit: 'silent' | 'resync' | null = null;
-  readonly #silent: NodeJS.Timeout;
-  readonly #resync: NodeJS.Timeout;
-
-  constructor(silentMs: number, resyncInMs: number, cut: AbortController) {
-    const bite = (why: 'silent' | 'resync') => {
-      this.bit = why;
-      cut.abort();
-    };
-    this.#silent = setTimeout(bite, silentMs, 'silent');
-    this.#resync = setTimeout(bite, Math.max(0, Math.ceil(resyncInMs)), 'resync');
-  }
-
-  fed(): void {
-    this.#silent.refresh();
-  }
-
-  end(): void {
-    clearTimeout(this.#silent);
-    clearTimeout(this.#resync);
   }
 }
