@@ -7,6 +7,7 @@ import {
   type SandboxLink,
   type SandboxShape,
   type SandboxSource,
+  unavailable,
 } from './sandbox-driver.js';
 import { newClaim, SupervisorClient } from './supervisor-client.js';
 
@@ -58,7 +59,7 @@ export class BubblewrapDriver implements SandboxDriver {
   }
 
   attach(): Promise<ClaimedSandbox> {
-    return Promise.reject(new EtudeError('SANDBOX_UNAVAILABLE', 'a local sandbox ends with the controller that claimed it'));
+    return Promise.reject(unavailable('a local sandbox ends with the controller that claimed it'));
   }
 
   /** Fills the pool; resolves when all of it is ready. @throws EtudeError SANDBOX_UNAVAILABLE when one can't be started */
@@ -115,7 +116,7 @@ export class BubblewrapDriver implements SandboxDriver {
   }
 
   private async startFor(shape: SandboxShape, source: SandboxSource, signal: AbortSignal): Promise<SandboxLink> {
-    if (this.closed) throw new EtudeError('SANDBOX_UNAVAILABLE', 'the sandboxes are being shut down');
+    if (this.closed) throw unavailable('the sandboxes are being shut down');
     const link = source.open(shape);
     const stop = () => void link.destroy();
     signal.addEventListener('abort', stop, { once: true });

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import type { SandboxLimits } from '@etude/contracts/sandbox';
 import { RunAssembly } from './run-assembly.js';
-import type { ClaimedSandbox } from './sandbox-driver.js';
+import { type ClaimedSandbox, unavailable } from './sandbox-driver.js';
 
 const PROBE = new URL('../runner/probe.py', import.meta.url);
 
@@ -29,7 +29,7 @@ export async function probe(
   const end = await sandbox.execute(request, runs, signal);
   const [result] = runs.results;
   if (result?.exit === 'ok') return JSON.parse(result.stdout) as Record<string, string>;
-  if (end.ended === 'lost') throw new EtudeError('SANDBOX_UNAVAILABLE', end.message, { metadata: { exit: end.exit } });
+  if (end.ended === 'lost') throw unavailable(end.message, end.exit);
   throw new EtudeError('SANDBOX_CONTROL_MISSING', `the check of the sandbox's controls failed: ${result?.stderr || result?.exit}`, {
     metadata: { control: 'probe' },
   });

@@ -120,9 +120,12 @@ export interface SandboxSource {
   close(): Promise<void>;
 }
 
+/** The error of a sandbox that could not be had, or is gone. */
+export const unavailable = (message: string, exit: ExitReason = 'infra') =>
+  new EtudeError('SANDBOX_UNAVAILABLE', message, { metadata: { exit } });
+
 /** Resolves when the supervisor is there. @throws EtudeError SANDBOX_UNAVAILABLE with what bubblewrap said */
 export async function expectHello(link: SandboxLink): Promise<void> {
   const frame = await link.receive();
-  if (frame?.type !== 'hello')
-    throw new EtudeError('SANDBOX_UNAVAILABLE', `a sandbox could not be started: ${link.complaint() || 'it ended at once'}`);
+  if (frame?.type !== 'hello') throw unavailable(`a sandbox could not be started: ${link.complaint() || 'it ended at once'}`);
 }

@@ -2,7 +2,7 @@ import { EtudeError, type ErrorCode } from '@etude/contracts/errors';
 import { FILE_CHUNK_BYTES_MAX, SessionFile } from '@etude/contracts/sandbox-session';
 import { z } from 'zod';
 import type { SupervisorFrame } from './frames.js';
-import type { LostSandbox, SandboxFiles } from './sandbox-driver.js';
+import { type LostSandbox, type SandboxFiles, unavailable } from './sandbox-driver.js';
 
 interface Pending {
   readonly frame: SupervisorFrame;
@@ -71,12 +71,12 @@ export class SupervisorFiles implements SandboxFiles {
 
   fail(end: LostSandbox): void {
     this.lost = end;
-    for (const { reject } of this.pending.values()) reject(gone(end));
+    for (const { reject } of this.pending.values()) reject(unavailable(end.message, end.exit));
     this.pending.clear();
   }
 
   private ask(frame: SupervisorFrame): Promise<SupervisorFrame> {
-    if (this.lost) return Promise.reject(gone(this.lost));
+    if (this.lost) return Promise.reject(unavailable(this.lost.message, this.lost.exit));
     const requestId = `f${(this.asked += 1)}`;
     return new Promise((resolve, reject) => {
       this.pending.set(requestId, { frame: { ...frame, requestId }, resolve, reject });
@@ -91,8 +91,4 @@ function failure({ code, message, size }: SupervisorFrame): EtudeError {
     ...(known === 'INVALID_ARGUMENT' ? { field: code === 'offset' ? 'offset' : 'path' } : {}),
     metadata: { reason: String(code), ...(typeof size === 'number' ? { size: String(size) } : {}) },
   });
-}
-
-function gone({ exit, message }: LostSandbox): EtudeError {
-  return new EtudeError('SANDBOX_UNAVAILABLE', message, { metadata: { exit } });
 }

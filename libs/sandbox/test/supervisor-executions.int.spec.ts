@@ -125,19 +125,6 @@ describe('a cancel', () => {
     cell('kept + 1');
     expect((await peer.until('done'))[0]?.result).toMatchObject({ displays: [{ 'text/plain': '42' }] });
   });
-
-  it('of another execution stops nothing', async () => {
-    peer.execute([program('import time; time.sleep(0.2); print(1)')]);
-    peer.send({ type: 'cancel', executionId: 'another' });
-    expect((await peer.until('done'))[0]?.result).toMatchObject({ exit: 'ok' });
-  });
-
-  it('stops the runs behind as well', async () => {
-    peer.execute([program('import time; time.sleep(60)'), program('print(2)')]);
-    peer.send({ type: 'cancel' });
-    const frames = await peer.until('done');
-    expect(frames.map(({ type, result }) => result?.exit ?? type)).toEqual(['cancelled', 'done']);
-  });
 });
 
 const file = (path: string, content = 'x') => ({ path, contentBase64: Buffer.from(content).toString('base64') });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
-import type { ClaimedSandbox, SandboxDriver, SandboxShape } from '../sandbox-driver.js';
+import { type ClaimedSandbox, type SandboxDriver, type SandboxShape, unavailable } from '../sandbox-driver.js';
 import { newClaim } from '../supervisor-client.js';
 import { ClaimedPods } from './claimed-pods.js';
 import { KubeApi, type PodApi } from './kube-api.js';
@@ -127,7 +127,7 @@ export class KubernetesDriver implements SandboxDriver {
     signal: AbortSignal,
     onQueued?: (before: number) => void,
   ): Promise<ClaimedSandbox> {
-    if (this.closed) throw new EtudeError('SANDBOX_UNAVAILABLE', 'the sandboxes are being shut down', { metadata: { exit: 'infra' } });
+    if (this.closed) throw unavailable('the sandboxes are being shut down');
     const claim = newClaim();
     const { pod, link, token } = await pool.claim(claim, signal, onQueued);
     const place: PodPlace = {
@@ -154,7 +154,7 @@ export class KubernetesDriver implements SandboxDriver {
     return this.claimed.hold(place, token, link, (last) => this.endAttached(place, pool, pod, last));
   }
 
-  /** @throws EtudeError SANDBOX_UNAVAILABLE where the pods of the cluster are not followed just now */
+  /** @throws EtudeError SANDBOX_UNAVAILABLE where the pods of the cluster can't be watched just now */
   check(): void {
     const { lastError = null } = this.parts.feed.state ?? {};
     if (lastError !== null) throw unreachable(lastError);
@@ -225,9 +225,7 @@ export class KubernetesDriver implements SandboxDriver {
       return await bindAgain(place, token, this.open, this.settings, signal);
     } catch (error) {
       signal.throwIfAborted();
-      throw new EtudeError('SANDBOX_UNAVAILABLE', `the sandbox in the pod ${place.pod} is gone: ${(error as Error).message}`, {
-        metadata: { exit: 'infra' },
-      });
+      throw unavailable(`the sandbox in the pod ${place.pod} is gone: ${(error as Error).message}`);
     }
   }
 
@@ -245,8 +243,4 @@ export class KubernetesDriver implements SandboxDriver {
   }
 }
 
-function unreachable(why: string): EtudeError {
-  return new EtudeError('SANDBOX_UNAVAILABLE', `the pods of the cluster are not followed just now: ${why}`, {
-    metadata: { exit: 'infra' },
-  });
-}
+const unreachable = (why: string) => unavailable(`the pods of the cluster can't be watched just now: ${why}`);

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
-import { EtudeError } from '@etude/contracts/errors';
 import { z } from 'zod';
+import { unavailable } from '../sandbox-driver.js';
 
 /** Labels of sandbox pods. */
 export const LABELS = {
@@ -58,8 +58,6 @@ export function readPlace(text: string): PodPlace {
   try {
     return PodPlace.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));
   } catch (error) {
-    throw new EtudeError('SANDBOX_UNAVAILABLE', `this is not the place of a sandbox pod: ${(error as Error).message}`, {
-      metadata: { exit: 'infra' },
-    });
+    throw unavailable(`this is not the place of a sandbox pod: ${(error as Error).message}`);
   }
 }
