@@ -1,20 +1,10 @@
 import { EtudeError } from '@etude/contracts/errors';
-import {
-  type CreateNodeOptions,
-  type Document,
-  isScalar,
-  Lexer,
-  parseDocument,
-  type SchemaOptions,
-  stringify,
-  type ToStringOptions,
-  visit,
-} from 'yaml';
+import { type CreateNodeOptions, Lexer, parseDocument, type SchemaOptions, stringify, type ToStringOptions } from 'yaml';
 
 const FRONTMATTER_CHARS_MAX = 64 * 2 ** 10;
-/** Names, values and signs between them: what the parser takes its time for. */
+/** Names, values and signs between them. The parser's time grows with their square, since it compares names with each other. */
 const TOKENS_MAX = 4_000;
-/** Lists and maps in brackets; deep ones take it longer still. */
+/** Lists and maps in brackets; deep ones take longer still. */
 const BRACKETS_MAX = 200;
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const FRONTMATTER = /^---[^\S\n]*\n([^]*?)\n---[^\S\n]*(?:\n|$)/;
@@ -85,9 +75,7 @@ const isMap = (value: unknown): value is Readonly<Record<string, Yaml>> =>
 function yamlOf(text: string): unknown {
   try {
     requireSmall(text);
-    // The library's own check for repeated names compares each with each.
-    const document = parseDocument(text, { schema: 'failsafe', merge: false, uniqueKeys: false, stringKeys: true, logLevel: 'error' });
-    requireUniqueNames(document);
+    const document = parseDocument(text, { schema: 'failsafe', merge: false, stringKeys: true, logLevel: 'error' });
     const [problem] = [...document.errors, ...document.warnings];
     if (problem) throw problem;
     const yaml: unknown = document.toJS({ maxAliasCount: 0 });
@@ -109,19 +97,6 @@ function requireSmall(text: string): void {
     if (token === '[' || token === '{') brackets += 1;
     if (brackets > BRACKETS_MAX) throw new Error(`they hold more than ${BRACKETS_MAX} lists and maps in brackets`);
   }
-}
-
-function requireUniqueNames(document: Document.Parsed): void {
-  visit(document, {
-    Map(_key, { items }) {
-      const seen = new Set<unknown>();
-      for (const { key } of items) {
-        const name = isScalar(key) ? key.value : key;
-        if (seen.has(name)) throw new Error(`"${String(name)}" is there twice; Map keys must be unique`);
-        seen.add(name);
-      }
-    },
-  });
 }
 
 /** Every text on one line and in quotes: readers of the format need not know how YAML goes on with a text on the next line. */
