@@ -1,6 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { type Route, ROUTES, shownPath } from './routes.js';
-import { resourcePaths, resourceSchemas } from './skill-resource-openapi.js';
+import { resourcePaths } from './skill-resource-openapi.js';
+import { resourceSchemas } from './skill-resource-request.js';
 
 type Json = Record<string, unknown>;
 
@@ -18,7 +19,7 @@ export function openApi(provider: string): Json {
     security: [{ key: [] }],
     paths: { ...paths, ...resourcePaths(provider) },
     components: {
-      schemas: { ...schemas, ...resourceSchemas(provider), Error: ERROR },
+      schemas: { ...schemas, ...resourceSchemas(), Error: ERROR },
       securitySchemes: { key: { type: 'http', scheme: 'bearer' } },
     },
   };

@@ -9,6 +9,7 @@ import {
   type SkillParameter,
   SkillScope,
   SkillStatus,
+  SkillStatusSchema,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { AgentId, SkillName } from '@etude/contracts/ids';
 import { Json } from '@etude/contracts/json';
@@ -34,8 +35,12 @@ const Parameter = z.strictObject({
 
 const Texts = z.array(z.string()).nullish();
 
-/** What a client may send: all fields of the resource, of which those that the server decides are not looked at. */
-const Put = z.strictObject({
+/** A field that the server decides: whatever a client sends in it is ignored. */
+const decided = (described: Readonly<Record<string, unknown>>) => Json.optional().meta({ ...described, readOnly: true });
+const DECIDED_TIME = decided({ type: 'string', format: 'date-time' });
+
+/** The fields of a skill as a resource. */
+const Resource = z.strictObject({
   name: SkillName.optional(),
   display_name: z.string().nullish(),
   description: z.string(),
@@ -43,22 +48,27 @@ const Put = z.strictObject({
   example_prompts: Texts,
   parameters: z.array(Parameter).nullish(),
   tags: Texts,
-  owner_agent_object_id: AgentObjectId.nullish(),
-  /** Which version was edited. */
-  version: z.number().int().min(0).optional(),
-  /** Beyond the resource: what it is verified by, and what else an author may say. */
-  tests: z.array(Json).nullish(),
+  owner_agent_object_id: AgentObjectId.nullish().describe('null: every agent of the tenant; only a reviewer may write that.'),
+  version: z.number().int().min(0).optional().describe('In a PUT: the version that was edited; refused with 409 if a newer one exists.'),
+  id: decided({ type: 'string' }),
+  type: decided({ type: 'string' }),
+  object_id: decided({ type: 'string' }),
+  execution_count: decided({ type: 'integer', description: 'Successful executions.' }),
+  success_rate: decided({ type: 'number', description: '1.0 before any use.' }),
+  created_on: DECIDED_TIME,
+  updated_on: DECIDED_TIME,
+  status: decided({ type: 'string', enum: SkillStatusSchema.values.slice(1).map(({ localName }) => localName.toLowerCase()) }),
+  status_reason: decided({ type: 'string' }),
+});
+
+/** What a client may send: the whole resource, how it is verified, and what else an author may say. */
+const Put = Resource.extend({
+  tests: z.array(Json.meta({ $ref: '#/components/schemas/SkillTestCase' })).nullish(),
   category: z.string().nullish(),
   packages: Texts,
   entry_point: z.string().nullish(),
   is_program: z.boolean().nullish(),
-  kind: z.string().nullish(),
-  ...Object.fromEntries(
-    ['id', 'type', 'object_id', 'execution_count', 'success_rate', 'created_on', 'updated_on', 'status', 'status_reason'].map((field) => [
-      field,
-      Json.optional(),
-    ]),
-  ),
+  kind: z.string().nullish().describe('"function", "snippet" or "procedure".'),
 });
 
 /** How many are found where nobody says, or says 0, as in every other call. */
@@ -79,6 +89,18 @@ const Search = z.strictObject({
 });
 
 const Query = z.strictObject({ agent_object_id: AgentObjectId.optional() });
+
+function schemaOf(schema: z.ZodType): object {
+  const { $schema: _, ...described } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return described;
+}
+
+/** The schemas of requests and answers for OpenAPI, from what parses them. */
+export const resourceSchemas = () => ({
+  SkillResource: schemaOf(Resource),
+  SkillResourceWrite: schemaOf(Put),
+  SkillResourceSearch: schemaOf(Search),
+});
 
 export interface ResourceWrite {
   readonly draft: SkillDraft;

@@ -14,12 +14,11 @@ import { ARCHIVE_BYTES_MAX, ARCHIVE_FORMATS, type ArchiveFormat, filesOfArchive 
 import { readSkill } from '@etude/documents/skill-folder/skill-folder';
 import { codePath, SKILL_TEXT, type SkillParts } from '@etude/documents/skill-folder/skill-parts';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
-import { skillDigest } from '@etude/domain/skills/content-digest';
 import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { CODE_MAX_BYTES } from '@etude/domain/skills/proof/inspect-code';
 import type { Registration } from '../registration/skill-registration.js';
 import { invalidField, refuseAny } from '../wire/validation.js';
-import type { CheckedDraft } from '../registration/skill-draft.js';
+import { candidateFields, type CheckedDraft, digested } from '../registration/skill-draft.js';
 
 /** As for what is registered by hand. */
 const TEXT_CHARS_MAX = 400_000;
@@ -42,27 +41,18 @@ export function importedSkill({ folder, files }: FoundFolder, scope: Scope, sour
   const { parts: said, notes } = readSkill({ folder, files }, true);
   const { entryPoint, sources, cues, dependencies, ...parts } = said;
   refuseLarge(parts, folder);
-  const skill: Omit<Skill, 'digest'> = {
+  const skill = digested({
     ...parts,
-    version: 1,
-    scope,
+    ...candidateFields(scope, at),
     entryPoint: entryPoint ?? null,
     cues: parts.examplePrompts ?? [],
-    fingerprints: [],
-    status: 'candidate',
-    statusReason: '',
-    evidence: [],
     sources: [source],
-    executionCount: 0,
-    successRate: 1,
-    createdAt: at,
-    updatedAt: at,
     origin: 'import',
     untrusted: ['imported'],
-  };
+  });
   const place = folder === '' ? parts.name : folder;
   return {
-    skill: { ...skill, digest: skillDigest(skill) },
+    skill,
     isProgram: entryPoint === null && parts.kind !== 'procedure',
     notes: [
       ...notes,

@@ -1,8 +1,8 @@
 import { errorCode, type EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import { skillDigest } from '@etude/domain/skills/content-digest';
 import type { RegisteredSkill, SkillRegistrar, ToolReader, ToolSkillDraft } from '@etude/domain/tools/tool-ports';
+import { candidateFields, digested } from '../registration/skill-draft.js';
 import type { SkillRegistration } from '../registration/skill-registration.js';
 import { bundled, type SkillRunnerParts } from './tool-skills.js';
 
@@ -82,11 +82,9 @@ function refusalsOf(error: unknown): readonly string[] {
 
 function candidateOf(draft: ToolSkillDraft, { tenant, agent, user }: ToolReader): Skill {
   const { name, description, code, entryPoint, parameters, tests, tags, category, examplePrompts } = draft;
-  const at = Date.now();
-  const skill: Omit<Skill, 'digest'> = {
+  return digested({
+    ...candidateFields({ tenant, agent, user }, Date.now()),
     name,
-    version: 1,
-    scope: { tenant, agent, user },
     kind: 'function',
     description,
     code,
@@ -95,20 +93,11 @@ function candidateOf(draft: ToolSkillDraft, { tenant, agent, user }: ToolReader)
     tests: [...tests],
     tags: [...new Set(tags)],
     cues: [...examplePrompts],
-    fingerprints: [],
-    status: 'candidate',
-    statusReason: '',
-    evidence: [],
     sources: [],
     model: null,
     scripted: false,
-    executionCount: 0,
-    successRate: 1,
-    createdAt: at,
-    updatedAt: at,
     origin: 'tool',
     ...(category === null ? {} : { category }),
     ...(examplePrompts.length === 0 ? {} : { examplePrompts: [...examplePrompts] }),
-  };
-  return { ...skill, digest: skillDigest(skill) };
+  });
 }
