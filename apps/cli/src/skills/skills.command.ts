@@ -143,12 +143,7 @@ const WRITING: readonly Entry[] = [
     flags: { ...NEXT_DRAFT, ...REPEAT, ...WAIT },
     run: editSkill,
   }),
-  hand({
-    command: 'test <file>',
-    help: 'what verification would find; stores nothing',
-    flags: { ...NEW_DRAFT, '--name <name>': 'default: that of the file' },
-    run: checkSkill,
-  }),
+  checkSkill({ ...NEW_DRAFT, '--name <name>': 'default: that of the file' }),
   plain(Skills.method.verifySkill, {
     command: 'verify <skill>',
     help: 'verify a version again; an active version stays active meanwhile',
@@ -186,17 +181,7 @@ function showWanted(cli: Cli, { agent = '', user = '', limit }: WantedOptions, [
 }
 
 const USING: readonly Entry[] = [
-  hand({
-    command: 'use <skill> [arguments...]',
-    help: 'run it with NAME=VALUE each; a value that is JSON is taken as such. No model is asked',
-    flags: {
-      ...READER,
-      ...REPEAT,
-      '--json-args <json>': 'all arguments as one JSON object; @FILE reads a file, - reads stdin',
-      '--stdin <text>': 'for a program; @FILE reads a file, - reads stdin',
-    },
-    run: useSkill,
-  }),
+  useSkill(READER),
   plain(Skills.method.requestSkill, {
     command: 'request <skill> <description>',
     help: 'ask for a skill that is missing; @FILE reads a file, - reads stdin',

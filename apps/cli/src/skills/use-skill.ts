@@ -1,22 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import { type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
-import { type UseSkillResponse, UseSkillResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Skills, type UseSkillResponse } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { parseExactJson } from '@etude/contracts/json';
-import { callSettings, ridingOut } from '../calls.js';
-import { type Cli, commandLine, withGateway } from '../cli.js';
-import { wholeSkill } from '../command.js';
-import { CliError, EXIT } from '../errors.js';
+import { commandLine } from '../cli.js';
+import { type Entry, type Flags, type Given, plain, REPEAT, wholeSkill } from '../command.js';
+import { CliError, EXIT, type ExitCode } from '../errors.js';
 import { readArgument } from '../files.js';
 import { bareName, wantedCommand } from './skill-lines.js';
-
-export interface UseOptions {
-  readonly agent?: string;
-  readonly user?: string;
-  readonly jsonArgs?: string;
-  readonly stdin?: string;
-  readonly requestId?: string;
-}
 
 const HINT = [
   'NAME=VALUE gives one argument, as JSON where it is JSON and as text else; --json-args takes all of them as one JSON object',
@@ -62,22 +52,36 @@ function jsonIn(text: string): JsonValue | undefined {
   }
 }
 
-export async function useSkill(cli: Cli, options: UseOptions, [skill = '', ...pairs]: readonly string[]): Promise<number> {
-  const { jsonArgs, stdin, requestId = randomUUID(), agent = '', user = '' } = options;
-  if (jsonArgs === '-' && stdin === '-') throw new CliError(EXIT.usage, 'only one of --json-args and --stdin can be read from stdin');
-  const parameters = argumentsOf(pairs, jsonArgs === undefined ? undefined : await readArgument(jsonArgs));
-  const input = stdin === undefined ? '' : await readArgument(stdin);
-  const request = { name: wholeSkill(skill), agent, user, parameters, stdin: input, requestId };
-  return withGateway(cli, async (gateway) => {
-    const used = await ridingOut(cli.signal, () => gateway.skills.useSkill(request, callSettings(cli)));
-    cli.out.data(toJson(UseSkillResponseSchema, used), used.success ? outcomeText(used) : used.output.trimEnd());
-    if (!isMissing(used) && bareName(used.name) !== bareName(request.name))
-      cli.out.note(`answered by ${bareName(used.name)}@${used.version}, which took the place of ${bareName(request.name)}`);
-    if (used.note !== '') cli.out.note(used.note);
-    if (!used.success) noteFailure(cli, options, { asked: skill, used });
-    return exitOf(used);
+/** `skills use`. */
+export const useSkill = (reader: Flags): Entry =>
+  plain(Skills.method.useSkill, {
+    command: 'use <skill> [arguments...]',
+    help: 'run it with NAME=VALUE each; a value that is JSON is taken as such. No model is asked',
+    flags: {
+      ...reader,
+      ...REPEAT,
+      '--json-args <json>': { help: 'all arguments as one JSON object; @FILE reads a file, - reads stdin', reads: true },
+      '--stdin <text>': { help: 'for a program; @FILE reads a file, - reads stdin', reads: true },
+    },
+    ask: async ({ agent = '', user = '', requestId = '', stdin = '' }, { args: [skill = '', ...pairs], options }) => {
+      const { jsonArgs } = options as { readonly jsonArgs?: string };
+      if (jsonArgs === '-' && options['stdin'] === '-')
+        throw new CliError(EXIT.usage, 'only one of --json-args and --stdin can be read from stdin');
+      const parameters = argumentsOf(pairs, jsonArgs === undefined ? undefined : await readArgument(jsonArgs));
+      return { name: wholeSkill(skill), agent, user, parameters, stdin, requestId };
+    },
+    text: (used) => (used.success ? outcomeText(used) : used.output.trimEnd()),
+    notes: (used, given) => {
+      const asked = bareName(given.args[0] ?? '');
+      const isOther = !isMissing(used) && bareName(used.name) !== asked;
+      return [
+        ...(isOther ? [`answered by ${bareName(used.name)}@${used.version}, which took the place of ${asked}`] : []),
+        ...(used.note === '' ? [] : [used.note]),
+        ...(used.success ? [] : failureNotes(used, given)),
+      ];
+    },
+    exit: exitOf,
   });
-}
 
 /** What it printed, then what it answered: as it is where it is text, else as JSON. */
 function outcomeText({ output, result }: UseSkillResponse): string {
@@ -86,23 +90,20 @@ function outcomeText({ output, result }: UseSkillResponse): string {
   return [output.trimEnd(), answer].filter((part) => part !== '').join('\n');
 }
 
-function noteFailure(
-  cli: Cli,
-  { agent = '', user = '' }: UseOptions,
-  { asked, used }: { readonly asked: string; readonly used: UseSkillResponse },
-): void {
-  const { name, version, error, skillRequestSubmitted, wantedSkill } = used;
-  cli.out.note(isMissing(used) ? `${bareName(asked)}: ${error}` : `${bareName(name)}@${version} failed: ${error}`);
-  if (skillRequestSubmitted)
-    cli.out.note(`it was asked for; ${commandLine(cli, wantedCommand(wantedSkill, user))} tells what becomes of it`);
-  else if (isMissing(used) && agent === '' && error === 'Skill not found')
-    cli.out.note(`with --agent NAME it is asked for; ${commandLine(cli, 'skills list')} says which there are`);
+function failureNotes({ name, version, error, ...used }: UseSkillResponse, { cli, args, options }: Given): string[] {
+  const { agent, user = '' } = options as { readonly agent?: string; readonly user?: string };
+  const failed = isMissing({ version }) ? `${bareName(args[0] ?? '')}: ${error}` : `${bareName(name)}@${version} failed: ${error}`;
+  if (used.skillRequestSubmitted)
+    return [failed, `it was asked for; ${commandLine(cli, wantedCommand(used.wantedSkill, user))} tells what becomes of it`];
+  return isMissing({ version }) && agent === undefined && error === 'Skill not found'
+    ? [failed, `with --agent NAME it is asked for; ${commandLine(cli, 'skills list')} says which there are`]
+    : [failed];
 }
 
 /** No version of it was run, because there is none to run. */
-const isMissing = ({ version }: UseSkillResponse) => version === 0;
+const isMissing = ({ version }: Pick<UseSkillResponse, 'version'>) => version === 0;
 
-const exitOf = (used: UseSkillResponse) => {
+const exitOf = (used: UseSkillResponse): ExitCode => {
   if (used.success) return EXIT.ok;
   return isMissing(used) ? EXIT.notFound : EXIT.failed;
 };

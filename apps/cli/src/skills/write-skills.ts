@@ -3,9 +3,9 @@ import { basename } from 'node:path';
 import { type MessageInitShape, toJson } from '@bufbuild/protobuf';
 import {
   type CheckSkillResponse,
-  CheckSkillResponseSchema,
   type Skill,
   type SkillDraftSchema,
+  Skills,
   SkillSchema,
   SkillScope,
   SkillStatus,
@@ -14,7 +14,7 @@ import { parseExactJson } from '@etude/contracts/json';
 import { status } from '@grpc/grpc-js';
 import { callSettings, ridingOut } from '../calls.js';
 import { type Cli, type Gateway, withGateway } from '../cli.js';
-import { skillReference } from '../command.js';
+import { type Entry, type Flags, plain, skillReference } from '../command.js';
 import { CliError, EXIT, isServiceError } from '../errors.js';
 import { readArgument, readText } from '../files.js';
 import { plural } from '../output.js';
@@ -123,12 +123,12 @@ const FIELDS = {
 /** The fields of the flags that were given. */
 function given(options: DraftOptions): Draft {
   const { test, heldOut, scope, entryPoint, program } = options;
-  const plain = Object.entries(FIELDS).flatMap(([flag, field]) => {
+  const asTyped = Object.entries(FIELDS).flatMap(([flag, field]) => {
     const value = options[flag as keyof typeof FIELDS];
     return value === undefined ? [] : [[field, value] as const];
   });
   return {
-    ...(Object.fromEntries(plain) as Draft),
+    ...(Object.fromEntries(asTyped) as Draft),
     ...(test === undefined ? {} : { tests: test.flatMap(readTests) }),
     ...(heldOut === undefined ? {} : { heldOutTests: heldOut.flatMap(readTests) }),
     ...(scope === undefined ? {} : { scope: scopeOf(scope) }),
@@ -189,17 +189,23 @@ async function register(
   return skill.status === SkillStatus.REJECTED ? EXIT.failed : EXIT.ok;
 }
 
-export async function checkSkill(cli: Cli, options: DraftOptions, [path = '']: readonly string[]): Promise<number> {
-  const skill = newDraft(path, await readCode(path), { ...options, description: options.description ?? 'A draft that is tried.' });
-  return withGateway(cli, async (gateway) => {
-    cli.out.status(`checking ${skill.name} …`);
-    const found = await gateway.skills.checkSkill({ skill }, callSettings(cli, VERIFY_TIMEOUT_MS));
-    cli.out.status('');
-    cli.out.data(toJson(CheckSkillResponseSchema, found, { alwaysEmitImplicit: true }), checkText(found));
-    for (const note of failureNotes(found.reason)) cli.out.note(note);
-    return found.passed ? EXIT.ok : EXIT.failed;
+/** `skills test`. */
+export const checkSkill = (flags: Flags): Entry =>
+  plain(Skills.method.checkSkill, {
+    command: 'test <file>',
+    help: 'what verification would find; stores nothing',
+    flags,
+    ask: async (_request, { options, args: [path = ''] }) => {
+      const usual = { description: 'A draft that is tried.' };
+      return { skill: newDraft(path, await readCode(path), { ...usual, ...(options as DraftOptions) }) };
+    },
+    leastMs: VERIFY_TIMEOUT_MS,
+    status: ([path = '']) => `checking ${path} …`,
+    whole: true,
+    text: checkText,
+    notes: ({ reason }) => failureNotes(reason),
+    exit: ({ passed }) => (passed ? EXIT.ok : EXIT.failed),
   });
-}
 
 function checkText(found: CheckSkillResponse): string {
   const parameters = found.parameters.map(({ name, type, required }) => `${name}${type ? `: ${type}` : ''}${required ? '' : ', optional'}`);

@@ -19,6 +19,8 @@ export interface Endpoints {
   readonly modelPort: number | null;
   /** Of a Qdrant of this stack's own. */
   readonly qdrantPort: number;
+  /** Of the sandbox controller's health and metrics. */
+  readonly sandboxHttpPort: number;
 }
 
 export interface ProgramContext {
@@ -33,8 +35,6 @@ export interface ProgramContext {
   readonly cluster: ClusterReady | null;
   /** null where memory is in a file. */
   readonly qdrant: QdrantPlace | null;
-  /** Of the sandbox controller's health and metrics. */
-  readonly sandboxHttpPort: number;
 }
 
 async function bound(port: number): Promise<number | null> {
@@ -188,7 +188,7 @@ export async function servicePrograms(context: ProgramContext): Promise<Program[
   const inside = { ETUDE_SANDBOX_INTERNAL_TOKEN: sandboxToken };
   const sandbox = {
     ...inside,
-    ETUDE_HTTP_PORT: String(context.sandboxHttpPort),
+    ETUDE_HTTP_PORT: String(endpoints.sandboxHttpPort),
     ...(cluster ? kubernetesSettings(options.home, cluster) : { ETUDE_SANDBOX_DRIVER: 'local' }),
   };
   const workers = Array.from({ length: options.rolloutWorkers }, (_, i) =>

@@ -52,6 +52,8 @@ function embedderName({ ETUDE_EMBEDDING_MODEL: model, ETUDE_EMBEDDER: builtIn = 
   return model ? `${model} of a server` : builtIn;
 }
 
+const url = (port: number | undefined, path = '') => (port === undefined ? null : `http://127.0.0.1:${port}${path}`);
+
 /** What the services work with. */
 const BASE: ReadonlySet<string> = new Set(['redis', 'model', 'cluster', 'qdrant']);
 
@@ -62,7 +64,6 @@ class Stack {
   endpoints: Endpoints | null = null;
   cluster: ClusterReady | null = null;
   qdrant: QdrantPlace | null = null;
-  sandboxHttpPort = 0;
   readonly #startedAt = Date.now();
 
   constructor(
@@ -71,26 +72,28 @@ class Stack {
   ) {}
 
   state(): StackState {
+    const { options, endpoints, cluster } = this;
+    const { environment } = this.deps;
     return {
       pid: process.pid,
-      address: `127.0.0.1:${this.endpoints?.grpcPort ?? this.options.grpcPort}`,
-      mcp: this.endpoints ? `http://127.0.0.1:${this.endpoints.mcpPort}/mcp` : null,
-      rest: this.endpoints ? `http://127.0.0.1:${this.endpoints.restPort}` : null,
-      redisPort: this.endpoints?.redisPort ?? this.options.redisPort,
-      scripted: this.options.scripted,
-      model: this.options.scripted ? 'scripted' : modelName(this.deps.environment),
-      modelUrl: this.options.scripted ? null : modelUrl(this.deps.environment),
-      rolloutWorkers: this.options.rolloutWorkers,
-      concurrency: this.options.concurrency,
+      address: `127.0.0.1:${endpoints?.grpcPort ?? options.grpcPort}`,
+      mcp: url(endpoints?.mcpPort, '/mcp'),
+      rest: url(endpoints?.restPort),
+      redisPort: endpoints?.redisPort ?? options.redisPort,
+      scripted: options.scripted,
+      model: options.scripted ? 'scripted' : modelName(environment),
+      modelUrl: options.scripted ? null : modelUrl(environment),
+      rolloutWorkers: options.rolloutWorkers,
+      concurrency: options.concurrency,
       sandbox: {
-        driver: this.options.sandbox,
-        httpPort: this.sandboxHttpPort,
-        image: this.cluster?.image ?? null,
-        namespace: this.cluster?.namespace ?? null,
-        kubeconfig: this.cluster?.kubeconfig ?? null,
+        driver: options.sandbox,
+        httpPort: endpoints?.sandboxHttpPort ?? 0,
+        image: cluster?.image ?? null,
+        namespace: cluster?.namespace ?? null,
+        kubeconfig: cluster?.kubeconfig ?? null,
       },
       memory: this.qdrant?.url ?? 'sqlite',
-      embedder: embedderName(this.deps.environment),
+      embedder: embedderName(environment),
       ready: this.ready && this.processes.every((process) => process.ready),
       startedAt: this.#startedAt,
       processes: this.processes.map(({ name, pid, restarts, ready }) => ({ name, pid, restarts, ready })),
@@ -147,13 +150,15 @@ class Stack {
 type ChoosePort = (preferred: number) => Promise<number>;
 
 async function chooseEndpoints(options: StackOptions, choose: ChoosePort): Promise<Endpoints> {
-  const redisPort = await choose(options.redisPort);
-  const grpcPort = await choose(options.grpcPort);
-  const restPort = await choose(options.restPort);
-  const mcpPort = await choose(options.mcpPort);
-  const modelPort = options.scripted ? await choose(0) : null;
-  const qdrantPort = await choose(0);
-  return { redisPort, grpcPort, restPort, mcpPort, modelPort, qdrantPort };
+  return {
+    redisPort: await choose(options.redisPort),
+    grpcPort: await choose(options.grpcPort),
+    restPort: await choose(options.restPort),
+    mcpPort: await choose(options.mcpPort),
+    modelPort: options.scripted ? await choose(0) : null,
+    qdrantPort: await choose(0),
+    sandboxHttpPort: await choose(0),
+  };
 }
 
 async function startPrograms(
@@ -162,13 +167,11 @@ async function startPrograms(
   { environment, choosePort: choose = choosePort }: SupervisorDeps,
 ): Promise<void> {
   const endpoints = await chooseEndpoints(options, choose);
-  const sandboxHttpPort = await choose(0);
   const qdrant = options.memory === 'qdrant' ? qdrantPlace(environment, endpoints.qdrantPort) : null;
   stack.endpoints = endpoints;
-  stack.sandboxHttpPort = sandboxHttpPort;
   stack.qdrant = qdrant;
   const secrets = { redisPassword: newPassword(), sandboxToken: newPassword() };
-  const context = { options, endpoints, environment, cluster: stack.cluster, qdrant, sandboxHttpPort, ...secrets };
+  const context = { options, endpoints, environment, cluster: stack.cluster, qdrant, ...secrets };
   await stack.start([
     redisProgram(context),
     ...(qdrant?.binary ? [qdrantProgram(context, qdrant.binary)] : []),

@@ -20,9 +20,9 @@ export interface AskedFor {
   readonly memory?: MemoryAdapter;
 }
 
-const differs = (value: number | string | undefined, is: number | string | null) => value !== undefined && is !== null && value !== is;
+const differs = (value: number | string | undefined, is: number | string) => value !== undefined && value !== is;
 
-/** What of it a stack that runs already does not do, as it was asked for. What a stack of an earlier version does not say of itself counts as done. */
+/** What of it a stack that runs already does not do, as it was asked for. */
 export function unapplied(state: StackState, asked: AskedFor, settings: ModelSettings): string[] {
   const { scripted, sandbox, memory, rolloutWorkers, concurrency } = asked;
   return [
@@ -86,8 +86,6 @@ function requireMemoryFile(home: string): void {
   if (trouble !== null) throw new CliError(EXIT.unavailable, trouble, ['docs/upgrading.md says how versions follow each other']);
 }
 
-const embedderText = ({ embedder }: StackState) => (embedder === '' ? 'its embedder is not known' : `its embedder is ${embedder}`);
-
 function summary(cli: Cli, state: StackState): string {
   const { home } = cli;
   const model = state.scripted ? `answers from the script ${state.scripted} [scripted]; it is no model` : `asks ${state.model}`;
@@ -97,7 +95,7 @@ function summary(cli: Cli, state: StackState): string {
     `gateway on ${state.address}${state.rest ? `, and ${state.rest} for JSON over HTTP` : ''}; ${model}`,
     ...(state.mcp ? [`MCP at ${state.mcp}, or over stdio by ${commandLine(cli, 'mcp')}`] : []),
     code,
-    `${memory}; ${embedderText(state)}`,
+    `${memory}; its embedder is ${state.embedder}`,
     `state, key and logs in ${home}`,
   ].join('\n');
 }
