@@ -120,6 +120,14 @@ describe('opening a session', () => {
 });
 
 describe('the life of a session', () => {
+  it('ends with its sandbox at a close', async () => {
+    const { cluster, start } = world();
+    const { host } = await start();
+    const { id } = await host.open(request('a'), never());
+    expect(await host.close('acme', id)).toMatchObject({ state: 'closed' });
+    expect([host.sessionCount, cluster.newest.released]).toEqual([0, true]);
+  });
+
   it('lives on where it is renewed', async () => {
     const { cluster, store, start } = world();
     const { host } = await start();
@@ -130,7 +138,7 @@ describe('the life of a session', () => {
     const other = await host.open(request('b', { ttlMs: 3_000 }), never());
     await until(async () => (await store.get('acme', other.id))?.session.state === 'expired');
     expect(await host.get('acme', id)).toMatchObject({ state: 'open' });
-    expect(cluster.sandboxes[0]?.released).toBe(false);
+    expect(cluster.sandboxes.map(({ released }) => released)).toEqual([false, true]);
     await host.close('acme', id);
   });
 
