@@ -1,6 +1,8 @@
 import { Consolidation, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { SERVICES } from '@etude/contracts/grpc';
 import { ConsolidationRunJob, RolloutRun } from '@etude/contracts/queues';
 import { EtudeError } from '@etude/contracts/errors';
@@ -11,7 +13,7 @@ import { loadSync } from '@grpc/proto-loader';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { gatewayForFile, refusal, SPEC } from './gateway.harness.js';
+import { collect, gatewayForFile, refusal, SPEC } from './gateway.harness.js';
 
 const rig = gatewayForFile();
 const fields = async (call: Promise<unknown>) => (await refusal(call)).fields;
@@ -130,5 +132,34 @@ describe('reflection', () => {
       names.push(...(answer as ReturnType<typeof responseDeserialize>).listServicesResponse.service.map(({ name }) => name));
     client.close();
     expect(names).toEqual(expect.arrayContaining([...SERVICES.map((service) => service.typeName), 'grpc.health.v1.Health']));
+  });
+});
+
+const sandbox = 'sandboxes/s0192f0c8a1b2';
+
+async function* header() {
+  yield { part: { case: 'header' as const, value: { name: sandbox, path: 'x' } } };
+}
+
+const calls: Array<[string, () => Promise<unknown>]> = [
+  ['create', () => rig.client(Sandboxes).createSandbox({})],
+  ['get', () => rig.client(Sandboxes).getSandbox({ name: sandbox })],
+  ['list', () => rig.client(Sandboxes).listSandboxes({})],
+  ['execute', () => collect(rig.client(Sandboxes).execute({ name: sandbox, code: '1' }))],
+  ['upload', () => rig.client(Sandboxes).uploadFile(header())],
+];
+
+it.each(calls)('says how sandboxes are switched on: %s', async (_method, call) => {
+  const refused = await refusal(call());
+  expect(refused).toMatchObject({ status: status.FAILED_PRECONDITION, code: 'FAILED_PRECONDITION' });
+  expect(refused.message).toContain('ETUDE_SANDBOX_INTERNAL_TOKEN');
+});
+
+it('says so where a session of tools would need one', async () => {
+  const wanted = { prompt: '1', file_names: ['sales.csv'] };
+  const answer = await rig.client(Tools).callTool({ tool: 'code_interpreter', agent: 'coder', session: 'report', arguments: wanted });
+  expect(answer).toMatchObject({
+    success: false,
+    error: expect.stringMatching(/sales\.csv.*ETUDE_SANDBOX_INTERNAL_TOKEN.*does\)\. Name a session/),
   });
 });

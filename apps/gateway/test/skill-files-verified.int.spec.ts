@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream';
+import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { until } from '@etude/test-support/until';
 import { expect, it } from 'vitest';
-import { refusal } from './gateway.harness.js';
+import { collect, refusal } from './gateway.harness.js';
+import { ADD_NUMBERS, ADD_THREE } from './skill-drafts.js';
 import { skillsForFile } from './skill-workers.js';
 
 /** Whoever approves automatically does not approve what was imported. */
@@ -26,9 +28,9 @@ const imported = (files: Readonly<Record<string, string>>) =>
 
 const UNSETTLED: ReadonlySet<SkillStatus> = new Set([SkillStatus.CANDIDATE, SkillStatus.VERIFIED]);
 
-const settled = (name: string) =>
+const settled = (name: string, agent = 'adder') =>
   until(async () => {
-    const skill = await skills().getSkill({ name, agent: 'adder' });
+    const skill = await skills().getSkill({ name, agent });
     return UNSETTLED.has(skill.status) ? null : skill;
   });
 
@@ -99,4 +101,38 @@ const calling = (name: string, other: string) =>
 it('refuses an import of skills that call each other in a circle', async () => {
   const refused = await refusal(imported({ ...calling('ping', 'pong'), ...calling('pong', 'ping') }));
   expect(refused).toMatchObject({ code: 'FAILED_PRECONDITION', message: expect.stringContaining('ping -> pong -> ping') as string });
+});
+
+const TIMEOUT_MS = 120_000;
+
+async function approve(name: string, agent: string): Promise<void> {
+  const { digest } = await settled(`skills/${name}`, agent);
+  await rig.client(Skills, 'rev').approveSkill({ name: `skills/${name}`, agent, digest });
+}
+
+it('has everything of an import wait for review, what is called before what calls it', { timeout: TIMEOUT_MS }, async () => {
+  for (const skill of [ADD_NUMBERS, ADD_THREE]) await rig.client(Skills).registerSkill({ skill, wait: true });
+  await rig.client(Memory).storeProcedure({ agent: 'coder', name: 'moor_boat', prompt: 'Throw the bow line first.' });
+  expect((await settled('skills/add_three', 'coder')).status).toBe(SkillStatus.ACTIVE);
+  const lines = (await collect(rig.client(Memory, 'rev').exportMemory({ agent: 'coder' }))).flatMap((sent) => sent.lines);
+  const kept = lines.filter((line, i) => i === 0 || line.includes('"kind":"skill"')).map((line) => line.replaceAll('coder', 'guest'));
+  const importedAgain = async () => {
+    const { added, unchanged, refused } = await rig.client(Memory).importMemory({ lines: kept });
+    return [added, unchanged, ...refused.map(({ reason }) => reason.split(',')[0])];
+  };
+  expect(await importedAgain()).toEqual([2n, 0n, 'add_three waits: it calls add_numbers']);
+  expect(await settled('skills/add_numbers', 'guest')).toMatchObject({ status: SkillStatus.PENDING_REVIEW, proof: { testsPassed: 3 } });
+  expect(await settled('skills/moor_boat', 'guest')).toMatchObject({
+    status: SkillStatus.PENDING_REVIEW,
+    description: 'Throw the bow line first.',
+  });
+  for (const name of ['add_numbers', 'moor_boat']) await approve(name, 'guest');
+  expect(await importedAgain()).toEqual([1n, 2n]);
+  expect(await settled('skills/add_three', 'guest')).toMatchObject({
+    status: SkillStatus.PENDING_REVIEW,
+    dependencies: [{ name: 'skills/add_numbers' }],
+  });
+  await approve('add_three', 'guest');
+  expect(await importedAgain()).toEqual([0n, 3n]);
+  expect((await settled('skills/moor_boat', 'guest')).status).toBe(SkillStatus.ACTIVE);
 });

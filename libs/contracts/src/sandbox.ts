@@ -77,7 +77,9 @@ export const SandboxFile = z.strictObject({ path: z.string().min(1).max(512), co
 export type SandboxFile = z.infer<typeof SandboxFile>;
 
 /** As in `ETUDE_SANDBOX_TEMPLATES_PATH`. */
-export const TemplateName = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?$/);
+export const TemplateName = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?$/, 'must be 1 to 30 lower-case letters, digits and "-", such as "default"');
 
 /** Everything one sandbox does between claim and destruction. Runs are sequential, each in a fresh fork. */
 export const ExecutionRequest = z.object({

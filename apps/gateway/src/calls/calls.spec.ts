@@ -39,17 +39,6 @@ const codeOf = (work: Promise<unknown>) =>
     (error: unknown) => (error as EtudeError).code,
   );
 
-it('takes no more calls of a tenant than are allowed, and more once one is answered', async () => {
-  const { tasks, ends } = served();
-  const taken = [tasks.getTask({}), tasks.getTask({})];
-  await expect(tasks.getTask({})).rejects.toMatchObject(refused);
-  ends[0]?.();
-  await taken[0];
-  const later = tasks.getTask({});
-  ends.forEach((end) => end());
-  await later;
-});
-
 it('counts a call whose caller has left until its work is over', async () => {
   const { tasks, ends, contexts } = served({ perTenantMax: 1 });
   const left = new AbortController();

@@ -57,19 +57,17 @@ export const sandboxCalls = {
   },
 
   async closeSandbox(request, call, deps) {
-    const context = call;
     const id = sandboxIdOfName(request.name);
-    const { session } = await deps.router.session(context.tenant, id);
+    const { session } = await deps.router.session(call.tenant, id);
     if (session.state !== 'open') return sandboxMessage(session);
-    return deps.router.ask(id, context, (client, settings) => client.closeSandbox(request, settings));
+    return deps.router.ask(id, call, (client, settings) => client.closeSandbox(request, settings));
   },
 
   async *execute(request, call, deps) {
-    const context = call;
     const id = sandboxIdOfName(request.name);
     const checked = checkedExecute(request);
-    await deps.router.session(context.tenant, id);
-    yield* followExecution(deps.router, id, checked, context);
+    await deps.router.session(call.tenant, id);
+    yield* followExecution(deps.router, id, checked, call);
   },
 
   cancelExecution(request, call, deps) {
@@ -83,10 +81,9 @@ export const sandboxCalls = {
   },
 
   async *downloadFile(request, call, deps) {
-    const context = call;
     const id = checkedFile(request);
-    await deps.router.session(context.tenant, id);
-    yield* forwardDownload(deps.router, id, request, context);
+    await deps.router.session(call.tenant, id);
+    yield* forwardDownload(deps.router, id, request, call);
   },
 
   getSandboxFile(request, call, deps) {
