@@ -6,6 +6,7 @@ import { status } from '@grpc/grpc-js';
 import type { Command } from 'commander';
 import type { z } from 'zod';
 import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
+import { hand } from '../command.js';
 import { CliError, EXIT, isServiceError } from '../errors.js';
 
 const HINT = 'a message is one line of JSON, of at most 10 MiB';
@@ -62,15 +63,16 @@ export function serveMcp(cli: Cli, options: McpOptions, version: string): Promis
   });
 }
 
-const DEFAULT_AGENT = 'default';
-
 /** `mcp`. */
 export function addMcp(program: Command, start: Start): void {
-  program
-    .command('mcp')
-    .description('serve tools and skills to an MCP client over stdin and stdout')
-    .option('--agent <name>', 'whose tools and skills', DEFAULT_AGENT)
-    .option('--user <name>', 'the user it works for (default: nobody in particular)')
-    .option('--session <name>', 'what loaded functions and todos belong to (default: a new one)')
-    .action((options: McpOptions, command: Command) => start(command, (cli) => serveMcp(cli, options, program.version() ?? '')));
+  hand<McpOptions>({
+    command: 'mcp',
+    help: 'serve tools and skills to an MCP client over stdin and stdout',
+    flags: {
+      '--agent <name>': { help: 'whose tools and skills', usual: 'default' },
+      '--user <name>': 'the user it works for (default: nobody in particular)',
+      '--session <name>': 'what loaded functions and todos belong to (default: a new one)',
+    },
+    run: (cli, options) => serveMcp(cli, options, program.version() ?? ''),
+  })(program, start);
 }
