@@ -45,7 +45,7 @@ export const hygieneCalls = {
     const input = { tenant, agent, policy, pruneId, by: name, dryRun: request.dryRun, at: claimed.at };
     const { pruned, kept } = await changeOnce(claimed, request.dryRun, {
       act: () => pruneSkills(input, memory),
-      again: () => pruneSkills({ ...input, isRepeat: true }, memory),
+      again: () => pruneSkills({ ...input, policy: {} }, memory),
     });
     return {
       pruned: pruned.map(prunedMessage),
@@ -62,11 +62,7 @@ export const hygieneCalls = {
     const pruneId = parseField(PruneId, request.pruneId, 'prune_id');
     const memory = await deps.memory.open();
     const claimed = await claimTenants(memory, call, { method: 'UndoPrune', request });
-    const input = { tenant, pruneId, by: name, at: claimed.at };
-    const { skills, left } = await changeOnce(claimed, false, {
-      act: () => undoPrune(input, memory),
-      again: () => undoPrune({ ...input, isRepeat: true }, memory),
-    });
+    const { skills, left } = await undoPrune({ tenant, pruneId, by: name, at: claimed.at }, memory);
     return { skills: skills.map(skillMessage), left: left.map(prunedMessage) };
   },
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NEW_YEAR, SCOPE } from '../../../test/memory-records.js';
-import { DAY_MS, provenSkill } from '../../../test/hygiene-fixture.js';
-import { planPrune } from './prune.js';
+import { DAY_MS, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
+import { pruneSkills } from './prune.js';
 import { skillStats } from './usage.js';
 import { afterOffers } from './usage.js';
 
@@ -19,7 +19,8 @@ describe('afterOffers', () => {
   });
 
   it('keeps what is only loaded from pruning, and from what is never used', async () => {
-    const { pruned } = await planPrune([loaded, shown], { agent: null, policy: { unusedDays: 30 }, at: AT });
+    const input = { tenant: 'acme', agent: null, policy: { unusedDays: 30 }, pruneId: 'p1', by: 'ann', dryRun: true, at: AT };
+    const { pruned } = await pruneSkills(input, new Shelf(loaded, shown));
     expect(pruned.map(({ skill, reason }) => `${skill.name}: ${reason}`)).toEqual(['shown: not used for 100 days']);
     expect((await skillStats([loaded, shown])).unused.map(({ name }) => name)).toEqual(['shown']);
   });

@@ -19,20 +19,45 @@ export function calledVersions({ dependencies = [] }: Pick<Skill, 'dependencies'
 const pinKey = ({ name, version, ...scope }: Pick<SkillDependency, 'name' | 'version' | 'tenant' | 'agent' | 'user'>) =>
   versionKey({ name, version, scope });
 
-/** Callers before what they call, so that nothing is ever called that is not there. */
-export function callersFirst(skills: readonly Skill[]): Skill[] {
-  const left = new Map(skills.map((skill) => [versionKey(skill), skill]));
-  const ordered: Skill[] = [];
+/** Callers before the versions that they call, so that no active skill ever misses one. */
+export function callersFirst<T>(items: readonly T[], skillOf: (item: T) => Skill): T[] {
+  const left = new Map(items.map((item) => [versionKey(skillOf(item)), item]));
+  const ordered: T[] = [];
   while (left.size > 0) {
-    const called = new Set([...left.values()].flatMap(calledVersions));
+    const called = new Set([...left.values()].flatMap((item) => calledVersions(skillOf(item))));
     const free = [...left].filter(([key]) => !called.has(key));
-    // Only a cycle leaves none, and there is none among verified skills.
-    for (const [key, skill] of free.length > 0 ? free : [...left]) {
-      ordered.push(skill);
+    // Only a circle leaves none free, and verified skills never call each other in one.
+    for (const [key, item] of free.length > 0 ? free : [...left]) {
+      ordered.push(item);
       left.delete(key);
     }
   }
   return ordered;
+}
+
+/** The callers of each version. Skills without calls are not held. */
+export class Callers {
+  readonly #direct = new Map<string, Skill[]>();
+
+  add(skill: Skill): void {
+    for (const key of calledVersions(skill)) {
+      const known = this.#direct.get(key);
+      if (known === undefined) this.#direct.set(key, [skill]);
+      else known.push(skill);
+    }
+  }
+
+  /** All callers of a version, directly or through others. */
+  of(called: Skill): readonly Skill[] {
+    const found = new Set<Skill>();
+    const open = [called];
+    for (let next = open.pop(); next !== undefined; next = open.pop())
+      for (const caller of this.#direct.get(versionKey(next)) ?? []) {
+        if (!found.has(caller)) open.push(caller);
+        found.add(caller);
+      }
+    return [...found];
+  }
 }
 
 export type CallGraph = Pick<SkillRegistry, 'versions' | 'dependents'>;
@@ -81,70 +106,52 @@ function leaves({ before, after, move }: MovedVersion): boolean {
   return CALLABLE.has(before.status) && after.status === 'archived' && move.proof !== null;
 }
 
-/** The graph as it will be once they have moved. */
+/** The graph as it will be after the moves. */
 function behind(graph: CallGraph, moved: readonly MovedVersion[]): CallGraph {
-  const asMoved = inTheirPlace(moved.map((one) => one.after));
+  const byKey = new Map(moved.map(({ after }) => [versionKey(after), after]));
+  const asMoved = (skills: readonly Skill[]) => skills.map((skill) => byKey.get(versionKey(skill)) ?? skill);
   return {
-    versions: async (owner, name, status) => {
-      const versions = asMoved(await graph.versions(owner, name));
-      return status === undefined ? versions : versions.filter((skill) => skill.status === status);
-    },
+    versions: async (owner, name, status) =>
+      asMoved(await graph.versions(owner, name)).filter((skill) => status === undefined || skill.status === status),
     dependents: async (key, options) => asMoved(await graph.dependents(key, options)),
   };
 }
 
-function inTheirPlace(moved: readonly Skill[]): (skills: readonly Skill[]) => readonly Skill[] {
-  const after = new Map(moved.map((skill) => [versionKey(skill), skill]));
-  return (skills) => skills.map((skill) => after.get(versionKey(skill)) ?? skill);
-}
-
-type CallerLookup = (skill: Skill) => Promise<readonly Skill[]>;
-
-async function requireUncalled(skill: Skill, callersOf: CallerLookup): Promise<void> {
-  const { named, foreign } = await callersInUse(skill, callersOf);
-  const callers = [
-    ...named,
-    ...(foreign === 0 ? [] : [`${foreign} of single tenants, each of which sees its own in a review of ${skill.name}`]),
-  ];
+async function requireUncalled(called: Skill, callersOf: CallerLookup): Promise<void> {
+  const callers = await callersInUse(called, callersOf);
   if (callers.length === 0) return;
+  const own = callers.filter(({ scope }) => scope.tenant === called.scope.tenant);
+  const foreign = callers.length - own.length;
+  const texts = own.map(({ name, version, scope, status }) => `${name}@${version} of "${scope.agent}" (${status})`);
+  // The decider may not see the skills of other tenants, so they are only counted.
+  if (foreign > 0) texts.push(`${foreign} of single tenants, each of which sees its own in a review of ${called.name}`);
   throw new EtudeError(
     'FAILED_PRECONDITION',
-    `skill "${skill.name}" is called by ${callers.join(', ')}; archive what calls it first, or store it without that call. A source that is not to be trusted is withdrawn with all that calls it by RevokeSource.`,
+    `skill "${called.name}" is called by ${texts.join(', ')}; archive its callers first, or store them without that call. RevokeSource withdraws an untrusted source with all callers.`,
     { field: 'name' },
   );
 }
 
 /**
- * The skills in use that call this version, and the path to each. Versions on the path are often deprecated, since a caller keeps the
- * versions that it was verified with. Callers of other tenants are only counted, since the decider may not see them.
+ * The skills in use that call this version, also through versions that are not in use: a caller keeps the versions that it was verified
+ * with, and those are often deprecated.
  */
-async function callersInUse(
-  called: Skill,
-  callersOf: CallerLookup,
-): Promise<{ readonly named: readonly string[]; readonly foreign: number }> {
+async function callersInUse(called: Skill, callersOf: CallerLookup): Promise<readonly Skill[]> {
   const seen = new Set([versionKey(called)]);
-  const named: string[] = [];
-  let foreign = 0;
-  let level = [{ skill: called, through: '' }];
-  while (level.length > 0) {
-    const next: typeof level = [];
-    for (const { skill, through } of level) {
-      for (const caller of await callersOf(skill)) {
-        if (seen.has(versionKey(caller)) || GONE.has(caller.status)) continue;
-        seen.add(versionKey(caller));
-        if (IN_USE.has(caller.status) && caller.scope.tenant !== called.scope.tenant) foreign += 1;
-        else if (IN_USE.has(caller.status)) named.push(`${calledText(caller)} (${caller.status}${through})`);
-        else next.push({ skill: caller, through: `${through === '' ? ', through ' : `${through}, `}${caller.name}@${caller.version}` });
-      }
+  const found: Skill[] = [];
+  const open = [called];
+  for (let next = open.shift(); next !== undefined; next = open.shift())
+    for (const caller of await callersOf(next)) {
+      if (seen.has(versionKey(caller)) || GONE.has(caller.status)) continue;
+      seen.add(versionKey(caller));
+      (IN_USE.has(caller.status) ? found : open).push(caller);
     }
-    level = next;
-  }
-  return { named, foreign };
+  return found;
 }
 
-const calledText = ({ name, version, scope }: Skill) => `${name}@${version} of "${scope.agent}"`;
+type CallerLookup = (skill: Skill) => Promise<readonly Skill[]>;
 
-/** Of a version; asked for once for all versions of a name. */
+/** The direct callers of a version. The registry is asked once for all versions of a name. */
 function callerLookup(graph: Pick<CallGraph, 'dependents'>): CallerLookup {
   const asked = new Map<string, Promise<readonly Skill[]>>();
   return async (skill) => {

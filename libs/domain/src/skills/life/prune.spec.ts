@@ -6,7 +6,7 @@ import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE } from '../../../test/memory-records.js';
 import { calledVersions, versionKey } from './call-graph.js';
 import { archiveSkill, restoreSkill } from './decisions.js';
-import { planPrune, type PrunePolicy, pruneSkills, undoPrune } from './prune.js';
+import { type PrunePolicy, pruneSkills, undoPrune } from './prune.js';
 import { calls, DAY_MS, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
 
 const AT = NEW_YEAR + 100 * DAY_MS;
@@ -21,8 +21,10 @@ const used = (over: Partial<SkillUsage>): SkillUsage => ({
   ...over,
 });
 const UNUSED: PrunePolicy = { unusedDays: 30 };
+const plan = (skills: readonly Skill[], policy: PrunePolicy = UNUSED, agent: string | null = null) =>
+  pruneSkills({ tenant: 'acme', agent, policy, pruneId: 'p1', by: 'ann', dryRun: true, at: AT }, new Shelf(...skills));
 const names = (skills: readonly Skill[], policy: PrunePolicy, agent: string | null = null) =>
-  planPrune(skills, { agent, policy, at: AT }).then(({ pruned }) => pruned.map(({ skill, reason }) => `${skill.name}: ${reason}`));
+  plan(skills, policy, agent).then(({ pruned }) => pruned.map(({ skill, reason }) => `${skill.name}: ${reason}`));
 const prune = (shelf: Shelf, over: object = {}) =>
   pruneSkills({ tenant: 'acme', agent: null, policy: UNUSED, pruneId: 'p1', by: 'ann', dryRun: false, at: AT, ...over }, shelf).then(
     ({ pruned }) => pruned,
@@ -30,12 +32,12 @@ const prune = (shelf: Shelf, over: object = {}) =>
 const undo = (shelf: Shelf, pruneId = 'p1') =>
   undoPrune({ tenant: 'acme', pruneId, by: 'ann', at: AT + 1 }, shelf).then(({ skills }) => skills);
 
-describe('planPrune', () => {
+describe('a plan of pruning', () => {
   it('names what nobody used for long, by its last use', async () => {
     const idle = provenSkill('idle');
     const busy = provenSkill('busy', { usage: used({ used: 3, lastUsedAt: AT - 5 * DAY_MS }) });
     expect(await names([idle, busy], UNUSED)).toEqual(['idle: not used for 100 days']);
-    expect(await names([idle, busy], { unusedDays: 5 })).toEqual(['idle: not used for 100 days', 'busy: not used for 5 days']);
+    expect(await names([idle, busy], { unusedDays: 5 })).toEqual(['busy: not used for 5 days', 'idle: not used for 100 days']);
   });
 
   it('gives a skill that was made active lately its time', async () => {
@@ -79,7 +81,7 @@ describe('planPrune', () => {
     const middle = provenSkill('middle', { status: 'deprecated', dependencies: [calls(leaf)] });
     const top = provenSkill('top', { dependencies: [calls(middle)], usage: used({ used: 1, lastUsedAt: AT }) });
     const beside = provenSkill('beside', { dependencies: [calls(leaf)] });
-    const { kept } = await planPrune([leaf, middle, top, beside], { agent: null, policy: UNUSED, at: AT });
+    const { kept } = await plan([leaf, middle, top, beside]);
     expect(kept.map(({ skill, reason, calledBy }) => [skill.name, reason, calledBy.map(({ name }) => name).toSorted()])).toEqual([
       ['leaf', 'not used for 100 days', ['top']],
     ]);
@@ -101,9 +103,7 @@ describe('planPrune', () => {
           const dependencies = called.filter((index) => index < at).flatMap((index) => skills.slice(index, index + 1).map(calls));
           skills.push(provenSkill(`s${at}`, { dependencies, usage: used(idle ? {} : { used: 1, lastUsedAt: AT }) }));
         }
-        const pruned = new Set(
-          (await planPrune(skills, { agent: null, policy: UNUSED, at: AT })).pruned.map(({ skill }) => versionKey(skill)),
-        );
+        const pruned = new Set((await plan(skills)).pruned.map(({ skill }) => versionKey(skill)));
         const stay = skills.filter((skill) => !pruned.has(versionKey(skill)));
         expect(stay.flatMap(calledVersions).filter((key) => pruned.has(key))).toEqual([]);
       }),
@@ -185,8 +185,6 @@ describe('undoPrune', () => {
       expect.stringMatching(/^top: .*caller@1, which is archived/),
     ]);
     await restoreSkill(memory, archived, decision);
-    const told = await undoPrune({ tenant: 'acme', pruneId: 'p1', by: 'ann', isRepeat: true, at: AT + 2 }, deps);
-    expect(told.skills.map(({ name }) => name)).toEqual(['other']);
     expect((await undone()).toSorted()).toEqual(['caller', 'far', 'other', 'top']);
   });
 

@@ -1,16 +1,16 @@
+import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillChange, SkillStatus } from '@etude/contracts/skill-proof';
-import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
-import { errorCode } from '@etude/contracts/errors';
-import { calledVersions, callersFirst, versionKey } from './call-graph.js';
+import type { SkillRegistry } from '../../ports/skill-registry.js';
+import { Callers, callersFirst, versionKey } from './call-graph.js';
 import { LIVING, moveOf } from './skill-life.js';
 import { usesOf } from './usage.js';
 
-/** What is taken out of sight; what is absent is not looked at. */
+/** Which skills are archived. An absent rule names none. */
 export interface PrunePolicy {
   /** Active, and neither used nor made active for so many days. */
   readonly unusedDays?: number;
-  /** Active, used at least `usesMin` times, and succeeds less often than `rateMax`. */
+  /** Active, used at least `usesMin` times, and with a success rate below `rateMax`. */
   readonly failing?: { readonly rateMax: number; readonly usesMin: number };
   /** Deprecated for so many days. */
   readonly supersededDays?: number;
@@ -21,7 +21,7 @@ export interface PlannedPrune {
   readonly reason: string;
 }
 
-/** What the policy names, and stays all the same. */
+/** A version that the policy names, and that stays because others call it. */
 export interface KeptFromPrune extends PlannedPrune {
   /** Versions that stay and call it, directly or through others. */
   readonly calledBy: readonly Skill[];
@@ -31,13 +31,12 @@ export interface PruneInput {
   readonly tenant: string;
   /** null: every owner of the tenant. */
   readonly agent: string | null;
+  /** Empty: nothing more is archived, and the answer is what this pruning archived before. */
   readonly policy: PrunePolicy;
-  /** Names this pruning for `undoPrune`; the same again finishes what a crash left of it. Letters, digits and "-". */
+  /** The name of this pruning, for `undoPrune`. A second call with it finishes the first. Letters, digits and "-". */
   readonly pruneId: string;
   readonly by: string;
   readonly dryRun: boolean;
-  /** An earlier call with this id came to its end: nothing more is archived. */
-  readonly isRepeat?: boolean;
   /** ms since 1970 */
   readonly at: number;
 }
@@ -46,83 +45,45 @@ export interface PruneDeps {
   readonly procedural: Pick<SkillRegistry, 'every' | 'move'>;
 }
 
-const DAY_MS = 86_400_000;
-
 export interface Pruned {
   readonly pruned: readonly PlannedPrune[];
   readonly kept: readonly KeptFromPrune[];
 }
 
 /**
- * Archives what the policy names, callers first. Answers what this pruning archived, now or before, with the reasons; and what it keeps
- * because other skills call it. `undoPrune` is the way back. A dry run is the same without the moves.
+ * Archives the versions that the policy names, callers first. A version that a remaining one calls is kept.
+ * The answer holds also the versions that an earlier call with this id archived. A dry run only plans.
  *
- * @throws EtudeError ABORTED where somebody moved one of them meanwhile, MEMORY_UNAVAILABLE; what was archived until then stays so
+ * @throws EtudeError ABORTED where somebody moved one of them meanwhile, MEMORY_UNAVAILABLE; earlier moves stay
  */
 export async function pruneSkills(input: PruneInput, { procedural }: PruneDeps): Promise<Pruned> {
-  const { tenant, pruneId, by, dryRun, at } = input;
-  const before: Skill[] = [];
-  const isNew = (skill: Skill) => {
-    if (!(skill.history ?? []).some((change) => isBy(change, pruneId))) return true;
-    before.push(skill);
-    return false;
-  };
-  const { pruned: named, kept } = await planPrune(procedural.every({ tenant, agent: null }), { ...input, isNew });
-  const pruned = input.isRepeat ? [] : named;
-  if (!dryRun && pruned.length > 0)
-    await procedural.move(pruned.map(({ skill, reason }) => moveOf(skill, 'archived', { by, reason: `${mark(pruneId)} ${reason}`, at })));
-  const archived = callersFirst(before).map((skill) => ({ skill, reason: pruneReason(skill, pruneId) }));
-  return { pruned: [...archived, ...pruned], kept };
-}
-
-type Plan = Pick<PruneInput, 'agent' | 'policy' | 'at'> & { readonly isNew?: (skill: Skill) => boolean };
-
-/**
- * What a policy takes out of sight, callers first; and what it names as well and keeps, because a skill that stays was verified with
- * exactly that version.
- *
- * @param skills all of the tenant. Only those that are named, and those that call others, are held in memory
- */
-export async function planPrune(
-  skills: AsyncIterable<Skill> | Iterable<Skill>,
-  { agent, policy, at, isNew = () => true }: Plan,
-): Promise<Pruned> {
+  const { tenant, agent, policy, pruneId, by, dryRun, at } = input;
+  const before: PlannedPrune[] = [];
   const named = new Map<string, PlannedPrune>();
-  const callers = new Map<string, Skill[]>();
-  for await (const skill of skills) {
-    const reason = isNew(skill) && (agent === null || skill.scope.agent === agent) ? reasonToPrune(skill, policy, at) : null;
+  const callers = new Callers();
+  for await (const skill of procedural.every({ tenant, agent: null })) {
+    callers.add(skill);
+    const done = skill.history?.find((change) => isBy(change, pruneId));
+    if (done !== undefined) before.push({ skill, reason: done.reason.slice(mark(pruneId).length) });
+    const isMeant = done === undefined && (agent === null || skill.scope.agent === agent);
+    const reason = isMeant ? reasonToPrune(skill, policy, at) : null;
     if (reason !== null) named.set(versionKey(skill), { skill, reason });
-    for (const key of calledVersions(skill))
-      callers
-        .set(key, callers.get(key) ?? [])
-        .get(key)
-        ?.push(skill);
   }
-  const staysAndCalls = (called: Skill) =>
-    everyCaller(called, callers).filter((caller) => LIVING.has(caller.status) && !named.has(versionKey(caller)));
-  const planned = [...named.values()].map((one) => ({ ...one, calledBy: staysAndCalls(one.skill) }));
-  const free = new Map(planned.flatMap(({ skill, reason, calledBy }) => (calledBy.length === 0 ? [[skill, reason]] : [])));
+  const stays = (caller: Skill) => LIVING.has(caller.status) && !named.has(versionKey(caller));
+  const planned = [...named.values()].map((one) => ({ ...one, calledBy: callers.of(one.skill).filter(stays) }));
+  const free = planned.filter(({ calledBy }) => calledBy.length === 0);
+  const pruned = callersFirst(free, ({ skill }) => skill).map(({ skill, reason }) => ({ skill, reason }));
+  if (!dryRun && pruned.length > 0)
+    await procedural.move(pruned.map(({ skill, reason }) => moveOf(skill, 'archived', { by, reason: `${mark(pruneId)}${reason}`, at })));
   return {
-    pruned: callersFirst([...free.keys()]).map((skill) => ({ skill, reason: free.get(skill) ?? '' })),
+    pruned: [...callersFirst(before, ({ skill }) => skill), ...pruned],
     kept: planned.filter(({ calledBy }) => calledBy.length > 0),
   };
 }
 
-/** Directly or through others. */
-function everyCaller(called: Skill, callers: ReadonlyMap<string, readonly Skill[]>): readonly Skill[] {
-  const found = new Set<Skill>();
-  const open = [...(callers.get(versionKey(called)) ?? [])];
-  for (let skill = open.pop(); skill !== undefined; skill = open.pop()) {
-    if (found.has(skill)) continue;
-    found.add(skill);
-    open.push(...(callers.get(versionKey(skill)) ?? []));
-  }
-  return [...found];
-}
-
 function reasonToPrune(skill: Skill, { unusedDays, failing, supersededDays }: PrunePolicy, at: number): string | null {
   const { status, kind, successRate } = skill;
-  // What was told in words is read, not run: no count tells whether anybody needs it.
+  // A procedure in words is read, not run, so its counts say nothing about its use.
   if (kind === 'procedure' && skill.code === '') return null;
   if (status === 'deprecated' && supersededDays !== undefined) {
     const days = daysSince(sinceWhen(skill, 'deprecated'), at);
@@ -136,6 +97,7 @@ function reasonToPrune(skill: Skill, { unusedDays, failing, supersededDays }: Pr
   return unusedDays !== undefined && idle >= unusedDays ? `not used for ${daysText(idle)}` : null;
 }
 
+const DAY_MS = 86_400_000;
 const daysText = (days: number) => `${days} ${days === 1 ? 'day' : 'days'}`;
 const daysSince = (since: number, at: number) => Math.floor((at - since) / DAY_MS);
 
@@ -148,66 +110,46 @@ function sinceWhen({ history = [], updatedAt, createdAt, usage }: Skill, status:
   return change?.at ?? (usage === undefined ? updatedAt : createdAt);
 }
 
-const isBy = ({ to, reason }: SkillChange, pruneId: string) => to === 'archived' && reason.startsWith(`${mark(pruneId)} `);
-const mark = (pruneId: string) => `pruned (${pruneId}):`;
-const pruneReason = ({ history = [] }: Skill, pruneId: string) =>
-  history.find((change) => isBy(change, pruneId))?.reason.slice(mark(pruneId).length + 1) ?? '';
+const mark = (pruneId: string) => `pruned (${pruneId}): `;
+const isBy = ({ to, reason }: SkillChange, pruneId: string) => to === 'archived' && reason.startsWith(mark(pruneId));
 
-/** Whether this is why pruning archived a skill, which says nothing against it. */
+/** Whether pruning archived a skill for this reason. Pruning says nothing against a skill. */
 export const isPruning = (reason: string) => /^pruned \([^)]*\): /.test(reason);
 
-export interface UndoInput {
-  readonly tenant: string;
-  readonly pruneId: string;
-  readonly by: string;
-  /** An earlier call with this `at` came to its end: nothing more is moved. */
-  readonly isRepeat?: boolean;
-  /** ms since 1970 */
-  readonly at: number;
-}
-
 export interface UndonePrune {
-  /** What this call gave back; a repeat with the same `at` answers the same ones. */
+  /** The versions that this call restored, or an earlier one with the same `at`. */
   readonly skills: readonly Skill[];
-  /** What is still archived by this pruning, and why. */
+  /** The versions that stay archived by this pruning, with the reason. */
   readonly left: readonly PlannedPrune[];
 }
 
 /**
- * Gives what one pruning archived its status back, where nobody touched it since: called skills before their callers. What the registry
- * refuses stays archived, such as where another version is active in its place, or a skill that it calls is archived; a later call may
- * give it back.
+ * Gives the versions that one pruning archived their status back, called skills before their callers. A version that somebody moved since
+ * is left alone. A version that the registry refuses stays archived, and a later call may restore it.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE
  */
-export async function undoPrune({ tenant, pruneId, by, isRepeat = false, at }: UndoInput, { procedural }: PruneDeps): Promise<UndonePrune> {
+export async function undoPrune(
+  { tenant, pruneId, by, at }: Pick<PruneInput, 'tenant' | 'pruneId' | 'by' | 'at'>,
+  { procedural }: PruneDeps,
+): Promise<UndonePrune> {
   const reason = `undid the pruning ${pruneId}`;
-  const pruned: Skill[] = [];
+  const pruned: Array<{ skill: Skill; from: SkillStatus }> = [];
   const skills: Skill[] = [];
   for await (const skill of procedural.every({ tenant, agent: null })) {
     const { status, history = [] } = skill;
     const last = history.at(-1);
-    if (status === 'archived' && last !== undefined && isBy(last, pruneId)) pruned.push(skill);
+    if (status === 'archived' && last !== undefined && isBy(last, pruneId)) pruned.push({ skill, from: last.from ?? 'active' });
     if (history.some((change) => change.at === at && change.by === by && change.reason === reason)) skills.push(skill);
   }
   const left: PlannedPrune[] = [];
-  for (const skill of callersFirst(pruned).toReversed()) {
-    const why = isRepeat ? pruneReason(skill, pruneId) : await restored(skill, moveOf(skill, statusBefore(skill), { by, reason, at }));
-    if (typeof why === 'string') left.push({ skill, reason: why });
-    else skills.push(why);
-  }
-  return { skills, left };
-
-  /** The skill, or why it stays archived. */
-  async function restored(skill: Skill, move: SkillMove): Promise<Skill | string> {
+  for (const { skill, from } of callersFirst(pruned, (one) => one.skill).toReversed()) {
     try {
-      return (await procedural.move([move]))[0] ?? skill;
+      skills.push(...(await procedural.move([moveOf(skill, from, { by, reason, at })])));
     } catch (error) {
-      const code = errorCode(error);
-      if (code !== 'ABORTED' && code !== 'FAILED_PRECONDITION') throw error;
-      return (error as Error).message;
+      if (errorCode(error) !== 'ABORTED' && errorCode(error) !== 'FAILED_PRECONDITION') throw error;
+      left.push({ skill, reason: (error as Error).message });
     }
   }
+  return { skills, left };
 }
-
-const statusBefore = ({ history = [] }: Skill): SkillStatus => history.at(-1)?.from ?? 'active';

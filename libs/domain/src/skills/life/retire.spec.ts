@@ -57,7 +57,7 @@ describe('archiveSkill', () => {
     const caller = await storeAt(procedural, skillOf({ name: 'caller', status: 'active', dependencies }));
     await expect(archiveSkill(procedural, [next, called], decision(1))).rejects.toMatchObject({
       code: 'FAILED_PRECONDITION',
-      message: expect.stringContaining('is called by caller@1 of "coder" (active); archive what calls it first') as string,
+      message: expect.stringContaining('is called by caller@1 of "coder" (active); archive its callers first') as string,
     });
     expect(await statuses(procedural)).toEqual(['active', 'pending_review']);
     expect(await archiveSkill(procedural, [next], decision(2))).toMatchObject([{ status: 'archived' }]);
@@ -86,7 +86,7 @@ describe('archiveSkill', () => {
     const caller = await storeAt(procedural, skillOf({ name: 'caller', status: 'active', dependencies: [dependencyOn(between)] }));
     await expect(archiveSkill(procedural, [deepest], decision(1))).rejects.toMatchObject({
       code: 'FAILED_PRECONDITION',
-      message: expect.stringContaining('is called by caller@1 of "coder" (active, through between@1); archive what') as string,
+      message: expect.stringContaining('is called by caller@1 of "coder" (active); archive its callers') as string,
     });
     await archiveSkill(procedural, [caller], decision(2));
     expect(await archiveSkill(procedural, [deepest], decision(3))).toMatchObject([{ status: 'archived' }]);

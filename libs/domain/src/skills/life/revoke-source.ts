@@ -1,6 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { GLOBAL_TENANT, taskIdOf, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Episode, Fact, Scope, Skill } from '@etude/contracts/memory';
+import type { SkillChange } from '@etude/contracts/skill-proof';
 import { calledVersions, callersFirst, versionKey } from './call-graph.js';
 import { isReadBy } from './find-skill.js';
 import { SAME_CODE_MARK } from './marks.js';
@@ -10,16 +11,16 @@ import { moveOf } from './skill-life.js';
 import { episodeKey, rolloutOf, type Source, sourceOf, sourcesOfMarks } from '../../trust/sources.js';
 
 /**
- * What memory keeps beside skills, as far as revoking needs it.
+ * The records beside skills that revoking reads and changes.
  *
- * Not in it: what rests on what. @throws EtudeError MEMORY_UNAVAILABLE
+ * Not in it: which record rests on which. @throws EtudeError MEMORY_UNAVAILABLE
  */
 export interface LearnedRecords {
   /** Every episode of a tenant, in no order. */
   episodes(tenant: string): AsyncIterable<Episode>;
-  /** Every fact of a tenant, what holds no more as well, in no order. */
+  /** Every fact of a tenant, also those that no longer hold, in no order. */
   facts(tenant: string): AsyncIterable<Fact>;
-  /** Puts in the place of each fact that still holds what `change` makes of it; null leaves it. Asked again for one that changed meanwhile. */
+  /** Replaces each fact that still holds by `change(fact)`; null leaves it. A fact that changed meanwhile is asked about again. */
   reviseFacts(tenant: string, change: (fact: Fact) => Fact | null): Promise<void>;
 }
 
@@ -36,34 +37,27 @@ export interface RevokeInput {
   readonly at: number;
 }
 
+export interface RevokeDeps extends PruneDeps {
+  readonly learned: LearnedRecords;
+}
+
 export interface Revoked {
-  /** Withdrawn, now or by a call before, or in a dry run those that would be; callers first. */
+  /** Withdrawn now or by an earlier call; in a dry run those that would be. Callers first. */
   readonly skills: readonly Skill[];
   /** Texts of facts that rest on nothing else. */
   readonly facts: readonly string[];
 }
 
-const REVOCABLE: ReadonlySet<string> = new Set([
-  'tasks',
-  'episodes',
-  'documents',
-  'facts',
-  'procedures',
-  'wantedSkills',
-  'users',
-  'imports',
-  'skills',
-]);
+const REVOCABLE: ReadonlySet<string> = new Set('tasks episodes documents facts procedures wantedSkills users imports skills'.split(' '));
 
 /**
- * Withdraws what was learned from a source: skills that name it, those that call them, at any depth, and facts that rest on nothing
- * else. What was learned in sight of an episode or a skill that was itself made in sight of the source counts as well, at any remove; so
- * does what carries a mark of any of that: later versions, and copies of the code. All of it is archived, whatever it was, and loses its
- * proof: whoever takes it back, it is used again only where it was verified again.
+ * Withdraws everything that rests on a source, at any remove: skills that name it, their callers, records that were made where such an
+ * episode or skill was read, later versions and copies that carry its mark, and facts that rest on nothing else.
+ * A withdrawn skill is archived and loses its proof. Whoever restores it has to verify it again.
  *
- * @throws EtudeError INVALID_ARGUMENT for a name that is no source, ABORTED where a skill was moved meanwhile, MEMORY_UNAVAILABLE
+ * @throws EtudeError INVALID_ARGUMENT for an unknown kind of source, ABORTED where a skill was moved meanwhile, MEMORY_UNAVAILABLE
  */
-export async function revokeSource(input: RevokeInput, deps: PruneDeps & { readonly learned: LearnedRecords }): Promise<Revoked> {
+export async function revokeSource(input: RevokeInput, deps: RevokeDeps): Promise<Revoked> {
   const { tenant, dryRun, by, at } = input;
   const source = requireSource(input.source);
   const inReach = await skillsInReach(input, source, deps);
@@ -74,25 +68,25 @@ export async function revokeSource(input: RevokeInput, deps: PruneDeps & { reado
   if (dryRun || left.length === 0) return { skills, facts };
   const reason = `${becauseOf(input.source)}${input.reason === '' ? '' : `: ${input.reason}`}`;
   const moves = left.map((skill) => moveOf(skill, 'archived', { by, reason, at }, { proof: null }));
-  // What is everybody's calls nothing of a tenant's, so that callers still come first.
+  // Global skills call no tenant's skills, so callers still come first.
   const own = await deps.procedural.move(moves.filter(({ key }) => key.tenant === tenant));
   const global = await deps.procedural.move(moves.filter(({ key }) => key.tenant !== tenant));
   const moved = [...own, ...global];
   return { skills: [...moved, ...skills.filter((skill) => !left.includes(skill))], facts };
 }
 
-/** What a revoking of before answers to a repeat of its request: what it withdrew, as it is now. Nothing is changed. */
-export async function revokedBy(input: RevokeInput, deps: PruneDeps & { readonly learned: LearnedRecords }): Promise<Revoked> {
-  const { tenant, at } = input;
-  const source = requireSource(input.source);
-  const inReach = await skillsInReach(input, source, deps);
-  const because = becauseOf(input.source);
-  const skills = inReach.filter(({ history = [] }) => history.some((change) => change.at <= at && change.reason.startsWith(because)));
-  const tainted = await taintedBy(source, tenant, inReach, deps.learned);
+/** The skills and facts that an earlier call with this `at` withdrew, as they are now. Nothing is changed. */
+export async function revokedBy({ tenant, source, at, by }: RevokeInput, { procedural, learned }: RevokeDeps): Promise<Revoked> {
+  const isOwn = (change: SkillChange) => change.at === at && change.by === by && change.reason.startsWith(becauseOf(source));
+  const skills: Skill[] = [];
+  for (const one of [tenant, GLOBAL_TENANT])
+    for await (const skill of procedural.every({ tenant: one, agent: null })) if (skill.history?.some(isOwn)) skills.push(skill);
   const facts: string[] = [];
-  for await (const fact of deps.learned.facts(tenant)) if (fact.validTo === at && restOf(fact, tainted).isGone) facts.push(fact.text);
-  return { skills: callersFirst(skills), facts };
+  for await (const { validTo, text } of learned.facts(tenant)) if (validTo === at) facts.push(text);
+  return { skills: callersFirst(skills, itself), facts };
 }
+
+const itself = (skill: Skill) => skill;
 
 /** @throws EtudeError INVALID_ARGUMENT for a name that is no source */
 function requireSource(name: string): Source {
@@ -120,14 +114,14 @@ async function skillsInReach(
 
 const becauseOf = (source: string) => `its source ${source} was revoked`;
 
-/** What memory holds, by the names under which others say that they rest on it. */
+/** A record, with the names under which other records rest on it. */
 interface Node {
   readonly owner: Scope;
   readonly names: readonly Name[];
   readonly restsOn: readonly string[];
 }
 
-/** `seenIn`: only those who may have seen what this owner has can mean it; absent: it means the same everywhere. */
+/** `seenIn`: only readers of this owner's records can mean it; absent: the name means the same everywhere. */
 interface Name {
   readonly name: string;
   readonly seenIn?: Scope;
@@ -138,7 +132,7 @@ interface Tainted {
   readonly skills: ReadonlySet<Skill>;
 }
 
-/** All that rests on the source, at any remove: one walk from each name to the records that rest on it. */
+/** Everything that rests on the source, at any remove: one walk from each name to the records that rest on it. */
 async function taintedBy(source: Source, tenant: string, skills: readonly Skill[], learned: LearnedRecords): Promise<Tainted> {
   const nodes = new Map<Node, Skill | null>(skills.map((skill) => [nodeOfSkill(skill), skill]));
   for await (const episode of learned.episodes(tenant)) nodes.set(nodeOfEpisode(episode), null);
@@ -165,7 +159,7 @@ async function taintedBy(source: Source, tenant: string, skills: readonly Skill[
   return { names, skills: new Set([...found].flatMap((node) => nodes.get(node) ?? [])) };
 }
 
-/** A skill that is named as the source is meant whoever has it, and itself. */
+/** A skill that is named as the source is withdrawn itself, whoever owns it. */
 function namesOfSource({ kind, id }: Source): Name[] {
   if (kind === 'episodes') return namesOfEpisode(id);
   const name = `${kind}/${id}`;
@@ -173,7 +167,7 @@ function namesOfSource({ kind, id }: Source): Name[] {
   return kind === 'skills' ? [{ name }, { name: `itself/${id}` }] : [{ name }];
 }
 
-/** The rollouts of a task are one: what one of them learned, all of them may have. */
+/** All rollouts of a task count as one, since each may have learned from the others. */
 function namesOfEpisode(id: string): Name[] {
   const rollout = rolloutOf(id);
   return [{ name: `episodes/${episodeKey(id)}` }, ...(rollout === null ? [] : [{ name: `tasks/${taskIdOf(rollout)}` }])];
@@ -187,7 +181,7 @@ function nodeOfEpisode({ id, taskId, scope, touched = [] }: Episode): Node {
   };
 }
 
-/** A copy of marked code has that mark, and its later versions have other code. */
+/** A copy of marked code has `SAME_CODE_MARK`. Its later versions have other code, and are found by `copies`. */
 function nodeOfSkill(skill: Skill): Node {
   const { scope, name, version, untrusted = [] } = skill;
   const id = `${name}@${version}`;
@@ -212,7 +206,7 @@ function nodeOfSkill(skill: Skill): Node {
   };
 }
 
-/** The names by which a record's own word for a source finds it. An untrusted task or skill has a kind of its own. */
+/** The names that a source in a record refers to. Untrusted tasks and marked skills have kinds of their own. */
 function referencesOf(name: string): string[] {
   const source = sourceOf(name);
   if (source === null) return [];
@@ -223,7 +217,7 @@ function referencesOf(name: string): string[] {
   return [`episodes/${episodeKey(source.id)}`, ...(rollout === null ? [] : [`rolloutsOf/${taskIdOf(rollout)}`])];
 }
 
-/** What is shared has the sources of what it was shared from, which was any agent's. */
+/** A shared record has the sources of the record that it was copied from, which may have been any agent's. */
 function mayHaveSeen(owner: Scope, seen: Scope): boolean {
   if (owner.tenant === GLOBAL_TENANT || owner.agent === TENANT_AGENT) return true;
   if (owner.agent === USER_AGENT) return seen.user === null || seen.user === owner.user;
@@ -231,13 +225,16 @@ function mayHaveSeen(owner: Scope, seen: Scope): boolean {
 }
 
 /**
- * Those that are withdrawn already are among them where this source was why, so that a repeat answers what the first call did; and where
- * they were archived for another reason and still have a proof, which would bring them back.
+ * Skills that this source withdrew before are among them, so that a second call answers the same. So are skills that were archived for
+ * another reason and still have their proof, with which they could come back.
  */
 function withdrawals(skills: readonly Skill[], tainted: Tainted, because: string): readonly Skill[] {
   const isMeant = ({ status, proof, history = [] }: Skill) =>
     status !== 'archived' || proof !== undefined || history.at(-1)?.reason.startsWith(because) === true;
-  return callersFirst(skills.filter((skill) => tainted.skills.has(skill) && isMeant(skill)));
+  return callersFirst(
+    skills.filter((skill) => tainted.skills.has(skill) && isMeant(skill)),
+    itself,
+  );
 }
 
 async function withdrawFacts(tainted: Tainted, { tenant, dryRun, at }: RevokeInput, learned: LearnedRecords): Promise<readonly string[]> {
@@ -253,7 +250,7 @@ async function withdrawFacts(tainted: Tainted, { tenant, dryRun, at }: RevokeInp
   return [...texts.values()];
 }
 
-/** Its episodes that don't rest on the source, and whether nothing is left that the fact could rest on. */
+/** The fact's episodes that don't rest on the source, and whether nothing is left that supports the fact. */
 function restOf({ id, scope, episodes }: Fact, { names }: Tainted): { readonly left: string[]; readonly isGone: boolean } {
   const left = episodes.filter((one) => !referencesOf(sourceOf(one) === null ? `episodes/${one}` : one).some((name) => names.has(name)));
   const isMeant = names.has(`facts/${id}`) || names.has(`users/${scope.user}`);
