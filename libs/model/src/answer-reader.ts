@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { createParser } from 'eventsource-parser';
 import { type Answer, AnswerAssembler } from './chat-answer.js';
-import { parsedJson } from './http-client.js';
+import { parsedJson, type ServerAnswer } from './http-client.js';
 import { faultError, quoted, type ServerContext, serverName } from './server-errors.js';
 
 /** A whole completion may be longer than its text: escapes, and the server's own fields. */
@@ -13,15 +13,9 @@ const START_CHARS = 1_000;
  * Reads the body of a chat completion: server-sent events, or one JSON document.
  *
  * The first character tells which: servers ignore `stream`, and content types lie.
- * @param complete called when all of the answer came, though its body may go on
  * @throws EtudeError MODEL_ANSWER_EMPTY, MODEL_ANSWER_TRUNCATED, MODEL_REFUSED, or what the server's own error says
  */
-export async function readAnswer(
-  body: AsyncIterable<string>,
-  textBytesMax: number,
-  context: ServerContext,
-  complete: () => void,
-): Promise<Answer> {
+export async function readAnswer(body: ServerAnswer, textBytesMax: number, context: ServerContext): Promise<Answer> {
   const assembler = new AnswerAssembler(textBytesMax);
   const events = { data: false, done: false };
   const parser = createParser({
@@ -33,13 +27,13 @@ export async function readAnswer(
     },
   });
   let [start, document, unread] = ['', '', 0];
-  for await (const text of body) {
+  for await (const text of body.text()) {
     start = (start + text).trimStart().slice(0, START_CHARS);
     unread += text.length;
     if (start.startsWith('{')) document += text;
     else parser.feed(text);
-    if (assembler.full || assembler.fault || unread > textBytesMax * BODY_OVER_TEXT) break;
-    if (events.done || assembler.finished) complete();
+    if (events.done || assembler.full || assembler.fault || unread > textBytesMax * BODY_OVER_TEXT) break;
+    if (assembler.finished) body.finishSoon();
   }
   const value = parsedJson(document.trim());
   if (document) assembler.accept(value);

@@ -1,5 +1,8 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
-import { Agent, fetch as fetchWith, ProxyAgent, type RequestInit as FetchInit } from 'undici';
+import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
+import { faultError, faultIn, quoted, retryAfterMs, type ServerContext, serverName } from './server-errors.js';
 
 /** The error of an aborted call, whatever reason the caller gave; the reason is its `cause`. */
 export function abortError(signal: AbortSignal): Error {
@@ -8,52 +11,6 @@ export function abortError(signal: AbortSignal): Error {
   const error = new Error('the call of the model was aborted', { cause: reason });
   error.name = 'AbortError';
   return error;
-}
-
-/** Idle connections close soon: a server with one thread serves nobody else while one is open. */
-const IDLE_HTTP_MS = 1_000;
-/** Longer, since a TLS connection costs round trips to open, and such servers have threads. */
-const IDLE_HTTPS_MS = 4_000;
-
-/** `fetch` for the vendor's client. `CallWatch` bounds the time of a call, so that fetch's own five minutes don't apply. */
-export function httpClient(baseUrl: string, proxyUrl?: string) {
-  const secure = baseUrl.startsWith('https:');
-  const keepAliveTimeout = secure ? IDLE_HTTPS_MS : IDLE_HTTP_MS;
-  const options = { keepAliveTimeout, headersTimeout: 0, bodyTimeout: 0 };
-  const dispatcher = proxyUrl ? new ProxyAgent({ uri: proxyUrl, proxyTunnel: secure, ...options }) : new Agent(options);
-  const fetch = async (url: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
-    const to = new URL(url instanceof Request ? url.url : url);
-    const headers = withCredentials(new Headers(init.headers), to);
-    const sent = { ...(init as FetchInit), headers: Object.fromEntries(headers), dispatcher, redirect: 'manual' } as const;
-    const response = (await fetchWith(to, sent)) as unknown as Response;
-    if (response.ok) return response;
-    return new Response(errorBody(await response.text()), { status: response.status, headers: response.headers });
-  };
-  return { fetch, close: () => void dispatcher.destroy() };
-}
-
-/** Moves name and password of the URL, which fetch refuses, into a header. */
-function withCredentials(headers: Headers, url: URL): Headers {
-  const { username, password } = url;
-  if (username && !headers.has('authorization'))
-    headers.set('authorization', `Basic ${Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64')}`);
-  Object.assign(url, { username: '', password: '' });
-  return headers;
-}
-
-/** As the vendor's client reads it, `{"error": {"message"}}`; other servers say it in `detail`, `message`, or plain text. */
-function errorBody(text: string): string | null {
-  if (text.trim() === '') return null;
-  const body = parsedObject(text);
-  if (typeof body?.['error'] === 'object' && body['error'] !== null) return text;
-  const said = [body?.['error'], body?.['message'], body?.['detail']].find((words) => typeof words === 'string');
-  const message = said ?? (body ? text : text.replace(/<(style|script|head)[\s\S]*?<\/\1>|<[^>]*>/g, ' '));
-  return JSON.stringify({ error: { message, code: body?.['code'] } });
-}
-
-function parsedObject(text: string): Record<string, unknown> | null {
-  const value = parsedJson(text);
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
 }
 
 /** Undefined where the text is no JSON. */
@@ -72,63 +29,148 @@ export interface CallLimits {
   readonly callTimeoutMs: number;
 }
 
-/** How long a body may go on once its answer is complete: for the usage, and for the end that lets a connection be used again. */
+/** Idle connections close soon: a server with one thread serves nobody else while one is open. */
+const IDLE_HTTP_MS = 1_000;
+/** Longer, since a TLS connection costs round trips to open, and such servers have threads. */
+const IDLE_HTTPS_MS = 4_000;
+/** A body may go on for so long after its finish reason, for the usage, or unread after its end, to free the connection. */
 const REST_MS = 2_000;
 
-/** Ends one HTTP exchange when its caller aborts, the server falls silent, or it takes too long. */
-export class CallWatch {
-  /** Why the exchange was ended here; null where it was not, or by the caller. */
-  expired: 'idle' | 'call' | 'rest' | null = null;
-  readonly #controller = new AbortController();
-  readonly #caller: AbortSignal;
-  readonly #idle: NodeJS.Timeout;
-  readonly #call: NodeJS.Timeout;
-  #rest: NodeJS.Timeout | undefined;
-  readonly #abort = () => this.#controller.abort(this.#caller.reason);
+/** Makes requests of one server over kept-alive connections. */
+export class HttpClient {
+  readonly #base: URL;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #dispatcher: Dispatcher;
+  readonly #context: ServerContext;
+  readonly #limits: CallLimits;
 
-  constructor(caller: AbortSignal, limits: CallLimits) {
-    this.#caller = caller;
-    this.#idle = setTimeout(() => this.#expire('idle'), limits.idleTimeoutMs);
-    this.#call = setTimeout(() => this.#expire('call'), limits.callTimeoutMs);
-    caller.addEventListener('abort', this.#abort, { once: true });
-    if (caller.aborted) this.#abort();
+  constructor(context: ServerContext, limits: CallLimits, proxyUrl?: string) {
+    this.#context = context;
+    this.#limits = limits;
+    this.#base = new URL(context.baseUrl);
+    const { username, password, protocol } = this.#base;
+    const basic = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64');
+    const authorization = context.apiKey ? `Bearer ${context.apiKey}` : username ? `Basic ${basic}` : undefined;
+    this.#headers = { accept: '*/*', 'user-agent': 'etude', ...(authorization ? { authorization } : {}) };
+    const secure = protocol === 'https:';
+    const { idleTimeoutMs } = limits;
+    const keepAliveTimeout = secure ? IDLE_HTTPS_MS : IDLE_HTTP_MS;
+    const options = { keepAliveTimeout, headersTimeout: idleTimeoutMs, bodyTimeout: idleTimeoutMs };
+    this.#dispatcher = proxyUrl ? new ProxyAgent({ uri: proxyUrl, proxyTunnel: secure, ...options }) : new Agent(options);
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** The text of a body as it comes. A body that breaks off just ends: what came decides. @throws when the watch ends the exchange */
-  async *textOf(response: Response): AsyncGenerator<string> {
-    const decoder = new TextDecoder();
+  /**
+   * Posts `body` as JSON to a path below the base URL, or gets the path where there is no body.
+   *
+   * @throws EtudeError MODEL_*, also when the server refuses; an AbortError
+   */
+  async send(path: string, body: unknown, caller: AbortSignal): Promise<ServerAnswer> {
+    const url = new URL(this.#base);
+    url.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;
+    const signal = AbortSignal.any([caller, AbortSignal.timeout(this.#limits.callTimeoutMs)]);
+    const sent =
+      body === undefined
+        ? { method: 'GET' as const, headers: this.#headers }
+        : { method: 'POST' as const, headers: { ...this.#headers, 'content-type': 'application/json' }, body: JSON.stringify(body) };
     try {
-      for await (const bytes of response.body ?? []) {
-        this.#idle.refresh();
-        yield decoder.decode(bytes, { stream: true });
-      }
-      // The connection is free again one turn later; without waiting, the next call would open a second one.
-      await setImmediate();
+      const response = await request(url, { ...sent, signal, dispatcher: this.#dispatcher });
+      const answer = new ServerAnswer(response, signal, (error) => this.#typed(error, caller, signal));
+      if (response.statusCode >= 200 && response.statusCode <= 299) return answer;
+      throw await refusal(response.statusCode, answer, this.#context);
     } catch (error) {
-      if (this.signal.aborted && this.expired !== 'rest') throw error;
+      throw this.#typed(error, caller, signal);
     }
   }
 
-  /** The answer is complete: the rest of its body may follow briefly. */
-  complete(): void {
-    this.#rest ??= setTimeout(() => this.#expire('rest'), REST_MS);
+  close(): void {
+    void this.#dispatcher.destroy();
   }
 
-  end(): void {
-    clearTimeout(this.#idle);
-    clearTimeout(this.#call);
-    clearTimeout(this.#rest);
-    this.#caller.removeEventListener('abort', this.#abort);
+  #typed(error: unknown, caller: AbortSignal, signal: AbortSignal): unknown {
+    if (caller.aborted) return abortError(caller);
+    if (error instanceof EtudeError) return error;
+    const name = serverName(this.#context);
+    const { idleTimeoutMs, callTimeoutMs } = this.#limits;
+    const unavailable = (message: string) => new EtudeError('MODEL_UNAVAILABLE', `${name} ${message}.`, {}, { cause: error });
+    if (signal.aborted) return unavailable(`did not finish its answer within ${callTimeoutMs / 1000} s`);
+    const { code, message } = error as Error & { code?: string };
+    if (isSilence(error)) return unavailable(`sent nothing for ${idleTimeoutMs / 1000} s`);
+    return unavailable(`can't be reached: ${quoted(code ? `${code}: ${message}` : message, this.#context)}`);
+  }
+}
+
+const isSilence = (error: unknown) => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(String((error as { code?: unknown }).code));
+
+/** The answer of a server, whose body is still to be read. */
+export class ServerAnswer {
+  readonly headers: IncomingHttpHeaders;
+  readonly #body: Dispatcher.ResponseData['body'];
+  readonly #signal: AbortSignal;
+  readonly #typed: (error: unknown) => unknown;
+  #rest: NodeJS.Timeout | undefined;
+
+  constructor({ headers, body }: Dispatcher.ResponseData, signal: AbortSignal, typed: (error: unknown) => unknown) {
+    this.headers = headers;
+    this.#body = body;
+    this.#signal = signal;
+    this.#typed = typed;
   }
 
-  #expire(why: NonNullable<CallWatch['expired']>): void {
-    this.expired = why;
-    this.#controller.abort();
+  /**
+   * The text of the body as it comes. A body that breaks off just ends: what came decides.
+   *
+   * A reader that stops early waits for nothing; the connection is used again if the body ends soon.
+   * @throws EtudeError MODEL_UNAVAILABLE after silence or too long a call; an AbortError
+   */
+  async *text(): AsyncGenerator<string> {
+    const decoder = new TextDecoder();
+    try {
+      for await (const bytes of this.#body.iterator({ destroyOnReturn: false })) yield decoder.decode(bytes, { stream: true });
+    } catch (error) {
+      if (this.#signal.aborted || isSilence(error)) throw this.#typed(error);
+    } finally {
+      clearTimeout(this.#rest);
+      // What follows in the same packet is read within one turn, after which the next call finds the connection free.
+      void this.#body.dump({ limit: 65_536, signal: AbortSignal.timeout(REST_MS) }).catch(() => {});
+      await setImmediate();
+    }
   }
+
+  /** The body up to so many characters. */
+  async whole(charsMax: number): Promise<string> {
+    let text = '';
+    for await (const part of this.text()) if ((text += part).length > charsMax) break;
+    return text;
+  }
+
+  /** All that is needed came: the rest of the body may follow briefly. */
+  finishSoon(): void {
+    this.#rest ??= setTimeout(() => this.#body.destroy(), REST_MS);
+  }
+}
+
+const ERROR_CHARS_MAX = 65_536;
+
+/** Servers say why in `error.message`, `error`, `message`, `detail` or plain text. */
+async function refusal(status: number, answer: ServerAnswer, context: ServerContext): Promise<EtudeError> {
+  const text = await answer.whole(ERROR_CHARS_MAX);
+  const { headers } = answer;
+  const value = parsedJson(text);
+  const body = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  const said = [body?.['error'], body?.['message'], body?.['detail']].find((part) => typeof part === 'string' || typeof part === 'object');
+  const plain = body ? text : text.replace(/<(style|script|head)[\s\S]*?<\/\1>|<[^>]*>/g, ' ');
+  const { message, code = body?.['code'] } = faultIn(said ?? { message: plain }) as { message: string; code?: unknown };
+  const after = retryAfterMs(headers, Date.now());
+  return faultError(
+    {
+      status,
+      message,
+      ...(typeof code === 'string' ? { code } : {}),
+      ...(after === undefined ? {} : { retryAfterMs: after }),
+      ...(headers.location ? { location: headers.location } : {}),
+    },
+    context,
+  );
 }
 
 /** Bounds how many calls run at once; the others wait in order. */

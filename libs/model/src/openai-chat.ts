@@ -1,9 +1,8 @@
 import { errorDetails } from '@etude/contracts/errors';
 import type { ChatMessage, ChatModel, ChatRequest, ChatResponse } from '@etude/domain/ports/model';
-import type OpenAI from 'openai';
 import { readAnswer } from './answer-reader.js';
 import type { Answer } from './chat-answer.js';
-import { type ConnectionOptions, type Exchange, firstModel, OpenAiConnection } from './openai-connection.js';
+import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
 import { approximateTokens, callChars, requestChars } from './chat-answer.js';
 
 export interface OpenAiChatOptions extends ConnectionOptions {
@@ -34,8 +33,8 @@ export class OpenAiChatModel implements ChatModel {
   }
 
   async chat(request: ChatRequest, signal: AbortSignal): Promise<ChatResponse> {
-    const model = this.#model ?? (await firstModel(this.#connection, signal));
-    const answer = await this.#connection.call((exchange) => this.#negotiate(request, model, exchange), signal);
+    const model = this.#model ?? (await this.#connection.firstModel(signal));
+    const answer = await this.#connection.call((send) => this.#negotiate(request, model, send), signal);
     this.#model = model;
     return this.#response(request, model, answer);
   }
@@ -46,11 +45,11 @@ export class OpenAiChatModel implements ChatModel {
   }
 
   /** Asks again in a simpler dialect when the server refuses a part of the protocol, and keeps what worked. */
-  async #negotiate(request: ChatRequest, model: string, exchange: Exchange): Promise<Answer> {
+  async #negotiate(request: ChatRequest, model: string, send: Send): Promise<Answer> {
     let dialect = this.#dialect;
     for (;;) {
       try {
-        const answer = await this.#ask(request, model, dialect, exchange);
+        const answer = await this.#ask(request, model, dialect, send);
         this.#dialect = dialect;
         return answer;
       } catch (error) {
@@ -62,12 +61,10 @@ export class OpenAiChatModel implements ChatModel {
     }
   }
 
-  async #ask(request: ChatRequest, model: string, dialect: Dialect, { client, watch }: Exchange): Promise<Answer> {
-    const body = requestBody(request, model, dialect);
-    const response = await client.chat.completions.create(body, { signal: watch.signal }).asResponse();
-    const { answerBytesMax = 1024 * 1024 } = this.#options;
-    const answer = await readAnswer(watch.textOf(response), answerBytesMax, this.#connection.context, () => watch.complete());
-    return response.headers.get('x-etude-scripted') === null ? answer : { ...answer, scripted: true };
+  async #ask(request: ChatRequest, model: string, dialect: Dialect, send: Send): Promise<Answer> {
+    const sent = await send('/chat/completions', requestBody(request, model, dialect));
+    const answer = await readAnswer(sent, this.#options.answerBytesMax ?? 1024 * 1024, this.#connection.context);
+    return sent.headers['x-etude-scripted'] === undefined ? answer : { ...answer, scripted: true };
   }
 
   #response(request: ChatRequest, model: string, answer: Answer): ChatResponse {
@@ -81,9 +78,8 @@ export class OpenAiChatModel implements ChatModel {
 
 /** What a server said when it refused a request with 400 or 422; null for every other error. */
 function refusedText(error: unknown): string | null {
-  const { status, message } = (error ?? {}) as { status?: unknown; message?: unknown };
-  const number = Number(status ?? errorDetails(error).metadata?.['status']);
-  return number === 400 || number === 422 ? String(message) : null;
+  const { status, said = '' } = errorDetails(error).metadata ?? {};
+  return status === '400' || status === '422' ? said : null;
 }
 
 /** Which parts of the protocol this server takes. Starts optimistic, learns from refusals. */
@@ -96,11 +92,9 @@ export interface Dialect {
 
 export const FULL_DIALECT: Dialect = { stream: true, streamOptions: true, tokenLimit: 'max_tokens', temperature: true };
 
-type Body = OpenAI.ChatCompletionCreateParams;
-
-export function requestBody(request: ChatRequest, model: string, dialect: Dialect): Body {
+export function requestBody(request: ChatRequest, model: string, dialect: Dialect): Record<string, unknown> {
   const tools = request.tools?.map(({ name, description, inputSchema }) => ({
-    type: 'function' as const,
+    type: 'function',
     function: { name, description, parameters: inputSchema },
   }));
   return {
@@ -115,7 +109,7 @@ export function requestBody(request: ChatRequest, model: string, dialect: Dialec
   };
 }
 
-function wireMessage({ role, content, toolCallId, toolCalls }: ChatMessage): OpenAI.ChatCompletionMessageParam {
+function wireMessage({ role, content, toolCallId, toolCalls }: ChatMessage) {
   if (role === 'tool') return { role, content, tool_call_id: toolCallId ?? '' };
   if (role !== 'assistant' || !toolCalls?.length) return { role, content };
   return {
@@ -124,6 +118,9 @@ function wireMessage({ role, content, toolCallId, toolCalls }: ChatMessage): Ope
     tool_calls: toolCalls.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } })),
   };
 }
+
+const UNKNOWN_PART =
+  /stream|unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|unexpected|additional|extra (field|input|param)/i;
 
 /**
  * The next simpler dialect after a refusal with this message; null where the refusal is about something else.
@@ -134,12 +131,7 @@ export function simpler(dialect: Dialect, request: ChatRequest, message: string)
     return { ...dialect, tokenLimit: 'max_completion_tokens' };
   }
   if (request.temperature !== undefined && dialect.temperature && /temperature/i.test(message)) return { ...dialect, temperature: false };
-  if (
-    !/stream|unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|unexpected|additional|extra (field|input|param)|\(no body\)/i.test(
-      message,
-    )
-  )
-    return null;
+  if (message !== '' && !UNKNOWN_PART.test(message)) return null;
   if (dialect.stream && dialect.streamOptions) return { ...dialect, streamOptions: false };
   if (dialect.stream) return { ...dialect, stream: false };
   return null;

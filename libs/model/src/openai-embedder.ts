@@ -1,9 +1,10 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
 import { calibration } from '@etude/domain/retrieval/calibration';
-import { type ConnectionOptions, type Exchange, OpenAiConnection } from './openai-connection.js';
+import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
 import { faultError, faultIn, quoted, type ServerContext, serverName } from './server-errors.js';
 import { abortError, parsedJson } from './http-client.js';
+import { z } from 'zod';
 
 export interface OpenAiEmbedderOptions extends ConnectionOptions {
   readonly model: string;
@@ -42,7 +43,7 @@ export class OpenAiEmbedder implements Embedder {
     const vectors: Float32Array[] = [];
     for (let from = 0; from < texts.length; from += batchSize) {
       const batch = texts.slice(from, from + batchSize);
-      vectors.push(...(await this.#connection.call((exchange) => this.#ask(batch, exchange), signal)));
+      vectors.push(...(await this.#connection.call((send) => this.#ask(batch, send), signal)));
     }
     return vectors;
   }
@@ -52,14 +53,12 @@ export class OpenAiEmbedder implements Embedder {
     this.#connection.close();
   }
 
-  async #ask(texts: readonly string[], { client, watch }: Exchange): Promise<Float32Array[]> {
+  async #ask(texts: readonly string[], send: Send): Promise<Float32Array[]> {
     const { model, textCharsMax = 16_000 } = this.#options;
     // Servers refuse the empty text; a space means as little.
     const input = texts.map((whole) => whole.slice(0, textCharsMax).toWellFormed() || ' ');
-    const response = await client.embeddings.create({ model, input, encoding_format: 'float' }, { signal: watch.signal }).asResponse();
-    let text = '';
-    for await (const part of watch.textOf(response)) if ((text += part).length > ANSWER_CHARS_MAX) break;
-    const vectors = readVectors(text, texts.length, this.#connection.context);
+    const answer = await send('/embeddings', { model, input, encoding_format: 'float' });
+    const vectors = readVectors(await answer.whole(ANSWER_CHARS_MAX), texts.length, this.#connection.context);
     vectors.forEach((vector) => this.#check(vector));
     return vectors;
   }
@@ -78,10 +77,16 @@ export class OpenAiEmbedder implements Embedder {
   }
 }
 
-interface Item {
-  readonly index?: unknown;
-  readonly embedding?: unknown;
-}
+/** Numbers, or little-endian floats in base64 from a server that gives nothing else. Text that is no number becomes NaN. */
+const Vector = z.union([
+  z.array(z.unknown()).transform((values) => Float32Array.from(values, (value) => (typeof value === 'number' ? value : Number.NaN))),
+  z.string().transform((text) => {
+    const bytes = Buffer.from(text, 'base64');
+    return Float32Array.from({ length: Math.floor(bytes.length / 4) }, (_, i) => bytes.readFloatLE(i * 4));
+  }),
+]);
+const Item = z.object({ index: z.number().optional().catch(undefined), embedding: Vector.optional().catch(undefined) });
+const Vectors = z.object({ data: z.array(Item) });
 
 /**
  * The vectors of an embeddings answer in the order of the texts.
@@ -89,12 +94,10 @@ interface Item {
  * @throws EtudeError MODEL_ANSWER_TRUNCATED (retryable) when vectors are missing, MODEL_ANSWER_EMPTY when there is no answer
  */
 export function readVectors(answer: string, expected: number, context: ServerContext): Float32Array[] {
-  const items = itemsOf(answer, context);
   const vectors: Array<Float32Array | undefined> = Array.from({ length: expected });
-  items.forEach((item, position) => {
-    const index = typeof item.index === 'number' ? item.index : position;
+  itemsOf(answer, context).forEach(({ index = NaN, embedding }, position) => {
     // A server that gives every vector the index 0 still gives them in order.
-    vectors[vectors[index] === undefined ? index : position] = vectorOf(item.embedding);
+    vectors[index < expected && vectors[index] === undefined ? index : position] = embedding;
   });
   const whole = vectors.slice(0, expected).filter((vector) => vector !== undefined);
   if (whole.length < expected) {
@@ -103,29 +106,14 @@ export function readVectors(answer: string, expected: number, context: ServerCon
   return whole;
 }
 
-function itemsOf(answer: string, context: ServerContext): Item[] {
-  if (answer.trim() === '')
-    throw new EtudeError('MODEL_ANSWER_EMPTY', `${serverName(context)} answered a request for embeddings with nothing.`);
+function itemsOf(answer: string, context: ServerContext) {
+  const said = `${serverName(context)} answered a request for embeddings`;
+  if (answer.trim() === '') throw new EtudeError('MODEL_ANSWER_EMPTY', `${said} with nothing.`);
   const body = parsedJson(answer);
-  if (body === undefined) {
-    throw new EtudeError(
-      'MODEL_ANSWER_TRUNCATED',
-      `${serverName(context)} answered a request for embeddings with what is no JSON: ${quoted(answer, context)}`,
-    );
-  }
-  const { data, error } = (body ?? {}) as { data?: unknown; error?: unknown };
+  if (body === undefined) throw new EtudeError('MODEL_ANSWER_TRUNCATED', `${said} with text that is not JSON: ${quoted(answer, context)}`);
+  const { error } = (body ?? {}) as { error?: unknown };
   if (error !== undefined && error !== null) throw faultError(faultIn(error), context);
-  if (Array.isArray(data)) return data as Item[];
-  throw new EtudeError(
-    'MODEL_REFUSED',
-    `${serverName(context)} answered a request for embeddings without \`data\`: ${quoted(answer, context)} Check ${context.settings.baseUrl}.`,
-  );
-}
-
-/** Numbers, or little-endian floats in base64 from a server that gives nothing else. Text that is no number becomes NaN. */
-function vectorOf(embedding: unknown): Float32Array | undefined {
-  if (Array.isArray(embedding)) return Float32Array.from(embedding, (value) => (typeof value === 'number' ? value : Number.NaN));
-  if (typeof embedding !== 'string') return undefined;
-  const bytes = Buffer.from(embedding, 'base64');
-  return Float32Array.from({ length: Math.floor(bytes.length / 4) }, (_, i) => bytes.readFloatLE(i * 4));
+  const read = Vectors.safeParse(body);
+  if (read.success) return read.data.data;
+  throw new EtudeError('MODEL_REFUSED', `${said} without \`data\`: ${quoted(answer, context)} Check ${context.settings.baseUrl}.`);
 }

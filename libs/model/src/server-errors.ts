@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { EtudeError } from '@etude/contracts/errors';
 import type { ErrorCode } from '@etude/contracts/errors';
 
@@ -47,7 +48,7 @@ export function faultError(fault: ServerFault, context: ServerContext): EtudeErr
   const message = `${serverName(context)} answered ${fault.status}${said ? `: ${endSentence(said)}` : '.'}${advice}`;
   return new EtudeError(code, message, {
     ...(fault.retryAfterMs === undefined ? {} : { retryAfterMs: fault.retryAfterMs }),
-    metadata: { status: String(fault.status) },
+    metadata: { status: String(fault.status), said },
   });
 }
 
@@ -69,10 +70,10 @@ function refusalAdvice({ status, location }: ServerFault, { settings }: ServerCo
 const endSentence = (text: string) => (/[.!?…]$/.test(text) ? text : `${text}.`);
 
 /** `retry-after` in seconds or as a date, or `retry-after-ms`; undefined where there is none that makes sense. */
-export function retryAfterMs(headers: Headers | undefined, nowMs: number): number | undefined {
-  const ms = Number.parseFloat(headers?.get('retry-after-ms') ?? '');
+export function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
+  const ms = Number.parseFloat(String(headers['retry-after-ms']));
   if (ms >= 0) return ms;
-  const text = headers?.get('retry-after')?.trim();
+  const text = headers['retry-after']?.trim();
   if (!text) return undefined;
   if (/^\d+(\.\d+)?$/.test(text)) return Number.parseFloat(text) * 1000;
   const at = Date.parse(text);

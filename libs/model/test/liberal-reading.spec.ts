@@ -1,6 +1,5 @@
 import { array, assert, asyncProperty, integer } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { gzipSync } from 'node:zlib';
 import { ask, broken, chatModel, delta, json, never, raw, rawServer, whole } from './raw-server.js';
 
 const DONE = 'data: [DONE]\n\n';
@@ -56,7 +55,9 @@ describe('answers of minimal servers', () => {
 
   it('does not wait for a server that never ends after [DONE]', async () => {
     const server = await rawServer((response) => response.writeHead(200).write(delta('hi') + DONE));
+    const start = performance.now();
     expect((await chatModel(server.url).chat(ask(), never())).text).toBe('hi');
+    expect(performance.now() - start).toBeLessThan(1_000);
   });
 
   it('takes an event spread over several data lines', async () => {
@@ -70,11 +71,6 @@ describe('answers of minimal servers', () => {
 
   it('takes a whole message inside an event', async () => {
     expect((await answerTo(raw(`data: ${JSON.stringify(whole('hi', { finish_reason: 'stop' }))}\n\n`))).text).toBe('hi');
-  });
-
-  it('takes compressed answers that nobody asked for', async () => {
-    const packed = gzipSync(JSON.stringify(whole('hi')));
-    expect((await answerTo((response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed))).text).toBe('hi');
   });
 
   it('believes no count of zero tokens', async () => {
