@@ -247,17 +247,8 @@ describe('rollbackSkill', () => {
     });
     const second = (await procedural.versions(SCOPE, 'sum_even')).at(2)!;
     await archiveSkill(procedural, [second], decision(10));
-    expect(await rollbackSkill(procedural, present, decision(11))).toMatchObject({ version: 1 });
-  });
-
-  it('says which earlier ones are archived', async () => {
-    const { procedural, present } = await threeVersions();
-    const versions = await procedural.versions(SCOPE, 'sum_even');
-    await archiveSkill(
-      procedural,
-      versions.filter(({ status }) => status === 'deprecated'),
-      decision(10),
-    );
-    await expect(rollbackSkill(procedural, present, decision(11))).rejects.toThrow('are archived (2, 1); restore one of them first');
+    const first = await rollbackSkill(procedural, present, decision(11));
+    expect(first).toMatchObject({ version: 1 });
+    await expect(rollbackSkill(procedural, first, decision(12))).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
   });
 });

@@ -22,10 +22,10 @@ import {
   wasBefore,
 } from './skill-life.js';
 
-/** What of an agent's settings says who approves. */
+/** The settings of an agent that say who approves. */
 export type Approval = Pick<ProceduralMemorySettings, 'approvalMode' | 'skillRegistrationConfidenceThreshold'>;
 
-/** What verification of a skill found. */
+/** The outcome of a verification. */
 export interface Verified {
   readonly passed: boolean;
   readonly evidence: readonly string[];
@@ -36,8 +36,8 @@ export interface Verified {
 }
 
 /**
- * What a verification found, written down: a candidate is `verified`, or `rejected` with the reason. What is in use, or waits for
- * review, stays so with its new proof; else it is deprecated, or rejected, and its old proof is not believed any more.
+ * Records the outcome of a verification. A candidate becomes `verified`, or `rejected` with the reason. A skill that is in use or waits
+ * for review keeps its status with the new proof. If it fails, it is deprecated or rejected, and loses its proof.
  */
 export async function recordVerification(procedural: SkillRegistry, skill: Skill, found: Verified, at: number): Promise<Skill> {
   const { passed, evidence, contract, proof } = found;
@@ -52,18 +52,18 @@ export async function recordVerification(procedural: SkillRegistry, skill: Skill
   return moveOne(procedural, moveOf(skill, to, { by: VERIFIER, reason, at }, { evidence, ...believed, ...read }));
 }
 
-/** What nobody had seen when the skill was approved. */
+/** Errors that the reviewer could not see at the approval. */
 function errorsBeside(skill: Skill, proof: SkillProof | undefined): readonly string[] {
   const known = new Set(reasonsForReview(skill));
   return reasonsForReview({ ...skill, ...(proof === undefined ? {} : { proof }) }).filter((reason) => !known.has(reason));
 }
 
 /**
- * The next status of a verified skill, by the agent's settings. What is marked, or has a finding that is an error, waits for a person
- * whatever they say. Where it becomes active, the version it replaces stops being used.
- * Where what it calls was archived while it was verified, it is rejected. Repeating it after a crash finishes what was begun.
+ * Gives a verified skill its next status, by the agent's settings. A marked skill, and one with a finding that is an error, waits for a
+ * person whatever the settings say. An activated skill replaces the version in use. A skill whose callee was archived meanwhile is
+ * rejected. A second call after a crash finishes the first.
  *
- * @param replaced the version in use that it was verified against; null: there was none. Absent: whichever is in use
+ * @param replaced the version in use that it was verified against; null: none was. Absent: whichever is in use
  * @throws EtudeError ABORTED where another version is in use by now
  */
 export async function settleVerified(
@@ -73,31 +73,21 @@ export async function settleVerified(
   at: number,
   replaced?: Skill | null,
 ): Promise<Skill> {
-  try {
-    return await settleOnce(procedural, skill, settings, at, replaced);
-  } catch (error) {
-    const reason = errorCode(error) === 'FAILED_PRECONDITION' ? await uncallableReason(procedural, skill) : null;
-    if (skill.status !== 'verified' || reason === null) throw error;
-    return moveOne(procedural, moveOf(skill, 'rejected', { by: VERIFIER, reason, at }));
-  }
-}
-
-async function settleOnce(
-  procedural: SkillRegistry,
-  skill: Skill,
-  settings: Approval,
-  at: number,
-  replaced?: Skill | null,
-): Promise<Skill> {
   if (skill.status === 'active') return activate(procedural, skill, { by: VERIFIER, reason: skill.statusReason, at });
   if (skill.status !== 'verified') return skill;
-  const reason = (await newerInUse(procedural, skill)) ?? reasonToWait(skill, settings);
-  if (reason !== null) {
-    const waits = reason === '' ? 'waits for review' : `waits for review: ${reason}`;
-    return moveOne(procedural, moveOf(skill, 'pending_review', { by: VERIFIER, reason: waits, at }));
+  const why = (await newerInUse(procedural, skill)) ?? reasonToWait(skill, settings);
+  try {
+    if (why === null) {
+      const decision = { by: VERIFIER, reason: 'approved automatically after verification', at };
+      return await activate(procedural, skill, decision, replaced === undefined ? {} : { replaced });
+    }
+    const reason = why === '' ? 'waits for review' : `waits for review: ${why}`;
+    return await moveOne(procedural, moveOf(skill, 'pending_review', { by: VERIFIER, reason, at }));
+  } catch (error) {
+    const reason = errorCode(error) === 'FAILED_PRECONDITION' ? await uncallableReason(procedural, skill) : null;
+    if (reason === null) throw error;
+    return moveOne(procedural, moveOf(skill, 'rejected', { by: VERIFIER, reason, at }));
   }
-  const decision = { by: VERIFIER, reason: 'approved automatically after verification', at };
-  return activate(procedural, skill, decision, replaced === undefined ? {} : { replaced });
 }
 
 /** Whether its evidence holds the tests of this version, which it would replace. */
@@ -107,7 +97,7 @@ export function isVerifiedAgainst({ kind, proof }: Skill, replaced: Skill | null
   return (proof?.kept ?? []).some((one) => isPinOf(one, replaced) && one.version === version && one.digest === digest);
 }
 
-/** null: nothing keeps it from being used at once. Empty: nothing but the setting. */
+/** null: the skill may be used at once. Empty: only the setting asks for a review. */
 function reasonToWait(skill: Skill, { approvalMode, skillRegistrationConfidenceThreshold: min }: Approval): string | null {
   const reasons = reasonsForReview(skill);
   if (reasons.length > 0) return reasons.join('; ');
@@ -116,7 +106,7 @@ function reasonToWait(skill: Skill, { approvalMode, skillRegistrationConfidenceT
   return approvalMode === 'review' ? '' : null;
 }
 
-/** A verification that came late takes nobody's newer version away. */
+/** A late verification never replaces a newer version. */
 async function newerInUse(procedural: SkillRegistry, skill: Skill): Promise<string | null> {
   const newer = (await activeVersions(procedural, skill)).find(({ version }) => version > skill.version);
   return newer === undefined ? null : `version ${newer.version} is active already`;
@@ -167,7 +157,7 @@ async function mergedVersions(procedural: SkillRegistry, skill: Skill, other: Sk
   return active.length > 0 ? active : other.status === 'deprecated' ? [other] : [];
 }
 
-/** A candidate or what waits for review is not wanted. @throws EtudeError ABORTED for what is in use or was */
+/** Rejects a candidate, or a skill that waits for review. @throws EtudeError ABORTED for a skill that is or was in use */
 export function rejectSkill(procedural: SkillRegistry, skill: Skill, decision: Decision): Promise<Skill> {
   return moveOne(procedural, moveOf(skill, 'rejected', decision, { from: ['candidate', 'verified', 'pending_review'] }));
 }
@@ -199,15 +189,15 @@ async function activate(
   return own.length === 0 ? skill : (moved[0] ?? skill);
 }
 
-/** Active versions of the same owner beside this one, newest first: nobody replaces what is another's. */
+/** Other active versions of the same owner, newest first. */
 async function activeVersions(procedural: SkillRegistry, skill: Skill): Promise<readonly Skill[]> {
   const versions = await procedural.versions(skill.scope, skill.name, 'active');
   return versions.filter(({ version, name }) => name === skill.name && version !== skill.version);
 }
 
 /**
- * The active version of the same owner whose place this one would take; null where there is none. That is an earlier one, and for what
- * waits for review any: it is approved when others may have come into use. What was in use before is held to nothing newer.
+ * The active version of the same owner that this one would replace; null where there is none. For a skill that waits for review that is
+ * any version, since another may come into use before the approval. For other skills it is an earlier one.
  */
 export async function activeVersion(procedural: SkillRegistry, skill: Skill): Promise<Skill | null> {
   const active = await activeVersions(procedural, skill);
@@ -286,7 +276,7 @@ function restoredStatus(skill: Skill, isFree: boolean): SkillStatus {
   return wasActive(skill) || before === 'deprecated' || before === 'active' ? 'deprecated' : 'candidate';
 }
 
-/** Those that were archived with the last that was: one decision is undone, and not those before it. */
+/** The versions that the latest archiving moved. Restoring undoes one decision, not the ones before it. */
 export function archivedLast(versions: readonly Skill[]): readonly Skill[] {
   const archived = versions.filter(({ status }) => status === 'archived');
   const last = Math.max(...archived.map(archivedAt));
@@ -350,10 +340,6 @@ function previousOf(versions: readonly Skill[], active: Skill | undefined, name:
   const earlier = versions.filter((one) => one.version < (present?.version ?? 0) && wasActive(one));
   const target = earlier.find(({ status }) => status === 'deprecated' || status === 'active');
   if (target !== undefined) return target;
-  const archived = earlier.filter(({ status }) => status === 'archived').map(({ version }) => version);
-  const why =
-    archived.length === 0
-      ? `no earlier version of skill "${name}" was in use; name one with to_version`
-      : `earlier versions of skill "${name}" that were in use are archived (${archived.join(', ')}); restore one of them first`;
+  const why = `no earlier version of skill "${name}" was in use, or all of them are archived; name one with to_version, or restore one`;
   throw refusal('FAILED_PRECONDITION', 'to_version', why);
 }

@@ -13,10 +13,10 @@ export interface SkillReader {
   readonly user: string | null;
 }
 
-/** No user has this name, so that who reads as it sees only what is nobody's in particular. */
+/** No user has this name. A reader under it sees only skills without a user. */
 const NOBODY = '@nobody';
 
-/** Whose skills somebody reads, exactly; narrowest first. */
+/** The owners whose skills a reader sees, narrowest first. */
 export function ownersFor({ tenant, agent, user }: SkillReader): readonly Scope[] {
   const own = { tenant, agent, user: null };
   const shared = [
@@ -26,12 +26,12 @@ export function ownersFor({ tenant, agent, user }: SkillReader): readonly Scope[
   return user === null ? [own, ...shared] : [{ ...own, user }, own, { tenant, agent: USER_AGENT, user }, ...shared];
 }
 
-/** What of one tenant and agent somebody sees: what is their own and what is nobody's. */
+/** The records of one tenant and agent that a user sees: their own, and those without a user. */
 export function viewOf({ tenant, agent }: Pick<Scope, 'tenant' | 'agent'>, user: string | null): ReadScope {
   return { tenant, agent, user: user ?? NOBODY };
 }
 
-/** Under whose name a skill for these readers is kept. @throws EtudeError INVALID_ARGUMENT for a user's where no user is named */
+/** The owner of a skill with these readers. @throws EtudeError INVALID_ARGUMENT for a user's where no user is named */
 export function ownerOf(scope: SkillScope, { tenant, agent, user }: SkillReader): Scope {
   switch (scope) {
     case 'agent':
@@ -79,15 +79,15 @@ export interface SkillSearch extends SearchQuery {
   readonly tags?: readonly string[];
 }
 
-/** Skills that took another's place, one behind the other, at most. */
+/** The longest chain of replacements that is followed. */
 const REPLACED_MAX = 8;
-/** Of equal names one is shown, and tags are looked at behind the search. */
+/** Factors of the search limit: equal names and other tags are filtered out afterwards. */
 const PER_HIT = 2;
 const PER_TAGGED_HIT = 10;
 
 /**
- * What a reader means by a name: of equal names the narrowest owner's that is active. Where none is, a skill whose place another one took
- * is that other one, unless a version or a status is asked for. null where there is none.
+ * The skill that a reader means by a name: the active one of the narrowest owner. If none is active, the replacement of a deprecated one,
+ * unless a version or a status is asked for. null where there is none.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE
  */
@@ -153,7 +153,7 @@ async function findExactly(
   return found.flat().find((skill) => version === undefined || skill.version === version) ?? null;
 }
 
-/** The narrowest that is active; else the narrowest that was and has another in its place. */
+/** The narrowest active skill; else the narrowest deprecated one that has a replacement. */
 async function findInUse(procedural: Pick<ProceduralMemory, 'versions'>, reader: SkillReader, name: string): Promise<Skill | null> {
   const owners = ownersFor(reader);
   const active = await Promise.all(owners.map((owner) => procedural.versions(owner, name, 'active')));
@@ -167,10 +167,10 @@ function isOwner(a: Scope, b: Scope): boolean {
   return a.tenant === b.tenant && a.agent === b.agent && a.user === b.user;
 }
 
-/** Of one owner, by name: who has more is helped with the first of them. */
+/** Of one owner, in the order of names; further names are not read. */
 const NAMES_MAX = 2_000;
 
-/** Names of the skills of a status that a reader sees, to find the one that was probably meant. @throws EtudeError MEMORY_UNAVAILABLE */
+/** Names of the skills of a status that a reader sees, to suggest one for a misspelled name. @throws EtudeError MEMORY_UNAVAILABLE */
 export async function knownNames(
   procedural: Pick<ProceduralMemory, 'every'>,
   reader: SkillReader,
@@ -189,7 +189,7 @@ export async function knownNames(
   return [...names];
 }
 
-/** The version that a key names; null where there is none. A key without a user is nobody's. */
+/** The version that a key names; null where there is none. A key without a user names a skill without a user. */
 export async function versionOfKey(
   registry: Pick<SkillRegistry, 'versions'>,
   { tenant, agent, user = null, name, version }: SkillKey,

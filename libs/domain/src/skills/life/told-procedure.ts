@@ -5,7 +5,7 @@ import { withCarriedMarks, withMarkOfCode } from './marks.js';
 import { withMarks } from '../../trust/sources.js';
 import { keyOf, LIVING, movedSkill, newSkill, wasOnlyTold } from './skill-life.js';
 
-/** Nothing is known of it yet; code that passed its tests starts at 1. */
+/** The success rate of an untried procedure. A function that passed its tests starts at 1. */
 const RATE_AT_FIRST = 0.5;
 const ID_CHARS = 16;
 
@@ -20,7 +20,7 @@ export interface Telling {
   readonly at: number;
 }
 
-/** What a telling comes to. */
+/** The version that a told procedure became. */
 export interface ToldProcedure {
   /** The version that has these words. */
   readonly version: Skill;
@@ -28,13 +28,13 @@ export interface ToldProcedure {
 }
 
 /**
- * A procedure in words is in use at once: as version 1, and where the version in use was only told as well, as the next one in its place,
- * with its counts. Where anybody decided on what has that name, or the words are those of a marked skill, it is a candidate like any
- * other. The same words again are the version that is there.
+ * The version that a told procedure becomes. A new name is active at once. So is the next version of a procedure that was only told, and it
+ * keeps the counts. It is a candidate where a person decided on an earlier version, or where a marked skill has the same words. Equal
+ * words are the existing version.
  *
  * @param versions all of this name that the owner has, newest first
  * @param isMarked whether the tenant has a marked skill with these words
- * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, and for words that somebody took out of use
+ * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, and for words that a person took out of use
  */
 export function toldProcedure(telling: Telling, versions: readonly Skill[], isMarked: boolean): ToldProcedure {
   const [newest] = versions;
@@ -53,10 +53,9 @@ export function toldProcedure(telling: Telling, versions: readonly Skill[], isMa
 }
 
 /**
- * What goes out of use behind a telling, as it is then: every version before the one in use that was only told, also what another
- * telling left whose writer was lost.
+ * The earlier told versions, deprecated: the active one replaces them. Versions that a crashed writer left active are among them.
  *
- * @param versions all of this name that the owner has, newest first, with what the telling came to
+ * @param versions all of this name that the owner has, newest first, with the new one
  */
 export function replacedByTelling({ by, at }: Pick<Telling, 'by' | 'at'>, versions: readonly Skill[]): readonly Skill[] {
   const inUse = versions.find(({ status }) => status === 'active');
@@ -75,12 +74,12 @@ function inUseInPlaceOf(made: Skill, before: Skill | null, { by, at }: Telling):
   };
 }
 
-/** How it went under other words: what callers know of a procedure goes by its name. */
+/** The counts of the earlier words. Callers know a procedure by its name, so the counts go on. */
 function countsOf({ executionCount, successRate, cues, fingerprints, usage }: Skill): Partial<Skill> {
   return { executionCount, successRate, cues, fingerprints, ...(usage === undefined ? {} : { usage }) };
 }
 
-/** It names itself among its sources: its words are somebody's, and so is what is learned in their sight. */
+/** A told procedure is its own source, so records that were learned from its words are untrusted too. */
 function wordedProcedure({ scope, name, words, at }: Telling, version: number): Skill {
   const skill: Omit<Skill, 'digest'> = {
     name,

@@ -15,10 +15,9 @@ export const UNUSED: SkillUsage = {
 };
 
 /**
- * Whose skill was used, the likeliest first: where the use names no user it is nobody's, or was stored before versions were counted for each
- * user and is the user's own.
+ * The possible owners of a used skill, the likeliest first. A use that names no user is of a skill without a user, or of the caller's own.
  *
- * @throws EtudeError PERMISSION_DENIED for one of another tenant that is not everybody's
+ * @throws EtudeError PERMISSION_DENIED for a skill of another tenant that is not global
  */
 export function ownersOfUse({ scope, owner }: Extract<MemoryWrite, { kind: 'skill_use' }>): readonly Scope[] {
   const { tenant, agent } = owner ?? scope;
@@ -28,7 +27,7 @@ export function ownersOfUse({ scope, owner }: Extract<MemoryWrite, { kind: 'skil
   return users.map((user) => ({ tenant, agent, user }));
 }
 
-/** What an agent's skills are worth to it, all versions together. */
+/** The counts of an agent's skills, all versions together. */
 export interface AgentSkillStats {
   readonly agent: string;
   readonly byStatus: Readonly<Partial<Record<SkillStatus, number>>>;
@@ -92,12 +91,12 @@ function first(known: readonly Skill[], skill: Skill, order: (a: Skill, b: Skill
   return [...known, skill].toSorted((a, b) => order(a, b) || (a.name < b.name ? -1 : 1)).slice(0, LISTED_MAX);
 }
 
-/** Skills of before uses were counted apart have only those that succeeded. */
+/** Older records count successful uses only. */
 export const usesOf = ({ usage, executionCount }: Skill) => Math.max(usage?.used ?? 0, executionCount);
 
 /**
- * A skill behind what it was offered at once: one offer more, where there was any. A load moves when it was used last, so that pruning
- * keeps what is used in no other way; it is no use, since nobody tells whether the code calls what it loaded.
+ * The skill after one batch of offers, which counts as one offer. A load also moves the last use, so that pruning keeps skills that are only
+ * loaded. A load isn't a use, since the code may never call the skill.
  */
 export function afterOffers(skill: Skill, offers: readonly SkillOffer[]): Skill {
   if (offers.length === 0) return skill;

@@ -9,7 +9,7 @@ import { activeVersion, isVerifiedAgainst, recordVerification, settleVerified, t
 import { wasRejectedByPerson } from '../life/skill-life.js';
 import { versionOfKey } from '../life/find-skill.js';
 import { isProven, signProof, confidenceOf, NOTHING_FOUND } from './proof.js';
-import { carryApprovalOver, onlyPinsDiffer, type ReverificationDeps, reverifyDependents, staysReason } from './reverify-dependents.js';
+import { carryApprovalOver, type ReverificationDeps, reverifyDependents } from './reverify-dependents.js';
 import type { CodeAnalyser } from '../../ports/code-analyser.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { withCarriedTests } from '../life/known-version.js';
@@ -69,7 +69,7 @@ async function admitOnce(key: Admission, deps: AdmissionDeps, signal: AbortSigna
   const skill = await loadSkill(key, deps.procedural);
   const replaced = await activeVersion(deps.procedural, skill);
   const isOutdated = skill.status === 'verified' && !isVerifiedAgainst(skill, replaced);
-  const verified = isOutdated || isToVerify(skill, key, deps) ? await verifiedNow(skill, replaced, key, deps, signal) : skill;
+  const verified = isOutdated || isToVerify(skill, key, deps) ? await verifiedNow(skill, key, deps, signal) : skill;
   return settle(verified, replaced, deps);
 }
 
@@ -79,20 +79,18 @@ function isToVerify(skill: Skill, { round }: Admission, { checker }: AdmissionDe
   return round !== undefined || !isProven(skill, checker);
 }
 
-async function verifiedNow(skill: Skill, replaced: Skill | null, key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
+async function verifiedNow(skill: Skill, key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
   const { procedural, clock } = deps;
   const { round } = key;
   const found = await examineSkill(skill, round === undefined ? deps : { ...deps, round }, signal);
   signal.throwIfAborted();
-  const record = recordOf(skill, replaced, found, deps);
+  const record = recordOf(skill, found, deps);
   return recordVerification(procedural, skill, record, clock.now()).catch((error: unknown) => movedOn(key, procedural, error));
 }
 
-/** What goes into the record of the skill, with the evidence signed where it passed. */
-function recordOf(skill: Skill, replaced: Skill | null, check: SkillCheck, { signer, clock }: AdmissionDeps): Verified {
-  const { passed, evidence, contract, found } = check;
-  const stays = replaced !== null && onlyPinsDiffer(skill, replaced);
-  const reason = passed || !stays ? check.reason : staysReason(check.reason, replaced);
+/** The outcome as it is recorded, with a signed proof where the skill passed. */
+function recordOf(skill: Skill, check: SkillCheck, { signer, clock }: AdmissionDeps): Verified {
+  const { passed, evidence, contract, found, reason } = check;
   return {
     passed,
     evidence,
@@ -102,7 +100,7 @@ function recordOf(skill: Skill, replaced: Skill | null, check: SkillCheck, { sig
   };
 }
 
-/** Approved as the settings say; then whatever calls it gets its turn. */
+/** Approves the skill as the settings say, then repins its callers. */
 async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps): Promise<Skill> {
   const { procedural, clock } = deps;
   const { settings } = await deps.settings.get(skill.scope.tenant, skill.scope.agent);
@@ -129,7 +127,7 @@ async function loadSkill(key: SkillKey, procedural: ProceduralMemory): Promise<S
   return skill;
 }
 
-/** Somebody else with the same job was faster: what they found stands. */
+/** Another worker with the same job was faster, and its outcome stands. */
 async function movedOn(key: SkillKey, procedural: ProceduralMemory, error: unknown): Promise<Skill> {
   if (errorCode(error) !== 'ABORTED') throw error;
   const skill = await loadSkill(key, procedural);
@@ -196,7 +194,7 @@ export async function examineSkill(version: Skill, deps: CheckDeps, signal: Abor
   return { ...verification, digest, confidence: verification.passed ? confidenceOf(verification.found) : 0 };
 }
 
-/** What it calls and can't be brought in is the skill's fault, not the system's. */
+/** A callee that can't be loaded is the skill's fault, not the system's. */
 async function groundOf(skill: Skill, { procedural, checker }: CheckDeps): Promise<VerificationGround | Verification> {
   try {
     return await gatherGround(skill, procedural, checker && ((needed) => isProven(needed, checker)));

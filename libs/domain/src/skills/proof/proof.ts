@@ -4,7 +4,7 @@ import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
 import { proofText, skillDigest } from '../content-digest.js';
 import { isProofOf } from '../life/skill-life.js';
 
-/** What verification found, before it is said for which content and signed. */
+/** The findings of a verification, before they are bound to a digest and signed. */
 export type ProofFindings = Pick<
   SkillProof,
   'testsPassed' | 'heldOutPassed' | 'mutantsMade' | 'mutantsNoticed' | 'mutantsSurvived' | 'findings' | 'kept' | 'alike'
@@ -21,7 +21,7 @@ export const NOTHING_FOUND: ProofFindings = {
   alike: [],
 };
 
-/** Mutants of which few say little: that all of them were noticed may be chance, or code that hides from being mutated. */
+/** Fewer mutants than this say little: noticing all of them may be chance. */
 export const MANY_MUTANTS = 4;
 
 /** A proof for exactly this content. @param verifiedAt ms since 1970 */
@@ -39,8 +39,8 @@ export function signProof(skill: Skill, found: ProofFindings, signer: ProofSigne
 }
 
 /**
- * Whether the skill's content is the one that its evidence is for, and the evidence was signed here; of a function, that its
- * tests passed. The digest is made again from the content, whatever the record says of it.
+ * Whether the proof is signed with a known key and is for exactly this content. The digest is computed anew from the content. The tests of
+ * a function must have passed.
  */
 export function isProven(skill: Skill, checker: ProofChecker): boolean {
   const { proof } = skill;
@@ -65,10 +65,10 @@ export function confidenceOf(
   return Math.round(noticed * many * tested * 0.95 ** warnings * 1_000) / 1_000;
 }
 
-/** What one stage of a verification found. */
+/** The outcome of one stage of a verification. */
 export interface Stage {
   readonly evidence: readonly string[];
   readonly found?: Partial<ProofFindings>;
-  /** Why the skill is not verified; absent where nothing is against it. */
+  /** Why the skill is not verified; absent where the stage passed. */
   readonly reason?: string;
 }

@@ -86,7 +86,7 @@ function approverOf({ history = [] }: Skill): string {
 }
 
 /** Whether this version is another one with other versions of the skills that it calls, and nothing else. */
-export function onlyPinsDiffer(skill: Skill, other: Skill): boolean {
+function onlyPinsDiffer(skill: Skill, other: Skill): boolean {
   return skill.digest !== other.digest && withoutPins(skill) === withoutPins(other);
 }
 
@@ -99,10 +99,4 @@ function withoutPins({ dependencies = [], ...content }: Skill): string {
 function addsAFinding(skill: Skill, other: Skill): boolean {
   const known = new Set((other.proof?.findings ?? []).map((finding) => canonicalJson(finding)));
   return (skill.proof?.findings ?? []).some((finding) => !known.has(canonicalJson(finding)));
-}
-
-/** What a version that is to stay says of those pins that could not be renewed. */
-export function staysReason(reason: string, replaced: Skill): string {
-  const pins = (replaced.dependencies ?? []).map(({ name, version }) => `${name}@${version}`).join(', ');
-  return `version ${replaced.version} stays on ${pins}: ${reason}`;
 }

@@ -125,27 +125,6 @@ describe('verifySkill', () => {
     expect(await verify(skill)).toMatchObject({ passed: false, reason });
   });
 
-  it.each([
-    ['printed beside a value', { value: 4 }],
-    ['printed and cut', { value: 4, stdoutCutBytes: 9 }],
-  ])('rejects what is %s and changes, and looks at no times', async (_, run) => {
-    const runsOf = (second: string): Sandboxes => {
-      const python = new PythonSandboxes();
-      return {
-        async execute(request: ExecutionRequest) {
-          const answer = await python.execute(request);
-          if (request.runs.some(({ kind }) => kind !== 'call') || request.runs.length > 1) return answer;
-          const isSecond = request.hashSeed !== undefined;
-          const given = { ...CLEAN_RUN, ...run, stdout: isSecond ? second : 'now\n', wallMs: isSecond ? 9 : 1 };
-          return { ...answer, runs: [given] };
-        },
-      };
-    };
-    const skill = { ...skillOf('def double(n):\n    return n * 2', [call([2], 4)], 'double'), origin: 'person' as const };
-    expect((await verify(skill, runsOf('then\n'))).reason).toMatch(/it printed something else$/);
-    expect((await verify(skill, runsOf('now\n'))).reason).not.toMatch(/other results/);
-  });
-
   it('takes for no snippet what has a function to call', async () => {
     const snippet = { ...skillOf('def double(n):\n    return n * 2', [call([1], 2)], 'double'), kind: 'snippet' as const, tests: [] };
     expect(await verify(snippet)).toMatchObject({
