@@ -85,13 +85,6 @@ describe('admitSkill', () => {
     ]).toContainEqual(others);
   });
 
-  it('keeps the active version where the new one is worse', async () => {
-    const worse = candidate({ version: 2, code: 'print(5)' });
-    const { procedural, statuses } = memoryOf(candidate({ status: 'active' }), worse);
-    await admit(worse, procedural);
-    expect(await statuses()).toEqual(['active', 'rejected']);
-  });
-
   it("lets no version replace, or be held to the tests of, what is another user's", async () => {
     const ofAnn = candidate({ status: 'active', scope: { ...scope, user: 'ann' } });
     const ofBob = candidate({ version: 2, code: 'print(int(input()) + 2)', scope: { ...scope, user: 'bob' } });

@@ -2,7 +2,7 @@ import type { EtudeError } from '@etude/contracts/errors';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { misspelledOf, nearestOf, validateArguments } from './call-arguments.js';
+import { misspelledOf, validateArguments } from './call-arguments.js';
 
 const properties: Record<string, object> = {
   text: { type: 'string', description: 'What to read.' },
@@ -119,12 +119,6 @@ describe('names of arguments', () => {
     const text = '{"counts":{"__proto__":2,"constructor":1},"rest":{"__proto__":{"a":1}}}';
     expect(JSON.stringify(validateArguments(dict, json(text)))).toBe(text);
   });
-});
-
-it('finds the name that was probably meant', () => {
-  const known = ['parse_csv', 'sum_even', 'add'];
-  expect(nearestOf('parse_cvs', known)).toBe('parse_csv');
-  expect(nearestOf('fetch_page', known)).toBeNull();
 });
 
 it.each([

@@ -164,7 +164,7 @@ export function placedArguments(
 const MISSPELLED_MAX = 2;
 
 /** The name that was probably meant; null where none is near. Near: at most a third of its letters differ, and at least one may. */
-export function nearestOf(name: string, known: readonly string[]): string | null {
+function nearestOf(name: string, known: readonly string[]): string | null {
   const ranked = known.map((other) => ({ other, distance: editDistance(name.toLowerCase(), other.toLowerCase()) }));
   const [best] = ranked.toSorted((a, b) => a.distance - b.distance);
   return best !== undefined && best.distance <= Math.max(1, Math.floor(best.other.length / 3)) ? best.other : null;
