@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 const conditions = ['@etude/source', 'node', 'default'];
@@ -12,6 +13,10 @@ export default defineConfig({
     include: ['src/**/*.spec.ts', 'test/**/*.spec.ts'],
     setupFiles: [new URL('./vitest.setup.ts', import.meta.url).pathname],
     passWithNoTests: true,
+    // Files that run after one another in a worker share what they import: a third less of processor time.
+    isolate: false,
+    // Tests with real parts wait as much as they compute, so one more than there are processors.
+    maxWorkers: availableParallelism() + 1,
     // These end what hangs and say nothing of speed: a machine with much else to do takes many times as long.
     testTimeout: 120_000,
     hookTimeout: 120_000,
