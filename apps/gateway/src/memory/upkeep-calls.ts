@@ -7,7 +7,7 @@ import {
 } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { AgentId, UserId } from '@etude/contracts/ids';
 import { MemoryLayer } from '@etude/contracts/task';
-import { REQUEST_LINES_MAX, REQUEST_UNPACKED_BYTES_MAX } from '@etude/memory/upkeep/import-lines';
+import { REQUEST_LINES_MAX } from '@etude/memory/upkeep/import-lines';
 import { hasRole } from '@etude/platform/auth';
 import type { ErasureSubject } from '@etude/queue/redis/keys';
 import { z } from 'zod';
@@ -47,7 +47,7 @@ export const upkeepCalls = {
     const { tenant, signal, roles } = call;
     const { upkeep, procedural } = await deps.memory.open();
     const trust = roles.includes('operator') ? {} : { proposeSkill: proposedSkills(call, { procedural, ...deps }) };
-    const report = await upkeep.importLines(tenant, each(lines), { signal, unpackedBytesMax: REQUEST_UNPACKED_BYTES_MAX, ...trust });
+    const report = await upkeep.importLines(tenant, each(lines), { signal, ...trust });
     return toWire(ImportMemoryResponseSchema, report);
   },
 

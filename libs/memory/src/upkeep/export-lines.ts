@@ -38,8 +38,7 @@ export async function* exportRecords(
 ): AsyncGenerator<string> {
   if (!hiddenTests)
     for await (const page of walkOwned(store, owners, { kinds: TESTED_KINDS }, { layers, signal })) page.forEach(refuseHiddenTests);
-  const header: ExportHeader = { etude: 'memory', version: EXPORT_VERSION, tenant: owners.tenant };
-  yield JSON.stringify(header);
+  yield JSON.stringify({ etude: 'memory', version: EXPORT_VERSION, tenant: owners.tenant } satisfies z.input<typeof ExportHeader>);
   for await (const page of walkOwned(store, owners, { kinds: EXPORTED_KINDS }, { layers, signal })) {
     if (!hiddenTests) page.forEach(refuseHiddenTests);
     yield* page.map(lineOf);
@@ -82,10 +81,6 @@ const KEY_CHARS_MAX = 1_024;
 
 const ExportHeader = z.object({ etude: z.literal('memory'), version: z.number().int().min(1), tenant: OwnerTenant });
 
-type ExportHeader = z.infer<typeof ExportHeader>;
-const FieldValue = z.union([z.string(), z.array(z.string())]);
-const Fields = z.partialRecord(z.enum(RECORD_FIELDS), FieldValue);
-
 export const ExportLine = z.strictObject({
   layer: z.enum(['episodic', 'semantic', 'procedural']),
   kind: z.enum(EXPORTED_KINDS),
@@ -95,7 +90,7 @@ export const ExportLine = z.strictObject({
   createdAt: z.number().int(),
   worth: z.number().min(0).max(1),
   shown: z.boolean(),
-  fields: Fields,
+  fields: z.partialRecord(z.enum(RECORD_FIELDS), z.union([z.string(), z.array(z.string())])),
   title: z.string(),
   text: z.string(),
   sources: z.array(z.string()),
@@ -108,12 +103,12 @@ export type ExportLine = z.output<typeof ExportLine>;
 const PackedLine = z.strictObject({ layer: z.string(), kind: z.string(), key: z.string(), packed: z.string() });
 
 /** @throws EtudeError INVALID_ARGUMENT for what is no export, FAILED_PRECONDITION for one of a newer version */
-export function readHeader(line: string): ExportHeader {
-  const header = z.looseObject({ etude: z.literal('memory'), version: z.number().int().min(1) }).safeParse(parseJson(line));
+export function readHeader(line: string): void {
+  const header = ExportHeader.safeParse(parseJson(line));
   if (!header.success)
     throw new EtudeError(
       'INVALID_ARGUMENT',
-      'line 1 is not the header of an export of memory; it should look like {"etude":"memory","version":1,"tenant":"acme"}',
+      `line 1 is not the header of an export of memory, such as {"etude":"memory","version":1,"tenant":"acme"}: ${reasonOf(header.error)}`,
       { field: 'lines' },
     );
   if (header.data.version > EXPORT_VERSION)
@@ -121,36 +116,17 @@ export function readHeader(line: string): ExportHeader {
       'FAILED_PRECONDITION',
       `the export is of version ${header.data.version}, and this service reads up to ${EXPORT_VERSION}; upgrade it, or export with an older one`,
     );
-  const known = ExportHeader.safeParse(header.data);
-  if (known.success) return known.data;
-  throw new EtudeError('INVALID_ARGUMENT', `the header of the export is wrong: ${reasonOf(known.error)}`, { field: 'lines' });
 }
 
-export interface UnpackedLine {
-  readonly line: ExportLine;
-  /** Characters of the line, unpacked. */
-  readonly chars: number;
-}
-
-/**
- * @param bytesMax what it may unpack to, where it is packed
- * @returns the line, or why it is none; `bytes`: what it was unpacked to, also where it is none
- */
-export async function readLine(text: string, bytesMax: number): Promise<(UnpackedLine | { readonly refused: string }) & { bytes: number }> {
-  if (Buffer.byteLength(text) > LINE_BYTES_MAX) return { refused: `is longer than ${LINE_BYTES_MAX} bytes`, bytes: 0 };
+/** @returns the line, or why it is none */
+export async function readLine(text: string): Promise<ExportLine | string> {
+  if (Buffer.byteLength(text) > LINE_BYTES_MAX) return `is longer than ${LINE_BYTES_MAX} bytes`;
   const value = parseJson(text);
-  if (value === undefined) return { refused: 'is no JSON', bytes: 0 };
   const packed = PackedLine.safeParse(value);
-  if (!packed.success) return { ...asLine(value, text.length), bytes: 0 };
-  const unpacked = await unpack(packed.data.packed, bytesMax);
-  if ('refused' in unpacked) return unpacked;
-  const { bytes } = unpacked;
-  return { ...asLine(parseJson(unpacked.text), unpacked.text.length), bytes };
-}
-
-function asLine(value: unknown, chars: number): UnpackedLine | { readonly refused: string } {
-  const parsed = ExportLine.safeParse(value);
-  return parsed.success ? { line: parsed.data, chars } : { refused: reasonOf(parsed.error) };
+  const plain = packed.success ? await unpacked(packed.data.packed) : value;
+  if (plain === undefined) return packed.success ? `cannot be unpacked to at most ${UNPACKED_BYTES_MAX} bytes` : 'is no JSON';
+  const parsed = ExportLine.safeParse(plain);
+  return parsed.success ? parsed.data : reasonOf(parsed.error);
 }
 
 /** The first thing that is wrong, with its place. */
@@ -169,15 +145,8 @@ export function parseJson(text: string): unknown {
 
 const gunzipped = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip);
 
-/** Beside this thread, and no further than `bytesMax`: then more `bytes` than that are answered. */
-async function unpack(packed: string, bytesMax: number): Promise<{ text: string; bytes: number } | { refused: string; bytes: number }> {
-  try {
-    const plain = await gunzipped(Buffer.from(packed, 'base64'), { maxOutputLength: bytesMax });
-    return { text: plain.toString(), bytes: plain.byteLength };
-  } catch (error) {
-    const isTooLong = (error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE';
-    return isTooLong
-      ? { refused: `unpacks to more than ${bytesMax} bytes`, bytes: bytesMax + 1 }
-      : { refused: 'cannot be unpacked', bytes: 0 };
-  }
+/** Beside this thread. undefined for what is no packed JSON. */
+async function unpacked(packed: string): Promise<unknown> {
+  const plain = await gunzipped(Buffer.from(packed, 'base64'), { maxOutputLength: UNPACKED_BYTES_MAX }).catch(() => undefined);
+  return plain && parseJson(plain.toString());
 }

@@ -1,4 +1,3 @@
-import { gzipSync } from 'node:zlib';
 import { EtudeError } from '@etude/contracts/errors';
 import type { DocumentChunk, DocumentRecord, Fact, Skill } from '@etude/contracts/memory';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
@@ -22,7 +21,6 @@ import type { MemoryUpkeep } from '../memory.js';
 import { recordUpkeep } from './record-upkeep.js';
 
 const DAY_MS = 86_400_000;
-const MIB = 1024 * 1024;
 const HEADER = '{"etude":"memory","version":1,"tenant":"acme"}';
 const ALL = { tenant: 'acme', agent: null };
 const embedder = new LexicalEmbedder();
@@ -102,15 +100,6 @@ const chunkLine = (change: object) => lineOf(chunkRecord({ document, digest: DIG
 const factLine = (change: Partial<Fact>) => lineOf(factRecord(factOf(change), []));
 const linesOf = (...skills: readonly Skill[]) => skills.map((skill) => lineOf(skillRecord(skill, [])));
 const signedWith = (name: string, signature: string) => skillOf({ name, status: 'active', proof: proofOf(skillOf(), { signature }) });
-const toldAs = (name: string, description: string) =>
-  skillOf({ name, description, kind: 'procedure', code: '', tests: [], entryPoint: null, status: 'active' });
-const packedLine = (line: string) => {
-  const { layer, kind, key } = JSON.parse(line) as Record<string, unknown>;
-  return JSON.stringify({ layer, kind, key, packed: gzipSync(line).toString('base64') });
-};
-
-const long = (id: string, mib: number) => packedLine(lineOf(transitionRecord(transitionOf({ id, feedback: 'x'.repeat(mib * MIB) }))));
-
 describe('what an import believes of a line', () => {
   it('is lossless for records of every kind, archived ones too', async () => {
     await write(...RECORDS);
@@ -204,22 +193,13 @@ describe('a skill that somebody proposes', () => {
     const versions = (['deprecated', 'active', 'archived', 'rejected'] as const).map((status, i) =>
       skillOf({ version: i + 1, status, statusReason: status === 'archived' ? 'harmful' : '', code: `def total(xs): return ${i}` }),
     );
-    const again = skillOf({ version: 5, status: 'rejected', code: 'def total(xs): return 1', description: 'Other words.' });
-    const { unchanged, added } = await proposedBy(...versions.toReversed(), again);
-    expect({ unchanged, added }).toEqual({ unchanged: 1, added: 4 });
+    expect(await proposedBy(...versions.toReversed())).toMatchObject({ added: 4 });
     expect(proposed.map(({ skill, setAside }) => [skill.version, setAside])).toEqual([
       [1, 'imported; was deprecated where it came from'],
       [2, null],
       [3, 'imported; was archived where it came from: harmful'],
       [4, 'imported; was rejected where it came from'],
     ]);
-  });
-
-  it('is a procedure in words as well, as long as one may be', async () => {
-    const words = 'x'.repeat(1_000_000);
-    const { skills, refused } = await proposedBy(toldAs('long', words), toldAs('longer', `${words}x`));
-    expect(skills).toMatchObject([{ name: 'long', kind: 'procedure', status: 'candidate' }]);
-    expect(refused).toMatchObject([{ line: 3, reason: 'body.value.description: Too big: expected string to have <=1000000 characters' }]);
   });
 
   it('was never run and has no history', async () => {
@@ -239,17 +219,7 @@ describe('a skill that somebody proposes', () => {
     ]);
   });
 
-  it('is refused by its line where it is larger than an author may make it, or may not be registered', async () => {
-    const many = Array.from({ length: 51 }, (_, i) => `t${i}`);
-    const large = linesOf(skillOf({ tags: many }), skillOf({ examplePrompts: ['x'.repeat(2_001)] }));
-    const { added, refused } = await taken(large, { proposeSkill });
-    expect({ added, refused: refused.map(({ line, reason }) => `${line} ${reason}`) }).toEqual({
-      added: 0,
-      refused: [
-        '2 body.value.tags: Too big: expected array to have <=50 items',
-        '3 body.value.examplePrompts.0: Too big: expected string to have <=2000 characters',
-      ],
-    });
+  it('is refused by its line where it may not be registered', async () => {
     const denied = new EtudeError('PERMISSION_DENIED', 'only reviewers may');
     expect(await taken(linesOf(skillOf()), { proposeSkill: () => Promise.reject(denied) })).toMatchObject({
       added: 0,
@@ -277,13 +247,6 @@ describe('numbers of an import', () => {
     expect(await taken([factLine({ createdAt: NEW_YEAR + DAY_MS })])).toMatchObject({ added: 1 });
   });
 
-  it('of texts are counted before one is embedded', async () => {
-    const skill = skillRecord(skillOf({ cues: Array.from({ length: 1_100 }, (_, i) => `cue ${i}`) }), []);
-    expect(await reasonsOf(lineOf(skill))).toEqual(['body: is found by more than 1024 texts']);
-    const never = { profile: embedder.profile, embed: () => Promise.reject(new Error('embedded')) };
-    await expect(insertsOf(never, [skill])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-  });
-
   it('of levels are as many as can be read', async () => {
     const deep = `${'['.repeat(40_000)}${']'.repeat(40_000)}`;
     const line = lineOf(skillRecord(skillOf({ tests: [{ kind: 'call', args: ['X'], kwargs: {}, expected: 1, tolerance: 0 }] }), []));
@@ -296,46 +259,5 @@ describe('a store that believed a chunk without a document', () => {
     const { fields: _, ...poisoned } = chunkRecord({ document, digest: DIGEST }, chunk);
     await write({ ...poisoned, fields: { id: 'c1' } }, chunkRecord({ document: { ...document, id: 'd2' }, digest: DIGEST }, chunk));
     expect(await mendDocuments(store, 'acme')).toEqual(['took away 1 chunks of document d2 that an import had left behind']);
-  });
-});
-
-describe('lines that were taken in before', () => {
-  it('are unchanged, whatever memory has counted since', async () => {
-    const fact = factOf();
-    const skill = skillOf();
-    await write(factRecord(fact, []), skillRecord(skill, []), transitionRecord(transitionOf()));
-    const lines = await exported();
-    open();
-    await write(
-      factRecord({ ...fact, accessCount: 3, support: 2, confidence: 1, episodes: ['e1', 'e2'], updatedAt: NEW_YEAR + 1, wordings: ['x'] }, [
-        'w',
-      ]),
-      skillRecord({ ...skill, status: 'active', executionCount: 1, successRate: 0.9, cues: ['a', 'b'], updatedAt: NEW_YEAR + 1 }, []),
-      transitionRecord(transitionOf()),
-    );
-    expect(await taken(lines.slice(1))).toMatchObject({ added: 0, unchanged: 3, refused: [] });
-  });
-
-  it('are refused with one reason where something else was told', async () => {
-    await write(factRecord(factOf(), []), factRecord(factOf({ id: 'fact-2' }), []));
-    const other = 'a fact of its key is there with other content; it was left as it is';
-    expect(await reasonsOf(factLine({ text: 'Not so.' }), factLine({ id: 'fact-2', category: 'other' }))).toEqual([other, other]);
-  });
-});
-
-describe('packed lines', () => {
-  it('are bounded together where a request is', async () => {
-    const lines = [long('a', 2), long('b', 2), factLine({})];
-    const failed = await taken(lines, { unpackedBytesMax: 3 * MIB }).catch((error: unknown) => error);
-    expect(failed).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', message: expect.stringContaining('send fewer lines at once') });
-    expect(await taken(lines, { unpackedBytesMax: 5 * MIB })).toMatchObject({ refused: [] });
-    expect(await store.count({ tenant: 'acme' }, 'episodic', {})).toBe(2);
-  });
-
-  it('are refused one by one where one is too long or broken', async () => {
-    const line = JSON.parse(long('a', 1)) as { packed: string };
-    const bomb = gzipSync(Buffer.alloc(65 * MIB)).toString('base64');
-    const reasons = await reasonsOf(...[line.packed.slice(0, 40), bomb].map((packed) => JSON.stringify({ ...line, packed })), factLine({}));
-    expect(reasons).toEqual(['cannot be unpacked', `unpacks to more than ${64 * MIB} bytes`]);
   });
 });

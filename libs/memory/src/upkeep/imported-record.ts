@@ -1,33 +1,31 @@
 import { chunkRecord, documentRecord } from '../layers/documents.js';
 import { type EpisodeNote, episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
 import { factRecord } from '../layers/fact-records.js';
-import { indexedTextsOf } from '../layers/indexed-texts.js';
-import { parseBody, type StoredBody } from '../layers/records.js';
+import type { StoredBody } from '../layers/records.js';
 import { skillRecord } from '../layers/skill-records.js';
-import { type MemoryRecord, RECORD_KINDS, RECORD_TEXTS_MAX, type RecordKind } from '../record-store.js';
+import { type MemoryRecord, RECORD_KINDS, type RecordKind } from '../record-store.js';
 import { asArchived, isMarkedArchived } from './archive-records.js';
 import { type ExportLine, parseJson, reasonOf } from './export-lines.js';
 import { unprovenAsCandidate, withOwnPins } from './imported-skill.js';
 import { isDeeper } from '@etude/contracts/json';
 import { DocumentChunk, DocumentRecord, Episode, Fact, Scope, Skill, Transition } from '@etude/contracts/memory';
+import type { Clock } from '@etude/domain/ports/clock';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 
-/** Whose the record becomes, and when: ms since 1970. */
-export interface Reader {
-  readonly tenant: string;
-  readonly now: number;
-  readonly proofChecker?: ProofChecker;
-}
-
-/** Found by more than one text each. */
-const MANY_TEXTS: readonly RecordKind[] = ['fact', 'skill'];
 /** As deep as Python reads JSON. Whoever reads a record calls itself for each level. */
 const NESTING_MAX = 1_000;
 
 interface Owned {
   readonly scope?: MemoryRecord['scope'];
+}
+
+/** Whose the record becomes. */
+export interface Reader {
+  readonly tenant: string;
+  readonly clock: Clock;
+  readonly proofChecker?: ProofChecker;
 }
 
 /**
@@ -36,40 +34,34 @@ interface Owned {
  *
  * @returns why it is refused, where it is no record
  */
-export function readRecord({ tenant, now, proofChecker }: Reader, line: ExportLine): Read {
+export function readRecord({ tenant, clock, proofChecker }: Reader, line: ExportLine): MemoryRecord | string {
   const kinds: readonly RecordKind[] = RECORD_KINDS[line.layer];
-  if (!kinds.includes(line.kind)) return { refused: `kind: ${line.kind} is no kind of the ${line.layer} layer` };
+  if (!kinds.includes(line.kind)) return `kind: ${line.kind} is no kind of the ${line.layer} layer`;
+  const now = clock.now();
   const raw = parseJson(line.body);
-  if (isDeeper(raw, NESTING_MAX)) return { refused: 'body: is nested too deep' };
+  if (isDeeper(raw, NESTING_MAX)) return 'body: is nested too deep';
   const parsed = storedBodyOf(line.kind).safeParse(raw);
-  if (!parsed.success) return { refused: `body.${reasonOf(parsed.error)}` };
+  if (!parsed.success) return `body.${reasonOf(parsed.error)}`;
   const { value, taken = [] } = parsed.data as { value: Owned; taken?: readonly string[] };
   const wrong = wrongNumber({ createdAt: line.createdAt }, now) ?? wrongNumber({ ...value }, now);
-  if (wrong !== null) return { refused: wrong };
+  if (wrong !== null) return wrong;
   const { agent, user } = line;
   if (value.scope !== undefined && (value.scope.agent !== agent || value.scope.user !== user))
-    return { refused: 'body.value.scope: is of another agent or user than the line' };
-  const scope = { tenant, agent, user };
-  const scoped = value.scope === undefined ? value : { ...value, scope };
+    return 'body.value.scope: is of another agent or user than the line';
+  const scoped = value.scope === undefined ? value : { ...value, scope: { tenant, agent, user } };
   const own = line.kind === 'skill' ? withOwnPins(scoped as Skill, tenant) : scoped;
-  const made = BUILDERS[line.kind]({ line, scope, body: { value: own, taken } as StoredBody<never> });
-  if (typeof made === 'string') return { refused: made };
-  if (MANY_TEXTS.includes(line.kind) && indexedTextsOf(made).length > RECORD_TEXTS_MAX)
-    return { refused: `body: is found by more than ${RECORD_TEXTS_MAX} texts` };
+  const made = BUILDERS[line.kind]({ line, body: { value: own, taken } as StoredBody<never> });
+  if (typeof made === 'string') return made;
   const unproven = line.kind === 'skill' ? unprovenAsCandidate(own as Skill, now, proofChecker) : null;
-  if (unproven !== null) return { record: skillRecord(unproven, taken) };
+  if (unproven !== null) return skillRecord(unproven, taken);
   // Byte for byte where it says nothing else.
   const isAsSaid = isDeepStrictEqual(raw, taken.length === 0 ? { value: own } : { value: own, taken });
   const record = isAsSaid ? { ...made, body: line.body } : made;
-  return { record: isMarkedArchived(line) ? asArchived(record) : record };
+  return isMarkedArchived(line) ? asArchived(record) : record;
 }
-
-type Read = { readonly record: MemoryRecord } | { readonly refused: string };
 
 interface Told {
   readonly line: ExportLine;
-  /** Of the importing tenant. */
-  readonly scope: Scope;
   /** Its value is one of the line's kind. */
   readonly body: StoredBody<never>;
 }
@@ -110,8 +102,6 @@ function ofDigest({ fields: { digest } }: ExportLine, made: (digest: string) => 
   return typeof digest === 'string' && DIGEST.test(digest) ? made(digest) : 'fields.digest: has to be 64 hexadecimal digits';
 }
 
-type StoredKind = ExportLine['kind'];
-
 /** As `EpisodeNote`. */
 const Note = z.strictObject({
   id: z.string(),
@@ -123,7 +113,7 @@ const Note = z.strictObject({
 });
 
 /** What may stand as the value in a body, by the kind of its record. */
-const VALUES: { readonly [kind in StoredKind]: z.ZodType } = {
+const VALUES: { readonly [kind in ExportLine['kind']]: z.ZodType } = {
   transition: Transition,
   episode: Episode,
   fact: Fact,
@@ -140,7 +130,7 @@ const DAY_MS = 86_400_000;
 /** Counts are told as numbers of 32 bits. */
 const COUNT_MAX = 2 ** 31 - 1;
 
-function storedBodyOf(kind: StoredKind): z.ZodType {
+function storedBodyOf(kind: ExportLine['kind']): z.ZodType {
   return z.strictObject({ value: VALUES[kind], taken: z.array(z.string()).max(10_000).optional() });
 }
 
@@ -153,14 +143,4 @@ function wrongNumber(value: Readonly<Record<string, unknown>>, now: number): str
     return `${name}: has to be ${isTime ? 'a time in ms since 1970, at most a day from now' : `0 to ${COUNT_MAX}`}`;
   }
   return null;
-}
-
-/** What tells two records of one key apart, by kind; the key of every other kind says what it holds. */
-const TOLD: { readonly [kind in RecordKind]?: readonly string[] } = { fact: ['text', 'category'], skill: ['digest', 'description'] };
-
-/** Whether two records of one key and owner were told the same, whatever has become of each since. */
-export function areToldAlike(a: MemoryRecord, b: MemoryRecord): boolean {
-  const isOneOwner = a.scope.agent === b.scope.agent && a.scope.user === b.scope.user;
-  const [told, other] = [a, b].map((record) => parseBody<Readonly<Record<string, unknown>>>(record).value);
-  return isOneOwner && (TOLD[a.kind] ?? []).every((name) => told?.[name] === other?.[name]);
 }

@@ -1,7 +1,6 @@
 import { parseBody } from '../layers/records.js';
 import { skillKey } from '../layers/skill-records.js';
 import type { MemoryRecord } from '../record-store.js';
-import { reasonOf } from './export-lines.js';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
@@ -10,7 +9,6 @@ import { hasHiddenTests, isInWords, skillDigest } from '@etude/domain/skills/con
 import { isProofOf } from '@etude/domain/skills/life/skill-life';
 import { isProven } from '@etude/domain/skills/proof/proof';
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
 
 /** A skill of an import, which nobody has verified or approved yet. */
 export interface Proposal {
@@ -27,25 +25,6 @@ export interface Proposal {
  */
 export type ProposeSkill = (proposal: Proposal) => Promise<'added' | 'unchanged'>;
 
-const listOf = (entriesMax: number, charsMax = Infinity) => z.array(z.string().max(charsMax)).max(entriesMax).nullish();
-const anyOf = (entriesMax: number) => z.array(z.unknown()).max(entriesMax).nullish();
-const WORDS_CHARS = 1_000_000;
-
-/** The limits of a skill that is registered. A learned skill has as sources all that it was learned in sight of, and what those had touched. */
-const AuthorLimits = z.looseObject({
-  tags: listOf(50, 64),
-  examplePrompts: listOf(50, 2_000),
-  packages: listOf(50),
-  sources: listOf(2_000, 300),
-  parameters: anyOf(64),
-  tests: anyOf(200),
-  heldOut: anyOf(200),
-  description: z.string().max(10_000),
-  code: z.string().max(400_000),
-  displayName: z.string().max(200).nullish(),
-});
-const ProcedureLimits = AuthorLimits.extend({ description: z.string().max(WORDS_CHARS) });
-
 /** Nobody uses it where it comes from, for whatever reason: replaced, found harmful, withdrawn, never good enough. */
 const OUT_OF_USE: ReadonlySet<SkillStatus> = new Set(['deprecated', 'archived', 'rejected']);
 
@@ -60,19 +39,10 @@ export const toldSkill = (line: number, record: MemoryRecord): ToldSkill => ({
   told: { ...parseBody<Skill>(record).value, scope: record.scope },
 });
 
-/**
- * In the order of their versions, so that these are counted as they were. Of one content what is in use where it comes from counts; what
- * another line says of it is told with it.
- *
- * @returns each with the others of the same content that are told with it
- */
-export function inOrder(skills: readonly ToldSkill[]): ReadonlyArray<ToldSkill & { readonly isToldElsewhere: boolean }> {
-  const contentOf = ({ told }: ToldSkill) => JSON.stringify([told.scope.agent, told.scope.user, told.name, skillDigest(told)]);
-  const inUse = new Set(skills.filter(({ told }) => !OUT_OF_USE.has(told.status)).map(contentOf));
+/** In the order of their versions, so that these are counted as they were. */
+export function inOrder(skills: readonly ToldSkill[]): readonly ToldSkill[] {
   const keyOf = ({ told }: ToldSkill) => skillKey({ ...told, ...told.scope });
-  return skills
-    .map((one) => ({ ...one, isToldElsewhere: OUT_OF_USE.has(one.told.status) && inUse.has(contentOf(one)) }))
-    .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  return skills.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
 /** What the skills of one import name as their source, by which all of them can be withdrawn: the same ones are the same import. */
@@ -109,12 +79,6 @@ export function proposalOf(told: Skill, source: string): Proposal {
     ...(hasHiddenTests(told) ? { hiddenTests: true } : {}),
   };
   return { skill, setAside: OUT_OF_USE.has(status) ? `${statusReason}${why === '' ? '' : `: ${why}`}` : null };
-}
-
-/** What is larger than an author may make it; null where nothing is. */
-export function tooLarge(skill: Skill): string | null {
-  const parsed = (isInWords(skill) ? ProcedureLimits : AuthorLimits).safeParse(skill);
-  return parsed.success ? null : `body.value.${reasonOf(parsed.error)}`;
 }
 
 const NEEDS_PROOF: ReadonlySet<SkillStatus> = new Set(['verified', 'pending_review', 'active']);
