@@ -89,6 +89,8 @@ export interface RecordFilter {
   /** Exclusive. */
   readonly createdBefore?: number;
   readonly worthMin?: number;
+  /** Name of a model: only records with searchable words that have no vectors of it, nor the note that their texts have none. */
+  readonly withoutVectorsOf?: string;
 }
 
 export interface StoreQuery extends RecordFilter {
@@ -189,8 +191,6 @@ export interface RecordStore {
   setModelReady(name: string): Promise<void>;
   /** With all its vectors. @throws EtudeError FAILED_PRECONDITION for the last one that is ready */
   dropModel(name: string): Promise<void>;
-  /** Records of these owners with searchable words but no vectors of the model, nor the note that their texts have none. */
-  withoutVectors(owners: Owners, layer: MemoryLayer, model: string): AsyncIterable<readonly StoredRecord[]>;
   /** One vector per searchable text, in their order. False where the record is no longer at that revision. */
   setVectors(
     tenant: string,

@@ -54,7 +54,6 @@ export function modelStore(): RecordStore {
     async addModel() {},
     async setModelReady() {},
     async dropModel() {},
-    withoutVectors: () => pages([]),
     async setVectors() {
       return false;
     },

@@ -61,7 +61,6 @@ function guarding(opened: OpenStore): void {
       await expect(store.count({ tenant }, 'semantic', {})).rejects.toMatchObject(refused);
       await expect(store.remove({ tenant }, 'semantic', {})).rejects.toMatchObject(refused);
       await expect(collect(store.each({ tenant }, 'semantic', {}))).rejects.toMatchObject(refused);
-      await expect(collect(store.withoutVectors({ tenant }, 'semantic', SAMPLE_MODEL.name))).rejects.toMatchObject(refused);
       await expect(store.write(tenant, [insert(recordOf())])).rejects.toMatchObject(refused);
       await expect(store.setVectors(tenant, { ...recordOf(), revision: 1 }, SAMPLE_MODEL.name, [null])).rejects.toMatchObject(refused);
     }
@@ -124,7 +123,7 @@ function models(opened: OpenStore): void {
     );
     await expect(second(OTHER_MODEL)).rejects.toMatchObject({ code: 'MEMORY_VERSION' });
     const missing = async () =>
-      (await collect(store.withoutVectors({ tenant: 'acme' }, 'semantic', OTHER_MODEL.name))).map(({ key }) => key).toSorted();
+      (await collect(store.each({ tenant: 'acme' }, 'semantic', { withoutVectorsOf: OTHER_MODEL.name }))).map(({ key }) => key).toSorted();
     expect(await missing()).toEqual(['a', 'b']);
     expect(await store.setVectors('acme', { ...recordOf({ key: 'a' }), revision: 1 }, OTHER_MODEL.name, [vectorOf({ 2: 1 }, 4)])).toBe(
       true,
@@ -150,9 +149,9 @@ function models(opened: OpenStore): void {
       { do: 'update', record: recordOf({ key: 'a', worth: 1 }), revision: 1 },
       { do: 'replace', record: recordOf({ key: 'b' }), indexed: [{ text: 'plum', vector: vectorOf({ 3: 1 }) }], revision: 1 },
     ]);
-    const missing = await collect(store.withoutVectors({ tenant: 'acme' }, 'semantic', OTHER_MODEL.name));
+    const missing = await collect(store.each({ tenant: 'acme' }, 'semantic', { withoutVectorsOf: OTHER_MODEL.name }));
     expect(missing.map(({ key }) => key)).toEqual(['b']);
-    expect(await collect(store.withoutVectors({ tenant: 'acme' }, 'semantic', SAMPLE_MODEL.name))).toEqual([]);
+    expect(await collect(store.each({ tenant: 'acme' }, 'semantic', { withoutVectorsOf: SAMPLE_MODEL.name }))).toEqual([]);
   });
 
   it('drops a model with its vectors, but never the last that is ready', async () => {

@@ -1,17 +1,13 @@
-import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { archiveSkill, restoreSkill } from '@etude/domain/skills/life/decisions';
-import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
+import { restoreSkill } from '@etude/domain/skills/life/decisions';
 import { decideAtOnce } from '@etude/domain/testing/decisions-property';
-import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
+import { skillOf } from '@etude/domain/testing/memory-records';
 import { liveThrough, SIGNER, TURNS } from '@etude/domain/testing/skill-life-property';
-import { moveOf, storeAt } from '@etude/domain/testing/skill-lives';
 import { seesNothingOfOthers, STEPS } from '@etude/domain/testing/unseen-skills-property';
 import * as fc from 'fast-check';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { RecordProceduralLayer } from '../src/layers/procedural-layer.js';
 import type { RecordStore } from '../src/record-store.js';
-import { recordUpkeep } from '../src/upkeep/record-upkeep.js';
 import { describeOnQdrant } from './describe-on-qdrant.js';
 import { LEXICAL_MODEL, registryOver } from './lexical-registry.js';
 import { modelStore } from './model-store.js';
@@ -192,33 +188,6 @@ describe('skills in a store without transactions', () => {
   });
 });
 
-/** Lets somebody else write after its reads, and is killed after its own write. */
-function killedWriter(store: RecordStore, meanwhile: () => Promise<unknown>): RecordStore {
-  const write: RecordStore['write'] = async (...args) => {
-    await meanwhile();
-    await store.write(...args);
-    throw new Error('killed');
-  };
-  return { ...store, write };
-}
-
 describeOnQdrant({ name: 'skills' }, (server) => {
-  const open = openOnQdrant(server, LEXICAL_MODEL);
-  skillProperties(open, { life: 6, unseen: 3, decisions: 6, turnsMax: 24, decisionsMax: 4 });
-
-  it('are reconciled where a writer was killed behind its writes', { timeout }, async () => {
-    const { store, close } = await open();
-    onTestFinished(close);
-    const registry = registryOver(store);
-    const base = await storeAt(registry, skillOf({ name: 'base', status: 'active' }));
-    const top = await storeAt(registry, skillOf({ name: 'top', status: 'verified', dependencies: [dependencyOn(base)] }));
-    const killed = killedWriter(store, () => archiveSkill(registry, [base], { by: 'ann', reason: '', at: NEW_YEAR + 1 }));
-    await expect(registryOver(killed).move([moveOf(top, 'active')])).rejects.toThrow('killed');
-    const upkeep = recordUpkeep({ store, embedder: new LexicalEmbedder(), clock: { now: () => NEW_YEAR + 20 } });
-    const statusOfTop = async () => (await registry.versions(SCOPE, 'top')).map(({ status }) => status);
-    expect(await statusOfTop()).toEqual(['active']);
-    expect((await upkeep.reconcile()).repaired).toEqual([expect.stringContaining('skill top@1')]);
-    expect(await statusOfTop()).toEqual(['deprecated']);
-    expect(await upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
-  });
+  skillProperties(openOnQdrant(server, LEXICAL_MODEL), { life: 6, unseen: 3, decisions: 6, turnsMax: 24, decisionsMax: 4 });
 });

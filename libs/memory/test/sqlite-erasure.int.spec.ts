@@ -1,6 +1,5 @@
-import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Change, RecordStore } from '../src/record-store.js';
 import { vectorCode } from '../src/sqlite/vector-code.js';
@@ -132,39 +131,6 @@ describe('erasing from a SQLite store', () => {
     await store.purge();
     expect(traces(path)).toEqual([]);
     expect(await store.reconcile()).toMatchObject({ repaired: [], problems: [] });
-  });
-
-  it('goes on with other work, and keeps no writer from writing, while the file is written anew', async () => {
-    const { store, second, path } = await opened(150);
-    const other = await second();
-    await filled(store, 50);
-    await store.remove(ANN, 'semantic', {});
-    const lock = new DatabaseSync(path);
-    onTestFinished(() => lock.close());
-    // A rewrite of a large file holds the lock for longer than anybody waits.
-    writeFileSync(`${path}-rewriting`, '');
-    lock.exec('BEGIN IMMEDIATE');
-    let turns = 0;
-    const turning = setInterval(() => (turns += 1), 5);
-    const written = other.write('acme', [searchable({ key: 'meanwhile' }, 'meanwhile', 1)]);
-    await sleep(600);
-    lock.exec('COMMIT');
-    expect(await written).toEqual([true]);
-    clearInterval(turning);
-    expect(turns).toBeGreaterThan(5);
-    await store.purge();
-    expect(existsSync(`${path}-rewriting`)).toBe(false);
-  });
-
-  it('gives up on a lock that a rewrite has left long ago', async () => {
-    const { store, path } = await opened(100);
-    writeFileSync(`${path}-rewriting`, '');
-    utimesSync(`${path}-rewriting`, new Date(Date.now() - 60_000), new Date(Date.now() - 60_000));
-    const lock = new DatabaseSync(path);
-    onTestFinished(() => lock.close());
-    lock.exec('BEGIN IMMEDIATE');
-    await expect(store.write('acme', [secret(0)])).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE' });
-    lock.exec('ROLLBACK');
   });
 });
 

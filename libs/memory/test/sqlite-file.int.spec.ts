@@ -115,13 +115,6 @@ describe('a SQLite store’s file', () => {
     expect(await store.reconcile()).toMatchObject({ repaired: [], problems: [] });
   });
 
-  it('looks a record up by each of more values than are written at once', async () => {
-    const { store } = await opened();
-    const names = Array.from({ length: 19 }, (_, i) => `called_${i}`);
-    await store.write('acme', [insert(recordOf({ key: 'calls', fields: { id: 'calls', skill: names } }))]);
-    for (const skill of names) expect(await store.count({ tenant: 'acme' }, 'semantic', { where: { skill } })).toBe(1);
-  });
-
   it('finds the codes of one tenant by an index', async () => {
     const { store, path } = await opened();
     await store.write('acme', [searchable({ key: 'before' }, 'before', 1)]);

@@ -68,29 +68,3 @@ for (const isSparse of [false, true]) {
     },
   );
 }
-
-it('orders by age those that are equally near, of more than any list of codes holds', { timeout: 120_000 }, async () => {
-  const store = await opened();
-  const vector = vectorOf({ 1: 1 }, DIMENSION);
-  await store.write(
-    'acme',
-    Array.from({ length: 4_500 }, (_, i) => insert(recordAt((i * 7) % 4_500), { text: '', vector })),
-  );
-  const { dense } = await store.search(ACME, 'semantic', { vector, text: '', limit: 3 });
-  expect(dense.map(({ key }) => key)).toEqual(['k4499', 'k4498', 'k4497']);
-});
-
-it('fills more places than codes can be asked for, of records with several vectors too', { timeout: 120_000 }, async () => {
-  const store = await opened();
-  const vectors = directions(6_000, false);
-  const textsOf = (i: number) => [0, 1, 2].map((part) => ({ text: '', vector: vectors[i * 3 + part] ?? null }));
-  await store.write(
-    'acme',
-    Array.from({ length: 2_000 }, (_, i) => insert(recordAt(i), ...textsOf(i))),
-  );
-  for (const limit of [300, 1_500, 2_500]) {
-    const { dense } = await store.search(ACME, 'semantic', { vector: vectors[7] ?? null, text: '', limit });
-    expect(dense).toHaveLength(Math.min(limit, 2_000));
-    expect(dense[0]).toMatchObject({ key: 'k2', cosine: expect.closeTo(1, 4) });
-  }
-});

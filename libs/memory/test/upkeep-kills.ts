@@ -68,7 +68,8 @@ async function answeredWrites(at: MemoryPlace): Promise<number> {
   for (const id of answered) expect(await memory.episodic.get(ALL, id)).not.toBeNull();
   const { layers } = await memory.upkeep.stats(TENANT);
   const counts = Object.fromEntries(layers.map(({ kind, records: count }) => [kind, count]));
-  expect([counts['summary'], counts['reflection']]).toEqual([counts['episode'], counts['episode']]);
+  // Notes are written before their episode.
+  expect(Math.min(counts['summary'] ?? 0, counts['reflection'] ?? 0)).toBeGreaterThanOrEqual(counts['episode'] ?? 0);
   return answered.length;
 }
 

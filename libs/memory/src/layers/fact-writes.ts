@@ -2,7 +2,7 @@ import type { FactOutcome } from '../memory.js';
 import type { Change, IndexedText, RecordStore } from '../record-store.js';
 import { factOfRecord, factRecord, LAYER, similarFacts, type StoredKnownFact, surroundingFacts } from './fact-records.js';
 import { embedTexts, indexedTextsOf } from './indexed-texts.js';
-import { everyRecord, type LayerDeps, unlessUnreadable, untilTaken, withTaken } from './records.js';
+import { everyRecord, type LayerDeps, untilTaken, withTaken } from './records.js';
 import { markApplied } from './repeats.js';
 import type { Fact } from '@etude/contracts/memory';
 import { type FactPlan, type KnownFact, planFact, type Told } from '@etude/domain/facts/fact-plan';
@@ -99,8 +99,6 @@ export interface MergeReport {
   /** Records that went into another one of the same fact. */
   readonly merged: number;
   readonly superseded: number;
-  /** Facts that could not be looked at, one sentence each. */
-  readonly problems: readonly string[];
 }
 
 const PAGE = 64;
@@ -113,18 +111,16 @@ export async function mergeDuplicates(
 ): Promise<MergeReport> {
   requireScope(scope);
   const filter = { kinds: ['fact'], shown: true, ...(since === undefined ? {} : { createdSince: since }) } as const;
-  const report = { looked: 0, merged: 0, superseded: 0, problems: [] as string[] };
+  const report = { looked: 0, merged: 0, superseded: 0 };
   for await (const page of pagesOf(everyRecord(deps.store, scope, LAYER, filter, { size: PAGE }), PAGE)) {
     const texts = page.map(({ text }) => text);
     const indexed = await embedTexts(deps.embedder, texts, signal);
     for (const [at, record] of page.entries()) {
       signal?.throwIfAborted();
-      const found = await unlessUnreadable(deps.store, report.problems, `fact ${JSON.stringify(record.key)}`, () =>
-        lookAgain(deps, factOfRecord(record), indexed[at]!),
-      );
+      const { merged, superseded } = await lookAgain(deps, factOfRecord(record), indexed[at]!);
       report.looked += 1;
-      report.merged += found?.merged ?? 0;
-      report.superseded += found?.superseded ?? 0;
+      report.merged += merged;
+      report.superseded += superseded;
     }
   }
   return report;

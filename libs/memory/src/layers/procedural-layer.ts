@@ -13,12 +13,13 @@ import {
   narrowestNewest,
   openedSkill,
   ownedSkills,
+  requireRoomFor,
   skillRecord,
   skillUpdate,
   type StoredSkill,
   versionsOfKeys,
 } from './skill-records.js';
-import { withRoom } from './skill-room.js';
+import { inTurn } from './skill-turns.js';
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope, StoreSkillOptions } from '@etude/domain/ports/memory';
@@ -50,7 +51,8 @@ export class RecordProceduralLayer implements ProceduralMemory {
 
   async store(given: Skill, options: StoreSkillOptions = {}): Promise<Skill> {
     requireScope(wholeTenant(given.scope));
-    return untilTaken(`skill ${given.name}`, () => this.#storeOnce(given, options));
+    const store = () => untilTaken(`skill ${given.name}`, () => this.#storeOnce(given, options));
+    return (options.namesMax ?? 0) === 0 ? store() : inTurn(this.#deps, given.scope.tenant, store);
   }
 
   async #storeOnce(given: Skill, options: StoreSkillOptions): Promise<Skill | null> {
@@ -63,13 +65,12 @@ export class RecordProceduralLayer implements ProceduralMemory {
     if (known !== null) return this.#withChange(stored, known);
     const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, versions);
     if (stale !== null) throw stale;
+    if (setAside === undefined && needsRoom(versions)) await requireRoomFor(store, { ...scope, name }, namesMax);
     const version = (versions[0]?.version ?? 0) + 1;
-    const takesRoom = setAside === undefined && needsRoom(versions);
     const carried = withCarriedMarks(given, versions, options);
     const marked = withMarkOfCode(carried, await isMarkedIn(this.#deps, scope.tenant, codeToLookFor(carried, versions, options)));
     const made = newSkill(marked, version, options);
-    const inserts = await insertsOf(embedder, [skillRecord(made, [])]);
-    const [done] = await withRoom(this.#deps, { ...scope, name }, takesRoom ? namesMax : 0, () => store.write(scope.tenant, inserts));
+    const [done] = await store.write(scope.tenant, await insertsOf(embedder, [skillRecord(made, [])]));
     return done ? made : null;
   }
 
@@ -194,11 +195,6 @@ type ProcedureArgs = [
   options?: Pick<StoreSkillOptions, 'namesMax' | 'by'>,
 ];
 
-interface Write extends Telling {
-  readonly writeId: string;
-  readonly namesMax: number;
-}
-
 /**
  * The new version is stored before the earlier one goes out of use, so that one is always in use.
  * After a crash in between, the repeat or the next telling finishes it.
@@ -207,59 +203,59 @@ async function storeProcedure(deps: LayerDeps, ...args: ProcedureArgs): Promise<
   const [writeId, scope, name, words, { namesMax = 0, by = 'told' } = {}] = args;
   const { clock, store } = deps;
   requireScope(wholeTenant(scope));
-  const isRepeat = await wasApplied(store, scope.tenant, LAYER, writeId);
-  const stored = await untilTaken(`procedure ${name}`, async () => {
-    const versions = await versionsOf(deps, { scope, name });
-    const [newest] = versions;
-    if (newest !== undefined && isRepeat) return newest.skill;
-    const write = { writeId, scope, name, words, by, at: clock.now(), namesMax };
-    const taken = versions.find((one) => one.taken.includes(writeId));
-    return taken === undefined ? storeOnce(deps, write, versions) : finished(deps, write, taken.skill, versions);
+  return inTurn(deps, scope.tenant, async () => {
+    const isRepeat = await wasApplied(store, scope.tenant, LAYER, writeId);
+    const stored = await untilTaken(`procedure ${name}`, async () => {
+      const versions = await versionsOf(deps, { scope, name });
+      const [newest] = versions;
+      if (newest !== undefined && isRepeat) return newest.skill;
+      return storeWords(deps, { writeId, namesMax, telling: { scope, name, words, by, at: clock.now() } }, versions);
+    });
+    if (!isRepeat) await store.write(scope.tenant, [markApplied(LAYER, scope, writeId, stored.updatedAt)]);
+    return stored;
   });
-  if (!isRepeat) await store.write(scope.tenant, [markApplied(LAYER, scope, writeId, stored.updatedAt)]);
-  return stored;
 }
 
 /** Newest first. */
-async function versionsOf({ store }: LayerDeps, { scope, name }: Pick<Write, 'scope' | 'name'>): Promise<readonly StoredSkill[]> {
+async function versionsOf({ store }: LayerDeps, { scope, name }: Pick<Skill, 'scope' | 'name'>): Promise<readonly StoredSkill[]> {
   return (await ownedSkills(store, scope, { where: { name } })).toReversed();
 }
 
-/**
- * null where another writer was faster. The earlier version goes out of use in a write of its own: an insert whose key was taken doesn't
- * stop the changes behind it, and no version would be in use.
- */
-async function storeOnce(deps: LayerDeps, write: Write, versions: readonly StoredSkill[]): Promise<Skill | null> {
-  const { scope, name, writeId, namesMax } = write;
-  const known = versions.map(({ skill }) => skill);
-  const digest = codeDigest({ kind: 'procedure', code: '', entryPoint: null, description: write.words });
-  const { version, isNew } = toldProcedure(write, known, await isMarkedIn(deps, scope.tenant, digest));
-  if (!isNew) return finished(deps, write, version, versions);
-  const seen = version.status === 'active' ? unchanged(versions) : [];
-  const made = await insertsOf(deps.embedder, [skillRecord(version, [writeId])]);
-  const insert = () => deps.store.write(scope.tenant, [...seen, ...made]);
-  const done = await withRoom(deps, { ...scope, name }, needsRoom(known) ? namesMax : 0, insert);
-  return done.includes(false) ? null : finished(deps, write, version, await versionsOf(deps, write));
+interface Write {
+  readonly writeId: string;
+  readonly namesMax: number;
+  readonly telling: Telling;
 }
 
-/**
- * Increments the revision of the active and of the oldest version; activation writes to the oldest (`moveSkills`). So of two decisions
- * on one name at the same time, one finds the other.
- */
-function unchanged(versions: readonly StoredSkill[]): readonly Change[] {
-  const oldest = versions.at(-1);
-  return versions.filter((one) => one === oldest || one.skill.status === 'active').map((one) => skillUpdate(one, one.skill));
+/** null where another writer was faster. */
+async function storeWords(deps: LayerDeps, { writeId, namesMax, telling }: Write, versions: readonly StoredSkill[]): Promise<Skill | null> {
+  const { store, embedder } = deps;
+  const { scope, name, words } = telling;
+  const taken = versions.find((one) => one.taken.includes(writeId));
+  if (taken !== undefined) return withoutReplaced(deps, telling, taken.skill, versions);
+  const known = versions.map(({ skill }) => skill);
+  const digest = codeDigest({ kind: 'procedure', code: '', entryPoint: null, description: words });
+  const { version, isNew } = toldProcedure(telling, known, await isMarkedIn(deps, scope.tenant, digest));
+  if (!isNew) return withoutReplaced(deps, telling, version, versions);
+  if (needsRoom(known)) await requireRoomFor(store, { ...scope, name }, namesMax);
+  const [done] = await store.write(scope.tenant, await insertsOf(embedder, [skillRecord(version, [writeId])]));
+  return done ? withoutReplaced(deps, telling, version, await versionsOf(deps, telling)) : null;
 }
 
 /** Deprecates the versions that were told before. null where another writer was faster. */
-async function finished(deps: LayerDeps, write: Write, skill: Skill, versions: readonly StoredSkill[]): Promise<Skill | null> {
+async function withoutReplaced(
+  { store }: LayerDeps,
+  telling: Telling,
+  skill: Skill,
+  versions: readonly StoredSkill[],
+): Promise<Skill | null> {
   const known = versions.map((one) => one.skill);
-  const replaced = new Map(replacedByTelling(write, known).map((one) => [one.version, one]));
+  const replaced = new Map(replacedByTelling(telling, known).map((one) => [one.version, one]));
   const changes = versions.flatMap((one) => {
     const after = replaced.get(one.skill.version);
     return after === undefined ? [] : [skillUpdate(one, after)];
   });
-  const done = changes.length === 0 ? [] : await deps.store.write(write.scope.tenant, changes);
+  const done = changes.length === 0 ? [] : await store.write(telling.scope.tenant, changes);
   return done.includes(false) ? null : (replaced.get(skill.version) ?? skill);
 }
 

@@ -132,21 +132,3 @@ export async function updateEach(
   }
   return changed;
 }
-
-const REASON_CHARS_MAX = 300;
-
-/**
- * Does `work` for one record among many. Where it fails for that record, a sentence joins `problems`, and the others are looked at.
- *
- * @throws EtudeError of a store that does not answer at all
- */
-export async function unlessUnreadable<T>(store: RecordStore, problems: string[], what: string, work: () => Promise<T>): Promise<T | null> {
-  try {
-    return await work();
-  } catch (error) {
-    await store.check();
-    const reason = (error instanceof Error ? error.message : String(error)).slice(0, REASON_CHARS_MAX);
-    problems.push(`${what} could not be looked at: ${reason}`);
-    return null;
-  }
-}

@@ -11,6 +11,7 @@ import { mayCall } from '@etude/domain/skills/life/call-graph';
 import { viewOf } from '@etude/domain/skills/life/find-skill';
 import { markedCode } from '@etude/domain/skills/life/marks';
 import { IN_USE, NOT_GONE } from '@etude/domain/skills/life/skill-life';
+import { requireRoom } from '@etude/domain/skills/life/register-skill';
 import { afterOffers } from '@etude/domain/skills/life/usage';
 
 /** Enough for any version, so that keys sort as versions do. */
@@ -188,6 +189,11 @@ export async function countNames(store: RecordStore, owner: SkillOwner, countMax
     if (names.size >= countMax) break;
   }
   return names.size;
+}
+
+/** @param namesMax 0: any number. @throws EtudeError FAILED_PRECONDITION where the owner has no room for a new name */
+export async function requireRoomFor(store: RecordStore, next: SkillOwner & { readonly name: string }, namesMax: number): Promise<void> {
+  if (namesMax > 0) requireRoom(next, await countNames(store, next, namesMax, next.name), namesMax);
 }
 
 /** One write per tenant; what changed meanwhile, or has no room, is not counted. */

@@ -3,8 +3,8 @@ import { candidateLists } from '../candidate-lists.js';
 import type { Candidates, RecordKind, StoreOptions, StoreQuery } from '../record-store.js';
 import { type CollectionNames, vectorName, WORDS } from './collections.js';
 import { decodeText } from './record-points.js';
-import { countedIn, denseOf, type PointVectors, type SparseVector, surplusOf, weightName, type WordedCounts } from './point-vectors.js';
-import type { Condition, ScoredPoint, Search, TenantPoints } from './tenant-points.js';
+import { countedIn, denseOf, type PointVectors, type SparseVector, surplusOf, weightName } from './point-vectors.js';
+import type { Conditions, ScoredPoint, Search, TenantPoints } from './tenant-points.js';
 
 const CANDIDATE = ['kind', 'key', 'created_at', 'worth', 'worded'];
 /** Equal values are ordered here, so more are asked for than wanted. */
@@ -21,7 +21,6 @@ export interface SearchDeps {
   readonly names: CollectionNames;
   readonly vectors: PointVectors;
   readonly model: StoreOptions['model'];
-  readonly worded: WordedCounts;
 }
 
 /** Both lists by one request: by vectors, by words, and those by words once more with their vectors. */
@@ -29,7 +28,7 @@ export async function searchCandidates(
   deps: SearchDeps,
   layer: MemoryLayer,
   { vector, text, limit }: Pick<StoreQuery, 'vector' | 'text' | 'limit'>,
-  must: readonly Condition[],
+  must: Conditions,
 ): Promise<Candidates> {
   const dense = denseOf([vector], deps.model);
   const asked = deps.vectors.ofQuery(text);
@@ -39,7 +38,10 @@ export async function searchCandidates(
     ...(asked === null ? [] : [wordSearch(asked, limit)]),
     ...(dense.length === 0 || asked === null ? [] : [cosinesOfWords(deps, dense, asked, limit)]),
   ];
-  const { lists, surplus } = await listsOf(deps, deps.names.layers[layer], must, searches, asked !== null);
+  const presence = { using: WORDS, query: deps.vectors.ofPresence(), limit: 1, payload: [] };
+  const { lists, anchorScore } = await deps.points.search(deps.names.layers[layer], must, [...searches, presence]);
+  const presenceScore = lists.pop()?.[0]?.score ?? 0;
+  const surplus = anchorScore === null ? 0 : surplusOf(anchorScore, countedIn(anchorScore, presenceScore));
   const byVector = dense.length === 0 ? [] : (lists.shift() ?? []);
   const byWords = asked === null ? [] : (lists.shift() ?? []).filter(hasWords);
   const ofWords = dense.length === 0 || asked === null ? [] : (lists.shift() ?? []);
@@ -48,28 +50,6 @@ export async function searchCandidates(
   const records = new Map([...byWords, ...byVector].map((point) => [point.id, rankedPart(point)]));
   const near = byVector.map(({ id }) => id);
   return candidateLists({ records, near, bm25s, cosineOf: (id) => cosines.get(id) ?? 0 }, limit);
-}
-
-/** With what the weight of each word is too much; of a tenant with many records that is known for a while. */
-async function listsOf(
-  { points, vectors, worded }: SearchDeps,
-  collection: string,
-  must: readonly Condition[],
-  searches: readonly Search[],
-  ofAllTenants: boolean,
-): Promise<{ lists: ScoredPoint[][]; surplus: number }> {
-  const kept = ofAllTenants ? worded.kept(points, collection) : 0;
-  const presence = kept === null ? [{ using: WORDS, query: vectors.ofPresence(), limit: 1, payload: [] }] : [];
-  const [{ lists, anchorScore }, living] = await Promise.all([
-    points.search(collection, { must }, [...searches, ...presence]),
-    kept ?? points.countWorded(collection),
-  ]);
-  if (!ofAllTenants || anchorScore === null) return { lists, surplus: 0 };
-  if (kept !== null) return { lists, surplus: surplusOf(anchorScore, kept) };
-  const presenceScore = lists.pop()?.[0]?.score;
-  const count = presenceScore === undefined ? living : Math.max(living, countedIn(anchorScore, presenceScore));
-  if (presenceScore !== undefined) worded.keep(points, collection, count);
-  return { lists, surplus: surplusOf(anchorScore, count) };
 }
 
 function denseSearch({ model }: SearchDeps, query: unknown, limit: number): Search {

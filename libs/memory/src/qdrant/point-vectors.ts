@@ -1,7 +1,7 @@
 import type { IndexedText, StoreOptions } from '../record-store.js';
 import { requireVector } from '../vector-models.js';
 import { ANCHOR_WORD, vectorName, WORDS } from './collections.js';
-import type { Point, TenantPoints } from './tenant-points.js';
+import type { Point } from './tenant-points.js';
 import { bm25Weight, queryTerms, termCounts } from '@etude/domain/retrieval/bm25';
 import { createHmac } from 'node:crypto';
 
@@ -130,32 +130,6 @@ function bytesOf({ payload, vector }: Pick<Point, 'payload' | 'vector'>): number
   const { content } = payload;
   const chars = typeof content === 'string' ? content.length : 0;
   return numbers.reduce((sum, bytes) => sum + bytes, chars * BYTES_PER_CHAR);
-}
-
-/** Of many it need not be known to the last one how many they are. */
-const MANY = 1_000;
-const KEPT_MS = 10_000;
-
-/** How many records with words a tenant has in each layer, as the server counts them, for a while where they are many. */
-export class WordedCounts {
-  readonly #kept = new Map<string, { readonly count: number; readonly until: number }>();
-  readonly #now: () => number;
-
-  constructor(now: () => number) {
-    this.#now = now;
-  }
-
-  /** null where it has to be asked for. */
-  kept({ tenant }: TenantPoints, collection: string): number | null {
-    const kept = this.#kept.get(`${collection} ${tenant}`);
-    if (kept !== undefined && kept.until > this.#now()) return kept.count;
-    this.#kept.delete(`${collection} ${tenant}`);
-    return null;
-  }
-
-  keep({ tenant }: TenantPoints, collection: string, count: number): void {
-    if (count >= MANY) this.#kept.set(`${collection} ${tenant}`, { count, until: this.#now() + KEPT_MS });
-  }
 }
 
 /**

@@ -36,11 +36,10 @@ export class QdrantServer {
     const url = parseUrl(options.url);
     this.where = url.origin;
     this.#secret = options.apiKey || null;
-    if (this.#secret !== null) requireSendable(this.#secret);
     if (options.caPath) trust(options.caPath);
     this.#client = new QdrantClient({
       host: url.hostname,
-      port: portOf(url, options.url),
+      port: portOf(options.url),
       https: url.protocol === 'https:',
       prefix: url.pathname === '/' ? '' : url.pathname.replace(/\/$/, ''),
       timeout: options.timeoutMs,
@@ -77,20 +76,9 @@ function parseUrl(text: string): URL {
   return url;
 }
 
-/** @throws EtudeError INVALID_ARGUMENT for what no header may have */
-function requireSendable(key: string): void {
-  if (/^[\t\x20-\x7e\n\r]+$/.test(key)) return;
-  throw new EtudeError(
-    'INVALID_ARGUMENT',
-    'the API key of Qdrant has other characters than ASCII; give the one that the server was started with',
-  );
-}
-
 /** URL drops the usual port of its protocol, which is not Qdrant's. */
-function portOf(url: URL, text: string): number {
-  if (url.port !== '') return Number(url.port);
-  const named = /^https?:\/\/(?:[^/@]*@)?(?:\[[^\]]*\]|[^/:]*):(\d+)/i.exec(text)?.[1];
-  return named === undefined ? DEFAULT_PORT : Number(named);
+function portOf(text: string): number {
+  return Number(/:(\d+)(?:[/?#]|$)/.exec(text)?.[1] ?? DEFAULT_PORT);
 }
 
 /** Qdrant's client makes its own connections and takes no authority for them, so it is added to those of the process. */

@@ -5,12 +5,12 @@ import type { Owners, RecordStore, StoredRecord, StoreOptions, StoreReport } fro
 import { ownedBy, seenBy } from '../tenant-view.js';
 import { searchCandidates } from './candidate-search.js';
 import { ANCHOR_TENANT, type CollectionNames, collectionNames, LAYERS, vectorName } from './collections.js';
-import { denseOf, PointVectors, WordedCounts } from './point-vectors.js';
+import { denseOf, PointVectors } from './point-vectors.js';
 import { QdrantServer, type QdrantServerOptions } from './qdrant-server.js';
 import { eachRecord, filterConditions, is, loadRecords, newestRecords, recordId, recordsByKey, revisionIn } from './record-points.js';
 import { RecordWrites } from './record-writes.js';
 import { requireServer, StoreModels } from './store-models.js';
-import { type Condition, type Conditions, TenantPoints } from './tenant-points.js';
+import { type Conditions, TenantPoints } from './tenant-points.js';
 
 export interface QdrantStoreOptions extends QdrantServerOptions, StoreOptions {
   /** Collections are named after it: several stores can share a server. */
@@ -43,7 +43,6 @@ interface Opened {
 }
 
 function storeOn({ server, names, models, secret, model }: Opened): RecordStore {
-  const worded = new WordedCounts(Date.now);
   const { layers } = names;
   const seen = (scope: ReadScope) => new TenantPoints(server, seenBy(scope));
   const owned = (owners: Owners) => new TenantPoints(server, ownedBy(owners));
@@ -63,12 +62,12 @@ function storeOn({ server, names, models, secret, model }: Opened): RecordStore 
     async search(scope, layer, query) {
       const must = filterConditions({ ...query, shown: query.shown ?? true });
       const points = seen(scope);
-      return searchCandidates({ points, names, vectors: vectorsOf(points), model, worded }, layer, query, must);
+      return searchCandidates({ points, names, vectors: vectorsOf(points), model }, layer, query, must);
     },
     async *each(owners, layer, filter) {
-      yield* eachRecord(owned(owners), layers[layer], { must: filterConditions(filter) });
+      yield* eachRecord(owned(owners), layers[layer], filterConditions(filter));
     },
-    count: async (owners, layer, filter) => owned(owners).count(layers[layer], { must: filterConditions(filter) }),
+    count: async (owners, layer, filter) => owned(owners).count(layers[layer], filterConditions(filter)),
     remove: async (owners, layer, filter) => removeRecords(owned(owners), layers[layer], filterConditions(filter)),
     purge: () => purge(server, names),
     tenants: () => tenantsOf(server, Object.values(layers)),
@@ -76,11 +75,6 @@ function storeOn({ server, names, models, secret, model }: Opened): RecordStore 
     addModel: (added) => models.add(added),
     setModelReady: (name) => models.setReady(name),
     dropModel: (name) => models.drop(name),
-    async *withoutVectors(owners, layer, name) {
-      const points = owned(owners);
-      await models.require(name);
-      yield* eachRecord(points, layers[layer], withoutVectors(name));
-    },
     async setVectors(tenant, record, name, vectors) {
       const points = owned({ tenant });
       return setVectors(points, layers[record.layer], record, name, denseOf(vectors, await models.require(name)));
@@ -92,20 +86,15 @@ function storeOn({ server, names, models, secret, model }: Opened): RecordStore 
   };
 }
 
-async function removeRecords(points: TenantPoints, collection: string, must: readonly Condition[]): Promise<number> {
+async function removeRecords(points: TenantPoints, collection: string, must: Conditions): Promise<number> {
   let removed = 0;
   // Always from the start: what was written meanwhile is removed as well.
   for (;;) {
-    const { points: found } = await points.scroll(collection, { must }, { limit: REMOVED_PER_REQUEST, payload: ['revision'] });
+    const { points: found } = await points.scroll(collection, must, { limit: REMOVED_PER_REQUEST, payload: ['revision'] });
     if (found.length === 0) return removed;
-    await points.delete(collection, { must: [{ has_id: found.map(({ id }) => id) }, ...must] });
+    await points.delete(collection, [{ has_id: found.map(({ id }) => id) }, ...must]);
     removed += found.length;
   }
-}
-
-/** Points with words that have no vectors of the model, nor the note that it found no direction in them. */
-function withoutVectors(model: string) {
-  return { must: [is('worded', true)], mustNot: [{ has_vector: vectorName(model) }, is('blank', model)] };
 }
 
 /** False where the record is no longer at that revision. */
@@ -118,19 +107,19 @@ async function setVectors(
 ): Promise<boolean> {
   const id = recordId(points.tenant, kind, key);
   const must = [{ has_id: [id] }, is('revision', revision)];
-  const before = await points.scroll(collection, { must }, { limit: 1, payload: ['blank'] });
+  const before = await points.scroll(collection, must, { limit: 1, payload: ['blank'] });
   if (before.points[0] === undefined) return false;
   if (dense.length === 0) {
     const blank = new Set([...((before.points[0].payload['blank'] as readonly string[] | undefined) ?? []), model]);
-    await points.setPayload(collection, { blank: [...blank] }, { must });
+    await points.setPayload(collection, { blank: [...blank] }, must);
   } else {
     try {
-      await points.setVectors(collection, [{ id, vector: { [vectorName(model)]: dense } }], { must });
+      await points.setVectors(collection, [{ id, vector: { [vectorName(model)]: dense } }], must);
     } catch (error) {
       if (errorCode(error) !== 'NOT_FOUND') throw error;
     }
   }
-  const after = await points.scroll(collection, { must }, { limit: 1, payload: ['revision'] });
+  const after = await points.scroll(collection, must, { limit: 1, payload: ['revision'] });
   return after.points.some(({ payload }) => revisionIn(payload) === revision);
 }
 
@@ -153,18 +142,15 @@ async function tenantsOf(server: QdrantServer, collections: readonly string[]): 
 
 /** A point is written whole or not at all, so only vectors can be missing. */
 async function reconcile(server: QdrantServer, { layers }: CollectionNames, model: string): Promise<StoreReport> {
-  const checked = { records: 0, vectors: 0, texts: 0 };
+  const checked = { records: 0 };
   const problems: string[] = [];
   for (const tenant of await tenantsOf(server, Object.values(layers))) {
     const points = TenantPoints.of(server, tenant);
     for (const layer of LAYERS) {
-      const count = (conditions: Conditions = {}) => points.count(layers[layer], conditions);
-      checked.records += await count();
-      checked.vectors += await count({ must: [{ has_vector: vectorName(model) }] });
-      checked.texts += await count({ must: [is('worded', true)] });
-      const without = await count(withoutVectors(model));
+      checked.records += await points.count(layers[layer], []);
+      const without = await points.count(layers[layer], filterConditions({ withoutVectorsOf: model }));
       const records = `${without} records of tenant ${tenant} in the ${layer} layer`;
-      if (without > 0) problems.push(`${records} have no vectors of ${model}; run \`etude memory reembed\``);
+      if (without > 0) problems.push(`${records} have no vectors of ${model}; run "etude memory reembed" to make them`);
     }
   }
   return { checked, repaired: [], problems };
@@ -187,10 +173,9 @@ async function purge(server: QdrantServer, names: CollectionNames): Promise<stri
   const done = await Promise.all(collections.map((collection) => vacuum(server, collection)));
   const slow = collections.filter((_collection, i) => !done[i]);
   return [
-    `deleted points were taken out of every answer, and ${collections.length} collections were told to write segments with more than 100 points anew without them`,
-    ...(slow.length === 0
-      ? ['Qdrant says that it has done so']
-      : [`Qdrant was still busy with ${slow.join(', ')} after ${VACUUM_WAIT_MS / 1_000} s, and goes on by itself`]),
+    slow.length === 0
+      ? 'wrote segments with more than 100 points anew, without deleted ones'
+      : `Qdrant was still busy with ${slow.join(', ')} after ${VACUUM_WAIT_MS / 1_000} s, and goes on to write segments anew by itself`,
     'segments with fewer points, the last pieces of the write-ahead log (32 MiB each) and snapshots may hold bytes of what was deleted until Qdrant writes over them; nothing that it answers shows them',
   ];
 }

@@ -1,6 +1,6 @@
 import { compareKeys } from '../candidate-lists.js';
 import { type MemoryRecord, RECORD_FIELDS, type RecordFilter, type RecordKind, type StoredRecord } from '../record-store.js';
-import { pointId } from './collections.js';
+import { pointId, vectorName } from './collections.js';
 import { type Condition, type Conditions, type FoundPoint, NOBODY, type Payload, type TenantPoints } from './tenant-points.js';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
@@ -87,7 +87,8 @@ export function decodeText(stored: string): string {
 }
 
 /** A filter as conditions of Qdrant; `TenantPoints` adds its view to them. */
-export function filterConditions({ kinds, where = {}, shown, createdSince, createdBefore, worthMin }: RecordFilter): Condition[] {
+export function filterConditions(filter: RecordFilter): Condition[] {
+  const { kinds, where = {}, shown, createdSince, createdBefore, worthMin, withoutVectorsOf: model } = filter;
   return [
     ...(kinds === undefined ? [] : [anyOf('kind', kinds)]),
     ...(shown === undefined ? [] : [is('shown', shown)]),
@@ -98,6 +99,7 @@ export function filterConditions({ kinds, where = {}, shown, createdSince, creat
     }),
     ...rangeOf('created_at', { gte: createdSince, lt: createdBefore }),
     ...rangeOf('worth', { gte: worthMin }),
+    ...(model === undefined ? [] : [is('worded', true), { must_not: [{ has_vector: vectorName(model) }, is('blank', model)] }]),
   ];
 }
 
@@ -134,10 +136,10 @@ export function loadRecords(points: TenantPoints, collection: string, kind: Reco
 }
 
 /** Newest first, then by key descending. */
-export async function newestRecords(points: TenantPoints, collection: string, must: readonly Condition[], limit: number) {
+export async function newestRecords(points: TenantPoints, collection: string, must: Conditions, limit: number) {
   if (limit <= 0) return [];
   const orderBy = { key: 'created_at', direction: 'desc' } as const;
-  const named = (await points.scroll(collection, { must }, { limit, payload: NAME, orderBy })).points.map(namedPoint);
+  const named = (await points.scroll(collection, must, { limit, payload: NAME, orderBy })).points.map(namedPoint);
   const oldest = named.at(-1)?.createdAt;
   if (oldest === undefined) return [];
   // Qdrant orders by time alone, so it may have left out the wrong ones of the oldest time.
@@ -154,7 +156,7 @@ export async function newestRecords(points: TenantPoints, collection: string, mu
 export async function recordsByKey(
   points: TenantPoints,
   collection: string,
-  must: readonly Condition[],
+  must: Conditions,
   { limit, afterKey }: { readonly limit: number; readonly afterKey?: string },
 ): Promise<StoredRecord[]> {
   if (limit <= 0) return [];
@@ -176,18 +178,17 @@ export async function* eachRecord(
     if (page.length > 0) yield await Promise.all(page.map(recordOf));
 }
 
-async function allNamed(points: TenantPoints, collection: string, must: readonly Condition[]): Promise<Named[]> {
+async function allNamed(points: TenantPoints, collection: string, must: Conditions): Promise<Named[]> {
   const named: Named[] = [];
-  for await (const page of points.pages(collection, { must }, { limit: KEYS_PER_PAGE, payload: NAME })) named.push(...page.map(namedPoint));
+  for await (const page of points.pages(collection, must, { limit: KEYS_PER_PAGE, payload: NAME })) named.push(...page.map(namedPoint));
   return named;
 }
 
-async function recordsOf(points: TenantPoints, collection: string, ids: readonly string[], must: readonly Condition[]) {
+async function recordsOf(points: TenantPoints, collection: string, ids: readonly string[], must: Conditions) {
   const records: StoredRecord[] = [];
   for (let from = 0; from < ids.length; from += RECORDS_PER_PAGE) {
     const wanted = ids.slice(from, from + RECORDS_PER_PAGE);
-    const conditions = { must: [{ has_id: wanted }, ...must] };
-    const { points: found } = await points.scroll(collection, conditions, { limit: wanted.length, payload: RECORD });
+    const { points: found } = await points.scroll(collection, [{ has_id: wanted }, ...must], { limit: wanted.length, payload: RECORD });
     const byId = new Map(found.map((point) => [point.id, point]));
     records.push(...(await Promise.all(wanted.flatMap((id) => byId.get(id) ?? []).map(recordOf))));
   }

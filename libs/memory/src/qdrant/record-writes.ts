@@ -43,8 +43,6 @@ interface Prepared {
 export class RecordWrites {
   readonly #deps: WriteDeps;
   readonly #tenant: string;
-  /** What was read of points before they are changed; brought forward by each change of this list. */
-  readonly #states = new Map<string, Payload | null>();
 
   constructor(deps: WriteDeps) {
     this.#deps = deps;
@@ -53,7 +51,6 @@ export class RecordWrites {
 
   async write(changes: readonly Change[]): Promise<boolean[]> {
     for (const change of changes) this.#check(change);
-    await this.#readStates(changes);
     const answers = changes.map(() => false);
     for (let at = 0; at < changes.length;) {
       const change = changes[at];
@@ -82,21 +79,12 @@ export class RecordWrites {
     );
   }
 
-  async #readStates(changes: readonly Change[]): Promise<void> {
-    const swaps = changes.filter((change): change is Swap => change.do !== 'insert');
-    for (const layer of new Set(swaps.map(({ record }) => record.layer))) {
-      const ids = swaps.filter(({ record }) => record.layer === layer).map((change) => this.#idOf(change));
-      for (const id of ids) this.#states.set(`${layer} ${id}`, null);
-      for (const { id, payload } of await this.#statesOf(layer, ids)) this.#states.set(`${layer} ${id}`, payload);
-    }
-  }
-
   async #statesOf(layer: MemoryLayer, ids: readonly string[]): Promise<FoundPoint[]> {
     const found: FoundPoint[] = [];
     for (let from = 0; from < ids.length; from += STATES_PER_REQUEST) {
       const wanted = ids.slice(from, from + STATES_PER_REQUEST);
       const page = { limit: wanted.length, payload: STATE };
-      found.push(...(await this.#deps.points.scroll(this.#deps.names.layers[layer], { must: [{ has_id: wanted }] }, page)).points);
+      found.push(...(await this.#deps.points.scroll(this.#deps.names.layers[layer], [{ has_id: wanted }], page)).points);
     }
     return found;
   }
@@ -131,9 +119,7 @@ export class RecordWrites {
     for (const { at, id, writer } of prepared) {
       const state = states.get(id);
       // Gone already: it was inserted, then somebody removed it.
-      const taken = state === undefined || hasMark(state, 1, writer);
-      answers[at] = taken;
-      if (taken && state !== undefined && this.#states.has(`${layer} ${id}`)) this.#states.set(`${layer} ${id}`, state);
+      answers[at] = state === undefined || hasMark(state, 1, writer);
     }
     return answers;
   }
@@ -148,30 +134,25 @@ export class RecordWrites {
 
   async #swap(change: Swap): Promise<boolean> {
     const { record, revision } = change;
-    const { points, names } = this.#deps;
+    const { points, names, models } = this.#deps;
     const id = this.#idOf(change);
-    const place = `${record.layer} ${id}`;
-    const before = this.#states.get(place) ?? null;
-    if (before === null || revisionIn(before) !== revision) return false;
+    const collection = names.layers[record.layer];
+    const at = (known: number): Conditions => [{ has_id: [id] }, is('revision', known)];
+    const stateNow = async () => (await this.#statesOf(record.layer, [id]))[0]?.payload;
     const writer = randomUUID();
     const content = await contentOf(record);
     const payload = { ...ownerPayload(record), content, revision: revision + 1, ...markOf(revision + 1, writer) };
-    const unchanged = { must: [{ has_id: [id] }, is('revision', revision)] };
-    const collection = names.layers[record.layer];
-    let stale: readonly string[] = [];
-    if (change.do === 'update') await points.setPayload(collection, payload, unchanged);
-    else {
-      const vector = this.#vectorOf(change);
-      stale = staleNames(vector, await this.#deps.models());
-      const ofModels = stale.filter((name) => name !== WORDS);
-      await deleteStale(points, collection, ofModels, unchanged);
-      const whole = { ...marksIn(before), ...payload, ...this.#textState(vector) };
-      await points.replace(collection, [{ id, payload: whole, vector }], unchanged);
+    if (change.do === 'update') {
+      await points.setPayload(collection, payload, at(revision));
+      return isTaken(await stateNow(), revision + 1, writer);
     }
-    const after = (await this.#statesOf(record.layer, [id]))[0]?.payload ?? null;
-    const taken = after !== null && hasMark(after, revision + 1, writer);
-    if (taken) await deleteStale(points, collection, stale, { must: [{ has_id: [id] }, is('revision', revision + 1)] });
-    this.#states.set(place, after);
+    const before = await stateNow();
+    if (before === undefined || revisionIn(before) !== revision) return false;
+    const vector = this.#vectorOf(change);
+    const whole = { ...marksIn(before), ...payload, ...this.#textState(vector) };
+    await points.replace(collection, [{ id, payload: whole, vector }], at(revision));
+    const taken = isTaken(await stateNow(), revision + 1, writer);
+    if (taken) await deleteStale(points, collection, staleNames(vector, await models()), at(revision + 1));
     return taken;
   }
 
@@ -204,25 +185,20 @@ function runOfInserts(changes: readonly Change[], from: number): Insert[] {
   return run;
 }
 
+function isTaken(state: Payload | undefined, revision: number, writer: string): boolean {
+  return state !== undefined && hasMark(state, revision, writer);
+}
+
 /**
- * Names of vectors that a point may have and its successor has not.
- *
- * Before 1.19 Qdrant leaves them where the point is in a segment that it wrote anew: the old words would find the new record, and a
- * move to another model would pass over it. So they are taken away before a point is replaced, those of models, and after it, all:
- * before, so that none stays where a writer dies in between, since a record without vectors is found by whoever makes them; after, since
- * they may have been made in between.
+ * Names of vectors that a point may have and its successor has not. Before 1.19 Qdrant leaves them where the point is in a segment that it
+ * wrote anew: the old words would find the new record, and a move to another model would pass over it.
  */
-export function staleNames(vector: Point['vector'], models: readonly VectorModel[]): readonly string[] {
+function staleNames(vector: Point['vector'], models: readonly VectorModel[]): readonly string[] {
   return [WORDS, ...models.map(({ name }) => vectorName(name))].filter((name) => !(name in vector));
 }
 
 /** One by one: the model of one may have been dropped meanwhile. */
-export async function deleteStale(
-  points: TenantPoints,
-  collection: string,
-  names: readonly string[],
-  conditions: Conditions,
-): Promise<void> {
+async function deleteStale(points: TenantPoints, collection: string, names: readonly string[], conditions: Conditions): Promise<void> {
   for (const name of names) {
     await points.deleteVectors(collection, [name], conditions).catch((error: unknown) => {
       if (errorCode(error) !== 'NOT_FOUND') throw error;

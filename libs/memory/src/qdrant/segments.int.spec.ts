@@ -49,7 +49,7 @@ describeOnQdrant({ name: 'records in a segment that was written anew' }, (server
     const replaced = [{ text: 'plum', vector: vectorOf({ 2: 1 }) }];
     expect(await store.write('acme', [{ do: 'replace', record: recordOf({ key: 'k7' }), indexed: replaced, revision: 1 }])).toEqual([true]);
     expect([await words('quince'), await words('plum')]).toEqual([[], ['k7']]);
-    const without = await collect(store.withoutVectors({ tenant: 'acme' }, 'semantic', OTHER.name));
+    const without = await collect(store.each({ tenant: 'acme' }, 'semantic', { withoutVectorsOf: OTHER.name }));
     expect(without.map(({ key }) => key)).toContain('k7');
   });
 

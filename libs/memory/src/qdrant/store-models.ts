@@ -16,16 +16,17 @@ const SERVER_MIN = { major: 1, minor: 18 };
 
 type Model = StoreOptions['model'];
 
+const VersionInfo = z.looseObject({ version: z.string().regex(/^\d+\.\d+/) });
+
 /** @throws EtudeError MEMORY_VERSION, MEMORY_UNAVAILABLE for another server than Qdrant */
 export async function requireServer(server: QdrantServer): Promise<void> {
   const told: unknown = await server
     .ask('tell its version', (client) => client.versionInfo())
     .catch((error: unknown) => {
-      if (errorCode(error) === 'NOT_FOUND') return null;
-      throw error;
+      if (errorCode(error) !== 'NOT_FOUND') throw error;
     });
-  const { version = '' } = z.looseObject({ version: z.string().regex(/^\d+\.\d+/) }).safeParse(told).data ?? {};
-  if (version === '')
+  const { version } = VersionInfo.safeParse(told).data ?? {};
+  if (version === undefined)
     throw new EtudeError(
       'MEMORY_UNAVAILABLE',
       `the server at ${server.where} tells no version, so it is no Qdrant; check the address and its port, usually 6333 (ETUDE_QDRANT_URL)`,
@@ -57,24 +58,22 @@ export class StoreModels {
     return secret;
   }
 
-  /** Of several that open an empty store at once with different models, the first one's is the store's. */
   async #begin(model: Model): Promise<string> {
-    await this.#insert(SCHEMA_POINT, { schema: SCHEMA, secret: randomBytes(16).toString('hex'), first: { ...payloadOf(model, 'ready') } });
-    const { secret, first } = await this.#schema();
-    if ((await this.list()).length === 0) await this.#insert(this.#idOf(modelOf(first).name), first);
-    return secret;
+    await this.#insert(SCHEMA_POINT, { schema: SCHEMA, secret: randomBytes(16).toString('hex') });
+    if ((await this.list()).length === 0) await this.#insert(this.#idOf(model.name), payloadOf(model, 'ready'));
+    return this.#schema();
   }
 
   async check(): Promise<void> {
     await this.#schema();
   }
 
-  /** @throws EtudeError MEMORY_VERSION for a store of another schema, MEMORY_UNAVAILABLE where it is gone */
-  async #schema(): Promise<{ secret: string; first: Readonly<Record<string, unknown>> }> {
+  /** The store's secret. @throws EtudeError MEMORY_VERSION for a store of another schema, MEMORY_UNAVAILABLE where it is gone */
+  async #schema(): Promise<string> {
     const { meta } = this.#names;
     const [point] = await this.#server.ask(`read ${meta}`, (client) => client.retrieve(meta, { ids: [SCHEMA_POINT] }));
-    const { schema, secret, first } = point?.payload ?? {};
-    if (schema === SCHEMA && typeof secret === 'string') return { secret, first: first as Readonly<Record<string, unknown>> };
+    const { schema, secret } = point?.payload ?? {};
+    if (schema === SCHEMA && typeof secret === 'string') return secret;
     if (schema === undefined) {
       throw new EtudeError(
         'MEMORY_UNAVAILABLE',

@@ -9,12 +9,11 @@ export type Condition =
   | { readonly key: string; readonly match: { readonly value: string | number | boolean } | { readonly any: readonly string[] } }
   | { readonly key: string; readonly range: { readonly gte?: number; readonly lt?: number; readonly lte?: number } }
   | { readonly has_id: readonly string[] }
-  | { readonly has_vector: string };
+  | { readonly has_vector: string }
+  | { readonly must_not: readonly Condition[] };
 
-export interface Conditions {
-  readonly must?: readonly Condition[];
-  readonly mustNot?: readonly Condition[];
-}
+/** All of them. */
+export type Conditions = readonly Condition[];
 
 export type Payload = Readonly<Record<string, unknown>>;
 
@@ -24,10 +23,7 @@ export interface Point {
   readonly vector: Readonly<Record<string, unknown>>;
 }
 
-export interface FoundPoint {
-  readonly id: string;
-  readonly payload: Payload;
-}
+export type FoundPoint = Pick<Point, 'id' | 'payload'>;
 
 export interface ScoredPoint extends FoundPoint {
   readonly score: number;
@@ -55,7 +51,6 @@ type Filter = Schemas['Filter'];
 /** The user field of records without a user; no user has this name. */
 export const NOBODY = '';
 
-const WORDED: Condition = { key: 'worded', match: { value: true } };
 const DURABLE = { wait: true, ordering: 'strong' } as const;
 
 /**
@@ -109,11 +104,6 @@ export class TenantPoints {
     return (await this.#server.ask(`count in ${collection}`, (client) => client.count(collection, request))).count;
   }
 
-  /** Records of the whole tenant that have words, as the weight of a word counts them. */
-  countWorded(collection: string): Promise<number> {
-    return TenantPoints.of(this.#server, this.tenant).count(collection, { must: [WORDED] });
-  }
-
   /** Leaves those that are there as they are. */
   async insert(collection: string, points: readonly Point[]): Promise<void> {
     const request = { points: points.map((point) => this.#own(point)), update_mode: 'insert_only' as const, ...DURABLE };
@@ -156,7 +146,7 @@ export class TenantPoints {
     await this.#server.ask(`delete from ${collection}`, (client) => client.delete(collection, request));
   }
 
-  /** All lists from one request. The last one more is the score of the anchor; see `wordStatistics`. */
+  /** All lists from one request. The last one more is the score of the anchor; see `surplusOf`. */
   async search(collection: string, conditions: Conditions, searches: readonly Search[]) {
     const filter = this.#filter(conditions);
     const anchor = {
@@ -184,12 +174,8 @@ export class TenantPoints {
     };
   }
 
-  #filter({ must = [], mustNot = [] }: Conditions): Filter {
-    return { must: [this.#ofTenant(), ...this.#view, ...must], ...(mustNot.length === 0 ? {} : { must_not: mustNot }) } as Filter;
-  }
-
-  #ofTenant(): Condition {
-    return { key: 'tenant', match: { value: this.tenant } };
+  #filter(conditions: Conditions): Filter {
+    return { must: [{ key: 'tenant', match: { value: this.tenant } }, ...this.#view, ...conditions] } as Filter;
   }
 
   #own({ id, payload, vector }: Point): Schemas['PointStruct'] {

@@ -68,15 +68,11 @@ export async function* eachRecord(
   owners: Owners,
   layer: MemoryLayer,
   filter: RecordFilter,
-  extra = '',
-  more: Values = {},
 ): AsyncGenerator<readonly StoredRecord[]> {
   const { sql, values } = filterCondition(filter);
   for (const kind of kindCodes(layer, filter.kinds)) {
     for (let after = ''; ;) {
-      const page = await file.read(ownedBy(owners), (rows) =>
-        pageOf(rows, looksUp(filter) ? '+' : '', `${sql}${extra}`, { ...values, ...more, kind, after }),
-      );
+      const page = await file.read(ownedBy(owners), (rows) => pageOf(rows, looksUp(filter) ? '+' : '', sql, { ...values, kind, after }));
       const last = page.at(-1);
       if (last === undefined) break;
       yield page.map((row) => storedRecord(owners.tenant, layer, row));

@@ -1,7 +1,7 @@
 import type { Fields, Owners, RecordFilter } from '../record-store.js';
 import { rewriteFile } from './file-rewrite.js';
 import { deleteFields, filterCondition, kindCodes, layerCondition } from './record-rows.js';
-import { LateChanges, removeTexts } from './record-writes.js';
+import { LateWords, removeTexts } from './record-writes.js';
 import type { StoreFile, WholeFile } from './store-file.js';
 import type { TenantRows, Values } from './tenant-rows.js';
 import { EtudeError } from '@etude/contracts/errors';
@@ -87,7 +87,7 @@ function removeBatch(rows: TenantRows, layer: MemoryLayer, condition: string, va
      WHERE ${condition}${rows.within} LIMIT ${BATCH}`,
     values,
   );
-  const late = new LateChanges();
+  const late = new LateWords();
   for (const record of doomed) {
     removeTexts(rows, layer, record, late);
     deleteFields(rows, record.id, JSON.parse(record.fields) as Fields);

@@ -2,6 +2,7 @@ import {
   type Fields,
   type MemoryRecord,
   RECORD_FIELDS,
+  RECORD_KINDS,
   type RecordField,
   type RecordFilter,
   type RecordKind,
@@ -11,45 +12,26 @@ import {
 import type { TenantRows, Value } from './tenant-rows.js';
 import type { MemoryLayer } from '@etude/contracts/task';
 
-/** Numbers in the file for what is a name in the code. Never reuse or change one. */
-const LAYERS: Readonly<Record<MemoryLayer, number>> = { episodic: 1, semantic: 2, procedural: 3 };
+/** Numbers in the file for what is a name in the code: by their places in these lists, which new names are only added to the end of. */
+const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies ReadonlyArray<keyof typeof RECORD_KINDS>;
+export const layerCode = (layer: MemoryLayer): number => LAYERS.indexOf(layer) + 1;
+export const fieldCode = (field: RecordField): number => RECORD_FIELDS.indexOf(field) + 1;
+const KINDS_OF_LAYER = 10;
 
-const KINDS: Readonly<Record<MemoryLayer, Readonly<Partial<Record<RecordKind, number>>>>> = {
-  episodic: { transition: 1, episode: 2, applied: 3 },
-  semantic: { fact: 11, summary: 12, reflection: 13, document: 14, chunk: 15, applied: 16, erasure: 17 },
-  procedural: { skill: 21, applied: 22 },
-};
-
-const FIELDS: Readonly<Record<RecordField, number>> = {
-  id: 1,
-  rollout: 2,
-  name: 3,
-  status: 4,
-  digest: 5,
-  fingerprint: 6,
-  category: 7,
-  skill: 8,
-  document: 9,
-  subject: 10,
-};
-
-const KIND_NAMES = new Map<number, RecordKind>(
-  Object.values(KINDS).flatMap((kinds) => Object.entries(kinds).map(([name, code]) => [code, name as RecordKind] as const)),
-);
-
-export const layerCode = (layer: MemoryLayer): number => LAYERS[layer];
-export const fieldCode = (field: RecordField): number => FIELDS[field];
-export const kindName = (code: number): RecordKind => KIND_NAMES.get(code) ?? 'fact';
+export function kindName(code: number): RecordKind {
+  const layer = LAYERS[Math.floor(code / KINDS_OF_LAYER)] ?? 'semantic';
+  return RECORD_KINDS[layer][(code % KINDS_OF_LAYER) - 1] ?? 'fact';
+}
 
 /** Of a kind that the layer does not have: a number that no record has. */
 export function kindCode(layer: MemoryLayer, kind: RecordKind): number {
-  return KINDS[layer][kind] ?? 0;
+  const place = (RECORD_KINDS[layer] as readonly RecordKind[]).indexOf(kind);
+  return place === -1 ? 0 : (layerCode(layer) - 1) * KINDS_OF_LAYER + place + 1;
 }
 
 /** Those of the layer that a filter lets through. */
 export function kindCodes(layer: MemoryLayer, kinds: RecordFilter['kinds']): readonly number[] {
-  if (kinds === undefined) return Object.values(KINDS[layer]);
-  return kinds.map((kind) => kindCode(layer, kind)).filter((code) => code > 0);
+  return (kinds ?? RECORD_KINDS[layer]).map((kind) => kindCode(layer, kind)).filter((code) => code > 0);
 }
 
 /** A part of a WHERE with what it binds. Starts with " AND". */
@@ -81,24 +63,31 @@ export function filterCondition(filter: RecordFilter): Condition {
   const values: Record<string, Value> = {};
   let sql = fieldsCondition(filter, values);
   if (filter.shown !== undefined) sql += ` AND record.shown = ${filter.shown ? 1 : 0}`;
-  if (filter.createdSince !== undefined)
-    sql += bind(values, ' AND record.created_at >= :createdSince', 'createdSince', filter.createdSince);
-  if (filter.createdBefore !== undefined)
-    sql += bind(values, ' AND record.created_at < :createdBefore', 'createdBefore', filter.createdBefore);
-  if (filter.worthMin !== undefined) sql += bind(values, ' AND record.worth >= :worthMin', 'worthMin', filter.worthMin);
+  for (const [name, condition] of BOUNDS) {
+    const bound = filter[name];
+    if (bound === undefined) continue;
+    values[name] = bound;
+    sql += condition;
+  }
   return { sql, values };
 }
+
+const BOUNDS = [
+  ['createdSince', ' AND record.created_at >= :createdSince'],
+  ['createdBefore', ' AND record.created_at < :createdBefore'],
+  ['worthMin', ' AND record.worth >= :worthMin'],
+  [
+    'withoutVectorsOf',
+    ` AND record.texts > 0 AND NOT EXISTS (SELECT 1 FROM embedding CROSS JOIN model ON model.id = embedding.model
+      WHERE model.name = :withoutVectorsOf AND embedding.record = record.id)`,
+  ],
+] as const;
 
 /** What a search asks of a record: all of its filter, and whom it is for. */
 export function searchCondition(rows: TenantRows, layer: MemoryLayer, query: StoreQuery): Condition {
   const { sql, values } = filterCondition({ ...query, shown: query.shown ?? true });
   const within = rows.within.replaceAll(' AND agent', ' AND record.agent').replaceAll(' AND user', ' AND record.user');
   return { sql: `${kindCondition(layer, query.kinds)}${sql}${within}`, values };
-}
-
-function bind(values: Record<string, Value>, sql: string, name: string, value: number): string {
-  values[name] = value;
-  return sql;
 }
 
 /** Those of which one value has few records come first. */
@@ -130,14 +119,6 @@ export const STORED_COLUMNS = `record.kind AS kind, record_key AS key, created_a
   sources, body, (SELECT name FROM principal WHERE principal.id = agent) AS agent, (SELECT name FROM principal WHERE principal.id = user) AS user`;
 
 export const STORED_TABLES = 'record CROSS JOIN record_body ON record_body.id = record.id';
-const FIELDS_AT_ONCE = 8;
-
-/** By how many they are. */
-const INSERT_FIELDS = Array.from({ length: FIELDS_AT_ONCE }, (_, last) => {
-  const places = Array.from({ length: last + 1 }, (__, i) => `(:tenant, :field${i}, :value${i}, :record)`);
-  return `INSERT OR IGNORE INTO record_field (tenant, field, value, record) VALUES ${places.join(', ')}`;
-});
-
 export interface StoredRow {
   readonly kind: number;
   readonly key: string;
@@ -167,28 +148,16 @@ export function storedRecord(tenant: string, layer: MemoryLayer, row: StoredRow)
   };
 }
 
-/** All of a record in one statement: most have two or three. */
+const GIVEN_FIELDS = "SELECT :tenant, json_extract(value, '$[0]'), json_extract(value, '$[1]'), :record FROM json_each(:fields)";
+
 export function insertFields(rows: TenantRows, record: number, fields: Fields): void {
-  const values = fieldValues(fields);
-  for (let from = 0; from < values.length; from += FIELDS_AT_ONCE) {
-    const some = values.slice(from, from + FIELDS_AT_ONCE);
-    const bound: Record<string, Value> = { record };
-    some.forEach(([field, value], i) => {
-      bound[`field${i}`] = field;
-      bound[`value${i}`] = value;
-    });
-    rows.run(INSERT_FIELDS[some.length - 1] ?? '', bound);
-  }
+  const sql = `INSERT OR IGNORE INTO record_field (tenant, field, value, record) ${GIVEN_FIELDS}`;
+  rows.run(sql, { record, fields: JSON.stringify(fieldValues(fields)) });
 }
 
 export function deleteFields(rows: TenantRows, record: number, fields: Fields): void {
-  for (const [field, value] of fieldValues(fields)) {
-    rows.run('DELETE FROM record_field WHERE tenant = :tenant AND field = :field AND value = :value AND record = :record', {
-      field,
-      value,
-      record,
-    });
-  }
+  const sql = `DELETE FROM record_field WHERE (tenant, field, value, record) IN (${GIVEN_FIELDS})`;
+  rows.run(sql, { record, fields: JSON.stringify(fieldValues(fields)) });
 }
 
 /** What of a record is in `record_body`. */

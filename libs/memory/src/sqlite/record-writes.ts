@@ -43,7 +43,7 @@ export function prepareChange(tenant: string, change: Change, model: StoreOption
 
 /** Applies the changes of one transaction. @throws StaleChange */
 export function applyChanges(rows: TenantRows, model: number, changes: readonly PreparedChange[]): boolean[] {
-  const late = new LateChanges();
+  const late = new LateWords();
   const answers = changes.map((prepared) => {
     const { change } = prepared;
     if (change.do === 'insert') return insert(rows, model, prepared, change.record, late);
@@ -82,7 +82,7 @@ export function knownRecord(rows: TenantRows, kind: number, key: string): KnownR
 }
 
 /** Whether the key was free. */
-function insert(rows: TenantRows, model: number, prepared: PreparedChange, record: MemoryRecord, late: LateChanges): boolean {
+function insert(rows: TenantRows, model: number, prepared: PreparedChange, record: MemoryRecord, late: LateWords): boolean {
   const { kind, vectors, terms } = prepared;
   const { key, createdAt, worth, shown, layer } = record;
   const owner = rows.ownerOf(record.scope);
@@ -99,7 +99,7 @@ function insert(rows: TenantRows, model: number, prepared: PreparedChange, recor
   );
   insertFields(rows, id, record.fields);
   if (vectors.length > 0) insertVectors(rows, model, id, traitsOf(rows, prepared), vectors);
-  late.add(layer, id, vectors.length, terms);
+  late.add(rows, layer, id, vectors.length, terms);
   return true;
 }
 
@@ -121,7 +121,7 @@ function updateRecord(rows: TenantRows, { id, fields }: KnownRecord, { change: {
   insertFields(rows, id, record.fields);
 }
 
-function replaceTexts(rows: TenantRows, model: number, known: KnownRecord, prepared: PreparedChange, late: LateChanges): void {
+function replaceTexts(rows: TenantRows, model: number, known: KnownRecord, prepared: PreparedChange, late: LateWords): void {
   const { layer } = prepared.change.record;
   removeTexts(rows, layer, known, late);
   rows.run('UPDATE record SET texts = :texts, words = :words WHERE tenant = :tenant AND id = :id', {
@@ -130,7 +130,7 @@ function replaceTexts(rows: TenantRows, model: number, known: KnownRecord, prepa
     words: prepared.terms.words,
   });
   if (prepared.vectors.length > 0) insertVectors(rows, model, known.id, traitsOf(rows, prepared), prepared.vectors);
-  late.add(layer, known.id, prepared.vectors.length, prepared.terms);
+  late.add(rows, layer, known.id, prepared.vectors.length, prepared.terms);
 }
 
 /** Words, vectors of every model, and what they count for. */
@@ -138,10 +138,10 @@ export function removeTexts(
   rows: TenantRows,
   layer: MemoryLayer,
   { id, texts, words }: Pick<KnownRecord, 'id' | 'texts' | 'words'>,
-  late: LateChanges,
+  late: LateWords,
 ): void {
   deleteVectors(rows, id, texts);
-  late.remove(layer, id, texts, words);
+  late.remove(rows, layer, id, texts, words);
 }
 
 function traitsOf(rows: TenantRows, { kind, change: { record } }: PreparedChange): VectorTraits {
@@ -155,51 +155,35 @@ function movesVectors(rows: TenantRows, known: KnownRecord, prepared: PreparedCh
   return known.texts > 0 && !(same && (known.shown === 1) === kind > 0);
 }
 
-interface Size {
-  worded: number;
-  records: number;
-  texts: number;
-}
-
 /**
- * What one transaction does last: the words of its records, all in a row, and the sizes of the layers.
- *
- * In a row, since FTS5 writes what it has gathered whenever another table is written in between: a segment per record instead of
- * one per transaction, and three times the time.
+ * Words that a transaction writes last, in a row: FTS5 writes what it has gathered whenever another table is written in between, a segment
+ * per record in place of one per transaction, which takes three times as long.
  */
-export class LateChanges {
-  readonly #sizes = new Map<MemoryLayer, Size>();
+export class LateWords {
   readonly #words: Array<(rows: TenantRows) => void> = [];
 
   /** A record has so many searchable texts with these words now. */
-  add(layer: MemoryLayer, record: number, texts: number, terms: TermCounts): void {
-    this.#size(layer, terms.words, texts, 1);
-    if (terms.words > 0) this.#words.push((rows) => insertWords(rows, layer, record, terms));
+  add(rows: TenantRows, layer: MemoryLayer, record: number, texts: number, terms: TermCounts): void {
+    resize(rows, layer, texts, terms.words, 1);
+    if (terms.words > 0) this.#words.push((late) => insertWords(late, layer, record, terms));
   }
 
   /** A record that had so many texts and words has them no more. */
-  remove(layer: MemoryLayer, record: number, texts: number, words: number): void {
-    this.#size(layer, words, texts, -1);
-    if (words > 0) this.#words.push((rows) => deleteWords(rows, record));
+  remove(rows: TenantRows, layer: MemoryLayer, record: number, texts: number, words: number): void {
+    resize(rows, layer, texts, words, -1);
+    if (words > 0) this.#words.push((late) => deleteWords(late, record));
   }
 
   store(rows: TenantRows): void {
     for (const change of this.#words) change(rows);
-    for (const [layer, size] of this.#sizes) {
-      rows.run(
-        `INSERT INTO layer_size (tenant, layer, worded, records, texts) VALUES (:tenant, :layer, :worded, :records, :texts)
-         ON CONFLICT DO UPDATE SET worded = worded + :worded, records = records + :records, texts = texts + :texts`,
-        { layer: layerCode(layer), ...size },
-      );
-    }
   }
+}
 
-  #size(layer: MemoryLayer, words: number, texts: number, by: 1 | -1): void {
-    if (texts === 0) return;
-    const size = this.#sizes.get(layer) ?? { worded: 0, records: 0, texts: 0 };
-    size.worded += words > 0 ? by : 0;
-    size.records += by;
-    size.texts += by * texts;
-    this.#sizes.set(layer, size);
-  }
+function resize(rows: TenantRows, layer: MemoryLayer, texts: number, words: number, by: 1 | -1): void {
+  if (texts === 0) return;
+  rows.run(
+    `INSERT INTO layer_size (tenant, layer, worded, records, texts) VALUES (:tenant, :layer, :worded, :records, :texts)
+     ON CONFLICT DO UPDATE SET worded = worded + :worded, records = records + :records, texts = texts + :texts`,
+    { layer: layerCode(layer), worded: words > 0 ? by : 0, records: by, texts: by * texts },
+  );
 }

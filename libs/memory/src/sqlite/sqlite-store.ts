@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { ownedBy, seenBy } from '../tenant-view.js';
+import { seenBy } from '../tenant-view.js';
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import { existsSync } from 'node:fs';
 import type { RecordStore, StoreOptions } from '../record-store.js';
@@ -15,13 +15,14 @@ import { deleteVectors, insertVectors, vectorBytes, VectorModels } from './vecto
 export interface SqliteStoreOptions extends StoreOptions {
   /** Created, with its directory, where there is none. */
   readonly path: string;
-  /** How long to wait for another process that holds the lock; 5,000 ms by default. */
+  /** How long to wait for another process that holds the lock; 30,000 ms by default. */
   readonly lockWaitMs?: number;
   /** Beyond it writes are refused with MEMORY_FULL; by default as large as the disk. */
   readonly sizeMaxMiB?: number;
 }
 
-const LOCK_WAIT_MS = 5_000;
+/** As long as another process may take to write a large file anew. */
+const LOCK_WAIT_MS = 30_000;
 /** By this process: a file that is gone since is not made anew, behind the back of others that still hold it open. */
 const OPENED = new Set<string>();
 
@@ -60,7 +61,7 @@ function storeIn(file: StoreFile, model: StoreOptions['model']): RecordStore {
       const vector = vectorBytes(query.vector, model);
       return file.read(seenBy(scope), (rows) => searchRecords(rows, layer, query, { model: models.numberOf(rows, model), vector }));
     },
-    each: (owners, layer, filter) => eachRecord(file, owners, layer, filter),
+    each: (...args) => eachRecord(file, ...args),
     count: (...args) => countRecords(file, ...args),
     remove: (...args) => removeRecords(file, ...args),
     purge: () => purgeFile(file),
@@ -69,10 +70,6 @@ function storeIn(file: StoreFile, model: StoreOptions['model']): RecordStore {
     addModel: (added) => models.add(added),
     setModelReady: (name) => models.setReady(name),
     dropModel: (name) => models.drop(name),
-    async *withoutVectors(owners, layer, name) {
-      const { id } = await file.read(ownedBy(owners), (rows) => models.find(rows, name));
-      yield* eachRecord(file, owners, layer, {}, WITHOUT_VECTORS, { model: id });
-    },
     setVectors: (tenant, record, name, vectors) =>
       file.write({ tenant }, (rows) => setVectors(rows, models.find(rows, name), record, vectors)),
     reconcile: () => reconcileFile(file),
@@ -81,9 +78,6 @@ function storeIn(file: StoreFile, model: StoreOptions['model']): RecordStore {
     close: () => file.close(),
   };
 }
-
-const WITHOUT_VECTORS =
-  ' AND record.texts > 0 AND NOT EXISTS (SELECT 1 FROM embedding WHERE embedding.model = :model AND embedding.record = record.id)';
 
 function tenantNames(file: WholeFile): string[] {
   const sql = 'SELECT name FROM tenant WHERE EXISTS (SELECT 1 FROM record WHERE record.tenant = tenant.id) ORDER BY name';

@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { load as loadVectorSearch } from 'sqlite-vec';
 import type { Owners, StoreOptions } from '../record-store.js';
 import { ownedBy, type TenantView } from '../tenant-view.js';
-import { isBeingRewritten } from './file-rewrite.js';
 import { isBusy, memoryError } from './sqlite-errors.js';
 import { checkIdentity, ensureSchema } from './store-schema.js';
 import { TenantRows } from './tenant-rows.js';
@@ -22,8 +21,6 @@ export interface FileOptions extends StoreOptions {
 /** A try blocks the event loop for so long at most; between tries it runs. */
 const TRY_MS = 20;
 const RETRY_MS_MAX = 50;
-/** While the file is written anew the lock is held for good reason, and the wait has an end. */
-const REWRITE_WAIT_MS = 60_000;
 /** Statements are made of filters; a caller with ever new ones does not fill the memory. */
 const STATEMENTS_MAX = 300;
 
@@ -177,13 +174,12 @@ function identityOf(path: string): string {
 
 /** Tries again while another process holds the lock, for a bounded time and without blocking the event loop for long. */
 async function patiently<T>({ path, lockWaitMs }: FileOptions, work: () => T): Promise<T> {
-  const begun = performance.now();
-  const isOver = () => performance.now() >= begun + (isBeingRewritten(path) ? Math.max(lockWaitMs, REWRITE_WAIT_MS) : lockWaitMs);
+  const deadline = performance.now() + lockWaitMs;
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
     try {
       return work();
     } catch (error) {
-      if (!isBusy(error) || isOver()) throw memoryError(error, path);
+      if (!isBusy(error) || performance.now() >= deadline) throw memoryError(error, path);
     }
     await sleep(waitMs);
   }

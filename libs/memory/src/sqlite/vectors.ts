@@ -5,7 +5,6 @@ import type { StoreFile, WholeFile } from './store-file.js';
 import { codeTable, createVectors, dropVectors, MODELS, TEXTS_MAX, vectorTable } from './store-schema.js';
 import type { OwnerNumbers, TenantRows } from './tenant-rows.js';
 import { vectorCode } from './vector-code.js';
-import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 
 /** A vector as it is stored: of unit length, so that the square of the distance of two says their cosine; with its code. */
@@ -48,26 +47,6 @@ export function cosineOf(distance: number): number {
   return 1 - distance ** 2 / 2;
 }
 
-interface Insertions {
-  readonly insertVector: string;
-  readonly insertCode: string;
-}
-
-/** By model: a text that is put together again for each vector is looked for letter by letter among the prepared statements. */
-const INSERTIONS = new Map<number, Insertions>();
-
-function insertionsOf(model: number): Insertions {
-  const known = INSERTIONS.get(model);
-  if (known !== undefined) return known;
-  const made = {
-    insertVector: `INSERT INTO ${vectorTable(model)} (id, tenant, embedding) VALUES (:id, :tenant, :direction)`,
-    insertCode: `INSERT INTO ${codeTable(model)} (id, tenant, layer, code, agent, user, kind, worth, created_at)
-      VALUES (:id, :tenant, :layer, vec_bit(:code), :agent, :user, :kind, CAST(:worth AS REAL), :createdAt)`,
-  };
-  INSERTIONS.set(model, made);
-  return made;
-}
-
 /** With the note that the model has seen the record. */
 export function insertVectors(
   rows: TenantRows,
@@ -77,7 +56,9 @@ export function insertVectors(
   vectors: ReadonlyArray<VectorBytes | null>,
 ): void {
   const { layer, agent, user, kind, worth, createdAt } = traits;
-  const { insertVector, insertCode } = insertionsOf(model);
+  const insertVector = `INSERT INTO ${vectorTable(model)} (id, tenant, embedding) VALUES (:id, :tenant, :direction)`;
+  const insertCode = `INSERT INTO ${codeTable(model)} (id, tenant, layer, code, agent, user, kind, worth, created_at)
+    VALUES (:id, :tenant, :layer, vec_bit(:code), :agent, :user, :kind, CAST(:worth AS REAL), :createdAt)`;
   let count = 0;
   vectors.forEach((vector, place) => {
     if (vector === null) return;
@@ -129,8 +110,6 @@ interface ModelRow extends VectorModel {
   readonly id: number;
 }
 
-const DIMENSION_MAX = 8_192;
-
 /** The vector models of a file, and the number of each. */
 export class VectorModels {
   readonly #file: StoreFile;
@@ -151,11 +130,6 @@ export class VectorModels {
     await this.#file.writeWhole((file) => {
       const known = modelRows(file).find((row) => row.name === name);
       if (known !== undefined) return requireSameDimension(known, model, this.#where);
-      if (!Number.isInteger(dimension) || dimension < 1 || dimension > DIMENSION_MAX)
-        throw new EtudeError(
-          'INVALID_ARGUMENT',
-          `vectors of ${name} would have ${dimension} dimensions; 1 to ${DIMENSION_MAX} can be kept`,
-        );
       file.run('INSERT INTO model (name, dimension, ready) VALUES (?, ?, 0)', name, BigInt(dimension));
       file.exec(createVectors(storedModel(modelRows(file), name, this.#where).id));
     });

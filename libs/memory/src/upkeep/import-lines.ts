@@ -88,15 +88,17 @@ export async function importRecords(
 /** Writes records in batches, and counts what became of each. */
 class Intake {
   lines = 0;
+  readonly #deps: ImportDeps;
+  readonly #tenant: string;
   readonly #counts = { added: 0, unchanged: 0 };
   readonly #refused: Array<{ line: number; reason: string }> = [];
   #batch: Numbered[] = [];
   #chars = 0;
 
-  constructor(
-    private readonly deps: ImportDeps,
-    private readonly tenant: string,
-  ) {}
+  constructor(deps: ImportDeps, tenant: string) {
+    this.#deps = deps;
+    this.#tenant = tenant;
+  }
 
   /** Whether a batch was written. */
   async take(record: MemoryRecord): Promise<boolean> {
@@ -142,9 +144,9 @@ class Intake {
   }
 
   async #write(batch: readonly Numbered[]): Promise<void> {
-    const { store, embedder } = this.deps;
+    const { store, embedder } = this.#deps;
     const records = batch.map(({ record }) => record);
-    const done = await store.write(this.tenant, await insertsOf(embedder, records));
+    const done = await store.write(this.#tenant, await insertsOf(embedder, records));
     for (const [i, one] of batch.entries()) {
       if (done[i] === true) this.#counts.added += 1;
       else await this.#compare(one);
@@ -154,7 +156,7 @@ class Intake {
   /** Says the same: whatever memory has counted since. */
   async #compare({ line, record }: Numbered): Promise<void> {
     const { layer, kind, key, text, scope, fields } = record;
-    const [known] = await this.deps.store.load({ tenant: this.tenant, agent: null }, layer, kind, [key]);
+    const [known] = await this.#deps.store.load({ tenant: this.#tenant, agent: null }, layer, kind, [key]);
     const isOneOwner = known?.scope.agent === scope.agent && known.scope.user === scope.user;
     if (isOneOwner && known.text === text && known.fields.digest === fields.digest) this.#counts.unchanged += 1;
     else this.refuse(line, `a ${kind} of its key is there with other content; it was left as it is`);

@@ -1,19 +1,12 @@
 import { embedTexts, indexedTextsOf } from '../layers/indexed-texts.js';
 import type { Progress, ReembedReport } from '../memory.js';
 import type { RecordStore, StoredRecord } from '../record-store.js';
-import { LAYERS, OWNED_KINDS } from './owned-records.js';
+import { LAYERS, walkOwned } from './owned-records.js';
 import type { Embedder } from '@etude/domain/ports/embedder';
 
 export interface ReembedOptions {
   readonly onProgress?: (progress: Progress) => void;
   readonly signal?: AbortSignal;
-}
-
-interface Run extends ReembedOptions {
-  readonly store: RecordStore;
-  readonly to: Embedder;
-  readonly total: number;
-  embedded: number;
 }
 
 /** Characters that are embedded in one call, or one record's where that has more. */
@@ -28,48 +21,40 @@ const PASSES_MAX = 1_000;
  *
  * An abort is no failure: it answers with state `running`.
  */
-export async function reembedRecords(store: RecordStore, to: Embedder, options: ReembedOptions): Promise<ReembedReport> {
+export async function reembedRecords(store: RecordStore, to: Embedder, { onProgress, signal }: ReembedOptions): Promise<ReembedReport> {
   const { model: name, dimension } = to.profile;
   const wasReady = (await store.models()).some((model) => model.name === name && model.state === 'ready');
   await store.addModel({ name, dimension });
-  const run: Run = { ...options, store, to, total: await searchableRecords(store), embedded: 0 };
+  const total = await countLeft(store, name);
+  let embedded = 0;
+  let left = total;
   try {
-    for (let pass = 0; pass < PASSES_MAX; pass += 1) if ((await onePass(run)) === 0) break;
-    const left = await countLeft(run);
-    if (left > 0) return { embedded: run.embedded, left, state: 'running' };
-  } catch (error) {
-    if (options.signal?.aborted !== true) throw error;
-    return { embedded: run.embedded, left: await countLeft({ ...run, signal: undefined }), state: 'running' };
-  }
-  await store.setModelReady(name);
-  options.onProgress?.({ done: run.total, total: run.total });
-  return { embedded: run.embedded, left: 0, state: wasReady && run.embedded === 0 ? 'finished' : 'ready' };
-}
-
-/** @returns how many records were looked at: 0 where none is without vectors */
-async function onePass(run: Run): Promise<number> {
-  let looked = 0;
-  for await (const page of withoutVectors(run))
-    for (const batch of batchesOf(page)) {
-      run.signal?.throwIfAborted();
-      looked += batch.length;
-      await fillBatch(run, batch);
-      run.onProgress?.({ done: Math.min(run.embedded, run.total), total: run.total });
+    for (let pass = 0; pass < PASSES_MAX && left > 0; pass += 1) {
+      for await (const batch of batchesLeft(store, name)) {
+        signal?.throwIfAborted();
+        embedded += await fillBatch(store, to, batch, signal);
+        onProgress?.({ done: Math.min(embedded, total), total });
+      }
+      left = await countLeft(store, name);
     }
-  return looked;
+  } catch (error) {
+    if (signal?.aborted !== true) throw error;
+    left = await countLeft(store, name);
+  }
+  if (left > 0) return { embedded, left, state: 'running' };
+  await store.setModelReady(name);
+  onProgress?.({ done: total, total });
+  return { embedded, left: 0, state: wasReady && embedded === 0 ? 'finished' : 'ready' };
 }
 
-async function fillBatch(run: Run, batch: readonly Texts[]): Promise<void> {
-  const indexed = await embedTexts(
-    run.to,
-    batch.flatMap(({ texts }) => texts),
-    run.signal,
-  );
-  let next = 0;
-  for (const { record, texts } of batch) {
-    const vectors = indexed.slice(next, (next += texts.length)).map(({ vector }) => vector);
-    if (await run.store.setVectors(record.scope.tenant, record, run.to.profile.model, vectors)) run.embedded += 1;
-  }
+/** @returns how many records got their vectors */
+async function fillBatch(store: RecordStore, to: Embedder, batch: readonly Texts[], signal?: AbortSignal): Promise<number> {
+  const all = batch.flatMap(({ texts }) => texts);
+  const vectors = (await embedTexts(to, all, signal)).map(({ vector }) => vector);
+  let filled = 0;
+  for (const { record, texts } of batch)
+    if (await store.setVectors(record.scope.tenant, record, to.profile.model, vectors.splice(0, texts.length))) filled += 1;
+  return filled;
 }
 
 interface Texts {
@@ -93,25 +78,14 @@ function* batchesOf(page: readonly StoredRecord[]): Generator<readonly Texts[]> 
   if (batch.length > 0) yield batch;
 }
 
-async function* withoutVectors({ store, to, signal }: Pick<Run, 'store' | 'to' | 'signal'>): AsyncGenerator<readonly StoredRecord[]> {
+async function* batchesLeft(store: RecordStore, model: string): AsyncGenerator<readonly Texts[]> {
   for (const tenant of await store.tenants())
-    for (const layer of LAYERS)
-      for await (const page of store.withoutVectors({ tenant }, layer, to.profile.model)) {
-        signal?.throwIfAborted();
-        yield page;
-      }
+    for await (const page of walkOwned(store, { tenant }, { withoutVectorsOf: model })) yield* batchesOf(page);
 }
 
-async function countLeft(run: Run): Promise<number> {
+async function countLeft(store: RecordStore, model: string): Promise<number> {
   let left = 0;
-  for await (const page of withoutVectors(run)) left += page.length;
-  return left;
-}
-
-async function searchableRecords(store: RecordStore): Promise<number> {
-  const kinds = OWNED_KINDS.filter(({ kind }) => kind !== 'applied' && kind !== 'document');
-  let total = 0;
   for (const tenant of await store.tenants())
-    for (const { layer, kind } of kinds) total += await store.count({ tenant }, layer, { kinds: [kind] });
-  return total;
+    for (const layer of LAYERS) left += await store.count({ tenant }, layer, { withoutVectorsOf: model });
+  return left;
 }

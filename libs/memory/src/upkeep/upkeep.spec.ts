@@ -272,39 +272,6 @@ describe('export and import', () => {
 });
 
 describe('reconciling', () => {
-  it('makes the notes of an episode again that a crash cut off', async () => {
-    const episode = episodeOf({ reflection: 'Look twice.' });
-    await write(episodeRecord(episode), ...noteRecords(episode).slice(0, 1));
-    expect((await upkeep.reconcile()).repaired).toEqual([`the reflection of episode ${episode.id} was missing, and was made again`]);
-    expect(await upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
-  });
-
-  it('takes away the notes of an episode that a crash cut off before it', async () => {
-    const [kept, cut] = [episodeOf({ id: 'kept', reflection: 'Look twice.' }), episodeOf({ id: 'cut', reflection: 'Never told.' })];
-    await write(episodeRecord(kept), ...noteRecords(kept), ...noteRecords(cut));
-    expect((await upkeep.reconcile()).repaired).toHaveLength(2);
-    expect(await store.count({ tenant: 'acme' }, 'semantic', { kinds: ['summary', 'reflection'] })).toBe(2);
-    expect(await upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
-  });
-
-  it('reports a record that cannot be read, and goes on with the others', async () => {
-    const odd = { ...episodeRecord(episodeOf({ id: 'odd' })), key: 'odd', body: '{"value":7}' };
-    const skill = { ...skillRecord(skillOf({ status: 'active' }), []), key: 'odd', body: 'no json' };
-    const bare = [odd, { ...factRecord({ id: 'f1' }), body: 'no json' }, skill].map(
-      (record) => ({ do: 'insert', record, indexed: [] }) as const,
-    );
-    await store.write('acme', bare);
-    await write(episodeRecord(episodeOf({ reflection: 'Look twice.' })), factRecord({ id: 'f2', text: 'Whales sing at night.' }));
-    const { checked, repaired, problems } = await upkeep.reconcile();
-    expect(repaired).toHaveLength(2);
-    expect(checked).toMatchObject({ facts: 2, skills: 1 });
-    expect(problems).toEqual(
-      ['episode "odd" of acme', 'fact "f1"', 'skill "odd" of acme'].map((what) =>
-        expect.stringContaining(`${what} could not be looked at`),
-      ),
-    );
-  });
-
   it('drops the notes of writes that nobody repeats any more', async () => {
     const marks = ['old', 'recent'].map((id, i) => markApplied('semantic', SCOPE, id, now - (i === 0 ? 31 : 29) * DAY_MS));
     await store.write('acme', marks);
