@@ -117,9 +117,10 @@ class Intake {
 
   async proposeAll(skills: readonly ToldSkill[], propose: ProposeSkill, signal?: AbortSignal): Promise<void> {
     const source = importOf(skills);
-    for (const { line, told } of inOrder(skills)) {
+    for (const { line, told, isToldElsewhere } of inOrder(skills)) {
       signal?.throwIfAborted();
-      await this.#unlessRefused(line, async () => (this.#counts[await propose(proposalOf(told, source))] += 1));
+      if (isToldElsewhere) this.#counts.unchanged += 1;
+      else await this.#unlessRefused(line, async () => (this.#counts[await propose(proposalOf(told, source))] += 1));
     }
   }
 

@@ -39,10 +39,14 @@ export const toldSkill = (line: number, record: MemoryRecord): ToldSkill => ({
   told: { ...parseBody<Skill>(record).value, scope: record.scope },
 });
 
-/** In the order of their versions, so that these are counted as they were. */
-export function inOrder(skills: readonly ToldSkill[]): readonly ToldSkill[] {
+/** In the order of their versions, so that these are counted as they were. Of one content the one that is in use where it comes from counts. */
+export function inOrder(skills: readonly ToldSkill[]): ReadonlyArray<ToldSkill & { readonly isToldElsewhere: boolean }> {
+  const contentOf = ({ told }: ToldSkill) => JSON.stringify([told.scope.agent, told.scope.user, told.name, skillDigest(told)]);
+  const inUse = new Set(skills.filter(({ told }) => !OUT_OF_USE.has(told.status)).map(contentOf));
   const keyOf = ({ told }: ToldSkill) => skillKey({ ...told, ...told.scope });
-  return skills.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  return skills
+    .map((one) => ({ ...one, isToldElsewhere: OUT_OF_USE.has(one.told.status) && inUse.has(contentOf(one)) }))
+    .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
 /** What the skills of one import name as their source, by which all of them can be withdrawn: the same ones are the same import. */
