@@ -2,13 +2,12 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Chunk, ParsedDocument, Section } from './document.js';
 
 export interface ChunkOptions {
-  /** Of a chunk's text; its headings are not counted. At least 100. */
+  /** Of a chunk's text; its headings are not counted. */
   readonly charsMax?: number;
 }
 
 /** About 250 tokens: what a small sentence embedder reads before it cuts, headings included. */
 export const CHUNK_CHARS_MAX = 1_200;
-const CHARS_MIN = 100;
 /** Of one document. As many make some 20 million characters of prose; each is embedded and kept for itself. */
 export const CHUNKS_MAX = 20_000;
 
@@ -18,12 +17,9 @@ export const CHUNKS_MAX = 20_000;
  * Code and tables stay whole where they fit. Every chunk carries the headings it stands under; a heading with nothing under it is
  * a line of the section before. Chunks do not overlap: their headings say what they are about, and text that is stored twice is
  * found twice. The same document gives the same chunks.
- * @throws EtudeError INVALID_ARGUMENT for a `charsMax` under 100, PAYLOAD_TOO_LARGE for more than `CHUNKS_MAX` chunks
+ * @throws EtudeError PAYLOAD_TOO_LARGE for more than `CHUNKS_MAX` chunks
  */
 export function chunkDocument(document: ParsedDocument, { charsMax = CHUNK_CHARS_MAX }: ChunkOptions = {}): Chunk[] {
-  if (!Number.isSafeInteger(charsMax) || charsMax < CHARS_MIN) {
-    throw new EtudeError('INVALID_ARGUMENT', `chunks of ${charsMax} characters cannot be made; at least ${CHARS_MIN} are needed`);
-  }
   const chunks = filledSections(document.sections)
     .flatMap(({ headings, text, page }) => textsOf(text, charsMax).map((piece) => ({ headings, text: piece, page })))
     .map((chunk, index) => ({ index, ...chunk }));
@@ -65,14 +61,14 @@ function textsOf(text: string, charsMax: number): string[] {
 const SENTENCE_END = /[.!?…]["'”’»)\]]*\s+|[。！？]["'”’」』]*\s*|\n/gu;
 
 /** A block of a section's text: a paragraph, a list, a table, or code with its fences. */
-export interface TextBlock {
+interface TextBlock {
   readonly text: string;
   /** The fence's own opening line; null for everything but code. */
   readonly fence: string | null;
 }
 
 /** Paragraphs are parted by empty lines, but for those inside of code. */
-export function splitBlocks(text: string): TextBlock[] {
+function splitBlocks(text: string): TextBlock[] {
   const blocks: TextBlock[] = [];
   let lines: string[] = [];
   let fence: { readonly ticks: string; readonly line: string } | null = null;
@@ -98,7 +94,7 @@ export function splitBlocks(text: string): TextBlock[] {
 }
 
 /** Pieces of at most `charsMax`: whole lines of code and tables with fence or head again, whole sentences of prose. */
-export function splitBlock(block: TextBlock, charsMax: number): string[] {
+function splitBlock(block: TextBlock, charsMax: number): string[] {
   if (block.text.length <= charsMax) return [block.text];
   if (block.fence !== null) return splitCode(block.text, block.fence, charsMax);
   const lines = block.text.split('\n');
@@ -133,7 +129,7 @@ function sentencesOf(text: string): string[] {
 }
 
 /** As many parts together as fit; one that does not fit by itself is cut at spaces, and if need be anywhere. */
-export function packed(parts: readonly string[], separator: string, charsMax: number): string[] {
+function packed(parts: readonly string[], separator: string, charsMax: number): string[] {
   const pieces: string[] = [];
   let piece: string | null = null;
   for (const part of parts.flatMap((whole) => (whole.length > charsMax ? cutAtSpaces(whole, charsMax) : [whole]))) {

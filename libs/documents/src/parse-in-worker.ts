@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,12 +11,16 @@ import type { ChildAnswer, ChildTask } from './parse-child-main.js';
 export interface WorkerLimits extends ParseOptions {
   /** From the start of the process; 60 s by default. */
   readonly wallMs?: number;
-  /** Of the whole process, everything included; 1,024 by default. */
+  /** Of the whole process, everything included; 1,024 by default. Looked at where the system has a `/proc`. */
   readonly memoryMiB?: number;
 }
 
 const WALL_MS = 60_000;
 const MEMORY_MIB = 1_024;
+const MIB = 2 ** 20;
+const WATCH_MS = 10;
+const PAGE_BYTES = 4_096;
+const STACK_KIB = 4_000;
 const CHILD = fileURLToPath(new URL('../dist/parse-child-main.js', import.meta.url));
 
 /**
@@ -33,27 +38,46 @@ export async function parseInWorker(
   const { wallMs = WALL_MS, memoryMiB = MEMORY_MIB, ...options } = limits;
   const { name } = options;
   if (signal.aborted) throw new EtudeError('CANCELLED', `reading ${JSON.stringify(name)} was cancelled`);
-  const child = startChild();
+  const stop = new AbortController();
+  const child = startChild(memoryMiB);
+  const watch = setInterval(() => {
+    if (memoryOf(child) > memoryMiB * MIB)
+      stop.abort(tooLarge(name, `needs more than ${memoryMiB} MiB to be read`, 'split it, or save it anew without what it carries along'));
+  }, WATCH_MS);
   try {
-    const answer = await answerOf(child, { bytes, mediaType, options, memoryMiB }, AbortSignal.any([signal, AbortSignal.timeout(wallMs)]));
-    return fromAnswer(answer, name, memoryMiB);
+    const ends = AbortSignal.any([signal, stop.signal, AbortSignal.timeout(wallMs)]);
+    const answer = await answerOf(child, { bytes, mediaType, options }, ends);
+    if ('document' in answer) return answer.document;
+    throw new EtudeError(answer.error.code, answer.error.message);
   } catch (error) {
     if (signal.aborted) throw new EtudeError('CANCELLED', `reading ${JSON.stringify(name)} was cancelled`);
     if ((error as Error).name === 'TimeoutError') throw tooLarge(name, `was not read within ${wallMs} ms`, 'split it, or save it anew');
     throw error;
   } finally {
+    clearInterval(watch);
     child.kill('SIGKILL');
   }
 }
 
-function startChild(): ChildProcess {
+function startChild(memoryMiB: number): ChildProcess {
+  // Above what the process may have: it is ended before its heap is full.
+  const limits = [`--max-old-space-size=${2 * memoryMiB}`, `--stack-size=${STACK_KIB}`];
   return fork(CHILD, [], {
-    // What is not allowed here it has not: network, writing, other processes.
-    execArgv: ['--permission', '--allow-worker', '--no-warnings', ...readable().map((folder) => `--allow-fs-read=${join(folder, '*')}`)],
+    // Without network, writing, other processes and threads.
+    execArgv: ['--permission', '--no-warnings', ...limits, ...readable().map((folder) => `--allow-fs-read=${join(folder, '*')}`)],
     env: {},
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
+}
+
+/** Bytes that the process holds, also those in no heap that could be limited; 0 where nobody can tell. */
+function memoryOf({ pid }: ChildProcess): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES;
+  } catch {
+    return 0;
+  }
 }
 
 /** Folders of the parsers' own code. */
@@ -84,10 +108,4 @@ function answerOf(child: ChildProcess, task: ChildTask, signal: AbortSignal): Pr
       if (cause) reject(new EtudeError('INTERNAL', `${JSON.stringify(name)} did not reach its parser: ${cause.message}`, {}, { cause }));
     });
   });
-}
-
-function fromAnswer(answer: ChildAnswer, name: string, memoryMiB: number): ParsedDocument {
-  if ('document' in answer) return answer.document;
-  if ('error' in answer) throw new EtudeError(answer.error.code, answer.error.message);
-  throw tooLarge(name, `needs more than ${memoryMiB} MiB to be read`, 'split it, or save it anew without what it carries along');
 }

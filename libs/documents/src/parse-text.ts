@@ -12,13 +12,6 @@ const BOMS = [
 // oxlint-disable-next-line no-control-regex -- these are what is taken out
 const CONTROLS = /[\u0000-\u0008\u000b\u000e-\u001f\u007f]/g;
 
-/** Controls, and what stands for no character: bytes that are no text decode to these. */
-const NO_CHARACTERS = /[\p{Cn}\p{Co}]|(?![\t\n\f\r])\p{Cc}/gu;
-/** Logs with colours in them have fewer. */
-const NO_CHARACTERS_SHARE = 0.3;
-/** As much of a text tells what it is. */
-const LOOKED_AT_CHARS = 1_000_000;
-
 /**
  * Text of a file: UTF-8, or what its byte order mark says. Line ends become `\n`, form feeds too; other controls are dropped.
  *
@@ -30,16 +23,11 @@ export function decodeText(bytes: Uint8Array, name: string): string {
   if (!bom && bytes.subarray(0, 8_192).includes(0)) {
     throw unreadable(name, 'holds zero bytes: it is no text, or UTF-16 without a byte order mark; save it as UTF-8');
   }
-  const text = decode(bytes, encoding, name);
-  requireCharacters(text, name);
-  return cleanText(text);
-}
-
-function requireCharacters(text: string, name: string): void {
-  const looked = text.slice(0, LOOKED_AT_CHARS);
-  const readable = looked.replaceAll(NO_CHARACTERS, '').length;
-  if (looked.length - readable <= looked.length * NO_CHARACTERS_SHARE) return;
-  throw unreadable(name, 'is mostly control characters and characters that do not exist: it is no text');
+  try {
+    return cleanText(new TextDecoder(encoding, { fatal: true }).decode(bytes));
+  } catch (error) {
+    throw unreadable(name, `is not valid ${encoding.toUpperCase()}; save it as UTF-8`, error);
+  }
 }
 
 /** Line ends to `\n`, controls out. */
@@ -48,14 +36,6 @@ export function cleanText(text: string): string {
     .replaceAll(/\r\n?|\f|\u2028/g, '\n')
     .replaceAll('\u2029', '\n\n')
     .replaceAll(CONTROLS, '');
-}
-
-function decode(bytes: Uint8Array, encoding: (typeof BOMS)[number]['encoding'], name: string): string {
-  try {
-    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
-  } catch (error) {
-    throw unreadable(name, `is not valid ${encoding.toUpperCase()}; save it as UTF-8`, error);
-  }
 }
 
 const TITLE_CHARS_MAX = 100;

@@ -75,10 +75,6 @@ describe('chunkDocument', () => {
     expect(chunkDocument(document(...sections.slice(1)))).toHaveLength(20_000);
   });
 
-  it('refuses chunks that nothing fits into', () => {
-    expect(() => chunkDocument(document(), { charsMax: 99 })).toThrow(/at least 100/);
-  });
-
   it('loses no character, cuts no word that stands alone, exceeds no bound and is the same twice, whatever it is given', () => {
     const pieces = fc.constantFrom('word ', '. ', '\n', '\n\n', '```\n', '😀', 'a | b\n', '文。', 'x'.repeat(150), ' ');
     fc.assert(

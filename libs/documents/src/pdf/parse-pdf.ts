@@ -1,189 +1,143 @@
-import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
 import type { ParsedDocument } from '../document.js';
-import { type ParseContext, tooLarge, unreadable } from '../parse-limits.js';
-import { cleanText } from '../parse-text.js';
-import { SectionBuilder } from '../section-builder.js';
-import { type Line, linesOf } from './page-lines.js';
-import { blocksOf, headingLevels, joinedAt, vocabularyOf, withoutFurniture } from './page-structure.js';
+import { type ParseContext, unreadable } from '../parse-limits.js';
+import { fenced, SectionBuilder } from '../section-builder.js';
+import { type Line, type OutlineEntry, readPdf } from './pdf-lines.js';
 
-interface Heading {
-  readonly level: number;
-  readonly lines: Line[];
-}
+/** A heading is at least this many times as large as the body. */
+const LARGER = 1.12;
+const HEADING_CHARS_MAX = 200;
+const NUMBERED = /^(?:(?:chapter|part|section|appendix)\s+[\dA-Z]+\b|\d{1,2}(?:\.\d{1,3}){0,4}\.?\s+\p{Lu})/iu;
+/** A paragraph begins below a gap of this many times the usual distance of lines. */
+const PARAGRAPH_GAP = 1.3;
+const BULLET = /^(?:[•‣◦▪●○■–*]\s|\(?(?:\d{1,2}|[a-z])[.)]\s)/;
+const SENTENCE_END = /[.!?:。！？]["'”’)\]]*$/;
 
 /**
- * A PDF's text in reading order, with its headings. A PDF knows only where each piece of text stands: columns are told from
- * empty stripes, headings from the outline, sizes and fonts, running headers from what stands on several pages.
+ * A PDF's text in the order in which it is drawn, with its headings: those of its outline, or else lines that are larger than the
+ * others, or numbered in another font. Running headers and page numbers are left out.
  *
  * @throws EtudeError INVALID_ARGUMENT for what is broken, encrypted, or holds only pictures
  */
 export async function parsePdf(bytes: Uint8Array, context: ParseContext): Promise<ParsedDocument> {
   const { title, outline, pages } = await readPdf(bytes, context);
-  const lines = withoutFurniture(pages.map((page) => ({ height: page.height, lines: linesOf(page) }))).flat();
-  if (lines.length === 0) {
+  const body = bodyOf(pages.flat());
+  const lines = withoutFurniture(pages, body);
+  if (lines.length === 0)
     throw unreadable(context.name, `has ${pages.length} pages without any text, pictures perhaps; recognise its text (OCR) first`);
-  }
-  const levels = headingLevels(lines, outline);
-  const words = vocabularyOf(lines);
+  const byOutline = levelsByOutline(lines, outline);
+  const levels = byOutline.size > 0 ? byOutline : levelsByLook(lines, body);
+  const leading = leadingOf(lines);
+  const words = new Set(lines.flatMap(({ text }) => text.toLowerCase().match(/[\p{L}\p{N}-]+(?=[^\p{L}\p{N}-])/gu) ?? []));
   const builder = new SectionBuilder(context);
-  for (const part of partsOf(lines, levels)) {
-    if ('level' in part) builder.heading(part.level, headingText(part.lines, words), part.lines[0]?.page ?? null);
-    else for (const block of blocksOf(part.body, words)) builder.block(block.text, block.page);
+  for (const group of groupsOf(lines, levels, leading)) {
+    const [first] = group as [Line];
+    const level = levels.get(first);
+    if (level !== undefined) builder.heading(level, joined(group, words), first.page);
+    else builder.block(first.monospace ? codeOf(group) : joined(group, words), first.page);
   }
   return builder.build(title);
 }
 
-const headingText = (lines: readonly Line[], words: ReadonlySet<string>) =>
-  lines.reduce((text, line) => (text === '' ? line.text : joinedAt(text, line.text, words)), '');
-
-function partsOf(lines: readonly Line[], levels: ReadonlyMap<Line, number>): Array<Heading | { readonly body: Line[] }> {
-  const parts: Array<Heading | { readonly body: Line[] }> = [];
-  for (const line of lines) {
-    const level = levels.get(line);
-    const last = parts.at(-1);
-    if (level === undefined) {
-      if (last && 'body' in last) last.body.push(line);
-      else parts.push({ body: [line] });
-    } else if (last && 'level' in last && goesOn(last, line)) last.lines.push(line);
-    else parts.push({ level, lines: [line] });
+/** Size and font of most characters of a document. */
+function bodyOf(lines: readonly Line[]): { readonly size: number; readonly font: string } {
+  const chars = new Map<string, { size: number; font: string; chars: number }>();
+  for (const { size, font, text } of lines) {
+    const look = chars.get(`${size} ${font}`) ?? { size, font, chars: 0 };
+    chars.set(`${size} ${font}`, { ...look, chars: look.chars + text.length });
   }
-  return parts;
+  return [...chars.values()].toSorted((a, b) => b.chars - a.chars)[0] ?? { size: 0, font: '' };
 }
 
-/** A heading of several lines: of one look, close together. */
-function goesOn({ lines }: Heading, line: Line): boolean {
-  const before = lines.at(-1);
-  if (!before || before.column !== line.column || before.size !== line.size || before.font !== line.font) return false;
-  return line.y - before.y < line.size * 1.6 && !/^\d+(?:\.\d+)*\s/.test(line.text);
+const wordsOf = ({ text }: Line) => text.toLowerCase().replaceAll(/\d+|\b[ivxlc]+\b/g, '#');
+
+/** Lines without running headers and footers, which stand at the edge of several pages; page numbers differ in their digits alone. */
+function withoutFurniture(pages: ReadonlyArray<readonly Line[]>, body: { readonly size: number }): Line[] {
+  // Larger ones are headings that happen to begin a page.
+  const edges = pages.flat().filter(({ atEdge, size }) => atEdge && size < body.size * LARGER);
+  const groups = [...Map.groupBy(edges, wordsOf).values()];
+  const repeated = groups.filter((lines) => new Set(lines.map(({ page }) => page)).size >= Math.max(2, pages.length / 5));
+  const dropped = new Set(repeated.flat());
+  return pages.flat().filter((line) => !dropped.has(line));
 }
 
-type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
-type PdfPage = Awaited<ReturnType<Pdf['getPage']>>;
+const wordsOnly = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '');
 
-/** A piece of text as the PDF places it; x to the right, y down from the top of the page, in points. */
-export interface Glyphs {
-  readonly text: string;
-  readonly x: number;
-  readonly right: number;
-  /** Of the baseline. */
-  readonly y: number;
-  readonly size: number;
-  readonly font: string;
-  readonly monospace: boolean;
-}
-
-export interface PdfPageText {
-  /** From 1. */
-  readonly page: number;
-  readonly height: number;
-  readonly glyphs: readonly Glyphs[];
-}
-
-/** An entry of the PDF's own table of contents; level from 1. */
-export interface OutlineEntry {
-  readonly title: string;
-  readonly level: number;
-}
-
-export interface PdfText {
-  readonly title: string | null;
-  readonly outline: readonly OutlineEntry[];
-  readonly pages: readonly PdfPageText[];
-}
-
-const OUTLINE_ENTRIES_MAX = 10_000;
-
-/** Nothing in a PDF is run: its scripts, actions, forms and embedded files are not looked at. */
-export async function readPdf(bytes: Uint8Array, context: ParseContext): Promise<PdfText> {
-  const pdf = await open(bytes, context);
-  try {
-    if (pdf.numPages > context.limits.pagesMax) {
-      throw tooLarge(context.name, `has ${pdf.numPages} pages; at most ${context.limits.pagesMax} are read`, 'split it into several files');
-    }
-    const pages: PdfPageText[] = [];
-    let left = context.limits.charsMax;
-    for (let number = 1; number <= pdf.numPages; number++) {
-      context.signal.throwIfAborted();
-      const read = await readPage(await pdf.getPage(number), number);
-      pages.push(read);
-      left -= read.glyphs.reduce((sum, { text }) => sum + text.length, 0);
-      if (left < 0) throw tooLarge(context.name, `holds more than ${context.limits.charsMax} characters`, 'split it into several files');
-    }
-    return { title: await titleOf(pdf), outline: await outlineOf(pdf), pages };
-  } finally {
-    await pdf.cleanup();
+/** Entries and lines both come in reading order, so each entry is looked for behind the one before it. */
+function levelsByOutline(lines: readonly Line[], outline: readonly OutlineEntry[]): Map<Line, number> {
+  const levels = new Map<Line, number>();
+  const texts = lines.map(({ text }) => (text.includes(' … ') ? '' : wordsOnly(text)));
+  let from = 0;
+  for (const { title, level } of outline) {
+    const wanted = wordsOnly(title);
+    const at =
+      wanted === '' ? -1 : texts.findIndex((text, i) => i >= from && (text === wanted || withoutNumber(text) === withoutNumber(wanted)));
+    const line = lines[at];
+    if (!line) continue;
+    levels.set(line, level);
+    from = at + 1;
   }
+  return levels;
 }
 
-async function open(bytes: Uint8Array, { name }: ParseContext): Promise<Pdf> {
-  const { VerbosityLevel } = await getResolvedPDFJS();
-  try {
-    // The parser keeps the bytes it is given, so it is given its own.
-    return await getDocumentProxy(bytes.slice(), {
-      verbosity: VerbosityLevel.ERRORS,
-      enableXfa: false,
-      stopAtErrors: false,
-      useSystemFonts: false,
-      disableFontFace: true,
-      maxImageSize: 0,
-    });
-  } catch (error) {
-    if ((error as Error).name === 'PasswordException') {
-      throw unreadable(name, 'is encrypted; save it without a password and hand that in', error);
-    }
-    throw unreadable(name, `is no PDF that can be read: ${(error as Error).message}`, error);
+/** An outline often leaves the number out. */
+const withoutNumber = (text: string) => text.replace(/^(?:chapter|part|section|appendix)?\d+/, '');
+
+/** The largest are the outermost. */
+function levelsByLook(lines: readonly Line[], body: { readonly size: number; readonly font: string }): Map<Line, number> {
+  const headings = lines.filter(({ text, size, font, monospace }) => {
+    if (monospace || text.length > HEADING_CHARS_MAX || !/\p{L}/u.test(text) || text.includes(' … ')) return false;
+    return size >= body.size * LARGER || (size >= body.size && font !== body.font && NUMBERED.test(text) && !/[.,;:!?]$/.test(text));
+  });
+  const sizes = [...new Set(headings.map(({ size }) => size))].toSorted((a, b) => b - a);
+  return new Map(headings.map((line) => [line, sizes.indexOf(line.size) + 1]));
+}
+
+/** The usual distance of two lines; gaps between paragraphs are the larger ones. */
+function leadingOf(lines: readonly Line[]): number {
+  const gaps = lines.map((line, i) => line.y - (lines[i - 1]?.y ?? line.y)).filter((gap) => gap > 0);
+  return gaps.toSorted((a, b) => a - b)[gaps.length >> 2] ?? 12;
+}
+
+/** The lines of each heading, paragraph and piece of code. */
+function groupsOf(lines: readonly Line[], levels: ReadonlyMap<Line, number>, leading: number): Line[][] {
+  const groups: Line[][] = [];
+  for (const [i, line] of lines.entries()) {
+    const before = lines[i - 1];
+    const goesOn = before !== undefined && levels.get(before) === levels.get(line) && isNext(before, line, levels.has(line), leading);
+    if (goesOn) groups.at(-1)?.push(line);
+    else groups.push([line]);
   }
+  return groups;
 }
 
-async function readPage(page: PdfPage, number: number): Promise<PdfPageText> {
-  const viewport = page.getViewport({ scale: 1 });
-  const content = await page.getTextContent({ includeMarkedContent: false });
-  const glyphs: Glyphs[] = [];
-  for (const item of content.items) {
-    if (!('str' in item) || item.str.trim() === '') continue;
-    const [a, b, c, d, x, y] = product(viewport.transform, item.transform);
-    // Written upwards or slanted: watermarks and marks of the archive, not the text.
-    if (Math.abs(b) > Math.abs(a) * 0.2) continue;
-    const font = item.fontName;
-    const size = Math.hypot(c, d);
-    if (size === 0 || ![x, y, size].every(Number.isFinite)) continue;
-    const monospace = content.styles[font]?.fontFamily === 'monospace';
-    glyphs.push({ text: cleanText(item.str), x, right: x + item.width, y, size, font, monospace });
-  }
-  page.cleanup();
-  return { page: number, height: viewport.height, glyphs };
+function isNext(before: Line, line: Line, isHeading: boolean, leading: number): boolean {
+  if (line.monospace !== before.monospace) return false;
+  const gap = line.y - before.y;
+  if (isHeading) return gap > 0 && gap < line.size * 1.6 && !NUMBERED.test(line.text);
+  if (line.monospace) return line.page !== before.page || gap < leading * 2.6;
+  if (BULLET.test(line.text)) return false;
+  // Over the end of a column or page.
+  if (line.page !== before.page || gap < 0) return !SENTENCE_END.test(before.text) && /^[\p{Ll}\p{N}("']/u.test(line.text);
+  return gap <= Math.max(leading, line.size) * PARAGRAPH_GAP;
 }
 
-/** Of two affine matrices as PDF writes them. */
-function product(m: readonly number[], n: readonly number[]): [number, number, number, number, number, number] {
-  const [ma = 1, mb = 0, mc = 0, md = 1, me = 0, mf = 0] = m;
-  const [na = 1, nb = 0, nc = 0, nd = 1, ne = 0, nf = 0] = n;
-  return [ma * na + mc * nb, mb * na + md * nb, ma * nc + mc * nd, mb * nc + md * nd, ma * ne + mc * nf + me, mb * ne + md * nf + mf];
+/** Lines of prose as one. A hyphen at the end of a line stays where the document has the compound within a line. */
+function joined(lines: readonly Line[], words: ReadonlySet<string>): string {
+  return lines.reduce((text, { text: next }) => {
+    if (text === '') return next;
+    const first = /([\p{L}\p{N}-]*\p{L})[-‐\u00ad]$/u.exec(text)?.[1];
+    const second = /^\p{Ll}[\p{L}\p{N}]*/u.exec(next)?.[0];
+    if (first === undefined || second === undefined) return `${text} ${next}`;
+    return (words.has(`${first}-${second}`.toLowerCase()) ? text : text.slice(0, -1)) + next;
+  }, '');
 }
 
-async function titleOf(pdf: Pdf): Promise<string | null> {
-  const { info } = await pdf.getMetadata();
-  const title = (info as { Title?: unknown }).Title;
-  // What word processors write of themselves.
-  if (typeof title !== 'string' || /^(?:untitled|microsoft word\b.*|.*\.(?:docx?|tex|dvi|indd))$/i.test(title.trim())) return null;
-  return title.trim() || null;
-}
-
-interface OutlineNode {
-  readonly title: string;
-  readonly items?: readonly OutlineNode[];
-}
-
-async function outlineOf(pdf: Pdf): Promise<OutlineEntry[]> {
-  const entries: OutlineEntry[] = [];
-  const rest: Array<{ node: OutlineNode; level: number }> = [];
-  const push = (nodes: readonly OutlineNode[], level: number) => {
-    for (const node of nodes.toReversed()) rest.push({ node, level });
-  };
-  push((await pdf.getOutline()) ?? [], 1);
-  for (let next = rest.pop(); next && entries.length < OUTLINE_ENTRIES_MAX; next = rest.pop()) {
-    entries.push({ title: next.node.title, level: next.level });
-    push(next.node.items ?? [], next.level + 1);
-  }
-  return entries;
+/** Each line by itself, as far in as it was. */
+function codeOf(lines: readonly Line[]): string {
+  const left = Math.min(...lines.map(({ x }) => x));
+  const rows = lines.map(({ text, x, width }) => {
+    const indent = Math.round((x - left) / (width / text.length || 6));
+    return `${' '.repeat(Math.min(80, Math.max(0, indent)))}${text}`;
+  });
+  return fenced(rows.join('\n'), '');
 }

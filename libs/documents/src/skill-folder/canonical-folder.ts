@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FolderFile } from './file-collector.js';
-import { type Frontmatter, isTextOf, writeSkillText } from './frontmatter.js';
+import { fitsField, type Frontmatter, writeSkillText } from './frontmatter.js';
 import { pythonTests } from './said-in-folder.js';
 import {
   CASES,
@@ -28,7 +28,7 @@ export function canonicalFiles(parts: SkillParts, extras: readonly FolderFile[])
 function frontmatterOf(parts: SkillParts): Frontmatter {
   const name = formatName(parts.name);
   const description = formatDescription(parts.description, parts.name);
-  const { fields, metadata: foreign, rest } = placesOf(parts.metadata ?? {});
+  const { fields, foreign, rest } = placesOf(parts.metadata ?? {});
   const own: Record<string, string> = { 'etude-kind': parts.kind };
   if (skillNameOf(name) !== parts.name) own['etude-name'] = parts.name;
   if (description !== parts.description) own['etude-description'] = parts.description;
@@ -45,24 +45,14 @@ function frontmatterOf(parts: SkillParts): Frontmatter {
 
 /** Which of a skill's other fields the format has a place for. */
 function placesOf(metadata: NonNullable<SkillParts['metadata']>) {
-  const fields: Pick<Frontmatter, 'license' | 'compatibility' | 'allowed-tools'> = {};
-  const rest: Record<string, unknown> = {};
-  let foreign: Record<string, string> = {};
-  for (const [key, value] of sorted(metadata)) {
-    if (Object.hasOwn(FITS, key) && FITS[key]!(value)) Object.assign(fields, { [key]: value });
-    else if (key === 'metadata' && isForeign(value)) foreign = Object.fromEntries(sorted(value));
-    else rest[key] = value;
-  }
-  return { fields, metadata: foreign, rest };
+  const entries = sorted(metadata);
+  const foreign = metadata['metadata'];
+  const fields = Object.fromEntries(entries.filter(([key, value]) => fitsField(key, value)));
+  const rest = entries.filter(([key]) => !(key in fields) && !(key === 'metadata' && isForeign(foreign)));
+  return { fields, foreign: isForeign(foreign) ? Object.fromEntries(sorted(foreign)) : {}, rest: Object.fromEntries(rest) };
 }
 
 const sorted = <T>(map: Readonly<Record<string, T>>) => Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1));
-
-const FITS: Readonly<Record<string, (value: unknown) => boolean>> = {
-  license: (value) => typeof value === 'string',
-  compatibility: (value) => isTextOf(value, 500),
-  'allowed-tools': (value) => typeof value === 'string' || (Array.isArray(value) && value.every((tool) => typeof tool === 'string')),
-};
 
 function isForeign(value: unknown): value is Record<string, string> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;

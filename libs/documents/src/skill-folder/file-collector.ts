@@ -53,7 +53,7 @@ export function checkPath(path: string): void {
 /** Takes files in as they come, and refuses the whole with the first that should not be there. */
 export class FileCollector {
   readonly #files = new Map<string, FolderFile>();
-  /** Paths as a system would see them that knows no case; folders end with "/". */
+  /** Files and folders by their path as a system would see it that knows no case; folders end with "/". */
   readonly #places = new Map<string, string>();
   readonly #notes: string[] = [];
   readonly #limits: FolderLimits;
@@ -90,20 +90,19 @@ export class FileCollector {
   }
 
   #takePlace(path: string): void {
-    const clash = (other: string) =>
-      new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(path)} and ${JSON.stringify(other)} are the same place; keep one of them`);
-    const place = placeOf(path);
-    const there = this.#places.get(place) ?? this.#places.get(`${place}/`);
-    if (there !== undefined) throw clash(there);
-    this.#places.set(place, path);
-    for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1)) {
-      const folder = path.slice(0, end);
-      const file = this.#places.get(placeOf(folder));
-      if (file !== undefined) throw clash(file);
-      const sameFolder = this.#places.get(`${placeOf(folder)}/`);
-      if (sameFolder !== undefined && sameFolder !== folder) throw clash(sameFolder);
-      this.#places.set(`${placeOf(folder)}/`, folder);
-    }
+    const names = path.split('/');
+    names.forEach((_, at) => {
+      const whole = names.slice(0, at + 1).join('/');
+      const isFile = at === names.length - 1;
+      const taken = isFile ? whole : `${whole}/`;
+      const there = this.#places.get(placeOf(whole)) ?? taken;
+      if (there !== taken || (isFile && this.#files.has(path)))
+        throw new EtudeError(
+          'INVALID_ARGUMENT',
+          `${JSON.stringify(path)} and ${JSON.stringify(there)} are the same place; keep one of them`,
+        );
+      this.#places.set(placeOf(whole), taken);
+    });
   }
 
   /** @throws EtudeError INVALID_ARGUMENT where nothing came in */

@@ -1,27 +1,39 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type CreateNodeOptions, Lexer, parseDocument, type SchemaOptions, stringify, type ToStringOptions } from 'yaml';
+import { z } from 'zod';
 
 const FRONTMATTER_CHARS_MAX = 64 * 2 ** 10;
 /** Names, values and signs between them. The parser's time grows with their square, since it compares names with each other. */
 const TOKENS_MAX = 4_000;
-/** Lists and maps in brackets; deep ones take longer still. */
-const BRACKETS_MAX = 200;
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const FRONTMATTER = /^---[^\S\n]*\n([^]*?)\n---[^\S\n]*(?:\n|$)/;
 
-/** Every scalar is a string: the format knows nothing else. */
-type Yaml = string | readonly Yaml[] | { readonly [key: string]: Yaml };
+/** A text that says something, of so many characters at most. */
+const textOf = (max: number) =>
+  z.string().refine((text) => text.trim() !== '' && Array.from(text).length <= max, `must be a text of at most ${max} characters`);
 
-/** The format's own fields, and in `others` whatever else there was. */
-export interface Frontmatter {
-  readonly name: string;
-  readonly description: string;
-  readonly license?: string;
-  readonly compatibility?: string;
-  readonly 'allowed-tools'?: string | readonly string[];
-  readonly metadata?: Readonly<Record<string, string>>;
-  readonly others?: Readonly<Record<string, Yaml>>;
-}
+/** The fields of the format; others are kept. */
+const Frontmatter = z.looseObject(
+  {
+    name: z
+      .string('must be a text')
+      .regex(NAME, 'must be small letters, digits and single hyphens between them, such as "parse-csv"')
+      .max(64, 'must have at most 64 characters'),
+    description: textOf(1_024),
+    license: z.string().optional(),
+    compatibility: textOf(500).optional(),
+    'allowed-tools': z.union([z.string(), z.array(z.string())], 'must be names of tools with blanks between them, or a list').optional(),
+    metadata: z.record(z.string(), z.string('must be a text')).optional(),
+  },
+  'must be "name: value" lines',
+);
+export type Frontmatter = z.infer<typeof Frontmatter>;
+
+const Kept = Frontmatter.pick({ license: true, compatibility: true, 'allowed-tools': true });
+
+/** Whether the format has this field beside name and description, and takes this value for it. */
+export const fitsField = (field: string, value: unknown): boolean =>
+  Object.hasOwn(Kept.shape, field) && Kept.safeParse({ [field]: value }).success;
 
 export interface SkillText {
   readonly frontmatter: Frontmatter;
@@ -43,33 +55,12 @@ export function parseSkillText(text: string): SkillText {
   return { frontmatter: frontmatterOf(yamlOf(found[1]!)), body: lines.slice(found[0].length).replace(/^\n/, '') };
 }
 
-/** A text that says something, of so many characters at most. */
-export function isTextOf(value: unknown, max: number): value is string {
-  return typeof value === 'string' && value.trim() !== '' && Array.from(value).length <= max;
-}
-
-const isTexts = (values: readonly unknown[]) => values.every((value) => typeof value === 'string');
-
 function frontmatterOf(yaml: unknown): Frontmatter {
-  if (!isMap(yaml)) throw wrong('its fields must be "name: value" lines');
-  const { name, description, license, compatibility, 'allowed-tools': tools, metadata, ...others } = yaml;
-  if (!isTextOf(name, 64) || !NAME.test(name))
-    throw wrong('field "name": must be small letters, digits and single hyphens between them, at most 64, such as "parse-csv"');
-  if (!isTextOf(description, 1_024)) throw wrong('field "description": must be a text of at most 1,024 characters');
-  if (license !== undefined && typeof license !== 'string') throw wrong('field "license": must be a text');
-  if (compatibility !== undefined && !isTextOf(compatibility, 500))
-    throw wrong('field "compatibility": must be a text of at most 500 characters');
-  if (tools !== undefined && typeof tools !== 'string' && !(Array.isArray(tools) && isTexts(tools)))
-    throw wrong('field "allowed-tools": must be names of tools with blanks between them, or a list of them');
-  if (metadata !== undefined && !(isMap(metadata) && isTexts(Object.values(metadata))))
-    throw wrong('field "metadata": must map names to texts');
-  const given = { license, compatibility, 'allowed-tools': tools, metadata, ...(Object.keys(others).length > 0 ? { others } : {}) };
-  const there = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  return { name, description, ...there };
+  const read = Frontmatter.safeParse(yaml);
+  if (read.success) return read.data;
+  const [{ path, message } = { path: [], message: '' }] = read.error.issues;
+  throw wrong(path.length === 0 ? `its fields ${message}` : `field "${String(path[0])}": ${message}`);
 }
-
-const isMap = (value: unknown): value is Readonly<Record<string, Yaml>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Strings, lists and maps; no value of another type, no alias that could stand for a million others. */
 function yamlOf(text: string): unknown {
@@ -90,13 +81,9 @@ function yamlOf(text: string): unknown {
 }
 
 function requireSmall(text: string): void {
-  let [tokens, brackets] = [0, 0];
-  for (const token of new Lexer().lex(text)) {
-    tokens += 1;
-    if (tokens > TOKENS_MAX) throw new Error(`they hold more than ${TOKENS_MAX} names, values and signs`);
-    if (token === '[' || token === '{') brackets += 1;
-    if (brackets > BRACKETS_MAX) throw new Error(`they hold more than ${BRACKETS_MAX} lists and maps in brackets`);
-  }
+  const tokens = new Lexer().lex(text);
+  for (let count = 0; !tokens.next().done; count++)
+    if (count >= TOKENS_MAX) throw new Error(`they hold more than ${TOKENS_MAX} names, values and signs`);
 }
 
 /** Every text on one line and in quotes: readers of the format need not know how YAML goes on with a text on the next line. */
@@ -109,8 +96,7 @@ const WRITTEN: ToStringOptions & SchemaOptions & CreateNodeOptions = {
 };
 
 export function writeSkillText({ frontmatter, body }: SkillText): string {
-  const { others, metadata, ...fields } = frontmatter;
-  const yaml = stringify({ ...fields, ...others, ...(metadata ? { metadata } : {}) }, WRITTEN);
+  const yaml = stringify(frontmatter, WRITTEN);
   return `---\n${yaml}---\n\n${body}`;
 }
 

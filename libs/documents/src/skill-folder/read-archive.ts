@@ -13,10 +13,6 @@ export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
 
 /** Of an archive as it comes in; smaller than what is in it, but for what cannot be packed. */
 export const ARCHIVE_BYTES_MAX = FOLDER_LIMITS.bytesMax + 2 ** 18;
-/** Unpacked against packed; text seldom packs better than to a tenth, and deflate ends at a thousand. */
-const RATIO_MAX = 200;
-/** Bytes up to which it does not matter: small archives of short, repeated text do pack well. */
-const RATIO_FROM = 2 ** 16;
 /** Of an unpacked tar beside its files: headers, padding, long names. */
 const TAR_OVERHEAD = 2 ** 20;
 
@@ -35,7 +31,7 @@ export async function filesOfArchive(
   if (bytes.length > ARCHIVE_BYTES_MAX) throw tooLarge(`the archive is larger than ${ARCHIVE_BYTES_MAX} bytes`);
   const collector = new FileCollector(limits);
   try {
-    await (format === 'zip' ? unzip(bytes, collector, limits, signal) : untar(bytes, collector, limits, signal));
+    await (format === 'zip' ? unzip : untar)(bytes, collector, limits, signal);
   } catch (error) {
     if (signal?.aborted) throw new EtudeError('CANCELLED', 'reading the archive was cancelled');
     if (errorCode(error) !== 'INTERNAL') throw error;
@@ -53,7 +49,6 @@ async function unzip(bytes: Uint8Array, collector: FileCollector, limits: Folder
   const zip = await fromBufferPromise(Buffer.from(bytes), { lazyEntries: true, strictFileNames: true });
   // Folders are entries too, and few of them are of use.
   if (zip.entryCount > 4 * limits.filesMax) throw tooLarge(`the archive has ${zip.entryCount} entries`);
-  const counted = counter(bytes.length, limits.bytesMax);
   for await (const entry of zip.eachEntry() as AsyncIterable<Entry>) {
     signal?.throwIfAborted();
     const folder = entry.fileName.endsWith('/');
@@ -61,7 +56,7 @@ async function unzip(bytes: Uint8Array, collector: FileCollector, limits: Folder
     if (entry.isEncrypted()) throw refused(entry.fileName, 'is encrypted');
     const path = folder ? entry.fileName.slice(0, -1) : entry.fileName;
     if (!collector.wants(path) || folder) continue;
-    const unpacked = await bytesOf(await zip.openReadStreamPromise(entry), path, collector.bytesLeft, counted);
+    const unpacked = await bytesOf(await zip.openReadStreamPromise(entry), path, collector.bytesLeft);
     if (crc32(unpacked) !== entry.crc32) throw refused(path, 'is damaged');
     collector.add(path, unpacked);
   }
@@ -89,7 +84,7 @@ async function untar(bytes: Uint8Array, collector: FileCollector, limits: Folder
       entry.resume();
       continue;
     }
-    collector.add(path, await bytesOf(entry, path, collector.bytesLeft, () => undefined));
+    collector.add(path, await bytesOf(entry, path, collector.bytesLeft));
   }
 }
 
@@ -100,37 +95,24 @@ function tarKind({ type, pax }: Header): string {
 }
 
 /** In one piece: a stream that is broken off in the middle of an entry would leave its reader waiting. */
-async function gunzipped(bytes: Uint8Array, bytesMax: number): Promise<Buffer> {
-  const maxOutputLength = Math.min(bytesMax, Math.max(RATIO_FROM, RATIO_MAX * bytes.length));
+async function gunzipped(bytes: Uint8Array, maxOutputLength: number): Promise<Buffer> {
   try {
     return await promisify(gunzip)(bytes, { maxOutputLength });
   } catch (error) {
-    if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE')
-      throw tooLarge(`the archive unpacks to more than ${maxOutputLength} bytes`);
-    throw error;
+    if ((error as { code?: string }).code !== 'ERR_BUFFER_TOO_LARGE') throw error;
+    throw tooLarge(`the archive unpacks to more than ${maxOutputLength} bytes`);
   }
 }
 
-async function bytesOf(stream: Readable, path: string, bytesMax: number, counted: (bytes: number) => void): Promise<Uint8Array> {
+async function bytesOf(stream: Readable, path: string, bytesMax: number): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > bytesMax) throw tooLarge(`${JSON.stringify(path)} is larger than it may be here`);
-    counted(chunk.length);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-function counter(packed: number, bytesMax: number): (bytes: number) => void {
-  let unpacked = 0;
-  return (bytes) => {
-    unpacked += bytes;
-    if (unpacked > bytesMax) throw tooLarge(`the archive unpacks to more than ${bytesMax} bytes`);
-    if (unpacked > RATIO_FROM && unpacked > RATIO_MAX * packed)
-      throw tooLarge(`the archive unpacks to more than ${RATIO_MAX} times its size`);
-  };
 }
 
 function refuseUnlessPlain(name: string, kind: string): void {

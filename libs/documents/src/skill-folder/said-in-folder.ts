@@ -86,18 +86,12 @@ function fieldsIn(metadata: Readonly<Record<string, string>>): Partial<SkillPart
 }
 
 /** What Etude has no own field for. */
-function metadataOf({
-  name: _name,
-  description: _description,
-  metadata = {},
-  others = {},
-  ...fields
-}: Frontmatter): NonNullable<Skill['metadata']> {
+function metadataOf({ name: _name, description: _description, metadata = {}, ...fields }: Frontmatter): NonNullable<Skill['metadata']> {
   const foreign = Object.entries(metadata).filter(([key]) => !key.startsWith('etude-'));
   const own = metadata['etude-metadata'];
   return {
     ...(own === undefined ? {} : parsed('etude-metadata', Skill.shape.metadata.unwrap(), jsonIn('metadata "etude-metadata"', own))),
-    ...parsed('others', Skill.shape.metadata.unwrap(), { ...others, ...fields }),
+    ...parsed('others', Skill.shape.metadata.unwrap(), fields),
     ...(foreign.length > 0 ? { metadata: Object.fromEntries(foreign) } : {}),
   };
 }

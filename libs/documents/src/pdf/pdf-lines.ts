@@ -1,0 +1,110 @@
+import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
+import { type ParseContext, tooLarge, unreadable } from '../parse-limits.js';
+import { cleanText } from '../parse-text.js';
+
+/** A line of text as the PDF draws it; x to the right, y down from the top of the page, in points. */
+export interface Line {
+  readonly text: string;
+  /** From 1. */
+  readonly page: number;
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly size: number;
+  readonly font: string;
+  readonly monospace: boolean;
+  /** In the top or the bottom tenth of its page. */
+  readonly atEdge: boolean;
+}
+
+/** An entry of the PDF's own table of contents; level from 1. */
+export interface OutlineEntry {
+  readonly title: string;
+  readonly level: number;
+}
+
+export interface PdfText {
+  readonly title: string | null;
+  readonly outline: readonly OutlineEntry[];
+  readonly pages: ReadonlyArray<readonly Line[]>;
+}
+
+type PdfJs = Awaited<ReturnType<typeof getResolvedPDFJS>>;
+type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
+type PdfPage = Awaited<ReturnType<Pdf['getPage']>>;
+
+/** Nothing in a PDF is run: its scripts, actions, forms and embedded files are not looked at. */
+export async function readPdf(bytes: Uint8Array, context: ParseContext): Promise<PdfText> {
+  const pdfJs = await getResolvedPDFJS();
+  const pdf = await open(bytes, context, pdfJs);
+  const { pagesMax } = context.limits;
+  if (pdf.numPages > pagesMax)
+    throw tooLarge(context.name, `has ${pdf.numPages} pages; at most ${pagesMax} are read`, 'split it into several files');
+  const pages: Line[][] = [];
+  for (let number = 1; number <= pdf.numPages; number++) {
+    context.signal.throwIfAborted();
+    pages.push(await linesOf(await pdf.getPage(number), number, pdfJs));
+  }
+  return { title: await titleOf(pdf), outline: entriesOf((await pdf.getOutline()) ?? [], 1), pages };
+}
+
+async function open(bytes: Uint8Array, { name }: ParseContext, { VerbosityLevel }: PdfJs): Promise<Pdf> {
+  try {
+    // The parser keeps the bytes it is given, so it is given its own.
+    const options = { enableXfa: false, stopAtErrors: false, useSystemFonts: false, disableFontFace: true, maxImageSize: 0 };
+    return await getDocumentProxy(bytes.slice(), { verbosity: VerbosityLevel.ERRORS, ...options });
+  } catch (error) {
+    if ((error as Error).name === 'PasswordException')
+      throw unreadable(name, 'is encrypted; save it without a password and hand that in', error);
+    throw unreadable(name, `is no PDF that can be read: ${(error as Error).message}`, error);
+  }
+}
+
+async function linesOf(page: PdfPage, number: number, { Util }: PdfJs): Promise<Line[]> {
+  const viewport = page.getViewport({ scale: 1 });
+  const { items, styles } = await page.getTextContent({ includeMarkedContent: false });
+  const lines: Line[] = [];
+  let isOpen = false;
+  for (const item of items) {
+    if (!('str' in item)) continue;
+    const [a, b, c, d, x, y] = Util.transform(viewport.transform, item.transform) as [number, number, number, number, number, number];
+    const size = Math.round(2 * Math.hypot(c, d)) / 2;
+    // Written upwards or slanted: watermarks and marks of the archive, not the text.
+    if (Math.abs(b) <= Math.abs(a) * 0.2 && item.str !== '' && [x, y, size].every(Number.isFinite)) {
+      const text = cleanText(item.str);
+      const before = isOpen ? lines.pop() : undefined;
+      const look = { size, font: item.fontName, monospace: styles[item.fontName]?.fontFamily === 'monospace' };
+      const atEdge = y < viewport.height * 0.1 || y > viewport.height * 0.9;
+      if (before === undefined) lines.push({ text, page: number, x, y, width: item.width, atEdge, ...look });
+      // The look of a line is that of its longest piece.
+      else
+        lines.push({
+          ...before,
+          ...(text.length > before.text.length ? look : {}),
+          text: before.text + text,
+          width: x + item.width - before.x,
+        });
+      isOpen = true;
+    }
+    if (item.hasEOL) isOpen = false;
+  }
+  page.cleanup();
+  // Leaders of dots, as in a table of contents, are squeezed.
+  return lines.map((line) => ({ ...line, text: line.text.replaceAll(/(?: ?\. ?){5,}/g, ' … ').trim() })).filter(({ text }) => text !== '');
+}
+
+async function titleOf(pdf: Pdf): Promise<string | null> {
+  const { info } = await pdf.getMetadata();
+  const title = (info as { Title?: unknown }).Title;
+  // What word processors write of themselves.
+  if (typeof title !== 'string' || /^(?:untitled|microsoft word\b.*|.*\.(?:docx?|tex|dvi|indd))$/i.test(title.trim())) return null;
+  return title.trim() || null;
+}
+
+interface OutlineNode {
+  readonly title: string;
+  readonly items?: readonly OutlineNode[];
+}
+
+const entriesOf = (nodes: readonly OutlineNode[], level: number): OutlineEntry[] =>
+  nodes.flatMap(({ title, items = [] }) => [{ title, level }, ...entriesOf(items, level + 1)]);
