@@ -8,7 +8,7 @@ const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[M
 const MIB = 1024 * 1024;
 
 const embedder = await embedderFrom(
-  embedderConfig.parse({ ...process.env, ETUDE_EMBEDDER: process.argv[2], ETUDE_EMBEDDING_CACHE_ENTRIES: '0' }),
+  embedderConfig.parse({ ...process.env, ETUDE_EMBEDDER: process.argv[2], ETUDE_EMBEDDING_CACHE_MAX_BYTES: '0' }),
 );
 const rssBefore = process.memoryUsage.rss();
 

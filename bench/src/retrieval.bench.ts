@@ -97,7 +97,7 @@ function parsed(args: readonly string[]): { positionals: readonly string[]; opti
 /** As the services choose theirs, vectors kept between runs. */
 async function chosenEmbedder({ embedder }: Options): Promise<Embedder> {
   const named = embedder === undefined ? {} : { ETUDE_EMBEDDER: embedder };
-  const config = embedderConfig.parse({ ...process.env, ...named, ETUDE_EMBEDDING_CACHE_ENTRIES: '0' });
+  const config = embedderConfig.parse({ ...process.env, ...named, ETUDE_EMBEDDING_CACHE_MAX_BYTES: '0' });
   return new VectorCache(await embedderFrom(config, { warn: say }), CACHE);
 }
 

@@ -22,8 +22,6 @@ export interface CalibrationReport {
   readonly now: Right;
   /** null where there is nothing to fit: a kind is missing, or the embedder doesn't tell them apart. */
   readonly fitted: (Right & { readonly anchors: CosineAnchors; readonly settings: readonly string[] }) | null;
-  /** Fitted on every second pair, judged on the others, both ways: what to expect of pairs that nobody has seen. */
-  readonly heldOut: Right | null;
 }
 export interface Quantiles {
   readonly pairs: number;
@@ -50,23 +48,6 @@ function unrelatedCosines(vectors: ReadonlyArray<readonly [Float32Array, Float32
     for (const [j, [, b]] of vectors.entries()) if (i !== j && seen++ % step === 0) cosines.push(cosineOf(a, b));
   }
   return cosines;
-}
-
-function heldOut(scored: readonly ScoredPair[], unrelated: readonly number[]): Right | null {
-  // By kind, so that both halves hold all of them.
-  const kinds = Object.values(Object.groupBy(scored, ({ same }) => same));
-  const halves = [0, 1].map((odd) => kinds.flatMap((pairs) => (pairs ?? []).filter((_, i) => i % 2 === odd)));
-  const [even = [], odd = []] = halves;
-  const rights = [
-    [even, odd],
-    [odd, even],
-  ].map(([known = [], others = []]) => {
-    const anchors = fitCalibration(known, unrelated);
-    return anchors && countRight(others, calibration(anchors));
-  });
-  const [first, second] = rights;
-  if (!first || !second) return null;
-  return { pairs: first.pairs + second.pairs, kinds: first.kinds + second.kinds, sameness: first.sameness + second.sameness };
 }
 
 function fit(scored: readonly ScoredPair[], unrelated: readonly number[]): CalibrationReport['fitted'] {
@@ -104,6 +85,5 @@ export async function calibrateEmbedder(
     cosines: { words: of('words'), task: of('task'), no: of('no'), unrelated: quantilesOf(unrelated) },
     now: countRight(scored, (cosine) => profile.calibrate(cosine)),
     fitted: fit(scored, unrelated),
-    heldOut: heldOut(scored, unrelated),
   };
 }

@@ -66,7 +66,7 @@ describe('embedderFrom', () => {
 
   it('caches unless told to keep nothing', async () => {
     expect((await from(NOWHERE)).embedder).toBeInstanceOf(CachedEmbedder);
-    expect((await from({ ...NOWHERE, ETUDE_EMBEDDING_CACHE_ENTRIES: '0' })).embedder).not.toBeInstanceOf(CachedEmbedder);
+    expect((await from({ ...NOWHERE, ETUDE_EMBEDDING_CACHE_MAX_BYTES: '0' })).embedder).not.toBeInstanceOf(CachedEmbedder);
   });
 
   it('lets settings win over the profile of any embedder', async () => {
@@ -84,10 +84,13 @@ describe('embedderFrom', () => {
   });
 
   it.each([
-    [{ ETUDE_EMBEDDING_COSINE_SAME_TASK: '0.5' }, 'ETUDE_EMBEDDING_COSINE_SAME_WORDS'],
-    [{ ETUDE_EMBEDDING_COSINE_SAME_WORDS: '0.5' }, 'ETUDE_EMBEDDING_COSINE_SAME_TASK'],
-    [{ ETUDE_EMBEDDING_COSINE_SAME_TASK: '0.8', ETUDE_EMBEDDING_COSINE_SAME_WORDS: '0.7' }, 'ETUDE_EMBEDDING_COSINE_SAME_TASK'],
-  ])('refuses cosines that do not rise: %o', async (env, field) => {
-    await expect(from({ ...NOWHERE, ...env })).rejects.toEqual(wrong(field));
+    { ETUDE_EMBEDDING_COSINE_SAME_TASK: '0.5' },
+    {
+      ETUDE_EMBEDDING_COSINE_UNRELATED: '0.1',
+      ETUDE_EMBEDDING_COSINE_SAME_TASK: '0.8',
+      ETUDE_EMBEDDING_COSINE_SAME_WORDS: '0.7',
+    },
+  ])('refuses cosines that do not rise: %o', async (env) => {
+    await expect(from({ ...NOWHERE, ...env })).rejects.toEqual(wrong('ETUDE_EMBEDDING_COSINE_SAME_TASK'));
   });
 });

@@ -191,28 +191,24 @@ export class InFlight {
       return await task();
     } finally {
       const [next] = this.#waiting;
+      // The place of a call that ends goes to the next in line.
       if (next) next();
       else this.#free++;
     }
   }
 
-  /** The place of a call that ends goes to the next in line. */
-  #turn(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        this.#waiting.delete(take);
-        signal.removeEventListener('abort', giveUp);
-      };
-      const take = () => {
-        leave();
-        resolve();
-      };
-      const giveUp = () => {
-        leave();
-        reject(abortError(signal));
-      };
-      this.#waiting.add(take);
-      signal.addEventListener('abort', giveUp, { once: true });
-    });
+  async #turn(signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const take = () => {
+      this.#waiting.delete(take);
+      resolve();
+    };
+    const giveUp = () => {
+      this.#waiting.delete(take);
+      reject(abortError(signal));
+    };
+    this.#waiting.add(take);
+    signal.addEventListener('abort', giveUp, { once: true });
+    await promise.finally(() => signal.removeEventListener('abort', giveUp));
   }
 }

@@ -62,7 +62,6 @@ export const embedderConfig = connectionConfig.extend({
   ETUDE_EMBEDDING_API_KEY: text(),
   ETUDE_EMBEDDING_BATCH_SIZE: z.coerce.number().int().min(1).max(2_048).default(64),
   ETUDE_EMBEDDING_TEXT_MAX_CHARS: z.coerce.number().int().min(100).max(1_000_000).default(16_000),
-  ETUDE_EMBEDDING_CACHE_ENTRIES: z.coerce.number().int().min(0).max(1_000_000).default(10_000),
   ETUDE_EMBEDDING_CACHE_MAX_BYTES: z.coerce.number().int().min(0).max(17_179_869_184).default(33_554_432),
   /** Unset: those of the embedder's own profile. `etude memory calibrate` fits the cosines. */
   ETUDE_EMBEDDING_DENSE_WEIGHT: fraction(),
@@ -85,8 +84,8 @@ export interface EmbedderNotes {
  */
 export async function embedderFrom(config: EmbedderConfig, notes: EmbedderNotes = {}): Promise<Embedder> {
   const embedder = withProfile(await chosen(config, notes), config);
-  const { ETUDE_EMBEDDING_CACHE_ENTRIES: entriesMax, ETUDE_EMBEDDING_CACHE_MAX_BYTES: bytesMax } = config;
-  return entriesMax > 0 && bytesMax > 0 ? new CachedEmbedder(embedder, { entriesMax, bytesMax }) : embedder;
+  const { ETUDE_EMBEDDING_CACHE_MAX_BYTES: bytesMax } = config;
+  return bytesMax > 0 ? new CachedEmbedder(embedder, bytesMax) : embedder;
 }
 
 // Clients and runtimes are loaded where they are used: the first costs 20 MiB, the second 60.
@@ -148,15 +147,12 @@ function withProfile(embedder: Embedder, config: EmbedderConfig): Embedder {
 }
 
 function anchorsOf(config: EmbedderConfig): CosineAnchors | null {
-  const { ETUDE_EMBEDDING_COSINE_SAME_TASK: sameTask, ETUDE_EMBEDDING_COSINE_SAME_WORDS: sameWords } = config;
   const { ETUDE_EMBEDDING_COSINE_UNRELATED: unrelated } = config;
-  if (sameTask === undefined && sameWords === undefined && unrelated === undefined) return null;
-  if (sameTask === undefined) throw wrongSetting('ETUDE_EMBEDDING_COSINE_SAME_TASK', 'is not set, but another cosine is; set all');
-  if (sameWords === undefined) throw wrongSetting('ETUDE_EMBEDDING_COSINE_SAME_WORDS', 'is not set, but another cosine is; set all');
-  const anchors = { unrelated: unrelated ?? (sameTask * 3) / 7, sameTask, sameWords };
-  if (!areAnchors(anchors))
-    throw wrongSetting('ETUDE_EMBEDDING_COSINE_SAME_TASK', 'must lie between ETUDE_EMBEDDING_COSINE_UNRELATED and _SAME_WORDS');
-  return anchors;
+  const { ETUDE_EMBEDDING_COSINE_SAME_TASK: sameTask, ETUDE_EMBEDDING_COSINE_SAME_WORDS: sameWords } = config;
+  if (unrelated === undefined && sameTask === undefined && sameWords === undefined) return null;
+  const anchors = { unrelated: unrelated ?? Number.NaN, sameTask: sameTask ?? Number.NaN, sameWords: sameWords ?? Number.NaN };
+  if (areAnchors(anchors)) return anchors;
+  throw wrongSetting('ETUDE_EMBEDDING_COSINE_SAME_TASK', 'must lie between _UNRELATED and _SAME_WORDS, which must be set with it');
 }
 
 const usd = () => z.coerce.number().min(0, 'must be a price in US dollars per million tokens').default(0);

@@ -5,25 +5,19 @@ import { abortError } from './http-client.js';
 export interface RetryPolicy {
   /** Calls in all, the first included. */
   readonly attemptsMax: number;
-  /** The same for answers that were empty or cut: each of them was paid for. */
-  readonly answerAttemptsMax: number;
-  /** First wait; doubles with each attempt, half of it at random. */
-  readonly backoffMinMs: number;
-  readonly backoffMaxMs: number;
-  /** A longer Retry-After is cut to this. */
-  readonly retryAfterMaxMs: number;
   /** All waits of one call together. */
   readonly waitTotalMaxMs: number;
 }
 
-export const RETRY_POLICY: RetryPolicy = {
-  attemptsMax: 6,
-  answerAttemptsMax: 3,
-  backoffMinMs: 250,
-  backoffMaxMs: 20_000,
-  retryAfterMaxMs: 60_000,
-  waitTotalMaxMs: 120_000,
-};
+export const RETRY_POLICY: RetryPolicy = { attemptsMax: 6, waitTotalMaxMs: 120_000 };
+
+/** Calls in all after answers that were empty or cut: each of them was paid for. */
+const ANSWER_ATTEMPTS_MAX = 3;
+/** The first wait; doubles with each attempt, half of it at random. */
+const BACKOFF_FIRST_MS = 250;
+const BACKOFF_MAX_MS = 20_000;
+/** A longer Retry-After is cut to this. */
+const RETRY_AFTER_MAX_MS = 60_000;
 
 /** Replaced in tests, so that nobody waits by the clock. */
 export interface RetryTimers {
@@ -32,12 +26,7 @@ export interface RetryTimers {
   random(): number;
 }
 
-const REAL_TIMERS: RetryTimers = {
-  sleep: async (ms, signal) => {
-    await sleepFor(ms, undefined, { signal });
-  },
-  random: Math.random,
-};
+const REAL_TIMERS: RetryTimers = { sleep: (ms, signal) => sleepFor(ms, undefined, { signal }), random: Math.random };
 
 /**
  * The one place where calls of a model server are repeated.
@@ -59,35 +48,26 @@ export async function withRetries<T>(
     } catch (error) {
       if (signal.aborted) throw abortError(signal);
       if (!isRetryable(error)) throw error;
-      const waitMs = waitAfter(made, error, policy, timers.random());
+      const waitMs = waitAfter(made, error, timers.random());
       if (made >= attemptsFor(error, policy) || waitedMs + waitMs > policy.waitTotalMaxMs) throw givenUp(error, made, waitedMs);
       waitedMs += waitMs;
-      await wait(waitMs, signal, timers);
+      await timers.sleep(waitMs, signal).catch(() => undefined);
+      if (signal.aborted) throw abortError(signal);
     }
   }
 }
 
-function attemptsFor(error: unknown, policy: RetryPolicy): number {
-  const code = errorCode(error);
-  return code === 'MODEL_ANSWER_EMPTY' || code === 'MODEL_ANSWER_TRUNCATED'
-    ? Math.min(policy.answerAttemptsMax, policy.attemptsMax)
-    : policy.attemptsMax;
+function attemptsFor(error: unknown, { attemptsMax }: RetryPolicy): number {
+  const isBadAnswer = errorCode(error) === 'MODEL_ANSWER_EMPTY' || errorCode(error) === 'MODEL_ANSWER_TRUNCATED';
+  return isBadAnswer ? Math.min(ANSWER_ATTEMPTS_MAX, attemptsMax) : attemptsMax;
 }
 
-function waitAfter(made: number, error: unknown, policy: RetryPolicy, random: number): number {
-  const backoff = Math.min(policy.backoffMaxMs, policy.backoffMinMs * 2 ** (made - 1)) * (0.5 + random / 2);
+function waitAfter(made: number, error: unknown, random: number): number {
+  const backoff = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (made - 1)) * (0.5 + random / 2);
   const asked = errorDetails(error).retryAfterMs;
   if (asked === undefined) return backoff;
   // A server that says "at once" is believed once.
-  return Math.max(Math.min(asked, policy.retryAfterMaxMs), made === 1 ? 0 : backoff);
-}
-
-async function wait(ms: number, signal: AbortSignal, timers: RetryTimers): Promise<void> {
-  try {
-    await timers.sleep(ms, signal);
-  } catch (error) {
-    throw signal.aborted ? abortError(signal) : error;
-  }
+  return Math.max(Math.min(asked, RETRY_AFTER_MAX_MS), made === 1 ? 0 : backoff);
 }
 
 const ADVICE: Partial<Record<ReturnType<typeof errorCode>, string>> = {

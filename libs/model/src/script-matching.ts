@@ -16,9 +16,6 @@ export interface Match {
   readonly captures: ReadonlyMap<string, string>;
 }
 
-/** Distinct bodies remembered per count; the oldest go first. */
-const BODIES_MAX = 100_000;
-
 /**
  * Finds the first rule that fits a conversation.
  *
@@ -58,15 +55,15 @@ export class ScriptMatcher {
     this.#attempts.set(key, seen);
     const known = seen.get(digest);
     if (known !== undefined) return known;
-    const attempt = [...seen.values()].at(-1) ?? 0;
-    remember(seen, digest, attempt + 1);
+    const attempt = seen.size;
+    seen.set(digest, attempt + 1);
     return attempt + 1;
   }
 
   #faultLeft(key: string, times: number): boolean {
     const met = this.#faults.get(key) ?? 0;
     if (met >= times) return false;
-    remember(this.#faults, key, met + 1);
+    this.#faults.set(key, met + 1);
     return true;
   }
 }
@@ -75,12 +72,6 @@ export class ScriptMatcher {
 export function filled(template: string, captures: ReadonlyMap<string, string>): string {
   if (captures.size === 0) return template;
   return template.replace(/\{\{(\w+)\}\}/g, (whole, name: string) => captures.get(name) ?? whole);
-}
-
-function remember(counts: Map<string, number>, key: string, count: number): void {
-  counts.set(key, count);
-  const oldest = counts.keys().next();
-  if (counts.size > BODIES_MAX && !oldest.done) counts.delete(oldest.value);
 }
 
 function conditionsKey({ match, match_all, unless, system, tool_result, model, after_failures }: ScriptRule): string {
@@ -150,26 +141,19 @@ const ABOUT_CHARS = 200;
 
 /** The last 10,000 requests; their numbers go on. */
 export class ScriptedCalls {
-  #calls: ScriptedCall[] = [];
-  #total = 0;
+  readonly list: ScriptedCall[] = [];
+  total = 0;
 
-  get total(): number {
-    return this.#total;
-  }
-
-  list(): readonly ScriptedCall[] {
-    return [...this.#calls];
-  }
-
+  /** @returns what notes how it was answered; the first note stays */
   add(call: Omit<ScriptedCall, 'number' | 'answered'>): (answered: ScriptedCall['answered']) => void {
     const kept = {
       ...call,
       about: call.about.slice(0, ABOUT_CHARS),
-      number: ++this.#total,
+      number: ++this.total,
       answered: 'pending' as ScriptedCall['answered'],
     };
-    this.#calls.push(kept);
-    if (this.#calls.length > KEPT_MAX * 1.1) this.#calls = this.#calls.slice(-KEPT_MAX);
+    this.list.push(kept);
+    if (this.list.length > KEPT_MAX) this.list.shift();
     return (answered) => {
       if (kept.answered === 'pending') kept.answered = answered;
     };

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { EtudeError } from '@etude/contracts/errors';
-import { type Document, isMap, isNode, isSeq, LineCounter, parseDocument } from 'yaml';
+import { parseDocument } from 'yaml';
 import { z } from 'zod';
 
-function compiles({ regex, flags }: { regex: string; flags?: string | undefined }, context: z.RefinementCtx): void {
+function compiles({ regex, flags }: { regex: string; flags?: string | undefined }): boolean {
   try {
-    void new RegExp(regex, flags);
-  } catch (error) {
-    context.addIssue({ code: 'custom', message: `is no regular expression: ${(error as Error).message}` });
+    return new RegExp(regex, flags) instanceof RegExp;
+  } catch {
+    return false;
   }
 }
 
@@ -17,24 +17,17 @@ const Regex = z
     regex: z.string().min(1),
     flags: z
       .string()
-      .regex(/^[imsuv]*$/, 'may hold i, m, s, u, v')
+      .regex(/^[imsuv]*$/)
       .optional(),
   })
-  .superRefine(compiles);
+  .refine(compiles);
 /** A text that must occur, or a regular expression. */
-export const Pattern = z.union([z.string().min(1), Regex], { error: unionError('must be a text or {regex, flags}') });
+export const Pattern = z.union([z.string().min(1), Regex], 'must be a text, or {regex, flags} that make a regular expression');
 export type Pattern = z.infer<typeof Pattern>;
-const Patterns = z.union([Pattern.transform((pattern) => [pattern]), z.array(Pattern).min(1)], {
-  error: unionError('must be a text, {regex, flags}, or a list of these'),
-});
-
-/** The reason of the branch that came nearest, where there is one; zod itself says only "Invalid input". */
-function unionError(otherwise: string) {
-  return (issue: { errors?: unknown }) => {
-    const branches = (issue.errors as z.core.$ZodIssue[][] | undefined) ?? [];
-    return branches.flat().find((inner) => inner.code === 'custom' || inner.code === 'unrecognized_keys')?.message ?? otherwise;
-  };
-}
+const Patterns = z.union(
+  [Pattern.transform((pattern) => [pattern]), z.array(Pattern).min(1)],
+  'must be a text, {regex, flags} that make a regular expression, or a list of these',
+);
 
 const ToolCall = z.strictObject({ name: z.string().min(1), arguments: z.union([z.string(), z.record(z.string(), z.json())]).default({}) });
 
@@ -74,19 +67,16 @@ interface AnswerShape {
   tool_calls?: unknown;
   status?: number | undefined;
   empty?: true | undefined;
-  stream_cut_after?: number | undefined;
 }
 
-function answersOnce(answer: AnswerShape, context: z.RefinementCtx): void {
-  const said = (['reply', 'reply_file'] as const).filter((field) => answer[field] !== undefined);
-  const ways = [said.length > 0 || answer.tool_calls !== undefined, answer.status !== undefined, answer.empty === true].filter(
-    Boolean,
-  ).length;
-  if (said.length > 1) context.addIssue({ code: 'custom', path: ['reply_file'], message: 'give reply or reply_file, not both' });
-  if (ways !== 1)
+function answersOnce({ reply, reply_file, tool_calls, status, empty }: AnswerShape, context: z.RefinementCtx): void {
+  const says = reply !== undefined || reply_file !== undefined || tool_calls !== undefined;
+  const ways = [says, status !== undefined, empty === true].filter(Boolean).length;
+  const what = ways === 0 ? 'no answer' : 'several answers';
+  if (ways !== 1 || (reply !== undefined && reply_file !== undefined))
     context.addIssue({
       code: 'custom',
-      message: `has ${ways === 0 ? 'no answer' : 'several answers'}: give reply (or reply_file) and/or tool_calls, or status, or empty: true`,
+      message: `has ${what}: give reply or reply_file, and/or tool_calls; or status; or empty: true`,
     });
 }
 
@@ -106,16 +96,9 @@ export const Script = z
     rules: z.array(ScriptRule).default([]),
     default: ScriptAnswer.optional(),
   })
-  .superRefine((script, context) => {
-    script.rules.forEach((rule, i) => {
-      if (rule.after_failures !== undefined && script.failure_mark === undefined) {
-        context.addIssue({
-          code: 'custom',
-          path: ['rules', i, 'after_failures'],
-          message: 'needs failure_mark at the top of the script: what a failed attempt leaves in the conversation',
-        });
-      }
-    });
+  .refine(({ rules, failure_mark }) => failure_mark !== undefined || rules.every((rule) => rule.after_failures === undefined), {
+    path: ['failure_mark'],
+    message: 'is needed by after_failures: what a failed attempt leaves in the conversation',
   });
 
 /** As it is used. Times in ms. */
@@ -136,17 +119,17 @@ export async function loadScript(path: string): Promise<Script> {
 
 /** @param source what to call it in messages */
 export function parseScript(text: string, source: string): Script {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
+  const document = parseDocument(text);
   const broken = document.errors[0];
   if (broken) throw new EtudeError('INVALID_ARGUMENT', `${source}: ${broken.message.split('\n')[0]?.replace(/:$/, '')}`);
-  const parsed = Script.safeParse(document.toJS());
+  const given: unknown = document.toJS();
+  const parsed = Script.safeParse(given);
   if (parsed.success) return parsed.data;
   const violations = parsed.error.issues
     .flatMap((issue) => violationsOf(issue))
     .map(({ path, message }) => ({
       field: path.join('.') || 'script',
-      description: `${source} line ${lineOf(document, lines, path)}, ${place(document, path)}: ${message}`,
+      description: `${source}, ${placeOf(path, given)}: ${message}`,
     }));
   throw new EtudeError('INVALID_ARGUMENT', violations.map((violation) => violation.description).join('\n'), { violations });
 }
@@ -178,31 +161,11 @@ function violationsOf(issue: z.core.$ZodIssue): Array<{ path: Path; message: str
   }));
 }
 
-/** Line of the nearest thing on the path that is in the file. */
-function lineOf(document: Document, lines: LineCounter, path: Path): number {
-  for (let length = path.length; length >= 0; length--) {
-    const offset = offsetOf(document, path.slice(0, length));
-    if (offset !== undefined) return lines.linePos(offset).line;
-  }
-  return 1;
-}
-
-function offsetOf(document: Document, path: Path): number | undefined {
-  const parent: unknown = path.length > 1 ? document.getIn(path.slice(0, -1), true) : document.contents;
-  const last = path.at(-1);
-  if (isMap(parent) && last !== undefined) {
-    const key = parent.items.find((pair) => String(pair.key) === String(last))?.key;
-    if (isNode(key)) return key.range?.[0];
-  }
-  const node: unknown = isSeq(parent) && typeof last === 'number' ? parent.items[last] : last === undefined ? parent : undefined;
-  return isNode(node) ? node.range?.[0] : undefined;
-}
-
 /** "rule 3 (sum), field reply". */
-function place(document: Document, path: Path): string {
+function placeOf(path: Path, given: unknown): string {
   const [first, index, ...rest] = path;
   if (first !== 'rules' || typeof index !== 'number') return path.length > 0 ? `field ${path.join('.')}` : 'the script';
-  const name: unknown = document.getIn(['rules', index, 'name']);
+  const name = (given as { rules: ReadonlyArray<{ name?: unknown } | null> }).rules[index]?.name;
   const rule = `rule ${index + 1}${typeof name === 'string' ? ` (${name})` : ''}`;
   return rest.length > 0 ? `${rule}, field ${rest.join('.')}` : rule;
 }

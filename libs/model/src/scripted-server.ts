@@ -47,7 +47,7 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
     url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}/v1`,
     port: actual,
     model: model.name,
-    calls: () => model.calls.list(),
+    calls: () => [...model.calls.list],
     async close() {
       const closed = new Promise((resolve) => {
         server.close(resolve);
@@ -75,7 +75,7 @@ async function serve(model: ScriptedModel, request: IncomingMessage, response: S
   const route = `${request.method} ${path}`;
   if (route === 'GET /v1/models') return sendJson(response, 200, model.list());
   if (route === 'GET /scripted/calls')
-    return sendJson(response, 200, { model: model.name, total: model.calls.total, calls: model.calls.list() });
+    return sendJson(response, 200, { model: model.name, total: model.calls.total, calls: model.calls.list });
   if (route !== 'POST /v1/chat/completions' && route !== 'POST /v1/embeddings') {
     request.resume();
     return refuse(

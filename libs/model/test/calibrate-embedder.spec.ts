@@ -18,10 +18,9 @@ const report = (pairs = builtInPairs()) => calibrateEmbedder(pairs, { embedder: 
 
 describe('calibrating an embedder', () => {
   it('finds settings that judge at least as many pairs right as those in use', async () => {
-    const { fitted, now, cosines, heldOut } = await report();
+    const { fitted, now, cosines } = await report();
     expect(fitted?.settings).toHaveLength(3);
     expect(fitted?.sameness).toBeGreaterThanOrEqual(now.sameness);
-    expect(fitted?.kinds).toBeGreaterThanOrEqual(heldOut?.kinds ?? 0);
     expect(cosines.words?.p50).toBeGreaterThan(cosines.no?.p50 ?? 1);
     expect(cosines.unrelated?.pairs).toBeGreaterThan(1_000);
   });
@@ -32,7 +31,7 @@ describe('calibrating an embedder', () => {
   });
 
   it('fits nothing without pairs of every kind', async () => {
-    expect(await report([{ a: 'sort a list', b: 'sort lists', same: 'words' }])).toMatchObject({ fitted: null, heldOut: null });
+    expect(await report([{ a: 'sort a list', b: 'sort lists', same: 'words' }])).toMatchObject({ fitted: null });
   });
 
   it('reads pairs, one a line', async () => {

@@ -23,12 +23,11 @@ const Report = z.object({
   cosines: z.record(z.string(), Quantiles),
   now: Right,
   fitted: Right.extend({ settings: z.array(z.string()) }).nullable(),
-  heldOut: Right.nullable(),
 });
 
-function reportText({ model, dimension, cosines, now, fitted, heldOut }: z.infer<typeof Report>): string {
+function reportText({ model, dimension, cosines, now, fitted }: z.infer<typeof Report>): string {
   const rows = Object.entries(cosines).map(([kind, of]) => [kind, ...(of ? [of.pairs, of.p5, of.p50, of.p95].map(String) : ['0'])]);
-  const judged = Object.entries({ 'as it is set': now, fitted, 'fitted on one half, judged on the other': heldOut });
+  const judged = Object.entries({ 'as it is set': now, fitted });
   const right = judged.flatMap(([what, of]) => (of ? [[what, `${of.sameness} of ${of.pairs}`, `${of.kinds} of ${of.pairs}`]] : []));
   return [
     `${model}, ${dimension} dimensions`,

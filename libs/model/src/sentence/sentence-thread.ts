@@ -48,8 +48,6 @@ const TEXTS_AT_ONCE = 256;
 const CHARS_AT_ONCE = 64_000;
 /** A text of this many characters is about one run of the model. */
 const SHORT_CHARS_MAX = 1_000;
-/** Urgent calls that pass before one that is not gets a turn: imports go on, however many questions come. */
-const URGENT_IN_A_ROW = 8;
 /** What BERT's vocabulary calls [CLS] and [SEP]. */
 const [START, END] = [101, 102];
 
@@ -130,42 +128,18 @@ export function isUrgent(texts: readonly string[]): boolean {
   return texts.length === 1 && (texts[0] ?? '').length <= SHORT_CHARS_MAX;
 }
 
-/** Whose batch is run next: urgent calls in the order they came, then all others in turn, a batch each. */
-export class CallTurns<T> {
-  readonly #urgent = new Map<number, T>();
-  readonly #others = new Map<number, T>();
-  #inARow = 0;
-
-  add(id: number, call: T, urgent: boolean): void {
-    (urgent ? this.#urgent : this.#others).set(id, call);
-  }
-
-  /** Of a call that is done, or given up. */
-  remove(id: number): void {
-    this.#urgent.delete(id);
-    this.#others.delete(id);
-  }
-
-  /** Undefined where nobody waits. A call has turns until it is removed. */
-  next(): readonly [number, T] | undefined {
-    const [urgent] = this.#urgent;
-    const [other] = this.#others;
-    if (urgent && (!other || this.#inARow < URGENT_IN_A_ROW)) {
-      this.#inARow += 1;
-      return urgent;
-    }
-    this.#inARow = 0;
-    if (other) {
-      this.#others.delete(other[0]);
-      this.#others.set(...other);
-    }
-    return other;
-  }
+/** Whose batch is run next: the first urgent call, else the one whose turn is longest ago, which goes behind the others. */
+export function takeTurn<T extends { readonly texts: readonly string[] }>(calls: Map<number, T>): readonly [number, T] | undefined {
+  const turn = [...calls].find(([, { texts }]) => isUrgent(texts)) ?? [...calls][0];
+  if (turn === undefined) return undefined;
+  calls.delete(turn[0]);
+  calls.set(...turn);
+  return turn;
 }
 
 /** Calls take turns, a batch each: a question waits for one batch at most, not for a whole import. */
 async function serve(port: MessagePort, data: SentenceThreadData): Promise<void> {
-  const turns = new CallTurns<Call>();
+  const calls = new Map<number, Call>();
   const arrivals = new EventEmitter();
   const closing = new AbortController();
   port.on('message', (message: ToSentenceThread) => {
@@ -174,17 +148,17 @@ async function serve(port: MessagePort, data: SentenceThreadData): Promise<void>
       port.close();
       return arrivals.emit('call');
     }
-    if ('cancel' in message) return turns.remove(message.cancel);
+    if ('cancel' in message) return calls.delete(message.cancel);
     const { id, texts } = message;
-    turns.add(id, { texts, vectors: new Float32Array(texts.length * DIMENSION), rows: [], next: 0 }, isUrgent(texts));
+    calls.set(id, { texts, vectors: new Float32Array(texts.length * DIMENSION), rows: [], next: 0 });
     return arrivals.emit('call');
   });
   const encode = loadEncode(data);
   const session = await loadSession(data);
   while (!closing.signal.aborted) {
-    const turn = turns.next();
+    const turn = takeTurn(calls);
     if (turn === undefined) await once(arrivals, 'call');
-    else await take(turn, { port, turns, session, encode });
+    else await answer(turn, { port, calls, session, encode });
     // Lets messages in: new calls, and those that are given up.
     await new Promise(setImmediate);
   }
@@ -192,19 +166,19 @@ async function serve(port: MessagePort, data: SentenceThreadData): Promise<void>
 
 interface Desk {
   readonly port: MessagePort;
-  readonly turns: CallTurns<Call>;
+  readonly calls: Map<number, Call>;
   readonly session: InferenceSession;
   readonly encode: Encode;
 }
 
-async function take([id, call]: readonly [number, Call], { port, turns, session, encode }: Desk): Promise<void> {
+async function answer([id, call]: readonly [number, Call], { port, calls, session, encode }: Desk): Promise<void> {
   try {
     if (!(await advance(call, session, encode))) return;
     port.postMessage({ id, vectors: call.vectors } satisfies FromSentenceThread, [call.vectors.buffer as ArrayBuffer]);
   } catch (error) {
     port.postMessage({ id, error: error instanceof Error ? error.message : String(error) } satisfies FromSentenceThread);
   }
-  turns.remove(id);
+  calls.delete(id);
 }
 
 /** Tests are threads as well, some of them. */
