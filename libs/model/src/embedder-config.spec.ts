@@ -83,7 +83,7 @@ describe('embedderFrom', () => {
     expect([0.1, 0.5, 0.75].map((cosine) => profile.calibrate(cosine))).toEqual([0.3, 0.7, 0.9]);
   });
 
-  it.each([
+  it.each<Record<string, string>>([
     { ETUDE_EMBEDDING_COSINE_SAME_TASK: '0.5' },
     {
       ETUDE_EMBEDDING_COSINE_UNRELATED: '0.1',
