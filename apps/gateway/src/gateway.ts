@@ -42,7 +42,7 @@ import { ControllerChannels } from './controllers/controller-client.js';
 import { SandboxRouter } from './controllers/sandbox-router.js';
 import { listenForGrpc } from './doors/grpc-server.js';
 import { HealthReporter } from './doors/health-reporter.js';
-import { type McpServer, mcpServerFrom } from './doors/mcp-server.js';
+import { McpServer } from './doors/mcp-server.js';
 import { RestServer } from './doors/rest-server.js';
 import { documentCalls } from './memory/document-calls.js';
 import { operatorCalls } from './memory/operator-calls.js';
@@ -111,7 +111,7 @@ export class Gateway implements OnApplicationShutdown {
     this.#serve(this.#skillDeps(checker), sessions, embedder);
     this.#health = new HealthReporter(this.checks.redis, this.checks.memory);
     this.#rest = new RestServer({ calls: this.#calls, authenticator, provider: config.ETUDE_REST_PROVIDER });
-    this.#mcp = mcpServerFrom(config, this.#calls, authenticator, (message, details) => logger.warn(details, message));
+    this.#mcp = new McpServer(config, { calls: this.#calls, authenticator, log: (message, details) => logger.warn(details, message) });
   }
 
   /** What has to work for this service to be ready. */

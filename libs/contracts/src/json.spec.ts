@@ -62,21 +62,10 @@ describe('JSON that is taken as it is written', () => {
     expect(parseExactJson(text)).toEqual(JSON.parse(text));
   });
 
-  it.each([
-    ['{"a":"\\"","n" : 9007199254740993}', /"n": 9007199254740993 is/],
-    ['{"a\\"b":[1,{"k":[-1e999]}]}', /written\. -1e999 is larger/],
-    ['["\\ud83d\\ude00","\\ude00\\ud83d"]', /half of a surrogate pair/],
-    [`{"${'k'.repeat(100)}":1e999}`, /"k{40}": 1e999/],
-  ])('is refused at its place: %s', (text, message) => {
-    expect(() => parseExactJson(text)).toThrow(message);
-  });
-
-  it('is taken however deep it is, and however much of it there is', () => {
-    const deep = '['.repeat(100_000);
-    expect(parseExactJson(`${deep}0.1234567890123456789${']'.repeat(100_000)}`)).toHaveLength(1);
-    expect(() => parseExactJson(`${deep}9007199254740993${']'.repeat(100_000)}`)).toThrow('whole number beyond');
-    const long = `"${'a\\n'.repeat(1_000_000)}\\ud83d\\ude00"`;
-    expect(parseExactJson(`[${long},1${',0.1234567890123456789'.repeat(100_000)}]`)).toHaveLength(100_002);
+  it('is refused where it is nested deeper than messages are', () => {
+    const nested = (depth: number) => `${'['.repeat(depth)}0.1234567890123456789${']'.repeat(depth)}`;
+    expect(parseExactJson(nested(100))).toHaveLength(1);
+    for (const depth of [101, 100_000]) expect(() => parseExactJson(nested(depth))).toThrow('nested deeper than 100');
   });
 
   it('is JSON in the first place', () => {

@@ -37,84 +37,39 @@ export function isDeeper(data: unknown, levels: number): boolean {
   return levels === 0 || Object.values(data).some((value) => isDeeper(value, levels - 1));
 }
 
+/** Of lists and objects in each other; decoders of messages go no deeper. */
+const DEPTH_MAX = 100;
 /** What a text must have before a number or text in it can come out as another one. */
 const MAY_CHANGE = /\d{16}|\d[eE]\+?\d{3}|\\u[dD][89a-fA-F]/;
-const WHOLE = /^-?\d+$/;
 const SHOWN_CHARS_MAX = 40;
 
 /**
  * JSON whose numbers and texts are what was written: nothing is rounded, and no text is one that can't be sent on.
  *
  * @throws SyntaxError for what is no JSON; EtudeError INVALID_ARGUMENT for a whole number beyond 2^53 that would be rounded, for one that
- *   is too large for any number, and for half of a surrogate pair
+ *   is too large for any number, for half of a surrogate pair, and for what is nested too deep
  */
 export function parseExactJson(text: string): unknown {
   const value = JSON.parse(text) as unknown;
-  if (MAY_CHANGE.test(text)) refuseChanged(text);
+  if (isDeeper(value, DEPTH_MAX)) throw inexact(`It is nested deeper than ${DEPTH_MAX} lists and objects; make it flatter`);
+  if (MAY_CHANGE.test(text)) JSON.parse(text, refuseChanged);
   return value;
 }
 
-/**
- * Goes from each text and each number that may change to the next. Why no reviver: it takes seconds for a few megabytes, in which nobody
- * else is served, and gives up on what is nested deep.
- *
- * @param text that is JSON
- */
-function refuseChanged(text: string): void {
-  const next = /"|\d{16}|\d[eE]\+?\d{3}/g;
-  for (let found = next.exec(text); found !== null; found = next.exec(text)) {
-    const isText = found[0] === '"';
-    const start = isText ? found.index : numberStart(text, found.index);
-    next.lastIndex = isText ? textEnd(text, start) : numberEnd(text, start);
-    const token = text.slice(start, next.lastIndex);
-    if (!isText) refuseRounded(token, () => placeOf(text, start));
-    else if (MAY_CHANGE.test(token)) refuseHalved(token, () => placeOf(text, start));
+/** A reviver. @param source the number as it was written */
+function refuseChanged(key: string, value: unknown, { source = '' }: { readonly source?: string } = {}): unknown {
+  const place = /^\d*$/.test(key) ? '' : `${JSON.stringify(key.slice(0, SHOWN_CHARS_MAX).toWellFormed())}: `;
+  for (const one of [key, value]) {
+    if (typeof one !== 'string' || one.isWellFormed()) continue;
+    const shown = JSON.stringify(one).slice(0, SHOWN_CHARS_MAX);
+    throw inexact(`${place}the text ${shown} has half of a surrogate pair, which is no Unicode; leave it out`);
   }
-}
-
-const IN_NUMBER = /[-+.\deE]/;
-
-function numberStart(text: string, within: number): number {
-  let start = within;
-  while (start > 0 && IN_NUMBER.test(text.charAt(start - 1))) start -= 1;
-  return start;
-}
-
-function numberEnd(text: string, start: number): number {
-  let end = start;
-  while (end < text.length && IN_NUMBER.test(text.charAt(end))) end += 1;
-  return end;
-}
-
-function textEnd(text: string, start: number): number {
-  const stop = /["\\]/g;
-  stop.lastIndex = start + 1;
-  while (stop.exec(text)?.[0] === '\\') stop.lastIndex += 1;
-  return stop.lastIndex;
-}
-
-const KEY_BEFORE = /("(?:[^"\\]|\\.)*")\s*:\s*$/;
-const LOOKED_BACK_CHARS = 300;
-
-/** The key whose value begins here, for people; '' where there is none. */
-function placeOf(text: string, start: number): string {
-  const [, key] = KEY_BEFORE.exec(text.slice(Math.max(0, start - LOOKED_BACK_CHARS), start)) ?? [];
-  return key === undefined ? '' : `${JSON.stringify((JSON.parse(key) as string).slice(0, SHOWN_CHARS_MAX).toWellFormed())}: `;
-}
-
-function refuseHalved(token: string, place: () => string): void {
-  const value = JSON.parse(token) as string;
-  if (value.isWellFormed()) return;
-  const shown = JSON.stringify(value).slice(0, SHOWN_CHARS_MAX);
-  throw inexact(`${place()}the text ${shown} has half of a surrogate pair, which is no Unicode; leave it out`);
-}
-
-function refuseRounded(token: string, place: () => string): void {
-  const value = Number(token);
-  const shown = () => `${place()}${token.length > SHOWN_CHARS_MAX ? `${token.slice(0, SHOWN_CHARS_MAX)}...` : token}`;
-  if (!Number.isFinite(value)) throw inexact(`${shown()} is larger than any number that is kept; send it as a text`);
-  if (WHOLE.test(token) && BigInt(token) !== BigInt(value))
-    throw inexact(`${shown()} is a whole number beyond 2^53, which would be rounded to ${BigInt(value)}; send it as a text`);
+  if (typeof value !== 'number') return value;
+  const shown = `${place}${source.length > SHOWN_CHARS_MAX ? `${source.slice(0, SHOWN_CHARS_MAX)}...` : source}`;
+  if (!Number.isFinite(value)) throw inexact(`${shown} is larger than any number that is kept; send it as a text`);
+  if (/^-?\d+$/.test(source) && BigInt(source) !== BigInt(value))
+    throw inexact(`${shown} is a whole number beyond 2^53, which would be rounded to ${BigInt(value)}; send it as a text`);
+  return value;
 }
 
 const inexact = (what: string) => new EtudeError('INVALID_ARGUMENT', `The JSON can't be taken as it is written. ${what}.`);

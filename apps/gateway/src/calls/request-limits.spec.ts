@@ -8,14 +8,18 @@ import { sizeProblem } from './request-limits.js';
 const { method: call } = Memory;
 
 it('counts the entries of each list before anything is decoded', () => {
-  const request = { context: ['fog'], reflection: 'x'.repeat(300), importance: 0.5, skillsUsed: [] as string[] };
-  const bytesWith = (count: number) =>
-    toBinary(
+  const bytesWith = (count: number) => {
+    const outcomes = Array.from({ length: count }, () => ({}));
+    return toBinary(
       StoreEpisodeRequestSchema,
-      create(StoreEpisodeRequestSchema, { ...request, outcomes: Array.from({ length: count }, () => ({})) }),
+      create(StoreEpisodeRequestSchema, { context: ['fog'], reflection: 'x'.repeat(300), outcomes }),
     );
-  expect(sizeProblem(call.storeEpisode, bytesWith(10_000))).toBeNull();
-  expect(sizeProblem(call.storeEpisode, bytesWith(10_001))).toMatchObject({ code: 'INVALID_ARGUMENT' });
+  };
+  expect(sizeProblem(call.storeEpisode, bytesWith(20_000))).toBeNull();
+  expect(sizeProblem(call.storeEpisode, bytesWith(20_001))).toMatchObject({
+    code: 'INVALID_ARGUMENT',
+    message: expect.stringContaining('outcomes: must not have more than 20000 entries; it has 20001'),
+  });
 });
 
 it('has a size for each call', () => {

@@ -3,19 +3,18 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { ERROR_KINDS, type ErrorCode, errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import { listenOn } from '@etude/platform/health';
 import { status } from '@grpc/grpc-js';
+import { BODY } from './body-reader.js';
 
 /** How long the rest of a refused body is read and dropped, so that its sender gets to read the refusal. */
 const REFUSED_BODY_MS = 5_000;
 const CLOSE_GRACE_MS = 3_000;
 const RETRY_AFTER_MS = 1_000;
-const REQUEST_TIMEOUT = 408;
 
 export interface HttpDoorSettings {
   /** The setting that names its port. */
   readonly setting: string;
   /** For a request to come in whole. */
   readonly requestTimeoutMs: number;
-  readonly connectionsMax?: number;
   readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Answers an error, where nothing was sent yet. */
   readonly fail: (response: ServerResponse, error: RestError, cause: unknown) => void;
@@ -25,31 +24,25 @@ export interface HttpDoorSettings {
 export class HttpDoor {
   readonly #server: Server;
 
-  constructor({ answer, fail, requestTimeoutMs, connectionsMax, setting }: HttpDoorSettings) {
-    this.setting = setting;
+  constructor(private readonly settings: HttpDoorSettings) {
     this.#server = createServer((request, response) => {
       response.once('finish', () => dropRest(request));
-      answer(request, response).catch((error: unknown) => {
-        if (response.headersSent || response.destroyed) {
-          response.destroy();
-          return;
-        }
+      settings.answer(request, response).catch((error: unknown) => {
+        if (response.headersSent || response.destroyed) return void response.destroy();
         const told = restError(error);
         if (told.retryAfterMs !== undefined) response.setHeader('retry-after', String(Math.ceil(told.retryAfterMs / 1_000)));
         if (told.status === 401) response.setHeader('www-authenticate', 'Bearer');
-        fail(response, told, error);
+        settings.fail(response, told, error);
       });
     });
     this.#server.headersTimeout = 10_000;
-    this.#server.requestTimeout = requestTimeoutMs;
-    if (connectionsMax !== undefined) this.#server.maxConnections = connectionsMax;
+    this.#server.requestTimeout = settings.requestTimeoutMs;
+    this.#server.maxConnections = 2_048;
   }
-
-  private readonly setting: string;
 
   /** @throws EtudeError FAILED_PRECONDITION where the port is taken */
   async listen(host: string, port: number): Promise<void> {
-    await listenOn(this.#server, { host, port, setting: this.setting });
+    await listenOn(this.#server, { host, port, setting: this.settings.setting });
   }
 
   /** Running requests get a grace; then they are cut. @param cut ends what would go on for ever */
@@ -94,26 +87,19 @@ const HTTP_STATUS: Readonly<Record<number, number>> = {
   [status.RESOURCE_EXHAUSTED]: 429,
   [status.FAILED_PRECONDITION]: 400,
   [status.ABORTED]: 409,
-  [status.OUT_OF_RANGE]: 400,
-  [status.UNIMPLEMENTED]: 501,
   [status.UNAVAILABLE]: 503,
 };
 
 export interface RestError {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
-  readonly body: {
-    readonly error: {
-      /** As in `docs/errors.md`. */
-      readonly code: ErrorCode;
-      readonly message: string;
-      readonly fields?: ReadonlyArray<{ field: string; description: string }>;
-    };
+  /** As in `docs/errors.md`. */
+  readonly error: {
+    readonly code: ErrorCode;
+    readonly message: string;
+    readonly fields?: ReadonlyArray<{ field: string; description: string }>;
   };
 }
-
-/** The field of errors about a body as a whole. */
-export const BODY = '(body)';
 
 /** An error as a caller over HTTP gets it. */
 export function restError(error: unknown): RestError {
@@ -122,12 +108,12 @@ export function restError(error: unknown): RestError {
     code === 'INTERNAL' && !(error instanceof EtudeError) ? 'The call failed for a reason of ours.' : (error as Error).message;
   const { field, violations, retryAfterMs = ERROR_KINDS[code].retryable ? RETRY_AFTER_MS : undefined } = errorDetails(error);
   const fields = violations ?? (field === undefined || field === BODY ? undefined : [{ field, description: message }]);
-  return { status: httpStatus(code, field), retryAfterMs, body: { error: { code, message, ...(fields ? { fields } : {}) } } };
+  return { status: httpStatus(code, field), retryAfterMs, error: { code, message, ...(fields ? { fields } : {}) } };
 }
 
 function httpStatus(code: ErrorCode, field?: string): number {
   if (code === 'PAYLOAD_TOO_LARGE') return 413;
   // No call has begun: it is the request itself that did not come in time.
-  if (code === 'DEADLINE_EXCEEDED' && field === BODY) return REQUEST_TIMEOUT;
+  if (code === 'DEADLINE_EXCEEDED' && field === BODY) return 408;
   return HTTP_STATUS[ERROR_KINDS[code].grpc] ?? 500;
 }

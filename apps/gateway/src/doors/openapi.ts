@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
-import { type Route, ROUTES, shownPath } from './routes.js';
-import { resourcePaths } from './skill-resource-openapi.js';
+import { type Place, type Route, ROUTES, shownPath } from './routes.js';
 import { resourceSchemas } from './skill-resource-request.js';
+import { RESOURCE_ROUTES, type ResourceRoute } from './skill-resources.js';
 
 type Json = Record<string, unknown>;
 
@@ -9,15 +9,20 @@ type Json = Record<string, unknown>;
 export function openApi(provider: string): Json {
   const schemas: Record<string, Json> = {};
   const paths: Record<string, Json> = {};
-  for (const route of ROUTES) {
-    const shown = shownPath(route.path);
-    paths[shown] = { ...paths[shown], [route.verb.toLowerCase()]: operation(route, schemas) };
-  }
+  const add = (place: Place, operation: Json) => {
+    const path = shownPath(place.path).replace('{provider}', provider);
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({ name, in: 'path', required: true, schema: TEXT }));
+    const parameters = [...inPath, ...((operation['parameters'] as Json[] | undefined) ?? [])];
+    const described = { summary: place.summary, ...operation, ...(parameters.length > 0 ? { parameters } : {}) };
+    paths[path] = { ...paths[path], [place.verb.toLowerCase()]: described };
+  };
+  for (const route of ROUTES) add(route, callOperation(route, schemas));
+  for (const route of RESOURCE_ROUTES) add(route, resourceOperation(route));
   return {
     openapi: '3.1.0',
     info: { title: 'Etude', version: 'v1', description: 'The calls of etude.v1 as JSON over HTTP. Errors are named as in gRPC.' },
     security: [{ key: [] }],
-    paths: { ...paths, ...resourcePaths(provider) },
+    paths,
     components: {
       schemas: { ...schemas, ...resourceSchemas(), Error: ERROR },
       securitySchemes: { key: { type: 'http', scheme: 'bearer' } },
@@ -25,6 +30,7 @@ export function openApi(provider: string): Json {
   };
 }
 
+const TEXT: Json = { type: 'string' };
 const ERROR: Json = {
   type: 'object',
   required: ['error'],
@@ -33,47 +39,54 @@ const ERROR: Json = {
       type: 'object',
       required: ['code', 'message'],
       properties: {
-        code: { type: 'string' },
-        message: { type: 'string' },
-        fields: {
-          type: 'array',
-          items: { type: 'object', properties: { field: { type: 'string' }, description: { type: 'string' } } },
-        },
+        code: TEXT,
+        message: TEXT,
+        fields: { type: 'array', items: { type: 'object', properties: { field: TEXT, description: TEXT } } },
       },
     },
   },
 };
 
-function operation({ verb, path, method, summary, body }: Route, schemas: Record<string, Json>): Json {
-  const inPath = [...shownPath(path).matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
+const referenceTo = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
+const jsonOf = (schema: Json): Json => ({ 'application/json': { schema } });
+const FAILED: Json = { default: { description: 'It did not.', content: jsonOf(referenceTo('Error')) } };
+const LINES: Json = { 'application/x-ndjson': { schema: TEXT } };
+const FILE: Json = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
+
+function callOperation({ verb, path, method, body }: Route, schemas: Record<string, Json>): Json {
   const isFile = body === 'bytes' || body === 'archive';
   const asked = isFile ? (method.input.fields.find(({ name }) => name === 'head')?.message ?? method.input) : method.input;
-  const inQuery = verb === 'GET' || verb === 'DELETE' || isFile ? asked.fields.filter(({ name }) => !inPath.includes(name)) : [];
-  const parameters = [
-    ...inPath.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
-    ...inQuery.map((field) => ({ name: field.name, in: 'query', schema: fieldSchema(field, schemas) })),
-  ];
+  const isInPath = ({ name }: DescField) => shownPath(path).includes(`{${name}}`);
+  const inQuery = verb === 'GET' || verb === 'DELETE' || isFile ? asked.fields.filter((field) => !isInPath(field)) : [];
+  const sent = isFile ? FILE : body === 'lines' ? LINES : jsonOf(reference(method.input, schemas));
+  const isStream = body === 'lines' && method.methodKind === 'server_streaming';
+  const content = isStream ? LINES : jsonOf(reference(method.output, schemas));
   return {
     operationId: method.name,
-    summary,
-    ...(parameters.length > 0 ? { parameters } : {}),
-    ...(verb === 'POST' || verb === 'PATCH' ? { requestBody: { content: requestContent({ method, body }, schemas) } } : {}),
-    responses: {
-      200: { description: 'It worked.', content: answerContent({ method, body }, schemas) },
-      default: { description: 'It did not.', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
-    },
+    parameters: inQuery.map((field) => ({ name: field.name, in: 'query', schema: fieldSchema(field, schemas) })),
+    ...(verb === 'POST' || verb === 'PATCH' ? { requestBody: { content: sent } } : {}),
+    responses: { 200: { description: 'It worked.', content }, ...FAILED },
   };
 }
 
-function requestContent({ method, body }: Pick<Route, 'method' | 'body'>, schemas: Record<string, Json>): Json {
-  if (body === 'bytes' || body === 'archive') return { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
-  if (body === 'lines') return { 'application/x-ndjson': { schema: { type: 'string' } } };
-  return { 'application/json': { schema: reference(method.input, schemas) } };
-}
+const READER: Json = {
+  name: 'agent_object_id',
+  in: 'query',
+  description: 'Who reads: what is theirs and what is shared. Without it, every agent of the tenant.',
+  schema: TEXT,
+};
 
-function answerContent({ method, body }: Pick<Route, 'method' | 'body'>, schemas: Record<string, Json>): Json {
-  if (body === 'lines' && method.methodKind === 'server_streaming') return { 'application/x-ndjson': { schema: { type: 'string' } } };
-  return { 'application/json': { schema: reference(method.output, schemas) } };
+function resourceOperation({ id, hasReader = false, sends, answers }: ResourceRoute): Json {
+  const worked = Object.entries(answers).map(([status, schema]) => {
+    const content = schema === null ? {} : { content: jsonOf(referenceTo(schema)) };
+    return [status, { description: status === '201' ? 'There was none of this name.' : 'It worked.', ...content }];
+  });
+  return {
+    operationId: id,
+    parameters: hasReader ? [READER] : [],
+    ...(sends === undefined ? {} : { requestBody: { required: true, content: jsonOf(referenceTo(sends)) } }),
+    responses: { ...(Object.fromEntries(worked) as Json), ...FAILED },
+  };
 }
 
 const WELL_KNOWN: Readonly<Record<string, Json>> = {
@@ -93,23 +106,19 @@ function reference(message: DescMessage, schemas: Record<string, Json>): Json {
     const properties = Object.fromEntries(message.fields.map((field) => [field.name, fieldSchema(field, schemas)]));
     schemas[message.name] = { type: 'object', properties };
   }
-  return { $ref: `#/components/schemas/${message.name}` };
+  return referenceTo(message.name);
 }
 
 function fieldSchema(field: DescField, schemas: Record<string, Json>): Json {
-  if (field.fieldKind === 'list') return { type: 'array', items: elementSchema(field, schemas) };
-  if (field.fieldKind === 'map') return { type: 'object', additionalProperties: elementSchema(field, schemas) };
-  return elementSchema(field, schemas);
-}
-
-function elementSchema({ message, enum: names, scalar }: DescField, schemas: Record<string, Json>): Json {
-  if (message) return reference(message, schemas);
-  if (names) return { type: 'string', enum: names.values.map(({ name }) => name) };
-  return SCALARS[scalar ?? ScalarType.STRING] ?? { type: 'string' };
+  const { message, enum: names, scalar, fieldKind } = field;
+  const scalarSchema = SCALARS[scalar ?? ScalarType.STRING] ?? TEXT;
+  const named = names && { type: 'string', enum: names.values.map(({ name }) => name) };
+  const element = message ? reference(message, schemas) : (named ?? scalarSchema);
+  if (fieldKind === 'list') return { type: 'array', items: element };
+  return fieldKind === 'map' ? { type: 'object', additionalProperties: element } : element;
 }
 
 const SCALARS: Readonly<Partial<Record<ScalarType, Json>>> = {
-  [ScalarType.STRING]: { type: 'string' },
   [ScalarType.BOOL]: { type: 'boolean' },
   [ScalarType.INT32]: { type: 'integer', format: 'int32' },
   [ScalarType.INT64]: { type: 'string', format: 'int64' },

@@ -3,6 +3,7 @@ import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { bytesMaxOf, MIB } from '../calls/request-limits.js';
 
 /**
  * How bodies travel. `json`: one message each way. `lines`: JSON Lines, in the field `lines` of the messages. `bytes`: the body is the
@@ -10,42 +11,33 @@ import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
  */
 export type Body = 'json' | 'lines' | 'bytes' | 'archive';
 
-export interface Route {
-  readonly verb: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export interface Place {
+  readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Segments in braces are fields of the request, by their path in it; `{name=skills}` is the field with "skills/" before it. */
   readonly path: string;
-  readonly method: DescMethod;
-  /** What it does, in a few words. */
+  /** What is done there, in a few words. */
   readonly summary: string;
-  readonly body: Body;
   /** Of the body. */
   readonly bytesMax: number;
 }
 
-const MIB = 1024 * 1024;
-/** Of calls whose bodies are larger than those of others, by the name of the call. */
-const BYTES_MAX: Readonly<Record<string, number>> = {
-  StoreEpisode: 2 * MIB,
-  StoreProcedure: 4 * MIB,
-  ImportMemory: 15 * MIB,
-  // One more than a document may have, so that its own refusal is what its caller reads.
-  ImportDocument: 32 * MIB + 1,
-  RegisterSkill: 4 * MIB,
-  CheckSkill: 4 * MIB,
-  ImportSkill: 64 * MIB + 1,
-};
+export interface Route extends Place {
+  readonly method: DescMethod;
+  readonly body: Body;
+}
 
-type Line = (verb: Route['verb'], path: string, method: DescMethod, summary: string, body?: Body) => Route;
+/** Of bodies that come in as several messages: one byte more than they may have, so that the call's own refusal is what its caller reads. */
+const STREAMED_BYTES_MAX: Readonly<Record<string, number>> = { ImportDocument: 32 * MIB + 1, ImportSkill: 64 * MIB + 1 };
 
 const below =
-  (root: string): Line =>
-  (verb, path, method, summary, body = 'json') => ({
+  (root: string) =>
+  (verb: Place['verb'], path: string, method: DescMethod, summary: string, body: Body = 'json'): Route => ({
     verb,
     path: `${root}${path}`,
     method,
     summary,
     body,
-    bytesMax: BYTES_MAX[method.name] ?? MIB,
+    bytesMax: STREAMED_BYTES_MAX[method.name] ?? bytesMaxOf(method),
   });
 
 const memory = below('/v1/memory');
@@ -118,14 +110,20 @@ export const ROUTES: readonly Route[] = [
   tools('POST', '/{tool}:call', Tools.method.callTool, 'Call a tool'),
 ];
 
-export interface Match {
-  readonly route: Route;
+const FIELD = /\{([\w.]+)(?:=(\w+))?\}/g;
+
+export interface Match<P extends Place> {
+  readonly route: P;
   readonly fields: Readonly<Record<string, string>>;
 }
 
 /** null: no such path. A path that is there with other verbs answers those. */
-export function matchRoute(verb: string, path: string): Match | { readonly allowed: readonly string[] } | null {
-  const found = ROUTES.flatMap((route) => {
+export function matchRoute<P extends Place>(
+  places: readonly P[],
+  verb: string,
+  path: string,
+): Match<P> | { readonly allowed: readonly string[] } | null {
+  const found = places.flatMap((route) => {
     const fields = fieldsOf(route.path, path);
     return fields === null ? [] : [{ route, fields }];
   });
@@ -133,38 +131,22 @@ export function matchRoute(verb: string, path: string): Match | { readonly allow
   return found.find(({ route }) => route.verb === verb) ?? { allowed: found.map(({ route }) => route.verb) };
 }
 
-/** A segment of a pattern: the field, what goes before its value, and what follows the braces. */
-const FIELD = /^\{([\w.]+)(?:=(\w+))?\}(:\w+)?$/;
-
 function fieldsOf(pattern: string, path: string): Record<string, string> | null {
-  const wanted = pattern.split('/');
-  const given = path.split('/');
-  if (wanted.length !== given.length) return null;
-  const fields: Record<string, string> = {};
-  for (const [i, segment] of wanted.entries()) {
-    const value = given[i] ?? '';
-    const field = FIELD.exec(segment);
-    if (field === null) {
-      if (segment !== value) return null;
-      continue;
-    }
-    const [, name = '', collection, verb = ''] = field;
-    // Names in a collection hold no colon, so what follows one is a verb.
-    if (!value.endsWith(verb) || (verb === '' && collection !== undefined && value.includes(':'))) return null;
-    const text = decoded(value.slice(0, value.length - verb.length));
-    if (text === null || text === '') return null;
-    fields[name] = collection === undefined ? text : `${collection}/${text}`;
+  // Names in a collection hold no colon, so what follows one is a verb.
+  const expression = pattern.replaceAll(FIELD, (_all, _name, collection) => (collection === undefined ? '([^/]+)' : '([^/:]+)'));
+  const [whole, ...values] = new RegExp(`^${expression}$`).exec(path) ?? [];
+  if (whole === undefined) return null;
+  try {
+    const named = [...pattern.matchAll(FIELD)].map(([, name = '', collection], i) => {
+      const value = decodeURIComponent(values[i] ?? '');
+      return [name, collection === undefined ? value : `${collection}/${value}`];
+    });
+    return Object.fromEntries(named) as Record<string, string>;
+  } catch {
+    // A segment that is no text is nobody's name.
+    return null;
   }
-  return fields;
 }
 
 /** As a description of the interface shows it: `/v1/skills/{name}:use`. */
 export const shownPath = (path: string) => path.replaceAll(/\{(?:\w+\.)*(\w+)(?:=\w+)?\}/g, '{$1}');
-
-function decoded(segment: string): string | null {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return null;
-  }
-}

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { fromJson, type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
+import { type JsonObject, toJson } from '@bufbuild/protobuf';
 import { type Timestamp, timestampDate, ValueSchema } from '@bufbuild/protobuf/wkt';
-import { EtudeError } from '@etude/contracts/errors';
 import {
   type Skill,
   type SkillDraft,
@@ -14,7 +13,8 @@ import {
 import { AgentId, SkillName } from '@etude/contracts/ids';
 import { Json } from '@etude/contracts/json';
 import { z } from 'zod';
-import { parseField } from '../wire/validation.js';
+import { invalidField, parseField } from '../wire/validation.js';
+import { decoded } from './rest-request.js';
 
 const AGENT_OBJECT = /^\/instances\/[^/]+\/providers\/[^/]+\/agents\/([^/]+)$/;
 
@@ -25,13 +25,18 @@ const AgentObjectId = z
   .transform((text) => AGENT_OBJECT.exec(text)?.[1] ?? text)
   .pipe(AgentId);
 
-const Parameter = z.strictObject({
-  name: z.string(),
-  type: z.string().default('str'),
-  description: z.string().default(''),
-  required: z.boolean().default(true),
-  default_value: Json.nullish(),
-});
+const Parameter = z
+  .strictObject({
+    name: z.string(),
+    type: z.string().default('str'),
+    description: z.string().default(''),
+    required: z.boolean().default(true),
+    default_value: Json.nullish(),
+  })
+  // Of a required one null is no default; of any other it may be one.
+  .transform(({ default_value: value, ...said }) =>
+    value === undefined || (value === null && said.required) ? said : { ...said, default_value: value },
+  );
 
 const Texts = z.array(z.string()).nullish();
 
@@ -39,8 +44,8 @@ const Texts = z.array(z.string()).nullish();
 const decided = (described: Readonly<Record<string, unknown>>) => Json.optional().meta({ ...described, readOnly: true });
 const DECIDED_TIME = decided({ type: 'string', format: 'date-time' });
 
-/** The fields of a skill as a resource. */
-const Resource = z.strictObject({
+/** What an author says, in the names of `SkillDraft`. */
+const Said = z.strictObject({
   name: SkillName.optional(),
   display_name: z.string().nullish(),
   description: z.string(),
@@ -48,6 +53,10 @@ const Resource = z.strictObject({
   example_prompts: Texts,
   parameters: z.array(Parameter).nullish(),
   tags: Texts,
+});
+
+/** The fields of a skill as a resource. */
+const Resource = Said.extend({
   owner_agent_object_id: AgentObjectId.nullish().describe('null: every agent of the tenant; only a reviewer may write that.'),
   version: z.number().int().min(0).optional().describe('In a PUT: the version that was edited; refused with 409 if a newer one exists.'),
   id: decided({ type: 'string' }),
@@ -61,15 +70,16 @@ const Resource = z.strictObject({
   status_reason: decided({ type: 'string' }),
 });
 
-/** What a client may send: the whole resource, how it is verified, and what else an author may say. */
-const Put = Resource.extend({
+/** How a skill is verified, and what else an author may say beside the resource. */
+const MORE = {
   tests: z.array(Json.meta({ $ref: '#/components/schemas/SkillTestCase' })).nullish(),
   category: z.string().nullish(),
   packages: Texts,
   entry_point: z.string().nullish(),
   is_program: z.boolean().nullish(),
   kind: z.string().nullish().describe('"function", "snippet" or "procedure".'),
-});
+};
+const Put = Resource.extend(MORE);
 
 /** How many are found where nobody says, or says 0, as in every other call. */
 const RESULTS = 5;
@@ -80,12 +90,11 @@ const Search = z.strictObject({
   tags: Texts,
   min_similarity: z.number().min(0).max(1).default(0.7),
   max_results: z
-    .number()
     .int()
     .min(0)
     .max(100)
     .default(RESULTS)
-    .transform((count) => (count === 0 ? RESULTS : count)),
+    .transform((count) => count || RESULTS),
 });
 
 const Query = z.strictObject({ agent_object_id: AgentObjectId.optional() });
@@ -95,9 +104,13 @@ function schemaOf(schema: z.ZodType): object {
   return described;
 }
 
+const SKILL = { $ref: '#/components/schemas/SkillResource' };
+
 /** The schemas of requests and answers for OpenAPI, from what parses them. */
 export const resourceSchemas = () => ({
   SkillResource: schemaOf(Resource),
+  SkillResources: { type: 'array', items: SKILL },
+  SkillResourceHits: { type: 'array', items: { type: 'object', properties: { skill: SKILL, similarity: { type: 'number' } } } },
   SkillResourceWrite: schemaOf(Put),
   SkillResourceSearch: schemaOf(Search),
 });
@@ -106,47 +119,20 @@ export interface ResourceWrite {
   readonly draft: SkillDraft;
   /** Whose it will be; null: every agent's of the tenant. */
   readonly agent: string | null;
-  readonly version: number | undefined;
+  /** That was edited; 0: whichever is the newest. */
+  readonly version: number;
 }
 
 /** @throws EtudeError INVALID_ARGUMENT naming the fields */
 export function resourceWrite(body: JsonObject, name: string): ResourceWrite {
-  const told = parsedBody(Put, body);
+  const { owner_agent_object_id: agent = null, version = 0, ...told } = parsedBody(Put, body);
   if (told.name !== undefined && told.name !== name)
-    throw parseProblem('name', `must be ${JSON.stringify(name)}, as the path says; it is ${JSON.stringify(told.name)}`);
-  const agent = told.owner_agent_object_id ?? null;
-  const json: JsonObject = {
-    name,
-    agent: agent ?? '',
-    displayName: told.display_name ?? '',
-    description: told.description,
-    code: told.code,
-    kind: told.kind ?? '',
-    entryPoint: told.entry_point ?? '',
-    isProgram: told.is_program ?? false,
-    parameters: (told.parameters ?? []).map(parameterJson),
-    tests: told.tests ?? [],
-    tags: told.tags ?? [],
-    category: told.category ?? '',
-    examplePrompts: told.example_prompts ?? [],
-    packages: told.packages ?? [],
-  };
-  const draft = draftOf(json);
+    throw invalidField('name', `must be ${JSON.stringify(name)}, as the path says; it is ${JSON.stringify(told.name)}`);
+  const fields = [...Object.keys(Said.shape), ...Object.keys(MORE)] as ReadonlyArray<keyof typeof told>;
+  const said = Object.fromEntries(fields.flatMap((field) => (told[field] == null ? [] : [[field, told[field]]]))) as JsonObject;
+  const draft = decoded(SkillDraftSchema, { ...said, name, agent: agent ?? '' });
   draft.scope = agent === null ? SkillScope.TENANT : SkillScope.AGENT;
-  return { draft, agent, version: told.version };
-}
-
-function parameterJson({ default_value: value, ...parameter }: z.output<typeof Parameter>): JsonObject {
-  return { ...parameter, ...(value === undefined || (value === null && parameter.required) ? {} : { defaultValue: value }) };
-}
-
-function draftOf(json: JsonObject): SkillDraft {
-  try {
-    return fromJson(SkillDraftSchema, json);
-  } catch (error) {
-    const said = error instanceof Error ? error.message.replace(/^cannot decode message \S+ from JSON: /, '') : String(error);
-    throw new EtudeError('INVALID_ARGUMENT', `The request is wrong: ${said}`);
-  }
+  return { draft, agent, version };
 }
 
 /** @throws EtudeError INVALID_ARGUMENT naming the fields */
@@ -157,36 +143,25 @@ export function readerOf(query: URLSearchParams): string {
   return parsedBody(Query, Object.fromEntries(query)).agent_object_id ?? '';
 }
 
-function parsedBody<S extends z.ZodType>(schema: S, body: JsonObject): z.output<S> {
-  const unknown = schema instanceof z.ZodObject ? Object.keys(body).filter((key) => !Object.hasOwn(schema.shape, key)) : [];
-  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape).join(', ') : '';
-  if (unknown[0] !== undefined) throw parseProblem(unknown[0], `is no field of this call; it has: ${known}`);
+function parsedBody<S extends z.ZodObject>(schema: S, body: JsonObject): z.output<S> {
+  const unknown = Object.keys(body).find((key) => !Object.hasOwn(schema.shape, key));
+  if (unknown !== undefined) throw invalidField(unknown, `is no field of this call; it has: ${Object.keys(schema.shape).join(', ')}`);
   return parseField(schema, body, '');
-}
-
-function parseProblem(field: string, description: string): EtudeError {
-  return new EtudeError('INVALID_ARGUMENT', `The request is wrong. ${field}: ${description}`, { violations: [{ field, description }] });
-}
-
-/** A skill in the shape that clients of resource providers know, in snake_case. */
-export interface SkillResource extends JsonObject {
-  readonly object_id: string;
 }
 
 export interface ResourcePlace {
   readonly instanceId: string;
+  /** Such as "Etude.Skill", which has the agents of "Etude.Agent". */
   readonly provider: string;
 }
 
-/** "Etude.Skill" has the agents of "Etude.Agent". */
-const agentProvider = (provider: string) => provider.replace(/\.[^.]+$/, '') + '.Agent';
+const objectId = ({ instanceId, provider }: ResourcePlace, kind: string, name: string) =>
+  `/instances/${instanceId}/providers/${provider}/${kind}/${name}`;
 
-export function skillObjectId({ instanceId, provider }: ResourcePlace, name: string): string {
-  return `/instances/${instanceId}/providers/${provider}/skills/${name}`;
-}
-
-export function agentObjectId({ instanceId, provider }: ResourcePlace, agent: string): string {
-  return `/instances/${instanceId}/providers/${agentProvider(provider)}/agents/${agent}`;
+/** null: every agent of the tenant reads it, or more. */
+function ownerOf(place: ResourcePlace, { scope, agent }: Skill): string | null {
+  const provider = `${place.provider.replace(/\.[^.]+$/, '')}.Agent`;
+  return scope === SkillScope.AGENT ? objectId({ ...place, provider }, 'agents', agent) : null;
 }
 
 /** The same for the same skill of the same owner, whichever version. */
@@ -199,21 +174,22 @@ function idOf({ agent, user, name }: Skill): string {
 
 const time = (at: Timestamp | undefined) => (at === undefined ? null : timestampDate(at).toISOString());
 
-function parameterResource({ name, type, description, required, defaultValue }: SkillParameter): JsonObject {
-  const value: JsonValue = defaultValue === undefined ? null : toJson(ValueSchema, defaultValue);
-  return { name, type, description, required, default_value: value };
-}
+const parameterResource = ({ name, type, description, required, defaultValue }: SkillParameter): JsonObject => ({
+  name,
+  type,
+  description,
+  required,
+  default_value: defaultValue === undefined ? null : toJson(ValueSchema, defaultValue),
+});
 
-/** null: every agent of the tenant reads it, or more. */
-const ownerOf = (place: ResourcePlace, { scope, agent }: Skill) => (scope === SkillScope.AGENT ? agentObjectId(place, agent) : null);
-
-export function skillResource(place: ResourcePlace, skill: Skill): SkillResource {
+/** A skill in the shape that clients of resource providers know, in snake_case. */
+export function skillResource(place: ResourcePlace, skill: Skill): JsonObject {
   const name = skill.name.slice('skills/'.length);
   return {
     id: idOf(skill),
     type: `${place.provider}/skills`,
     name,
-    object_id: skillObjectId(place, name),
+    object_id: objectId(place, 'skills', name),
     display_name: skill.displayName || name,
     description: skill.description,
     code: skill.code,

@@ -4,28 +4,14 @@ import { type Skill, type Skills, SkillStatus } from '@etude/contracts/gen/etude
 import type { CallSettings, ServiceClient } from '@etude/contracts/grpc-client';
 import { SkillName } from '@etude/contracts/ids';
 import { z } from 'zod';
+import { MIB } from '../calls/request-limits.js';
 import { parseField } from '../wire/validation.js';
+import type { Place } from './routes.js';
 import { readerOf, type ResourcePlace, resourceSearch, resourceWrite, skillResource } from './skill-resource-request.js';
 
-const MIB = 1024 * 1024;
 const PAGE = 200;
 /** How long a PUT waits for its skill to be verified and settled. */
 const SETTLE_MS = 20_000;
-
-const InstanceId = z
-  .string()
-  .max(128)
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must start with a letter or digit and hold only letters, digits, ".", "_" and "-"');
-
-export interface ResourceMatch {
-  readonly resource: 'list' | 'one' | 'search';
-  readonly verb: string;
-  readonly instanceId: string;
-  readonly provider: string;
-  /** Empty for all of them. */
-  readonly name: string;
-  readonly bytesMax: number;
-}
 
 export interface ResourceAnswer {
   readonly status: number;
@@ -33,127 +19,163 @@ export interface ResourceAnswer {
   readonly json?: JsonValue;
 }
 
-interface Told {
+export interface ResourceRequest {
+  /** Segments of the path, by the names in braces. */
+  readonly fields: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly body: JsonObject;
 }
 
-const VERBS: Readonly<Record<ResourceMatch['resource'], readonly string[]>> = {
-  list: ['GET'],
-  one: ['GET', 'PUT', 'DELETE'],
-  search: ['POST'],
-};
-const PATH = /^\/instances\/([^/]+)\/providers\/([^/]+)\/skills(?:\/([^/]+))?$/;
-
-/** null: no such path. "search" is a skill's name too, for every verb but POST. */
-export function matchResource(verb: string, path: string): ResourceMatch | { readonly allowed: readonly string[] } | null {
-  const found = PATH.exec(path);
-  if (found === null) return null;
-  const [instance, provider, name] = found.slice(1).map((part: string | undefined) => (part === undefined ? undefined : decoded(part)));
-  // A segment that is no text is nothing's name; only one that is not there asks for all.
-  if (instance == null || provider == null || name === null) return null;
-  const resource = name === undefined ? 'list' : name === 'search' && verb === 'POST' ? 'search' : 'one';
-  if (!VERBS[resource].includes(verb)) return { allowed: VERBS[resource] };
-  const place = { resource, verb, instanceId: instance, provider, name: name ?? '' } as const;
-  return { ...place, bytesMax: verb === 'PUT' ? 4 * MIB : MIB };
+/** How a resource is asked for: a row of OpenAPI, and what answers it. */
+export interface ResourceRoute extends Place {
+  readonly id: string;
+  /** Whether the query may say who reads. */
+  readonly hasReader?: boolean;
+  /** Names of schemas. */
+  readonly sends?: 'SkillResourceWrite' | 'SkillResourceSearch';
+  readonly answers: Readonly<Record<number, 'SkillResource' | 'SkillResources' | 'SkillResourceHits' | null>>;
+  readonly answer: (skills: AskedSkills, request: ResourceRequest) => Promise<ResourceAnswer>;
 }
 
-function decoded(segment: string): string | null {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return null;
-  }
-}
+const resource = (verb: Place['verb'], path: string, summary: string, rest: Omit<ResourceRoute, keyof Place>): ResourceRoute => ({
+  verb,
+  path,
+  summary,
+  bytesMax: verb === 'PUT' ? 4 * MIB : MIB,
+  ...rest,
+});
 
-/**
- * Skills as resources of a provider: `/instances/{instanceId}/providers/{provider}/skills`. Each request becomes calls of
- * `etude.v1.Skills` with the caller's key.
- */
-export class SkillResources {
+const ALL = '/instances/{instanceId}/providers/{provider}/skills';
+const ONE = `${ALL}/{skillName}`;
+
+/** "search" is a skill's name too, for every verb but POST. */
+export const RESOURCE_ROUTES: readonly ResourceRoute[] = [
+  resource('GET', ALL, 'List skills that are not archived', {
+    id: 'ListSkillResources',
+    hasReader: true,
+    answers: { 200: 'SkillResources' },
+    answer: (skills, { query }) => skills.list(readerOf(query)),
+  }),
+  resource('GET', ONE, 'Get a skill', {
+    id: 'GetSkillResource',
+    hasReader: true,
+    answers: { 200: 'SkillResource' },
+    answer: async (skills, request) => ({ status: 200, json: skills.shown(await skills.get(nameOf(request), readerOf(request.query))) }),
+  }),
+  resource('PUT', ONE, 'Create a skill, or a new version of one; answered once it was verified and settled, or after 20 s', {
+    id: 'PutSkillResource',
+    sends: 'SkillResourceWrite',
+    answers: { 200: 'SkillResource', 201: 'SkillResource' },
+    answer: (skills, request) => skills.put(nameOf(request), request.body),
+  }),
+  resource('DELETE', ONE, 'Archive a skill; for reviewers', {
+    id: 'DeleteSkillResource',
+    hasReader: true,
+    answers: { 204: null },
+    answer: (skills, request) => skills.archive(nameOf(request), readerOf(request.query)),
+  }),
+  resource('POST', `${ALL}/search`, 'Search active skills', {
+    id: 'SearchSkillResources',
+    sends: 'SkillResourceSearch',
+    answers: { 200: 'SkillResourceHits' },
+    answer: (skills, { body }) => skills.search(body),
+  }),
+];
+
+/** @throws EtudeError INVALID_ARGUMENT */
+const nameOf = ({ fields }: ResourceRequest) => parseField(SkillName, fields['skillName'], 'skillName');
+
+const InstanceId = z
+  .string()
+  .max(128)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must start with a letter or digit and hold only letters, digits, ".", "_" and "-"');
+
+/** Skills as resources of a provider. Each request becomes calls of `etude.v1.Skills` with the caller's key. */
+export class AskedSkills {
+  readonly #place: ResourcePlace;
+
+  /**
+   * @param provider the one that is here
+   * @throws EtudeError NOT_FOUND for another one; INVALID_ARGUMENT
+   */
   constructor(
-    readonly provider: string,
     private readonly skills: Omit<ServiceClient<typeof Skills>, 'close'>,
-  ) {}
-
-  /** @throws EtudeError NOT_FOUND, INVALID_ARGUMENT; whatever the calls are refused with */
-  async answer(match: ResourceMatch, told: Told, call: CallSettings): Promise<ResourceAnswer> {
-    if (match.provider !== this.provider) {
-      throw new EtudeError('NOT_FOUND', `There is no provider ${JSON.stringify(match.provider)} here; skills are at ${this.provider}.`);
-    }
-    const place = { instanceId: parseField(InstanceId, match.instanceId, 'instanceId'), provider: this.provider };
-    if (match.resource === 'list') return { status: 200, json: await this.#list(place, told.query, call) };
-    if (match.resource === 'search') return { status: 200, json: await this.#search(place, told.body, call) };
-    const name = parseField(SkillName, match.name, 'skillName');
-    if (match.verb === 'PUT') return this.#put(place, name, told.body, call);
-    const agent = readerOf(told.query);
-    if (match.verb === 'DELETE') {
-      const known = await this.#get(name, agent, call);
-      await this.skills.archiveSkill({ name: known.name, agent: known.agent, user: known.user, reason: 'deleted' }, call);
-      return { status: 204 };
-    }
-    return { status: 200, json: skillResource(place, await this.#get(name, agent, call)) };
+    private readonly call: CallSettings,
+    provider: string,
+    { instanceId, provider: asked }: ResourceRequest['fields'],
+  ) {
+    if (asked !== provider)
+      throw new EtudeError('NOT_FOUND', `There is no provider ${JSON.stringify(asked)} here; skills are at ${provider}.`);
+    this.#place = { instanceId: parseField(InstanceId, instanceId, 'instanceId'), provider };
   }
 
-  async #list(place: ResourcePlace, query: URLSearchParams, call: CallSettings): Promise<JsonValue> {
-    const agent = readerOf(query);
-    const found: JsonValue[] = [];
+  shown(skill: Skill): JsonObject {
+    return skillResource(this.#place, skill);
+  }
+
+  async list(agent: string): Promise<ResourceAnswer> {
+    const json: JsonValue[] = [];
     for (let pageToken = ''; ;) {
-      const page = await this.skills.listSkills({ agent, pageSize: PAGE, pageToken }, call);
-      found.push(...page.skills.map((skill) => skillResource(place, skill)));
+      const page = await this.skills.listSkills({ agent, pageSize: PAGE, pageToken }, this.call);
+      json.push(...page.skills.map((skill) => this.shown(skill)));
       pageToken = page.nextPageToken;
-      if (pageToken === '') return found;
+      if (pageToken === '') return { status: 200, json };
     }
   }
 
-  async #search(place: ResourcePlace, body: JsonObject, call: CallSettings): Promise<JsonValue> {
+  async search(body: JsonObject): Promise<ResourceAnswer> {
     const { query, agent_object_id: agent, tags, min_similarity: minSimilarity, max_results: maxResults } = resourceSearch(body);
     const asked = { query, agent: agent ?? '', tags: tags ?? [], minSimilarity, maxResults };
-    const { hits } = await this.skills.searchSkills(asked, call);
-    return hits.flatMap(({ skill, similarity }) => (skill === undefined ? [] : [{ skill: skillResource(place, skill), similarity }]));
+    const { hits } = await this.skills.searchSkills(asked, this.call);
+    const json = hits.flatMap(({ skill, similarity }) => (skill === undefined ? [] : [{ skill: this.shown(skill), similarity }]));
+    return { status: 200, json };
   }
 
-  /** Of those that are not archived. @throws a refusal NOT_FOUND */
-  async #get(name: string, agent: string, call: CallSettings): Promise<Skill> {
-    const skill = await this.#shown(await this.skills.getSkill({ name: `skills/${name}`, agent }, call), call);
+  async archive(name: string, reader: string): Promise<ResourceAnswer> {
+    const { name: known, agent, user } = await this.get(name, reader);
+    await this.skills.archiveSkill({ name: known, agent, user, reason: 'deleted' }, this.call);
+    return { status: 204 };
+  }
+
+  /** The version in use, where there is one: what is waiting changes nothing yet. @throws EtudeError NOT_FOUND, also for what is archived */
+  async get(name: string, agent: string): Promise<Skill> {
+    const newest = await this.skills.getSkill({ name: `skills/${name}`, agent }, this.call);
+    const isInUse = newest.status === SkillStatus.ACTIVE || newest.version === 1;
+    const active = isInUse ? undefined : (await this.#versionsOf(newest)).find(({ status }) => status === SkillStatus.ACTIVE);
+    const skill = active ?? newest;
     if (skill.status !== SkillStatus.ARCHIVED) return skill;
     throw new EtudeError('NOT_FOUND', `There is no skill ${JSON.stringify(name)}; it was deleted.`, { metadata: { name } });
   }
 
-  /** The version that is in use, where there is one: what is waiting changes nothing yet. */
-  async #shown(newest: Skill, call: CallSettings): Promise<Skill> {
-    if (newest.status === SkillStatus.ACTIVE || newest.version === 1) return newest;
-    const { name, agent, user } = newest;
-    const { skills } = await this.skills.listSkillVersions({ name, agent, user }, call);
-    return skills.find(({ status: state }) => state === SkillStatus.ACTIVE) ?? newest;
-  }
-
-  async #put(place: ResourcePlace, name: string, body: JsonObject, call: CallSettings): Promise<ResourceAnswer> {
+  async put(name: string, body: JsonObject): Promise<ResourceAnswer> {
     const { draft, agent, version } = resourceWrite(body, name);
-    const known = await this.#newest(name, agent ?? '@tenant', call);
-    const baseVersion = known === null ? 0 : await this.#baseOf(known, version ?? 0, call);
+    const known = await this.#newest(name, agent ?? '@tenant');
+    const baseVersion = known === null ? 0 : await this.#baseOf(known, version);
     try {
-      const skill = await this.skills.registerSkill({ skill: draft, baseVersion, wait: true }, { ...call, timeoutMs: SETTLE_MS });
-      return { status: known === null ? 201 : 200, json: skillResource(place, skill) };
+      const skill = await this.skills.registerSkill({ skill: draft, baseVersion, wait: true }, { ...this.call, timeoutMs: SETTLE_MS });
+      return { status: known === null ? 201 : 200, json: this.shown(skill) };
     } catch (error) {
       throw staleVersion(error) ?? error;
     }
   }
 
+  async #versionsOf({ name, agent, user }: Skill): Promise<readonly Skill[]> {
+    return (await this.skills.listSkillVersions({ name, agent, user }, this.call)).skills;
+  }
+
   /** The newest where what was edited is shown and all that came after it was rejected: nobody can read that here, or loses it. */
-  async #baseOf(newest: Skill, edited: number, call: CallSettings): Promise<number> {
+  async #baseOf(newest: Skill, edited: number): Promise<number> {
     if (newest.status !== SkillStatus.REJECTED || edited === 0 || edited === newest.version) return edited;
-    const { name, agent, user } = newest;
-    const { skills } = await this.skills.listSkillVersions({ name, agent, user }, call);
-    const isShown = skills.some(({ version, status: state }) => version === edited && state === SkillStatus.ACTIVE);
-    const later = skills.filter(({ version }) => version > edited && version <= newest.version);
-    return isShown && later.every(({ status: state }) => state === SkillStatus.REJECTED) ? newest.version : edited;
+    const versions = await this.#versionsOf(newest);
+    const isShown = versions.some(({ version, status }) => version === edited && status === SkillStatus.ACTIVE);
+    const areRejected = versions.every(({ version, status }) => version <= edited || status === SkillStatus.REJECTED);
+    return isShown && areRejected ? newest.version : edited;
   }
 
   /** Nobody's in particular, as all that is put: a reviewer's key reads those of users as well. */
-  async #newest(name: string, agent: string, call: CallSettings): Promise<Skill | null> {
+  async #newest(name: string, agent: string): Promise<Skill | null> {
     try {
-      const skill = await this.skills.getSkill({ name: `skills/${name}`, agent }, call);
+      const skill = await this.skills.getSkill({ name: `skills/${name}`, agent }, this.call);
       return skill.agent === agent && skill.user === '' ? skill : null;
     } catch (error) {
       // Several users have one then, and nobody in particular has.
@@ -165,9 +187,7 @@ export class SkillResources {
 
 /** A stale edit, by the field in which a resource says what was edited; null for what is none. */
 function staleVersion(error: unknown): EtudeError | null {
-  const { violations = [], field } = errorDetails(error);
-  const fields = field === undefined ? violations : [{ field, description: (error as Error).message }];
-  if (errorCode(error) !== 'ABORTED' || !fields.some((one) => one.field === 'base_version')) return null;
-  const ofResource = fields.map((one) => (one.field === 'base_version' ? { ...one, field: 'version' } : one));
-  return new EtudeError('ABORTED', (error as Error).message, { violations: ofResource });
+  const { message } = error as Error;
+  const isStale = errorCode(error) === 'ABORTED' && errorDetails(error).field === 'base_version';
+  return isStale ? new EtudeError('ABORTED', message, { field: 'version' }) : null;
 }
