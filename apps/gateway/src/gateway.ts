@@ -60,7 +60,7 @@ import { reviewCalls } from './skills/review-calls.js';
 import { useCalls } from './skills/use-calls.js';
 import { wishCalls } from './skills/wish-calls.js';
 import { taskCalls } from './tasks/task-calls.js';
-import { redisEvents, TaskWatcher } from './tasks/task-events.js';
+import { TaskWatcher } from './tasks/task-events.js';
 import { toolCalls } from './tools/tool-calls.js';
 import { ToolServices } from './tools/tool-services.js';
 
@@ -150,29 +150,24 @@ export class Gateway implements OnApplicationShutdown {
     const calls = this.#calls;
     const { settings } = skills;
     const memory = { ...skills, upkeep: new UpkeepStore(this.#producer) };
-    calls.serve(
-      Tasks,
-      taskCalls,
-      { tasks: this.#tasks, watcher: new TaskWatcher(this.#tasks, redisEvents(this.#producer)) },
-      { waits: ['waitTask'] },
-    );
+    calls.serve(Tasks, taskCalls, { tasks: this.#tasks, watcher: new TaskWatcher(this.#tasks, this.#producer) });
     calls.serve(Skills, readCalls, skills);
     calls.serve(Skills, registryCalls, skills);
-    calls.serve(Skills, reviewCalls, skills, { role: 'reviewer' });
+    calls.serve(Skills, reviewCalls, skills, 'reviewer');
     calls.serve(Skills, useCalls, skills);
     calls.serve(Skills, fileCalls, skills);
-    calls.serve(Skills, hygieneCalls, skills, { role: 'reviewer' });
+    calls.serve(Skills, hygieneCalls, skills, 'reviewer');
     calls.serve(Skills, wishCalls, skills);
     calls.serve(Memory, searchCalls, memory);
     calls.serve(Memory, recordCalls, memory);
     calls.serve(Memory, documentCalls, memory);
     calls.serve(Memory, upkeepCalls, memory);
-    calls.serve(Memory, operatorCalls, memory, { role: 'operator' });
+    calls.serve(Memory, operatorCalls, memory, 'operator');
     calls.serve(Consolidation, consolidationCalls, { runs: new ConsolidationStore(this.#producer) });
-    calls.serve(Queues, queueCalls, { dead: new DeadLetters(this.#producer, this.#tasks) }, { role: 'operator' });
+    calls.serve(Queues, queueCalls, { dead: new DeadLetters(this.#producer, this.#tasks) }, 'operator');
     calls.serve(Sandboxes, sandboxCalls, { sessions, router: this.#router });
     calls.serve(Agents, agentCalls, { settings, memory: this.#memory });
-    calls.serve(Agents, agentChanges, { settings, memory: this.#memory }, { role: 'reviewer' });
+    calls.serve(Agents, agentChanges, { settings, memory: this.#memory }, 'reviewer');
     const codeSessions = {
       router: this.#router,
       sandboxes: sessions,

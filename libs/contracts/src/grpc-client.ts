@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { DescMessage, DescMethod, DescService, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
+import type { DescMethod, DescService } from '@bufbuild/protobuf';
 import {
   type CallOptions,
   type ChannelCredentials,
@@ -10,7 +10,7 @@ import {
   credentials,
   Metadata,
 } from '@grpc/grpc-js';
-import { methodDefinition } from './grpc.js';
+import { type Caller, methodDefinition } from './grpc.js';
 
 /** A task comes back with its files, which gRPC's own limit of 4 MiB would cut off. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
@@ -23,19 +23,13 @@ export interface CallSettings {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-type Call<M extends DescMethod> = M extends { methodKind: 'unary'; input: infer I extends DescMessage; output: infer O extends DescMessage }
-  ? (request: MessageInitShape<I>, settings?: CallSettings) => Promise<MessageShape<O>>
-  : M extends { methodKind: 'server_streaming'; input: infer I extends DescMessage; output: infer O extends DescMessage }
-    ? (request: MessageInitShape<I>, settings?: CallSettings) => AsyncIterable<MessageShape<O>>
-    : M extends { methodKind: 'client_streaming'; input: infer I extends DescMessage; output: infer O extends DescMessage }
-      ? (requests: AsyncIterable<MessageInitShape<I>>, settings?: CallSettings) => Promise<MessageShape<O>>
-      : never;
-
 /**
  * Typed client of one service: unary calls are promises, streams of answers are async iterables that cancel when left, streams of
  * requests are pulled no faster than the server reads.
  */
-export type ServiceClient<S extends DescService> = { readonly [K in keyof S['method']]: Call<S['method'][K]> } & { close(): void };
+export type ServiceClient<S extends DescService> = {
+  readonly [K in keyof S['method']]: Caller<S['method'][K], [settings?: CallSettings]>;
+} & { close(): void };
 
 export interface ClientSettings {
   /** Sent as `authorization: Bearer <key>`. */

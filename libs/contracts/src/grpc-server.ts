@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { DescMessage, DescMethod, DescService, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
+import type { DescMethod, DescService } from '@bufbuild/protobuf';
 import {
   type Metadata as CallMetadata,
   type handleClientStreamingCall,
@@ -13,7 +13,7 @@ import {
   type ServerWritableStream,
 } from '@grpc/grpc-js';
 import { ERROR_KINDS, errorCode, EtudeError, isAbort } from './errors.js';
-import { type RefuseBytes, refusalOf, serviceDefinition } from './grpc.js';
+import { type Handler, type RefuseBytes, refusalOf, serviceDefinition } from './grpc.js';
 import { boundedError, encodeStatus, STATUS_DETAILS_KEY } from './rich-status.js';
 
 /** What a handler knows of its call beyond the request. */
@@ -25,20 +25,8 @@ export interface ServedCall {
   readonly deadlineMs: number;
 }
 
-type Handle<M extends DescMethod, C> = M extends {
-  methodKind: 'unary';
-  input: infer I extends DescMessage;
-  output: infer O extends DescMessage;
-}
-  ? (request: MessageShape<I>, call: C) => Promise<MessageInitShape<O>>
-  : M extends { methodKind: 'server_streaming'; input: infer I extends DescMessage; output: infer O extends DescMessage }
-    ? (request: MessageShape<I>, call: C) => AsyncIterable<MessageInitShape<O>>
-    : M extends { methodKind: 'client_streaming'; input: infer I extends DescMessage; output: infer O extends DescMessage }
-      ? (requests: AsyncIterable<MessageShape<I>>, call: C) => Promise<MessageInitShape<O>>
-      : never;
-
 /** The server's side of `ServiceClient`. `C` is what `open` makes of each call. */
-export type ServiceHandlers<S extends DescService, C> = { readonly [K in keyof S['method']]: Handle<S['method'][K], C> };
+export type ServiceHandlers<S extends DescService, C> = { readonly [K in keyof S['method']]: Handler<S['method'][K], [C]> };
 
 export interface ServingSettings<C> {
   /** Before every handler: who calls, may they. What it throws is the call's status. */

@@ -28,7 +28,7 @@ function served({ perTenantMax = 2 } = {}) {
       ends.push((error) => (error === undefined ? resolve({}) : reject(error)));
     });
   const unary = { submitTask: wait, getTask: wait, listTasks: wait, cancelTask: wait, waitTask: wait };
-  calls.serve(Tasks, { ...unary, watchTask: watch }, {}, { waits: ['waitTask'] });
+  calls.serve(Tasks, { ...unary, watchTask: watch }, {});
   return { calls, tasks: localClient(calls, Tasks), ends, contexts, logged, shutdown };
 }
 

@@ -4,20 +4,19 @@ import type { CallSettings, ServiceClient } from '@etude/contracts/grpc-client';
 import type { Arrival, Calls } from './calls.js';
 
 type Handle = (request: object, call: object) => unknown;
-type LocalClient<S extends DescService> = Omit<ServiceClient<S>, 'close'>;
 
 /**
  * A client of a service within this process: the same calls, checks and answers as over gRPC, without a socket.
  *
  * Rejections are EtudeErrors.
  */
-export function localClient<S extends DescService>(calls: Calls, service: S): LocalClient<S> {
+export function localClient<S extends DescService>(calls: Calls, service: S): Omit<ServiceClient<S>, 'close'> {
   const handlers = calls.handlersOf(service) as Readonly<Record<string, Handle>>;
   const entries = service.methods.map((method) => {
     const handle = handlers[method.localName]!;
     return [method.localName, method.methodKind === 'server_streaming' ? streamed(calls, method, handle) : answered(calls, method, handle)];
   });
-  return Object.fromEntries(entries) as LocalClient<S>;
+  return Object.fromEntries(entries) as Omit<ServiceClient<S>, 'close'>;
 }
 
 /** Work whose caller has left or whose time is over goes on without being waited for, as behind gRPC. */
@@ -27,12 +26,9 @@ const answered =
     const { arrival, release } = arrivalOf(settings);
     try {
       const context = calls.admit(method, arrival);
-      const input =
-        method.methodKind === 'client_streaming'
-          ? messages(method, request as AsyncIterable<object>)
-          : create(method.input, request as never);
-      const work = handle(input, context) as Promise<object>;
-      return create(method.output, (await unlessAborted(work, arrival.signal)) as never);
+      const isStream = method.methodKind === 'client_streaming';
+      const work = handle(isStream ? messages(method, request as AsyncIterable<object>) : create(method.input, request as never), context);
+      return create(method.output, (await unlessAborted(work as Promise<object>, arrival.signal)) as never);
     } finally {
       release();
     }
@@ -54,19 +50,22 @@ async function* messages({ input }: DescMethod, requests: AsyncIterable<object>)
   for await (const request of requests) yield create(input, request as never);
 }
 
-function arrivalOf({ timeoutMs, signal, metadata = {} }: CallSettings): { readonly arrival: Arrival; readonly release: () => void } {
+function arrivalOf({ timeoutMs = Infinity, signal, metadata = {} }: CallSettings): {
+  readonly arrival: Arrival;
+  readonly release: () => void;
+} {
   const ended = new AbortController();
   const leave = () => ended.abort(new EtudeError('CANCELLED', 'The caller ended the call.'));
   if (signal?.aborted) leave();
   signal?.addEventListener('abort', leave, { once: true });
   const late = () => ended.abort(new EtudeError('DEADLINE_EXCEEDED', `The call took longer than ${timeoutMs} ms.`));
-  const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
+  const timer = timeoutMs === Infinity ? undefined : setTimeout(late, Math.max(0, timeoutMs));
   const authorization = metadata['authorization'];
   return {
     arrival: {
       authorization: authorization === undefined ? [] : [authorization],
       signal: ended.signal,
-      deadlineMs: timeoutMs === undefined ? Infinity : Date.now() + timeoutMs,
+      deadlineMs: Date.now() + timeoutMs,
     },
     release: () => {
       clearTimeout(timer);

@@ -9,54 +9,23 @@ import type { TaskStore } from '@etude/queue/tasks/task-store';
 import { unlessAborted } from '../calls/local-client.js';
 import { eventMessage, type StoredEvent } from './task-message.js';
 
-function toUnavailable(error: unknown): unknown {
-  if (!isConnectionError(error)) return error;
-  return new EtudeError(
-    'QUEUE_UNAVAILABLE',
-    'Redis went away while events were read; call again, with the last resume_token.',
-    {},
-    { cause: error },
-  );
-}
-
-/**
- * Events out of Redis. Aborting takes effect at once, also while Redis is away, and throws the signal's reason.
- *
- * @throws EtudeError QUEUE_UNAVAILABLE, NOT_FOUND
- */
-export const redisEvents = ({ redis, keys }: Pick<Producer, 'redis' | 'keys'>): EventSource =>
-  async function* events(tenant, taskId, afterId, signal) {
-    const source = readEvents(redis, keys, tenant, taskId, afterId ?? '', signal);
-    try {
-      for (;;) {
-        const next = await unlessAborted(source.next(), signal);
-        signal.throwIfAborted();
-        if (next.done) return;
-        yield next.value;
-      }
-    } catch (error) {
-      throw toUnavailable(error);
-    } finally {
-      // Not awaited: a reader that waits for a Redis that is away ends when it can.
-      source.return().catch(() => undefined);
-    }
-  };
-
-/** Events of a task behind `afterId` (null: from the start), in order, until its `finished` event or the signal. */
-export type EventSource = (tenant: string, taskId: string, afterId: string | null, signal: AbortSignal) => AsyncIterable<StoredEvent>;
-
-type EventInit = MessageInitShape<typeof TaskEventSchema>;
+const AWAY = 'Redis went away while events were read; call again, with the last resume_token.';
 
 /** Follows tasks by their event streams; asks for nothing while nothing happens. */
 export class TaskWatcher {
   constructor(
     private readonly tasks: TaskStore,
-    private readonly events: EventSource,
+    private readonly producer: Pick<Producer, 'redis' | 'keys'>,
   ) {}
 
   /** What callers see of each event; the `finished` one carries the task as it ended. */
-  async *watch(tenant: string, taskId: string, afterId: string | null, signal: AbortSignal): AsyncGenerator<EventInit> {
-    for await (const stored of this.events(tenant, taskId, afterId, signal)) {
+  async *watch(
+    tenant: string,
+    taskId: string,
+    afterId: string | null,
+    signal: AbortSignal,
+  ): AsyncGenerator<MessageInitShape<typeof TaskEventSchema>> {
+    for await (const stored of this.#events(tenant, taskId, afterId, signal)) {
       const task = stored.event.type === 'finished' ? await this.tasks.get(tenant, taskId) : null;
       yield eventMessage(taskId, stored, task);
     }
@@ -72,7 +41,8 @@ export class TaskWatcher {
     if (!record || isFinal(record.state)) return record;
     const late = AbortSignal.timeout(Math.floor(withinMs));
     try {
-      await this.#untilFinished(tenant, taskId, AbortSignal.any([signal, late]));
+      for await (const { event } of this.#events(tenant, taskId, null, AbortSignal.any([signal, late])))
+        if (event.type === 'finished') break;
     } catch (error) {
       if (!late.aborted || signal.aborted) throw error;
     }
@@ -80,7 +50,26 @@ export class TaskWatcher {
     return this.tasks.get(tenant, taskId);
   }
 
-  async #untilFinished(tenant: string, taskId: string, signal: AbortSignal): Promise<void> {
-    for await (const { event } of this.events(tenant, taskId, null, signal)) if (event.type === 'finished') return;
+  /**
+   * Events behind `afterId` (null: from the start), in order, until the `finished` one. Aborting takes effect at once, also while Redis is
+   * away, and throws the signal's reason.
+   *
+   * @throws EtudeError QUEUE_UNAVAILABLE, NOT_FOUND
+   */
+  async *#events(tenant: string, taskId: string, afterId: string | null, signal: AbortSignal): AsyncGenerator<StoredEvent> {
+    const source = readEvents(this.producer.redis, this.producer.keys, tenant, taskId, afterId ?? '', signal);
+    try {
+      for (;;) {
+        const next = await unlessAborted(source.next(), signal);
+        signal.throwIfAborted();
+        if (next.done) return;
+        yield next.value;
+      }
+    } catch (error) {
+      throw isConnectionError(error) ? new EtudeError('QUEUE_UNAVAILABLE', AWAY, {}, { cause: error }) : error;
+    } finally {
+      // Not awaited: a reader that waits for a Redis that is away ends when it can.
+      source.return().catch(() => undefined);
+    }
   }
 }

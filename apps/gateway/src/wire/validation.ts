@@ -138,17 +138,13 @@ export function joinPath(parent: string, key: string | number): string {
   return parent ? `${parent}.${key}` : key;
 }
 
-interface Unknown {
-  readonly no: number;
-}
-
 function* walk(value: unknown, path: string): Generator<Violation> {
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return;
   if (Array.isArray(value)) {
     for (const [index, entry] of value.entries()) yield* walk(entry, joinPath(path, index));
     return;
   }
-  const message = value as { $unknown?: readonly Unknown[] };
+  const message = value as { $unknown?: ReadonlyArray<{ readonly no: number }> };
   for (const { no } of message.$unknown ?? []) {
     yield { field: path || '(request)', description: `has the unknown field number ${no}; leave it out, or use a server that knows it` };
   }
@@ -161,5 +157,12 @@ function* walk(value: unknown, path: string): Generator<Violation> {
   }
 }
 
-/** Fields that this server does not know, anywhere in a request. Ignoring one could mean ignoring a limit that the caller set. */
-export const unknownFields = (request: object): readonly Violation[] => [...walk(request, '')];
+/**
+ * A request without fields that this server does not know. Ignoring one could mean ignoring a limit that the caller set.
+ *
+ * @throws EtudeError INVALID_ARGUMENT
+ */
+export function refuseUnknown(request: object): object {
+  refuseAny([...walk(request, '')]);
+  return request;
+}
