@@ -10,6 +10,7 @@ import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import type { ListeningServer } from '@etude/contracts/grpc-server';
 import type { Embedder } from '@etude/domain/ports/embedder';
+import { agentTools, type ToolRegistry } from '@etude/domain/tools/agent-tools';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { chatModelFrom, DEFAULT_BASE_URL } from '@etude/model/model-config';
@@ -18,7 +19,7 @@ import { fileProofChecker } from '@etude/platform/proof-keys';
 import { readSandboxPackages } from '@etude/platform/sandbox-packages';
 import { installationSettings } from '@etude/queue/agents/agent-settings-config';
 import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
-import { ToolCalls } from '@etude/queue/agents/tool-sessions';
+import { RedisToolSessions, ToolCalls } from '@etude/queue/agents/tool-sessions';
 import { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { DeadLetters } from '@etude/queue/jobs/dead-letters';
@@ -61,8 +62,10 @@ import { useCalls } from './skills/use-calls.js';
 import { wishCalls } from './skills/wish-calls.js';
 import { taskCalls } from './tasks/task-calls.js';
 import { TaskWatcher } from './tasks/task-events.js';
+import { SandboxCodeSessions } from './tools/sandbox-code-sessions.js';
 import { toolCalls } from './tools/tool-calls.js';
-import { ToolServices } from './tools/tool-services.js';
+import { AgentSkillRegistrar } from './tools/tool-registrar.js';
+import { MemorySkillFinder, ProvenSkillRunner } from './tools/tool-skills.js';
 
 const CLOSE_GRACE_MS = 3_000;
 
@@ -137,6 +140,7 @@ export class Gateway implements OnApplicationShutdown {
       outbox: new RedisMemoryOutbox(producer),
       checker,
       analyser: this.#analyser,
+      clock: { now: Date.now },
       mutationScoreMin: config.ETUDE_SKILLS_MUTATION_SCORE_MIN,
       registration: new SkillRegistration({ sandboxes, settings, producer, templateFor }),
       wanted,
@@ -168,14 +172,26 @@ export class Gateway implements OnApplicationShutdown {
     calls.serve(Sandboxes, sandboxCalls, { sessions, router: this.#router });
     calls.serve(Agents, agentCalls, { settings, memory: this.#memory });
     calls.serve(Agents, agentChanges, { settings, memory: this.#memory }, 'reviewer');
-    const codeSessions = {
-      router: this.#router,
-      sandboxes: sessions,
-      openMax: this.#config.ETUDE_TOOLS_SANDBOXES_OPEN_MAX,
-      log: (message: string, details: object) => this.#logger.warn(details, message),
-    };
-    const provider = this.#config.ETUDE_REST_PROVIDER;
-    calls.serve(Tools, toolCalls, new ToolServices({ producer: this.#producer, embedder, skills, codeSessions, provider }));
+    calls.serve(Tools, toolCalls, { ...skills, registry: this.#tools(skills, sessions, embedder) });
+  }
+
+  /** The agents' tools, over the gateway's memory, sandboxes and queues. */
+  #tools(skills: SkillDeps, sandboxes: SandboxSessionStore, embedder: Embedder): ToolRegistry {
+    const { redis, keys } = this.#producer;
+    const { ETUDE_TOOLS_SANDBOXES_OPEN_MAX: openMax, ETUDE_REST_PROVIDER: provider } = this.#config;
+    const sessions = new RedisToolSessions(redis, keys);
+    const log = (message: string, details: object) => this.#logger.warn(details, message);
+    return agentTools({
+      embedder,
+      sandboxes: skills.sandboxes,
+      finder: new MemorySkillFinder(skills),
+      runner: new ProvenSkillRunner(skills),
+      registrar: new AgentSkillRegistrar(skills),
+      wishes: skills.wishes,
+      sessions,
+      codeSessions: new SandboxCodeSessions({ router: this.#router, sandboxes, sessions, openMax, log }),
+      skillPath: (tenant, name) => `/instances/${tenant}/providers/${provider}/skills/${name}`,
+    });
   }
 
   /** @throws EtudeError FAILED_PRECONDITION where a port is taken; MEMORY_VERSION */

@@ -44,7 +44,9 @@ async function ask(
 }
 
 const HANDSHAKE = JSON.stringify({
-  ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
   params: { protocolVersion: LEGACY, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
 });
 

@@ -109,7 +109,7 @@ describe('an import', () => {
     [
       'a text',
       { 'big/SKILL.md': `${text('big')}${'x'.repeat(400_000)}` },
-      'the text of big/SKILL.md has 400006 characters, and 400000 are the most; move what is looked up into files beside it',
+      'the text of big/SKILL.md has 400006 characters, and 400000 are the most',
     ],
     [
       'code',

@@ -25,6 +25,8 @@ describe('a JSON value', () => {
   });
 });
 
+const nested = (depth: number) => `${'['.repeat(depth)}0.1234567890123456789${']'.repeat(depth)}`;
+
 describe('JSON that is taken as it is written', () => {
   it.each([
     '9007199254740992',
@@ -63,7 +65,6 @@ describe('JSON that is taken as it is written', () => {
   });
 
   it('is refused where it is nested deeper than messages are', () => {
-    const nested = (depth: number) => `${'['.repeat(depth)}0.1234567890123456789${']'.repeat(depth)}`;
     expect(parseExactJson(nested(100))).toHaveLength(1);
     for (const depth of [101, 100_000]) expect(() => parseExactJson(nested(depth))).toThrow('nested deeper than 100');
   });

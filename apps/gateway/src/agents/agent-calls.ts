@@ -11,8 +11,8 @@ import type { AgentSettings } from '@etude/domain/ports/agent-settings';
 import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import type { Handlers } from '../calls/calls.js';
 import { MemoryAccess } from '../calls/memory-access.js';
-import { claimOnce, once } from '../calls/once.js';
-import { afterPageToken, agentOfName, optionalRequestId, pageToken } from '../wire/names.js';
+import { once } from '../calls/once.js';
+import { afterPageToken, agentOfName, pageToken } from '../wire/names.js';
 import { toWire } from '../wire/messages.js';
 import { boundedCount, invalidField, parseField } from '../wire/validation.js';
 
@@ -50,15 +50,17 @@ export const agentChanges = {
     const agent = agentOfName(told.name, 'agent.name');
     const change = settingsChange(told, updateMask?.paths ?? []);
     const etag = told.etag === '' ? undefined : told.etag;
-    const key = optionalRequestId(requestId);
-    if (key === null) return agentMessage(await deps.settings.update(tenant, agent, change, { etag }));
-    const request = { tenant, requestId, method: 'UpdateAgent', body: { agent, change, etag } };
-    const claimed = await claimOnce(await deps.memory.open(), request, { scope: { agent, user: null } });
-    const updated = await once(claimed, {
-      act: () => deps.settings.update(tenant, agent, change, { etag, requestId: key }),
-      resultOf: () => '',
-      again: () => deps.settings.get(tenant, agent),
-    });
+    const body = { agent, change, etag };
+    const updated = await once(
+      await deps.memory.open(),
+      { tenant, requestId, method: 'UpdateAgent', body },
+      { scope: { agent, user: null } },
+      {
+        act: () => deps.settings.update(tenant, agent, change, { etag, ...(requestId === '' ? {} : { requestId }) }),
+        resultOf: () => '',
+        again: () => deps.settings.get(tenant, agent),
+      },
+    );
     return agentMessage(updated);
   },
 } satisfies Handlers<typeof Agents, AgentDeps>;

@@ -1,6 +1,6 @@
 import type { Change, MemoryRecord, RecordStore } from '@etude/memory/record-store';
 import { expect, it } from 'vitest';
-import { claimOnce, once } from './once.js';
+import { type FirstTime, once } from './once.js';
 
 /** A store of claims, which dies where it is told to. */
 function claims() {
@@ -21,49 +21,48 @@ function claims() {
   return { store: { write, load } as unknown as RecordStore, state };
 }
 
-const owner = { scope: { agent: 'scout', user: null } };
 const request = { tenant: 'acme', requestId: 'r1', method: 'Paint', body: { colour: 'red' } };
-
-const again = (result: string) => Promise.resolve(`again ${result}`);
+const scope = { agent: 'scout', user: null };
 
 /** Counts how often it is painted, and says what a repeat was told. */
-function painting() {
-  const done: string[] = [];
-  const act = () => Promise.resolve(`coat ${done.push('red')}`);
-  return { done, work: { act, again, resultOf: (coat: string) => coat } };
+function painting(memory: { readonly store: RecordStore }, { act = () => undefined }: { act?: (first: FirstTime) => void } = {}) {
+  let coats = 0;
+  const work = {
+    act: async (first: FirstTime) => {
+      coats += 1;
+      act(first);
+      return `coat ${coats}`;
+    },
+    again: (result: string): Promise<string | null> => Promise.resolve(`again ${result}`),
+    resultOf: (coat: string): string | null => coat,
+  };
+  return (more: object = {}, version = 0) => once(memory, { ...request, ...more }, { scope, version }, { ...work, ...more });
 }
 
 it('does the work of a request once, and tells a repeat what came of it', async () => {
-  const { store } = claims();
-  const { done, work } = painting();
-  const send = async (part?: string) =>
-    once(await claimOnce({ store }, request, owner), { ...work, ...(part === undefined ? {} : { part }) });
-  expect([await send(), await send()]).toEqual(['coat 1', 'again coat 1']);
-  expect([await send('door'), await send('door'), await send('wall')]).toEqual(['coat 2', 'again coat 2', 'coat 3']);
-  expect(done).toHaveLength(3);
+  const send = painting(claims());
+  expect([await send(), await send(), await send({ requestId: 'r2' })]).toEqual(['coat 1', 'again coat 1', 'coat 2']);
+  await expect(send({ body: { colour: 'blue' } })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
 });
 
-it('does all of a request without an id each time', async () => {
-  const { work } = painting();
-  const send = async () => once(await claimOnce(claims(), { ...request, requestId: '' }, owner), work);
-  expect([await send(), await send()]).toEqual(['coat 1', 'coat 2']);
+it.each([
+  ['has no id', { requestId: '' }],
+  ['came to nothing that lasts', { resultOf: () => null }],
+  ['came to what is gone', { again: () => Promise.resolve(null) }],
+])('does all of it again where a request %s', async (_what, more) => {
+  const send = painting(claims());
+  expect([await send(more), await send(more)]).toEqual(['coat 1', 'coat 2']);
 });
 
 it('does the rest of a request that died on its way, as of the first time and of the version that was meant then', async () => {
   const { store, state } = claims();
-  const { work } = painting();
-  const first = await claimOnce({ store }, request, { ...owner, version: 3 }, 7);
-  state.isDown = true;
-  await expect(once(first, work)).rejects.toThrow('gone');
+  const times: FirstTime[] = [];
+  const send = painting({ store }, { act: (first) => (state.isDown = times.push(first) === 1) });
+  await expect(send({}, 3)).rejects.toThrow('gone');
   state.isDown = false;
-  const second = await claimOnce({ store }, request, { ...owner, version: 4 }, 8);
-  expect(second).toMatchObject({ isRepeat: true, version: 3, at: 7 });
-  expect(await once(second, work)).toBe('coat 2');
-});
-
-it('does anew what is gone', async () => {
-  const { store } = claims();
-  const { work } = painting();
-  const send = async () => once(await claimOnce({ store }, request, owner), { ...work, again: () => Promise.resolve(null) });
-  expect([await send(), await send()]).toEqual(['coat 1', 'coat 2']);
+  expect(await send({}, 4)).toBe('coat 2');
+  expect(times).toEqual([
+    { isRepeat: false, version: 3, at: times[0]?.at },
+    { isRepeat: true, version: 3, at: times[0]?.at },
+  ]);
 });

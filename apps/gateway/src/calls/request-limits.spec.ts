@@ -7,14 +7,15 @@ import { sizeProblem } from './request-limits.js';
 
 const { method: call } = Memory;
 
+function bytesWith(count: number): Uint8Array {
+  const outcomes = Array.from({ length: count }, () => ({}));
+  return toBinary(
+    StoreEpisodeRequestSchema,
+    create(StoreEpisodeRequestSchema, { context: ['fog'], reflection: 'x'.repeat(300), outcomes }),
+  );
+}
+
 it('counts the entries of each list before anything is decoded', () => {
-  const bytesWith = (count: number) => {
-    const outcomes = Array.from({ length: count }, () => ({}));
-    return toBinary(
-      StoreEpisodeRequestSchema,
-      create(StoreEpisodeRequestSchema, { context: ['fog'], reflection: 'x'.repeat(300), outcomes }),
-    );
-  };
   expect(sizeProblem(call.storeEpisode, bytesWith(20_000))).toBeNull();
   expect(sizeProblem(call.storeEpisode, bytesWith(20_001))).toMatchObject({
     code: 'INVALID_ARGUMENT',

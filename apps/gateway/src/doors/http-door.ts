@@ -28,7 +28,10 @@ export class HttpDoor {
     this.#server = createServer((request, response) => {
       response.once('finish', () => dropRest(request));
       settings.answer(request, response).catch((error: unknown) => {
-        if (response.headersSent || response.destroyed) return void response.destroy();
+        if (response.headersSent || response.destroyed) {
+          response.destroy();
+          return;
+        }
         const told = restError(error);
         if (told.retryAfterMs !== undefined) response.setHeader('retry-after', String(Math.ceil(told.retryAfterMs / 1_000)));
         if (told.status === 401) response.setHeader('www-authenticate', 'Bearer');

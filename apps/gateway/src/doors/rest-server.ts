@@ -109,9 +109,9 @@ export class RestServer {
     if (body === 'bytes' || body === 'archive') {
       const head = messageOf(method.input.fields.find(({ name }) => name === 'head')!.message!, {}, query, fields);
       const bytes = this.#bodies.chunks(request, bytesMax);
-      if (body === 'archive') return parts(head, bytes, (data) => ({ case: 'file', value: { path: 'archive', data } }));
+      if (body === 'archive') return messagesOf(head, bytes, (data) => ({ case: 'file', value: { path: 'archive', data } }));
       const { mediaType } = head as Message & { mediaType: string };
-      return parts({ ...head, mediaType: mediaType || typeOf(request) }, bytes, (data) => ({ case: 'data', value: data }));
+      return messagesOf({ ...head, mediaType: mediaType || typeOf(request) }, bytes, (data) => ({ case: 'data', value: data }));
     }
     if (request.method === 'GET') return messageOf(method.input, {}, query, fields);
     const whole = await this.#bodies.whole(request, bytesMax);
@@ -128,7 +128,7 @@ function typeOf(request: IncomingMessage): string {
 }
 
 /** The messages of a body that is no JSON: what is said about it, then the body in pieces. */
-async function* parts(head: object, bytes: AsyncIterable<Buffer>, partOf: (data: Buffer) => object) {
+async function* messagesOf(head: object, bytes: AsyncIterable<Buffer>, partOf: (data: Buffer) => object) {
   yield { part: { case: 'head', value: head } };
   for await (const chunk of bytes) for (let at = 0; at < chunk.byteLength; at += MIB) yield { part: partOf(chunk.subarray(at, at + MIB)) };
 }

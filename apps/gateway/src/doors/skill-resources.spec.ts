@@ -12,7 +12,7 @@ const { ACTIVE, DEPRECATED, PENDING_REVIEW, REJECTED } = SkillStatus;
 const one = (version = 1, status = ACTIVE) => ({ name: 'skills/one', agent: 'coder', version, status });
 
 /** Puts an edit of a version where these versions are, newest first. Answers which base it was registered with. */
-async function put(version: number, getSkill: () => Promise<Skill>, versions: readonly Skill[] = [], refused?: EtudeError) {
+async function put(version: number, getSkill: () => Promise<Skill | undefined>, versions: readonly Skill[] = [], refused?: EtudeError) {
   const bases: number[] = [];
   const skills = {
     getSkill,
@@ -42,7 +42,7 @@ it.each([
   ['none that may yet be in use', 2, [REJECTED, PENDING_REVIEW, ACTIVE, DEPRECATED], 2],
 ])('skips in an edit %s', async (_what, version, states, base) => {
   const versions = states.map((state, at) => create(SkillSchema, one(states.length - at, state)));
-  expect(await put(version, async () => versions[0]!, versions)).toMatchObject({ bases: [base] });
+  expect(await put(version, async () => versions[0], versions)).toMatchObject({ bases: [base] });
 });
 
 it('says of a stale edit which field of the resource says what was edited', async () => {
@@ -79,7 +79,8 @@ it.each(['nonsense', '__proto__', 'constructor'])('refuses the field %s, which n
 });
 
 it('finds five where nobody says how many, or says 0', () => {
-  const counts = [{}, { max_results: 0 }, { max_results: 7 }].map((more) => resourceSearch({ query: 'a', ...more }).max_results);
+  const asked: JsonObject[] = [{}, { max_results: 0 }, { max_results: 7 }];
+  const counts = asked.map((more) => resourceSearch({ query: 'a', ...more }).max_results);
   expect(counts).toEqual([5, 5, 7]);
   for (const wrong of [-1, 101]) expect(() => resourceSearch({ query: 'a', max_results: wrong })).toThrow('max_results: ');
 });

@@ -2,7 +2,6 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { canonicalJson, skillDigest } from '@etude/domain/skills/content-digest';
-import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { GONE } from '@etude/domain/skills/life/skill-life';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
 import { pinDependencies } from '@etude/domain/skills/proof/bundle-code';
@@ -10,6 +9,7 @@ import type { ProposeSkill } from '@etude/memory/upkeep/imported-skill';
 import type { CallContext } from '../calls/caller.js';
 import { requireAuthor } from '../readers/readers.js';
 import type { SkillRegistration } from '../registration/skill-registration.js';
+import { notActive } from '../skills/import-skills.js';
 
 export interface ProposalDeps {
   readonly procedural: ProceduralMemory;
@@ -64,8 +64,7 @@ function withoutPins({ dependencies = [], ...content }: Skill): string {
 async function pinnedHere(skill: Skill, procedural: ProceduralMemory): Promise<Skill> {
   const { dependencies = [], ...unpinned } = skill;
   const names = dependencies.map(({ name }) => name);
-  const missing: string[] = [];
-  for (const name of names) if ((await findSkill(procedural, skill.scope, name)) === null) missing.push(name);
+  const missing = await notActive(procedural, skill.scope, names);
   if (missing.length > 0)
     throw new EtudeError(
       'FAILED_PRECONDITION',

@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { SkillScope as ScopeMessage } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { AgentId, TENANT_AGENT, UserId } from '@etude/contracts/ids';
+import { AgentId, TENANT_AGENT } from '@etude/contracts/ids';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import type { SkillScope } from '@etude/contracts/skill-proof';
 import type { ReadScope } from '@etude/domain/ports/memory';
@@ -8,7 +8,7 @@ import { ownerOf, scopeOf, type SkillReader } from '@etude/domain/skills/life/fi
 import type { Owners } from '@etude/memory/record-store';
 import { hasRole, type Role } from '@etude/platform/auth';
 import type { CallContext } from '../calls/caller.js';
-import { optionalAgent } from '../wire/names.js';
+import { optionalAgent, optionalUser } from '../wire/names.js';
 import { invalidField, parseField } from '../wire/validation.js';
 import { scopeNamed } from './skill-message.js';
 
@@ -16,8 +16,6 @@ export interface Whose {
   readonly agent: string;
   readonly user: string;
 }
-
-const optionalUser = (user: string) => (user === '' ? null : parseField(UserId, user, 'user'));
 
 /** What a reader sees: the tenant of the key, narrowed as the request says. */
 export function readScope(call: CallContext, { agent, user }: Partial<Whose> = {}): ReadScope {
@@ -31,12 +29,8 @@ export function ownScope(call: CallContext, { agent, user }: Whose): Scope {
 
 /** Exactly these owners' records; empty is any. */
 export function ownersOf(call: CallContext, { agent, user }: Whose): Owners {
-  const owners = { agent: optionalAgent(agent), user: optionalUser(user) };
-  return {
-    tenant: call.tenant,
-    ...(owners.agent === null ? {} : { agent: owners.agent }),
-    ...(owners.user === null ? {} : { user: owners.user }),
-  };
+  const named = Object.entries({ agent: optionalAgent(agent), user: optionalUser(user) });
+  return { tenant: call.tenant, ...Object.fromEntries(named.filter(([, name]) => name !== null)) };
 }
 
 export interface Author {
@@ -65,7 +59,7 @@ export function authorOf(
       'PERMISSION_DENIED',
       `A skill of scope ${scope} is registered with a key that has the role "${role}"; register it for an agent or a user, and have it promoted.`,
     );
-  const user = asked.user === '' ? null : parseField(UserId, asked.user, `${field}.user`);
+  const user = optionalUser(asked.user, `${field}.user`);
   if (scope === 'user' && user === null) throw invalidField(`${field}.user`, 'is required for the scope of a user');
   const agent = asked.agent === '' && scope !== 'agent' ? TENANT_AGENT : parseField(AgentId, asked.agent, `${field}.agent`);
   const reader = { tenant, agent, user };

@@ -1,12 +1,12 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { AgentId, GLOBAL_TENANT, TENANT_AGENT, USER_AGENT, UserId } from '@etude/contracts/ids';
+import { AgentId, GLOBAL_TENANT, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
 import { findSkill, ownersFor, type SkillReader, viewOf } from '@etude/domain/skills/life/find-skill';
 import { hasRole, type Role } from '@etude/platform/auth';
 import type { CallContext } from '../calls/caller.js';
-import { skillOfName } from '../wire/names.js';
+import { optionalUser, skillOfName } from '../wire/names.js';
 import { invalidField, parseField } from '../wire/validation.js';
 
 /** Whose skills are asked for. */
@@ -31,18 +31,12 @@ const SHARED: ReadonlySet<string> = new Set([USER_AGENT, TENANT_AGENT, GLOBAL_TE
 /** @throws EtudeError INVALID_ARGUMENT */
 export function askedSkills(call: CallContext, { agent, user }: Asking): AskedSkills {
   const { tenant, roles } = call;
-  const known = user === '' ? null : parseField(UserId, user, 'user');
+  const known = optionalUser(user);
   const owner = agent === '' ? null : SHARED.has(agent) ? agent : parseField(AgentId, agent, 'agent');
   const everyUser = known === null && hasRole(roles, 'reviewer');
   if (owner === USER_AGENT && known === null && !everyUser)
     throw invalidField('user', 'is required: "@user" is who shares with their agents');
   return { tenant, agent: owner, user: known, everyUser };
-}
-
-/** Who reads, where an agent has to be named. @throws EtudeError INVALID_ARGUMENT */
-export function skillReader(call: CallContext, { agent, user }: Asking): SkillReader {
-  const known = user === '' ? null : parseField(UserId, user, 'user');
-  return { tenant: call.tenant, agent: parseField(AgentId, agent, 'agent'), user: known };
 }
 
 /** Whether a user's skill may be named to who asks. */

@@ -1,7 +1,7 @@
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { skillOf } from '@etude/domain/testing/memory-records';
 import { expect, it } from 'vitest';
-import { SkillRegistration, type SkillRegistrationParts } from './skill-registration.js';
+import { SkillRegistration } from './skill-registration.js';
 
 const found = skillOf({ status: 'active' });
 const procedural = { versions: () => Promise.resolve([found]) } as unknown as ProceduralMemory;
@@ -12,7 +12,7 @@ type Wait = (signal: AbortSignal) => Promise<unknown>;
 /** A registration whose verifications end as told. */
 function registration(wait: Wait): SkillRegistration {
   const producer = { addAndWait: (_queue: unknown, _payload: unknown, signal: AbortSignal) => wait(signal) };
-  return new SkillRegistration({ producer } as unknown as SkillRegistrationParts);
+  return new SkillRegistration({ producer } as never);
 }
 
 /** Nobody verifies. */
@@ -54,9 +54,9 @@ it('finds what a request that died stored, whatever was stored since, and has it
   );
   const added: unknown[] = [];
   const producer = { add: (_queue: unknown, job: unknown) => Promise.resolve(added.push(job)) };
-  const registering = new SkillRegistration({ producer } as unknown as SkillRegistrationParts);
+  const registering = new SkillRegistration({ producer } as never);
   const given = { draft: { skill: candidate, isProgram: false }, reader: candidate.scope, baseVersion: 0, by: 'ann' };
   const stored = { versions: () => Promise.resolve(versions) } as unknown as ProceduralMemory;
-  const first = await registering.registerOnce(stored, given, { isRepeat: true, at: 1 }, new AbortController().signal);
+  const first = await registering.register(stored, given, new AbortController().signal, { isRepeat: true, at: 1 });
   expect([first.version, added.length]).toEqual([1, 1]);
 });

@@ -2,6 +2,7 @@ import { isAbort } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { SkillVerify, verificationOf } from '@etude/contracts/queues';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
+import type { Clock } from '@etude/domain/ports/clock';
 import type { CodeAnalyser } from '@etude/domain/ports/code-analyser';
 import type { MemoryOutbox, ProceduralMemory } from '@etude/domain/ports/memory';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
@@ -18,15 +19,28 @@ import type { ToolCalls } from '@etude/queue/agents/tool-sessions';
 import { ACTIVE_PRIORITY, IDLE_PRIORITY, type WantedSkills } from '@etude/queue/agents/wanted-skills';
 import type { Producer } from '@etude/queue/jobs/producer';
 import type { MemoryAccess } from '../calls/memory-access.js';
+import type { FirstTime } from '../calls/once.js';
+import { invalid, invalidField, refuseAny, type Violation } from '../wire/validation.js';
 import type { CheckedDraft } from './skill-draft.js';
-import { invalid, refuseAny, type Violation } from '../wire/validation.js';
 
-export interface SkillRegistrationParts {
+/** What handlers of skills work with. */
+export interface SkillDeps {
+  readonly memory: MemoryAccess;
   readonly sandboxes: Sandboxes;
-  /** Throws where no sandbox has the packages of a skill. */
+  readonly outbox: MemoryOutbox;
+  readonly checker: ProofChecker;
+  readonly analyser: CodeAnalyser;
+  readonly clock: Clock;
+  /** Share of the mutants that tests have to notice. */
+  readonly mutationScoreMin: number;
+  /** Which kind of sandbox has the packages of a skill; throws where none has. */
   readonly templateFor: TemplateFor;
   readonly settings: AgentSettingsStore;
-  readonly producer: Producer;
+  readonly registration: SkillRegistration;
+  readonly wanted: WantedSkills;
+  readonly wishes: GatewaySkillWishes;
+  /** Which agents called lately. */
+  readonly activity: ToolCalls;
 }
 
 export interface Registration {
@@ -39,13 +53,17 @@ export interface Registration {
   readonly by: string;
   /** Whoever registers it may approve it as well. */
   readonly isReviewer?: boolean;
-  /** When it was asked for first, ms since 1970; now by default. */
-  readonly at?: number;
+}
+
+/** How long somebody waits for a verification. */
+export interface Patience {
+  readonly signal: AbortSignal;
+  readonly waitMs: number;
 }
 
 /** The way in for what people and agents write: looked at by Python's parser, pinned, stored as a candidate, sent to verification. */
 export class SkillRegistration {
-  constructor(private readonly parts: SkillRegistrationParts) {}
+  constructor(private readonly parts: Pick<SkillDeps, 'sandboxes' | 'templateFor' | 'settings'> & { readonly producer: Producer }) {}
 
   /**
    * What the code says of itself, with what it depends on; nothing is stored, and nothing of it is run.
@@ -70,12 +88,7 @@ export class SkillRegistration {
     const found = await inspectCode({ ...skill, isProgram }, place, signal);
     if ('problems' in found) throw invalid(problemTexts(found.problems).map((description) => ({ field: 'skill.code', description })));
     if (skill.kind === 'snippet' && found.kind === 'function')
-      throw invalid([
-        {
-          field: 'skill.kind',
-          description: `the code has ${found.entryPoint} to call, so it is a function, which needs tests, and no snippet`,
-        },
-      ]);
+      throw invalidField('skill.kind', `the code has ${found.entryPoint} to call, so it is a function, which needs tests, and no snippet`);
     const named: Skill = { ...skill, entryPoint: found.entryPoint, kind: found.kind === 'snippet' ? 'snippet' : skill.kind };
     refuseAny([
       ...undeclaredProblems(skill.parameters, found.contract).map((description) => ({ field: 'skill.parameters', description })),
@@ -84,50 +97,45 @@ export class SkillRegistration {
     return { named, uses: found.uses };
   }
 
-  /** @throws EtudeError as `completed`; ABORTED where another version is the newest; FAILED_PRECONDITION where an agent has too many */
-  async register(procedural: ProceduralMemory, registration: Registration, signal: AbortSignal): Promise<Skill> {
-    const { reader, baseVersion, by, at, isReviewer = false } = registration;
-    const candidate = await this.completed(procedural, registration, signal);
-    const base = baseVersion === 0 ? {} : { baseVersion };
-    return this.store(procedural, candidate, reader.tenant, {
-      ...base,
-      by,
-      isReviewed: isReviewer,
-      ...(at === undefined ? {} : { at }),
-    });
-  }
-
-  /** As of when it was claimed: a repeat of a request that died behind the store finds by that what it stored, whatever was stored since. */
-  async registerOnce(
+  /**
+   * As of when it came first: a repeat of a request that died behind the store finds by that what it stored, whatever was stored since.
+   *
+   * @throws EtudeError as `completed`; ABORTED where another version is the newest; FAILED_PRECONDITION where an agent has too many
+   */
+  async register(
     procedural: ProceduralMemory,
     registration: Registration,
-    { isRepeat, at }: { readonly isRepeat: boolean; readonly at: number },
     signal: AbortSignal,
+    { isRepeat, at }: Pick<FirstTime, 'isRepeat' | 'at'> = { isRepeat: false, at: Date.now() },
   ): Promise<Skill> {
-    const { scope, name } = registration.draft.skill;
+    const { reader, baseVersion, by, isReviewer = false, draft } = registration;
+    const { scope, name } = draft.skill;
     const versions = isRepeat ? await procedural.versions(scope, name) : [];
     const stored = versions.find(({ history: [first] = [] }) => first?.from === null && first.at === at);
-    if (stored === undefined) return this.register(procedural, { ...registration, at }, signal);
-    await this.requestVerification(stored);
-    return stored;
+    if (stored !== undefined) {
+      await this.requestVerification(stored);
+      return stored;
+    }
+    const candidate = await this.completed(procedural, registration, signal);
+    const base = baseVersion === 0 ? {} : { baseVersion };
+    return this.store(procedural, candidate, reader.tenant, { ...base, by, isReviewed: isReviewer, at });
   }
 
   /**
    * What is left once it is known what a skill calls: it is stored, and sent to verification.
    *
    * @param tenant whose settings hold
-   * @param options.at when it was made, ms since 1970; now by default
+   * @param options.at when it was made, ms since 1970
    * @throws EtudeError as `registerSkill`
    */
   async store(
     procedural: ProceduralMemory,
     candidate: Skill,
     tenant: string,
-    { at, ...options }: Parameters<typeof registerSkill>[1] & { readonly at?: number },
+    { at, ...options }: Parameters<typeof registerSkill>[1] & { readonly at: number },
   ): Promise<Skill> {
     const { settings } = await this.parts.settings.get(tenant, candidate.scope.agent);
-    const clock = { now: () => at ?? Date.now() };
-    const stored = await registerSkill(candidate, options, { procedural, settings, clock });
+    const stored = await registerSkill(candidate, options, { procedural, settings, clock: { now: () => at } });
     await this.requestVerification(stored);
     return stored;
   }
@@ -143,25 +151,13 @@ export class SkillRegistration {
    * @param candidates as `completed` answers them, all for the same readers
    * @throws EtudeError FAILED_PRECONDITION, where skills are switched off or there are too many among others
    */
-  async requireRegistrable(
-    procedural: ProceduralMemory,
-    { tenant }: Pick<SkillReader, 'tenant'>,
-    candidates: readonly Skill[],
-  ): Promise<void> {
+  async requireRegistrable(procedural: ProceduralMemory, tenant: string, candidates: readonly Skill[]): Promise<void> {
     const planned = new Set<string>();
     for (const candidate of candidates) {
       const { settings } = await this.parts.settings.get(tenant, candidate.scope.agent);
       const isNew = await requireRegistrable(candidate, { procedural, settings, clock: { now: Date.now } }, planned);
       if (isNew) planned.add(candidate.name);
     }
-  }
-
-  /** Verifies it, again where it was before, and waits for the end. @throws the EtudeError that verification died of; an AbortError */
-  async verified(procedural: ProceduralMemory, skill: Skill, signal: AbortSignal): Promise<Skill> {
-    await this.parts.producer.addAndWait(SkillVerify, jobOf(skill), signal);
-    const { scope, name, version } = skill;
-    const found = await procedural.versions(scope, name);
-    return found.find((one) => one.version === version) ?? skill;
   }
 
   /** What calls this skill, which is in use now, gets a version pinned to it, and is verified. Repeating it changes nothing. */
@@ -173,22 +169,24 @@ export class SkillRegistration {
   }
 
   /** Once it is settled, or as it stands when waiting makes no sense any more. */
-  async settled(procedural: ProceduralMemory, skill: Skill, { signal, waitMs }: { signal: AbortSignal; waitMs: number }): Promise<Skill> {
-    return skill.status === 'candidate' || skill.status === 'verified' ? this.verifiedInTime(procedural, skill, { signal, waitMs }) : skill;
+  async settled(procedural: ProceduralMemory, skill: Skill, patience: Patience): Promise<Skill> {
+    return skill.status === 'candidate' || skill.status === 'verified' ? this.verified(procedural, skill, patience) : skill;
   }
 
-  /** Verified, whatever it is, or as it stands when waiting makes no sense any more; its verification goes on then. */
-  async verifiedInTime(
-    procedural: ProceduralMemory,
-    skill: Skill,
-    { signal, waitMs }: { signal: AbortSignal; waitMs: number },
-  ): Promise<Skill> {
-    const patience = AbortSignal.timeout(Math.max(1, waitMs));
+  /**
+   * Verified, again where it was before, or as it stands when waiting makes no sense any more; its verification goes on then.
+   *
+   * @throws the EtudeError that verification died of; the signal's reason
+   */
+  async verified(procedural: ProceduralMemory, skill: Skill, { signal, waitMs }: Patience): Promise<Skill> {
+    const late = AbortSignal.timeout(Math.max(1, waitMs));
     try {
-      return await this.verified(procedural, skill, AbortSignal.any([signal, patience]));
+      await this.parts.producer.addAndWait(SkillVerify, jobOf(skill), AbortSignal.any([signal, late]));
+      const { scope, name, version } = skill;
+      return (await procedural.versions(scope, name)).find((one) => one.version === version) ?? skill;
     } catch (error) {
       signal.throwIfAborted();
-      if (patience.aborted || isAbort(error)) return skill;
+      if (late.aborted || isAbort(error)) return skill;
       throw error;
     }
   }
@@ -204,30 +202,11 @@ function jobOf(skill: Skill) {
 function testProblems({ kind, entryPoint, tests, heldOut = [] }: Skill): Violation[] {
   if (kind !== 'function') return [];
   const wrong = entryPoint === null ? 'call' : 'io';
-  const say = entryPoint === null ? 'calls a function, and this is a program' : `runs a program, and this is the function ${entryPoint}`;
-  return [
-    ...tests.map((test, index) => ({ test, field: `skill.tests[${index}]` })),
-    ...heldOut.map((test, index) => ({ test, field: `skill.held_out_tests[${index}]` })),
-  ].flatMap(({ test, field }) => (test.kind === wrong ? [{ field, description: say }] : []));
-}
-
-/** What handlers of skills work with. */
-export interface SkillDeps {
-  readonly memory: MemoryAccess;
-  readonly sandboxes: Sandboxes;
-  readonly outbox: MemoryOutbox;
-  readonly checker: ProofChecker;
-  readonly analyser: CodeAnalyser;
-  /** Share of the mutants that tests have to notice. */
-  readonly mutationScoreMin: number;
-  /** Which kind of sandbox has the packages of a skill. */
-  readonly templateFor: TemplateFor;
-  readonly settings: AgentSettingsStore;
-  readonly registration: SkillRegistration;
-  readonly wanted: WantedSkills;
-  readonly wishes: GatewaySkillWishes;
-  /** Which agents called lately. */
-  readonly activity: ToolCalls;
+  const description =
+    entryPoint === null ? 'calls a function, and this is a program' : `runs a program, and this is the function ${entryPoint}`;
+  const wrongIn = (list: Skill['tests'], field: string) =>
+    list.flatMap((test, index) => (test.kind === wrong ? [{ field: `${field}[${index}]`, description }] : []));
+  return [...wrongIn(tests, 'skill.tests'), ...wrongIn(heldOut, 'skill.held_out_tests')];
 }
 
 export interface WishOrigin {

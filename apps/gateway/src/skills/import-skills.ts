@@ -40,7 +40,7 @@ export interface ImportedSkill extends CheckedDraft {
 export function importedSkill({ folder, files }: FoundFolder, scope: Scope, source: string, at: number): ImportedSkill {
   const { parts: said, notes } = readSkill({ folder, files }, true);
   const { entryPoint, sources, cues, dependencies, ...parts } = said;
-  refuseLarge(parts, folder);
+  refuseLarge(said, folder);
   const skill = digested({
     ...parts,
     ...candidateFields(scope, at),
@@ -73,35 +73,20 @@ export function sourceOfImport(files: readonly FolderFile[]): string {
   return `imports/i${hash.digest('hex').slice(0, 32)}`;
 }
 
-type Large = Omit<SkillParts, 'entryPoint' | 'sources' | 'cues'>;
-
-function refuseLarge(parts: Large, folder: string): void {
-  const { name, code, tests, tags, examplePrompts = [], parameters, packages = [] } = parts;
-  const lists = { tags, examplePrompts, parameters, packages };
-  const say = (description: string) => ({ field: name, description });
-  refuseAny([
-    ...largeText(parts, folder).map(say),
-    ...(code.includes('\0') ? [say('its code holds a NUL character')] : []),
-    ...(tests.length > TESTS_MAX ? [say(`it has ${tests.length} tests, and ${TESTS_MAX} are the most`)] : []),
-    ...Object.entries(lists).flatMap(([field, list]) =>
-      list.length > LIST_MAX ? [say(`it has ${list.length} ${field}, and ${LIST_MAX} are the most`)] : [],
-    ),
-  ]);
-}
-
-/** Which file is too large, how large it is, and how large it may be. */
-function largeText({ name, kind, code }: Large, folder: string): string[] {
-  const path = `${folder === '' ? '' : `${folder}/`}${kind === 'procedure' ? SKILL_TEXT : codePath(name)}`;
-  if (kind === 'procedure')
-    return code.length > TEXT_CHARS_MAX
-      ? [
-          `the text of ${path} has ${code.length} characters, and ${TEXT_CHARS_MAX} are the most; move what is looked up into files beside it`,
-        ]
-      : [];
-  const bytes = Buffer.byteLength(code);
-  return bytes > CODE_MAX_BYTES
-    ? [`${path} has ${bytes} bytes, and ${CODE_MAX_BYTES} are the most; a skill is one tool, not a library`]
-    : [];
+/** Says which is too large, how large it is, and how large it may be. */
+function refuseLarge({ name, kind, code, tests, tags, examplePrompts = [], parameters, packages = [] }: SkillParts, folder: string): void {
+  const isText = kind === 'procedure';
+  const path = `${folder === '' ? '' : `${folder}/`}${isText ? SKILL_TEXT : codePath(name)}`;
+  const lists = { tests, tags, examplePrompts, parameters, packages };
+  const sizes: ReadonlyArray<readonly [what: string, size: number, unit: string, max: number]> = [
+    isText ? [`the text of ${path}`, code.length, 'characters', TEXT_CHARS_MAX] : [path, Buffer.byteLength(code), 'bytes', CODE_MAX_BYTES],
+    ...Object.entries(lists).map(([field, list]) => ['it', list.length, field, field === 'tests' ? TESTS_MAX : LIST_MAX] as const),
+  ];
+  const wrong = sizes
+    .filter(([, size, , max]) => size > max)
+    .map(([what, size, unit, max]) => `${what} has ${size} ${unit}, and ${max} are the most`);
+  if (code.includes('\0')) wrong.push('its code holds a NUL character');
+  refuseAny(wrong.map((description) => ({ field: name, description })));
 }
 
 const FORMATS = ['folder', ...ARCHIVE_FORMATS] as const;
@@ -157,8 +142,8 @@ export interface ReadImport {
 export interface ImportOrder {
   /** What can be registered now; what is called before what calls it. */
   readonly ready: readonly Registration[];
-  /** What waits for others of them, with for whom and what to do. */
-  readonly waiting: ReadonlyArray<{ readonly registration: Registration; readonly note: string }>;
+  /** For each that waits for others of them, for whom and what to do. */
+  readonly waiting: readonly string[];
 }
 
 const nameOf = ({ registration }: ReadImport) => registration.draft.skill.name;
@@ -170,30 +155,26 @@ const nameOf = ({ registration }: ReadImport) => registration.draft.skill.name;
  * @throws EtudeError FAILED_PRECONDITION where they call each other in a circle; MEMORY_UNAVAILABLE
  */
 export async function orderImport(procedural: Pick<ProceduralMemory, 'versions'>, imports: readonly ReadImport[]): Promise<ImportOrder> {
+  const names = new Set(imports.map(nameOf));
   const ready: Registration[] = [];
-  const waiting: Array<ImportOrder['waiting'][number]> = [];
+  const waiting: string[] = [];
   for (const one of calledFirst(imports)) {
-    const { registration } = one;
-    const missing = await missingOf(one, imports, procedural);
-    if (missing.length === 0) ready.push(registration);
-    else waiting.push({ registration, note: waitingNote(nameOf(one), missing.join(', ')) });
+    const ofImport = one.uses.filter((name) => names.has(name));
+    const missing = (await notActive(procedural, one.registration.draft.skill.scope, ofImport)).join(', ');
+    if (missing === '') ready.push(one.registration);
+    else waiting.push(`${nameOf(one)} waits: it calls ${missing}, not active yet; approve ${missing}, then import the same again`);
   }
   return { ready, waiting };
 }
 
-const waitingNote = (name: string, missing: string) =>
-  `${name} waits: it calls ${missing}, not active yet; approve ${missing}, then import the same again`;
-
-/** Of the same import and not in use here. */
-async function missingOf(
-  { registration, uses }: ReadImport,
-  imports: readonly ReadImport[],
+/** Those of these skills that nobody uses who reads what this owner has. */
+export async function notActive(
   procedural: Pick<ProceduralMemory, 'versions'>,
-) {
-  const names = new Set(imports.map(nameOf));
-  const { scope } = registration.draft.skill;
+  owner: Scope,
+  names: readonly string[],
+): Promise<readonly string[]> {
   const missing: string[] = [];
-  for (const name of uses) if (names.has(name) && (await findSkill(procedural, scope, name)) === null) missing.push(name);
+  for (const name of names) if ((await findSkill(procedural, owner, name)) === null) missing.push(name);
   return missing;
 }
 

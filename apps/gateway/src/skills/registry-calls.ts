@@ -3,77 +3,66 @@ import { CheckSkillResponseSchema, type SkillDraft, type Skills } from '@etude/c
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
-import type { SkillReader } from '@etude/domain/skills/life/find-skill';
 import { keyOf, wasRejectedByPerson } from '@etude/domain/skills/life/skill-life';
 import { checkSkill } from '@etude/domain/skills/proof/admit-skill';
 import { isProven } from '@etude/domain/skills/proof/proof';
 import { hasRole } from '@etude/platform/auth';
-import { type CallContext, waitMs } from '../calls/caller.js';
+import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
-import { claimOnce, firstMeant, once, versionWork } from '../calls/once.js';
+import { once, versionWork } from '../calls/once.js';
 import { authorOf, requireAuthor } from '../readers/readers.js';
-import { askedSkills, meantVersion } from '../readers/skill-access.js';
 import { named, skillMessage } from '../readers/skill-message.js';
-import type { SkillDeps } from '../registration/skill-registration.js';
+import { checkedDraft } from '../registration/skill-draft.js';
+import type { Registration, SkillDeps } from '../registration/skill-registration.js';
 import { toWire } from '../wire/messages.js';
 import { invalidField } from '../wire/validation.js';
-import { checkedDraft, type CheckedDraft } from '../registration/skill-draft.js';
-
-interface Authored {
-  readonly draft: CheckedDraft;
-  readonly reader: SkillReader;
-}
+import { decideOnce, type Move, patienceOf } from './decide-once.js';
 
 /** The way in: `etude.v1.Skills`. */
 export const registryCalls = {
   async checkSkill(request, call, deps) {
-    const { signal, name: by } = call;
-    const { draft, reader } = authored(request.skill, call);
     const { procedural } = await deps.memory.open();
-    const { registration, sandboxes, analyser, checker, mutationScoreMin, templateFor } = deps;
-    const candidate = await registration.completed(procedural, { draft, reader, by, baseVersion: 0 }, signal);
-    const check = await checkSkill(candidate, { procedural, sandboxes, analyser, checker, mutationScoreMin, templateFor }, signal);
+    const candidate = await deps.registration.completed(procedural, registrationOf(request.skill, call), call.signal);
+    const check = await checkSkill(candidate, { ...deps, procedural }, call.signal);
     const { contract, found } = check;
     return toWire(CheckSkillResponseSchema, { ...check, ...found, ...contract, dependencies: named(candidate.dependencies) });
   },
 
   async registerSkill(request, call, deps) {
-    const { tenant, name: by, roles, signal, deadlineMs } = call;
-    const { draft, reader } = authored(request.skill, call);
+    const { tenant, roles, signal } = call;
     const { baseVersion, requestId } = request;
+    const registration = { ...registrationOf(request.skill, call, baseVersion), isReviewer: hasRole(roles, 'reviewer') };
+    const { draft, reader } = registration;
     if (baseVersion < 0) throw invalidField('base_version', `must be the version that was edited, or 0; it is ${baseVersion}`);
     const memory = await deps.memory.open();
+    const { procedural } = memory;
     const { digest: _digest, createdAt: _createdAt, updatedAt: _updatedAt, ...body } = draft.skill;
-    const asked = { tenant, requestId, method: 'RegisterSkill', body: { ...body, isProgram: draft.isProgram, baseVersion } };
-    const claimed = await claimOnce(memory, asked, { scope: { ...draft.skill.scope, agent: reader.agent } });
-    const { registration } = deps;
-    const registering = { draft, reader, baseVersion, by, isReviewer: hasRole(roles, 'reviewer') };
-    const act = () => registration.registerOnce(memory.procedural, registering, claimed, signal);
-    const stored = await once(claimed, { ...versionWork(memory.procedural, asked), act });
-    if (!request.wait) return skillMessage(stored);
-    const patience = { signal, waitMs: waitMs(undefined, deadlineMs - Date.now()) };
-    return skillMessage(await registration.settled(memory.procedural, stored, patience));
+    const identified = { tenant, requestId, method: 'RegisterSkill', body: { ...body, isProgram: draft.isProgram, baseVersion } };
+    const stored = await once(
+      memory,
+      identified,
+      { scope: { ...draft.skill.scope, agent: reader.agent } },
+      {
+        ...versionWork(procedural, call),
+        act: (first) => deps.registration.register(procedural, registration, signal, first),
+      },
+    );
+    return skillMessage(request.wait ? await deps.registration.settled(procedural, stored, patienceOf(call)) : stored);
   },
 
   async verifySkill(request, call, deps) {
-    const { tenant, name: by, signal, deadlineMs } = call;
-    const asked = askedSkills(call, request);
-    const memory = await deps.memory.open();
-    const { procedural } = memory;
-    const skill = await meantVersion(procedural, asked, request, ['candidate', 'rejected', 'active', 'pending_review']);
-    requireAuthor(call, skill);
-    const claimed = await claimOnce(memory, { tenant, requestId: request.requestId, method: 'VerifySkill', body: { ...request } }, skill);
-    let isBegun = true;
-    const act = async () => {
-      isBegun = false;
-      const meant = await firstMeant(procedural, claimed, skill);
-      requireVerifiable(meant, call, deps);
-      return WITH_EVIDENCE.has(meant.status) ? meant : verifyAgain(deps, procedural, meant, by);
+    const move: Move = {
+      method: 'VerifySkill',
+      from: ['candidate', 'rejected', 'active', 'pending_review'],
+      to: [],
+      allow: requireAuthor,
     };
-    const begun = await once(claimed, { ...versionWork(procedural, asked), act });
-    if (isBegun && begun.status !== 'candidate') return skillMessage(begun);
-    const patience = { signal, waitMs: waitMs(undefined, deadlineMs - Date.now()) };
-    return skillMessage(await deps.registration.verifiedInTime(procedural, begun, patience));
+    const verified = await decideOnce(deps, call, request, move, async (skill, { by }, { procedural }) => {
+      requireVerifiable(skill, call, deps);
+      const begun = WITH_EVIDENCE.has(skill.status) ? skill : await verifyAgain(deps, procedural, skill, by);
+      return deps.registration.verified(procedural, begun, patienceOf(call));
+    });
+    return skillMessage(verified);
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
@@ -105,8 +94,8 @@ async function verifyAgain(deps: SkillDeps, procedural: ProceduralMemory, skill:
 const WITH_EVIDENCE: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'active', 'pending_review']);
 
 /** @throws EtudeError INVALID_ARGUMENT, PERMISSION_DENIED */
-function authored(draft: SkillDraft | undefined, call: CallContext): Authored {
+function registrationOf(draft: SkillDraft | undefined, call: CallContext, baseVersion = 0): Registration {
   if (draft === undefined) throw invalidField('skill', 'is required');
   const { reader, scope } = authorOf(call, draft, 'skill');
-  return { draft: checkedDraft(draft, scope, Date.now()), reader };
+  return { draft: checkedDraft(draft, scope, Date.now()), reader, baseVersion, by: call.name };
 }

@@ -17,7 +17,8 @@ import type { Memory } from '@etude/memory/memory';
 import { z } from 'zod';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
-import { askedSkills, skillNamed, skillReader, usersWith } from '../readers/skill-access.js';
+import { ownScope } from '../readers/readers.js';
+import { askedSkills, skillNamed, usersWith } from '../readers/skill-access.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { optionalRequestId, skillOfName } from '../wire/names.js';
 import { parseField } from '../wire/validation.js';
@@ -36,11 +37,13 @@ export const useCalls = {
     const reader = await readerOf(memory, request, call);
     if (reader === null) return notFound(request.name);
     const use = identifiedUse(memory, reader, { requestId: request.requestId, content: { name, parameters, stdin } });
-    const { sandboxes, outbox, checker, templateFor } = deps;
-    const running = { procedural: memory.procedural, sandboxes, outbox, checker, templateFor, clock: { now: Date.now } };
     // Asked last: `useSkill` waits for the answer on every path, so that a refusal is never left alone.
     const allowed = requireAllowed(deps, reader, request);
-    const used = await useSkill({ reader, name, parameters, allowed, ...use, ...(stdin === '' ? {} : { stdin }) }, running, signal);
+    const used = await useSkill(
+      { reader, name, parameters, allowed, ...use, ...(stdin === '' ? {} : { stdin }) },
+      { ...deps, procedural: memory.procedural },
+      signal,
+    );
     if (used.outcome === 'not_found') {
       const users = askedSkills(call, request).everyUser ? await usersWith(memory.procedural, reader, name) : '';
       if (users !== '') return { ...notFound(request.name), error: notFoundButOf(users) };
@@ -57,18 +60,17 @@ export const useCalls = {
       request.names.map((name) => name.replace(/^skills\//, '')),
       'names',
     );
-    const reader = skillReader(call, request);
+    const reader = ownScope(call, request);
     await requireEnabled(deps, reader);
     const { procedural } = await deps.memory.open();
-    const { checker } = deps;
-    const { functions, code } = await loadFunctions(reader, names, { procedural, checker, clock: { now: Date.now } });
+    const { functions, code } = await loadFunctions(reader, names, { ...deps, procedural });
     return { functions: functions.map((one) => ({ ...one, name: skillResourceName(one.name) })), code };
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
 /** Without an agent, whoever has a skill of that name; null where nobody does. */
 async function readerOf({ procedural }: Memory, request: UseSkillRequest, call: CallContext): Promise<SkillReader | null> {
-  if (request.agent !== '') return skillReader(call, request);
+  if (request.agent !== '') return ownScope(call, request);
   const asked = askedSkills(call, request);
   try {
     const { scope } = await skillNamed(procedural, asked, request.name);

@@ -5,6 +5,7 @@ import type { CallToolRequest, CallToolResponseSchema, ToolDefinitionSchema, Too
 import { AgentId } from '@etude/contracts/ids';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
+import type { ToolRegistry } from '@etude/domain/tools/agent-tools';
 import { NO_SESSION } from '@etude/domain/tools/execute-in-session';
 import type { ToolDefinition, ToolOutcome } from '@etude/domain/tools/tool-definition';
 import type { RepeatableCall } from '@etude/queue/agents/tool-sessions';
@@ -12,14 +13,18 @@ import { z } from 'zod';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope } from '../readers/readers.js';
+import type { SkillDeps } from '../registration/skill-registration.js';
 import { optionalRequestId } from '../wire/names.js';
 import { parseField } from '../wire/validation.js';
-import { ToolServices } from './tool-services.js';
 
 const Session = z.string().regex(/^[A-Za-z0-9_-]{0,64}$/, 'must hold only letters, digits, "_" and "-", at most 64');
 const ToolName = z.string().min(1).max(128);
 /** Of the arguments of a call, as JSON. */
 const ARGUMENTS_MAX_CHARS = 1_048_576;
+
+export interface ToolDeps extends Pick<SkillDeps, 'settings' | 'activity'> {
+  readonly registry: ToolRegistry;
+}
 
 /** `etude.v1.Tools`: one registry for every agent; whose call it is comes from the key and the request, never from arguments. */
 export const toolCalls = {
@@ -34,7 +39,7 @@ export const toolCalls = {
     const tool = parseField(ToolName, request.tool, 'tool');
     const session = parseField(Session, request.session, 'session') || NO_SESSION;
     const requestId = optionalRequestId(request.requestId);
-    const { calls } = deps;
+    const { activity: calls } = deps;
     await calls.note(reader.tenant, reader.agent);
     const args = checkedArguments(request.arguments);
     // What changes nothing is simply asked again.
@@ -46,10 +51,10 @@ export const toolCalls = {
     if (repeatable) await calls.keep(repeatable, outcome);
     return outcomeMessage(outcome);
   },
-} satisfies Handlers<typeof Tools, ToolServices>;
+} satisfies Handlers<typeof Tools, ToolDeps>;
 
 async function called(
-  deps: ToolServices,
+  deps: ToolDeps,
   tool: string,
   args: unknown,
   caller: { tenant: string; agent: string; user: string | null; session: string; callId: string },

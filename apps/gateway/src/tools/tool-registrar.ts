@@ -3,8 +3,8 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { RegisteredSkill, SkillRegistrar, ToolReader, ToolSkillDraft } from '@etude/domain/tools/tool-ports';
 import { candidateFields, digested } from '../registration/skill-draft.js';
-import type { SkillRegistration } from '../registration/skill-registration.js';
-import { bundled, type SkillRunnerParts } from './tool-skills.js';
+import type { SkillDeps } from '../registration/skill-registration.js';
+import { bundled } from './tool-skills.js';
 
 /** Verification of a small skill takes a second or two; an agent waits so long for a large one. */
 const WAIT_MS = 60_000;
@@ -28,22 +28,18 @@ const STATUSES: Readonly<Record<SkillStatus, RegisteredSkill['status']>> = {
   archived: 'rejected',
 };
 
-export interface RegistrarParts extends Pick<SkillRunnerParts, 'memory' | 'checker' | 'templateFor'> {
-  readonly registration: SkillRegistration;
-}
-
 /** What agents hand in goes the same way as what people register; it stays with the agent, and with its user where it has one. */
 export class AgentSkillRegistrar implements SkillRegistrar {
-  constructor(private readonly parts: RegistrarParts) {}
+  constructor(private readonly deps: SkillDeps) {}
 
   async inspect(reader: ToolReader, { name, code, entryPoint }: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>, signal: AbortSignal) {
-    const { memory, registration } = this.parts;
+    const { memory, registration } = this.deps;
     const { procedural } = await memory.open();
     const bare = { name, code, entryPoint, description: '', parameters: [], tests: [], tags: [], category: null, examplePrompts: [] };
     const draft = { skill: candidateOf(bare, reader), isProgram: false };
     try {
       const skill = await registration.completed(procedural, { draft, reader, baseVersion: 0, by: '' }, signal);
-      const runnable = await bundled(reader, skill.dependencies ?? [], code, this.parts);
+      const runnable = await bundled(reader, skill.dependencies ?? [], code, this.deps);
       return { entryPoint: skill.entryPoint, runnable };
     } catch (error) {
       return { problems: refusalsOf(error) };
@@ -51,7 +47,7 @@ export class AgentSkillRegistrar implements SkillRegistrar {
   }
 
   async register(reader: ToolReader, draft: ToolSkillDraft, by: string, signal: AbortSignal): Promise<RegisteredSkill> {
-    const { memory, registration } = this.parts;
+    const { memory, registration } = this.deps;
     const { procedural } = await memory.open();
     const asked = { draft: { skill: candidateOf(draft, reader), isProgram: false }, reader, baseVersion: 0, by };
     try {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AgentId, RequestId, SandboxId, SkillName, TaskId } from '@etude/contracts/ids';
+import { AgentId, RequestId, SandboxId, SkillName, TaskId, UserId } from '@etude/contracts/ids';
 import { z } from 'zod';
 import { invalidField, parseField } from './validation.js';
 
@@ -25,6 +25,7 @@ export const sandboxIdOfName = (name: string, field?: string) => idOf(name, 'san
 /** Empty is none. */
 export const optionalRequestId = (requestId: string) => (requestId === '' ? null : parseField(RequestId, requestId, 'request_id'));
 export const optionalAgent = (agent: string) => (agent === '' ? null : parseField(AgentId, agent, 'agent'));
+export const optionalUser = (user: string, field = 'user') => (user === '' ? null : parseField(UserId, user, field));
 
 const Token = z.strictObject({ v: z.literal(1), after: z.string().min(1).max(300), filter: z.string() });
 
