@@ -119,7 +119,7 @@ describe('a command that is one call', () => {
 
   it('reads every page up to the limit, and says where there is more', async () => {
     const { stdout, stderr } = await run(['tasks', 'list', '--limit', '2', '--json'], page('tasks/a'), page('tasks/b'));
-    expect(JSON.parse(stdout)).toEqual({ tasks: [{ name: 'tasks/a' }, { name: 'tasks/b' }] });
+    expect(JSON.parse(stdout)).toMatchObject({ tasks: [{ name: 'tasks/a' }, { name: 'tasks/b' }] });
     expect(stderr).toBe('there are more; --limit shows them (now 2)\n');
   });
 
@@ -139,12 +139,66 @@ describe('a command that is one call', () => {
     [['skills', 'approve', 's@2', '--agent', 'a', '--user', 'x y'], '--digest', "skills review s@2 --agent a --user 'x y' --address"],
     [['queues', 'redrive', 'q'], 'name the jobs', 'queues dead q'],
     [['memory', 'update', 'f1'], 'say what to change', ''],
+    [['skills', 'prune'], 'say what is to be pruned', '--unused-days'],
+    [['skills', 'prune', '--undo', 'p1', '--dry-run'], 'give --undo alone', ''],
+    [['tasks', 'submit'], 'the task has no prompt', '--prompt'],
+    [['tasks', 'submit', '--prompt', ' '], 'the task has no prompt', '--spec'],
+    [['memory', 'erase', '--user', 'a', '--tenant', 'b', '--yes'], 'name exactly one', ''],
+    [['memory', 'erase', '--user', 'a'], 'erases everything of user a', 'add --yes'],
     [['skills', 'use', 's@3'], 'without a version', ''],
   ])('refuses %j before it asks anything', async (words, message, hint) => {
     const error = (await run(words).catch((thrown: unknown) => thrown)) as { exit: number; message: string; hint: string[] };
     expect(error).toMatchObject({ exit: 2, message: expect.stringContaining(message) as string });
     expect(error.hint.join('\n')).toContain(hint);
     expect(asked).toEqual([]);
+  });
+});
+
+const hit = (layer: string, kind: string, id: string) => ({ layer, kind, id, score: 0.5 });
+const headings = (stdout: string) => stdout.split('\n').flatMap((line) => /^[a-z]+:$|(?<=^ {2}id +)\w+$/.exec(line) ?? []);
+
+describe('what a command says', () => {
+  it('of each skill that a pruning took, when it is taken back', async () => {
+    const back = { name: 'skills/idle', version: 2, status: 'SKILL_STATUS_ACTIVE', statusReason: 'undid the pruning p1' };
+    const left = { name: 'skills/old', version: 1, agent: 'solver', reason: 'version 2 is in use' };
+    expect(await run(['skills', 'prune', '--undo', 'p1', '--request-id', 'r1'], { skills: [back], left: [left] })).toEqual({
+      exit: 0,
+      stdout: 'idle@2 is active: undid the pruning p1\n',
+      stderr: 'old@1 stays archived: version 2 is in use\n',
+    });
+    expect(asked).toEqual([['undoPrune', { pruneId: 'p1', requestId: 'r1' }]]);
+    expect(await run(['skills', 'prune', '--undo', 'p1'], {})).toMatchObject({ exit: 0, stdout: '', stderr: 'nothing was taken back\n' });
+  });
+
+  it('of what is found, under the name of its layer or kind, the best first', async () => {
+    const hits = [hit('semantic', 'fact', 's1'), hit('episodic', 'episode', 'e1'), hit('semantic', 'chunk', 's2')];
+    const found = await run(['memory', 'search', 'fog'], { hits, missingLayers: ['procedural'] });
+    expect(headings(found.stdout)).toEqual(['semantic:', 's1', 's2', 'episodic:', 'e1']);
+    expect(found.stderr).toContain('are missing: procedural');
+    const facts = [hits[0], hits[2]];
+    const recalled = await run(['memory', 'recall', 'fog'], { facts, procedures: [hit('procedural', 'skill', 'p1')] });
+    expect(headings(recalled.stdout)).toEqual(['fact:', 's1', 'chunk:', 's2', 'procedures:', 'p1']);
+  });
+
+  it('of a skill that is used', async () => {
+    const answer = { success: true, name: 'skills/double', version: 2, output: 'said\n', result: { n: 4 } };
+    expect(await run(['skills', 'use', 'double', 'n=2'], answer)).toEqual({ exit: 0, stdout: 'said\n{"n":4}\n', stderr: '' });
+    const other = await run(['skills', 'use', 'twice'], { ...answer, success: false, error: 'it broke' });
+    expect(other).toMatchObject({ exit: 1, stderr: expect.stringMatching(/answered by double@2.*\n.*it broke/) });
+    const missing = { error: 'Skill not found', skillRequestSubmitted: true, wantedSkill: 'wantedSkills/w1' };
+    expect(await run(['skills', 'use', 'none', '--agent', 'a'], missing)).toMatchObject({
+      exit: 3,
+      stderr: expect.stringContaining('skills wanted wantedSkills/w1'),
+    });
+  });
+
+  it('of a task that had ended before it was cancelled', async () => {
+    const { stderr } = await run(['tasks', 'cancel', 't'], {
+      name: 'tasks/t',
+      state: 'TASK_STATE_FAILED',
+      endTime: '1970-01-01T00:00:00Z',
+    });
+    expect(stderr).toBe('tasks/t had ended before; nothing was cancelled\n');
   });
 });
 

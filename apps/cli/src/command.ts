@@ -7,7 +7,6 @@ import {
   type MessageInitShape,
   type MessageShape,
   ScalarType,
-  toJson,
 } from '@bufbuild/protobuf';
 import { DurationSchema, durationFromMs } from '@bufbuild/protobuf/wkt';
 import { type Command, Option } from 'commander';
@@ -16,6 +15,7 @@ import { type Cli, type Gateway, type Start, withGateway } from './cli.js';
 import { CliError, EXIT, type ExitCode } from './errors.js';
 import { readArgument } from './files.js';
 import { duration, fraction, integer, keyValue, repeated } from './options.js';
+import { details, jsonOf, tableOf } from './show.js';
 
 /** One flag of a command. Where a field of the request has its name, the field says how it is parsed. */
 export interface Flag {
@@ -43,9 +43,9 @@ export interface Hand<O> {
   readonly help: string;
   readonly alias?: string;
   readonly flags?: Flags;
-  /** Takes words that no argument names. */
-  readonly loose?: boolean;
-  readonly run: (cli: Cli, options: O, args: readonly string[], command: Command) => Promise<number>;
+  /** Message whose fields are filled by the flags that have their names: see `fieldsOf`. */
+  readonly fills?: DescMessage;
+  readonly run: (cli: Cli, options: O, args: readonly string[]) => Promise<number>;
 }
 
 /** What the hooks of a plain command are given. */
@@ -68,17 +68,17 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
   ) => MessageInitShape<I> | void | Promise<MessageInitShape<I>>;
   /** Follows the answer, such as a run until its end. */
   readonly after?: (answer: MessageShape<O>, given: Given) => MessageShape<O> | Promise<MessageShape<O>>;
-  /** Repeated field that comes in pages; `--limit` bounds it. */
+  /** Repeated field of the answer, of which every page is read; `--limit` bounds it. */
   readonly list?: string;
+  /** What is printed of each of the list: paths of fields. */
+  readonly columns?: readonly string[];
   /** Note on stderr where the text is empty. */
-  readonly none?: string | ((given: Given) => string | Promise<string>);
-  /** JSON has every field, also those that are zero. */
-  readonly whole?: boolean;
-  readonly text: (answer: MessageShape<O>, given: Given) => string | Promise<string>;
-  readonly json?: (answer: MessageShape<O>, given: Given) => unknown;
+  readonly none?: string | ((given: Given) => string);
+  /** By default, a table of `list` or all fields of the answer. */
+  readonly text?: (answer: MessageShape<O>, given: Given) => string | Promise<string>;
   /** Lines on stderr, behind the text. */
   readonly notes?: (answer: MessageShape<O>, given: Given) => readonly string[] | Promise<readonly string[]>;
-  readonly exit?: (answer: MessageShape<O>) => ExitCode;
+  readonly exit?: (answer: MessageShape<O>, given: Given) => ExitCode;
   /** The request id is stored with the result: one is sent only where it was given. */
   readonly keepsIds?: boolean;
   /** Repeated while the gateway is away. Calls with a request id always are. */
@@ -136,9 +136,8 @@ const wordsTyped = (command: Command) => command.processedArgs as ReadonlyArray<
 /** A command with code of its own. */
 export function hand<O>(spec: Hand<O>): Entry {
   return (noun, start) => {
-    const command = addTo(noun, spec).allowExcessArguments(spec.loose === true);
-    const words = () => (spec.loose ? command.args : (wordsTyped(command).flat() as string[]));
-    command.action(() => start(command, (cli) => spec.run(cli, command.opts() as O, words(), command)));
+    const command = addTo(noun, spec, spec.fills).allowExcessArguments(false);
+    command.action(() => start(command, (cli) => spec.run(cli, command.opts() as O, wordsTyped(command).flat() as string[])));
   };
 }
 
@@ -186,21 +185,26 @@ function valueOf(field: DescField, value: unknown): unknown {
   return field.fieldKind === 'message' && typeof value === 'number' ? durationFromMs(value) : value;
 }
 
+/** Fields of a message that flags fill, by their names. */
+export async function fieldsOf(input: DescMessage, flags: Flags, options: object): Promise<Record<string, unknown>> {
+  const fields: Record<string, unknown> = {};
+  for (const [typed, told] of Object.entries(flags)) {
+    const flag = typeof told === 'string' ? { help: told } : told;
+    const field = fieldOf(input, nameOf(typed), flag);
+    const value = (options as Options)[nameOf(typed)];
+    if (field && value !== undefined)
+      fields[field.localName] = flag.reads && typeof value === 'string' ? await readArgument(value) : valueOf(field, value);
+  }
+  return fields;
+}
+
 async function requestOf(input: DescMessage, command: Command, { help, flags = {}, keepsIds }: Plain<never, never>) {
-  const options = command.opts<Options>();
   const request: Record<string, unknown> = input.field['requestId'] && !keepsIds ? { requestId: randomUUID() } : {};
   for (const [index, value] of wordsTyped(command).entries()) {
     const name = command.registeredArguments[index]?.name() ?? '';
     if (value !== undefined) Object.assign(request, await argumentOf(input, name, value, help.includes('@FILE')));
   }
-  for (const [typed, told] of Object.entries(flags)) {
-    const flag = typeof told === 'string' ? { help: told } : told;
-    const field = fieldOf(input, nameOf(typed), flag);
-    const value = options[nameOf(typed)];
-    if (field && value !== undefined)
-      request[field.localName] = flag.reads && typeof value === 'string' ? await readArgument(value) : valueOf(field, value);
-  }
-  return request;
+  return Object.assign(request, await fieldsOf(input, flags, command.opts()));
 }
 
 type Call = (request: object, settings: ReturnType<typeof callSettings>) => Promise<Record<string, unknown>>;
@@ -211,18 +215,24 @@ async function answerOf(method: DescMethodUnary, given: Given, request: object, 
   const call = (page: object) => client[method.localName]?.({ ...request, ...page }, callSettings(cli, leastMs)) ?? Promise.reject(method);
   if (list !== undefined) {
     const limit = typeof options['limit'] === 'number' ? options['limit'] : Infinity;
+    let answer: Record<string, unknown> = {};
     const { items, nextPageToken } = await inPages(limit, async (page) => {
-      const answer = await call(page);
-      return { items: answer[list] as unknown[], nextPageToken: String(answer['nextPageToken']) };
+      answer = await call(page);
+      return { items: answer[list] as unknown[], nextPageToken: (answer['nextPageToken'] as string | undefined) ?? '' };
     });
-    return { $typeName: method.output.typeName, [list]: items, nextPageToken };
+    return { ...answer, [list]: items, nextPageToken };
   }
   return repeat || 'requestId' in request ? ridingOut(cli.signal, () => call({})) : call({});
 }
 
-function jsonOf(output: DescMessage, answer: object, { list, whole = false }: Pick<Plain<never, never>, 'list' | 'whole'>): unknown {
-  const { nextPageToken: _token, ...json } = toJson(output, answer as never, { alwaysEmitImplicit: whole }) as JsonObject;
-  return list === undefined ? json : { [list]: [], ...json };
+function answerJson(output: DescMessage, answer: object): JsonObject {
+  const { nextPageToken: _token, ...json } = jsonOf(output, answer as never) as JsonObject;
+  return json;
+}
+
+function answerText(output: DescMessage, answer: object, { list, columns = [] }: Plain<never, never>): string {
+  const item = list === undefined ? undefined : output.field[list]?.message;
+  return item ? tableOf(item, (answer as Record<string, []>)[list ?? ''] ?? [], columns) : details(output, answer as never);
 }
 
 /** A command that is one unary call. */
@@ -234,16 +244,16 @@ export function plain<I extends DescMessage, O extends DescMessage>(method: Desc
     const first = (await answerOf(method, given, request, untyped)) as MessageShape<O>;
     const answer = (await spec.after?.(first, given)) ?? first;
     cli.out.status('');
-    const text = await spec.text(answer, given);
-    cli.out.data(spec.json ? spec.json(answer, given) : jsonOf(method.output, answer, untyped), text);
-    if (text === '' && spec.none !== undefined) cli.out.note(typeof spec.none === 'string' ? spec.none : await spec.none(given));
+    const text = spec.text ? await spec.text(answer, given) : answerText(method.output, answer, untyped);
+    cli.out.data(answerJson(method.output, answer), text);
+    if (text === '' && spec.none !== undefined) cli.out.note(typeof spec.none === 'string' ? spec.none : spec.none(given));
     for (const note of (await spec.notes?.(answer, given)) ?? []) cli.out.note(note);
     const more = spec.list !== undefined && (answer as { readonly nextPageToken?: string }).nextPageToken;
     if (more) cli.out.note(`there are more; --limit shows them (now ${String(given.options['limit'])})`);
-    return spec.exit?.(answer) ?? EXIT.ok;
+    return spec.exit?.(answer, given) ?? EXIT.ok;
   };
   return (noun, start) => {
-    const command = addTo(noun, untyped, method.input);
+    const command = addTo(noun, untyped, spec.fills ?? method.input);
     command.action(() =>
       start(command, async (cli) => {
         const [filled, options] = [await requestOf(method.input, command, untyped), command.opts<Options>()];

@@ -1,10 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { status } from '@grpc/grpc-js';
-import { Command } from 'commander';
 import { expect, it } from 'vitest';
 import { serviceError } from '../test/service-error.js';
 import { awayText } from './calls.js';
-import { CliError, explain, inTypedNames } from './errors.js';
+import { type CliError, explain } from './errors.js';
 
 const tooMuch = 'this template has 512 MiB at most';
 const refused = (message: string) =>
@@ -47,43 +46,4 @@ it('says who is away without the words of the connection', () => {
   expect(awayText(serviceError(status.UNAVAILABLE, 'held by another', answer))).toBe(
     'the controller of the sandbox is away; trying again for a minute',
   );
-});
-
-const command = new Command('recall')
-  .argument('<query>')
-  .option('--layer <layer>')
-  .option('--media-type <type>')
-  .option('--tokens <n>')
-  .option('--agent <name>');
-
-function told(field: string, message = `The request is wrong. ${field}: must be otherwise`): CliError {
-  const violations = [{ field, description: 'must be otherwise' }];
-  const wrong = serviceError(status.INVALID_ARGUMENT, message, new EtudeError('INVALID_ARGUMENT', message, { violations }));
-  return inTypedNames(explain(wrong, 'h:1'), command) as CliError;
-}
-
-it.each([
-  ['layers[0]', '--layer'],
-  ['query', '<query>'],
-  ['head.media_type', '--media-type'],
-  ['tokens_max', '--tokens'],
-  ['agent', '--agent'],
-  ['similarity_min', 'similarity_min'],
-  ['skill.agent', 'skill.agent'],
-])('calls %s what was typed for it: %s', (field, typed) => {
-  expect(told(field)).toMatchObject({
-    exit: 2,
-    code: 'INVALID_ARGUMENT',
-    message: `INVALID_ARGUMENT: The request is wrong. ${typed}: must be otherwise`,
-    hint: [],
-  });
-});
-
-it('says what was typed where the message names no field', () => {
-  expect(told('agent', 'That must be otherwise.').hint).toEqual(['that is --agent']);
-  expect(told('agent', 'Wrong.').hint).toEqual(['--agent: must be otherwise']);
-});
-
-it('leaves what is no answer of a service as it is', () => {
-  for (const error of [new Error('broken'), new CliError(2, 'name exactly one')]) expect(inTypedNames(error, command)).toBe(error);
 });

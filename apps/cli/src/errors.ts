@@ -1,6 +1,6 @@
 import { decodeStatus } from '@etude/contracts/rich-status';
 import { type ServiceError, status } from '@grpc/grpc-js';
-import type { Command, CommanderError } from 'commander';
+import type { CommanderError } from 'commander';
 
 /** What the process ends with; the table in docs/cli.md is for people. */
 export const EXIT = {
@@ -117,44 +117,4 @@ export function explain(error: unknown, address: string): unknown {
   const name = details?.code ?? status[error.code] ?? 'UNKNOWN';
   const message = `${name}: ${(error.details || error.message).replace(/ Resolution note: $/, '')}`;
   return new CliError(EXITS[error.code] ?? EXIT.internal, message, hints(error, address, details), { cause: error, code: name });
-}
-
-/** Flags by the field of the request that they fill, where the names differ. */
-const CALLED: Readonly<Record<string, string>> = {
-  model: 'to',
-  tokens_max: 'tokens',
-  to_version: 'to',
-  from_version: 'from',
-  failing_rate_max: 'failing-rate',
-  failing_uses_min: 'failing-uses',
-  min_similarity: 'similarity-min',
-  max_results: 'limit',
-};
-
-type Words = Pick<Command, 'options' | 'registeredArguments'>;
-
-/** A failed call that names what was typed instead of the request's field: "--layer" for "layers[0]". Other errors stay as they are. */
-export function inTypedNames(error: unknown, command: Words): unknown {
-  if (!(error instanceof CliError) || !isServiceError(error.cause)) return error;
-  let [message, hint] = [error.message, error.hint];
-  for (const { field, description } of decodeStatus(error.cause.metadata)?.violations ?? []) {
-    const typed = typedName(field, command);
-    if (typed === null) continue;
-    const renamed = (text: string) =>
-      text.replace(`${field}: ${description}`, () => `${typed}: ${description}`).replaceAll(field.includes('_') ? field : '\0', typed);
-    message = renamed(message);
-    hint = hint.map((line) => (line === `field: ${field}` ? `that is ${typed}` : renamed(line)));
-  }
-  return new CliError(error.exit, message, hint, { cause: error.cause, ...(error.code === null ? {} : { code: error.code }) });
-}
-
-/** null where no flag and no argument fills the field. */
-function typedName(field: string, { options, registeredArguments }: Words): string | null {
-  const [, name = ''] = /^(?:head\.)?([a-z0-9_]+)(?:\[\d+\])?$/.exec(field) ?? [];
-  const names = [name, name.replace(/s$/, ''), CALLED[name] ?? ''].map((one) => one.replaceAll('_', '-'));
-  for (const one of names) {
-    if (options.some(({ long }) => long === `--${one}`)) return `--${one}`;
-    if (registeredArguments.some((argument) => argument.name() === one)) return `<${one}>`;
-  }
-  return null;
 }

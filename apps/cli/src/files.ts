@@ -1,4 +1,6 @@
-import { closeSync, openSync, readFileSync, readSync, type Stats, statSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, type Stats, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
 import { parseExactJson } from '@etude/contracts/json';
 import { CliError, EXIT } from './errors.js';
 
@@ -13,42 +15,21 @@ function statOf(path: string): Stats {
   return stat;
 }
 
-const tooLarge = (path: string, bytes: number, maxBytes: number) =>
-  new CliError(
-    EXIT.usage,
-    `${path} is too large${bytes > maxBytes + 1 ? ` (${(bytes / MIB).toFixed(1)} MiB)` : ''}: at most ${(maxBytes / MIB).toFixed(1)} MiB are taken here`,
-  );
-
 /** Size in bytes; 0 for a pipe, which has none before it is read. @throws CliError where there is no such file */
 export function sizeOf(path: string): number {
   return statOf(path).size;
 }
 
-/** Of a pipe or a device, which may never end. */
-function readBounded(path: string, maxBytes: number): Buffer {
-  const fd = openSync(path, 'r');
-  try {
-    const chunks: Buffer[] = [];
-    let left = maxBytes + 1;
-    while (left > 0) {
-      const chunk = Buffer.alloc(Math.min(left, MIB));
-      const bytes = readSync(fd, chunk);
-      if (bytes === 0) return Buffer.concat(chunks);
-      chunks.push(chunk.subarray(0, bytes));
-      left -= bytes;
-    }
-    throw tooLarge(path, maxBytes + 1, maxBytes);
-  } finally {
-    closeSync(fd);
-  }
-}
-
 /** Looked at before it is read, so that a huge file costs nothing. */
 export function readBytes(path: string, maxBytes: number): Buffer {
-  const stat = statOf(path);
-  if (!stat.isFile()) return readBounded(path, maxBytes);
-  if (stat.size > maxBytes) throw tooLarge(path, stat.size, maxBytes);
-  return readFileSync(path);
+  const { size } = statOf(path);
+  const bytes = size > maxBytes ? null : readFileSync(path);
+  // A pipe has no size before it is read.
+  if (bytes !== null && bytes.byteLength <= maxBytes) return bytes;
+  throw new CliError(
+    EXIT.usage,
+    `${path} is too large (${(Math.max(size, bytes?.byteLength ?? 0) / MIB).toFixed(1)} MiB): at most ${(maxBytes / MIB).toFixed(1)} MiB are taken here`,
+  );
 }
 
 /** @param name of the source, for messages */
@@ -76,12 +57,38 @@ export function readJson(path: string): unknown {
 export async function readArgument(argument: string): Promise<string> {
   if (argument.startsWith('@')) return readText(argument.slice(1));
   if (argument !== '-') return argument;
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > TEXT_MAX_BYTES) throw new CliError(EXIT.usage, `stdin has more than ${TEXT_MAX_BYTES / MIB} MiB`);
-    chunks.push(chunk);
-  }
-  return decodeUtf8(Buffer.concat(chunks), 'stdin');
+  return decodeUtf8(await buffer(process.stdin), 'stdin');
+}
+
+/** A file that appears under its name once it is whole. Until then it is called `<name>.part`. */
+export interface PartFile {
+  /** Bytes that were there before; 0 for a new one. */
+  readonly offset: number;
+  write(data: string | Uint8Array): Promise<void>;
+  finish(): Promise<void>;
+  /** Nothing is left of it. */
+  discard(): Promise<void>;
+}
+
+/** @param resume goes on with the `.part` that is there. @throws CliError where it can't be written */
+export async function openPart(path: string, resume = false): Promise<PartFile> {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw new CliError(EXIT.usage, `${path} is a folder; name a file in it`);
+  const part = `${path}.part`;
+  const fail = (error: unknown): never => {
+    throw new CliError(EXIT.usage, `${part} can't be written: ${(error as Error).message}`, [], { cause: error });
+  };
+  const file = await open(part, resume ? 'a' : 'w', 0o600).catch(fail);
+  return {
+    offset: (await file.stat()).size,
+    write: (data) => file.writeFile(data).catch(fail),
+    async finish() {
+      await file.sync();
+      await file.close();
+      renameSync(part, path);
+    },
+    async discard() {
+      await file.close();
+      rmSync(part, { force: true });
+    },
+  };
 }

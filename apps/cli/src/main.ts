@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { asCalled, type Cli, createCli, type GlobalOptions, readSettings, type Start } from './cli.js';
-import { CliError, EXIT, inTypedNames, isCancelled, usageError } from './errors.js';
+import { CliError, EXIT, isCancelled, usageError } from './errors.js';
 import { printable, printableJson } from './output.js';
 import { buildProgram } from './program.js';
 
@@ -44,9 +44,7 @@ async function main(): Promise<number> {
     const globals = command.optsWithGlobals<GlobalOptions>();
     json = globals.json === true;
     const cli: Cli = createCli(readSettings(process.env), globals, interrupt.signal);
-    exit = await handler(cli).catch((error: unknown) => {
-      throw inTypedNames(error, command);
-    });
+    exit = await handler(cli);
   };
   try {
     await buildProgram(start, json).parseAsync(process.argv);

@@ -7,7 +7,7 @@ async function main([path]: readonly string[]): Promise<void> {
   const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
   const embedder = await embedderFrom(embedderConfig.parse(given), { warn: (message) => process.stderr.write(`${message}\n`) });
   const report = await calibrateEmbedder(path === undefined ? builtInPairs() : readPairs(path), { embedder }, new AbortController().signal);
-  process.stdout.write(`${JSON.stringify(report)}\n`);
+  process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
 }
 
 try {

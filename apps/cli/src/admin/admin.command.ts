@@ -1,5 +1,5 @@
 import { Consolidation, type ConsolidationRun, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
-import { type DeadLetter, type Queue, Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { TenantId } from '@etude/contracts/ids';
 import { isSystemActor } from '@etude/contracts/skill-proof';
 import type { Command } from 'commander';
@@ -8,9 +8,8 @@ import type { Cli, Gateway, Start } from '../cli.js';
 import { addNoun, hand, LIMIT, plain, REPEAT } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { integer } from '../options.js';
-import { firstLine, plural, table } from '../output.js';
+import { table } from '../output.js';
 import { addKey, keysPath, readKeys, type Role } from '../home/home.js';
-import { SCRIPTED, when } from '../tasks/task-lines.js';
 
 const isOver = ({ state }: ConsolidationRun) => state === ConsolidationState.DONE || state === ConsolidationState.FAILED;
 
@@ -21,21 +20,6 @@ export const waitForRun = (cli: Cli, gateway: Gateway, run: ConsolidationRun): P
     ask: () => gateway.consolidation.getConsolidationRun({ name: run.name }, callSettings(cli)),
     status: ({ name }) => `${name} …`,
   });
-
-export function runText(run: ConsolidationRun): string {
-  const learned = [
-    `${plural(run.factsAdded, 'new fact')}, ${run.factsReinforced} reinforced`,
-    `${plural(run.skillsProposed, 'skill')} proposed, ${run.skillsActivated} active, ${run.skillsRejected} rejected`,
-  ];
-  const lines = [
-    `${run.name} ${ConsolidationState[run.state].toLowerCase()}${run.dryRun ? ' (dry run: nothing was changed)' : ''}${run.scripted ? ` ${SCRIPTED}` : ''}`,
-    `  read ${plural(run.episodesRead, 'episode')} in ${plural(run.groups, 'group')}: ${learned.join('; ')}`,
-    `  ${plural(run.modelCalls, 'model call')}, ${plural(run.modelFailures, 'answer')} that could not be read`,
-    ...run.plan.map((line) => `  - ${line}`),
-  ];
-  if (run.error) lines.push(`  failed: ${run.error}`);
-  return lines.join('\n');
-}
 
 const CONSOLIDATE = plain(Consolidation.method.runConsolidation, {
   command: 'consolidate',
@@ -52,39 +36,22 @@ const CONSOLIDATE = plain(Consolidation.method.runConsolidation, {
     cli.out.note(`${started.name} …`);
     return waitForRun(cli, gateway, started);
   },
-  text: runText,
   exit: ({ state }) => (state === ConsolidationState.FAILED ? EXIT.failed : EXIT.ok),
 });
-
-const QUEUE_COLUMNS = ['QUEUE', 'WAITING', 'ACTIVE', 'DELAYED', 'DEAD', 'WORKERS', 'OLDEST'];
-const queueRow = ({ name, waiting, active, delayed, dead, workers, oldestWaitingMs }: Queue) => [
-  name,
-  ...[waiting, active, delayed, dead, workers].map(String),
-  oldestWaitingMs > 0n ? `${oldestWaitingMs} ms` : '-',
-];
-
-const LETTER_COLUMNS = ['JOB', 'CODE', 'PATH', 'ATTEMPTS', 'FAILED', 'REASON'];
-const letterRow = ({ id, code, reason, path, attempts, failTime }: DeadLetter) => [
-  id,
-  code,
-  path || '-',
-  String(attempts),
-  when(failTime),
-  firstLine(reason, 80),
-];
 
 const QUEUES = [
   plain(Queues.method.listQueues, {
     command: 'list',
     help: 'waiting, active, delayed and dead jobs of each queue, and its workers',
-    text: ({ queues }) => table([QUEUE_COLUMNS, ...queues.map(queueRow)]),
+    list: 'queues',
+    columns: ['name', 'waiting', 'active', 'delayed', 'dead', 'workers', 'oldest_waiting_ms'],
   }),
   plain(Queues.method.listDeadLetters, {
     command: 'dead <queue>',
     help: 'jobs that ran out of attempts or did not parse, newest first',
     flags: LIMIT(50),
     list: 'deadLetters',
-    text: ({ deadLetters }) => (deadLetters.length === 0 ? '' : table([LETTER_COLUMNS, ...deadLetters.map(letterRow)])),
+    columns: ['id', 'code', 'path', 'attempts', 'fail_time', 'reason'],
     none: ({ args }) => `no dead letters in ${args[0] ?? ''}`,
   }),
   plain(Queues.method.redriveDeadLetters, {
@@ -95,7 +62,6 @@ const QUEUES = [
       if (all === ids.length > 0)
         throw new CliError(EXIT.usage, 'name the jobs to redrive, or give --all', [`./etude queues dead ${queue} lists them`]);
     },
-    text: ({ redriven, refused }) => [`${plural(redriven, 'job')} back to work`, ...refused.map((line) => `refused: ${line}`)].join('\n'),
     exit: ({ refused }) => (refused.length > 0 ? EXIT.failed : EXIT.ok),
   }),
 ];

@@ -5,7 +5,7 @@ import type { Start } from '../cli.js';
 import { addNoun, LIMIT, plain, REPEAT, resource } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { table } from '../output.js';
-import { when } from '../tasks/task-lines.js';
+import { when } from '../show.js';
 
 const FIELDS = ProceduralMemorySettingsSchema.fields;
 const SWITCHES: Readonly<Record<string, boolean>> = { true: true, false: false, on: true, off: false, yes: true, no: false };
@@ -35,19 +35,9 @@ export function settingsOf(pairs: readonly string[]): { readonly settings: Proce
 
 function agentText({ name, isSet, updateTime, proceduralMemorySettings: settings }: Agent): string {
   const shown = settings && toJson(ProceduralMemorySettingsSchema, settings, { alwaysEmitImplicit: true, useProtoFieldName: true });
-  const rows = Object.entries(shown ?? {}).map(([key, value]) => [
-    key,
-    key === 'max_skills' && value === 0 ? '0 (no limit)' : String(value),
-  ]);
+  const rows = Object.entries(shown ?? {}).map(([key, value]) => [key, String(value)]);
   return `${name}: ${isSet ? `set ${when(updateTime)}` : "nothing is set; these are the installation's"}\n${table(rows)}`;
 }
-
-const agentRow = ({ name, proceduralMemorySettings: own, updateTime }: Agent) => [
-  name.replace('agents/', ''),
-  own?.enabled ? 'enabled' : 'off',
-  own?.approvalMode ?? '-',
-  when(updateTime),
-];
 
 /** `agents`: how each agent learns and uses skills. */
 export function addAgents(program: Command, start: Start): void {
@@ -57,14 +47,12 @@ export function addAgents(program: Command, start: Start): void {
       help: 'agents with settings of their own',
       flags: LIMIT(100),
       list: 'agents',
-      whole: true,
-      text: ({ agents }) => (agents.length === 0 ? '' : table([['AGENT', 'SKILLS', 'APPROVAL', 'SET'], ...agents.map(agentRow)])),
+      columns: ['name', 'procedural_memory_settings.enabled', 'procedural_memory_settings.approval_mode', 'update_time'],
       none: 'no agent has settings of its own',
     }),
     plain(Agents.method.getAgent, {
       command: 'get <agent>',
       help: "an agent's settings, or those of the installation where it has none",
-      whole: true,
       text: agentText,
     }),
     plain(Agents.method.updateAgent, {
@@ -75,7 +63,6 @@ export function addAgents(program: Command, start: Start): void {
         const { settings, paths } = settingsOf(pairs);
         return { agent: { name: resource('agent', name), proceduralMemorySettings: settings }, updateMask: { paths }, requestId };
       },
-      whole: true,
       text: agentText,
     }),
   ]);

@@ -7,7 +7,7 @@ import { ConsolidationRunSchema } from '@etude/contracts/gen/etude/v1/consolidat
 import { type MemoryHit, MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { type Skill, SkillSchema, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Command } from 'commander';
-import { runText, waitForRun } from '../admin/admin.command.js';
+import { waitForRun } from '../admin/admin.command.js';
 import { callSettings, inPages } from '../calls.js';
 import { hand } from '../command.js';
 import { SANDBOX_FLAG } from '../stack/stack.command.js';
@@ -16,12 +16,12 @@ import { settleEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT, explain } from '../errors.js';
 import { type Problem, readProblems } from '../eval/problems.js';
 import { table } from '../output.js';
-import { skillTable } from '../skills/skill-lines.js';
+import { details, SCRIPTED, tableOf } from '../show.js';
+import { SKILL_COLUMNS } from '../skills/skill-lines.js';
 import { ensureLocalKey, keyPath } from '../home/home.js';
 import { findStack, type SandboxDriver, type StackOptions } from '../home/stack-state.js';
 import { startStack } from '../stack/start-stack.js';
 import { requireMachine } from '../stack/up.js';
-import { SCRIPTED } from '../tasks/task-lines.js';
 import { type Round, runRound } from './demo-round.js';
 
 const SKILLS_TIMEOUT_MS = 30_000;
@@ -66,14 +66,14 @@ async function factsAbout(cli: Cli, gateway: Gateway, problems: readonly Problem
 async function consolidateAndShow(cli: Cli, gateway: Gateway, problems: readonly Problem[]): Promise<void> {
   const started = await gateway.consolidation.runConsolidation({ days: 7, requestId: randomUUID() }, callSettings(cli));
   const run = await waitForRun(cli, gateway, started);
-  cli.out.data({ kind: 'consolidation', run: toJson(ConsolidationRunSchema, run) }, runText(run));
+  cli.out.data({ kind: 'consolidation', run: toJson(ConsolidationRunSchema, run) }, details(ConsolidationRunSchema, run));
   const facts = await factsAbout(cli, gateway, problems);
   const lines = facts.map(({ text }) => `- ${text} ${SCRIPTED}`);
   cli.out.data({ kind: 'facts', facts: facts.map((fact) => toJson(MemoryHitSchema, fact)) }, ['', 'Facts', ...lines].join('\n'));
   const skills = await settledSkills(cli, gateway);
   cli.out.data(
     { kind: 'skills', skills: skills.map((skill) => toJson(SkillSchema, skill)) },
-    `\nSkills, of the attempts and of consolidation\n${skillTable(skills)}`,
+    `\nSkills, of the attempts and of consolidation\n${tableOf(SkillSchema, skills, SKILL_COLUMNS)}`,
   );
 }
 
@@ -126,7 +126,7 @@ interface DemoOptions {
 
 /** `etude demo`: a stack of its own with a scripted model, from nothing, and gone when it ends. */
 async function demo(cli: Cli, { sandbox }: DemoOptions): Promise<number> {
-  await requireMachine(cli);
+  requireMachine(cli);
   const home = await freshHome(cli);
   const script = join(cli.root, 'examples', 'demo', 'model.yaml');
   ensureLocalKey(home);

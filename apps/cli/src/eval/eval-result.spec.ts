@@ -68,11 +68,6 @@ describe('passAtK', () => {
     expect(passAtK(2_000, 1, 1_000)).toBeCloseTo(0.5, 10);
   });
 
-  it('refuses counts that make no sense', () => {
-    expect(() => passAtK(2, 3, 1)).toThrow(RangeError);
-    expect(() => passAtK(2, 1, 3)).toThrow(RangeError);
-  });
-
   it('averages over problems', () => {
     expect(meanPassAtK([2, 0], 2, 1)).toBeCloseTo(0.5, 10);
     expect(meanPassAtK([], 1, 1)).toBe(0);

@@ -1,8 +1,8 @@
 import { type Task, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { z } from 'zod';
 import { type Output, plural, Progress, table } from '../output.js';
-import { elapsedMs, SCRIPTED, stopWord, verdictWord } from '../tasks/task-lines.js';
-import type { EvalPlan } from './eval-store.js';
+import { SCRIPTED } from '../show.js';
+import { elapsedMs, stopWord, verdictWord } from '../tasks/task-lines.js';
 
 /** What one sample of one problem came to. A line of the run's file and of `--json`. */
 export const SampleResult = z.object({
@@ -116,12 +116,8 @@ export function summarize(run: string, results: readonly SampleResult[], samples
  * Chance that at least one of `k` samples is right, estimated without bias from `n` samples of which `c` were:
  * 1 - C(n-c, k) / C(n, k) (Chen et al. 2021, "Evaluating Large Language Models Trained on Code", section 2.1).
  * As a product, since the binomials overflow.
- *
- * @throws RangeError unless 0 <= c <= n and 1 <= k <= n
  */
 export function passAtK(n: number, c: number, k: number): number {
-  if (![n, c, k].every(Number.isInteger) || c < 0 || c > n || k < 1 || k > n)
-    throw new RangeError(`no pass@${k} of ${c} right in ${n} samples`);
   if (n - c < k) return 1;
   let allWrong = 1;
   for (let i = n - c + 1; i <= n; i++) allWrong *= 1 - k / i;
@@ -133,65 +129,43 @@ export function meanPassAtK(right: readonly number[], n: number, k: number): num
   return right.length === 0 ? 0 : right.reduce((sum, c) => sum + passAtK(n, c, k), 0) / right.length;
 }
 
-const duration = (seconds: number) => (seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.round(seconds / 60)} min`);
-
 /** How far a run is, on stderr; each finished problem as data. */
 export class EvalProgress {
   readonly #progress: Progress;
   #done = 0;
-  #solved = 0;
-  readonly #started = performance.now();
 
   constructor(
     private readonly out: Output,
     private readonly total: number,
-    private readonly before: number,
   ) {
     this.#progress = new Progress(out);
   }
 
-  print(result: SampleResult): void {
+  finished(result: SampleResult): void {
     const { id, sample, verdict, attempts, modelCalls, seconds, skill, scripted, error } = result;
-    if (result.solved) this.#solved++;
     const parts = [plural(attempts, 'attempt'), plural(modelCalls, 'model call'), `${seconds.toFixed(1)} s`];
     if (skill) parts.push(`by ${skill}`);
     if (error) parts.push(error);
     const name = sample > 1 ? `${id} #${sample}` : id;
     this.out.data(result, `${verdict.padEnd(5)} ${name.padEnd(16)} ${parts.join(', ')}${scripted ? ` ${SCRIPTED}` : ''}`);
-  }
-
-  finished(result: SampleResult): void {
     this.#done++;
-    this.print(result);
-    this.#progress.tell(this.#line());
+    this.#progress.tell(`${this.#done}/${this.total} done`);
   }
 
   end(): void {
     this.#progress.end();
   }
-
-  #line(): string {
-    const done = this.before + this.#done;
-    const secondsEach = (performance.now() - this.#started) / 1_000 / Math.max(1, this.#done);
-    return `${done}/${this.total} done, ${this.#solved} solved, ${duration((this.total - done) * secondsEach)} to go`;
-  }
 }
 
-const percent = (share: number) => `${(share * 100).toFixed(1)}%`;
+const numberText = (value: string | number | boolean | Readonly<Record<string, number>>) =>
+  typeof value === 'object'
+    ? Object.entries(value)
+        .map(([key, n]) => `${key} ${n}`)
+        .join(', ')
+    : String(value);
 
-export function summaryText(summary: Summary, plan: EvalPlan): string {
-  const verdicts = Object.entries(summary.verdicts).toSorted(([a], [b]) => a.localeCompare(b));
-  const rows = [
-    ['run', `${summary.run}, memory ${plan.memory}`],
-    ['problems', summary.samples > 1 ? `${summary.problems}, ${summary.samples} samples each` : String(summary.problems)],
-    ...Object.entries(summary.passAtK).map(([k, share]) => [`pass@${k}`, percent(share)]),
-    ['verdicts', verdicts.map(([verdict, n]) => `${verdict} ${n}`).join(', ')],
-    ['attempts', String(summary.attempts)],
-    ['model calls', String(summary.modelCalls)],
-    ['tokens', `${summary.inputTokens} in, ${summary.outputTokens} out`],
-    ['by skill', String(summary.bySkill)],
-    ['time', duration(summary.seconds)],
-  ];
-  if (summary.scripted) rows.push(['model', `${SCRIPTED}: the answers came from a script`]);
-  return `\n${table(rows)}`;
+/** Every number of a summary, as rows. */
+export function summaryText(summary: Summary): string {
+  const rows = Object.entries(summary).map(([name, value]: [string, Summary[keyof Summary]]) => [name, numberText(value)]);
+  return `\n${table(rows.slice(1))}${summary.scripted ? `\n${SCRIPTED}: the answers came from a script` : ''}`;
 }

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { Cli, Start } from '../cli.js';
 import { addNoun, hand } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
-import { runBench } from '../machine/bench.js';
+import { bench } from '../machine/bench.js';
 import { integer } from '../options.js';
 import { MEMORY_USES } from '../tasks/task-spec.js';
 import { FORMATS } from './problems.js';
@@ -23,7 +23,7 @@ export function addEval(program: Command, start: Start): void {
         '--half <half>': { help: 'of the queries', choices: ['choose', 'report', 'all'], usual: 'all' },
         '--sweep': 'also every weight of vectors against words, on the half for choosing',
       },
-      run: (cli, options, dirs) => evalRetrieval(cli, dirs, options),
+      run: evalRetrieval,
     }),
     hand<EvalOptions>({
       command: 'run [file]',
@@ -47,29 +47,22 @@ export function addEval(program: Command, start: Start): void {
   ]);
 }
 
-export interface RetrievalOptions {
-  readonly format: 'beir';
+interface RetrievalOptions {
   readonly adapter: string;
   readonly embedder?: string;
   readonly half: string;
   readonly sweep?: boolean;
 }
 
-/**
- * `etude eval retrieval`: nDCG@10 and recall@100 over sets in BEIR's format; without a folder, over the generated ones. In a
- * process of its own: the command line knows no database and no model.
- */
-export async function evalRetrieval(cli: Cli, dirs: readonly string[], options: RetrievalOptions): Promise<number> {
+/** In a process of its own: the command line knows no database and no model. */
+async function evalRetrieval(cli: Cli, { adapter, embedder, half, sweep }: RetrievalOptions, dirs: readonly string[]): Promise<number> {
   const missing = dirs.find((dir) => !existsSync(join(dir, 'corpus.jsonl')));
   if (missing !== undefined) {
     throw new CliError(EXIT.notFound, `${missing} is no set in BEIR's format: it has no corpus.jsonl`, [
       'a set is a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv',
     ]);
   }
-  return runBench(cli, 'retrieval', retrievalArgs(dirs, options));
-}
-
-export function retrievalArgs(dirs: readonly string[], { adapter, embedder, half, sweep }: RetrievalOptions): string[] {
   const chosen = embedder === undefined ? [] : ['--embedder', embedder];
-  return ['--adapter', adapter, ...chosen, '--half', half, ...(sweep ? ['--sweep'] : []), ...dirs.map((dir) => resolve(dir))];
+  const flags = ['--adapter', adapter, ...chosen, '--half', half, ...(sweep ? ['--sweep'] : [])];
+  return bench(cli, 'retrieval', [...flags, ...dirs.map((dir) => resolve(dir))]);
 }

@@ -118,11 +118,11 @@ export async function runEval(cli: Cli, file: string | undefined, options: EvalO
   const before = store.latest();
   const isDone = ({ problem, sample }: Sample) => before.get(sampleKey({ id: problem.id, sample }))?.error === null;
   const left = samples.filter((sample) => !isDone(sample));
-  const progress = new EvalProgress(cli.out, samples.length, samples.length - left.length);
+  const progress = new EvalProgress(cli.out, samples.length);
   cli.out.note(`run ${plan.run}: ${plural(wanted.length, 'problem')}, ${left.length} to go, memory ${plan.memory}`);
   for (const sample of samples.filter(isDone)) {
     const known = before.get(sampleKey({ id: sample.problem.id, sample: sample.sample }));
-    if (known) progress.print(known);
+    if (known) progress.finished(known);
   }
   const started = performance.now();
   const resumeLine = commandLine(cli, `eval run --resume ${plan.run}`);
@@ -145,7 +145,7 @@ export async function runEval(cli: Cli, file: string | undefined, options: EvalO
   const latest = store.latest();
   const results = samples.flatMap(({ problem, sample }) => latest.get(sampleKey({ id: problem.id, sample })) ?? []);
   const summary = summarize(plan.run, results, plan.samples, (performance.now() - started) / 1_000);
-  cli.out.data(summary, summaryText(summary, plan));
+  cli.out.data(summary, summaryText(summary));
   if (summary.errors > 0) cli.out.note(`${summary.errors} could not be judged; try those again with: ${resumeLine}`);
   return summary.errors > 0 ? EXIT.failed : EXIT.ok;
 }

@@ -1,7 +1,6 @@
-import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, renameSync, writeFileSync } from 'node:fs';
+import { createHash, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { memoryFileTrouble } from '@etude/contracts/memory-file';
 import { z } from 'zod';
 
 /** Files of one local stack, all in its home folder. */
@@ -43,25 +42,20 @@ export function readKeys(home: string): KeyEntry[] {
 /** Adds a key of 256 random bits and answers it; only its SHA-256 is stored. */
 export function addKey(home: string, entry: Omit<KeyEntry, 'sha256'>): string {
   const key = `etude_${randomBytes(32).toString('base64url')}`;
-  const sha256 = createHash('sha256').update(key, 'utf8').digest('hex');
+  const sha256 = digestOf(key);
   mkdirSync(home, { recursive: true });
   writePrivate(keysPath(home), `${JSON.stringify({ keys: [...readKeys(home), { sha256, ...entry }] }, null, 2)}\n`);
   return key;
 }
 
+const digestOf = (key: string) => createHash('sha256').update(key, 'utf8').digest('hex');
+
 /** The command line's own key, made once per home: tenant "local", with every role. */
 export function ensureLocalKey(home: string): void {
-  const known = readKeys(home);
-  if (existsSync(keyPath(home))) {
-    const sha256 = createHash('sha256')
-      .update(readFileSync(keyPath(home), 'utf8').trim(), 'utf8')
-      .digest('hex');
-    if (known.some((key) => key.sha256 === sha256)) return;
-  }
-  writePrivate(
-    keyPath(home),
-    `${addKey(home, { tenant: 'local', roles: ['user', 'reviewer', 'operator'], name: 'etude command line' })}\n`,
-  );
+  const sha256 = existsSync(keyPath(home)) ? digestOf(readFileSync(keyPath(home), 'utf8').trim()) : '';
+  if (readKeys(home).some((key) => key.sha256 === sha256)) return;
+  const key = addKey(home, { tenant: 'local', roles: ['user', 'reviewer', 'operator'], name: 'etude command line' });
+  writePrivate(keyPath(home), `${key}\n`);
 }
 
 /** The signing key is the consolidation worker's alone. */
@@ -81,39 +75,10 @@ export function ensureProofKeys(home: string): ProofKeySettings {
     const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
     writeFileSync(signing, pem, { mode: 0o600, flag: 'wx' });
   }
-  const own = pemOf(createPublicKey(readFileSync(signing)));
+  const own = createPublicKey(readFileSync(signing)).export({ type: 'spki', format: 'pem' });
   const known = existsSync(believed) ? readFileSync(believed, 'utf8') : '';
   if (!known.includes(own.trim())) writeFileSync(believed, `${known}${own}`, { mode: 0o600 });
   return { signing: { ETUDE_SKILLS_SIGNING_KEY_PATH: signing }, believing: { ETUDE_SKILLS_PUBLIC_KEYS_PATH: believed } };
-}
-
-const pemOf = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' });
-
-/** Of SQLite's header, big-endian: https://www.sqlite.org/fileformat.html */
-const HEADER_BYTES = 100;
-const LAYOUT_AT = 60;
-const APPLICATION_AT = 68;
-
-/** Why this version can't open a memory file, by its header; null where it can, where there is no file, and for files of other programs. */
-export function memoryTrouble(path: string): string | null {
-  const header = headerOf(path);
-  if (header === null) return null;
-  return memoryFileTrouble(path, { applicationId: header.readUInt32BE(APPLICATION_AT), layout: header.readUInt32BE(LAYOUT_AT) });
-}
-
-/** null where the file can't be read; the service that opens it says why. */
-function headerOf(path: string): Buffer | null {
-  const header = Buffer.alloc(HEADER_BYTES);
-  try {
-    const fd = openSync(path, 'r');
-    try {
-      return readSync(fd, header, 0, HEADER_BYTES, 0) === HEADER_BYTES ? header : null;
-    } finally {
-      closeSync(fd);
-    }
-  } catch {
-    return null;
-  }
 }
 
 /** Whether pods run in a cluster that somebody else runs. `test/cluster` reads the same variables. */

@@ -38,53 +38,42 @@ export type StackOptions = z.infer<typeof StackOptions>;
 export const Report = z.object({ note: z.string().optional(), ready: z.boolean().optional(), failed: z.string().optional() });
 export type Report = z.infer<typeof Report>;
 
-const ProcessState = z.object({
-  name: z.string(),
-  pid: z.number().int().nullable(),
-  /** How often it was started again after it died. */
-  restarts: z.number().int(),
-  ready: z.boolean(),
-});
-export type ProcessState = z.infer<typeof ProcessState>;
-
-/** Where code runs. */
-const SandboxPlace = z.object({
-  driver: z.enum(SANDBOX_DRIVERS),
-  /** Of the controller's health and metrics, on loopback. */
-  httpPort: z.number().int(),
-  /** Of the pods; null where there are none. */
-  image: z.string().nullable(),
-  namespace: z.string().nullable(),
-  kubeconfig: z.string().nullable(),
-});
-
 /** What a running stack says about itself; in `stack.json` for whoever wants to talk to it. */
 export const StackState = z.object({
   /** Of the supervisor, which owns all the others. */
   pid: z.number().int(),
   /** "host:port" of the gateway. */
   address: z.string(),
-  /** URL of its JSON over HTTP; null where there is none. */
-  rest: z.string().nullable(),
-  /** URL of its MCP over HTTP; null where there is none. */
-  mcp: z.string().nullable(),
-  redisPort: z.number().int(),
+  /** URLs of its JSON and its MCP over HTTP. */
+  rest: z.string(),
+  mcp: z.string(),
   /** The answers come from this script and from no model. */
   scripted: z.string().nullable(),
   model: z.string(),
   /** URL of its server, without credentials; null with a script. */
   modelUrl: z.string().nullable(),
-  rolloutWorkers: z.number().int(),
-  /** Tasks at once in each worker. */
-  concurrency: z.number().int(),
-  sandbox: SandboxPlace,
+  /** Where code runs; the others are of its pods. */
+  sandbox: z.object({
+    driver: z.enum(SANDBOX_DRIVERS),
+    image: z.string().nullable(),
+    namespace: z.string().nullable(),
+    kubeconfig: z.string().nullable(),
+  }),
   /** "sqlite", or the URL of a Qdrant server. */
   memory: z.string(),
   /** "sentence", "lexical", or a model of a server. */
   embedder: z.string(),
   ready: z.boolean(),
   startedAt: z.number().int(),
-  processes: z.array(ProcessState),
+  processes: z.array(
+    z.object({
+      name: z.string(),
+      pid: z.number().int().nullable(),
+      /** How often it was started again after it died. */
+      restarts: z.number().int(),
+      ready: z.boolean(),
+    }),
+  ),
 });
 export type StackState = z.infer<typeof StackState>;
 

@@ -1,213 +1,168 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, statfsSync } from 'node:fs';
-import { availableParallelism, freemem } from 'node:os';
+import { mkdirSync, statfsSync } from 'node:fs';
+import { freemem } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { asCalled, type Cli } from '../cli.js';
 import { chooseEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT } from '../errors.js';
-import { isClusterGiven, memoryPath, memoryTrouble } from '../home/home.js';
+import { isClusterGiven } from '../home/home.js';
 
-/** One thing that a stack uses, as it is on this machine. */
-export interface Finding {
-  readonly name: string;
+type Machine = Pick<Cli, 'settings' | 'home' | 'root'>;
+
+/** What was seen of one thing that a stack uses. */
+interface Seen {
   readonly ok: boolean;
-  /** Nothing runs without it. */
-  readonly needed: boolean;
   readonly state: string;
-  /** What its absence costs; '' where it is there. */
-  readonly cost: string;
-  /** What to do about it; '' where there is nothing to do. */
-  readonly fix: string;
+  /** Instead of the check's own. */
+  readonly needed?: boolean;
+  readonly cost?: string;
+  readonly fix?: string;
 }
 
-const NODE_MAJOR = 26;
+interface Check {
+  readonly name: string;
+  /** Nothing runs without it. */
+  readonly needed: boolean;
+  /** What its absence costs. */
+  readonly cost: string;
+  readonly fix: string;
+  readonly look: (machine: Machine) => Seen;
+}
+
+/** One thing that a stack uses, as it is on this machine; cost and fix are '' where it is well. */
+export type Finding = Required<Seen> & Pick<Check, 'name'>;
+
 const GIB = 1024 ** 3;
 const PYTHON = '/usr/bin/python3';
+const NO_CODE = 'no code can be run, so no task can be judged';
 
 const apt = (name: string) => `Install it: sudo apt-get install -y ${name}`;
 
-/** First line of what a program says about itself; null where it is not there or does not run. */
-export function firstWords(command: string, args: readonly string[]): string | null {
+/** Whether a program runs, with the first line of what it says. */
+function runs(command: string, ...args: readonly string[]): Seen {
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', timeout: 10_000 });
-  return status === 0 ? ((stdout || stderr).trim().split('\n', 1)[0] ?? '') : null;
+  const [said = ''] = (stdout || stderr || '').trim().split('\n', 1);
+  return { ok: status === 0, state: said || (status === 0 ? 'there' : 'not there') };
 }
 
-function program(name: string, said: string | null, packageName: string, cost: string): Finding {
-  return said === null
-    ? { name, ok: false, needed: true, state: 'not there', cost, fix: apt(packageName) }
-    : { name, ok: true, needed: true, state: said, cost: '', fix: '' };
-}
+const room = (bytes: number): Seen => ({ ok: bytes >= GIB, state: `${(bytes / GIB).toFixed(1)} GiB free` });
 
-function node(): Finding {
-  const ok = Number(process.versions.node.split('.', 1)[0]) >= NODE_MAJOR;
-  const rest = { cost: 'nothing starts', fix: 'Start it with ./etude, which brings its own Node.js' };
-  return { name: 'node', ok, needed: true, state: process.version, ...(ok ? { cost: '', fix: '' } : rest) };
-}
-
-/** The sandbox's own controls, tried out and not read from a setting: containers and AppArmor forbid them in many ways. */
-function userNamespaces(bubblewrap: boolean): Finding {
-  const name = 'user namespaces';
-  const args = ['--unshare-all', '--die-with-parent', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true'];
-  const { status, stderr } = spawnSync('bwrap', args, { encoding: 'utf8', timeout: 10_000 });
-  if (status === 0) return { name, ok: true, needed: true, state: 'bubblewrap can make a sandbox', cost: '', fix: '' };
-  const fix = bubblewrap
-    ? 'Allow them: sudo sysctl -w kernel.unprivileged_userns_clone=1 (Debian) or kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu 24.04); in a container, allow clone and mount'
-    : 'Install bubblewrap first';
-  const why = bubblewrap ? `bubblewrap can't make a sandbox: ${stderr.trim().split('\n').at(-1) ?? ''}` : 'not tried';
-  return { name, ok: false, needed: true, state: why, cost: 'no code can be run, so no task can be judged', fix };
-}
-
-function parentTie(): Finding {
-  const ok = spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true'], { stdio: 'ignore' }).status === 0;
-  const rest = { cost: 'services outlive a supervisor that is killed with SIGKILL', fix: apt('util-linux') };
-  return {
-    name: 'setpriv',
-    ok,
-    needed: false,
-    state: ok ? 'ends services with their supervisor' : 'not there',
-    ...(ok ? { cost: '', fix: '' } : rest),
-  };
-}
-
-/** What programs can still get, which is more than what is free: caches give way. */
-function availableBytes(): number {
-  try {
-    const kib = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1];
-    return kib === undefined ? freemem() : Number(kib) * 1024;
-  } catch {
-    return freemem(); // no /proc on this system
-  }
-}
-
-function room(name: string, bytes: number, wantedBytes: number, cost: string, fix: string): Finding {
-  const ok = bytes >= wantedBytes;
-  return { name, ok, needed: false, state: `${(bytes / GIB).toFixed(1)} GiB free`, ...(ok ? { cost: '', fix: '' } : { cost, fix }) };
-}
-
-function model({ OPENAI_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY }: Cli['settings']): Finding {
+function model({ settings: { OPENAI_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY } }: Machine): Seen {
   const ok = Boolean(OPENAI_BASE_URL || (OPENAI_API_KEY && OPENAI_MODEL));
-  const state = ok ? `${OPENAI_MODEL ?? 'the only one'} at ${OPENAI_BASE_URL ?? 'https://api.openai.com/v1'}` : 'not set';
-  const rest = {
-    cost: '`etude up` has nothing to ask; demo and test work',
-    fix: 'Set OPENAI_BASE_URL, or OPENAI_API_KEY with OPENAI_MODEL',
-  };
-  return { name: 'model', ok, needed: false, state, ...(ok ? { cost: '', fix: '' } : rest) };
+  return { ok, state: ok ? `${OPENAI_MODEL ?? 'the only one'} at ${OPENAI_BASE_URL ?? 'api.openai.com'}` : 'not set' };
 }
 
 /** A choice that can't be kept stops a stack; the better one that is not here is worth a note. */
-function embedder(cli: Pick<Cli, 'settings' | 'home' | 'root'>): Finding {
-  const name = 'embedder';
+function embedder(machine: Machine): Seen {
   try {
-    const { state, cost, fix } = chooseEmbedder(cli);
-    return { name, ok: fix === '', needed: false, state, cost, fix };
+    const { state, cost, fix } = chooseEmbedder(machine);
+    return { ok: fix === '', needed: false, state, cost, fix };
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    const fix = error.hint.join('; ') || 'Set ETUDE_EMBEDDER to auto';
-    return { name, ok: false, needed: true, state: error.message, cost: 'memory can not be opened', fix };
+    return { ok: false, state: error.message, fix: error.hint.join('; ') };
   }
 }
 
-/** A stack with its memory in Qdrant does without it. */
-function memoryFile(path: string): Finding {
-  const trouble = memoryTrouble(path);
-  const name = 'memory file';
-  if (trouble === null) return { name, ok: true, needed: false, state: path, cost: '', fix: '' };
-  const fix = 'Install that version; docs/upgrading.md says how';
-  return { name, ok: false, needed: false, state: trouble, cost: '`etude up` stops before anything is started', fix };
+function disk({ home }: Machine): Seen {
+  mkdirSync(home, { recursive: true });
+  const { bavail, bsize } = statfsSync(home);
+  return room(bavail * bsize);
+}
+
+/** The sandbox's own controls, tried out and not read from a setting: containers and AppArmor forbid them in many ways. */
+const SANDBOX = ['--unshare-all', '--die-with-parent', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true'];
+const ALLOW =
+  'Allow them: sudo sysctl -w kernel.unprivileged_userns_clone=1 (Debian) or kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu 24.04); in a container, allow clone and mount';
+
+const CHECKS: readonly Check[] = [
+  {
+    name: 'redis-server',
+    needed: true,
+    cost: 'nothing can be accepted: tasks and queues are kept in Redis',
+    fix: apt('redis-server'),
+    look: () => runs('redis-server', '--version'),
+  },
+  { name: 'bubblewrap', needed: true, cost: NO_CODE, fix: apt('bubblewrap'), look: () => runs('bwrap', '--version') },
+  { name: 'user namespaces', needed: true, cost: NO_CODE, fix: ALLOW, look: () => runs('bwrap', ...SANDBOX) },
+  {
+    name: 'python3',
+    needed: true,
+    cost: `answers are Python; ${PYTHON} runs them`,
+    fix: apt('python3'),
+    look: () => runs(PYTHON, '--version'),
+  },
+  {
+    name: 'setpriv',
+    needed: false,
+    cost: 'services outlive a supervisor that is killed with SIGKILL',
+    fix: apt('util-linux'),
+    look: () => runs('setpriv', '--pdeathsig', 'TERM', 'true'),
+  },
+  {
+    name: 'memory',
+    needed: false,
+    cost: 'sandboxes may be killed for want of memory',
+    fix: 'End something else, or run fewer tasks at once: --concurrency',
+    look: () => room(freemem()),
+  },
+  {
+    name: 'disk',
+    needed: false,
+    cost: 'Redis and memory stop accepting once it is full',
+    fix: 'Make room, or move the state: --home DIR',
+    look: disk,
+  },
+  {
+    name: 'model',
+    needed: false,
+    cost: '`etude up` has nothing to ask; demo and test work',
+    fix: 'Set OPENAI_BASE_URL, or OPENAI_API_KEY with OPENAI_MODEL',
+    look: model,
+  },
+  { name: 'embedder', needed: true, cost: 'memory can not be opened', fix: 'Set ETUDE_EMBEDDER to auto', look: embedder },
+];
+
+/** What `up --sandbox kubernetes` would use. Takes seconds, so that only `doctor` asks. */
+const KUBERNETES: Check = {
+  name: 'kubernetes',
+  needed: false,
+  cost: '`up --sandbox kubernetes` does not start',
+  fix: 'Look at KUBECONFIG and its cluster, install kubectl, or unset KUBECONFIG for a cluster of its own',
+  look: ({ settings: { environment }, root }) => {
+    const { KUBECONFIG = '', ETUDE_SANDBOX_IMAGE } = environment;
+    if (!isClusterGiven(environment)) return ownCluster(root, environment);
+    const { ok } = runs('kubectl', '--kubeconfig', KUBECONFIG, 'version', '--request-timeout=5s');
+    if (!ok) return { ok, state: `${KUBECONFIG} does not answer to kubectl` };
+    if (ETUDE_SANDBOX_IMAGE) return { ok, state: `${KUBECONFIG} answers; its pods are of ${ETUDE_SANDBOX_IMAGE}` };
+    return {
+      ok: false,
+      state: `${KUBECONFIG} answers; which image its pods are of is not set`,
+      fix: 'Set ETUDE_SANDBOX_IMAGE: docs/kubernetes.md',
+    };
+  },
+};
+
+const Lacks = z.object({ lacks: z.array(z.string()) });
+
+/** What the starter of clusters says itself that it lacks here. */
+function ownCluster(root: string, env: NodeJS.ProcessEnv): Seen {
+  const args = [join(root, 'test/cluster/dist/main.js'), 'check'];
+  const { stdout } = spawnSync(process.execPath, args, { cwd: root, env, encoding: 'utf8', timeout: 60_000 });
+  const { lacks } = Lacks.catch({ lacks: ['Build it: ./etude does, or tsc -b'] }).parse(JSON.parse(stdout || 'null'));
+  if (lacks.length === 0) return { ok: true, state: 'none is given; `up --sandbox kubernetes` starts one of its own' };
+  return { ok: false, state: 'none is given, and one of its own can not be started here', fix: lacks.join('; ') };
+}
+
+function find({ look, ...check }: Check, machine: Machine): Finding {
+  const { ok, state, needed = check.needed, cost = ok ? '' : check.cost, fix = ok ? '' : check.fix } = look(machine);
+  return { name: check.name, needed, ok, state, cost, fix: asCalled(fix, machine.settings.ETUDE_CALLED_AS) };
 }
 
 /** Looks at everything that a stack uses. Changes nothing but that the state folder is there. */
-export async function inspectMachine(cli: Pick<Cli, 'settings' | 'home' | 'root'>): Promise<Finding[]> {
-  const { settings, home } = cli;
-  mkdirSync(home, { recursive: true });
-  const disk = statfsSync(home);
-  const bubblewrap = firstWords('bwrap', ['--version']);
-  return [
-    node(),
-    program(
-      'redis-server',
-      firstWords('redis-server', ['--version']),
-      'redis-server',
-      'nothing can be accepted: tasks and queues are kept in Redis',
-    ),
-    program('bubblewrap', bubblewrap, 'bubblewrap', 'no code can be run, so no task can be judged'),
-    userNamespaces(bubblewrap !== null),
-    program('python3', firstWords(PYTHON, ['--version']), 'python3', `answers are Python; ${PYTHON} runs them`),
-    parentTie(),
-    { name: 'processors', ok: true, needed: false, state: String(availableParallelism()), cost: '', fix: '' },
-    room(
-      'memory',
-      availableBytes(),
-      GIB,
-      'sandboxes may be killed for want of memory',
-      'End something else, or run fewer tasks at once: --concurrency',
-    ),
-    room(
-      'disk',
-      disk.bavail * disk.bsize,
-      GIB,
-      'Redis and memory stop accepting once it is full',
-      `Make room, or move the state: --home DIR (now ${home})`,
-    ),
-    model(settings),
-    embedder(cli),
-    memoryFile(memoryPath(home)),
-  ];
-}
+export const inspectMachine = (machine: Machine): Finding[] => CHECKS.map((check) => find(check, machine));
 
 export const missingToRun = (findings: readonly Finding[]) => findings.filter(({ ok, needed }) => needed && !ok);
-
-const COST = '`up --sandbox kubernetes` does not start';
-/** Tries the kernel and asks several programs for their versions. */
-const CHECK_TIMEOUT_MS = 60_000;
-const Lacks = z.object({ lacks: z.array(z.string()) });
-
-const kubernetes = (state: string, fix = ''): Finding => ({
-  name: 'kubernetes',
-  ok: fix === '',
-  needed: false,
-  state,
-  cost: fix === '' ? '' : COST,
-  fix,
-});
-
-function given(kubeconfig: string, image: string | undefined): Finding {
-  const answer = firstWords('kubectl', ['--kubeconfig', kubeconfig, 'version', '--request-timeout=5s', '-o', 'json']);
-  if (answer === null) {
-    const fix = 'Look at KUBECONFIG and its cluster, install kubectl, or unset KUBECONFIG for a cluster of its own';
-    return kubernetes(`${kubeconfig} does not answer to kubectl`, fix);
-  }
-  if (image) return kubernetes(`${kubeconfig} answers; its pods are of ${image}`);
-  return kubernetes(
-    `${kubeconfig} answers; which image its pods are of is not set`,
-    'Build docker/sandbox.Dockerfile, push it to where the cluster pulls from, and set ETUDE_SANDBOX_IMAGE to its name',
-  );
-}
-
-/** What the starter of clusters says itself that it lacks here. */
-function own({ root, settings }: Pick<Cli, 'root' | 'settings'>): Finding {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'test/cluster/dist/main.js'), 'check'], {
-    cwd: root,
-    env: { ...settings.environment },
-    encoding: 'utf8',
-    timeout: CHECK_TIMEOUT_MS,
-  });
-  if (status !== 0) {
-    const why = (stderr ?? '').trim().split('\n').at(-1) ?? '';
-    return kubernetes(`none is given; whether one can be started here could not be found out: ${why}`, 'Build it: ./etude does, or tsc -b');
-  }
-  const { lacks } = Lacks.parse(JSON.parse(stdout));
-  if (lacks.length === 0) return kubernetes('none is given; `up --sandbox kubernetes` starts one of its own');
-  return kubernetes('none is given, and one of its own can not be started here', lacks.join('; '));
-}
-
-/** What `up --sandbox kubernetes` would use. Takes seconds, so that only `doctor` asks. */
-export function inspectKubernetes({ root, settings }: Pick<Cli, 'root' | 'settings'>): Finding {
-  const { KUBECONFIG: kubeconfig, ETUDE_SANDBOX_IMAGE: image } = settings.environment;
-  if (isClusterGiven(settings.environment)) return given(kubeconfig ?? '', image);
-  return own({ root, settings });
-}
 
 function lines({ name, ok, needed, state, cost, fix }: Finding): string {
   const word = ok ? 'ok' : needed ? 'MISSING' : 'note';
@@ -217,8 +172,7 @@ function lines({ name, ok, needed, state, cost, fix }: Finding): string {
 
 /** `etude doctor`: 0 where a stack can run here, else 4. */
 export async function doctor(cli: Cli): Promise<number> {
-  const found = [...(await inspectMachine(cli)), inspectKubernetes(cli)];
-  const findings = found.map((finding) => ({ ...finding, fix: asCalled(finding.fix, cli.settings.ETUDE_CALLED_AS) }));
+  const findings = [...inspectMachine(cli), find(KUBERNETES, cli)];
   const missing = missingToRun(findings);
   const verdict = missing.length === 0 ? 'A stack can run here.' : `A stack can't run here: ${missing.map(({ name }) => name).join(', ')}.`;
   cli.out.data({ ok: missing.length === 0, findings }, [...findings.map(lines), '', verdict].join('\n'));

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { type Cli, commandLine } from '../cli.js';
+import type { Cli } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
 import { plural } from '../output.js';
 import { type Finding, inspectMachine } from './doctor.js';
@@ -13,13 +13,13 @@ import { type Finding, inspectMachine } from './doctor.js';
 /** The fields of vitest's JSON report that are read here. */
 const TestReport = z.object({
   numPassedTests: z.number(),
-  numPendingTests: z.number(),
-  numTodoTests: z.number().default(0),
   testResults: z.array(
     z.object({
       name: z.string(),
       status: z.string(),
       message: z.string().default(''),
+      startTime: z.number().default(0),
+      endTime: z.number().default(0),
       assertionResults: z.array(z.object({ fullName: z.string(), status: z.string(), failureMessages: z.array(z.string()).nullish() })),
     }),
   ),
@@ -27,38 +27,38 @@ const TestReport = z.object({
 export type TestReport = z.infer<typeof TestReport>;
 
 interface VitestEnd {
-  /** null where vitest ended without a report. */
-  readonly report: TestReport | null;
+  readonly report: TestReport;
   readonly code: number | null;
-  /** Time of each file, with imports and hooks. */
-  readonly seconds: Readonly<Record<string, number>>;
+  /** Failures of vitest itself. */
+  readonly broken: readonly Told[];
 }
 
-const SECONDS_REPORTER = 'tools/vitest-seconds.mjs';
 const SLOWEST_SHOWN = 10;
 
 /** Runs vitest once. Ctrl-C ends it with everything that its tests started. @param through a command that runs the one behind it */
 async function runVitest(cli: Cli, config: string, files: readonly string[], through: readonly string[] = []): Promise<VitestEnd> {
+  if (files.length === 0) return NOTHING_RUN;
   const dir = mkdtempSync(join(tmpdir(), 'etude-test-'));
-  const [reportPath, secondsPath] = [join(dir, 'report.json'), join(dir, 'seconds.json')];
-  const reporters = ['default', SECONDS_REPORTER, 'json'].map((name) => `--reporter=${name}`);
+  const path = join(dir, 'report.json');
   const vitest = [process.execPath, 'node_modules/vitest/vitest.mjs', 'run', '--config', config];
-  const [command = '', ...args] = [...through, ...vitest, ...reporters, `--outputFile.json=${reportPath}`, ...files];
+  const [command = '', ...args] = [...through, ...vitest, '--reporter=default', '--reporter=json', `--outputFile.json=${path}`, ...files];
   // A process group of its own: a signal reaches every process in it.
-  const env = { ...cli.settings.environment, ETUDE_TEST_SECONDS_PATH: secondsPath };
-  const child = spawn(command, args, { cwd: cli.root, env, stdio: ['ignore', 2, 2], detached: true });
+  const child = spawn(command, args, { cwd: cli.root, env: { ...cli.settings.environment }, stdio: ['ignore', 2, 2], detached: true });
   const stop = () => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, 'SIGTERM');
   cli.signal.addEventListener('abort', stop, { once: true });
   const [code] = (await once(child, 'exit')) as [number | null];
   try {
-    const seconds = z.record(z.string(), z.number()).parse(JSON.parse(readFileSync(secondsPath, 'utf8')));
-    return { report: TestReport.parse(JSON.parse(readFileSync(reportPath, 'utf8'))), code, seconds };
+    const report = TestReport.parse(JSON.parse(readFileSync(path, 'utf8')));
+    const isExplained = code === 0 || failures(cli.root, report).length > 0;
+    return { report, code, broken: isExplained ? [] : [{ what: 'vitest', why: 'an error outside of any test is said above' }] };
   } catch {
-    return { report: null, code, seconds: {} }; // the summary counts a missing report as a failure
+    return { ...NOTHING_RUN, code, broken: [{ what: 'vitest', why: 'ended without a report' }] };
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
 }
+
+const NOTHING_RUN: VitestEnd = { report: { numPassedTests: 0, testResults: [] }, code: 0, broken: [] };
 
 const SANDBOX = ['bubblewrap', 'user namespaces', 'python3'];
 /** What tests with real parts need, by their path. Unit tests need nothing. */
@@ -77,7 +77,7 @@ interface Told {
 }
 
 /** The files that this machine can't run, each with what is missing. */
-export function skippedFiles(files: readonly string[], findings: readonly Finding[]): Told[] {
+export function skippedFiles(files: readonly string[], findings: ReadonlyArray<Pick<Finding, 'name' | 'ok'>>): Told[] {
   const missing = new Set(findings.filter(({ ok }) => !ok).map(({ name }) => name));
   return files.flatMap((what) => {
     const why = NEEDS.filter(([where]) => where.test(what)).flatMap(([, names]) => names.filter((name) => missing.has(name)));
@@ -109,9 +109,6 @@ const skippedTests = (report: TestReport): Told[] =>
       .map(({ fullName }) => ({ what: `${name}: ${fullName}`, why: 'skipped by the test itself' })),
   );
 
-const EMPTY: TestReport = { numPassedTests: 0, numPendingTests: 0, numTodoTests: 0, testResults: [] };
-const NOTHING_RUN: VitestEnd = { report: EMPTY, code: 0, seconds: {} };
-
 export interface TestOptions {
   /** Runs those that need a cluster, and no others. */
   readonly cluster?: boolean;
@@ -122,17 +119,13 @@ export async function runTests(cli: Cli, filters: readonly string[], { cluster =
   const specs = globSync(SPECS, { cwd: cli.root }).toSorted();
   const wanted = specs.filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
   if (wanted.length === 0)
-    throw new CliError(EXIT.usage, `no test file has ${filters.map((filter) => JSON.stringify(filter)).join(' or ')} in its path`, [
-      'a filter is a part of a path, such as libs/queue or skills.int',
-    ]);
+    throw new CliError(EXIT.usage, `no test file has ${filters.map((filter) => JSON.stringify(filter)).join(' or ')} in its path`);
   const all = wanted.filter((file) => CLUSTER_SPEC.test(file) === cluster || (cluster && CONFORMANCE_SPEC.test(file)));
-  if (!cluster && all.length < wanted.length)
-    cli.out.note(`${plural(wanted.length - all.length, 'file')} with tests of a cluster left to ${commandLine(cli, 'test --cluster')}`);
   return cluster ? runInCluster(cli, all) : runHere(cli, all);
 }
 
 /** Says which Qdrant the tests use. Where there is none, a replacement is installed first. */
-async function inspectQdrant({ root, settings, signal, out }: Cli): Promise<Finding> {
+async function inspectQdrant({ root, settings, signal, out }: Cli): Promise<Pick<Finding, 'name' | 'ok'>> {
   const options = { cwd: root, env: { ...settings.environment }, signal };
   const looked = promisify(execFile)(process.execPath, ['test/support/dist/qdrant-main.js'], options);
   const { ok, said } = await looked.then(
@@ -140,15 +133,15 @@ async function inspectQdrant({ root, settings, signal, out }: Cli): Promise<Find
     (error: { stdout?: string; message: string }) => ({ ok: false, said: (error.stdout || error.message).trim() }),
   );
   out.note(said);
-  return { name: 'qdrant', ok, needed: false, state: said, cost: '', fix: '' };
+  return { name: 'qdrant', ok };
 }
 
 async function runHere(cli: Cli, all: readonly string[]): Promise<number> {
   const qdrant = all.some((file) => /\/qdrant\//.test(file)) ? [await inspectQdrant(cli)] : [];
-  const skips = skippedFiles(all, [...(await inspectMachine(cli)), ...qdrant]);
+  const skips = skippedFiles(all, [...inspectMachine(cli), ...qdrant]);
   const left = all.filter((file) => !skips.some(({ what }) => what === file));
   cli.out.note(`${plural(left.length, 'test file')} of ${all.length}`);
-  return summarize(cli, left.length === 0 ? NOTHING_RUN : await runVitest(cli, 'tools/vitest.all.ts', left), skips);
+  return summarize(cli, await runVitest(cli, 'tools/vitest.all.ts', left), skips);
 }
 
 /** Exit code of test/cluster where the machine can't run a cluster. It has said why by then. */
@@ -156,9 +149,8 @@ const NO_CLUSTER = 3;
 
 async function runInCluster(cli: Cli, all: readonly string[]): Promise<number> {
   cli.out.note(`${plural(all.length, 'test file')} in a cluster`);
-  if (all.length === 0) return summarize(cli, NOTHING_RUN, []);
   const end = await runVitest(cli, 'test/cluster/vitest.cluster.ts', all, [process.execPath, 'test/cluster/dist/main.js', 'run']);
-  if (end.report || end.code !== NO_CLUSTER) return summarize(cli, end, []);
+  if (end.code !== NO_CLUSTER) return summarize(cli, end, []);
   const why = 'needs a cluster, which can not be had here; why is said above';
   return summarize(
     cli,
@@ -167,27 +159,16 @@ async function runInCluster(cli: Cli, all: readonly string[]): Promise<number> {
   );
 }
 
-/** Failures of vitest itself: no report, or a bad end that no test explains. */
-function unexplained({ report, code }: VitestEnd, failed: readonly Told[]): Told[] {
-  if (!report) return [{ what: 'vitest', why: 'ended without a report' }];
-  if (code === 0 || failed.length > 0) return [];
-  return [{ what: 'vitest', why: `ended with ${code ?? 'a signal'} although no test failed; an error outside of any test is said above` }];
-}
-
-function summarize(cli: Cli, end: VitestEnd, skippedHere: readonly Told[]): number {
+function summarize(cli: Cli, { report, broken }: VitestEnd, skippedHere: readonly Told[]): number {
   if (cli.signal.aborted) return EXIT.interrupted;
-  const report = end.report ?? EMPTY;
   const skips = [...skippedHere, ...skippedTests(report)];
   for (const { what, why } of skips) cli.out.note(`skipped: ${what} (${why})`);
-  if (skips.length === 0) cli.out.note('nothing was skipped');
-  const named = failures(cli.root, report);
-  const failed = [...named, ...unexplained(end, named)];
-  const skipped = report.numPendingTests + report.numTodoTests + skippedHere.length;
-  const counts = { passed: report.numPassedTests, failed: failed.length, skipped };
-  const slowest = Object.entries(end.seconds)
-    .toSorted(([, a], [, b]) => b - a)
-    .slice(0, SLOWEST_SHOWN)
-    .map(([path, seconds]) => ({ file: relative(cli.root, path), seconds: Number(seconds.toFixed(1)) }));
+  const failed = [...failures(cli.root, report), ...broken];
+  const counts = { passed: report.numPassedTests, failed: failed.length, skipped: skips.length };
+  const slowest = report.testResults
+    .map(({ name, startTime, endTime }) => ({ file: relative(cli.root, name), seconds: Math.round((endTime - startTime) / 100) / 10 }))
+    .toSorted((a, b) => b.seconds - a.seconds)
+    .slice(0, SLOWEST_SHOWN);
   const lines = [
     ...slowest.map(({ file, seconds }) => `slow: ${seconds.toFixed(1).padStart(6)} s  ${file}`),
     ...failed.map(({ what, why }) => `failed: ${what} (${why})`),

@@ -1,5 +1,12 @@
-import { fromJson, type JsonValue, toJson } from '@bufbuild/protobuf';
-import { Memory, type MemoryRecord, MemoryRecordSchema, StoreEpisodeRequestSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { fromJson, type JsonValue } from '@bufbuild/protobuf';
+import {
+  Memory,
+  type MemoryHit,
+  MemoryHitSchema,
+  type MemoryRecord,
+  MemoryRecordSchema,
+  StoreEpisodeRequestSchema,
+} from '@etude/contracts/gen/etude/v1/memory_pb';
 import { parseExactJson } from '@etude/contracts/json';
 import { status } from '@grpc/grpc-js';
 import type { Command } from 'commander';
@@ -9,14 +16,12 @@ import { addNoun, type Entry, type Flags, type Given, hand, LIMIT, plain, REPEAT
 import { CliError, EXIT, isServiceError } from '../errors.js';
 import { readArgument } from '../files.js';
 import { integer, repeated } from '../options.js';
-import { plural } from '../output.js';
+import { details, list, show } from '../show.js';
 import { importDocuments, type ImportOptions } from './documents.js';
-import { documentTable, hitLines, recallLines, recordText, statsText } from './memory-lines.js';
 import { exportMemory, importMemory, isExport } from './transfer-memory.js';
-import { EXACTLY, UPKEEP } from './upkeep-memory.js';
+import { EXACTLY, UPKEEP } from './upkeep.js';
 
 const LAYERS = ['episodic', 'semantic', 'procedural'] as const;
-const TOKENS_USUAL = 2_000;
 
 const WHOSE: Flags = {
   '--agent <name>': "only this agent's (default: all)",
@@ -45,13 +50,22 @@ const SEARCH: Flags = {
 const missing = ({ missingLayers }: { readonly missingLayers: readonly string[] }) =>
   missingLayers.length > 0 ? [`could not be searched now, and are missing: ${missingLayers.join(', ')}`] : [];
 
+const hitsBelow = (title: string, hits: readonly MemoryHit[]) =>
+  list(
+    title,
+    hits.map((hit) => `${details(MemoryHitSchema, hit)}\n`),
+  );
+
+/** Under a heading for each of their layers or kinds. */
+const grouped = (hits: readonly MemoryHit[], by: 'layer' | 'kind') =>
+  [...Map.groupBy(hits, (hit) => hit[by])].map(([heading, of]) => hitsBelow(heading, of));
+
 /** Names the floor that may hide hits: a new procedure has a success rate of 0.5 and isn't offered yet. */
-function nothingFound({ options }: Given): string {
-  const [only, ...more] = (options['layer'] ?? []) as readonly string[];
-  if (more.length > 0) return 'nothing found';
-  if (only === 'procedural' && options['successRateMin'] === undefined)
+function nothingFound({ options: { layer, successRateMin, importanceMin } }: Given): string {
+  const only = String(layer);
+  if (only === 'procedural' && successRateMin === undefined)
     return 'nothing found; --success-rate-min 0 also shows what has not proved itself yet';
-  return only === 'episodic' && options['importanceMin'] === undefined
+  return only === 'episodic' && importanceMin === undefined
     ? 'nothing found; --importance-min 0 also shows what matters little'
     : 'nothing found';
 }
@@ -62,8 +76,7 @@ const search = (command: string, help: string, flags: Flags, explain: boolean): 
     help,
     flags: { ...SEARCH, ...flags },
     ask: (request) => (explain ? { ...request, explain } : request),
-    whole: true,
-    text: ({ hits }) => hitLines(hits),
+    text: ({ hits }) => grouped(hits, 'layer').join('\n'),
     none: nothingFound,
     notes: missing,
   });
@@ -93,11 +106,12 @@ function getMemory(cli: Cli, { layer, agent = '', user = '' }: GetOptions, [id =
   const usual = agent.startsWith('@') ? (['procedural'] as const) : LAYERS;
   return withGateway(cli, async (gateway) => {
     const asked = { id, agent, user };
-    const record = await findRecord(cli, gateway, asked, layer === undefined ? usual : [layer]);
-    cli.out.data(toJson(MemoryRecordSchema, record, { alwaysEmitImplicit: true }), recordText(record));
+    show(cli.out, MemoryRecordSchema, await findRecord(cli, gateway, asked, layer === undefined ? usual : [layer]));
     return EXIT.ok;
   });
 }
+
+const recordsText = (records: readonly MemoryRecord[]) => records.map((record) => details(MemoryRecordSchema, record)).join('\n\n');
 
 const READING: readonly Entry[] = [
   search('search <query>', 'what is near the query, by meaning and by words', { '--explain': 'say how each score came about' }, false),
@@ -110,14 +124,13 @@ const READING: readonly Entry[] = [
       '--facts <n>': 'at most (default: 5)',
       '--experiences <n>': 'at most (default: 3)',
       '--procedures <n>': 'at most (default: 3)',
-      '--tokens <n>': { help: 'of all texts together', field: 'tokensMax', usual: TOKENS_USUAL, parse: integer(1, 100_000) },
+      '--tokens <n>': { help: 'of all texts together', field: 'tokensMax', usual: 2_000, parse: integer(1, 100_000) },
       ...PARTIAL,
     },
-    whole: true,
-    text: recallLines,
-    none: ({ options: { tokens } }) =>
-      Number(tokens) < TOKENS_USUAL ? `nothing recalled; --tokens gives it more than ${String(tokens)}` : 'nothing recalled',
-    notes: (found) => [...missing(found), ...(found.tokens > 0 ? [plural(found.tokens, 'token')] : [])],
+    text: ({ facts, experiences, procedures }) =>
+      [...grouped(facts, 'kind'), hitsBelow('experiences', experiences), hitsBelow('procedures', procedures)].filter(Boolean).join('\n'),
+    none: 'nothing recalled within --tokens',
+    notes: missing,
   }),
   hand<GetOptions>({
     command: 'get <id>',
@@ -134,34 +147,15 @@ const READING: readonly Entry[] = [
       '--limit <n>': { help: 'how many (default: 10; with --skill: 5)', parse: integer(1, 1_000) },
       '--skill <name>': 'only those in which it was used',
     },
-    whole: true,
-    text: ({ episodes }) => episodes.map(recordText).join('\n'),
+    text: ({ episodes }) => recordsText(episodes),
     none: 'no episodes',
   }),
   plain(Memory.method.listFactHistory, {
     command: 'history <fact>',
     help: 'a fact and the facts that it replaced, newest first',
-    whole: true,
-    text: ({ facts }) => facts.map(recordText).join('\n'),
+    text: ({ facts }) => recordsText(facts),
   }),
-  plain(Memory.method.getMemoryStats, {
-    command: 'stats',
-    help: 'how much there is, in which database, with which vectors',
-    whole: true,
-    text: statsText,
-  }),
-];
-
-const OUTCOMES: Readonly<Record<string, string>> = {
-  added: 'stored',
-  reinforced: 'was known, and is reinforced',
-  superseded: 'stored, and took the place of',
-  unchanged: 'was stored by this request before',
-};
-
-const EPISODE_HINT = [
-  'it looks like {"context": ["…"], "actions": ["…"], "outcomes": [{"type": "…"}], "reflection": "…", "importance": 0.5}',
-  '@FILE reads it from a file, - from stdin',
+  plain(Memory.method.getMemoryStats, { command: 'stats', help: 'how much there is, in which database, with which vectors' }),
 ];
 
 /** @throws CliError with the field that is wrong */
@@ -169,7 +163,12 @@ export function readEpisode(text: string) {
   try {
     return fromJson(StoreEpisodeRequestSchema, parseExactJson(text) as JsonValue);
   } catch (error) {
-    throw new CliError(EXIT.usage, `the episode is wrong: ${(error as Error).message}`, EPISODE_HINT, { cause: error });
+    throw new CliError(
+      EXIT.usage,
+      `the episode is wrong: ${(error as Error).message}`,
+      ['it looks like {"context": ["…"], "actions": ["…"], "outcomes": [{"type": "…"}], "reflection": "…", "importance": 0.5}'],
+      { cause: error },
+    );
   }
 }
 
@@ -186,8 +185,7 @@ const STORING: readonly Entry[] = [
       '--source <name>': 'default: told',
       '--subject <name>': 'what it is about: of facts with one subject only the newest is true (default: told from the text)',
     },
-    whole: true,
-    text: ({ fact, outcome, replaced }) => `${fact?.id ?? ''}  ${[OUTCOMES[outcome] ?? outcome, ...replaced].join(' ')}`,
+    text: ({ fact, outcome, replaced }) => [fact?.id ?? '', outcome, ...replaced].join('  '),
   }),
   plain(Memory.method.storeEpisode, {
     keepsIds: true,
@@ -198,7 +196,6 @@ const STORING: readonly Entry[] = [
       const episode = readEpisode(await readArgument(json));
       return { ...episode, agent, user, requestId };
     },
-    whole: true,
     text: ({ id }) => `${id}  stored`,
   }),
   plain(Memory.method.storeProcedure, {
@@ -206,11 +203,7 @@ const STORING: readonly Entry[] = [
     command: 'procedure <name> <prompt>',
     help: 'how to do something, in words; @FILE reads a file, - reads stdin',
     flags: { ...OWNER, ...REPEAT },
-    whole: true,
-    text: ({ id, fields }) => {
-      const now = fields?.['status'];
-      return `${id}  stored${typeof now !== 'string' || now === 'active' ? '' : `; it is ${now}, and used once it is approved`}`;
-    },
+    text: ({ id, fields }) => `${id}  stored, and ${JSON.stringify(fields?.['status'] ?? 'active')}`,
   }),
 ];
 
@@ -224,8 +217,6 @@ const UPDATE = plain(Memory.method.updateFact, {
     if (paths.length === 0) throw new CliError(EXIT.usage, 'say what to change: --text, --confidence, or both');
     return { ...request, updateMask: { paths } };
   },
-  whole: true,
-  text: recordText,
 });
 
 const DOCUMENTS: readonly Entry[] = [
@@ -234,15 +225,14 @@ const DOCUMENTS: readonly Entry[] = [
     help: 'names, titles and numbers of chunks',
     flags: { ...WHOSE, ...LIMIT(100) },
     list: 'documents',
-    whole: true,
-    text: ({ documents }) => documentTable(documents),
+    columns: ['id', 'chunks', 'bytes', 'name', 'title'],
+    none: 'no documents',
   }),
   plain(Memory.method.deleteDocument, {
     keepsIds: true,
     command: 'delete <document>',
     help: 'with its chunks',
     text: (_answer, { args: [id = ''] }) => `${id} is deleted`,
-    json: (_answer, { args: [id] }) => ({ id, deleted: true }),
   }),
 ];
 
@@ -256,8 +246,7 @@ const TRANSFER: readonly Entry[] = [
       '--media-type <type>': 'where the name does not say it, such as text/markdown',
       '--name <name>': 'what the document is called (default: its path)',
     },
-    run: async (cli, options, paths) =>
-      (await isExport(paths)) ? importMemory(cli, paths[0] ?? '') : importDocuments(cli, paths, options),
+    run: (cli, options, paths) => (isExport(paths) ? importMemory(cli, paths[0] ?? '') : importDocuments(cli, paths, options)),
   }),
   hand({
     command: 'export',

@@ -1,15 +1,15 @@
-import { toJson } from '@bufbuild/protobuf';
 import { builtInOf, embedderSetting, modelNameOf } from '@etude/contracts/embedder-names';
 import { type Reembedding, ReembeddingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { callSettings, poll, sayingHowToGoOn } from '../calls.js';
-import { hand } from '../command.js';
-import { integer } from '../options.js';
 import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
+import { hand } from '../command.js';
 import { recordEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT } from '../errors.js';
 import { readStackState } from '../home/stack-state.js';
+import { integer } from '../options.js';
+import { show } from '../show.js';
 
-export interface ReembedOptions {
+interface ReembedOptions {
   readonly to?: string;
   readonly dimension?: number;
   readonly drop?: string;
@@ -17,26 +17,10 @@ export interface ReembedOptions {
   readonly detach?: boolean;
 }
 
-/** What one call asks for, in the names under which memory keeps vectors. */
-interface Move {
-  readonly model: string;
-  readonly dimension: number;
-  /** '' for none. */
-  readonly drop: string;
-  /** What services search by now. */
-  readonly used: string;
-  /** "sqlite" or "qdrant". */
-  readonly adapter: string;
-}
-
-const wrong = (message: string) => new CliError(EXIT.usage, message);
-
 /** @throws CliError usage where the flags make no sense together */
 export function checkFlags({ to, dimension, drop, stop = false }: ReembedOptions): void {
-  if (stop && (to !== undefined || drop !== undefined || dimension !== undefined)) throw wrong('--stop goes with no other flag');
-  if (dimension !== undefined && to === undefined) throw wrong('--dimension is of the model that --to names');
-  if (to !== undefined && drop !== undefined && modelNameOf(to) === modelNameOf(drop))
-    throw wrong(`--drop ${drop} would drop the vectors that --to ${to} asks for`);
+  if (stop && (to ?? drop ?? dimension) !== undefined) throw new CliError(EXIT.usage, '--stop goes with no other flag');
+  if (dimension !== undefined && to === undefined) throw new CliError(EXIT.usage, '--dimension is of the model that --to names');
 }
 
 export function reembedText({
@@ -51,14 +35,10 @@ export function reembedText({
   return `${head}\n${state === 'running' ? 'held up, and tried again' : 'failed'}: ${error}`;
 }
 
-/** What to do next; null for nothing. Only lines that can be repeated as they are. */
-export function nextStep(cli: Pick<Cli, 'home' | 'globals' | 'settings'>, state: Reembedding['state'], move: Move): string | null {
-  const { model, drop, used, adapter } = move;
+/** What to do once every record has vectors of `model` and services search by `used`; lines that can be repeated as they are. */
+export function nextStep(cli: Pick<Cli, 'home' | 'globals' | 'settings'>, model: string, { used, adapter }: Usage): string | null {
+  if (used === model) return null;
   const line = (words: string) => commandLine(cli, words);
-  if (state === 'stopped') return `the same again goes on: ${line(`memory reembed --to ${model}`)}`;
-  if (state !== 'ready') return null;
-  if (drop !== '') return `the vectors of ${drop} are dropped`;
-  if (used === model) return `services search by ${model} already; vectors of another model go with ${line('memory reembed --drop MODEL')}`;
   return [
     `every record has vectors of ${model}; services search by ${used} still. Restart them with the new one, then drop the old ones:`,
     `  ${line('down')}`,
@@ -67,13 +47,16 @@ export function nextStep(cli: Pick<Cli, 'home' | 'globals' | 'settings'>, state:
   ].join('\n');
 }
 
+interface Usage {
+  /** Model that services search by. */
+  readonly used: string;
+  /** "sqlite" or "qdrant". */
+  readonly adapter: string;
+}
+
 /** Polls until it is over, or was stopped. Ctrl-C ends the polling alone. */
-export function embedded(
-  cli: Cli,
-  { memory }: { readonly memory: Pick<Gateway['memory'], 'getReembedding'> },
-  started: Reembedding,
-): Promise<Reembedding> {
-  const goesOn = `the move goes on without this command; to see how far it is: ${commandLine(cli, 'memory reembed')}; to stop it: ${commandLine(cli, 'memory reembed --stop')}`;
+export function embedded(cli: Cli, memory: Pick<Gateway['memory'], 'getReembedding'>, started: Reembedding): Promise<Reembedding> {
+  const [look, stop] = [commandLine(cli, 'memory reembed'), commandLine(cli, 'memory reembed --stop')];
   return sayingHowToGoOn(
     cli,
     () =>
@@ -82,7 +65,7 @@ export function embedded(
         ask: () => memory.getReembedding({}, callSettings(cli)),
         status: reembedText,
       }),
-    goesOn,
+    `the move goes on without this command; to see how far it is: ${look}; to stop it: ${stop}`,
   );
 }
 
@@ -93,45 +76,32 @@ function rememberEmbedder(cli: Cli, model: string): void {
     recordEmbedder(cli.home, { builtIn, model: '' });
 }
 
-function show(cli: Cli, state: Reembedding, next: string | null): number {
-  cli.out.data(toJson(ReembeddingSchema, state, { alwaysEmitImplicit: true }), reembedText(state));
-  if (next !== null) cli.out.note(next);
-  return state.state === 'failed' ? EXIT.failed : EXIT.ok;
-}
-
-/** Without `to`, `drop` asks for what services search by now, whose last gaps are filled, and then drops. */
-async function moveOf(cli: Cli, gateway: Gateway, { to, dimension = 0, drop }: ReembedOptions): Promise<Move> {
-  const stats = await gateway.memory.getMemoryStats({}, callSettings(cli));
-  const used = stats.embeddingModel;
-  const target = to === undefined ? { model: used, dimension: stats.dimension } : { model: modelNameOf(to), dimension };
-  return { ...target, drop: drop === undefined ? '' : modelNameOf(drop), used, adapter: stats.adapter };
-}
-
-/** With neither `to` nor `drop`: how far it is. */
+/** With neither `to` nor `drop`: how far it is. `drop` alone asks for what services search by, whose last gaps are filled before. */
 async function reembed(cli: Cli, options: ReembedOptions): Promise<number> {
   checkFlags(options);
   const { to, drop, stop = false, detach = false } = options;
-  return withGateway(cli, async (gateway) => {
-    const { memory } = gateway;
+  return withGateway(cli, async ({ memory }) => {
     if (to === undefined && drop === undefined) {
       const state = await (stop ? memory.stopReembedding({}, callSettings(cli)) : memory.getReembedding({}, callSettings(cli)));
-      return show(
-        cli,
-        state,
-        state.state === 'stopped' ? nextStep(cli, 'stopped', { model: state.model, dimension: 0, drop: '', used: '', adapter: '' }) : null,
-      );
+      show(cli.out, ReembeddingSchema, state, reembedText(state));
+      return state.state === 'failed' ? EXIT.failed : EXIT.ok;
     }
-    const move = await moveOf(cli, gateway, options);
-    if (move.drop !== '' && move.drop === move.used)
-      throw new CliError(
-        EXIT.conflict,
-        `the vectors of ${move.drop} are those that services search by; restart them with another model first`,
-      );
-    const { model, dimension } = move;
-    const started = await memory.startReembedding({ model, dimension, dropModel: move.drop }, callSettings(cli));
-    const state = detach ? started : await embedded(cli, gateway, started);
-    if (state.state === 'ready') rememberEmbedder(cli, state.model);
-    return show(cli, state, nextStep(cli, state.state, move));
+    const stats = await memory.getMemoryStats({}, callSettings(cli));
+    const { embeddingModel: used, adapter } = stats;
+    const target =
+      to === undefined ? { model: used, dimension: stats.dimension } : { model: modelNameOf(to), dimension: options.dimension ?? 0 };
+    const dropModel = drop === undefined ? '' : modelNameOf(drop);
+    if (dropModel === used)
+      throw new CliError(EXIT.conflict, `services search by the vectors of ${used}; restart them with another model first`);
+    const started = await memory.startReembedding({ ...target, dropModel }, callSettings(cli));
+    const state = detach ? started : await embedded(cli, memory, started);
+    show(cli.out, ReembeddingSchema, state, reembedText(state));
+    if (state.state === 'ready') {
+      rememberEmbedder(cli, state.model);
+      const next = nextStep(cli, state.model, { used, adapter });
+      if (next !== null) cli.out.note(next);
+    }
+    return state.state === 'failed' ? EXIT.failed : EXIT.ok;
   });
 }
 

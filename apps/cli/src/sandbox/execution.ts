@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type MessageInitShape, toJson } from '@bufbuild/protobuf';
-import { durationFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
+import { type Duration, durationMs, ValueSchema } from '@bufbuild/protobuf/wkt';
 import {
   type ExecuteEvent,
   ExecuteEventSchema,
@@ -11,13 +11,15 @@ import {
   Language,
   type RichOutput,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import type { SandboxLimitsSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { SandboxLimitsSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { type ExitReason, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import { awayText, RideOut } from '../calls.js';
 import { type Cli, commandLine, type Gateway } from '../cli.js';
+import { fieldsOf, type Flags } from '../command.js';
 import { CliError, EXIT, type ExitCode, isCancelled, isUnavailable } from '../errors.js';
 import { readArgument } from '../files.js';
-import { bytesText, cutLine, outcomeLine } from './sandbox-lines.js';
+import { integer } from '../options.js';
+import type { Output } from '../output.js';
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
   'image/png': 'png',
@@ -42,34 +44,16 @@ function formsOf({ text, binary, json }: RichOutput): Array<readonly [string, st
   ];
 }
 
-/** What people see of an output in a terminal: its text. */
-export const plainText = ({ text }: RichOutput): string => text['text/plain'] ?? '';
-
-/** Forms that a terminal does not show, in words. '' where there are none. */
-export function unshownForms(output: RichOutput): string {
-  const forms = formsOf(output).filter(([type]) => type !== 'text/plain');
-  return forms.map(([type, content]) => `${type}, ${bytesText(Buffer.byteLength(content))}`).join('; ');
-}
-
-/** Writes outputs as `1.png`, `2.table.json`, ... in the order in which they come. */
-export class DisplayFolder {
-  #count = 0;
-
-  constructor(private readonly dir: string) {
-    mkdirSync(dir, { recursive: true });
-  }
-
-  /** Text alone is no file of its own. @returns paths */
-  save(output: RichOutput): string[] {
-    const forms = formsOf(output);
-    const kept = forms.length > 1 ? forms.filter(([type]) => type !== 'text/plain') : forms;
-    this.#count += 1;
-    return kept.map(([type, content]) => {
-      const path = join(this.dir, `${this.#count}.${extensionOf(type)}`);
-      writeFileSync(path, content);
-      return path;
-    });
-  }
+/** Writes the forms of an output as `1.png`, `2.table.json`, ... Text alone is no file of its own. @returns paths */
+export function saveDisplay(dir: string, number: number, output: RichOutput): string[] {
+  mkdirSync(dir, { recursive: true });
+  const forms = formsOf(output);
+  const kept = forms.length > 1 ? forms.filter(([type]) => type !== 'text/plain') : forms;
+  return kept.map(([type, content]) => {
+    const path = join(dir, `${number}.${extensionOf(type)}`);
+    writeFileSync(path, content);
+    return path;
+  });
 }
 
 type ExecuteInit = MessageInitShape<typeof ExecuteRequestSchema>;
@@ -110,34 +94,32 @@ async function* follow(gateway: Gateway, first: Execution, onAway: (error: Error
 
 /** Prints what comes: output on the stream of its name, outputs of richer kinds as their text. */
 class Printer {
-  readonly #folder: DisplayFolder | null;
+  #displays = 0;
 
   constructor(
-    private readonly cli: Cli,
-    saveDisplays: string | undefined,
-  ) {
-    this.#folder = saveDisplays === undefined ? null : new DisplayFolder(saveDisplays);
-  }
+    private readonly out: Output,
+    private readonly saveDisplays: string | undefined,
+  ) {}
 
   show(message: ExecuteEvent): void {
-    const { out } = this.cli;
+    const { out } = this;
     const { event } = message;
-    const saved = event.case === 'display' ? (this.#folder?.save(event.value) ?? []) : [];
+    const saved = event.case === 'display' && this.saveDisplays ? saveDisplay(this.saveDisplays, ++this.#displays, event.value) : [];
     if (out.json) return out.data(toJson(ExecuteEventSchema, message), '');
     if (event.case === 'stdout' || event.case === 'stderr') out.stream(event.case, event.value);
     if (event.case !== 'display') return;
-    const text = plainText(event.value);
+    const text = event.value.text['text/plain'];
     if (text) out.stream('stdout', text.endsWith('\n') ? text : `${text}\n`);
-    const unshown = unshownForms(event.value);
+    const unshown = formsOf(event.value).flatMap(([type]) => (type === 'text/plain' ? [] : [type]));
     if (saved.length > 0) out.note(`(saved ${saved.join(', ')})`);
-    else if (unshown) out.note(`(${unshown}; --save-displays DIR keeps it)`);
+    else if (unshown.length > 0) out.note(`(${unshown.join(', ')}; --save-displays DIR keeps it)`);
   }
 
   end(outcome: ExecutionOutcome): void {
-    if (this.cli.out.json) return;
-    const cut = cutLine(outcome);
-    if (cut) this.cli.out.note(`(${cut})`);
-    if (outcome.exit !== 'ok') this.cli.out.note(outcomeLine(outcome));
+    if (this.out.json) return;
+    const cut = Number(outcome.stdoutCutBytes + outcome.stderrCutBytes);
+    if (cut > 0) this.out.note(`(${bytesText(cut)} of the output were left out before its tail; --output KIB keeps more)`);
+    if (outcome.exit !== 'ok') this.out.note(outcomeLine(outcome));
   }
 }
 
@@ -157,7 +139,7 @@ async function cancelExecution(cli: Cli, gateway: Gateway, { name, executionId }
 /** Runs code and prints what comes of it, until its outcome. Cancelling ends the code; what it printed is still shown. */
 export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution, options: ShowOptions): Promise<ExecutionOutcome> {
   const execution = { ...asked, executionId: asked.executionId || randomUUID() };
-  const printer = new Printer(cli, options.saveDisplays);
+  const printer = new Printer(cli.out, options.saveDisplays);
   let token = execution.resumeToken ?? '';
   const stop = () => {
     cli.out.note(`cancelling; Ctrl-C again leaves it alone. To see its end: ${comeBack(cli, execution, token)}`);
@@ -182,31 +164,7 @@ export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution
   }
 }
 
-/** Flags that bound one execution, or every one of a sandbox. Times in ms. */
-export interface LimitOptions {
-  readonly cpu?: number;
-  readonly wall?: number;
-  readonly memory?: number;
-  readonly processes?: number;
-  readonly fileSize?: number;
-  readonly output?: number;
-  readonly disk?: number;
-}
-
-const time = (name: 'cpuTime' | 'wallTime', ms: number | undefined) => (ms === undefined ? {} : { [name]: durationFromMs(ms) });
-
-/** A limit that isn't given stays the default of the sandbox. */
-export const limitsOf = (options: LimitOptions): MessageInitShape<typeof SandboxLimitsSchema> => ({
-  ...time('cpuTime', options.cpu),
-  ...time('wallTime', options.wall),
-  memoryMib: options.memory ?? 0,
-  processes: options.processes ?? 0,
-  fileSizeMib: options.fileSize ?? 0,
-  outputKib: options.output ?? 0,
-  diskMib: options.disk ?? 0,
-});
-
-export interface CodeOptions extends LimitOptions {
+export interface CodeOptions {
   readonly shell?: boolean;
   /** Stdin of the command: text, `@FILE` or `-`. */
   readonly stdin?: string;
@@ -224,5 +182,39 @@ export async function executionOf(name: string, code: string | undefined, option
   const stdin = options.stdin === undefined ? '' : await readArgument(options.stdin);
   const language = options.shell ? Language.SHELL : Language.PYTHON;
   const text = code === undefined ? '' : await readArgument(code);
-  return { name, language, code: text, stdin, executionId, resumeToken, limits: limitsOf(options) };
+  const limits = await fieldsOf(SandboxLimitsSchema, limitFlags(String), options);
+  return { name, language, code: text, stdin, executionId, resumeToken, limits };
+}
+
+/** Flags that bound each execution. @param usual names the limit where a flag is left out */
+export const limitFlags = (usual: (limit: string) => string): Flags => ({
+  '--cpu <time>': { help: `processor time of each execution (default: ${usual('10s')})`, field: 'cpuTime' },
+  '--wall <time>': { help: `wall time of each execution (default: ${usual('20s')})`, field: 'wallTime' },
+  '--memory <mib>': { help: `default: ${usual('512')}`, field: 'memoryMib', parse: integer(16, 65_536) },
+  '--processes <n>': `default: ${usual('64')}`,
+  '--file-size <mib>': { help: `of a single file (default: ${usual('64')})`, field: 'fileSizeMib' },
+  '--output <kib>': { help: `kept of each stream, head and tail (default: ${usual('256')})`, field: 'outputKib' },
+  '--disk <mib>': { help: `default: ${usual('128')}`, field: 'diskMib' },
+});
+
+const MIB = 1_048_576;
+
+export function bytesText(bytes: number): string {
+  if (bytes >= MIB) return `${(bytes / MIB).toFixed(1)} MiB`;
+  return bytes >= 1_024 ? `${(bytes / 1_024).toFixed(1)} KiB` : `${bytes} B`;
+}
+
+/** Ends of the sandbox itself, and not only of what ran in it. */
+const LOST: ReadonlySet<string> = new Set(['kernel_lost', 'evicted', 'oomkilled', 'node_lost', 'infra']);
+
+const seconds = (duration: Duration | undefined) => `${((duration ? durationMs(duration) : 0) / 1_000).toFixed(1)} s`;
+
+/** One line: how it ended (the words are in docs/sandboxes.md), why, and what it took. */
+export function outcomeLine({ exit, exitCode, signal, error, wall, cpu, memoryPeakKib, stateLost }: ExecutionOutcome): string {
+  const how = [exit, exitCode === undefined ? '' : `code ${exitCode}`, signal === undefined ? '' : `signal ${signal}`];
+  const type = error?.type && !LOST.has(exit) ? `${error.type}: ` : '';
+  const why = error?.message ? `${type}${error.message.replace(`${exit}: `, '')}${error.line > 0 ? ` (line ${error.line})` : ''}` : '';
+  const took = `${seconds(wall)}, ${seconds(cpu)} cpu, ${bytesText(Number(memoryPeakKib) * 1_024)}`;
+  const loss = LOST.has(exit) ? '; the sandbox is lost, with its files' : stateLost ? '; its names are gone, its files stay' : '';
+  return `${[how.filter(Boolean).join(' '), why, took].filter(Boolean).join(' · ')}${loss}`;
 }

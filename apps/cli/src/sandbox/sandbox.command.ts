@@ -1,36 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { durationFromMs } from '@bufbuild/protobuf/wkt';
-import { type CreateSandboxRequestSchema, type Sandbox, Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { CreateSandboxRequestSchema, Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { SandboxLimitsSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import type { Command } from 'commander';
 import { callSettings, ridingOut } from '../calls.js';
 import { type Cli, commandLine, type Gateway, type Start, withGateway } from '../cli.js';
-import { addNoun, type Entry, type Flags, hand, LIMIT, plain, resource } from '../command.js';
+import { addNoun, type Entry, fieldsOf, type Flags, hand, LIMIT, plain, resource } from '../command.js';
 import { EXIT, type ExitCode } from '../errors.js';
-import { duration, integer, keyValue } from '../options.js';
-import { type CodeOptions, executionOf, type LimitOptions, limitsOf, outcomeExit, showExecution } from './execution.js';
+import { duration, keyValue } from '../options.js';
+import { type CodeOptions, executionOf, limitFlags, outcomeExit, showExecution } from './execution.js';
 import { repl } from './repl.js';
-import { fileTable, sandboxTable, sandboxText } from './sandbox-lines.js';
 import { downloadFile, uploadFile } from './transfer.js';
 
-/** Flags that bound each execution. @param usual names the limit where a flag is left out */
-const limitFlags = (usual: (limit: string) => string): Flags => ({
-  '--cpu <time>': { help: `processor time of each execution (default: ${usual('10s')})`, parse: duration },
-  '--wall <time>': { help: `wall time of each execution (default: ${usual('20s')})`, parse: duration },
-  '--memory <mib>': { help: `default: ${usual('512')}`, parse: integer(16, 65_536) },
-  '--processes <n>': { help: `default: ${usual('64')}`, parse: integer(1, 4_096) },
-  '--file-size <mib>': { help: `of a single file (default: ${usual('64')})`, parse: integer(1, 65_536) },
-  '--output <kib>': { help: `kept of each stream, head and tail (default: ${usual('256')})`, parse: integer(1, 16_384) },
-  '--disk <mib>': { help: `default: ${usual('128')}`, parse: integer(1, 65_536) },
-});
-
-const CREATE_FLAGS: Flags = {
-  ...limitFlags((limit) => limit),
+const SANDBOX_FLAGS: Flags = {
   '--template <name>': 'kind of sandbox, from the settings of the installation (default: default)',
   '--ttl <time>': { help: 'how long it lives unless renewed, such as 90s, 10m, 2h (default: 10m)', parse: duration },
   '--label <key=value>': { help: 'repeatable', parse: keyValue },
   '--request-id <id>': 'makes a repeat harmless: same id and body, same sandbox',
 };
+const LIMITS = limitFlags((limit) => limit);
+const CREATE_FLAGS: Flags = { ...LIMITS, ...SANDBOX_FLAGS };
 
 const CODE_FLAGS: Flags = {
   '--shell': 'a command line for /bin/sh instead of Python',
@@ -38,20 +27,10 @@ const CODE_FLAGS: Flags = {
   '--save-displays <dir>': 'write images, tables and JSON that are displayed into files',
 };
 
-interface CreateOptions extends LimitOptions {
-  readonly template?: string;
-  readonly ttl?: number;
-  readonly label?: Readonly<Record<string, string>>;
-  readonly requestId?: string;
+async function createRequest(options: object): Promise<MessageInitShape<typeof CreateSandboxRequestSchema>> {
+  const limits = await fieldsOf(SandboxLimitsSchema, LIMITS, options);
+  return { requestId: randomUUID(), limits, ...(await fieldsOf(CreateSandboxRequestSchema, SANDBOX_FLAGS, options)) };
 }
-
-const createRequest = (options: CreateOptions): MessageInitShape<typeof CreateSandboxRequestSchema> => ({
-  requestId: options.requestId ?? randomUUID(),
-  template: options.template ?? '',
-  limits: limitsOf(options),
-  ...(options.ttl === undefined ? {} : { ttl: durationFromMs(options.ttl) }),
-  labels: options.label ?? {},
-});
 
 /** `sandbox exec`: 0 where the code succeeded, 1 where it failed, 130 where Ctrl-C ended it. */
 async function execCode(cli: Cli, options: CodeOptions, [sandbox = '', code]: readonly string[]): Promise<number> {
@@ -65,11 +44,11 @@ async function exitOf(cli: Cli, gateway: Gateway, execution: Awaited<ReturnType<
 }
 
 /** `sandbox run`: a sandbox of its own for one piece of code. The sandbox is closed however that ends. */
-async function runCode(cli: Cli, options: CreateOptions & CodeOptions, [code]: readonly string[]): Promise<number> {
+async function runCode(cli: Cli, options: CodeOptions, [code]: readonly string[]): Promise<number> {
   const execution = await executionOf('', code, options);
   return withGateway(cli, async (gateway): Promise<ExitCode> => {
     cli.out.status('waiting for a sandbox');
-    const request = createRequest(options);
+    const request = await createRequest(options);
     const { name } = await ridingOut(cli.signal, () => gateway.sandboxes.createSandbox(request, callSettings(cli)));
     cli.out.status('');
     try {
@@ -81,7 +60,7 @@ async function runCode(cli: Cli, options: CreateOptions & CodeOptions, [code]: r
   });
 }
 
-const one = { repeat: true, text: (sandbox: Sandbox) => sandboxText(sandbox) };
+const one = { repeat: true };
 const RESUMES = 'goes on by itself where the connection breaks';
 
 const ENTRIES: readonly Entry[] = [
@@ -89,7 +68,8 @@ const ENTRIES: readonly Entry[] = [
     command: 'create',
     help: 'claim a sandbox; prints its name',
     flags: CREATE_FLAGS,
-    ask: (_filled, { options }) => createRequest(options as unknown as CreateOptions),
+    fills: SandboxLimitsSchema,
+    ask: (_filled, { options }) => createRequest(options),
     text: ({ name }) => name,
   }),
   plain(Sandboxes.method.listSandboxes, {
@@ -97,14 +77,15 @@ const ENTRIES: readonly Entry[] = [
     help: 'newest first',
     flags: { '--state <state>': 'only in this state', ...LIMIT(50) },
     list: 'sandboxes',
-    text: ({ sandboxes }) => sandboxTable(sandboxes, Date.now()),
+    columns: ['name', 'state', 'template', 'create_time', 'expire_time', 'state_reason'],
     none: ({ cli }) => `no sandboxes; ${commandLine(cli, 'sandbox create')} makes one`,
   }),
   plain(Sandboxes.method.getSandbox, { command: 'get <sandbox>', help: 'one sandbox as it stands', ...one }),
-  hand<CreateOptions & CodeOptions>({
+  hand<CodeOptions>({
     command: 'run <code>',
     help: 'run code in a sandbox of its own that is closed afterwards; @FILE reads a file, - reads stdin',
     flags: { ...CREATE_FLAGS, ...CODE_FLAGS },
+    fills: SandboxLimitsSchema,
     run: runCode,
   }),
   hand<CodeOptions>({
@@ -116,6 +97,7 @@ const ENTRIES: readonly Entry[] = [
       '--execution-id <id>': 'makes a repeat harmless: the same id follows the first execution',
       '--resume <token>': 'go on behind this event of --execution-id',
     },
+    fills: SandboxLimitsSchema,
     run: execCode,
   }),
   hand({
@@ -141,14 +123,13 @@ const ENTRIES: readonly Entry[] = [
     command: 'files <sandbox>',
     help: 'regular files below the working directory',
     list: 'files',
-    text: ({ files }) => fileTable(files),
+    columns: ['size_bytes', 'modify_time', 'path'],
     none: 'no files',
   }),
   plain(Sandboxes.method.deleteSandboxFile, {
     command: 'rm <sandbox> <path>',
     help: 'remove a file',
     text: (_answer, { args }) => `removed ${args[1] ?? ''}`,
-    json: (_answer, { args }) => ({ path: args[1] }),
   }),
   plain(Sandboxes.method.renewSandbox, {
     command: 'renew <sandbox>',

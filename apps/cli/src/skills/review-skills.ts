@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { DescMethodUnary } from '@bufbuild/protobuf';
-import { toJson } from '@bufbuild/protobuf';
 import {
+  PruneSkillsRequestSchema,
+  PruneSkillsResponse_PrunedSchema,
   PruneSkillsResponseSchema,
   type Skill,
   Skills,
@@ -11,16 +12,12 @@ import {
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { callSettings, ridingOut } from '../calls.js';
 import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
-import { type Entry, type Flags, type Given, hand, type Plain, plain, REPEAT, wholeSkill } from '../command.js';
+import { type Entry, fieldsOf, type Flags, type Given, hand, type Plain, plain, REPEAT, wholeSkill } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
-import { fraction, integer } from '../options.js';
-import { plural, table } from '../output.js';
-import { bareName, doneLine, list, reviewText, skillTable, versionWords } from './skill-lines.js';
+import { plural } from '../output.js';
+import { bareName, show, tableOf } from '../show.js';
+import { doneLine, READER, SKILL_COLUMNS, versionWords } from './skill-lines.js';
 
-const READER: Flags = {
-  '--agent <name>': 'as this agent sees it (default: all agents of the tenant)',
-  '--user <name>': "with what is this user's",
-};
 const REASON: Flags = { '--reason <text>': 'kept in the history' };
 
 /** Names the callers of a skill that became active: each gets a version that is pinned to this one. */
@@ -34,7 +31,7 @@ async function callerNotes({ name, agent, user, version, status }: Skill, { cli,
 /** A decision of a reviewer: it answers the skill as it is afterwards. */
 const decision = <I extends DescMethodUnary['input']>(
   method: DescMethodUnary<I, typeof SkillSchema>,
-  { flags, ...spec }: Omit<Plain<I, typeof SkillSchema>, 'text'>,
+  { flags, ...spec }: Plain<I, typeof SkillSchema>,
 ): Entry => plain(method, { flags: { ...READER, ...REPEAT, ...flags }, text: doneLine, ...spec });
 
 const DECISIONS: readonly Entry[] = [
@@ -85,59 +82,50 @@ const DECISIONS: readonly Entry[] = [
   }),
 ];
 
-interface PruneOptions {
-  readonly agent?: string;
-  readonly dryRun?: boolean;
-  readonly undo?: string;
-  readonly unusedDays?: number;
-  readonly failingRate?: number;
-  readonly failingUses?: number;
-  readonly supersededDays?: number;
-  readonly requestId?: string;
-}
+const PRUNE_FLAGS: Flags = {
+  ...REPEAT,
+  '--agent <name>': "only this agent's (default: all)",
+  '--unused-days <n>': 'active and not used for so long',
+  '--failing-rate <x>': { help: 'active with a lower success rate', field: 'failingRateMax' },
+  '--failing-uses <n>': { help: 'after at least so many uses (default: 5)', field: 'failingUsesMin' },
+  '--superseded-days <n>': 'deprecated for so long',
+  '--dry-run': 'say what would be archived',
+};
 
-const staysLine = ({ name, version, agent }: { readonly name: string; readonly version: number; readonly agent: string }, why: string) =>
-  `${bareName(name)}@${version} of "${agent}" stays ${why}`;
-
-export async function pruneSkills(cli: Cli, options: PruneOptions): Promise<number> {
-  const { agent = '', dryRun = false, undo, unusedDays = 0, failingRate = 0, failingUses = 0, supersededDays = 0 } = options;
-  const requestId = options.requestId ?? randomUUID();
-  const hasPolicy = unusedDays > 0 || failingRate > 0 || supersededDays > 0;
-  if (undo !== undefined && (hasPolicy || dryRun))
-    throw new CliError(EXIT.usage, '--undo takes a pruning back, and goes with nothing else');
-  if (undo !== undefined) return withGateway(cli, ({ skills }) => undoPrune(cli, skills, { pruneId: undo, requestId }));
-  if (!hasPolicy)
-    throw new CliError(EXIT.usage, 'say what is to be pruned', [
+async function pruneSkills(cli: Cli, options: { readonly undo?: string; readonly dryRun?: boolean }): Promise<number> {
+  const request = { requestId: randomUUID(), ...(await fieldsOf(PruneSkillsRequestSchema, PRUNE_FLAGS, options)) };
+  const hasPolicy = ['unusedDays', 'failingRateMax', 'supersededDays'].some((field) => field in request);
+  const { undo, dryRun = false } = options;
+  if ((undo !== undefined) === (hasPolicy || dryRun))
+    throw new CliError(EXIT.usage, 'say what is to be pruned, or give --undo alone', [
       '--unused-days N, --failing-rate X [--failing-uses N], --superseded-days N',
     ]);
-  const policy = { unusedDays, failingRateMax: failingRate, failingUsesMin: failingUses, supersededDays };
   return withGateway(cli, async ({ skills }) => {
-    const done = await ridingOut(cli.signal, () => skills.pruneSkills({ agent, dryRun, requestId, ...policy }, callSettings(cli)));
-    const rows = done.pruned.map(({ name, version, agent: owner, reason }) => [`${bareName(name)}@${version}`, owner, reason]);
-    cli.out.data(toJson(PruneSkillsResponseSchema, done, { alwaysEmitImplicit: true }), table(rows));
-    for (const kept of done.kept) cli.out.note(staysLine(kept, `(${kept.reason}): it is called by ${kept.calledBy.join(', ')}`));
-    if (dryRun) cli.out.note(`${plural(rows.length, 'skill')} would be archived; nothing was changed`);
-    else if (rows.length === 0) cli.out.note('nothing to prune');
-    else cli.out.note(`${plural(rows.length, 'skill')} archived; ${commandLine(cli, `skills prune --undo ${done.pruneId}`)} takes it back`);
+    if (undo !== undefined) return undoPrune(cli, skills, { pruneId: undo, requestId: request.requestId });
+    const done = await ridingOut(cli.signal, () => skills.pruneSkills(request, callSettings(cli)));
+    const { pruned, kept, pruneId } = done;
+    show(
+      cli.out,
+      PruneSkillsResponseSchema,
+      done,
+      tableOf(PruneSkillsResponse_PrunedSchema, pruned, ['name', 'version', 'agent', 'reason']),
+    );
+    for (const { name, version, reason, calledBy } of kept)
+      cli.out.note(`${bareName(name)}@${version} stays (${reason}): it is called by ${calledBy.join(', ')}`);
+    const count = plural(pruned.length, 'skill');
+    if (dryRun) cli.out.note(`${count} would be archived; nothing was changed`);
+    else cli.out.note(`${count} archived${pruneId && `; ${commandLine(cli, `skills prune --undo ${pruneId}`)} takes it back`}`);
     return EXIT.ok;
   });
 }
 
-export async function undoPrune(
-  cli: Cli,
-  skills: Pick<Gateway['skills'], 'undoPrune'>,
-  request: { readonly pruneId: string; readonly requestId: string },
-): Promise<number> {
+async function undoPrune(cli: Cli, skills: Gateway['skills'], request: { readonly pruneId: string; readonly requestId: string }) {
   const done = await ridingOut(cli.signal, () => skills.undoPrune(request, callSettings(cli)));
-  cli.out.data(toJson(UndoPruneResponseSchema, done, { alwaysEmitImplicit: true }), done.skills.map(doneLine).join('\n'));
-  for (const left of done.left) cli.out.note(staysLine(left, `archived: ${left.reason}`));
-  if (done.skills.length === 0 && done.left.length === 0)
-    cli.out.note('nothing to take back: it is undone, or somebody touched the skills since');
+  show(cli.out, UndoPruneResponseSchema, done, done.skills.map(doneLine).join('\n'));
+  for (const { name, version, reason } of done.left) cli.out.note(`${bareName(name)}@${version} stays archived: ${reason}`);
+  if (done.skills.length === 0) cli.out.note('nothing was taken back');
   return EXIT.ok;
 }
-
-const titled = (title: string, skills: readonly Skill[]) => (skills.length === 0 ? '' : `${title}:\n${skillTable(skills)}`);
-const positive = integer(1, 1_000_000);
 
 /** Commands for reviewers. */
 export const REVIEWING: readonly Entry[] = [
@@ -145,7 +133,6 @@ export const REVIEWING: readonly Entry[] = [
     command: 'review <skill>',
     help: 'code, what changed, tests, findings, where it comes from; for reviewers, as are the next',
     flags: READER,
-    text: reviewText,
     notes: ({ skill }, { cli }) => {
       if (skill?.status !== SkillStatus.PENDING_REVIEW) return [];
       const named = versionWords(skill);
@@ -156,27 +143,18 @@ export const REVIEWING: readonly Entry[] = [
     },
   }),
   ...DECISIONS,
-  hand<PruneOptions>({
+  hand({
     command: 'prune',
     help: 'archive what is unused, failing or superseded; for reviewers',
-    flags: {
-      ...REPEAT,
-      '--agent <name>': "only this agent's (default: all)",
-      '--unused-days <n>': { help: 'active and not used for so long', parse: positive },
-      '--failing-rate <x>': { help: 'active with a lower success rate', parse: fraction },
-      '--failing-uses <n>': { help: 'after at least so many uses (default: 5)', parse: positive },
-      '--superseded-days <n>': { help: 'deprecated for so long', parse: positive },
-      '--dry-run': 'say what would be archived',
-      '--undo <id>': 'take a pruning back',
-    },
+    flags: { ...PRUNE_FLAGS, '--undo <id>': 'take a pruning back' },
+    fills: PruneSkillsRequestSchema,
     run: pruneSkills,
   }),
   plain(Skills.method.revokeSource, {
     command: 'revoke <source>',
     help: 'withdraw what was learned from tasks/ID, episodes/ID, documents/ID, facts/ID, procedures/ID, wantedSkills/ID, imports/ID, users/USER or skills/NAME@VERSION; for reviewers',
     flags: { ...REPEAT, ...REASON, '--dry-run': 'say what would be withdrawn' },
-    whole: true,
-    text: ({ skills, facts }) => [skillTable(skills), list('facts', facts)].filter(Boolean).join('\n\n'),
+    text: ({ skills, facts }) => [tableOf(SkillSchema, skills, SKILL_COLUMNS), ...facts].filter(Boolean).join('\n'),
     notes: ({ skills, facts }, { args: [source], options }) => {
       if (skills.length + facts.length === 0) return [`nothing rests on ${source ?? ''}: nothing was withdrawn`];
       const what = `${plural(skills.length, 'skill')} and ${plural(facts.length, 'fact')}`;
@@ -187,20 +165,6 @@ export const REVIEWING: readonly Entry[] = [
     command: 'stats',
     help: 'offered, used, succeeded, fell back; what is used most, fails, or is never used; for reviewers',
     flags: { '--agent <name>': "only this agent's (default: all)" },
-    whole: true,
     none: 'no skills',
-    text: ({ agents, mostUsed, failing, unused }) => {
-      const rows = agents.map(({ agent, byStatus, offeredCount, usedCount, succeededCount, fellBackCount }) => [
-        agent,
-        ...[offeredCount, usedCount, succeededCount, fellBackCount].map(String),
-        Object.entries(byStatus)
-          .toSorted(([a], [b]) => (a < b ? -1 : 1))
-          .map(([status, count]) => `${count} ${status}`)
-          .join(', '),
-      ]);
-      if (rows.length === 0) return '';
-      const head = table([['AGENT', 'OFFERED', 'USED', 'SUCCEEDED', 'FELL BACK', 'SKILLS'], ...rows]);
-      return [head, titled('most used', mostUsed), titled('failing', failing), titled('never used', unused)].filter(Boolean).join('\n\n');
-    },
   }),
 ];

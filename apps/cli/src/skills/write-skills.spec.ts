@@ -1,128 +1,85 @@
 import { create } from '@bufbuild/protobuf';
 import { SkillSchema, SkillScope } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { describe, expect, it } from 'vitest';
+import { versionWords } from './skill-lines.js';
+import { argumentsOf } from './use-skill.js';
 import { docstringOf, nameOfFile, newDraft, nextDraft } from './write-skills.js';
 
 const CODE = 'def double(n: int) -> int:\n    """Doubles a number.\n\n    Any number.\n    """\n    return n * 2\n';
 
-describe('newDraft', () => {
-  it('takes name and description from the file', () => {
-    expect(newDraft('lib/double.py', CODE, {})).toMatchObject({
-      name: 'double',
-      description: 'Doubles a number.',
-      agent: 'default',
-      kind: 'function',
-      code: CODE,
-    });
+describe('a new skill', () => {
+  it('takes name and description from the file, unless they are given', () => {
+    const found = { name: 'double', description: 'Doubles a number.', agent: 'default', kind: 'function', code: CODE };
+    expect(newDraft('lib/double.py', CODE, {})).toMatchObject(found);
+    const given = { name: 'twice', description: 'Twice.', agent: 'solver', kind: 'snippet', isProgram: true };
+    expect(newDraft('double.py', CODE, given)).toEqual({ ...given, code: CODE });
   });
 
-  it('takes what is said before what is found', () => {
-    const options = { name: 'twice', description: 'Twice.', agent: 'solver', tag: ['math'], program: true, scope: 'tenant' as const };
-    expect(newDraft('double.py', CODE, options)).toMatchObject({
-      name: 'twice',
-      description: 'Twice.',
-      agent: 'solver',
-      tags: ['math'],
-      isProgram: true,
-      scope: SkillScope.TENANT,
-    });
-  });
-
-  it('asks for a name where stdin has none, and for a description where the code has none', () => {
+  it('needs a name where stdin has none, and a description where the code has none', () => {
     expect(() => newDraft('-', CODE, {})).toThrow('needs a name');
     expect(() => newDraft('a.py', 'print(1)', {})).toThrow('has no docstring');
   });
+
+  it.each([
+    ['parse_csv.py', 'parse_csv'],
+    ['/a/b/Parse-CSV.py', 'parse_csv'],
+    ['2nd try.py', 'nd_try'],
+    ['.py', ''],
+  ])('is named after %s', (path, name) => {
+    expect(nameOfFile(path)).toBe(name);
+  });
+
+  it('is described by the first paragraph of its docstring, as one line', () => {
+    expect(docstringOf("'''Reads a table\nof numbers.\n\nMore.'''")).toBe('Reads a table of numbers.');
+    expect(docstringOf('x = 1')).toBe('');
+  });
 });
 
-describe('nextDraft', () => {
-  const skill = create(SkillSchema, {
-    name: 'skills/double',
-    agent: 'solver',
-    version: 3,
-    kind: 'function',
-    entryPoint: 'double',
-    description: 'Doubles.',
-    tags: ['math'],
-    category: 'math.easy',
-  });
+describe('the next version', () => {
+  const called = { agent: 'solver', kind: 'function', entryPoint: 'double' };
+  const before = { ...called, description: 'Doubles.', tags: ['math'], category: 'math.easy' };
+  const skill = create(SkillSchema, { name: 'skills/double', version: 3, ...before });
 
-  it('leaves what is not given as it was', () => {
+  it('leaves what is not given as it was, and whose it is in any case', () => {
     const tests = [{ test: { case: 'python' as const, value: { setup: '', tests: 'assert double(1) == 2' } } }];
-    expect(nextDraft(skill, CODE, {}, tests)).toMatchObject({
-      name: 'double',
-      agent: 'solver',
-      entryPoint: 'double',
-      isProgram: false,
-      description: 'Doubles.',
-      tags: ['math'],
-      category: 'math.easy',
-      code: CODE,
-      tests,
-    });
-  });
-
-  it('changes what is given, and never whose it is', () => {
-    expect(nextDraft(skill, CODE, { description: 'Twice.', agent: 'other', name: 'other' })).toMatchObject({
-      name: 'double',
-      agent: 'solver',
-      description: 'Twice.',
-    });
+    expect(nextDraft(skill, CODE, {}, tests)).toMatchObject({ name: 'double', isProgram: false, code: CODE, tests, ...before });
+    const changed = { ...before, name: 'double', description: 'Twice.' };
+    expect(nextDraft(skill, CODE, { description: 'Twice.', agent: 'other', name: 'other' })).toMatchObject(changed);
+    expect(nextDraft(skill, CODE, { isProgram: true })).toMatchObject({ isProgram: true, entryPoint: '' });
   });
 
   it.each([
-    ['@tenant', '', SkillScope.TENANT],
-    ['@user', 'ann', SkillScope.USER],
-    ['@global', '', SkillScope.GLOBAL],
-  ])('keeps the readers of what belongs to %s, which is no agent', (agent, user, scope) => {
-    expect(nextDraft({ ...skill, agent, user, scope }, CODE, { scope: 'agent', user: 'bob' })).toMatchObject({ agent: '', user, scope });
-  });
-
-  it('keeps the user of what an agent learned for one', () => {
-    expect(nextDraft({ ...skill, user: 'ann', scope: SkillScope.AGENT }, CODE, {})).toMatchObject({ agent: 'solver', user: 'ann' });
-  });
-
-  it('describes it as the new docstring does, where the old one did', () => {
-    const code = 'def double(n):\n    """Twice a number."""\n    return 2 * n\n';
-    const described = { ...skill, code: CODE, description: 'Doubles a number.' };
-    expect(nextDraft(described, code, {}).description).toBe('Twice a number.');
-    expect(nextDraft(described, 'double = 1\n', {}).description).toBe('Doubles a number.');
-    expect(nextDraft({ ...described, description: 'Mine.' }, code, {}).description).toBe('Mine.');
-    expect(nextDraft(described, code, { description: 'Given.' }).description).toBe('Given.');
+    ['@tenant', '', SkillScope.TENANT, ''],
+    ['@user', 'ann', SkillScope.USER, ''],
+    ['@global', '', SkillScope.GLOBAL, ''],
+    ['solver', 'ann', SkillScope.AGENT, 'solver'],
+  ])('keeps the readers of what belongs to %s', (agent, user, scope, owner) => {
+    const given = { scope: SkillScope.AGENT, user: 'bob' };
+    expect(nextDraft({ ...skill, agent, user, scope }, CODE, given)).toMatchObject({ agent: owner, user, scope });
   });
 });
 
-it.each([
-  ['parse_csv.py', 'parse_csv'],
-  ['/a/b/Parse-CSV.py', 'parse_csv'],
-  ['2nd try.py', 'nd_try'],
-  ['.py', ''],
-])('names a skill after %s', (path, name) => {
-  expect(nameOfFile(path)).toBe(name);
+it('names a skill with whose it is, as a shell takes it', () => {
+  const slug = { name: 'skills/slug', version: 3, agent: '@user', user: '' };
+  expect(versionWords(slug)).toBe('slug@3 --agent @user');
+  expect(versionWords({ ...slug, user: "ann o'hara" })).toBe(`slug@3 --agent @user --user 'ann o'\\''hara'`);
 });
 
-it('reads the first paragraph of a docstring as one line', () => {
-  expect(docstringOf("'''Reads a table\nof numbers.\n\nMore.'''")).toBe('Reads a table of numbers.');
-  expect(docstringOf('x = 1')).toBe('');
-});
+describe('arguments of a skill', () => {
+  it('are JSON where they are JSON, and text else', () => {
+    const pairs = ['n=2', 'text=a, b', 'list=[1,"a"]', 'none=null', 'empty=', 'eq=a=b', 'quoted="2"'];
+    const values = { n: 2, text: 'a, b', list: [1, 'a'], none: null, empty: '', eq: 'a=b', quoted: '2' };
+    expect(argumentsOf(pairs, undefined)).toEqual(values);
+    expect(argumentsOf([], '{"n": {"a": 1}}')).toEqual({ n: { a: 1 } });
+  });
 
-it.each([
-  ['def f(x):\n    "Gives back what it got."\n    return x\n'],
-  ["def f(x):\n    'Gives back what it got.'  # all of it\n    return x\n"],
-  ['def f(x):\n    r"Gives back what it got."\n'],
-  ["def f(x):\n    R'''Gives back what it got.'''\n"],
-  ['# Mine.\n\n"Gives back what it got."\nimport re\n'],
-  ['def f(\n    x,\n) -> str:\n\n    "Gives back what it got."\r\n'],
-  ['"Gives back what it got."\ndef f(x):\n    """More."""\n'],
-  ['"""Gives back what it got."""\ndef f(x):\n    "More."\n'],
-])('reads the docstring of %j', (code) => {
-  expect(docstringOf(code)).toBe('Gives back what it got.');
-});
-
-it.each([
-  ['X = [\n    "a",\n    "b"\n]\n'],
-  ['def f(x):\n    "a".join(x)\n'],
-  ['def f(x):\n    return {\n        "a"\n    }\n'],
-  ['def f(x):\n    ""\n'],
-])('takes no string of %j for a docstring', (code) => {
-  expect(docstringOf(code)).toBe('');
+  it.each([
+    ['what has no name', ['2'], undefined, /is no argument/],
+    ['both ways at once', ['n=1'], '{}', /not both/],
+    ['JSON that is no object', [], '[1]', /no JSON object/],
+    ['text that is no JSON', [], '{', /no JSON object/],
+    ['a number that would change on the way', ['n=12345678901234567890'], undefined, /12345678901234567890/],
+  ])('are not %s', (_what, pairs, json, message) => {
+    expect(() => argumentsOf(pairs, json)).toThrow(message);
+  });
 });

@@ -4,6 +4,7 @@ import { CliError, EXIT } from '../errors.js';
 import { table } from '../output.js';
 import { memoryPath } from '../home/home.js';
 import { findStack, type StackState } from '../home/stack-state.js';
+import { SCRIPTED } from '../show.js';
 
 const STOP_TIMEOUT_MS = 30_000;
 
@@ -39,37 +40,23 @@ export async function down(cli: Cli): Promise<number> {
   return EXIT.ok;
 }
 
-const sandboxText = ({ driver, namespace, image }: StackState['sandbox']) =>
-  driver === 'kubernetes' ? `kubernetes, namespace ${namespace ?? ''}, image ${image ?? ''}` : 'local';
-
-/** How to look at the pods, as a line to repeat. */
-function podRows({ driver, kubeconfig, namespace }: StackState['sandbox']): string[][] {
-  if (driver !== 'kubernetes' || !kubeconfig) return [];
-  return [['pods', `kubectl --kubeconfig ${kubeconfig} -n ${namespace ?? ''} get pods`]];
-}
+const podsText = ({ namespace, image, kubeconfig }: StackState['sandbox']) =>
+  `pods of ${image}; to see them: kubectl --kubeconfig ${kubeconfig} -n ${namespace} get pods`;
 
 export function stateText(state: StackState, home: string): string {
-  const rows = state.processes.map(({ name, pid, ready, restarts }) => [
-    name,
-    ready ? 'ready' : 'not ready',
-    String(pid ?? '-'),
-    String(restarts),
-  ]);
-  const model = state.scripted
-    ? `script ${state.scripted} [scripted]`
-    : [state.model, ...(state.modelUrl ? [state.modelUrl] : [])].join(' at ');
+  const { address, rest, mcp, scripted, model, modelUrl, memory, embedder, sandbox, startedAt } = state;
   const head = table([
-    ['gateway', state.address],
-    ...(state.rest === null ? [] : [['REST', state.rest]]),
-    ...(state.mcp === null ? [] : [['MCP', state.mcp]]),
-    ['model', model],
-    ['memory', state.memory === 'sqlite' ? memoryPath(home) : `Qdrant at ${state.memory}`],
-    ...(state.embedder === '' ? [] : [['embedder', state.embedder]]),
-    ['sandboxes', sandboxText(state.sandbox)],
-    ...podRows(state.sandbox),
+    ['gateway', address],
+    ['REST', rest],
+    ['MCP', mcp],
+    ['model', scripted ? `script ${scripted} ${SCRIPTED}` : `${model} at ${modelUrl}`],
+    ['memory', memory === 'sqlite' ? memoryPath(home) : `Qdrant at ${memory}`],
+    ['embedder', embedder],
+    ['sandboxes', sandbox.driver === 'kubernetes' ? podsText(sandbox) : 'local'],
     ['home', home],
-    ['since', new Date(state.startedAt).toISOString()],
+    ['since', new Date(startedAt).toISOString()],
   ]);
+  const rows = state.processes.map(({ name, pid, ready, restarts }) => [name, ready ? 'ready' : 'not ready', `${pid}`, `${restarts}`]);
   return `${head}\n\n${table([['PROCESS', 'STATE', 'PID', 'RESTARTS'], ...rows])}`;
 }
 

@@ -28,8 +28,6 @@ it('says what a process printed that ends before it is ready', async () => {
   );
 });
 
-it('says of a silent one that it printed nothing yet', async () => {
-  await expect(shell('exec sleep 60', 50).start()).rejects.toThrow(
-    /^thing was not ready within 0.05 s. It printed nothing yet; the machine may be overloaded/,
-  );
+it('says of a silent one how long it was waited for', async () => {
+  await expect(shell('exec sleep 60', 50).start()).rejects.toThrow(/^thing was not ready within 0.05 s/);
 });

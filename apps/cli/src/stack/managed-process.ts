@@ -49,7 +49,6 @@ const isOver = (child: ChildProcess) => child.exitCode !== null || child.signalC
  * @param onChange after it became ready, died or was started again
  */
 export class ManagedProcess {
-  readonly name: string;
   restarts = 0;
   ready = false;
   /** The line that said it is ready. */
@@ -63,23 +62,26 @@ export class ManagedProcess {
     private readonly program: Program,
     private readonly onChange: (what: string) => void,
   ) {
-    this.name = program.name;
     this.#log = openLog(program.logPath);
+  }
+
+  get name(): string {
+    return this.program.name;
   }
 
   get pid(): number | null {
     return this.#child?.pid ?? null;
   }
 
-  /** Resolves once it is ready. @throws Error with the end of its output where it ends before, or takes too long (a minute unless it says otherwise) */
+  /** Resolves once it is ready. @throws Error with the end of its output where it ends before, or takes too long (3 minutes unless it says otherwise) */
   async start(): Promise<void> {
     const child = this.#spawn();
     const how = await this.#becomesReady(child);
     if (how !== 'ready') {
       child.kill('SIGKILL');
-      throw new Error(`${this.name} ${how}. ${this.#lastWords()}`);
+      throw new Error(`${this.name} ${how}. The end of ${this.program.logPath}:\n${this.#tail.trim().split('\n').slice(-12).join('\n')}`);
     }
-    this.#nowReady('is ready');
+    this.onChange(`${this.name} is ready`);
     void this.#keepAlive(child);
   }
 
@@ -101,7 +103,6 @@ export class ManagedProcess {
     const { command, args, env, cwd } = this.program;
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
-    child.on('error', (error) => this.#hear(`${error.message}\n`));
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => this.#hear(chunk.toString()));
     return child;
   }
@@ -117,37 +118,26 @@ export class ManagedProcess {
     }
   }
 
-  #lastWords(): string {
-    const words = this.#tail.trim();
-    if (words === '') return `It printed nothing yet; the machine may be overloaded (its log: ${this.program.logPath})`;
-    return `The end of ${this.program.logPath}:\n${words.split('\n').slice(-12).join('\n')}`;
-  }
-
+  /** "ready", or why it is not. */
   async #becomesReady(child: ChildProcess): Promise<string> {
     const timeoutMs = this.program.readyTimeoutMs ?? READY_TIMEOUT_MS;
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const timer = setTimeout(() => resolve(`was not ready within ${timeoutMs / 1_000} s`), timeoutMs);
     let said = '';
-    let timer: NodeJS.Timeout | undefined;
-    try {
-      return await new Promise<string>((resolve) => {
-        timer = setTimeout(() => resolve(`was not ready within ${timeoutMs / 1_000} s`), timeoutMs);
-        child.once('error', (error) => resolve(`could not be started: ${error.message}`));
-        // Its last words may come after `exit`; `close` may never come where a child of its own holds the pipe.
-        child.once('exit', (code, signal) => setTimeout(resolve, LAST_WORDS_MS, `ended with ${code ?? signal} before it was ready`));
-        child.stdout?.on('data', (chunk: Buffer) => {
-          said = (said + chunk.toString()).slice(-TAIL_CHARS);
-          if (!said.includes(this.program.ready)) return;
-          this.readyLine = said.split('\n').find((line) => line.includes(this.program.ready)) ?? '';
-          resolve('ready');
-        });
-      });
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  #nowReady(what: string): void {
-    this.ready = true;
-    this.onChange(`${this.name} ${what}`);
+    child.once('error', (error) => resolve(`could not be started: ${error.message}`));
+    // Its last words may come after `exit`; `close` may never come where a child of its own holds the pipe.
+    child.once('exit', (code, signal) => setTimeout(resolve, LAST_WORDS_MS, `ended with ${code ?? signal} before it was ready`));
+    child.stdout?.on('data', (chunk: Buffer) => {
+      said = (said + chunk.toString()).slice(-TAIL_CHARS);
+      const line = said.split('\n').find((one) => one.includes(this.program.ready));
+      if (line === undefined || this.ready) return;
+      this.readyLine = line;
+      this.ready = true;
+      resolve('ready');
+    });
+    const how = await promise;
+    clearTimeout(timer);
+    return how;
   }
 
   async #keepAlive(first: ChildProcess): Promise<void> {
@@ -169,7 +159,7 @@ export class ManagedProcess {
       }
       this.restarts++;
       child = this.#spawn();
-      if ((await this.#becomesReady(child)) === 'ready') this.#nowReady('is back');
+      if ((await this.#becomesReady(child)) === 'ready') this.onChange(`${this.name} is back`);
       else child.kill('SIGKILL');
     }
   }

@@ -15,7 +15,7 @@ it.each([
   expect(modelUrl({ OPENAI_BASE_URL })).toBe(shown);
 });
 
-it('names the model that is set, else where the first one is', () => {
+it('calls the model by its name, else by where the first one is', () => {
   const OPENAI_BASE_URL = 'http://me:secret@localhost:1/v1';
   expect(modelName({ OPENAI_BASE_URL, OPENAI_MODEL: 'small' })).toBe('small');
   expect(modelName({ OPENAI_BASE_URL })).toBe('the first model of localhost:1');
@@ -47,17 +47,12 @@ it('a model server that is not there is named, with what to do', async () => {
   const said = await trouble({ OPENAI_BASE_URL: base });
   expect(said).toContain(`the model server at ${base} can't be reached (ECONNREFUSED): start it, and the next task finds it`);
   expect(said).toContain('set OPENAI_BASE_URL');
-});
-
-it('an address with a password in it is refused without showing it', async () => {
-  const said = await trouble({ OPENAI_BASE_URL: 'http://me:secret@127.0.0.1:9/v1' });
-  expect(said).toContain('the address of the model server at http://127.0.0.1:9/v1 has a name or a password in it');
-  expect(said).not.toContain('secret');
+  expect(await trouble({ OPENAI_BASE_URL: base.replace('127', 'me:secret@127') })).toBe(said);
 });
 
 it('a key that is refused is told', async () => {
   const { base, asked } = await serverWith(401);
-  expect(await trouble({ OPENAI_BASE_URL: base })).toMatch(/refuses the key \(HTTP 401\): .*set OPENAI_API_KEY/);
+  expect(await trouble({ OPENAI_BASE_URL: base })).toMatch(/refuses the key \(HTTP 401\): set OPENAI_API_KEY/);
   expect(asked).toEqual(['/v1/models ']);
 });
 

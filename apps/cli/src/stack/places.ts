@@ -45,44 +45,25 @@ export function qdrantPlace(environment: Environment, port: number): QdrantPlace
 }
 
 const REACHED_WITHIN_MS = 5_000;
-/** Where services look for it whose address names none. */
-const DEFAULT_PORT = 6333;
-
-/** @throws CliError usage */
-function parseUrl(url: string): URL {
-  const parsed = URL.parse(url);
-  if (parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.hostname !== '') return parsed;
-  throw new CliError(EXIT.usage, `ETUDE_QDRANT_URL is ${url}, which is no URL of a server; it looks like http://localhost:6333`);
-}
-
-/** A URL itself forgets a port that is its protocol's usual one. */
-const portOf = (url: string): number => Number(/^https?:\/\/[^/?#]*:(\d+)(?:[/?#]|$)/i.exec(url)?.[1] ?? DEFAULT_PORT);
-
-/** @throws CliError unavailable */
-async function requireAnswer(url: URL, port: number): Promise<void> {
-  const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ''), port });
-  try {
-    await once(socket, 'connect', { signal: AbortSignal.timeout(REACHED_WITHIN_MS) });
-  } catch (error) {
-    const { code, name, message } = error as NodeJS.ErrnoException;
-    const why = name === 'AbortError' ? `no answer within ${REACHED_WITHIN_MS / 1_000} s` : (code ?? message);
-    throw new CliError(
-      EXIT.unavailable,
-      `Qdrant at ${url.hostname}:${port} cannot be reached: ${why}`,
-      ['start it, or set ETUDE_QDRANT_URL'],
-      {
-        cause: error,
-      },
-    );
-  } finally {
-    socket.destroy();
-  }
-}
 
 /** Before anything is started: there is one, and somebody listens where it is named. @throws CliError */
 export async function requireQdrant(environment: Environment): Promise<void> {
   const { url, binary } = qdrantPlace(environment, 0);
-  if (binary === null) await requireAnswer(parseUrl(url), portOf(url));
+  if (binary !== null) return;
+  const host = /^https?:/.test(url) ? URL.parse(url)?.hostname : null;
+  if (!host) throw new CliError(EXIT.usage, `ETUDE_QDRANT_URL is ${url}, which is no URL of a server; it looks like http://localhost:6333`);
+  // Where the address names none, services look at 6333. A URL itself forgets a port that is its protocol's usual one.
+  const port = Number(/^https?:\/\/[^/?#]*:(\d+)/.exec(url)?.[1] ?? 6333);
+  const socket = connect({ host: host.replace(/^\[|\]$/g, ''), port });
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(REACHED_WITHIN_MS) });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const hint = ['start it, or set ETUDE_QDRANT_URL'];
+    throw new CliError(EXIT.unavailable, `Qdrant at ${host}:${port} cannot be reached: ${code ?? message}`, hint, { cause: error });
+  } finally {
+    socket.destroy();
+  }
 }
 
 export function qdrantSettings({ url, apiKey, caPath }: QdrantPlace): Record<string, string> {

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { SERVICE_NODE_ARGS } from '../machine/bench.js';
 import { ensureProofKeys, keysPath, logPath, memoryPath, qdrantPath, redisPath } from '../home/home.js';
@@ -19,8 +19,6 @@ export interface Endpoints {
   readonly modelPort: number | null;
   /** Of a Qdrant of this stack's own. */
   readonly qdrantPort: number;
-  /** Of the sandbox controller's health and metrics. */
-  readonly sandboxHttpPort: number;
 }
 
 export interface ProgramContext {
@@ -37,30 +35,29 @@ export interface ProgramContext {
   readonly qdrant: QdrantPlace | null;
 }
 
-async function bound(port: number): Promise<number | null> {
-  const server = createServer();
-  const listening = once(server, 'listening');
-  server.listen(port, '127.0.0.1');
-  try {
-    await listening;
-  } catch (error) {
-    if (['EADDRINUSE', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
-    throw error;
-  }
-  const address = server.address();
+/** @param port 0 for any free one. @throws Error where it is taken */
+async function bind(port: number): Promise<number> {
+  const server = createServer().listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const bound = (server.address() as AddressInfo).port;
   server.close();
   await once(server, 'close');
-  return address === null || typeof address === 'string' ? null : address.port;
+  return bound;
 }
 
 /** The preferred port of loopback where it is free, else any free one. Free a moment ago, that is; nothing holds it: see `onFreePorts`. */
-export async function choosePort(preferred: number): Promise<number> {
-  const port = (await bound(preferred)) ?? (await bound(0));
-  if (port === null) throw new Error('no free port on 127.0.0.1');
-  return port;
-}
+const choosePort = (preferred: number) => bind(preferred).catch(() => bind(0));
 
-export const freePort = () => choosePort(0);
+export async function chooseEndpoints({ redisPort, grpcPort, restPort, mcpPort, scripted }: StackOptions): Promise<Endpoints> {
+  return {
+    redisPort: await choosePort(redisPort),
+    grpcPort: await choosePort(grpcPort),
+    restPort: await choosePort(restPort),
+    mcpPort: await choosePort(mcpPort),
+    modelPort: scripted ? await choosePort(0) : null,
+    qdrantPort: await choosePort(0),
+  };
+}
 
 export const newPassword = () => randomBytes(24).toString('base64url');
 
@@ -71,13 +68,12 @@ function tied(command: string, args: readonly string[]): Pick<Program, 'command'
   return canTieToParent ? { command: 'setpriv', args: ['--pdeathsig', 'TERM', command, ...args] } : { command, args };
 }
 
-const defined = (env: Readonly<Record<string, string | undefined>>) =>
-  Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
-
 /** Keys go to whom they belong: the model's to those that ask it, the caller's to nobody. */
 function inherited(environment: ProgramContext['environment'], withModel: boolean): Record<string, string> {
-  const drop = (name: string) => name === 'ETUDE_API_KEY' || (!withModel && name.startsWith('OPENAI_'));
-  return Object.fromEntries(Object.entries(defined(environment)).filter(([name]) => !drop(name)));
+  const isKept = (name: string) => name !== 'ETUDE_API_KEY' && (withModel || !name.startsWith('OPENAI_'));
+  return Object.fromEntries(
+    Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined && isKept(entry[0])),
+  );
 }
 
 /** Durable on every write, never evicting, on loopback only, with a password. */
@@ -131,11 +127,8 @@ export function qdrantProgram({ options, endpoints, environment }: ProgramContex
 export const sandboxClusterProgram = (options: StackOptions, environment: ProgramContext['environment']): Program =>
   clusterProgram({ ...options, environment: inherited(environment, false), tied });
 
-/** Services that start beside a cluster, which keeps a machine of two processors busy for a while. */
-const READY_BESIDE_CLUSTER_MS = 180_000;
-
 const nodeProgram = (
-  { options, environment, cluster }: ProgramContext,
+  { options, environment }: ProgramContext,
   name: string,
   script: string,
   args: readonly string[],
@@ -147,7 +140,6 @@ const nodeProgram = (
   env: { ...inherited(environment, withModel), ...env },
   cwd: options.root,
   ready: '"ready":true',
-  ...(cluster ? { readyTimeoutMs: READY_BESIDE_CLUSTER_MS } : {}),
   logPath: logPath(options.home, name),
 });
 
@@ -157,7 +149,7 @@ export function scriptedModelProgram(context: ProgramContext): Program {
   return nodeProgram(context, 'model', 'libs/model/dist/scripted-main.js', args, {});
 }
 
-const health = async () => ({ ETUDE_HTTP_PORT: String(await freePort()), ETUDE_HTTP_HOST: '127.0.0.1' });
+const health = async () => ({ ETUDE_HTTP_PORT: String(await choosePort(0)), ETUDE_HTTP_HOST: '127.0.0.1' });
 
 /** The four services with the settings of a laptop. What the environment says wins where it does not break the wiring. */
 export async function servicePrograms(context: ProgramContext): Promise<Program[]> {
@@ -188,7 +180,6 @@ export async function servicePrograms(context: ProgramContext): Promise<Program[
   const inside = { ETUDE_SANDBOX_INTERNAL_TOKEN: sandboxToken };
   const sandbox = {
     ...inside,
-    ETUDE_HTTP_PORT: String(endpoints.sandboxHttpPort),
     ...(cluster ? kubernetesSettings(options.home, cluster) : { ETUDE_SANDBOX_DRIVER: 'local' }),
   };
   const workers = Array.from({ length: options.rolloutWorkers }, (_, i) =>

@@ -7,7 +7,7 @@ import { runTests, type TestOptions } from '../machine/tests.js';
 import { integer } from '../options.js';
 import { down, status } from './down.js';
 import { MEMORY_ADAPTERS, SANDBOX_DRIVERS } from '../home/stack-state.js';
-import { type AskedFor, up, type UpOptions } from './up.js';
+import { up, type UpOptions } from './up.js';
 
 export const SANDBOX_FLAG: Flag = {
   help: 'where code runs: in bubblewrap here, or in pods of KUBECONFIG or a cluster of its own',
@@ -15,12 +15,8 @@ export const SANDBOX_FLAG: Flag = {
   usual: 'local',
 };
 
-/** Only the flags that were typed: a flag with a default has a value in any case. */
-const typedOf = (command: Command): AskedFor =>
-  Object.fromEntries(Object.entries(command.opts()).filter(([name]) => command.getOptionValueSource(name) === 'cli'));
-
 const ENTRIES: readonly Entry[] = [
-  hand<Omit<UpOptions, 'asked'>>({
+  hand<UpOptions>({
     command: 'up',
     help: 'run everything here: Redis, the four services; asks OPENAI_MODEL at OPENAI_BASE_URL',
     flags: {
@@ -35,7 +31,7 @@ const ENTRIES: readonly Entry[] = [
         usual: 'sqlite',
       },
     },
-    run: (cli, options, _args, command) => up(cli, { ...options, asked: typedOf(command) }),
+    run: up,
   }),
   hand({ command: 'down', help: 'stop it; its data stay', run: down }),
   hand({ command: 'status', help: 'what runs here', run: status }),

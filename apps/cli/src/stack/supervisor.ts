@@ -3,7 +3,7 @@ import { ManagedProcess, type Program } from './managed-process.js';
 import { modelName, modelUrl } from './model.js';
 import { ClusterReady, type QdrantPlace, qdrantPlace } from './places.js';
 import {
-  choosePort,
+  chooseEndpoints,
   type Endpoints,
   newPassword,
   qdrantProgram,
@@ -43,16 +43,9 @@ export interface SupervisorDeps {
   readonly report: (report: Report) => void;
   /** Aborts when the stack is to stop. */
   readonly signal: AbortSignal;
-  /** By default, `choosePort`. */
-  readonly choosePort?: (preferred: number) => Promise<number>;
 }
 
-/** As `up` told the services. */
-function embedderName({ ETUDE_EMBEDDING_MODEL: model, ETUDE_EMBEDDER: builtIn = '' }: SupervisorDeps['environment']): string {
-  return model ? `${model} of a server` : builtIn;
-}
-
-const url = (port: number | undefined, path = '') => (port === undefined ? null : `http://127.0.0.1:${port}${path}`);
+const url = (port: number | undefined, path = '') => `http://127.0.0.1:${port ?? 0}${path}`;
 
 /** What the services work with. */
 const BASE: ReadonlySet<string> = new Set(['redis', 'model', 'cluster', 'qdrant']);
@@ -62,7 +55,6 @@ class Stack {
   readonly processes: ManagedProcess[] = [];
   ready = false;
   endpoints: Endpoints | null = null;
-  cluster: ClusterReady | null = null;
   qdrant: QdrantPlace | null = null;
   readonly #startedAt = Date.now();
 
@@ -72,28 +64,25 @@ class Stack {
   ) {}
 
   state(): StackState {
-    const { options, endpoints, cluster } = this;
+    const { options, endpoints } = this;
+    const cluster = this.clusterReady();
     const { environment } = this.deps;
     return {
       pid: process.pid,
       address: `127.0.0.1:${endpoints?.grpcPort ?? options.grpcPort}`,
       mcp: url(endpoints?.mcpPort, '/mcp'),
       rest: url(endpoints?.restPort),
-      redisPort: endpoints?.redisPort ?? options.redisPort,
       scripted: options.scripted,
       model: options.scripted ? 'scripted' : modelName(environment),
       modelUrl: options.scripted ? null : modelUrl(environment),
-      rolloutWorkers: options.rolloutWorkers,
-      concurrency: options.concurrency,
       sandbox: {
         driver: options.sandbox,
-        httpPort: endpoints?.sandboxHttpPort ?? 0,
         image: cluster?.image ?? null,
         namespace: cluster?.namespace ?? null,
         kubeconfig: cluster?.kubeconfig ?? null,
       },
       memory: this.qdrant?.url ?? 'sqlite',
-      embedder: embedderName(environment),
+      embedder: environment['ETUDE_EMBEDDING_MODEL'] || (environment['ETUDE_EMBEDDER'] ?? ''),
       ready: this.ready && this.processes.every((process) => process.ready),
       startedAt: this.#startedAt,
       processes: this.processes.map(({ name, pid, restarts, ready }) => ({ name, pid, restarts, ready })),
@@ -112,8 +101,8 @@ class Stack {
 
   /** What the cluster said of itself; null where there is none. */
   clusterReady(): ClusterReady | null {
-    const line = this.processes.find(({ name }) => name === 'cluster')?.readyLine;
-    return line === undefined ? null : ClusterReady.parse(JSON.parse(line));
+    const line = this.processes.find(({ name }) => name === 'cluster')?.readyLine ?? '';
+    return line === '' ? null : ClusterReady.parse(JSON.parse(line));
   }
 
   /** What takes work stops before what it works with. */
@@ -147,31 +136,13 @@ class Stack {
   }
 }
 
-type ChoosePort = (preferred: number) => Promise<number>;
-
-async function chooseEndpoints(options: StackOptions, choose: ChoosePort): Promise<Endpoints> {
-  return {
-    redisPort: await choose(options.redisPort),
-    grpcPort: await choose(options.grpcPort),
-    restPort: await choose(options.restPort),
-    mcpPort: await choose(options.mcpPort),
-    modelPort: options.scripted ? await choose(0) : null,
-    qdrantPort: await choose(0),
-    sandboxHttpPort: await choose(0),
-  };
-}
-
-async function startPrograms(
-  stack: Stack,
-  options: StackOptions,
-  { environment, choosePort: choose = choosePort }: SupervisorDeps,
-): Promise<void> {
-  const endpoints = await chooseEndpoints(options, choose);
+async function startPrograms(stack: Stack, options: StackOptions, { environment }: SupervisorDeps): Promise<void> {
+  const endpoints = await chooseEndpoints(options);
   const qdrant = options.memory === 'qdrant' ? qdrantPlace(environment, endpoints.qdrantPort) : null;
   stack.endpoints = endpoints;
   stack.qdrant = qdrant;
   const secrets = { redisPassword: newPassword(), sandboxToken: newPassword() };
-  const context = { options, endpoints, environment, cluster: stack.cluster, qdrant, ...secrets };
+  const context = { options, endpoints, environment, cluster: stack.clusterReady(), qdrant, ...secrets };
   await stack.start([
     redisProgram(context),
     ...(qdrant?.binary ? [qdrantProgram(context, qdrant.binary)] : []),
@@ -197,7 +168,6 @@ export async function supervise(options: StackOptions, deps: SupervisorDeps): Pr
   }
   const starting = (async () => {
     if (options.sandbox === 'kubernetes') await stack.start([sandboxClusterProgram(options, deps.environment)]);
-    stack.cluster = stack.clusterReady();
     await onFreePorts(
       () => startPrograms(stack, options, deps),
       () => stack.clear(),

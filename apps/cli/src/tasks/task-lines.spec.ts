@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { StopReason, TaskEventSchema, TaskSchema, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { describe, expect, it } from 'vitest';
-import { eventLine, outcomeLine, taskTable, taskText, unjudgedAnswer } from './task-lines.js';
+import { eventLine, outcomeLine, taskText, unjudgedAnswer } from './task-lines.js';
 
 const solved = (scripted: boolean) =>
   create(TaskSchema, {
@@ -26,7 +26,7 @@ describe('task lines', () => {
     const step = create(TaskEventSchema, {
       event: { case: 'stepFinished', value: { step: 'a1.generate', attempt: 1, kind: 'generate', summary: 'code', scripted: true } },
     });
-    const shown = [outcomeLine(solved(true)), taskText(solved(true)), taskTable([solved(true)]), eventLine(step)];
+    const shown = [outcomeLine(solved(true)), taskText(solved(true)), eventLine(step)];
     for (const text of shown) expect(text).toContain('[scripted]');
     expect(taskText(solved(false))).not.toContain('[scripted]');
   });

@@ -1,21 +1,13 @@
-import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
+import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { StopReason, type Task, type TaskEvent, TaskState, type Usage, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { firstLine, plural, table } from '../output.js';
-
-/** Whatever a script answered says so wherever it is shown. */
-export const SCRIPTED = '[scripted]';
+import { SCRIPTED, when } from '../show.js';
 
 export const stateWord = (state: TaskState) => TaskState[state].toLowerCase();
 export const verdictWord = (verdict: Verdict) => (verdict === Verdict.UNSPECIFIED ? '-' : Verdict[verdict]);
 export const stopWord = (reason: StopReason) => StopReason[reason].toLowerCase();
 const mark = (scripted: boolean) => (scripted ? [SCRIPTED] : []);
 
-export const when = (time: Timestamp | undefined) =>
-  time
-    ? timestampDate(time)
-        .toISOString()
-        .replace(/\.\d+Z$/, 'Z')
-    : '-';
 export const tokensOf = (usage: Usage | undefined) => Number((usage?.inputTokens ?? 0n) + (usage?.outputTokens ?? 0n));
 
 /** Wall time from acceptance to the end, in ms; 0 while it runs. */
@@ -67,21 +59,6 @@ export function taskText(task: Task): string {
   if (result?.output) parts.push(`output:\n${result.output.trimEnd()}`);
   if (result?.code) parts.push(`code:${result.scripted ? ` ${SCRIPTED}` : ''}\n${result.code.trimEnd()}`);
   return parts.join('\n\n');
-}
-
-/** '' where there are none. */
-export function taskTable(tasks: readonly Task[]): string {
-  if (tasks.length === 0) return '';
-  const rows = tasks.map(({ name, state, result, usage, createTime, spec }) => [
-    name.replace('tasks/', ''),
-    stateWord(state),
-    result ? verdictWord(result.verdict) : '-',
-    String(usage?.attempts ?? 0),
-    String(usage?.modelCalls ?? 0),
-    when(createTime),
-    [firstLine(spec?.prompt ?? '', 60), ...mark(result?.scripted === true)].join(' '),
-  ]);
-  return table([['TASK', 'STATE', 'VERDICT', 'ATTEMPTS', 'CALLS', 'CREATED', 'PROMPT'], ...rows]);
 }
 
 /** One line per event of a watch; '' where the next event says it better. */

@@ -1,9 +1,7 @@
 import { basename } from 'node:path';
-import { create, fromJson, type JsonObject, type JsonValue, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, type DescMessage, fromJson, type JsonValue, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
 import {
-  type Evaluator,
   EvaluatorSchema,
-  FunctionCaseSchema,
   FunctionCasesSchema,
   IoCasesSchema,
   LimitsSchema,
@@ -15,10 +13,44 @@ import {
   TaskSpecSchema,
 } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { TASK_FILES_MAX_BYTES } from '@etude/contracts/task';
+import { fieldsOf, type Flags } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
-import { readArgument, readBytes, readJson, readText, sizeOf } from '../files.js';
+import { readBytes, readJson, readText } from '../files.js';
+import { integer, repeated } from '../options.js';
 
-/** Flags of `tasks submit` that describe the task. */
+/** `off`: recalls and writes nothing. `read`: writes nothing. `learn`: both, in training mode. */
+export type MemoryUse = 'off' | 'read' | 'learn';
+export const MEMORY_USES: readonly MemoryUse[] = ['off', 'read', 'learn'];
+
+/** Flags that are fields of a TaskSpec. */
+const FIELDS: Flags = {
+  '--prompt <text>': { help: 'what to solve; @FILE reads a file, - reads stdin', reads: true },
+  '--mode <mode>': 'training also writes reflections and skills',
+  '--agent <name>': 'who owns what is learned (default: default)',
+  '--user <name>': 'end user within the tenant',
+  '--priority <n>': { help: '0 to 9, larger is sooner', parse: integer(0, 9) },
+  '--untrusted': 'nobody vouches for the task: skills learned from it wait for review',
+};
+
+export const SPEC_FLAGS: Flags = {
+  ...FIELDS,
+  '--spec <file>': 'a whole TaskSpec as proto JSON; other flags win over it',
+  '--file <path>': { help: 'a file for the working directory, or NAME=PATH; repeatable, 8 MiB in all', parse: repeated },
+  '--evaluator <file>': 'an Evaluator as proto JSON',
+  '--io-cases <file>': 'JSON list of {stdin, expectedStdout, public}',
+  '--function-cases <file>': 'JSON list of {args, kwargs, expected, public}; needs --entry-point',
+  '--tests <file>': 'Python asserts; needs --entry-point',
+  '--setup <file>': 'trusted Python that comes before answer and tests',
+  '--entry-point <name>': 'the function that the answer must define',
+  '--public': 'show the tests to the model',
+  '--command <command>': 'shell command that exits 0 for a right answer (in solution.py)',
+  '--attempts <n>': { help: 'at most (default: 4)', parse: integer(1, 100) },
+  '--label <key=value>': 'repeatable',
+  '--memory <use>': { help: 'off recalls and writes nothing, read writes nothing, learn does both', choices: MEMORY_USES },
+  '--reference <file>': 'a right answer; reaches no prompt before the reflection of a training run',
+};
+
+/** Flags of `tasks submit` that are no field of their own. */
 export interface SpecOptions {
   readonly prompt?: string;
   readonly spec?: string;
@@ -31,20 +63,13 @@ export interface SpecOptions {
   readonly entryPoint?: string;
   readonly public?: boolean;
   readonly command?: string;
-  readonly mode?: 'inference' | 'training';
-  readonly agent?: string;
-  readonly user?: string;
+  readonly mode?: string;
+  readonly untrusted?: boolean;
   readonly attempts?: number;
-  readonly priority?: number;
   readonly label?: Readonly<Record<string, string>>;
   readonly memory?: MemoryUse;
   readonly reference?: string;
-  readonly untrusted?: boolean;
 }
-
-/** `off`: recalls and writes nothing. `read`: writes nothing. `learn`: both, in training mode. */
-export type MemoryUse = 'off' | 'read' | 'learn';
-export const MEMORY_USES: readonly MemoryUse[] = ['off', 'read', 'learn'];
 
 export function useMemory(spec: TaskSpec, use: MemoryUse): void {
   spec.memory ??= create(MemoryPolicySchema);
@@ -57,114 +82,73 @@ export function setAttempts(spec: TaskSpec, attempts: number): void {
   spec.limits.attempts = attempts;
 }
 
-const fail = (message: string, hint: string[] = []) => new CliError(EXIT.usage, message, hint);
-
-/** Proto JSON to a message. @throws CliError naming where it came from and what is wrong */
-function parse<T>(source: string, read: () => T): T {
+/** A file of proto JSON as a message. @throws CliError naming the file and what is wrong */
+function readMessage<Desc extends DescMessage>(type: Desc, path: string): MessageShape<Desc> {
+  const json = readJson(path) as JsonValue;
   try {
-    return read();
+    // A list of cases stands for the whole message with its comparison and tolerance.
+    return fromJson(type, Array.isArray(json) ? { cases: json } : json);
   } catch (error) {
-    if (error instanceof CliError) throw error;
-    throw new CliError(
-      EXIT.usage,
-      `${source}: ${(error as Error).message}`,
-      ['its fields are those of proto/etude/v1/tasks.proto, as proto JSON'],
-      { cause: error },
-    );
+    const hint = ['its fields are those of proto/etude/v1/tasks.proto, as proto JSON'];
+    throw new CliError(EXIT.usage, `${path}: ${(error as Error).message}`, hint, { cause: error });
   }
 }
 
-/** A list of cases, or the whole message with its comparison and tolerance. */
-const casesOf = (path: string): JsonValue => {
-  const json = readJson(path) as JsonValue;
-  return Array.isArray(json) ? { cases: json } : json;
+type Kind = MessageInitShape<typeof EvaluatorSchema>['kind'];
+
+function entryPointOf(flag: string, entryPoint: string | undefined): string {
+  if (entryPoint) return entryPoint;
+  throw new CliError(EXIT.usage, `${flag} needs --entry-point NAME, the function that the answer must define`);
+}
+
+/** Evaluators by the flag that asks for them. */
+const EVALUATORS: Readonly<Record<string, (value: string, options: SpecOptions) => Kind>> = {
+  evaluator: (path) => readMessage(EvaluatorSchema, path).kind,
+  ioCases: (path) => ({ case: 'ioCases', value: readMessage(IoCasesSchema, path) }),
+  functionCases: (path, { entryPoint }) => {
+    const value = readMessage(FunctionCasesSchema, path);
+    value.entryPoint = entryPointOf('--function-cases', entryPoint ?? value.entryPoint);
+    return { case: 'functionCases', value };
+  },
+  tests: (path, options) => {
+    const entryPoint = entryPointOf('--tests', options.entryPoint);
+    const setup = options.setup ? readText(options.setup) : '';
+    return { case: 'pythonTests', value: { entryPoint, tests: readText(path), setup, public: options.public === true } };
+  },
+  command: (command) => ({ case: 'command', value: { command } }),
 };
 
-/** @throws CliError with the place of the first case that is wrong, which the decoder of the whole does not tell */
-function checkFunctionCases(path: string, json: JsonValue): void {
-  const { cases } = json as { readonly cases?: JsonValue };
-  if (!Array.isArray(cases)) return;
-  for (const [index, one] of cases.entries()) {
-    const at = `${path}: cases[${index}]`;
-    if (!isObject(one)) throw fail(`${at} must be an object with args, kwargs, expected and public`);
-    const { args = null, kwargs = null } = one;
-    if (args !== null && !Array.isArray(args)) throw fail(`${at}.args must be a list, with one entry for each argument, such as [3]`);
-    if (kwargs !== null && !isObject(kwargs))
-      throw fail(`${at}.kwargs must be an object, with one entry for each argument, such as {"n": 3}`);
-    parse(at, () => fromJson(FunctionCaseSchema, one));
-  }
-}
-
-const isObject = (json: JsonValue): json is JsonObject => typeof json === 'object' && json !== null && !Array.isArray(json);
-
-function functionCases(path: string, entryPoint: string | undefined): Evaluator['kind'] {
-  const json = parse(path, () => casesOf(path));
-  checkFunctionCases(path, json);
-  const value = parse(path, () => fromJson(FunctionCasesSchema, json));
-  if (entryPoint) value.entryPoint = entryPoint;
-  if (!value.entryPoint) throw fail('--function-cases needs --entry-point NAME, the function to call');
-  return { case: 'functionCases', value };
-}
-
-function pythonTests(options: SpecOptions): MessageInitShape<typeof EvaluatorSchema>['kind'] {
-  const { tests = '', setup, entryPoint } = options;
-  if (!entryPoint) throw fail('--tests needs --entry-point NAME, the function that the answer must define');
-  const value = { entryPoint, tests: readText(tests), setup: setup ? readText(setup) : '', public: options.public === true };
-  return { case: 'pythonTests', value };
-}
-
-function evaluatorOf(options: SpecOptions): MessageInitShape<typeof EvaluatorSchema> | undefined {
-  const flags = (['evaluator', 'ioCases', 'functionCases', 'tests', 'command'] as const).filter((flag) => options[flag] !== undefined);
-  if (flags.length > 1)
-    throw fail('a task has one evaluator: give only one of --evaluator, --io-cases, --function-cases, --tests, --command');
-  if (options.evaluator) {
-    const path = options.evaluator;
-    return parse(path, () => fromJson(EvaluatorSchema, readJson(path) as JsonValue));
-  }
-  if (options.ioCases) {
-    const path = options.ioCases;
-    return { kind: { case: 'ioCases', value: parse(path, () => fromJson(IoCasesSchema, casesOf(path))) } };
-  }
-  if (options.functionCases) return { kind: functionCases(options.functionCases, options.entryPoint) };
-  if (options.tests) return { kind: pythonTests(options) };
-  if (options.command) return { kind: { case: 'command', value: { command: options.command } } };
-  return undefined;
-}
-
-/** `PATH`, or `NAME=PATH` to place it under another name. Sizes are added up before anything is read. */
-function filesOf(flags: readonly string[]): TaskFile[] {
-  const files = flags.map((flag) => {
-    const at = flag.indexOf('=');
-    return at > 0 ? { path: flag.slice(0, at), source: flag.slice(at + 1) } : { path: basename(flag), source: flag };
+function evaluatorOf(options: SpecOptions): Kind | null {
+  const given = Object.entries(EVALUATORS).flatMap(([flag, read]) => {
+    const value = (options as Readonly<Record<string, unknown>>)[flag];
+    return typeof value === 'string' ? [() => read(value, options)] : [];
   });
-  const bytes = files.reduce((sum, { source }) => sum + sizeOf(source), 0);
-  if (bytes > TASK_FILES_MAX_BYTES) {
-    throw fail(`the files have ${(bytes / 1024 / 1024).toFixed(1)} MiB together; a task takes ${TASK_FILES_MAX_BYTES / 1024 / 1024} MiB`, [
-      'put large data where the code can make or shrink it, and send what the task needs',
-    ]);
-  }
-  return files.map(({ path, source }) => create(TaskFileSchema, { path, content: readBytes(source, TASK_FILES_MAX_BYTES) }));
+  if (given.length > 1)
+    throw new CliError(
+      EXIT.usage,
+      'a task has one evaluator: give only one of --evaluator, --io-cases, --function-cases, --tests, --command',
+    );
+  return given[0]?.() ?? null;
 }
 
-const MODES = { inference: Mode.INFERENCE, training: Mode.TRAINING } as const;
+/** `PATH`, or `NAME=PATH` to place it under another name. */
+function fileOf(flag: string): TaskFile {
+  const at = flag.indexOf('=');
+  const [path, source] = at > 0 ? [flag.slice(0, at), flag.slice(at + 1)] : [basename(flag), flag];
+  return create(TaskFileSchema, { path, content: readBytes(source, TASK_FILES_MAX_BYTES) });
+}
 
 /** What the flags say over what `--spec` says. Limits and fields are checked by the gateway. */
 export async function taskSpec(options: SpecOptions): Promise<TaskSpec> {
-  const path = options.spec;
-  const spec = path ? parse(path, () => fromJson(TaskSpecSchema, readJson(path) as JsonValue)) : create(TaskSpecSchema);
-  const evaluator = evaluatorOf(options) ?? (spec.evaluator ? undefined : { kind: { case: 'none' as const, value: {} } });
-  const mode = options.mode ?? (options.memory === 'learn' ? 'training' : undefined);
-  if (options.prompt !== undefined) spec.prompt = await readArgument(options.prompt);
-  if (evaluator) spec.evaluator = create(EvaluatorSchema, evaluator);
-  if (mode) spec.mode = MODES[mode];
-  if (options.agent) spec.agent = options.agent;
-  if (options.user) spec.user = options.user;
-  if (options.priority !== undefined) spec.priority = options.priority;
+  const spec = options.spec ? readMessage(TaskSpecSchema, options.spec) : create(TaskSpecSchema);
+  const evaluator = evaluatorOf(options) ?? (spec.evaluator ? null : { case: 'none' as const, value: {} });
+  if (options.memory === 'learn') spec.mode = Mode.TRAINING;
+  Object.assign(spec, await fieldsOf(TaskSpecSchema, FIELDS, options));
+  if (evaluator) spec.evaluator = create(EvaluatorSchema, { kind: evaluator });
   if (options.attempts !== undefined) setAttempts(spec, options.attempts);
   if (options.memory) useMemory(spec, options.memory);
-  if (options.untrusted) spec.untrusted = true;
   if (options.reference) spec.referenceSolution = readText(options.reference);
-  spec.files.push(...filesOf(options.file ?? []));
+  spec.files.push(...(options.file ?? []).map(fileOf));
   Object.assign(spec.labels, options.label);
   return spec;
 }

@@ -1,4 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Cli } from '../cli.js';
+import { readKeys } from '../home/home.js';
+import { createKey } from './admin.command.js';
 import { settingsOf } from './agents.command.js';
 
 describe('settingsOf', () => {
@@ -23,4 +29,14 @@ describe('settingsOf', () => {
   ])('refuses %s', (_what, pair, message) => {
     expect(() => settingsOf([pair])).toThrow(message);
   });
+});
+
+it('makes a key with the name that it is given, unless a part of Etude is called so', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'etude-home-'));
+  onTestFinished(() => rmSync(home, { recursive: true }));
+  const cli = { home, out: { data: () => undefined, note: () => undefined } } as unknown as Cli;
+  const create = (name: string) => createKey(cli, { tenant: 'acme', role: ['user'], name });
+  await create('ann of verification');
+  for (const name of ['verification', ' Pruning']) await expect(create(name)).rejects.toThrow(`--name ${name}`);
+  expect(readKeys(home).map(({ name }) => name)).toEqual(['ann of verification']);
 });

@@ -1,11 +1,12 @@
+import { resolve } from 'node:path';
 import { type ArchivedExample, type ErasureReceipt, Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { callSettings, poll } from '../calls.js';
 import { commandLine } from '../cli.js';
-import { type Entry, type Flags, type Given, type Options, plain, REPEAT } from '../command.js';
+import { type Entry, type Flags, type Given, hand, type Options, plain, REPEAT } from '../command.js';
+import { chooseEmbedder, embedderEnvironment } from '../embedder/embedder.js';
 import { CliError, EXIT, type ExitCode } from '../errors.js';
+import { runNode } from '../machine/bench.js';
 import { firstLine, plural } from '../output.js';
-import { CALIBRATE } from './calibrate.js';
-import { receiptText } from './memory-lines.js';
 import { REEMBED } from './reembed.js';
 
 const UPKEEP_TIMEOUT_MS = 600_000;
@@ -20,14 +21,10 @@ const EXAMPLES_SHOWN = 10;
 async function exampleLine({ cli, gateway }: Given, { id, layer, title, score }: ArchivedExample): Promise<string> {
   const { fields } = layer === 'semantic' ? await gateway.memory.getMemory({ id, layer }, callSettings(cli)) : {};
   const fact = fields?.['fact'];
-  const shown = [title, typeof fact === 'string' ? firstLine(fact) : ''].filter((part) => part !== '').join(': ');
-  return `  ${score.toFixed(3)}  ${layer}  ${id}  ${shown}`;
+  return `  ${score.toFixed(3)}  ${layer}  ${id}  ${title}${typeof fact === 'string' ? `: ${firstLine(fact)}` : ''}`;
 }
 
-const totalOf = (counts: Readonly<Record<string, bigint>>) => Object.values(counts).reduce((sum, count) => sum + Number(count), 0);
-function receiptExit({ state }: ErasureReceipt): ExitCode {
-  return state === 'failed' ? EXIT.failed : EXIT.ok;
-}
+const receiptExit = ({ state }: ErasureReceipt): ExitCode => (state === 'failed' ? EXIT.failed : EXIT.ok);
 
 /** @throws CliError unless exactly one owner is named */
 function whoseMemory(options: Options) {
@@ -62,14 +59,10 @@ const ERASE = plain(Memory.method.eraseMemory, {
       : poll(cli, started, {
           isOver: ({ state }) => state !== 'running',
           ask: () => gateway.memory.getErasure({ id: started.id }, callSettings(cli)),
-          status: ({ removed }) => `erasing … ${plural(totalOf(removed), 'record')} so far`,
+          status: () => 'erasing …',
         }),
-  whole: true,
-  text: receiptText,
-  notes: ({ state, removed }, { options }) => {
-    const whose = whoseMemory(options);
-    return state === 'succeeded' && totalOf(removed) === 0 ? [`nothing was found of ${whose.case} ${whose.value}; is the name right?`] : [];
-  },
+  notes: ({ state, removed }) =>
+    state === 'succeeded' && Object.values(removed).every((count) => count === 0n) ? ['nothing was found; is the name right?'] : [],
   exit: receiptExit,
 });
 
@@ -85,14 +78,10 @@ export const UPKEEP: readonly Entry[] = [
       '--dry-run': 'say what would be archived',
     },
     leastMs: UPKEEP_TIMEOUT_MS,
-    whole: true,
     text: async ({ looked, archived, examples }, given) => {
-      const shown = given.cli.out.json ? [] : examples.slice(0, EXAMPLES_SHOWN);
-      const lines = await Promise.all(shown.map((example) => exampleLine(given, example)));
+      const lines = await Promise.all(examples.slice(0, EXAMPLES_SHOWN).map((example) => exampleLine(given, example)));
       const verb = given.options['dryRun'] === true ? 'would be archived (nothing was changed)' : 'archived';
-      const more = Number(archived) - lines.length;
-      const head = `${archived} of ${plural(Number(looked), 'record')} ${verb}`;
-      return [head, ...lines, ...(more > 0 ? [`  and ${more} more`] : [])].join('\n');
+      return [`${archived} of ${plural(Number(looked), 'record')} ${verb}`, ...lines].join('\n');
     },
     notes: ({ archived }, { cli, options }) =>
       options['dryRun'] !== true && archived > 0n ? [`the way back: ${commandLine(cli, 'memory restore')}`] : [],
@@ -101,35 +90,28 @@ export const UPKEEP: readonly Entry[] = [
     command: 'restore [ids...]',
     help: 'bring back what was archived (default: all of it)',
     flags: EXACTLY,
-    whole: true,
-    text: ({ restored }, { cli, args }) => {
-      if (args.length > 0 && restored === 0n)
-        throw new CliError(EXIT.notFound, `nothing archived is called ${args.join(', ')}`, [
-          `${commandLine(cli, 'memory search QUERY --archived')} finds what is archived; what is not archived needs no restoring`,
-        ]);
-      return `${plural(Number(restored), 'record')} restored`;
-    },
+    text: ({ restored }) => `${plural(Number(restored), 'record')} restored`,
+    exit: ({ restored }, { args }) => (args.length > 0 && restored === 0n ? EXIT.notFound : EXIT.ok),
   }),
   ERASE,
-  plain(Memory.method.getErasure, {
-    command: 'erasure <id>',
-    help: 'the receipt of an erasure',
-    whole: true,
-    text: receiptText,
-    exit: receiptExit,
-  }),
+  plain(Memory.method.getErasure, { command: 'erasure <id>', help: 'the receipt of an erasure', exit: receiptExit }),
   REEMBED,
   plain(Memory.method.reconcileMemory, {
     command: 'reconcile',
     help: 'for operators: look for half-written things and mend them',
     leastMs: UPKEEP_TIMEOUT_MS,
-    whole: true,
-    text: ({ checked, repaired, problems }) => {
-      const lines = [...repaired.map((what) => `mended: ${what}`), ...problems.map((what) => `wrong: ${what}`)];
-      const looked = Object.entries(checked).map(([name, count]) => `${count} ${name}`);
-      return [`looked at ${looked.join(', ')}`, ...(lines.length > 0 ? lines : ['nothing is wrong'])].join('\n');
-    },
+    notes: ({ repaired, problems }) => (repaired.length + problems.length === 0 ? ['nothing is wrong'] : []),
     exit: ({ problems }) => (problems.length > 0 ? EXIT.failed : EXIT.ok),
   }),
-  CALIBRATE,
+  hand<{ readonly pairs?: string }>({
+    command: 'calibrate',
+    help: "fit the embedder's similarity to pairs that people have judged; prints settings",
+    flags: { '--pairs <file>': 'JSON Lines of {"a", "b", "same": "words" | "task" | "no"} (default: pairs that come with Etude)' },
+    run: (cli, { pairs }) =>
+      runNode(
+        cli,
+        ['libs/model/dist/calibrate-main.js', ...(pairs === undefined ? [] : [resolve(pairs)])],
+        embedderEnvironment(cli, chooseEmbedder(cli)),
+      ),
+  }),
 ];

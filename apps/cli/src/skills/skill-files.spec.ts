@@ -1,0 +1,135 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create, toJson } from '@bufbuild/protobuf';
+import { SkillSchema, SkillStatus, SkillTestCaseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { EXIT } from '../errors.js';
+import { handedInExit } from './skill-lines.js';
+import { readTests, withCalls } from './skill-tests.js';
+import { importedText, readSkill, writeSkill } from './transfer-skills.js';
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'etude-skill-'));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const FILES = [
+  { path: 'SKILL.md', data: bytes('---\nname: double\n---\n') },
+  { path: 'scripts/größe.py', data: bytes('print(1)') },
+];
+
+describe('the folder of a skill', () => {
+  it('is read again as it was written', () => {
+    writeSkill(join(dir, 'out'), FILES, false);
+    const [format, files] = readSkill(join(dir, 'out'));
+    expect(format).toBe('folder');
+    expect(files.map(({ path, data }) => ({ path, data: new Uint8Array(data) }))).toEqual(FILES);
+  });
+
+  it.each(['../out.py', '/etc/passwd', 'a/../../b', 'a\\b', '', './a', 'a//b'])('has nothing at %j', (path) => {
+    expect(() => writeSkill(join(dir, 'out'), [{ path, data: bytes('x') }], false)).toThrow('which is not written');
+    expect(existsSync(join(dir, 'out.py'))).toBe(false);
+  });
+
+  it('overwrites nothing unless it is told to, and follows no link', () => {
+    mkdirSync(join(dir, 'out'));
+    writeFileSync(join(dir, 'mine'), 'mine');
+    symlinkSync(join(dir, 'mine'), join(dir, 'out', 'SKILL.md'));
+    expect(() => writeSkill(join(dir, 'out'), FILES, false)).toThrow('is there already');
+    writeSkill(join(dir, 'out'), FILES, true);
+    expect(readFileSync(join(dir, 'mine'), 'utf8')).toBe('mine');
+    expect(readFileSync(join(dir, 'out', 'SKILL.md'), 'utf8')).toContain('double');
+  });
+
+  it('is read without what its links lead to', () => {
+    writeFileSync(join(dir, 'SKILL.md'), 'x');
+    symlinkSync('/etc/passwd', join(dir, 'secret'));
+    expect(readSkill(dir)[1].map(({ path }) => path)).toEqual(['SKILL.md']);
+  });
+
+  it('refuses what is no skill, by its name', () => {
+    writeFileSync(join(dir, 'skill.txt'), 'x');
+    expect(() => readSkill(join(dir, 'skill.txt'))).toThrow('neither a folder');
+    expect(() => readSkill(join(dir, 'nothing.zip'))).toThrow('there is no file');
+    mkdirSync(join(dir, 'empty'));
+    expect(() => readSkill(join(dir, 'empty'))).toThrow('no files');
+  });
+});
+
+const skill = (name: string, status: SkillStatus, statusReason: string) => create(SkillSchema, { name, version: 1, status, statusReason });
+
+it('fails an import by a skill that was rejected, says why, and fails one of nothing', () => {
+  const waiting = skill('skills/double', SkillStatus.PENDING_REVIEW, 'waits for review');
+  const rejected = skill('skills/parse_csv', SkillStatus.REJECTED, 'it has no tests');
+  expect(importedText([waiting, rejected]).split('\n').at(-1)).toBe('parse_csv@1 is rejected: it has no tests');
+  expect([[waiting, rejected], [waiting], []].map(handedInExit)).toEqual([EXIT.failed, EXIT.ok, EXIT.failed]);
+});
+
+function tests(content: unknown, name = 'tests.json') {
+  const path = join(dir, name);
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return readTests(path).map((one) => toJson(SkillTestCaseSchema, one));
+}
+
+describe('tests of a skill', () => {
+  it.each([
+    [
+      'calls',
+      [
+        { args: [1, ['a', null]], kwargs: { sep: ',' }, expected: { a: [1.5] } },
+        { expected: null, tolerance: 0.1 },
+      ],
+      [
+        { call: { args: [1, ['a', null]], kwargs: { sep: ',' }, expected: { a: [1.5] } } },
+        { call: { args: [], kwargs: {}, expected: null, tolerance: 0.1 } },
+      ],
+    ],
+    [
+      'programs',
+      [
+        { stdin: '2\n', expected_stdout: '4\n' },
+        { expected_stdout: '0.3', comparison: 'numeric', tolerance: 0.1 },
+      ],
+      [
+        { program: { stdin: '2\n', expectedStdout: '4\n', comparison: 'whitespace' } },
+        { program: { expectedStdout: '0.3', comparison: 'numeric', tolerance: 0.1 } },
+      ],
+    ],
+    [
+      'what a review shows',
+      [
+        { kind: 'io', stdin: '1', expectedStdout: '2', comparison: 'exact' },
+        { kind: 'python', setup: 'import math', tests: 'assert f()' },
+      ],
+      [{ program: { stdin: '1', expectedStdout: '2', comparison: 'exact' } }, { python: { setup: 'import math', tests: 'assert f()' } }],
+    ],
+  ])('are %s', (_what, given, read) => {
+    expect(tests(given)).toEqual(read);
+  });
+
+  it('are Python with assertions, by the name of the file', () => {
+    expect(tests('assert double(2) == 4\n', 'double_test.py')).toEqual([{ python: { tests: 'assert double(2) == 4\n' } }]);
+  });
+
+  it.each([
+    ['no JSON', 'def f(): ...', /is not JSON/],
+    ['an empty list', [], /has no test in it/],
+    ['something that is no test', [{ input: 1 }], /\[0\] is no test/],
+    ['arguments that are none', [{ args: 1, expected: 2 }], /\[0\]: .*ListValue/],
+    ['a field that it does not know', [{ args: [], expected: 2, public: false }], /\[0\]: .*public/],
+  ])('are refused where they are %s, with the place', (_what, content, message) => {
+    expect(() => tests(content)).toThrow(message);
+  });
+
+  it('call functions test_… that nobody calls, and refuse those that nobody could', () => {
+    const two = 'def test_one():\n    assert f(1) == 1\n\ndef test_two() -> None:\n    assert f(2) == 2\n';
+    expect(withCalls(two, 'a.py')).toBe(`${two}\ntest_one()\ntest_two()\n`);
+    expect(withCalls(`${two}\ntest_one()\ntest_two()\n`, 'a.py')).toBe(`${two}\ntest_one()\ntest_two()\n`);
+    expect(withCalls('assert f(1) == 1\n', 'a.py')).toBe('assert f(1) == 1\n');
+    for (const code of ['def test_one(client):\n    pass\n', 'async def test_one():\n    pass\n'])
+      expect(() => withCalls(code, 'a.py')).toThrow('a.py: nothing calls test_one');
+  });
+});
