@@ -33,8 +33,11 @@ export const list = (title: string, lines: readonly string[]): string =>
 const labelOf = ({ name }: Pick<DescField, 'name'>) => name.replaceAll('_', ' ');
 const valueOf = (message: Message, { localName }: DescField) => (message as unknown as Record<string, unknown>)[localName];
 
-const jsonText = (value: unknown) =>
-  typeof value === 'string' ? value : JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? String(one) : one));
+/** Text as it is, numbers to three places, anything else as JSON. */
+function plainText(value: unknown): string {
+  if (typeof value === 'object') return JSON.stringify(value);
+  return String(typeof value === 'number' ? Number(value.toFixed(3)) : (value as string));
+}
 
 /** "pending_review"; verdicts are known by their capitals. */
 function wordOf({ name, values }: DescEnum, value: unknown): string {
@@ -45,7 +48,7 @@ function wordOf({ name, values }: DescEnum, value: unknown): string {
 function messageText(type: DescMessage, value: unknown): string {
   if (type.typeName === TimestampSchema.typeName) return when(value as Timestamp);
   if (type.typeName === DurationSchema.typeName) return `${(durationMs(value as never) / 1_000).toFixed(1)} s`;
-  if (type.typeName.startsWith('google.protobuf.')) return jsonText(isStruct(type) ? value : toJson(type, value as never));
+  if (type.typeName.startsWith('google.protobuf.')) return plainText(isStruct(type) ? value : toJson(type, value as never));
   return lineOf(type, value as Message);
 }
 
@@ -56,14 +59,14 @@ function textOf(field: DescField, value: unknown): string {
   if (field.fieldKind === 'list') return (value as readonly unknown[]).map((one) => itemText(field, one)).join(', ');
   if (field.fieldKind === 'map')
     return Object.entries(value as object)
-      .map(([key, one]) => `${key}=${jsonText(one)}`)
+      .map(([key, one]) => `${key}=${plainText(one)}`)
       .join(', ');
   if (value === undefined) return '';
   if (field.fieldKind === 'enum') return wordOf(field.enum, value);
   if (field.fieldKind === 'message') return messageText(field.message, value);
   if (typeof value === 'string') return field.name === 'name' ? bareName(value) : value;
   if (typeof value === 'boolean') return value ? (field.name === 'scripted' ? SCRIPTED : 'yes') : 'no';
-  return String(typeof value === 'number' ? Number(value.toFixed(3)) : (value as bigint));
+  return plainText(value);
 }
 
 const itemText = (field: DescField & { fieldKind: 'list' }, one: unknown): string =>
@@ -92,7 +95,7 @@ function sectionOf(field: DescField, value: unknown): readonly string[] | null {
     return field.listKind === 'message' || items.some((item) => /\s/.test(item)) ? items : null;
   }
   if (field.fieldKind === 'map' || (field.message && isStruct(field.message)))
-    return [table(Object.entries(value as object).flatMap(([key, one]) => (isEmpty(one) ? [] : [[key, jsonText(one)]])))];
+    return [table(Object.entries(value as object).flatMap(([key, one]) => (isEmpty(one) ? [] : [[key, plainText(one)]])))];
   if (field.fieldKind !== 'message' || field.message.typeName.startsWith('google.protobuf.')) return null;
   return [details(field.message, value as Message)];
 }

@@ -79,7 +79,7 @@ describe('sandboxes from the command line', () => {
       const { exit, stderr } = await running.ended;
       expect({ exit, stderr }).toEqual({
         exit: 130,
-        stderr: expect.stringMatching(/--execution-id \S+ --resume \S+[^]*cancelled · it was cancelled/),
+        stderr: expect.stringMatching(/--execution-id \S+ --resume \S+[^]*cancelled · /),
       });
       expect(await sandbox('exec', name, 'kept')).toMatchObject({ stdout: '5\n' });
     },
@@ -113,7 +113,7 @@ describe('sandboxes from the command line', () => {
         stderr: expect.stringMatching(/^infra · (?!FAILED)[^]*; the sandbox is lost, with its files$/m),
       });
       expect(stdout).toContain('0\n1\n2\n3\n');
-      expect((await sandbox('get', name)).stdout).toMatch(/state +lost: infra/);
+      expect((await sandbox('get', name)).stdout).toMatch(/state +lost\nstate reason +infra/);
     },
     TIMEOUT_MS,
   );

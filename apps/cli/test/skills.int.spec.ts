@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '@etude/test-support/ports';
 import { describe, expect, it } from 'vitest';
@@ -38,7 +38,7 @@ describe('a skill on the command line', () => {
       const wrong = file('wrong.py', TRIPLE.replace('n * 3', 'n + 4'));
       expect(await run('skills', 'test', wrong, '--name', 'triple', '--test', cases)).toMatchObject({
         exit: 1,
-        stdout: expect.stringMatching(/^failed: /),
+        stdout: expect.stringMatching(/^reason /),
       });
       expect((await run('skills', 'get', 'triple')).exit).toBe(3);
     },
@@ -102,16 +102,13 @@ describe('a skill on the command line', () => {
   );
 
   it(
-    'leaves as a folder or an archive, and comes back',
+    'leaves as a folder, and comes back',
     async () => {
       const folder = join(home, 'out');
       await succeeds(run('skills', 'export', 'triple', folder));
       expect(readFileSync(join(folder, 'SKILL.md'), 'utf8')).toContain('Triples a number.');
       expect((await run('skills', 'export', 'triple', folder)).exit).toBe(2);
-      await succeeds(run('skills', 'export', 'triple', `${folder}.zip`));
-      expect(existsSync(`${folder}.zip`)).toBe(true);
-      for (const path of [folder, `${folder}.zip`])
-        expect((await succeeds(run('skills', 'import', path, '--agent', 'importer', '--dry-run'))).stdout).toContain('triple');
+      expect((await succeeds(run('skills', 'import', folder, '--agent', 'importer', '--dry-run'))).stdout).toContain('triple');
     },
     TIMEOUT_MS,
   );
@@ -126,7 +123,7 @@ describe('a skill on the command line', () => {
       expect(await json('skills', 'revoke', 'documents/none', '--dry-run')).toMatchObject({ skills: [], facts: [] });
       expect((await succeeds(run('skills', 'revoke', 'documents/none'))).stderr).toContain('nothing rests on documents/none');
       expect((await run('skills', 'revoke', 'nothing')).exit).toBe(2);
-      expect((await succeeds(run('skills', 'stats'))).stdout).toMatch(/default .*1 active/);
+      expect((await succeeds(run('skills', 'stats'))).stdout).toMatch(/default .*active=1/);
     },
     TIMEOUT_MS,
   );
@@ -149,7 +146,7 @@ it(
   async () => {
     expect((await succeeds(run('agents', 'get', 'solver'))).stdout).toMatch(/approval_mode +review/);
     expect((await succeeds(run('agents', 'set', 'solver', 'approval_mode=threshold', 'max_skills=7'))).stdout).toMatch(/max_skills +7/);
-    expect((await succeeds(run('agents', 'list'))).stdout).toMatch(/solver +enabled +threshold/);
+    expect((await succeeds(run('agents', 'list'))).stdout).toMatch(/solver +yes +threshold/);
     expect((await run('agents', 'set', 'solver', 'max_skills=many')).exit).toBe(2);
   },
   TIMEOUT_MS,

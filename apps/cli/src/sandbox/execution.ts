@@ -211,7 +211,7 @@ const seconds = (duration: Duration | undefined) => `${((duration ? durationMs(d
 
 /** One line: how it ended (the words are in docs/sandboxes.md), why, and what it took. */
 export function outcomeLine({ exit, exitCode, signal, error, wall, cpu, memoryPeakKib, stateLost }: ExecutionOutcome): string {
-  const how = [exit, exitCode === undefined ? '' : `code ${exitCode}`, signal === undefined ? '' : `signal ${signal}`];
+  const how = [exit, exit === 'nonzero' ? `code ${exitCode ?? ''}` : '', signal === undefined ? '' : `signal ${signal}`];
   const type = error?.type && !LOST.has(exit) ? `${error.type}: ` : '';
   const why = error?.message ? `${type}${error.message.replace(`${exit}: `, '')}${error.line > 0 ? ` (line ${error.line})` : ''}` : '';
   const took = `${seconds(wall)}, ${seconds(cpu)} cpu, ${bytesText(Number(memoryPeakKib) * 1_024)}`;

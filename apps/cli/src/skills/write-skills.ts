@@ -77,16 +77,17 @@ function ownerOf({ scope, agent, user }: Skill): Pick<Draft, 'scope' | 'agent' |
   return { scope, agent: '', user: scope === SkillScope.USER ? user : '' };
 }
 
+/** A description that was the old docstring follows the new one; other words stay. */
+const describedAnew = ({ description, code }: Skill, next: string) =>
+  (description === docstringOf(code) && docstringOf(next)) || description;
+
 /** The next version, for the same readers. What isn't given stays as it was. @param tests of the version before */
 export function nextDraft(skill: Skill, code: string, given: Draft, tests: Draft['tests'] = []): Draft {
-  const { description, displayName, entryPoint, tags, category, examplePrompts, packages, sources, kind } = skill;
+  const { displayName, entryPoint, tags, category, examplePrompts, packages, sources, kind } = skill;
+  const description = describedAnew(skill, code);
   const before: Draft = { description, displayName, entryPoint, tests, tags, category, examplePrompts, packages, sources, kind };
-  const called =
-    given.entryPoint !== undefined
-      ? { isProgram: false }
-      : given.isProgram
-        ? { entryPoint: '' }
-        : { isProgram: kind === 'function' && entryPoint === '' };
+  const isProgram = given.isProgram ?? (kind === 'function' && entryPoint === '' && given.entryPoint === undefined);
+  const called = isProgram ? { isProgram, entryPoint: '' } : { isProgram };
   return { ...before, ...given, ...called, ...ownerOf(skill), name: bareName(skill.name), code };
 }
 
