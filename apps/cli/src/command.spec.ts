@@ -171,11 +171,11 @@ describe('what a command says', () => {
   });
 
   it('of what is found, under the name of its layer or kind, the best first', async () => {
-    const hits = [hit('semantic', 'fact', 's1'), hit('episodic', 'episode', 'e1'), hit('semantic', 'chunk', 's2')];
+    const facts = [hit('semantic', 'fact', 's1'), hit('semantic', 'chunk', 's2')];
+    const hits = [...facts.slice(0, 1), hit('episodic', 'episode', 'e1'), ...facts.slice(1)];
     const found = await run(['memory', 'search', 'fog'], { hits, missingLayers: ['procedural'] });
     expect(headings(found.stdout)).toEqual(['semantic:', 's1', 's2', 'episodic:', 'e1']);
     expect(found.stderr).toContain('are missing: procedural');
-    const facts = [hits[0], hits[2]];
     const recalled = await run(['memory', 'recall', 'fog'], { facts, procedures: [hit('procedural', 'skill', 'p1')] });
     expect(headings(recalled.stdout)).toEqual(['fact:', 's1', 'chunk:', 's2', 'procedures:', 'p1']);
   });
