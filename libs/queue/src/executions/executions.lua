@@ -1,31 +1,22 @@
--- Says a message to everybody who waits for an execution.
-local function tell(waiters, message)
-  for channel in string.gmatch(waiters or '', '%S+') do redis.call('PUBLISH', channel, message) end
-end
-
--- KEYS execution, the task that it is for or '', marks of erasures, the job that runs it. ARGV request, ttl ms, channel of the waiter or '', the request without its files or ''.
--- The first request stays; everybody who waits is told. Answers {the result if there is one that is the code's own, else '', 1 where that
+-- KEYS execution, the task that it is for or '', marks of erasures, the job that runs it. ARGV request, ttl ms, the request without its files or ''.
+-- The first request stays. Answers {the result if there is one that is the code's own, else '', 1 where that
 -- job was there before}: a result that the infrastructure spoilt makes way for another try. {'gone'} where the task may have been erased.
 function scripts.prepareExecution()
   if KEYS[2] ~= '' and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('EXISTS', KEYS[3]) == 1 then return {'gone'} end
-  if redis.call('HSETNX', KEYS[1], 'request', ARGV[1]) == 1 and ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'brief', ARGV[4]) end
-  local found = redis.call('HMGET', KEYS[1], 'result', 'spoilt', 'waiters')
+  if redis.call('HSETNX', KEYS[1], 'request', ARGV[1]) == 1 and ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'brief', ARGV[3]) end
+  local found = redis.call('HMGET', KEYS[1], 'result', 'spoilt')
   if found[1] and not found[2] then return {found[1], 1} end
   redis.call('HDEL', KEYS[1], 'cancelRequested', 'result', 'spoilt')
-  local waiters = found[3] or ''
-  if ARGV[3] ~= '' and not string.find(waiters, ARGV[3], 1, true) then redis.call('HSET', KEYS[1], 'waiters', waiters .. ARGV[3] .. ' ') end
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   return {'', redis.call('EXISTS', KEYS[4])}
 end
 
--- KEYS execution. ARGV result, ttl ms, whether the infrastructure spoilt it (1 or 0), name for those who wait, bytes of a result that is
--- handed to them. The first result stays; of what is gone, none.
+-- KEYS execution. ARGV result, ttl ms, whether the infrastructure spoilt it (1 or 0), channel, message. The first result stays; of what is
+-- gone, none.
 function scripts.saveExecution()
-  local found = redis.call('HMGET', KEYS[1], 'request', 'waiters')
-  if not found[1] then return 0 end
+  if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
   local saved = redis.call('HSETNX', KEYS[1], 'result', ARGV[1])
   if saved == 1 and ARGV[3] == '1' then redis.call('HSET', KEYS[1], 'spoilt', 1) end
-  redis.call('HDEL', KEYS[1], 'waiters')
   -- Files may be megabytes, and nobody needs them behind a result that stays.
   local brief = redis.call('HGET', KEYS[1], 'brief')
   if saved == 1 and ARGV[3] ~= '1' and brief then
@@ -33,15 +24,8 @@ function scripts.saveExecution()
     redis.call('HDEL', KEYS[1], 'brief')
   end
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
-  local handed = saved == 1 and #ARGV[1] <= tonumber(ARGV[5])
-  tell(found[2], handed and ARGV[4] .. '\n' .. ARGV[1] or ARGV[4])
+  redis.call('PUBLISH', ARGV[4], ARGV[5])
   return saved
-end
-
--- KEYS execution. ARGV name for those who wait: they are told that it ended, or was stopped, without a result.
-function scripts.endExecution()
-  tell(redis.call('HGET', KEYS[1], 'waiters'), ARGV[1])
-  return 1
 end
 
 -- KEYS execution. ARGV channel, message. Answers 0 when there is nothing left to cancel.

@@ -4,7 +4,8 @@ import { SandboxExecute } from '@etude/contracts/queues';
 import { ExecutionRequest, ExecutionResult, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { Redis } from 'ioredis';
-import { type ExecutionAnswers, answersOf, type ExecutionListener } from './execution-answers.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Bell, MemberBus } from '../redis/channels.js';
 import { ExecutionLines, type PlaceInLine } from './execution-lines.js';
 import { abortError, type JobEnd, leaseEndOf, parseOr } from '../jobs/job-end.js';
 import { memberOf, type RedisKeys } from '../redis/keys.js';
@@ -16,19 +17,13 @@ const REQUEST_TTL_MS = 24 * 3_600_000;
 /** How long a cancelled caller waits for the code to be stopped. */
 const STOP_WAIT_MS = 1_000;
 const ROUNDS_MAX = 3;
-/** A larger result is read from Redis by its waiters. */
-const HANDED_BYTES_MAX = 64 * 1024;
+/** A lost message (a reconnect, a restart of Redis) costs at most this long. */
+const LOOK_EVERY_MS = 1_000;
 
 export interface StoredExecution {
   readonly request: ExecutionRequest;
   readonly result: ExecutionResult | null;
   readonly cancelRequested: boolean;
-}
-
-/** A request for an execution: the channel for its result, and the job that would run it. */
-export interface Asking {
-  readonly channel: string;
-  readonly jobKey: string;
 }
 
 export interface PreparedExecution {
@@ -42,17 +37,17 @@ export interface PreparedExecution {
 interface Errand {
   readonly request: ExecutionRequest;
   readonly signal: AbortSignal;
-  readonly answer: ExecutionListener;
+  /** Rings when the execution has ended, and now and then. */
+  readonly bell: Bell;
   readonly place: PlaceInLine;
+  /** Aborts when a cancelled execution is not waited for any more. */
+  readonly giveUp: AbortController;
   /** Settles once its job is there. */
   added: Promise<unknown>;
 }
 
 /** Taken when nothing without an urgency waits. */
 const SECOND_LINE: AddOptions = { priority: 0 };
-
-/** Nobody waits. */
-const NOBODY: Asking = { channel: '', jobKey: '' };
 
 /** Requests and results of executions, kept beside the queue: they may be megabytes. */
 export class ExecutionStore {
@@ -75,31 +70,32 @@ export class ExecutionStore {
     };
   }
 
-  /** The first result stays, until somebody asks anew for one that the infrastructure spoilt. Its waiters are told. */
+  /** The first result stays, until somebody asks anew for one that the infrastructure spoilt. Who waits is told. */
   async save(tenant: string, executionId: string, result: ExecutionResult): Promise<void> {
     const spoilt = result.runs.some(({ exit }) => RETRYABLE_EXITS.has(exit));
-    const args = [JSON.stringify(result), RESULT_TTL_MS, spoilt ? 1 : 0, memberOf(tenant, executionId), HANDED_BYTES_MAX];
+    const args = [JSON.stringify(result), RESULT_TTL_MS, spoilt ? 1 : 0, this.keys.endedExecutions, memberOf(tenant, executionId)];
     await runScript(this.redis, 'saveExecution', [this.keys.execution(tenant, executionId)], args);
   }
 
-  /** Tells the waiters that it ended, or was stopped, without a result. A lost message costs them a second. */
+  /** Tells who waits that it ended, or was stopped, without a result. A lost message costs them a second. */
   async end(tenant: string, executionId: string): Promise<void> {
-    await runScript(this.redis, 'endExecution', [this.keys.execution(tenant, executionId)], [memberOf(tenant, executionId)]);
+    await whileRedisAnswers(this.redis, this.redis.publish(this.keys.endedExecutions, memberOf(tenant, executionId)));
   }
 
   /**
    * Stores the request unless there is one under this id.
    *
+   * @param jobKey BullMQ's key of the job that would run it
    * @throws EtudeError JOURNAL_FENCED where the task that it is for was erased
    */
-  async prepare(request: ExecutionRequest, { channel, jobKey }: Asking = NOBODY): Promise<PreparedExecution> {
+  async prepare(request: ExecutionRequest, jobKey = ''): Promise<PreparedExecution> {
     const { tenant, executionId } = request;
     const taskId = taskOfExecution(executionId);
     const [result, jobKnown] = await runScript<[string, number]>(
       this.redis,
       'prepareExecution',
       [this.keys.execution(tenant, executionId), taskId ? this.keys.task(tenant, taskId) : '', this.keys.erased(tenant), jobKey],
-      [JSON.stringify(request), REQUEST_TTL_MS, channel, request.files.length === 0 ? '' : JSON.stringify({ ...request, files: [] })],
+      [JSON.stringify(request), REQUEST_TTL_MS, request.files.length === 0 ? '' : JSON.stringify({ ...request, files: [] })],
     );
     if (result === 'gone')
       throw new EtudeError('JOURNAL_FENCED', `task ${taskId} is gone, and execution ${executionId} with it; stop and write nothing`);
@@ -125,29 +121,28 @@ export class ExecutionStore {
 /** `Sandboxes` over the queue `sandbox.execute`, whose consumers run the code. Tenants take turns, see `ExecutionLines`. */
 export class QueueSandboxes implements Sandboxes {
   readonly #store: ExecutionStore;
-  readonly #answers: ExecutionAnswers;
+  readonly #ended: MemberBus;
   readonly #lines = new ExecutionLines();
 
   constructor(private readonly producer: Producer) {
     this.#store = new ExecutionStore(producer.redis, producer.keys);
-    this.#answers = answersOf(producer.redis, producer.keys);
+    this.#ended = new MemberBus(producer.redis, producer.keys.endedExecutions);
   }
 
   async execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
     if (signal.aborted) throw abortError(signal);
-    await whileRedisAnswers(this.producer.redis, this.#answers.ready());
-    const answer = this.#answers.listen(request.tenant, request.executionId);
+    await whileRedisAnswers(this.producer.redis, this.#ended.ready());
+    const bell = new Bell(LOOK_EVERY_MS);
+    const release = this.#ended.on(memberOf(request.tenant, request.executionId), bell.ring);
     const place = this.#lines.enter(request.tenant, () => void this.#moveUp(errand));
-    const errand: Errand = { request, signal, answer, place, added: Promise.resolve() };
-    const done = new AbortController();
-    const onAbort = () => void this.#abandon(request, signal, answer, done.signal);
+    const errand: Errand = { request, signal, bell, place, giveUp: new AbortController(), added: Promise.resolve() };
+    const onAbort = () => void this.#abandon(errand);
     signal.addEventListener('abort', onAbort, { once: true });
     try {
       return await this.#untilItEnds(errand);
     } finally {
       signal.removeEventListener('abort', onAbort);
-      done.abort();
-      answer.release();
+      release();
       place.leave();
     }
   }
@@ -170,16 +165,15 @@ export class QueueSandboxes implements Sandboxes {
 
   /** null where its job ended without a result. @throws the EtudeError that the job died of; AbortError */
   async #askAndWait(errand: Errand): Promise<ExecutionResult | null> {
-    const { request, signal, answer } = errand;
+    const { request, signal, bell, giveUp } = errand;
     const askedAt = Date.now();
     const { result, jobKnown } = await this.#ask(errand);
     if (result) return result;
     // Or it has ended.
-    if (jobKnown) answer.hear({ kind: 'look' });
+    if (jobKnown) bell.ring();
     for (;;) {
-      const heard = await answer.next();
-      if (heard.kind !== 'look' && signal.aborted) throw abortError(signal);
-      if (heard.kind === 'result') return readResult(heard.text, request.executionId);
+      await bell.rung(giveUp.signal);
+      if (giveUp.signal.aborted) throw abortError(signal);
       const end = await this.#look(request);
       if (end === 'running') {
         // Another sender may have put it into the second line, or Redis was away when it was to move up.
@@ -199,8 +193,7 @@ export class QueueSandboxes implements Sandboxes {
     const { tenant, executionId } = request;
     const { redis } = this.producer;
     const taskId = taskOfExecution(executionId);
-    const asking = { channel: this.#answers.channel, jobKey: this.producer.queue(SandboxExecute.name).toKey(executionId) };
-    const prepare = () => this.#store.prepare(request, asking);
+    const prepare = () => this.#store.prepare(request, this.producer.queue(SandboxExecute.name).toKey(executionId));
     const options = () => (errand.place.isFirst ? {} : SECOND_LINE);
     const add = () => (errand.added = this.producer.add(SandboxExecute, { v: 1, tenant, executionId, taskId }, options()));
     if (taskId === null) {
@@ -239,22 +232,11 @@ export class QueueSandboxes implements Sandboxes {
   }
 
   /** Stops the execution. Where only this worker's lease ended, it runs on for the next worker. */
-  async #abandon(
-    { tenant, executionId }: ExecutionRequest,
-    signal: AbortSignal,
-    answer: ExecutionListener,
-    done: AbortSignal,
-  ): Promise<void> {
-    const giveUp = () => answer.hear({ kind: 'ended' });
-    if (leaseEndOf(signal)) return giveUp();
-    const timer = setTimeout(giveUp, STOP_WAIT_MS);
-    done.addEventListener('abort', () => clearTimeout(timer), { once: true });
-    try {
-      if (!(await this.#store.cancel(tenant, executionId))) giveUp();
-    } catch {
-      // Redis is away: nobody can be told, and the caller is not kept waiting; the execution's own limits end it.
-      giveUp();
-    }
+  async #abandon({ request: { tenant, executionId }, signal, giveUp }: Errand): Promise<void> {
+    if (leaseEndOf(signal)) return giveUp.abort();
+    void sleep(STOP_WAIT_MS, undefined, { ref: false }).then(() => giveUp.abort());
+    // Redis away: nobody can be told, and the caller is not kept waiting; the execution's own limits end it.
+    if (!(await this.#store.cancel(tenant, executionId).catch(() => false))) giveUp.abort();
   }
 }
 

@@ -52,13 +52,47 @@ export function channelsOf(redis: Redis): Channels {
   return known;
 }
 
-/** A lost message (a connection that died unnoticed) costs at most this long. */
-const RING_AT_LEAST_EVERY_MS = 15_000;
+/**
+ * News of tasks or executions on one channel, whose messages are `<tenant>/<id>`. A message carries no data and may be lost with its
+ * connection: what it tells of is stored, and read again after every reconnect.
+ */
+export class MemberBus {
+  readonly #listeners = new EventEmitter().setMaxListeners(0);
+  #subscribed: Promise<unknown> | null = null;
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly channel: string,
+  ) {}
+
+  /** Resolves once messages are heard; waits for Redis. Where it refuses, the next call asks anew. */
+  async ready(): Promise<void> {
+    this.#subscribed ??= channelsOf(this.redis).listen(this.channel, (member) => {
+      if (member !== null) this.#listeners.emit(member, true);
+      else for (const each of this.#listeners.eventNames()) this.#listeners.emit(each, false);
+    });
+    try {
+      await this.#subscribed;
+    } catch (error) {
+      this.#subscribed = null;
+      throw error;
+    }
+  }
+
+  /** @param hear true for a message, false for a new connection @returns a function that ends it */
+  on(member: string, hear: (isTold: boolean) => void): () => void {
+    this.#listeners.on(member, hear);
+    return () => void this.#listeners.off(member, hear);
+  }
+}
 
 /** Remembers whether anything was published to a channel. */
 export class Bell {
   #rang = false;
   #wake: (() => void) | null = null;
+
+  /** @param everyMs a lost message (a connection that died unnoticed) costs at most this long */
+  constructor(private readonly everyMs: number) {}
 
   readonly ring = (): void => {
     this.#rang = true;
@@ -70,7 +104,7 @@ export class Bell {
     if (!this.#rang && !signal.aborted) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#wake = resolve;
-      const timer = setTimeout(resolve, RING_AT_LEAST_EVERY_MS);
+      const timer = setTimeout(resolve, this.everyMs);
       const onAbort = () => resolve();
       signal.addEventListener('abort', onAbort, { once: true });
       await promise;

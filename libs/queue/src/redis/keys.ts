@@ -35,8 +35,8 @@ export class RedisKeys extends PrefixedKeys {
   readonly cancel = `${this.prefix}:cancel`;
 
   readonly execution = this.of('execution');
-  /** Channel of one process that waits for executions. */
-  readonly executionAnswers = (waiter: string): string => `${this.prefix}:answers:${waiter}`;
+  /** Channel that tells `<tenant>/<execution>` of each that has ended. */
+  readonly endedExecutions = `${this.prefix}:ended`;
   /** Channel of `<tenant>/<execution>`. */
   readonly cancelExecution = `${this.prefix}:cancel:execution`;
 

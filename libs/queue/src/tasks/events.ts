@@ -15,6 +15,8 @@ export interface StoredEvent {
 
 /** Read and held at once, for each reader. */
 const BATCH = 100;
+/** A reader of whom nobody tells anything looks as often. */
+const LOOK_EVERY_MS = 15_000;
 
 /**
  * A task's events in order, those there are and those to come, until `finished`.
@@ -35,7 +37,7 @@ export async function* readEvents(
   signal: AbortSignal,
 ): AsyncGenerator<StoredEvent, void, undefined> {
   let last = checkedId(afterId);
-  const bell = new Bell();
+  const bell = new Bell(LOOK_EVERY_MS);
   let release: (() => void) | null = null;
   try {
     while (!signal.aborted) {
