@@ -5,13 +5,14 @@ import { createMcpHttp, type McpHttp } from '@etude/mcp/http';
 import { manifest } from '@etude/mcp/testing/fake-gateway';
 import { type McpGateway, startMcpGateway } from '@etude/mcp/testing/mcp-gateway';
 import { LEGACY, MODERN } from '@etude/mcp/testing/official-client';
-import { askWithPython, inspect, type Installed, mcpInspector, type McpPlace, pythonMcpClient } from '@etude/test-support/mcp-clients';
+import { askWithPython, type McpPlace, pythonMcpClient } from '@etude/test-support/mcp-clients';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROOT } from './etude.js';
 
-const [python, inspector] = await Promise.all([pythonMcpClient(), mcpInspector()]);
-for (const client of [python, inspector]) if ('why' in client) console.log(`MCP clients: ${client.why}, so its tests are skipped`);
-const pathOf = (client: Installed) => ('path' in client ? client.path : '');
+const python = await pythonMcpClient().catch((error: Error) => {
+  console.log(`The Python client of MCP could not be installed, so its tests are skipped: ${error.message}`);
+  return null;
+});
 
 let gateway: McpGateway;
 let mcp: McpHttp;
@@ -65,7 +66,7 @@ const CALLS = [
   { method: 'resources/read', params: { uri: 'skill://no-such/SKILL.md' } },
 ];
 
-describe.skipIf('why' in python)('the official Python client', () => {
+describe.skipIf(python === null)('the official Python client', () => {
   const modes = [
     { mode: 'auto', revision: MODERN },
     { mode: 'legacy', revision: LEGACY },
@@ -73,7 +74,7 @@ describe.skipIf('why' in python)('the official Python client', () => {
   it.each(places.flatMap((each) => modes.map((mode) => ({ ...each, ...mode }))))(
     'speaks $revision over $over',
     async ({ place, mode, revision }) => {
-      const { protocolVersion, serverInfo, answers } = await askWithPython(pathOf(python), place(), mode, CALLS);
+      const { protocolVersion, serverInfo, answers } = await askWithPython(python ?? '', place(), mode, CALLS);
       expect({ protocolVersion, serverInfo }).toMatchObject({ protocolVersion: revision, serverInfo: { name: 'etude' } });
       expect(answers).toMatchObject([
         { tools: [{ name: 'echo', outputSchema: { type: 'object' } }, { name: 'hang' }] },
@@ -88,36 +89,4 @@ describe.skipIf('why' in python)('the official Python client', () => {
     },
     60_000,
   );
-});
-
-describe.skipIf('why' in inspector).each(places)("the inspector's command line over $over", ({ place }) => {
-  it.each(['legacy', 'modern'])(
-    'finds nothing wrong with the tools in the %s protocol',
-    async (era) => {
-      const { stdout } = await inspect(pathOf(inspector), place(), ['--method', 'tools/list', '--strict', '--protocol-era', era]);
-      expect(JSON.parse(stdout)).toMatchObject({ tools: [{ name: 'echo' }, { name: 'hang' }] });
-    },
-    60_000,
-  );
-
-  it('calls a tool', async () => {
-    const { stdout } = await inspect(pathOf(inspector), place(), [
-      '--method',
-      'tools/call',
-      '--tool-name',
-      'echo',
-      '--tool-arg',
-      'text=hi',
-    ]);
-    expect(JSON.parse(stdout)).toMatchObject({ structuredContent: { text: 'hi' } });
-  });
-
-  it('finds that skills keep to the extension, digests and all', async () => {
-    const { stdout } = await inspect(pathOf(inspector), place(), ['--method', 'skills/list', '--verify']);
-    expect(JSON.parse(stdout)).toMatchObject({
-      uri: 'skill://add-up/SKILL.md',
-      conformance: [],
-      files: [{ status: 'verified' }, { status: 'verified' }],
-    });
-  });
 });

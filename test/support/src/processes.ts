@@ -13,9 +13,10 @@ export interface TestProcess {
 }
 
 export interface TestProcessOptions {
+  /** Default: this Node. */
+  readonly command?: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  readonly cwd?: string;
   /** Text on stdout or stderr that says it is ready. Default: the ready line of a service. */
   readonly ready?: string;
   readonly timeoutMs?: number;
@@ -24,58 +25,48 @@ export interface TestProcessOptions {
 const running = new Set<ChildProcess>();
 process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
-/** Starts `node <args>` and waits for its ready line. The environment is PATH and what is given, nothing else. */
+/** Starts a command and waits for its ready line. The environment is PATH and what is given, nothing else; its input ends with this process. */
 export async function startProcess({
+  command = process.execPath,
   args,
   env = {},
-  cwd,
   ready = '"ready":true',
   timeoutMs = 60_000,
 }: TestProcessOptions): Promise<TestProcess> {
-  const child = spawn(process.execPath, args, {
-    ...(cwd ? { cwd } : {}),
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = spawn(command, args, { env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env }, stdio: 'pipe' });
   running.add(child);
-  child.once('exit', () => running.delete(child));
+  const ended = once(child, 'exit').finally(() => running.delete(child));
   let said = '';
   await new Promise<void>((resolve, reject) => {
     const fail = (why: string) => {
       child.kill('SIGKILL');
-      reject(new Error(`${args.join(' ')}: ${why}\n${said.slice(-4_000)}`));
+      reject(new Error(`${command} ${args.join(' ')}: ${why}\n${said.slice(-4_000)}`));
     };
     const timer = setTimeout(() => fail(`not ready within ${timeoutMs} ms`), timeoutMs);
     const hear = (chunk: Buffer) => {
       said = (said + chunk.toString()).slice(-200_000);
-      if (!said.includes(ready)) return;
-      clearTimeout(timer);
-      resolve();
+      if (said.includes(ready)) resolve(clearTimeout(timer));
     };
     child.stdout.on('data', hear);
     child.stderr.on('data', hear);
-    child.once('exit', (code, signal) => {
-      clearTimeout(timer);
-      fail(`ended with ${code ?? signal} before it was ready`);
-    });
+    ended.then(
+      () => fail(`ended with ${child.exitCode ?? child.signalCode} before it was ready`),
+      (error: Error) => fail(error.message),
+    );
   });
+  const end = async (signal: NodeJS.Signals) => {
+    child.kill(signal);
+    await ended;
+    return child.exitCode;
+  };
   return {
     pid: child.pid ?? -1,
     child,
     output: () => said,
-    async kill() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-    },
+    kill: async () => void (await end('SIGKILL')),
     async stop() {
-      if (child.exitCode === null && child.signalCode === null) {
-        const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
-        child.kill('SIGTERM');
-        await once(child, 'exit');
-        clearTimeout(timer);
-      }
-      return child.exitCode;
+      const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
+      return end('SIGTERM').finally(() => clearTimeout(timer));
     },
   };
 }

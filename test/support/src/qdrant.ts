@@ -1,19 +1,24 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, readFileSync, rmSync, statfsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync, rmSync, statfsSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { freePort } from './ports.js';
-import { pythonWithQdrant, STAND_IN, type StandInEngine } from './qdrant-python.js';
-import { until } from './until.js';
+import { startProcess } from './processes.js';
+import { pythonWith } from './python.js';
+
+const STAND_IN = fileURLToPath(new URL('../qdrant-stand-in/', import.meta.url));
+
+/** `edge`: Qdrant's own engine, as of 1.18. `local`: what does in Python what the engine does. */
+type StandInEngine = 'edge' | 'local';
 
 /** Where tests take their Qdrant from, best first. */
 export type QdrantSource =
   | { readonly kind: 'given'; readonly url: string; readonly apiKey: string | null; readonly caPath: string | null }
-  | { readonly kind: 'binary'; readonly path: string }
-  | { readonly kind: 'docker' }
   | { readonly kind: 'stand-in'; readonly python: string; readonly engine: StandInEngine }
   | { readonly kind: 'none'; readonly why: string };
 
@@ -28,102 +33,77 @@ export interface TestQdrant {
   stop(): Promise<void>;
 }
 
+/** Only for the stand-in. */
 export interface TestQdrantOptions {
-  /** Only for the stand-in: which server's ways it takes on. */
+  /** Which server's ways it takes on. */
   readonly version?: string;
-  /** Only for the stand-in: what it asks for. */
+  /** What it asks for. */
   readonly apiKey?: string;
-  /** Only for the stand-in: files in PEM. */
+  /** Files in PEM. */
   readonly tls?: { readonly certificate: string; readonly key: string };
 }
 
-const IMAGE = 'qdrant/qdrant:v1.18.2';
 /** Of the engine that is pinned; what came later is only known to the local mode. */
 const ENGINE_VERSION = '1.18.';
 const MEMORY_FOLDER = '/dev/shm';
 const MEMORY_FOLDER_FREE_BYTES = 4 * 1024 ** 3;
-const READY_TIMEOUT_MS = 60_000;
 
 /**
- * `QDRANT_URL` (with `QDRANT_API_KEY` and `QDRANT_CA_PATH`), a binary on the PATH, Docker where it runs, or the stand-in: over Qdrant's
- * engine where it can be had, unless `ETUDE_TEST_QDRANT_ENGINE` says `local`.
+ * `QDRANT_URL` (with `QDRANT_API_KEY` and `QDRANT_CA_PATH`), or the stand-in: over Qdrant's engine where it can be had, unless
+ * `ETUDE_TEST_QDRANT_ENGINE` says `local`.
  */
 export async function findQdrant(env: NodeJS.ProcessEnv = process.env): Promise<QdrantSource> {
   const url = env['QDRANT_URL'];
   if (url) return { kind: 'given', url, apiKey: env['QDRANT_API_KEY'] ?? null, caPath: env['QDRANT_CA_PATH'] ?? null };
-  const path = (env['PATH'] ?? '')
-    .split(delimiter)
-    .map((folder) => join(folder, 'qdrant'))
-    .find((file) => existsSync(file));
-  if (path !== undefined) return { kind: 'binary', path };
-  if (dockerRuns()) return { kind: 'docker' };
+  const lists = ['requirements.txt', 'requirements-edge.txt'].map((name) => join(STAND_IN, name));
+  const digest = createHash('sha256').update(Buffer.concat(lists.map((path) => readFileSync(path))));
   try {
-    const { python, engine } = await pythonWithQdrant();
-    return { kind: 'stand-in', python, engine: env['ETUDE_TEST_QDRANT_ENGINE'] === 'local' ? 'local' : engine };
+    const installs = lists.map((path) => ['--require-hashes', '-r', path]);
+    const python = await pythonWith(`qdrant/${digest.digest('hex').slice(0, 12)}`, installs);
+    const hasEngine = env['ETUDE_TEST_QDRANT_ENGINE'] !== 'local' && (await imports(python, 'qdrant_edge'));
+    return { kind: 'stand-in', python, engine: hasEngine ? 'edge' : 'local' };
   } catch (error) {
     return { kind: 'none', why: String((error as { stderr?: string }).stderr || error).trim() };
   }
 }
 
+const imports = (python: string, name: string): Promise<boolean> =>
+  promisify(execFile)(python, ['-c', `import ${name}`]).then(
+    () => true,
+    () => false,
+  );
+
 /** One line for people. */
 export function describeQdrant(source: QdrantSource): string {
   if (source.kind === 'given') return `Qdrant for tests: the server at ${new URL(source.url).origin} (QDRANT_URL)`;
-  if (source.kind === 'binary') return `Qdrant for tests: ${source.path}`;
-  if (source.kind === 'docker') return `Qdrant for tests: ${IMAGE} in Docker`;
-  if (source.kind === 'stand-in') {
-    const over = source.engine === 'edge' ? "Qdrant's own engine (qdrant-edge-py)" : "qdrant-client's local mode";
-    return `Qdrant for tests: a stand-in over ${over}; set QDRANT_URL for a real server`;
-  }
-  return `Qdrant for tests: none, so tests of its adapter are skipped (${source.why.split('\n').at(-1)})`;
+  if (source.kind === 'none') return `Qdrant for tests: none, so tests of its adapter are skipped (${source.why.split('\n').at(-1)})`;
+  const over = source.engine === 'edge' ? "Qdrant's own engine (qdrant-edge-py)" : "qdrant-client's local mode";
+  return `Qdrant for tests: a stand-in over ${over}; set QDRANT_URL for a real server`;
 }
 
 /** @throws Error where there is none; ask `findQdrant` first */
 export async function startQdrant(source: QdrantSource, options: TestQdrantOptions = {}): Promise<TestQdrant> {
   if (source.kind === 'none') throw new Error(describeQdrant(source));
   if (source.kind === 'given') {
-    trust(source.caPath);
+    if (source.caPath !== null) setDefaultCACertificates([...getCACertificates('default'), readFileSync(source.caPath, 'utf8')]);
     return testQdrant(source.kind, source, async () => {});
   }
+  const { version = '1.18.2', apiKey, tls } = options;
   const dir = await mkdtemp(join(scratch(), 'etude-qdrant-'));
+  const remove = () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
+  process.once('exit', remove);
   const port = await freePort();
-  const child = launch(source, port, dir, options);
-  const kill = () => {
-    child.kill('SIGKILL');
-    rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
-  };
-  process.once('exit', kill);
-  const place = {
-    url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}`,
-    apiKey: options.apiKey ?? null,
-    caPath: options.tls?.certificate ?? null,
-  };
-  let said = '';
-  child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-2_000)));
-  child.stdout?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-2_000)));
-  await until(() => isReady(child, place.url, said), { timeoutMs: READY_TIMEOUT_MS, everyMs: 50, what: 'Qdrant' }).catch(
-    (error: unknown) => {
-      process.off('exit', kill);
-      kill();
-      throw new Error(`Qdrant did not start: ${said}`, { cause: error });
-    },
-  );
-  return testQdrant(source.kind, place, async () => {
-    process.off('exit', kill);
-    if (child.exitCode === null && child.signalCode === null) {
-      child.kill('SIGTERM');
-      await once(child, 'exit');
-    }
-    await rm(dir, { recursive: true, force: true });
+  const engine = version.startsWith(ENGINE_VERSION) ? source.engine : 'local';
+  const args = [join(STAND_IN, 'server.py'), '--port', String(port), '--version', version, '--engine', engine, '--folder', dir];
+  if (apiKey !== undefined) args.push('--api-key', apiKey);
+  if (tls !== undefined) args.push('--certificate', tls.certificate, '--key', tls.key);
+  const server = await startProcess({ command: source.python, args, env: { OMP_NUM_THREADS: '1' }, ready: 'ready\n' });
+  const url = `${tls ? 'https' : 'http'}://127.0.0.1:${port}`;
+  return testQdrant(source.kind, { url, apiKey: apiKey ?? null, caPath: tls?.certificate ?? null }, async () => {
+    await server.stop();
+    process.off('exit', remove);
+    remove();
   });
-}
-
-function dockerRuns(): boolean {
-  try {
-    execFileSync('docker', ['info'], { stdio: 'ignore', timeout: 5_000 });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** In memory where there is plenty: an engine writes every index to the disk, and waits for it. */
@@ -136,51 +116,11 @@ function scratch(): string {
   }
 }
 
-function launch(source: QdrantSource, port: number, dir: string, options: TestQdrantOptions): ChildProcess {
-  if (source.kind === 'binary') {
-    const env = {
-      ...process.env,
-      QDRANT__SERVICE__HOST: '127.0.0.1',
-      QDRANT__SERVICE__HTTP_PORT: String(port),
-      QDRANT__SERVICE__GRPC_PORT: '0',
-      QDRANT__STORAGE__STORAGE_PATH: join(dir, 'storage'),
-      QDRANT__STORAGE__SNAPSHOTS_PATH: join(dir, 'snapshots'),
-      QDRANT__TELEMETRY_DISABLED: 'true',
-    };
-    return spawn(source.path, [], { env, cwd: dir, stdio: ['ignore', 'pipe', 'pipe'] });
-  }
-  if (source.kind === 'docker')
-    return spawn('docker', ['run', '--rm', '-p', `127.0.0.1:${port}:6333`, IMAGE], { stdio: ['ignore', 'pipe', 'pipe'] });
-  if (source.kind !== 'stand-in') throw new Error(`${source.kind} is not started`);
-  const version = options.version ?? '1.18.2';
-  const engine = version.startsWith(ENGINE_VERSION) ? source.engine : 'local';
-  const args = [join(STAND_IN, 'server.py'), '--port', String(port), '--version', version, '--engine', engine, '--folder', dir];
-  if (options.apiKey !== undefined) args.push('--api-key', options.apiKey);
-  if (options.tls !== undefined) args.push('--certificate', options.tls.certificate, '--key', options.tls.key);
-  // It ends when its input does, so also when this process is killed.
-  return spawn(source.python, args, { env: { PATH: process.env['PATH'], OMP_NUM_THREADS: '1' }, stdio: ['pipe', 'pipe', 'pipe'] });
-}
-
-/** The stand-in says so itself; a server is asked. */
-async function isReady(child: ChildProcess, url: string, said: string): Promise<boolean> {
-  if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}`);
-  if (/^ready$/m.test(said)) return true;
-  return fetch(`${url}/readyz`).then(
-    ({ ok }) => ok,
-    () => false,
-  );
-}
-
-function trust(caPath: string | null): void {
-  if (caPath !== null) setDefaultCACertificates([...getCACertificates('default'), readFileSync(caPath, 'utf8')]);
-}
-
 function testQdrant(
   kind: QdrantSource['kind'],
-  place: Pick<TestQdrant, 'url' | 'apiKey' | 'caPath'>,
+  { url, apiKey, caPath }: Pick<TestQdrant, 'url' | 'apiKey' | 'caPath'>,
   stop: () => Promise<void>,
 ): TestQdrant {
-  const { url, apiKey, caPath } = place;
   const headers = apiKey === null ? {} : { 'api-key': apiKey };
   return {
     kind,

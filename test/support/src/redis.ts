@@ -1,10 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './ports.js';
+import { startProcess } from './processes.js';
 
 export interface TestRedis {
   readonly url: string;
@@ -23,57 +22,29 @@ export interface TestRedisOptions {
   readonly durable?: boolean;
 }
 
-async function launch(port: number, dir: string, durable: boolean): Promise<ChildProcess> {
-  const persistence = durable ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--maxmemory-policy', 'noeviction', '--dir', dir];
-  const child = spawn('redis-server', [...args, ...persistence], { stdio: ['ignore', 'pipe', 'inherit'] });
-  let said = '';
-  await new Promise<void>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('exit', (code) => reject(new Error(`redis-server exited ${code}: ${said.slice(-500)}`)));
-    child.stdout?.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-      if (said.includes('Ready to accept connections')) resolve();
-    });
-  });
-  child.removeAllListeners('exit');
-  child.stdout?.removeAllListeners('data').resume();
-  return child;
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill('SIGTERM');
-  await once(child, 'exit');
-}
-
 /** A real redis-server of its own on a free port of loopback, with its data in a temporary folder. */
 export async function startRedis({ durable = true }: TestRedisOptions = {}): Promise<TestRedis> {
   const dir = await mkdtemp(join(tmpdir(), 'etude-redis-'));
   const port = await freePort();
+  const persistence = durable ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
+  const place = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', '', '--maxmemory-policy', 'noeviction'];
+  const launch = () => startProcess({ command: 'redis-server', args: [...place, ...persistence], ready: 'Ready to accept connections' });
   const remove = () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
-  let child = await launch(port, dir, durable).catch((error: unknown) => {
-    remove();
-    throw error;
-  });
-  const kill = () => {
-    child.kill('SIGKILL');
-    remove();
-  };
-  process.once('exit', kill);
+  process.once('exit', remove);
+  let redis = await launch();
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
     get pid() {
-      return child.pid ?? -1;
+      return redis.pid;
     },
-    pause: () => end(child),
+    pause: async () => void (await redis.stop()),
     async resume() {
-      child = await launch(port, dir, durable);
+      redis = await launch();
     },
     async stop() {
-      process.off('exit', kill);
-      await end(child);
+      await redis.stop();
+      process.off('exit', remove);
       remove();
     },
   };

@@ -14,7 +14,7 @@ import type { RecordStore } from '../record-store.js';
 import { openQdrantStore, type QdrantStoreOptions } from './qdrant-store.js';
 
 /** A server that was given speaks as it does; these need one that we start. */
-const OWN = ['binary', 'docker', 'stand-in'] as const;
+const OWN = ['stand-in'] as const;
 const KEY = 'key-3f8a1c';
 
 const options = (url: string, more: Partial<QdrantStoreOptions> = {}): QdrantStoreOptions => ({

@@ -1,0 +1,55 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+const CACHE = fileURLToPath(new URL('../../../.etude/cache/', import.meta.url));
+/** Some systems ship a Python without the parts that make environments; another one may have them. */
+const PYTHONS = ['python3', '/usr/bin/python3'];
+const INSTALL_TIMEOUT_MS = 300_000;
+
+/**
+ * The Python of an environment with packages of its own, made once. Several may make it at once; the first stays.
+ *
+ * @param name its folder in `.etude/cache`; another list of packages needs another name
+ * @param lists arguments of pip, one call each; the first has to succeed, the others are for what is not made for every machine
+ * @throws Error with what Python or pip said
+ */
+export async function pythonWith(name: string, [needed = [], ...wished]: ReadonlyArray<readonly string[]>): Promise<string> {
+  const made = join(CACHE, name);
+  const python = join(made, 'bin', 'python');
+  if (existsSync(python)) return python;
+  await mkdir(dirname(made), { recursive: true });
+  const making = `${made}.${process.pid}`;
+  const install = (args: readonly string[]) =>
+    run(join(making, 'bin', 'python'), ['-m', 'pip', 'install', '-q', ...args], { timeout: INSTALL_TIMEOUT_MS });
+  try {
+    await makeEnvironment(making);
+    await install(needed);
+    for (const args of wished) await install(args).catch(() => undefined);
+    await rename(making, made).catch((error: unknown) => {
+      if (!existsSync(python)) throw error;
+    });
+  } finally {
+    await rm(making, { recursive: true, force: true });
+  }
+  return python;
+}
+
+async function makeEnvironment(path: string): Promise<void> {
+  const failures: unknown[] = [];
+  for (const python of PYTHONS) {
+    try {
+      await run(python, ['-m', 'venv', path], { timeout: INSTALL_TIMEOUT_MS });
+      return;
+    } catch (error) {
+      failures.push(error);
+      await rm(path, { recursive: true, force: true });
+    }
+  }
+  throw new AggregateError(failures, `no Python here makes a virtual environment (${PYTHONS.join(', ')})`);
+}
