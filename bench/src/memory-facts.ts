@@ -51,7 +51,7 @@ async function loaded(store: MemoryPlace, embedder: Embedder, everything: () => 
     const figures = await factsLoad(memory);
     const before = textsIn(await everything());
     if (before === 0) throw new Error('no text is found where all texts are kept, so that none is found afterwards would say nothing');
-    for (const user of users()) await memory.upkeep.erase({ tenant: TENANT, user });
+    for (const user of users()) await memory.upkeep.erase({ tenant: TENANT, user }, { before: Number.MAX_SAFE_INTEGER });
     return { ...figures, facts_texts_left: textsIn(await everything()), facts_records_left: await recordsLeft(memory) };
   } finally {
     await memory.close();

@@ -12,7 +12,6 @@ import type { RecordStore, StoreOptions } from './record-store.js';
 import { openSqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.js';
 import { guardedStore } from './upkeep/erasure-marks.js';
 import { recordUpkeep } from './upkeep/record-upkeep.js';
-import { EtudeError } from '@etude/contracts/errors';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
@@ -52,23 +51,17 @@ async function openStore(place: MemoryPlace, { embedder }: MemoryDeps): Promise<
   return openSqliteStore({ ...place, model });
 }
 
-/** @throws EtudeError FAILED_PRECONDITION where the chosen adapter has no place; see `requireMemory` */
+/** `requireMemory` makes sure that the chosen adapter has a place. */
 function placeOf(config: MemoryConfig): MemoryPlace {
-  if (config.ETUDE_MEMORY_ADAPTER === 'sqlite') return { adapter: 'sqlite', path: given(config, 'ETUDE_MEMORY_PATH') };
+  if (config.ETUDE_MEMORY_ADAPTER === 'sqlite') return { adapter: 'sqlite', path: config.ETUDE_MEMORY_PATH! };
   return {
     adapter: 'qdrant',
-    url: given(config, 'ETUDE_QDRANT_URL'),
+    url: config.ETUDE_QDRANT_URL!,
     apiKey: config.ETUDE_QDRANT_API_KEY ?? null,
     caPath: config.ETUDE_QDRANT_CA_PATH ?? null,
     collectionPrefix: config.ETUDE_QDRANT_COLLECTION_PREFIX,
     timeoutMs: config.ETUDE_QDRANT_TIMEOUT_MS,
   };
-}
-
-function given(config: MemoryConfig, name: 'ETUDE_MEMORY_PATH' | 'ETUDE_QDRANT_URL'): string {
-  const value = config[name];
-  if (value !== undefined) return value;
-  throw new EtudeError('FAILED_PRECONDITION', `${name} is not set, and ETUDE_MEMORY_ADAPTER is ${config.ETUDE_MEMORY_ADAPTER}; set it`);
 }
 
 export interface MemoryDeps extends SemanticOptions {

@@ -26,9 +26,10 @@ await memory.close();
 
 /** Tries again as the job of an erasure does: on a busy machine others may read an old state of the file for longer than it waits. */
 async function erase(): Promise<void> {
+  const owners = { tenant: TENANT, user: name };
   for (let left = 5; ; left -= 1) {
     try {
-      return void (await memory.upkeep.erase({ tenant: TENANT, user: name }));
+      return void (await memory.upkeep.erase(owners, { before: await memory.upkeep.newFrom(owners) }));
     } catch (error) {
       if (left === 0 || !isRetryable(error)) throw error;
     }

@@ -85,7 +85,7 @@ async function leftByErasure(at: MemoryPlace, records: number): Promise<number[]
   const owners = { tenant: TENANT, user: 'bob' };
   for (const layer of LAYERS) expect(await memory.store.count(owners, layer, { createdBefore: mark?.createdAt ?? 0 })).toBe(0);
   await Promise.all(writers.map((writer) => writer.kill()));
-  await memory.upkeep.erase(owners);
+  await memory.upkeep.erase(owners, { before: await memory.upkeep.newFrom(owners) });
   expect(await memory.upkeep.findErased(owners)).toEqual({});
   for (const id of writers[2]?.lines.slice(1) ?? []) expect(await memory.episodic.get(ALL, id)).not.toBeNull();
   await expectClean(memory);

@@ -41,10 +41,6 @@ export async function storeDocument(
   await putDocument(deps, edition);
   for (const other of named) await removeWhole(store, other);
   await removeStaleChunks(store, document);
-  // Somebody who stored another content meanwhile may have taken these for stale.
-  await insertChunks(deps, edition, signal);
-  // … or stored it behind this one: then these are the stale ones.
-  await removeStaleChunks(store, document);
   if (isKnown && named.length === 0) return 'unchanged';
   return known === null && named.length === 0 ? 'added' : 'replaced';
 }
@@ -114,9 +110,6 @@ async function insertChunks(deps: LayerDeps, edition: Edition, signal?: AbortSig
     const missing = records.filter(({ key }) => !there.has(key));
     if (missing.length > 0) await deps.store.write(scope.tenant, await insertsOf(deps.embedder, missing));
   }
-  const where = { document: id, digest: edition.digest };
-  if ((await deps.store.count(scope, LAYER, { kinds: ['chunk'], where })) >= chunks.length) return;
-  throw new EtudeError('ABORTED', `document ${id} was removed while it was being stored; store it again`);
 }
 
 /** All of its chunks are there, and none of an older edition. */

@@ -1,11 +1,12 @@
-import type { Change, RecordStore, StoredRecord } from '../record-store.js';
-import { factRecord, knownFact, LAYER } from './fact-records.js';
+import type { MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
+import { LAYER } from './fact-records.js';
+import { bodyOf, parseBody, updateEach } from './records.js';
+import type { Fact } from '@etude/contracts/memory';
 import type { ReadScope } from '@etude/domain/ports/memory';
 
 /** Logs a failure that no caller waits for. */
 export type LogFailure = (message: string, details: Readonly<Record<string, unknown>>) => void;
 const FLUSH_DELAY_MS = 200;
-const ATTEMPTS_MAX = 5;
 
 type Counts = Map<string, number>;
 
@@ -49,21 +50,12 @@ export class AccessCounts {
   }
 
   async #write(scope: ReadScope, counts: Counts): Promise<void> {
-    let left = [...counts.keys()];
-    for (let attempt = 0; attempt < ATTEMPTS_MAX && left.length > 0; attempt += 1) {
-      const records = await this.#store.load(scope, LAYER, 'fact', left);
-      const changes = records.map((record) => counted(record, counts.get(record.key) ?? 0));
-      const done = await this.#store.write(scope.tenant, changes);
-      // A store without transactions has written the changes before a stale one: those are not counted twice.
-      left = records.filter((_, at) => done[at] !== true).map(({ key }) => key);
-    }
-    if (left.length > 0) throw new Error(`${left.length} facts were changed by others ${ATTEMPTS_MAX} times`);
+    const records = await this.#store.load(scope, LAYER, 'fact', [...counts.keys()]);
+    await updateEach(this.#store, records, (record) => counted(record, counts.get(record.key) ?? 0));
   }
 }
 
-function counted(record: StoredRecord, times: number): Change {
-  const { fact, takenInOrder } = knownFact(record, 0);
-  const next = factRecord({ ...fact, accessCount: fact.accessCount + times }, takenInOrder);
-  const { shown, fields, revision } = record;
-  return { do: 'update', record: { ...next, shown, fields }, revision };
+function counted(record: StoredRecord, times: number): MemoryRecord {
+  const { value: fact, taken } = parseBody<Fact>(record);
+  return { ...record, body: bodyOf({ ...fact, accessCount: fact.accessCount + times }, taken) };
 }

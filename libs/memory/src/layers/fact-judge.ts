@@ -17,25 +17,23 @@ export interface UndecidedPair extends FactPair {
   readonly freshId: string;
 }
 
+/** One call for so many stored facts, and so many tokens of its prompt for each of them. */
 const FACTS_PER_CALL = 5;
 const TOKENS_PER_FACT = 500;
 const PAIRS_MAX = 200;
 /** The owner who stored nothing for longest is forgotten; its pairs stay undecided. */
 const OWNERS_MAX = 1_000;
 
-/** The pairs of one owner that wait, and the budget that the owner's stored facts have earned. */
+/** The pairs of one owner that wait, and the facts that were stored since the last call. */
 interface Owner {
   pairs: UndecidedPair[];
   facts: number;
-  calls: number;
-  promptTokens: number;
   asking: Promise<void>;
 }
 
 /**
- * Asks a chat model about undecided pairs, many in one call: at most one call for five stored facts, and 500 tokens for each.
- * Every owner has a queue, a budget and prompts of its own: one owner's facts never reach another's prompt, nor cost its budget.
- * A pair without a readable answer stays undecided. Pairs wait in this process alone.
+ * Asks a chat model about undecided pairs, many in one call. Every owner has a queue, a budget and prompts of its own: one owner's facts
+ * never reach another's prompt, nor cost its budget. A pair without a readable answer stays undecided. Pairs wait in this process alone.
  */
 export class PairJudge {
   readonly #store: RecordStore;
@@ -55,7 +53,11 @@ export class PairJudge {
     const owner = this.#owner(scope);
     owner.facts += 1;
     owner.pairs = [...owner.pairs, ...pairs].slice(-PAIRS_MAX);
-    if (mayAsk(owner)) owner.asking = owner.asking.then(() => this.#ask(owner));
+    const asked = owner.facts < FACTS_PER_CALL ? [] : affordable(owner.pairs);
+    if (asked.length === 0) return;
+    owner.facts -= FACTS_PER_CALL;
+    owner.pairs = owner.pairs.slice(0, -asked.length);
+    owner.asking = owner.asking.then(() => this.#ask(asked));
   }
 
   /** Resolves when no call is under way. */
@@ -65,20 +67,16 @@ export class PairJudge {
 
   #owner({ tenant, agent, user }: Scope): Owner {
     const name = JSON.stringify([tenant, agent, user]);
-    const owner = this.#owners.get(name) ?? { pairs: [], facts: 0, calls: 0, promptTokens: 0, asking: Promise.resolve() };
+    const owner = this.#owners.get(name) ?? { pairs: [], facts: 0, asking: Promise.resolve() };
     this.#owners.delete(name);
     this.#owners.set(name, owner);
     for (const [longest] of this.#owners) if (this.#owners.size > OWNERS_MAX) this.#owners.delete(longest);
     return owner;
   }
 
-  async #ask(owner: Owner): Promise<void> {
-    const pairs = takePairs(owner);
-    if (pairs.length === 0) return;
+  async #ask(pairs: readonly UndecidedPair[]): Promise<void> {
     try {
-      owner.calls += 1;
       const answer = await this.#model.chat(judgeRequest(pairs), new AbortController().signal);
-      owner.promptTokens += answer.inputTokens;
       const verdicts = readVerdicts(answer.text, pairs.length);
       if (verdicts === null) this.#log('contradictions stay undecided', { reason: 'the answer could not be read' });
       for (const at of verdicts ?? []) await supersede(this.#store, pairs[at]!);
@@ -88,16 +86,13 @@ export class PairJudge {
   }
 }
 
-function mayAsk({ pairs, calls, facts }: Owner): boolean {
-  return pairs.length > 0 && (calls + 1) * FACTS_PER_CALL <= facts;
-}
-
-/** For one call: as many as the tokens that are left allow, the latest first. Empty where no call may be made. */
-function takePairs(owner: Owner): readonly UndecidedPair[] {
-  if (!mayAsk(owner)) return [];
-  const affordable = Math.min(FACTS_PER_CALL * TOKENS_PER_FACT, owner.facts * TOKENS_PER_FACT - owner.promptTokens);
+/** The latest pairs, as many as one call may hold; the latest is first. */
+function affordable(pairs: readonly UndecidedPair[]): readonly UndecidedPair[] {
   const taken: UndecidedPair[] = [];
-  while (owner.pairs.length > 0 && judgeTokens([...taken, owner.pairs.at(-1)!]) <= affordable) taken.push(owner.pairs.pop()!);
+  for (const pair of pairs.toReversed()) {
+    if (judgeTokens([...taken, pair]) > FACTS_PER_CALL * TOKENS_PER_FACT) break;
+    taken.push(pair);
+  }
   return taken;
 }
 

@@ -2,12 +2,11 @@ import type { FactOutcome } from '../memory.js';
 import type { Change, IndexedText, RecordStore } from '../record-store.js';
 import { factOfRecord, factRecord, LAYER, similarFacts, type StoredKnownFact, surroundingFacts } from './fact-records.js';
 import { embedTexts, indexedTextsOf } from './indexed-texts.js';
-import { everyRecord, type LayerDeps, untilTaken, withTaken } from './records.js';
+import { type LayerDeps, untilTaken, withTaken } from './records.js';
 import { markApplied } from './repeats.js';
 import type { Fact } from '@etude/contracts/memory';
 import { type FactPlan, type KnownFact, planFact, type Told } from '@etude/domain/facts/fact-plan';
 import type { ReadScope } from '@etude/domain/ports/memory';
-import { requireScope } from '@etude/domain/retrieval/scopes';
 
 export interface TakenFact {
   readonly fact: Fact;
@@ -101,18 +100,16 @@ export interface MergeReport {
   readonly superseded: number;
 }
 
-const PAGE = 64;
-
 /** Stores each current fact once more, as if it had just been told, so that facts of the same instant find each other. */
 export async function mergeDuplicates(
   deps: LayerDeps,
   scope: ReadScope,
   { since, signal }: { readonly since?: number; readonly signal?: AbortSignal } = {},
 ): Promise<MergeReport> {
-  requireScope(scope);
+  const owners = { tenant: scope.tenant, ...(scope.agent === null ? {} : { agent: scope.agent }) };
   const filter = { kinds: ['fact'], shown: true, ...(since === undefined ? {} : { createdSince: since }) } as const;
   const report = { looked: 0, merged: 0, superseded: 0 };
-  for await (const page of pagesOf(everyRecord(deps.store, scope, LAYER, filter, { size: PAGE }), PAGE)) {
+  for await (const page of deps.store.each(owners, LAYER, filter)) {
     const texts = page.map(({ text }) => text);
     const indexed = await embedTexts(deps.embedder, texts, signal);
     for (const [at, record] of page.entries()) {
@@ -124,17 +121,6 @@ export async function mergeDuplicates(
     }
   }
   return report;
-}
-
-async function* pagesOf<T>(all: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
-  let page: T[] = [];
-  for await (const one of all) {
-    page.push(one);
-    if (page.length < size) continue;
-    yield page;
-    page = [];
-  }
-  if (page.length > 0) yield page;
 }
 
 async function lookAgain(deps: LayerDeps, fact: Fact, indexed: IndexedText): Promise<{ merged: number; superseded: number }> {

@@ -15,8 +15,10 @@ function rewrite(): { readonly log: 'emptied' | 'read' } | { readonly errcode: n
   try {
     const db = new DatabaseSync(path, { timeout: lockWaitMs });
     try {
+      // FTS5 only marks removed rows as gone, until it merges.
+      db.exec("PRAGMA secure_delete = ON; INSERT INTO record_words (record_words) VALUES ('optimize')");
       // Its copy of what is left may be large; that of what was removed is not in it.
-      db.exec('PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = FILE; VACUUM');
+      db.exec('PRAGMA synchronous = FULL; PRAGMA temp_store = FILE; VACUUM');
       return { log: db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.['busy'] === 0 ? 'emptied' : 'read' };
     } finally {
       db.close();

@@ -2,7 +2,7 @@ import type { Fields, Owners, RecordFilter } from '../record-store.js';
 import { rewriteFile } from './file-rewrite.js';
 import { deleteFields, filterCondition, kindCodes, layerCondition } from './record-rows.js';
 import { LateWords, removeTexts } from './record-writes.js';
-import type { StoreFile, WholeFile } from './store-file.js';
+import type { StoreFile } from './store-file.js';
 import type { TenantRows, Values } from './tenant-rows.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
@@ -10,9 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Of one transaction, so that others can write in between. */
 const BATCH = 200;
-/** Of one step that merges word lists. */
-const MERGE_PAGES = 64;
-/** Between two steps: this process renews its locks, other processes write. */
+/** Between two transactions: this process renews its locks, other processes write. */
 const PAUSE_MS = 5;
 
 interface Doomed {
@@ -45,7 +43,6 @@ export async function removeRecords(file: StoreFile, owners: Owners, layer: Memo
  * @throws EtudeError MEMORY_UNAVAILABLE where another process holds on to old pages for longer than the wait for locks
  */
 export async function purgeFile(file: StoreFile): Promise<readonly string[]> {
-  await mergeWords(file);
   if (!(await rewriteFile(file.path, file.lockWaitMs))) throw logIsRead(file.path);
   return [
     'merged the word lists into one without what was removed',
@@ -54,31 +51,12 @@ export async function purgeFile(file: StoreFile): Promise<readonly string[]> {
   ];
 }
 
-/** FTS5 only marks removed rows as gone, until it merges. In steps, so that others write in between. */
-async function mergeWords(file: StoreFile): Promise<void> {
-  // Negative: takes all lists together, whatever their sizes; the steps behind it go on with that.
-  for (let pages = -MERGE_PAGES; ; pages = MERGE_PAGES) {
-    const changes = await file.writeWhole((whole) => {
-      const before = changesOf(whole);
-      whole.run("INSERT INTO record_words (record_words, rank) VALUES ('merge', CAST(? AS INTEGER))", String(pages));
-      return changesOf(whole) - before;
-    });
-    // The statement itself is counted; nothing beside it: there is nothing left to merge.
-    if (changes < 2) return;
-    await sleep(PAUSE_MS);
-  }
-}
-
 function logIsRead(path: string): EtudeError {
   return new EtudeError(
     'MEMORY_UNAVAILABLE',
     `another process keeps reading an old state of the memory file ${path}, so its write-ahead log still has what was removed; ` +
       'repeat this when that process has finished or was stopped',
   );
-}
-
-function changesOf(file: WholeFile): number {
-  return file.all<{ n: number }>('SELECT total_changes() AS n')[0]?.n ?? 0;
 }
 
 function removeBatch(rows: TenantRows, layer: MemoryLayer, condition: string, values: Values): number {

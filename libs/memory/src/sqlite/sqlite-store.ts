@@ -1,13 +1,12 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { seenBy } from '../tenant-view.js';
 import { requireScope } from '@etude/domain/retrieval/scopes';
-import { existsSync } from 'node:fs';
 import type { RecordStore, StoreOptions } from '../record-store.js';
 import { countRecords, eachRecord, findRecords, loadRecords, searchRecords } from './record-reads.js';
 import { purgeFile, removeRecords } from './record-removal.js';
 import { kindCode } from './record-rows.js';
 import { applyChanges, knownRecord, prepareChange, StaleChange } from './record-writes.js';
-import { gone, StoreFile, type WholeFile } from './store-file.js';
+import { StoreFile, type WholeFile } from './store-file.js';
 import { reconcileFile } from './store-reconciliation.js';
 import type { TenantRows } from './tenant-rows.js';
 import { deleteVectors, insertVectors, vectorBytes, VectorModels } from './vectors.js';
@@ -23,8 +22,6 @@ export interface SqliteStoreOptions extends StoreOptions {
 
 /** As long as another process may take to write a large file anew. */
 const LOCK_WAIT_MS = 30_000;
-/** By this process: a file that is gone since is not made anew, behind the back of others that still hold it open. */
-const OPENED = new Set<string>();
 
 /**
  * Opens a record store in one SQLite file, which several processes may hold open at once.
@@ -34,10 +31,7 @@ const OPENED = new Set<string>();
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<RecordStore> {
   const { path, model, lockWaitMs = LOCK_WAIT_MS, sizeMaxMiB = null } = options;
-  if (OPENED.has(path) && !existsSync(path)) throw gone(path);
-  const file = await StoreFile.open({ path, model, lockWaitMs, sizeMaxMiB });
-  OPENED.add(path);
-  return storeIn(file, model);
+  return storeIn(await StoreFile.open({ path, model, lockWaitMs, sizeMaxMiB }), model);
 }
 
 function storeIn(file: StoreFile, model: StoreOptions['model']): RecordStore {

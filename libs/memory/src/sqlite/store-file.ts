@@ -41,7 +41,7 @@ export class StoreFile {
   readonly #statements = new Map<string, StatementSync>();
   readonly #options: FileOptions;
   readonly whole: WholeFile;
-  readonly #identity: string;
+  readonly #identity: string | null;
 
   private constructor(db: DatabaseSync, options: FileOptions) {
     this.#db = db;
@@ -111,8 +111,7 @@ export class StoreFile {
 
   /** Of the file and its write-ahead log. */
   diskBytes(): number {
-    const files = [this.path, `${this.path}-wal`].filter((path) => existsSync(path));
-    return files.reduce((bytes, path) => bytes + statSync(path).size, 0);
+    return [this.path, `${this.path}-wal`].reduce((bytes, path) => bytes + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
   }
 
   close(): void {
@@ -150,11 +149,10 @@ export class StoreFile {
 
   /** What is written to a file that was deleted or replaced is lost with its last reader. */
   #requireSame(): void {
-    if (!existsSync(this.path)) throw gone(this.path);
     if (identityOf(this.path) === this.#identity) return;
     throw new EtudeError(
       'MEMORY_UNAVAILABLE',
-      `the memory file ${this.path} is not the one that was opened: it was replaced; restart all services, so that they open the same`,
+      `the memory file ${this.path} is gone, or was replaced since it was opened; restore it, then restart all services, so that they open the same`,
     );
   }
 
@@ -163,13 +161,10 @@ export class StoreFile {
   }
 }
 
-export function gone(path: string): EtudeError {
-  return new EtudeError('MEMORY_UNAVAILABLE', `the memory file ${path} is gone; restore it, then restart all services`);
-}
-
-function identityOf(path: string): string {
-  const { dev, ino } = statSync(path);
-  return `${dev}:${ino}`;
+/** null where there is no file. */
+function identityOf(path: string): string | null {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found === undefined ? null : `${found.dev}:${found.ino}`;
 }
 
 /** Tries again while another process holds the lock, for a bounded time and without blocking the event loop for long. */

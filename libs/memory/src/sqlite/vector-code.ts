@@ -11,14 +11,15 @@ const ANGLE_MIN = 0.01;
  * that are not zero, and their signs alone say nothing.
  */
 export function vectorCode(direction: Float32Array): Uint8Array {
-  const { first, others, once, twice } = planesOf(2 ** Math.ceil(Math.log2(direction.length)));
-  twice.numbers.fill(0).set(direction);
-  turn(twice.numbers, first, once);
+  const size = 2 ** Math.ceil(Math.log2(direction.length));
+  const padded = new Float32Array(size);
+  padded.set(direction);
+  const once = turned(padded, 0);
   const code = new Uint8Array(CODE_BITS / 8);
-  others.forEach((signs, block) => {
-    turn(once, signs, twice.numbers);
-    writeSigns(twice.bits, code, block * once.length);
-  });
+  for (let at = 0; at < CODE_BITS; at += size) {
+    const twice = turned(once, at / size + 1);
+    for (let i = 0; i < size && at + i < CODE_BITS; i += 1) code[(at + i) >> 3]! |= (twice[i]! > 0 ? 1 : 0) << ((at + i) & 7);
+  }
   return code;
 }
 
@@ -40,27 +41,14 @@ export function chanceDistanceOf(share: number): number {
   return Math.ceil((CODE_BITS - deviations * Math.sqrt(CODE_BITS)) / 2);
 }
 
-/** For vectors padded to one size. */
-interface Planes {
-  /** 1 and -1 by chance, the same on every machine: for the first turn, and for each second one that it takes to fill a code. */
-  readonly first: Float32Array;
-  readonly others: readonly Float32Array[];
-  /** What is worked in, not made anew for each code; of the second turn also as what single precision makes of it. */
-  readonly once: Float32Array;
-  readonly twice: { readonly numbers: Float32Array; readonly bits: Int32Array };
-}
+/** By size of the vectors and number of the turn: 1 and -1 by chance, the same on every machine. */
+const SIGNS = new Map<string, Float32Array>();
 
-const PLANES = new Map<number, Planes>();
-
-function planesOf(size: number): Planes {
-  const known = PLANES.get(size);
-  if (known !== undefined) return known;
-  const signsAt = (block: number) => Float32Array.from({ length: size }, (_, i) => (mixed(block * 2 ** 16 + i) & 1 ? 1 : -1));
-  const others = Array.from({ length: Math.max(1, CODE_BITS / size) }, (_, block) => signsAt(block + 1));
-  const numbers = new Float32Array(size);
-  const planes = { first: signsAt(0), others, once: new Float32Array(size), twice: { numbers, bits: new Int32Array(numbers.buffer) } };
-  PLANES.set(size, planes);
-  return planes;
+function signsOf(size: number, turn: number): Float32Array {
+  const name = `${size} ${turn}`;
+  const signs = SIGNS.get(name) ?? Float32Array.from({ length: size }, (_, i) => (mixed(turn * 2 ** 16 + i) & 1 ? 1 : -1));
+  SIGNS.set(name, signs);
+  return signs;
 }
 
 /** The finalizer of MurmurHash3 (Appleby, public domain). */
@@ -71,70 +59,17 @@ function mixed(value: number): number {
   return hash ^ (hash >>> 16);
 }
 
-/** From bit `at` of the code on, as far as it goes: 1 for each number above zero. Without a branch, since signs are as good as chance. */
-function writeSigns(bits: Int32Array, code: Uint8Array, at: number): void {
-  const count = Math.min(bits.length, CODE_BITS);
-  for (let i = 0; i < count; i += 8) {
-    let byte = 0;
-    for (let place = 0; place < 8 && place < count; place += 1) {
-      const value = bits[i + place] ?? 0;
-      byte |= ((~value & -value) >>> 31) << place;
-    }
-    const bit = at + i;
-    code[bit >> 3] = (code[bit >> 3] ?? 0) | (byte << (bit & 7));
-  }
-}
-
-/**
- * Two steps of the transform at a time; lengths grow, which signs do not see.
- *
- * What is added to what, and when it is rounded to single precision, decides bits whose number is next to zero: it must stay as it is.
- */
-function turn(from: Float32Array, signs: Float32Array, to: Float32Array): void {
-  const size = to.length;
-  let step = addFirst(from, signs, to);
-  for (; step * 4 <= size; step *= 4) {
-    for (let start = 0; start < size; start += 4 * step) addFours(to, start, step);
-  }
-  for (let i = 0; i < size - step; i += 1) {
-    const a = to[i] ?? 0;
-    const b = to[i + step] ?? 0;
-    to[i] = a + b;
-    to[i + step] = a - b;
-  }
-}
-
-/** Signs, and the first two steps where there are so many numbers; how far apart are those that the next step adds. */
-function addFirst(from: Float32Array, signs: Float32Array, to: Float32Array): 1 | 4 {
-  const size = to.length;
-  if (size < 4) {
-    for (let i = 0; i < size; i += 1) to[i] = (from[i] ?? 0) * (signs[i] ?? 0);
-    return 1;
-  }
-  for (let i = 0; i < size; i += 4) {
-    const a = (from[i] ?? 0) * (signs[i] ?? 0);
-    const b = (from[i + 1] ?? 0) * (signs[i + 1] ?? 0);
-    const c = (from[i + 2] ?? 0) * (signs[i + 2] ?? 0);
-    const d = (from[i + 3] ?? 0) * (signs[i + 3] ?? 0);
-    to[i] = a + b + (c + d);
-    to[i + 1] = a - b + (c - d);
-    to[i + 2] = a + b - (c + d);
-    to[i + 3] = a - b - (c - d);
-  }
-  return 4;
-}
-
-/** The numbers at `start` to `start + 4 * step`, in four rows. */
-function addFours(values: Float32Array, start: number, step: number): void {
-  const second = start + step;
-  for (let i = start, j = second, k = j + step, l = k + step; i < second; i += 1, j += 1, k += 1, l += 1) {
-    const a = values[i] ?? 0;
-    const b = values[j] ?? 0;
-    const c = values[k] ?? 0;
-    const d = values[l] ?? 0;
-    values[i] = a + b + (c + d);
-    values[j] = a - b + (c - d);
-    values[k] = a + b - (c + d);
-    values[l] = a - b - (c - d);
-  }
+/** Signs, then a Walsh-Hadamard transform. Lengths grow, which signs do not see. */
+function turned(from: Float32Array, turn: number): Float32Array {
+  const signs = signsOf(from.length, turn);
+  const to = from.map((value, i) => value * signs[i]!);
+  for (let step = 1; step < to.length; step *= 2)
+    for (let start = 0; start < to.length; start += 2 * step)
+      for (let i = start; i < start + step; i += 1) {
+        const a = to[i]!;
+        const b = to[i + step]!;
+        to[i] = a + b;
+        to[i + step] = a - b;
+      }
+  return to;
 }

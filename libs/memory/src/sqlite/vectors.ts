@@ -22,8 +22,6 @@ export interface VectorTraits extends OwnerNumbers {
   readonly createdAt: number;
 }
 
-/** Of the square of a length, in single precision. */
-const UNIT_ERROR = 1e-6;
 export const vectorId = (record: number, place: number): number => record * TEXTS_MAX + place;
 export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX);
 
@@ -35,10 +33,9 @@ export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX)
 export function vectorBytes(vector: Float32Array | null, model: StoreOptions['model']): VectorBytes | null {
   if (vector === null) return null;
   requireVector(vector, model);
-  const squares = vector.reduce((sum, value) => sum + value ** 2, 0);
-  if (squares === 0) return null;
-  const scale = 1 / Math.sqrt(squares);
-  const direction = Math.abs(squares - 1) < UNIT_ERROR ? vector : vector.map((value) => value * scale);
+  const length = Math.sqrt(vector.reduce((sum, value) => sum + value ** 2, 0));
+  if (length === 0) return null;
+  const direction = vector.map((value) => value / length);
   return { direction: new Uint8Array(direction.buffer, direction.byteOffset, direction.byteLength), code: vectorCode(direction) };
 }
 

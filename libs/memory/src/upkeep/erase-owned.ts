@@ -8,11 +8,8 @@ import type { Transition } from '@etude/contracts/memory';
 import type { Clock } from '@etude/domain/ports/clock';
 
 export interface EraseOptions {
-  /**
-   * Records made from then on (ms since 1970) stay. Ask `newFrom` once, and pass its answer in every repeat. Absent: every record goes, also
-   * one that is written meanwhile.
-   */
-  readonly before?: number;
+  /** Records made from then on (ms since 1970) stay. Ask `newFrom` once, and pass its answer in every repeat. */
+  readonly before: number;
   readonly signal?: AbortSignal;
   /** What was done beyond removing, a sentence each. */
   readonly onNote?: (note: string) => void;
@@ -32,16 +29,10 @@ export async function eraseOwned(
   owners: Owners,
   { before, signal }: EraseOptions,
 ): Promise<CountsByPlace> {
-  const first = before ?? (await newFrom(store, clock, owners));
-  await forbid(store, owners, first);
-  const recalled = await cutRecalled(store, owners, first, signal);
-  let removed = await removeOwned(store, owners, { createdSince: clock.now() + AHEAD_MS }, signal);
-  removed = addCounts(removed, await removeUntilNothing(store, owners, first, signal));
-  if (before === undefined) {
-    const last = await newFrom(store, clock, owners);
-    await forbid(store, owners, last);
-    removed = addCounts(removed, await removeUntilNothing(store, owners, last, signal));
-  }
+  await forbid(store, owners, before);
+  const recalled = await cutRecalled(store, owners, before, signal);
+  const ahead = await removeOwned(store, owners, { createdSince: clock.now() + AHEAD_MS }, signal);
+  const removed = addCounts(ahead, await removeUntilNothing(store, owners, before, signal));
   return addCounts(removed, recalled === 0 ? {} : { 'memory.episodic.recalled': recalled });
 }
 

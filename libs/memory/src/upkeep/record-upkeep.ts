@@ -42,7 +42,7 @@ export function recordUpkeep(deps: UpkeepDeps) {
      * Removed records by place, such as "memory.semantic.fact"; with each go its vectors, words and parts. Repeats until nothing is found.
      * Asked again with the same `before`, it removes nothing that was made since.
      */
-    async erase(owners: Owners, options: EraseOptions = {}): Promise<CountsByPlace> {
+    async erase(owners: Owners, options: EraseOptions): Promise<CountsByPlace> {
       const removed = await eraseOwned(store, clock, owners, options);
       for (const note of await store.purge()) options.onNote?.(note);
       return removed;

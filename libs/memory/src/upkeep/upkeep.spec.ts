@@ -2,7 +2,7 @@ import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
-import type { MemoryRecord, RecordStore } from '../record-store.js';
+import type { MemoryRecord, Owners, RecordStore } from '../record-store.js';
 import { episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
 import { insertsOf } from '../layers/indexed-texts.js';
 import { markApplied } from '../layers/repeats.js';
@@ -43,6 +43,8 @@ const shownKeys = async () => {
   return found.flat().map(({ key }) => key);
 };
 
+const erase = async (owners: Owners) => upkeep.erase(owners, { before: await upkeep.newFrom(owners) });
+
 describe('erasing', () => {
   const bobs = { tenant: 'acme', agent: 'coder', user: 'bob' };
 
@@ -59,7 +61,7 @@ describe('erasing', () => {
       'memory.episodic.transition': 1,
       'memory.procedural.skill': 1,
     });
-    expect(await upkeep.erase(BOB)).toEqual({ 'memory.semantic.fact': 1, 'memory.episodic.transition': 1, 'memory.procedural.skill': 1 });
+    expect(await erase(BOB)).toEqual({ 'memory.semantic.fact': 1, 'memory.episodic.transition': 1, 'memory.procedural.skill': 1 });
     expect(await upkeep.findErased(BOB)).toEqual({});
     expect(await upkeep.findErased(ACME)).toEqual({ 'memory.semantic.fact': 1, 'memory.episodic.episode': 1 });
   });
@@ -75,7 +77,7 @@ describe('erasing', () => {
       factRecord({ id: 'f2', text: 'Whales sing at night.' }),
       transitionRecord(transitionOf({ recalled })),
     );
-    expect(await upkeep.erase(BOB)).toEqual({ 'memory.semantic.fact': 1, 'memory.episodic.recalled': 1 });
+    expect(await erase(BOB)).toEqual({ 'memory.semantic.fact': 1, 'memory.episodic.recalled': 1 });
     const [left] = await store.find({ tenant: 'acme', agent: null }, 'episodic', {}, { order: 'key', limit: 9 });
     expect(JSON.parse(left?.body ?? '')).toEqual({ value: transitionOf({ recalled: recalled.slice(1) }) });
   });
@@ -96,7 +98,8 @@ describe('erasing', () => {
     const racing = guardedStore({
       ...plain,
       async write(tenant, changes) {
-        if (changes[0]?.record.kind === 'fact') await recordUpkeep({ store: plain, embedder, clock: { now: () => now } }).erase(BOB);
+        if (changes[0]?.record.kind === 'fact')
+          await recordUpkeep({ store: plain, embedder, clock: { now: () => now } }).erase(BOB, { before: now });
         return plain.write(tenant, changes);
       },
     });
@@ -115,7 +118,7 @@ describe('erasing', () => {
     now += 1_000;
     expect(await upkeep.erase(BOB, { before })).toEqual({});
     expect(await shownKeys()).toEqual(['f2']);
-    expect(await upkeep.erase(BOB)).toEqual({ 'memory.semantic.fact': 1 });
+    expect(await erase(BOB)).toEqual({ 'memory.semantic.fact': 1 });
   });
 
   it('takes what is dated ahead, by a clock that is wrong or by somebody who is', async () => {
@@ -141,8 +144,8 @@ describe('erasing', () => {
   });
 
   it('keeps no name in its mark, and its mark when all is erased', async () => {
-    await upkeep.erase({ ...ACME, agent: 'secret-agent', user: 'secret-user' });
-    await upkeep.erase(ACME);
+    await erase({ ...ACME, agent: 'secret-agent', user: 'secret-user' });
+    await erase(ACME);
     const marks = await store.find({ tenant: 'acme', agent: null }, 'semantic', {}, { order: 'key', limit: 9 });
     expect(marks.map(({ kind }) => kind)).toEqual(['erasure', 'erasure']);
     expect(JSON.stringify(marks)).not.toContain('secret');
@@ -264,7 +267,7 @@ describe('export and import', () => {
     const lines = await exported();
     [store, upkeep] = opened();
     now += 1;
-    await upkeep.erase(BOB);
+    await erase(BOB);
     const report = await upkeep.importLines('acme', given(lines), {});
     expect(report).toMatchObject({ added: 1 });
     expect(report.refused[0]?.reason).toContain('was erased');
