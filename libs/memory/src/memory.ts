@@ -1,6 +1,6 @@
 import type { RecordEpisodicLayer } from './layers/episodic-layer.js';
 import type { RecordProceduralLayer } from './layers/procedural-layer.js';
-import type { RecordAppliedWrites } from './layers/repeats.js';
+import type { appliedWrites } from './layers/repeats.js';
 import type { RecordSemanticLayer } from './layers/semantic-layer.js';
 import type { RecordKind, RecordStore } from './record-store.js';
 import type { recordUpkeep } from './upkeep/record-upkeep.js';
@@ -37,7 +37,7 @@ export type EpisodicLayer = CallsOf<RecordEpisodicLayer>;
 export type SemanticLayer = CallsOf<RecordSemanticLayer>;
 export type ProceduralLayer = CallsOf<RecordProceduralLayer>;
 /** Applies what comes out of the outbox, each write once, also when a crash cut it in the middle. */
-export type AppliedWrites = CallsOf<RecordAppliedWrites>;
+export type AppliedWrites = ReturnType<typeof appliedWrites>;
 /** Work on the memory of an owner, or on all of it. Every call can be repeated after a crash. */
 export type MemoryUpkeep = ReturnType<typeof recordUpkeep>;
 

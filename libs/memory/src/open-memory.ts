@@ -3,7 +3,7 @@ import { sharedEmbedding } from './layers/indexed-texts.js';
 import { recallMemory } from './layers/memory-recall.js';
 import { getRecord } from './layers/memory-search.js';
 import { RecordProceduralLayer } from './layers/procedural-layer.js';
-import { RecordAppliedWrites } from './layers/repeats.js';
+import { appliedWrites } from './layers/repeats.js';
 import { RecordSemanticLayer, type SemanticOptions } from './layers/semantic-layer.js';
 import type { MemoryConfig } from './memory-config.js';
 import type { Memory } from './memory.js';
@@ -96,7 +96,7 @@ export function memoryOver(
     episodic,
     semantic,
     procedural,
-    appliedWrites: new RecordAppliedWrites({ store, episodic, procedural }),
+    appliedWrites: appliedWrites({ store, episodic, procedural }),
     upkeep: recordUpkeep(deps),
     get: (scope, layer, id) => getRecord(store, scope, layer, id),
     recall: (scope, request, how) => recallMemory({ episodic, semantic, procedural }, scope, request, how),

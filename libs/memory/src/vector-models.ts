@@ -4,12 +4,12 @@ import { EtudeError } from '@etude/contracts/errors';
 
 type Model = StoreOptions['model'];
 
-/** @throws EtudeError EMBEDDING_LENGTH_WRONG, also for numbers that are not finite */
-export function requireVector(vector: Float32Array, { name, dimension }: Model): void {
-  if (vector.length === dimension && vector.every(Number.isFinite)) return;
+/** @throws EtudeError EMBEDDING_LENGTH_WRONG, also for numbers that are not finite, and for none: some embedders answer with holes */
+export function requireVector(vector: Float32Array | null | undefined, { name, dimension }: Model): void {
+  if (vector?.length === dimension && vector.every(Number.isFinite)) return;
   throw new EtudeError(
     'EMBEDDING_LENGTH_WRONG',
-    `a vector for ${name} has ${vector.length} numbers instead of ${dimension} finite ones; check the embedder's settings`,
+    `a vector for ${name} has ${vector?.length ?? 0} numbers instead of ${dimension} finite ones; check the embedder's settings`,
   );
 }
 

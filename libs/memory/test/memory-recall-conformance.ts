@@ -31,14 +31,6 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       expect(missing).toEqual([]);
     });
 
-    it('recalls no more than was asked for, within the budget of tokens', async () => {
-      const memory = await opened();
-      await fill(memory);
-      const few = await memory.recall(ALL, { context: CONTEXT, facts: 1, experiences: 0, procedures: 0 });
-      expect([few.facts.length, few.experiences.length, few.procedures.length]).toEqual([1, 0, 0]);
-      expect((await memory.recall(ALL, { context: CONTEXT, tokensMax: 20 })).tokens).toBeLessThanOrEqual(20);
-    });
-
     it('recalls nothing where nothing has to do with the context, unless that is asked for', async () => {
       const memory = await opened();
       await fill(memory);
@@ -107,16 +99,6 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       expect(await memory.procedural.byFingerprint(ALL, 'f1')).toEqual([]);
       expect(await memory.upkeep.restore({ tenant: 'acme' })).toBe(archived);
       expect(await found(false)).toEqual(all);
-    });
-
-    it('applies every kind of write once', async () => {
-      const memory = await opened();
-      const write = { kind: 'episode', episode: episodeOf({ reflection: 'Mind the empty list.' }) } as const;
-      const applied = await Promise.all(Array.from({ length: 5 }, () => memory.appliedWrites.apply('acme', 'w1', write)));
-      expect(applied.filter((each) => each.applied)).toHaveLength(1);
-      expect(await memory.appliedWrites.wasApplied('acme', 'w1')).toBe(true);
-      expect(await memory.semantic.search(ALL, { text: 'empty list', limit: 9, kinds: ['reflection'] })).toHaveLength(1);
-      expect(await memory.episodic.recent(ALL, 0, 9)).toEqual([write.episode]);
     });
   });
 }

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Change, RecordStore, StoreOptions } from '../src/record-store.js';
 import { recordStoreFindingConformance } from './record-store-finding-conformance.js';
 import { recordStoreIsolation } from './record-store-isolation.js';
-import { ACME, BETA, insert, keysOfAll, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
+import { ACME, insert, keysOfAll, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
 import { recordStoreSearchConformance } from './record-store-search-conformance.js';
 import { recordStoreUpkeepConformance } from './record-store-upkeep-conformance.js';
 
@@ -90,34 +90,6 @@ function keeping(opened: OpenStore): void {
     expect(loaded.map(({ key }) => key)).toEqual(keys);
   });
 
-  it('keeps the same key apart by kind, layer and tenant', async () => {
-    const { store } = await opened();
-    await store.write('acme', [
-      insert(recordOf({ text: 'fact' })),
-      insert(recordOf({ kind: 'summary', text: 'summary' })),
-      insert(recordOf({ kind: 'applied', text: 'applied' })),
-      insert(recordOf({ layer: 'procedural', kind: 'applied', text: 'applied skill' })),
-    ]);
-    await store.write('beta', [insert(recordOf({ scope: { tenant: 'beta', agent: 'coder', user: null }, text: 'of beta' }))]);
-    const text = async (...at: Parameters<RecordStore['load']>) => (await store.load(...at)).map((record) => record.text);
-    expect(await text(ACME, 'semantic', 'fact', ['k1'])).toEqual(['fact']);
-    expect(await text(ACME, 'semantic', 'summary', ['k1'])).toEqual(['summary']);
-    expect(await text(ACME, 'semantic', 'applied', ['k1'])).toEqual(['applied']);
-    expect(await text(ACME, 'procedural', 'applied', ['k1'])).toEqual(['applied skill']);
-    expect(await text(BETA, 'semantic', 'fact', ['k1'])).toEqual(['of beta']);
-  });
-
-  it('loads those that there are in the order of the keys', async () => {
-    const { store } = await opened();
-    await store.write(
-      'acme',
-      ['a', 'b', 'c'].map((key) => insert(recordOf({ key }))),
-    );
-    const loaded = await store.load(ACME, 'semantic', 'fact', ['c', 'none', 'a']);
-    expect(loaded.map(({ key }) => key)).toEqual(['c', 'a']);
-    expect(await store.load(ACME, 'semantic', 'fact', [])).toEqual([]);
-  });
-
   it('keeps everything when it is closed and opened again', async () => {
     const { store, reopen } = await opened();
     await store.write('acme', [searchable({}, 'parse csv', 1)]);
@@ -168,23 +140,6 @@ function changing(opened: OpenStore): void {
     await store.write('acme', [insert(recordOf({ body: '0' }))]);
     await Promise.all(Array.from({ length: 20 }, (_, i) => addOne(stores[i % 2] ?? store)));
     expect((await store.load(ACME, 'semantic', 'fact', ['k1']))[0]).toMatchObject({ body: '20', revision: 21 });
-  });
-
-  it('replaces texts and vectors, and updates without them', async () => {
-    const { store } = await opened();
-    await store.write('acme', [
-      insert(recordOf(), { text: 'apple', vector: vectorOf({ 1: 1 }) }, { text: 'pear', vector: vectorOf({ 2: 1 }) }),
-    ]);
-    await store.write('acme', [{ do: 'update', record: recordOf({ worth: 1, createdAt: 5_000, text: 'changed' }), revision: 1 }]);
-    const search = (text: string, axis: number) => store.search(ACME, 'semantic', { vector: vectorOf({ [axis]: 1 }), text, limit: 5 });
-    expect((await search('pear', 2)).dense[0]).toMatchObject({ cosine: expect.closeTo(1, 4), worth: 1, createdAt: 5_000 });
-    expect((await search('pear', 2)).words).toHaveLength(1);
-    const indexed = [{ text: 'plum', vector: vectorOf({ 3: 1 }) }];
-    await store.write('acme', [{ do: 'replace', record: recordOf({ text: 'plum' }), indexed, revision: 2 }]);
-    expect((await search('pear', 2)).words).toEqual([]);
-    expect((await search('pear', 2)).dense[0]?.cosine).toBeCloseTo(0, 4);
-    expect((await search('plum', 3)).dense[0]?.cosine).toBeCloseTo(1, 4);
-    expect((await search('plum', 3)).words).toHaveLength(1);
   });
 
   it('never brings back a record that was removed', async () => {

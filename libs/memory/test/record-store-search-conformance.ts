@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { StoreQuery } from '../src/record-store.js';
 import { RecordModel } from './record-model.js';
 import type { OpenStore } from './record-store-conformance.js';
-import { ACME, BETA, insert, recordOf, searchable, vectorOf } from './record-store-samples.js';
+import { ACME, insert, recordOf, searchable, vectorOf } from './record-store-samples.js';
 
 const query = (part: Partial<StoreQuery>): StoreQuery => ({ vector: null, text: '', limit: 10, ...part });
 
@@ -16,22 +16,6 @@ export function recordStoreSearchConformance(opened: OpenStore): void {
 }
 
 function lists(opened: OpenStore): void {
-  it('orders by cosine, and counts a record once by its closest vector', async () => {
-    const { store } = await opened();
-    await store.write('acme', [
-      insert(recordOf({ key: 'near' }), { text: 'x', vector: vectorOf({ 5: 1 }) }, { text: 'y', vector: vectorOf({ 1: 0.9, 2: 0.1 }) }),
-      insert(recordOf({ key: 'far' }), { text: 'x', vector: vectorOf({ 1: 0.5, 2: 0.5 }) }, { text: 'y', vector: null }),
-      insert(recordOf({ key: 'opposite' }), { text: 'x', vector: vectorOf({ 1: -1 }) }),
-      insert(recordOf({ key: 'none' }), { text: 'x', vector: null }),
-      insert(recordOf({ key: 'unsearched' })),
-    ]);
-    const { dense, words } = await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }) }));
-    expect(dense.map(({ key }) => key)).toEqual(['near', 'far', 'opposite']);
-    expect(dense.map(({ cosine }) => cosine)).toEqual([0.9939, 0.7071, -1].map((value) => expect.closeTo(value, 3)));
-    expect(dense[0]).toEqual({ kind: 'fact', key: 'near', createdAt: 1_000, worth: 0.5, cosine: expect.closeTo(0.9939, 3), bm25: 0 });
-    expect(words).toEqual([]);
-  });
-
   it('fills its places with records, however many vectors one has', async () => {
     const { store } = await opened();
     const cues = Array.from({ length: 66 }, (_, i) => ({ text: `cue ${i}`, vector: vectorOf({ 1: 1, 2: i / 1_000 }) }));
@@ -42,17 +26,6 @@ function lists(opened: OpenStore): void {
     const { dense } = await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }), limit: 10 }));
     expect(dense.slice(0, 4).map(({ key }) => key)).toEqual(['many0', 'many1', 'many2', 'many3']);
     expect(dense).toHaveLength(10);
-  });
-
-  it('answers nothing for nothing', async () => {
-    const { store } = await opened();
-    const nothing = { dense: [], words: [] };
-    expect(await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'csv' }))).toEqual(nothing);
-    await store.write('acme', [searchable({}, 'csv', 1)]);
-    expect(await store.search(ACME, 'semantic', query({}))).toEqual(nothing);
-    expect(await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'csv', limit: 0 }))).toEqual(nothing);
-    expect(await store.search(ACME, 'episodic', query({ vector: vectorOf({ 1: 1 }), text: 'csv' }))).toEqual(nothing);
-    expect(await store.search(BETA, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'csv' }))).toEqual(nothing);
   });
 }
 
@@ -75,24 +48,6 @@ function filters(opened: OpenStore): void {
     const old = await store.search(ACME, 'semantic', query({ ...ask, createdBefore: 20, limit: 400 }));
     expect([old.dense.length, old.words.length]).toEqual([300, 300]);
     expect(await store.search(ACME, 'semantic', query({ ...ask, where: { category: 'nobody' } }))).toEqual({ dense: [], words: [] });
-  });
-
-  it('follows what an update makes of a record', async () => {
-    const { store } = await opened();
-    await store.write('acme', [searchable({ key: 'a', worth: 0.1 }, 'csv', 1)]);
-    const found = async (filter: Partial<StoreQuery>) => {
-      const { dense, words: worded } = await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }), text: 'csv', ...filter }));
-      return [dense.length, worded.length];
-    };
-    await store.write('acme', [{ do: 'update', record: recordOf({ key: 'a', worth: 0.8, createdAt: 9_000 }), revision: 1 }]);
-    expect(await found({ worthMin: 0.8, createdSince: 9_000 })).toEqual([1, 1]);
-    await store.write('acme', [{ do: 'update', record: recordOf({ key: 'a', shown: false }), revision: 2 }]);
-    expect(await found({})).toEqual([0, 0]);
-    expect(await found({ shown: false })).toEqual([1, 1]);
-    expect(await found({ shown: false, worthMin: 0.8 })).toEqual([0, 0]);
-    await store.write('acme', [{ do: 'update', record: recordOf({ key: 'a' }), revision: 3 }]);
-    expect(await found({})).toEqual([1, 1]);
-    expect(await found({ worthMin: 0.8 })).toEqual([0, 0]);
   });
 }
 

@@ -93,11 +93,6 @@ function guarding(opened: OpenStore): void {
 }
 
 function models(opened: OpenStore): void {
-  it('knows the model it was opened with', async () => {
-    const { store } = await opened();
-    expect(await store.models()).toEqual([{ ...SAMPLE_MODEL, state: 'ready' }]);
-  });
-
   it('refuses another model, or dimension, and says what to do', async () => {
     const { second } = await opened();
     for (const model of [OTHER_MODEL, { ...SAMPLE_MODEL, dimension: 9 }]) {
@@ -170,15 +165,6 @@ function models(opened: OpenStore): void {
 }
 
 function upkeep(opened: OpenStore): void {
-  it('finds nothing to mend in what it wrote itself', async () => {
-    const { store } = await opened();
-    await store.write('acme', [searchable({ key: 'a' }, 'apple', 1), searchable({ key: 'b' }, '…'), insert(recordOf({ key: 'c' }))]);
-    await store.write('acme', [{ do: 'replace', record: recordOf({ key: 'a' }), indexed: [], revision: 1 }]);
-    const { checked, repaired, problems } = await store.reconcile();
-    expect([repaired, problems]).toEqual([[], []]);
-    expect(checked.records).toBe(3);
-  });
-
   it('is ready, has a size, and closes twice', async () => {
     const { store } = await opened();
     await store.check();

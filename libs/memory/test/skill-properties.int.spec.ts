@@ -1,4 +1,3 @@
-import { restoreSkill } from '@etude/domain/skills/life/decisions';
 import { decideAtOnce } from '@etude/domain/testing/decisions-property';
 import { skillOf } from '@etude/domain/testing/memory-records';
 import { liveThrough, SIGNER, TURNS } from '@etude/domain/testing/skill-life-property';
@@ -19,8 +18,6 @@ const timeout = 240_000;
 const OWNER = { tenant: 'acme', agent: 'coder' };
 const RACERS = 50;
 const ADDED_MAX = 7;
-const BACK = 12;
-const BACK_MAX = 3;
 
 type Open = () => Promise<Pick<StoreUnderTest, 'store' | 'second' | 'close'>>;
 
@@ -120,19 +117,6 @@ function room(open: Open): void {
     };
     await expectHeld(await Promise.allSettled(Array.from({ length: RACERS }, (_, i) => add(i))), ADDED_MAX);
     expect(await registries[0].countNames(OWNER, RACERS)).toBe(ADDED_MAX);
-  });
-
-  it('holds what is restored at once over two connections to what an agent may have', { timeout }, async () => {
-    const { registries, close } = await twoRegistries(open);
-    onTestFinished(close);
-    const stored = [];
-    for (let i = 0; i < BACK; i += 1) stored.push(await registries[0].store(skillOf({ name: `skill_${i}` }), { setAside: 'imported' }));
-    const decision = { by: 'ann', reason: '', at: 9, namesMax: BACK_MAX };
-    await expectHeld(
-      await Promise.allSettled(stored.map((skill, i) => restoreSkill(registries[i % 2 === 0 ? 0 : 1], [skill], decision))),
-      BACK_MAX,
-    );
-    expect(await registries[0].countNames(OWNER, BACK)).toBe(BACK_MAX);
   });
 }
 

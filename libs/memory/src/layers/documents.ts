@@ -101,7 +101,7 @@ function requireChunks(document: DocumentRecord, chunks: readonly DocumentChunk[
 /** Those that are there already are not embedded again. */
 async function insertChunks(deps: LayerDeps, edition: Edition, signal?: AbortSignal): Promise<void> {
   const { chunks, document } = edition;
-  const { id, scope } = document;
+  const { scope } = document;
   for (let start = 0; start < chunks.length; start += BATCH) {
     signal?.throwIfAborted();
     const records = chunks.slice(start, start + BATCH).map((chunk) => chunkRecord(edition, chunk));

@@ -45,11 +45,3 @@ it('finds no fact by search that was withdrawn', async () => {
   expect(await search()).toEqual([]);
   await semantic.close();
 });
-
-it('tells every episode of the tenant', async () => {
-  const told: string[] = [];
-  for await (const { id } of learnedRecords(store).episodes('acme')) told.push(id);
-  expect(told).toEqual(['e1']);
-  for await (const { id } of learnedRecords(store).episodes('globex')) told.push(id);
-  expect(told).toEqual(['e1']);
-});

@@ -1,5 +1,6 @@
 import { type Change, type IndexedText, type MemoryRecord, RECORD_TEXTS_MAX, type RecordKind } from '../record-store.js';
 import type { EpisodeNote } from './episodic-layer.js';
+import { requireVector } from '../vector-models.js';
 import { parseBody } from './records.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { DocumentChunk, Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
@@ -33,7 +34,8 @@ export function indexedTextsOf(record: Pick<MemoryRecord, 'layer' | 'kind' | 'ke
 export async function embedTexts(embedder: Embedder, texts: readonly string[], signal?: AbortSignal): Promise<readonly IndexedText[]> {
   const told = texts.filter(isTold);
   const vectors = told.length === 0 ? [] : await embedder.embed(told, signal);
-  requireVectors(embedder, vectors, told.length);
+  const { model: name, dimension } = embedder.profile;
+  for (const at of told.keys()) requireVector(vectors[at], { name, dimension });
   const remaining = vectors.values();
   return texts.map((text) => ({ text, vector: isTold(text) ? directed(remaining.next().value) : null }));
 }
@@ -44,21 +46,6 @@ function isTold(text: string): boolean {
 
 function directed(vector: Float32Array | undefined): Float32Array | null {
   return vector?.some((value) => value !== 0) ? vector : null;
-}
-
-/** Whatever an embedder's types promise: some answer with holes. */
-function requireVectors(
-  { profile: { model, dimension } }: Embedder,
-  vectors: ReadonlyArray<Float32Array | null | undefined>,
-  texts: number,
-): void {
-  const isWrong = (vector: Float32Array | null | undefined) => vector?.length !== dimension || !vector.every(Number.isFinite);
-  const at = Array.from(vectors).findIndex(isWrong);
-  if (vectors.length === texts && at === -1) return;
-  throw new EtudeError(
-    'EMBEDDING_LENGTH_WRONG',
-    `${model} answered ${vectors.length} vectors for ${texts} texts, with ${at === -1 ? dimension : (vectors[at]?.length ?? 0)} numbers instead of ${dimension} finite ones; check the embedder's settings`,
-  );
 }
 
 /**

@@ -1,13 +1,12 @@
 import type { ChatModel } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { episodeOf, NEW_YEAR, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { episodeOf, NEW_YEAR, transitionOf } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import { RecordEpisodicLayer } from './episodic-layer.js';
 import { RecordProceduralLayer } from './procedural-layer.js';
 
 const ALL = { tenant: 'acme', agent: null };
-const DAY_MS = 86_400_000;
 const scopeOf = (user: string) => ({ tenant: 'acme', agent: 'coder', user });
 
 function layers(chat?: (content: string) => string | Error) {
@@ -29,17 +28,6 @@ function layers(chat?: (content: string) => string | Error) {
 }
 
 describe('a search of a layer', () => {
-  it('narrows before it limits', async () => {
-    const { episodic } = layers();
-    for (let i = 0; i < 60; i += 1) await episodic.storeEpisode(episodeOf({ id: `dull${i}`, importance: 0.1 }));
-    await episodic.storeEpisode(episodeOf({ id: 'dear', importance: 0.9, summary: 'Summed something.', createdAt: NEW_YEAR - 9 * DAY_MS }));
-    await episodic.storeTransition(transitionOf());
-    const ids = async (query: object) => (await episodic.search(ALL, { text: 'even numbers', limit: 1, ...query })).map(({ id }) => id);
-    expect(await ids({ worthMin: 0.8 })).toEqual(['dear']);
-    expect(await ids({ kinds: ['transition'] })).toEqual(['tabcdefgh-r1.a1']);
-    expect(await ids({ createdSince: NEW_YEAR - DAY_MS, worthMin: 0.8 })).toEqual([]);
-  });
-
   it('says whose a hit is, and what the scripted model wrote', async () => {
     const { episodic } = layers();
     const told = { context: ['even'], actions: [], outcomes: [{ scripted: true }] };
@@ -134,13 +122,6 @@ describe('a procedure in words', () => {
     const found = async (text: string) => (await procedural.search(ALL, { text, limit: 1, worthMin: 0.5 })).map(({ skill }) => skill.name);
     expect(await found('receipt')).toEqual(['refund']);
     expect(await procedural.search(ALL, { text: 'receipt', limit: 1, worthMin: 0.6 })).toEqual([]);
-  });
-
-  it('takes no name of a skill with code', async () => {
-    const { procedural } = layers();
-    await procedural.store(skillOf());
-    const stored = procedural.storeProcedure('w', skillOf().scope, 'sum_even', 'Sum them.');
-    await expect(stored).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
   });
 });
 

@@ -6,7 +6,7 @@ import { modelStore } from '../../test/model-store.js';
 import type { RecordStore } from '../record-store.js';
 import { RecordEpisodicLayer } from './episodic-layer.js';
 import { RecordProceduralLayer } from './procedural-layer.js';
-import { RecordAppliedWrites } from './repeats.js';
+import { appliedWrites } from './repeats.js';
 
 const ALL = { tenant: 'acme', agent: null };
 const WRITES = [
@@ -33,7 +33,7 @@ function layersOver(store: RecordStore) {
   const deps = { store, embedder: new LexicalEmbedder(), clock: { now: Date.now } };
   const episodic = new RecordEpisodicLayer(deps);
   const procedural = new RecordProceduralLayer(deps);
-  return { episodic, procedural, writes: new RecordAppliedWrites({ store, episodic, procedural }) };
+  return { episodic, procedural, writes: appliedWrites({ store, episodic, procedural }) };
 }
 
 describe('applied writes', () => {

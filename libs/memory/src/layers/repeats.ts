@@ -4,13 +4,10 @@ import type { RecordEpisodicLayer } from './episodic-layer.js';
 import type { RecordProceduralLayer } from './procedural-layer.js';
 import { bodyOf } from './records.js';
 import { EtudeError } from '@etude/contracts/errors';
-import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
+import type { MemoryWrite, Scope } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { StoreSkillOptions } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
-import { createHash } from 'node:crypto';
-
-const KEY_CHARS_MAX = 1_024;
 
 /**
  * The note that a write was applied. Its place is behind what the write changes, in the same list: where a crash came between,
@@ -20,7 +17,7 @@ export function markApplied(layer: MemoryLayer, scope: Scope, writeId: string, c
   const record = {
     layer,
     kind: 'applied',
-    key: markerKey(writeId),
+    key: writeId,
     scope,
     createdAt,
     worth: 0,
@@ -37,11 +34,7 @@ export function markApplied(layer: MemoryLayer, scope: Scope, writeId: string, c
 /** Write ids are unique within the tenant, across its agents. @throws EtudeError TENANT_MISSING */
 export async function wasApplied(store: RecordStore, tenant: string, layer: MemoryLayer, writeId: string): Promise<boolean> {
   const scope = requireScope({ tenant, agent: null });
-  return (await store.load(scope, layer, 'applied', [markerKey(writeId)])).length > 0;
-}
-
-function markerKey(writeId: string): string {
-  return writeId.length <= KEY_CHARS_MAX && writeId !== '' ? writeId : createHash('sha256').update(writeId).digest('hex');
+  return (await store.load(scope, layer, 'applied', [writeId])).length > 0;
 }
 
 /** Every claim's key starts so. */
@@ -121,7 +114,7 @@ async function insertNote(store: RecordStore, { layer, scope, digest, at }: Requ
 }
 
 async function readNote(store: RecordStore, { layer, scope }: RequestClaim, key: string) {
-  const [known] = await store.load(requireScope(wholeTenant(scope)), layer, 'applied', [markerKey(`${REQUEST}${key}`)]);
+  const [known] = await store.load(requireScope(wholeTenant(scope)), layer, 'applied', [`${REQUEST}${key}`]);
   return known === undefined ? null : { digest: known.sources[0], text: known.sources[1] ?? '' };
 }
 
@@ -138,58 +131,46 @@ interface Layers {
   readonly procedural: RecordProceduralLayer;
 }
 
-/** A write and the note that it was applied go to the store in one list, the note last; see `docs/decisions/0025`. */
-export class RecordAppliedWrites {
-  readonly #layers: Layers;
+/** A write and the note that it was applied go to the store in one list, the note last; see `docs/decisions/0022`. */
+export function appliedWrites({ store, episodic, procedural }: Layers) {
+  const applied = async (layer: MemoryLayer, scope: Scope, writeId: string, at: number, changes: readonly Change[] = []) =>
+    (await store.write(scope.tenant, [...changes, markApplied(layer, scope, writeId, at)])).at(-1) === true;
+  return {
+    /**
+     * What follows a skill (verification) may be what was lost, so a repeat answers it again. Storing it twice is storing it once.
+     *
+     * @throws EtudeError PERMISSION_DENIED for a record of another tenant; NOT_FOUND for a use of an unknown skill; FAILED_PRECONDITION for a
+     *   skill of a new name beyond `namesMax`
+     */
+    async apply(
+      tenant: string,
+      writeId: string,
+      write: MemoryWrite,
+      options: Pick<StoreSkillOptions, 'namesMax'> = {},
+    ): Promise<AppliedWrite> {
+      const { scope } = writtenIn(write);
+      requireScope({ tenant, agent: null });
+      requireOwn(tenant, scope);
+      if (write.kind === 'skill_use') return { applied: await procedural.applyUse(writeId, write), skill: null };
+      if (write.kind === 'skill') {
+        const skill = await procedural.store(write.skill, options);
+        return { applied: await applied('procedural', scope, writeId, write.skill.createdAt), skill };
+      }
+      if (await wasApplied(store, tenant, 'episodic', writeId)) return { applied: false, skill: null };
+      const inserts = await (write.kind === 'transition'
+        ? episodic.transitionChanges(write.transition)
+        : episodic.episodeChanges(write.episode));
+      return { applied: await applied('episodic', scope, writeId, writtenIn(write).createdAt, inserts), skill: null };
+    },
 
-  constructor(layers: Layers) {
-    this.#layers = layers;
-  }
-
-  /**
-   * @throws EtudeError PERMISSION_DENIED for a record of another tenant; NOT_FOUND for a use of an unknown skill; FAILED_PRECONDITION for a
-   *   skill of a new name beyond `namesMax`
-   */
-  async apply(
-    tenant: string,
-    writeId: string,
-    write: MemoryWrite,
-    options: Pick<StoreSkillOptions, 'namesMax'> = {},
-  ): Promise<AppliedWrite> {
-    requireScope({ tenant, agent: null });
-    requireOwn(tenant, scopeOf(write));
-    if (write.kind === 'skill') return this.#applySkill(writeId, write.skill, options);
-    if (write.kind === 'skill_use') return { applied: await this.#layers.procedural.applyUse(writeId, write), skill: null };
-    return { applied: await this.#applyInserts(writeId, write), skill: null };
-  }
-
-  async wasApplied(tenant: string, writeId: string): Promise<boolean> {
-    const { store } = this.#layers;
-    const found = await Promise.all([wasApplied(store, tenant, 'episodic', writeId), wasApplied(store, tenant, 'procedural', writeId)]);
-    return found.includes(true);
-  }
-
-  /** What follows a skill (verification) may be what was lost, so it is answered again. Storing it twice is storing it once. */
-  async #applySkill(writeId: string, skill: Skill, options: StoreSkillOptions): Promise<AppliedWrite> {
-    const { procedural, store } = this.#layers;
-    const stored = await procedural.store(skill, options);
-    const [applied = false] = await store.write(skill.scope.tenant, [markApplied('procedural', skill.scope, writeId, skill.createdAt)]);
-    return { applied, skill: stored };
-  }
-
-  async #applyInserts(writeId: string, write: Extract<MemoryWrite, { kind: 'transition' | 'episode' }>): Promise<boolean> {
-    const { episodic, store } = this.#layers;
-    const { scope, createdAt } = write.kind === 'transition' ? write.transition : write.episode;
-    if (await wasApplied(store, scope.tenant, 'episodic', writeId)) return false;
-    const inserts: readonly Change[] =
-      write.kind === 'transition' ? await episodic.transitionChanges(write.transition) : await episodic.episodeChanges(write.episode);
-    const done = await store.write(scope.tenant, [...inserts, markApplied('episodic', scope, writeId, createdAt)]);
-    return done.at(-1) === true;
-  }
+    async wasApplied(tenant: string, writeId: string): Promise<boolean> {
+      return (await wasApplied(store, tenant, 'episodic', writeId)) || wasApplied(store, tenant, 'procedural', writeId);
+    },
+  };
 }
 
-function scopeOf(write: MemoryWrite): Scope {
-  if (write.kind === 'skill_use') return write.scope;
-  if (write.kind === 'skill') return write.skill.scope;
-  return write.kind === 'episode' ? write.episode.scope : write.transition.scope;
+function writtenIn(write: MemoryWrite): { readonly scope: Scope; readonly createdAt: number } {
+  if (write.kind === 'skill_use') return { scope: write.scope, createdAt: write.at };
+  if (write.kind === 'skill') return write.skill;
+  return write.kind === 'episode' ? write.episode : write.transition;
 }

@@ -1,10 +1,9 @@
 import type { Scope } from '@etude/contracts/memory';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import type { ChatModel } from '@etude/domain/ports/model';
 import { FakeChatModel } from '@etude/domain/testing/fake-chat-model';
 import { NEW_YEAR, SCOPE } from '@etude/domain/testing/memory-records';
 import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import { RecordSemanticLayer } from './semantic-layer.js';
 
@@ -92,28 +91,5 @@ describe('a judge of undecided facts', () => {
       [true, false],
       [false, true],
     ]);
-  });
-
-  it('keeps one owner waiting for none of the others', async () => {
-    const model = new FakeChatModel(Array.from({ length: 9 }, () => '{"contradict": []}'));
-    const blocked = Promise.withResolvers<void>();
-    const slow: ChatModel = {
-      chat: async (request, signal) => {
-        if (JSON.stringify(request).includes('Eve')) await blocked.promise;
-        return model.chat(request, signal);
-      },
-    };
-    const layer = new RecordSemanticLayer(
-      { store: modelStore(), embedder: new LexicalEmbedder(), clock: { now: Date.now } },
-      { judge: slow },
-    );
-    for (const [at, text] of LUNCHES.entries())
-      await layer.store(`e${at}`, factOf({ scope: { ...SCOPE, user: 'eve' }, text: ofEve(text), episodes: [] }));
-    for (const [at, text] of LUNCHES.entries()) await layer.store(`a${at}`, factOf({ text, episodes: [] }));
-    await vi.waitUntil(() => model.requests.length > 0);
-    expect(JSON.stringify(model.requests)).toContain('Ann');
-    blocked.resolve();
-    await layer.close();
-    expect(model.requests).toHaveLength(2);
   });
 });

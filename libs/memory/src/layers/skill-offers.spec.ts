@@ -24,9 +24,4 @@ describe('offers of skills', () => {
       expect((await layer.get(SCOPE, skill.name))?.usage?.offered ?? 0).toBe(0);
     },
   );
-
-  it('tell of what is wrong with the program', async () => {
-    const { layer, skill } = await layerThatFails('INTERNAL');
-    await expect(layer.countOffers([keyOf(skill)])).rejects.toMatchObject({ code: 'INTERNAL' });
-  });
 });

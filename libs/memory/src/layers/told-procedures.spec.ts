@@ -65,17 +65,6 @@ describe('a procedure that is told', () => {
     expect((await layer.search(ALL, { text: 'bow line stern line', limit: 5 })).map(({ skill }) => skill.version)).toEqual([2]);
   });
 
-  it('is the version that is there where its words were told before there were versions', async () => {
-    const {
-      history: _history,
-      untrusted: _untrusted,
-      ...told
-    } = imported({ status: 'active', sources: [], statusReason: 'told in words' });
-    const { tell, versions } = await layerWith([told]);
-    expect(await tell('Throw the bow line first.')).toMatchObject({ version: 1, status: 'active' });
-    expect(livesOf(await versions())).toEqual([[1, 'active', 'Throw the bow line first.']]);
-  });
-
   it('has one version in use, however many tell it at once', async () => {
     const { tell, versions } = await layerWith();
     await Promise.all(Array.from({ length: 8 }, (_, i) => tell(`Words ${i}.`)));

@@ -26,8 +26,3 @@ it.each(Object.entries(TEXTS))('have no larger body than a server takes, with %s
   const sizes = requests.map((request) => Buffer.byteLength(JSON.stringify({ points: request.map((one) => one.point) })));
   expect(Math.max(...sizes)).toBeLessThan(BODY_BYTES_MAX);
 });
-
-it('are few where points are small', () => {
-  expect([...insertRequests(Array.from({ length: 1_000 }, () => pointOf('fog in the channel')))]).toHaveLength(1);
-  expect([...insertRequests([])]).toEqual([]);
-});

@@ -181,13 +181,6 @@ describeOnQdrant({ name: 'one that fails now and then', kinds: OWN }, (server) =
     proxy.misbehave(() => null);
     expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(0);
   });
-
-  it('names no tenant of whom it counts nothing', async () => {
-    await store.write('acme', [searchable({}, 'word', 1)]);
-    const counted = { hits: ['acme', 'gone'].map((value) => ({ value, count: value === 'acme' ? 1 : 0 })) };
-    proxy.misbehave(({ path }) => (path.endsWith('/facet') ? { status: 200, body: { result: counted, status: 'ok', time: 0 } } : null));
-    expect(await store.tenants()).toEqual(['acme']);
-  });
 });
 
 const TLS_FOLDER = join(tmpdir(), `etude-tls-${randomUUID()}`);

@@ -210,19 +210,6 @@ const fill = () =>
   );
 
 describe('export and import', () => {
-  it('are lossless, and change nothing the second time', async () => {
-    await fill();
-    await upkeep.forbid(BOB, 1);
-    const lines = await exported();
-    expect(lines).toHaveLength(7);
-    expect(Math.max(...lines.map((line) => Buffer.byteLength(line)))).toBeLessThan(1024 * 1024);
-    const [other, otherUpkeep] = opened();
-    expect(await otherUpkeep.importLines('acme', given(lines), {})).toEqual({ lines: 7, added: 6, unchanged: 0, refused: [] });
-    expect(await otherUpkeep.importLines('acme', given(lines), {})).toEqual({ lines: 7, added: 0, unchanged: 6, refused: [] });
-    [store, upkeep] = [other, otherUpkeep];
-    expect(await exported()).toEqual(lines);
-  });
-
   it('refuse what is no export of a version that is known', async () => {
     expect(await refusal('{"etude":"memory","version":2,"tenant":"acme"}')).toBe('FAILED_PRECONDITION');
     expect(await refusal('{"kind":"fact"}')).toBe('INVALID_ARGUMENT');
