@@ -97,9 +97,9 @@ export class MeteredApi extends KubeApi {
     this.note('get');
     return super.getPod(...args);
   }
-  override patchPod(...args: Parameters<KubeApi['patchPod']>) {
+  override labelPod(...args: Parameters<KubeApi['labelPod']>) {
     this.note('patch');
-    return super.patchPod(...args);
+    return super.labelPod(...args);
   }
   override deletePod(...args: Parameters<KubeApi['deletePod']>) {
     this.note('delete');

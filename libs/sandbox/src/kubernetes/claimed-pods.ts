@@ -54,10 +54,6 @@ export class ClaimedPods {
     });
   }
 
-  get size(): number {
-    return this.held.size;
-  }
-
   holds(uid: string): boolean {
     for (const held of this.held) if (held.place.uid === uid) return true;
     return false;
@@ -104,7 +100,11 @@ export class ClaimedPods {
   /** Another connection, bound to the same claim, as long as its lease may last; otherwise why there is none. */
   private async recover(held: Held): Promise<SandboxLink | LostSandbox> {
     if (held.link.ending || !this.held.has(held)) return KERNEL_LOST;
-    if (held.link.superseded) return this.handOver(held);
+    if (held.link.superseded) {
+      // It goes on, in other hands.
+      this.held.delete(held);
+      return infra(`the sandbox in the pod ${held.place.pod} was taken over by another holder of its claim`);
+    }
     const { leaseMs } = this.deps.settings;
     const until = performance.now() + leaseMs;
     let refusals = 0;
@@ -119,16 +119,6 @@ export class ClaimedPods {
     return this.explain(held, refusals > 0);
   }
 
-  /** The sandbox goes on, in other hands. */
-  private handOver(held: Held): LostSandbox {
-    this.held.delete(held);
-    return {
-      ended: 'lost',
-      exit: 'infra',
-      message: `the sandbox in the pod ${held.place.pod} was taken over by another holder of its claim`,
-    };
-  }
-
   private async reconnect(held: Held): Promise<PodConnection | LostSandbox | 'refused' | 'silent'> {
     const { settings, open, log } = this.deps;
     const { place, token } = held;
@@ -138,7 +128,7 @@ export class ClaimedPods {
       return held.link;
     } catch (error) {
       const { code, refused, message } = error as Error & { code?: string; refused?: boolean };
-      if (refused) return { ended: 'lost', exit: 'infra', message: `the pod ${place.pod} does not know its claim any more: ${message}` };
+      if (refused) return infra(`the pod ${place.pod} does not know its claim any more: ${message}`);
       return code === 'ECONNREFUSED' ? 'refused' : 'silent';
     }
   }
@@ -151,15 +141,13 @@ export class ClaimedPods {
     const { view, gone, place } = held;
     const problem = view && view.uid === place.uid ? podProblem(view) : null;
     if (problem) return { ended: 'lost', exit: problem.exit, message: problem.message };
-    if (gone || !view || view.uid !== place.uid || view.deleting)
-      return { ended: 'lost', exit: 'infra', message: `the pod ${place.pod} was deleted by somebody else` };
+    if (gone || !view || view.uid !== place.uid || view.deleting) return infra(`the pod ${place.pod} was deleted by somebody else`);
     if (processEnded || ended(held)) return KERNEL_LOST;
-    return { ended: 'lost', exit: 'infra', message: `the pod ${place.pod} could not be reached for ${this.deps.settings.leaseMs} ms` };
+    return infra(`the pod ${place.pod} could not be reached for ${this.deps.settings.leaseMs} ms`);
   }
 }
 
-function ended({ view, gone }: Held): boolean {
-  return (
-    gone || (view !== null && (view.deleting || view.phase === 'Failed' || view.phase === 'Succeeded' || podProblem(view)?.final === true))
-  );
-}
+const infra = (message: string): LostSandbox => ({ ended: 'lost', exit: 'infra', message });
+
+/** A pod that is deleted or finished has a final problem. */
+const ended = ({ view, gone }: Held): boolean => gone || (view !== null && podProblem(view)?.final === true);

@@ -2,7 +2,7 @@ import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from
 import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { KubeConfig } from '@kubernetes/client-node';
-import { abortError, connectionError, kubeError, kubeStatus, statusError, type ApiStatus, type KubeTarget } from './kube-error.js';
+import { kubeError, kubeStatus, statusError, type ApiStatus, type KubeTarget } from './kube-error.js';
 
 export interface KubeRequest extends KubeTarget {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -21,27 +21,17 @@ export interface KubeConnectOptions {
   readonly accountPath?: string;
 }
 
-const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const AGENT_OPTIONS = { keepAlive: true, keepAliveMsecs: 30_000, maxSockets: 64, maxFreeSockets: 16, scheduling: 'lifo' } as const;
 
-/** A server without authentication, such as `kubectl proxy`. */
-export function plainConfig(server: string): KubeConfig {
-  const config = new KubeConfig();
-  config.loadFromClusterAndUser({ name: 'plain', server, skipTLSVerify: true }, { name: 'plain' });
-  return config;
-}
-
 /** Reads the credentials' places. @throws Error where a file is missing or names no such context */
-export function readConfig({ kubeconfigPath, context, server, accountPath = SERVICE_ACCOUNT }: KubeConnectOptions): KubeConfig {
+export function readConfig({ kubeconfigPath, context, server, accountPath }: KubeConnectOptions): KubeConfig {
   const config = new KubeConfig();
   if (kubeconfigPath) {
     config.loadFromFile(kubeconfigPath);
     if (context) config.setCurrentContext(context);
     if (!config.getCurrentCluster())
       throw new Error(`the kubeconfig ${kubeconfigPath} has no cluster for the context ${JSON.stringify(config.getCurrentContext())}`);
-    return config;
-  }
-  if (server) {
+  } else if (server) {
     const cluster = { name: 'cluster', server, caFile: `${accountPath}/ca.crt`, skipTLSVerify: server.startsWith('http:') };
     const authProvider = { name: 'tokenFile', config: { tokenFile: `${accountPath}/token` } };
     config.loadFromClusterAndUser(cluster, { name: 'account', authProvider });
@@ -53,8 +43,9 @@ export function readConfig({ kubeconfigPath, context, server, accountPath = SERV
  * Requests to the API server, tried once. The vendor's KubeConfig proves who asks: service account, certificates, exec plugins, OpenID
  * Connect, proxies.
  *
- * Why not the vendor's own requests and watch: they make a connection per request, drop the server's Retry-After and lines that can't be
- * parsed, and read a watch faster than its events are taken.
+ * Why not the vendor's own requests and watch: they make a connection per request, and read a watch faster than its events are taken.
+ *
+ * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (all methods); the reason of the signal
  */
 export class KubeClient {
   readonly #http = new HttpAgent(AGENT_OPTIONS);
@@ -66,29 +57,22 @@ export class KubeClient {
     this.#config = load();
   }
 
-  /** The body as text. @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY; AbortError */
-  text(request: KubeRequest, signal: AbortSignal): Promise<string> {
-    return within(request, signal, async (bounded) => text(await this.#answer(request, bounded)));
-  }
-
   async json<T>(request: KubeRequest, signal: AbortSignal): Promise<T> {
-    const body = await this.text(request, signal);
+    const late = AbortSignal.timeout(request.timeoutMs);
     try {
-      return JSON.parse(body) as T;
-    } catch (cause) {
-      throw kubeError({ ...request, status: 0, reason: 'Garbled', message: `the answer is no JSON: ${body.slice(0, 100)}`, cause });
+      return JSON.parse(await text(await this.#answer(request, AbortSignal.any([signal, late])))) as T;
+    } catch (error) {
+      throw failure(request, error, signal, late);
     }
   }
 
-  /**
-   * The lines of the body as they come, until the server ends it or `signal` aborts. Reads only as fast as it is read.
-   *
-   * @param onOpen hears that the server has answered
-   */
-  async *lines(request: KubeRequest, signal: AbortSignal, onOpen?: () => void): AsyncGenerator<string> {
-    const answer = await within(request, signal, (bounded) => this.#answer(request, bounded, signal));
-    onOpen?.();
+  /** The lines of the body as they come, until the server ends it or `signal` aborts. Reads only as fast as it is read. */
+  async *lines(request: KubeRequest, signal: AbortSignal): AsyncGenerator<string> {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), request.timeoutMs);
     try {
+      const answer = await this.#answer(request, AbortSignal.any([signal, late.signal]));
+      clearTimeout(timer);
       let rest = '';
       for await (const chunk of answer.setEncoding('utf8') as AsyncIterable<string>) {
         const parts = (rest + chunk).split('\n');
@@ -97,9 +81,9 @@ export class KubeClient {
       }
       if (rest !== '') throw new Error('the answer ended in the middle of a line');
     } catch (error) {
-      throw signal.aborted ? abortError(signal) : connectionError(request, error);
+      throw failure(request, error, signal, late.signal);
     } finally {
-      answer.destroy();
+      clearTimeout(timer);
     }
   }
 
@@ -109,8 +93,7 @@ export class KubeClient {
     this.#https.destroy();
   }
 
-  /** @param alive what ends the connection once the answer has begun; `signal` unless given */
-  async #answer(request: KubeRequest, signal: AbortSignal, alive = signal): Promise<IncomingMessage> {
+  async #answer(request: KubeRequest, signal: AbortSignal): Promise<IncomingMessage> {
     let answer = await this.#send(request, signal);
     if (answer.statusCode === 401) {
       answer.resume();
@@ -119,60 +102,43 @@ export class KubeClient {
       answer = await this.#send(request, signal);
     }
     if ((answer.statusCode ?? 0) >= 300) throw await refusal(request, answer);
-    if (alive !== signal) alive.addEventListener('abort', () => answer.destroy(alive.reason as Error), { once: true });
     return answer;
   }
 
-  async #send(request: KubeRequest, signal: AbortSignal): Promise<IncomingMessage> {
+  async #send({ path, method, body, contentType = 'application/json' }: KubeRequest, signal: AbortSignal): Promise<IncomingMessage> {
     const cluster = this.#config.getCurrentCluster();
-    const url = new URL((cluster?.server ?? '').replace(/\/$/, '') + request.path);
+    const url = new URL((cluster?.server ?? '').replace(/\/$/, '') + path);
     const secure = url.protocol === 'https:';
     const options: RequestOptions = { headers: {} };
-    await this.#config.applyToHTTPSOptions(options).catch((cause: Error) => {
-      throw kubeError({ ...request, status: 0, reason: 'Credentials', message: `no credentials: ${cause.message}`, cause });
-    });
-    const body = request.body === undefined ? null : JSON.stringify(request.body);
+    await this.#config.applyToHTTPSOptions(options);
+    const content = body === undefined ? null : JSON.stringify(body);
     return new Promise((resolve, reject) => {
       const outgoing = (secure ? httpsRequest : httpRequest)(url, {
         ...options,
-        method: request.method,
+        method,
         signal,
         ...(cluster?.proxyUrl ? {} : { agent: secure ? this.#https : this.#http }),
         headers: {
           ...(options.headers as Record<string, string>),
           accept: 'application/json',
-          ...(body === null
-            ? {}
-            : { 'content-type': request.contentType ?? 'application/json', 'content-length': Buffer.byteLength(body) }),
+          ...(content === null ? {} : { 'content-type': contentType, 'content-length': Buffer.byteLength(content) }),
         },
       });
       outgoing.on('response', resolve);
       outgoing.on('error', reject);
       outgoing.on('socket', (socket) => socket.setKeepAlive(true, 30_000));
-      outgoing.end(body ?? undefined);
+      outgoing.end(content ?? undefined);
     });
   }
 }
 
-/** Runs `act` with a signal that also aborts after the request's time-out, and tells both kinds of abort apart. */
-async function within<T>(request: KubeRequest, signal: AbortSignal, act: (bounded: AbortSignal) => Promise<T>): Promise<T> {
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), request.timeoutMs);
-  const bounded = AbortSignal.any([signal, late.signal]);
-  // A credential plugin that hangs hears of no signal.
-  const aborted = new Promise<never>((_, reject) => {
-    bounded.addEventListener('abort', () => reject(bounded.reason as Error), { once: true });
-  });
-  try {
-    if (signal.aborted) throw abortError(signal);
-    return await Promise.race([act(bounded), aborted]);
-  } catch (error) {
-    if (signal.aborted) throw abortError(signal);
-    if (!late.signal.aborted || kubeStatus(error) !== null) throw connectionError(request, error);
-    throw kubeError({ ...request, status: 0, reason: 'Timeout', message: `no answer within ${request.timeoutMs} ms`, cause: error });
-  } finally {
-    clearTimeout(timer);
-  }
+/** @param late says that the request took too long */
+function failure(request: KubeRequest, error: unknown, signal: AbortSignal, late: AbortSignal): Error {
+  if (signal.aborted) return signal.reason as Error;
+  if (kubeStatus(error) !== null) return error as Error;
+  if (late.aborted) return kubeError({ ...request, status: 0, reason: 'Timeout', message: `no answer within ${request.timeoutMs} ms` });
+  const { code = 'Garbled', message } = error as NodeJS.ErrnoException;
+  return kubeError({ ...request, status: 0, reason: code, message, cause: error });
 }
 
 async function refusal(request: KubeTarget, answer: IncomingMessage): Promise<Error> {
@@ -183,7 +149,7 @@ async function refusal(request: KubeTarget, answer: IncomingMessage): Promise<Er
     code: answer.statusCode ?? 0,
     reason: status?.reason ?? '',
     message: status?.message ?? (body.trim().slice(0, 200) || `${answer.statusMessage}`),
-    details: Number.isFinite(seconds) && seconds >= 0 ? { retryAfterSeconds: seconds } : {},
+    details: seconds >= 0 ? { retryAfterSeconds: seconds } : {},
   });
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { type ClaimedSandbox, type SandboxDriver, type SandboxShape, unavailable } from '../sandbox-driver.js';
 import { newClaim } from '../supervisor-client.js';
 import { ClaimedPods } from './claimed-pods.js';
@@ -8,14 +8,13 @@ import { LABELS, readPlace, tokenOf, type PodPlace } from './pod-identity.js';
 import { bindAgain, type OpenLink, type PodConnection, PodLink } from './pod-link.js';
 import { PodProof } from './pod-proof.js';
 import { PodReaper } from './pod-removal.js';
-import type { RosterPod } from './pod-roster.js';
 import { podFilter, templateDigest } from './pod-spec.js';
 import type { KubeLogger } from './pod-view.js';
 import { type PodFeed, PodWatch } from './pod-watch.js';
 import { ClaimPace } from './pool-balance.js';
 import { POOL_SETTINGS, type PoolSettings } from './pool-settings.js';
 import type { SandboxTemplate, SandboxTemplates } from './sandbox-template.js';
-import { type PoolFigures, TemplatePool } from './template-pool.js';
+import { TemplatePool } from './template-pool.js';
 
 export interface KubernetesDriverOptions {
   /** Controllers with the same name share one pool of pods. Lower-case letters, digits and "-", at most 20. */
@@ -29,8 +28,6 @@ export interface KubernetesDriverOptions {
   readonly allowMissingControls?: readonly string[];
   /** There is no other controller: pods that nobody has claimed end with this one, instead of waiting for another. */
   readonly alone?: boolean;
-  /** This controller; default a random one. */
-  readonly controller?: string;
 }
 
 export interface ClusterOptions {
@@ -45,49 +42,46 @@ export interface KubernetesDriverParts {
   readonly api: PodApi & { close?(): void };
   readonly feed: PodFeed & { close(): Promise<void>; readonly state?: { readonly lastError: string | null } };
   readonly open?: OpenLink;
-  /** Whether a template serves no claim before its pods were tried from inside. */
-  readonly probed?: boolean;
 }
+
+/** For other controllers to hear of a claim; most sandboxes are gone by then. */
+const MARK_AFTER_MS = 250;
 
 const now = () => performance.now();
 
 /** Sandboxes as pods, out of a warm pool that all controllers of an installation share. */
 export class KubernetesDriver implements SandboxDriver {
   private readonly pools = new Map<string, TemplatePool>();
-  private readonly proofs = new Map<string, PodProof>();
   private readonly claimed: ClaimedPods;
   private readonly reaper: PodReaper;
   private readonly unsubscribe: () => void;
   private readonly settings: PoolSettings;
   private readonly open: OpenLink;
-  private readonly controller: string;
+  private readonly controller = randomUUID();
+  /** By template; empty where pods need no proof. */
+  private readonly proofs = new Map<string, PodProof>();
   private closed = false;
 
   constructor(
     private readonly options: KubernetesDriverOptions,
     private readonly parts: KubernetesDriverParts,
   ) {
-    const settings = { ...POOL_SETTINGS, ...options.settings };
-    const { api, feed } = parts;
-    this.open = parts.open ?? ((address, times, signal) => PodLink.open(address, times, signal));
-    const shared = { api, feed, open: this.open, settings, log: options.logger, now, pace: new ClaimPace(now) };
-    this.settings = settings;
-    this.controller = options.controller ?? randomUUID();
-    for (const [name, template] of Object.entries(options.templates)) {
-      const pool = new TemplatePool(this.kind(name, template), shared);
-      this.pools.set(name, pool);
-      if (parts.probed) this.proofs.set(name, this.proof(name, template, pool));
-    }
+    const { api, feed, open = (...args) => PodLink.open(...args) } = parts;
+    this.open = open;
+    this.settings = { ...POOL_SETTINGS, ...options.settings };
+    const shared = { api, feed, open, settings: this.settings, log: options.logger, now, pace: new ClaimPace(now) };
+    for (const [name, template] of Object.entries(options.templates))
+      this.pools.set(name, new TemplatePool(this.kind(name, template), shared));
     this.claimed = new ClaimedPods(shared);
     this.reaper = new PodReaper({ ...shared, holds: (uid) => this.claimed.holds(uid), templates: new Set(this.pools.keys()) });
     this.unsubscribe = feed.subscribe((change) => this.pools.get(change.pod.labels[LABELS.template] ?? '')?.observe(change));
     for (const pod of feed.pods.values()) this.pools.get(pod.labels[LABELS.template] ?? '')?.observe({ pod, gone: false });
-    for (const pool of this.pools.values()) pool.start();
     void this.reaper.round();
   }
 
   /**
    * Connects to the cluster, takes over what other controllers left, starts filling the pools, and tries every wall of a pod from inside.
+   * A template whose pods can't start yet keeps the others from nothing: its first claim tries again.
    *
    * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control, and the setting that does without it
    * @throws EtudeError SANDBOX_UNAVAILABLE where the cluster can't be reached or refuses
@@ -104,9 +98,9 @@ export class KubernetesDriver implements SandboxDriver {
       api.close();
       throw lastError === null ? error : unreachable(lastError);
     }
-    const driver = new KubernetesDriver(options, { api, feed, probed: true });
+    const driver = new KubernetesDriver(options, { api, feed });
     try {
-      await Promise.all([...driver.proofs.values()].map((proof) => proof.attempt()));
+      await Promise.all(Object.entries(options.templates).map(([name, template]) => driver.proveFirst(name, template)));
       return driver;
     } catch (error) {
       await driver.close();
@@ -118,40 +112,21 @@ export class KubernetesDriver implements SandboxDriver {
     signal.throwIfAborted();
     const pool = this.poolFor(shape);
     await this.proofs.get(shape.template)?.ensure();
-    return this.claimFrom(pool, shape, signal, onQueued);
-  }
-
-  private async claimFrom(
-    pool: TemplatePool,
-    shape: SandboxShape,
-    signal: AbortSignal,
-    onQueued?: (before: number) => void,
-  ): Promise<ClaimedSandbox> {
-    if (this.closed) throw unavailable('the sandboxes are being shut down');
-    const claim = newClaim();
-    const { pod, link, token } = await pool.claim(claim, signal, onQueued);
-    const place: PodPlace = {
-      template: shape.template,
-      pod: pod.name,
-      uid: pod.uid ?? '',
-      ip: pod.view?.ip ?? '',
-      nonce: pod.view?.labels[LABELS.nonce] ?? '',
-      claim,
-    };
-    pool.later(() => this.mark(place));
-    return this.claimed.hold(place, token, link, (last) => pool.remove(pod, last));
+    return this.claimFrom(pool, shape.template, signal, onQueued);
   }
 
   async attach(text: string, signal: AbortSignal): Promise<ClaimedSandbox> {
     signal.throwIfAborted();
     const place = readPlace(text);
-    const token = tokenOf(this.options.tokenSecret, place.nonce);
-    const link = await this.reach(place, token, signal);
     const pool = this.pools.get(place.template);
-    const pod = pool && [...pool.roster].find(({ uid }) => uid === place.uid);
-    if (pod) pool.adopt(pod);
-    pool?.later(() => this.mark(place));
-    return this.claimed.hold(place, token, link, (last) => this.endAttached(place, pool, pod, last));
+    if (!pool) throw unavailable(`there is no sandbox template "${place.template}" any more`);
+    const token = tokenOf(this.options.tokenSecret, place.nonce);
+    const link = await bindAgain(place, token, this.open, this.settings, signal).catch((error: Error) => {
+      signal.throwIfAborted();
+      throw unavailable(`the sandbox in the pod ${place.pod} is gone: ${error.message}`);
+    });
+    const pod = pool.adopt(place);
+    return this.hold(place, token, link, (last) => pool.remove(pod, last));
   }
 
   /** @throws EtudeError SANDBOX_UNAVAILABLE where the pods of the cluster can't be watched just now */
@@ -161,7 +136,7 @@ export class KubernetesDriver implements SandboxDriver {
   }
 
   /** By template. */
-  figures(): Record<string, PoolFigures> {
+  figures(): Record<string, ReturnType<TemplatePool['figures']>> {
     return Object.fromEntries([...this.pools].map(([name, pool]) => [name, pool.figures()]));
   }
 
@@ -178,16 +153,51 @@ export class KubernetesDriver implements SandboxDriver {
     this.parts.api.close?.();
   }
 
+  private async claimFrom(
+    pool: TemplatePool,
+    template: string,
+    signal: AbortSignal,
+    onQueued?: (before: number) => void,
+  ): Promise<ClaimedSandbox> {
+    if (this.closed) throw unavailable('the sandboxes are being shut down');
+    const claim = newClaim();
+    const { pod, link, token } = await pool.claim(claim, signal, onQueued);
+    const { uid = '', ip, labels } = pod.view ?? {};
+    const place: PodPlace = { template, pod: pod.name, uid, ip: ip ?? '', nonce: labels?.[LABELS.nonce] ?? '', claim };
+    return this.hold(place, token, link, (last) => pool.remove(pod, last));
+  }
+
+  private hold(place: PodPlace, token: string, link: PodConnection, end: (link: PodConnection | null) => Promise<void>): ClaimedSandbox {
+    setTimeout(() => void this.mark(place), MARK_AFTER_MS).unref();
+    return this.claimed.hold(place, token, link, end);
+  }
+
+  /** Tells other controllers and people, where the claim still stands. */
+  private async mark({ pod, uid }: PodPlace): Promise<void> {
+    if (!this.claimed.holds(uid)) return;
+    try {
+      await this.parts.api.labelPod(pod, uid, { [LABELS.state]: 'claimed', [LABELS.controller]: this.controller });
+    } catch (error) {
+      // Others find out when they try to bind it.
+      this.options.logger.warn({ pod, err: error }, 'a sandbox pod could not be labelled as claimed');
+    }
+  }
+
   private kind(name: string, template: SandboxTemplate) {
     const { installation, tokenSecret } = this.options;
     const context = { installation, controller: this.controller, filter: podFilter(template) };
     return { name, template, context, tokenSecret, digest: templateDigest(name, template, context) };
   }
 
-  private proof(name: string, template: SandboxTemplate, pool: TemplatePool): PodProof {
+  private async proveFirst(name: string, template: SandboxTemplate): Promise<void> {
     const { allowMissingControls: allowMissing = [], logger: log } = this.options;
-    const shape = { template: name, memoryMiB: template.memoryMiB, diskMiB: template.diskMiB };
-    return new PodProof(name, template, { allowMissing, log, claim: (signal) => this.claimFrom(pool, shape, signal) });
+    const pool = this.poolFor({ template: name, memoryMiB: 0, diskMiB: 0 });
+    const proof = new PodProof(name, template, { allowMissing, log, claim: (signal) => this.claimFrom(pool, name, signal) });
+    this.proofs.set(name, proof);
+    await proof.ensure().catch((error: unknown) => {
+      if (errorCode(error) === 'SANDBOX_CONTROL_MISSING') throw error;
+      log.warn({ template: name, err: error }, 'no pod of this template could be checked yet; its first claim will try again');
+    });
   }
 
   private poolFor({ template: name, memoryMiB, diskMiB }: SandboxShape): TemplatePool {
@@ -206,40 +216,6 @@ export class KubernetesDriver implements SandboxDriver {
           field: `limits.${field}`,
         });
     return pool;
-  }
-
-  /** Tells other controllers and people, where the claim still stands. */
-  private async mark({ pod, uid }: PodPlace): Promise<void> {
-    if (!this.claimed.holds(uid)) return;
-    const labels = { [LABELS.state]: 'claimed', [LABELS.controller]: this.controller };
-    try {
-      await this.parts.api.patchPod(pod, uid, { labels });
-    } catch (error) {
-      // Others find out when they try to bind it.
-      this.options.logger.warn({ pod, err: error }, 'a sandbox pod could not be labelled as claimed');
-    }
-  }
-
-  private async reach(place: PodPlace, token: string, signal: AbortSignal): Promise<PodConnection> {
-    try {
-      return await bindAgain(place, token, this.open, this.settings, signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      throw unavailable(`the sandbox in the pod ${place.pod} is gone: ${(error as Error).message}`);
-    }
-  }
-
-  private async endAttached(
-    place: PodPlace,
-    pool: TemplatePool | undefined,
-    pod: RosterPod | undefined,
-    link: PodConnection | null,
-  ): Promise<void> {
-    if (pool && pod) return pool.remove(pod, link);
-    await link?.destroy();
-    await this.parts.api.deletePod(place.pod, { uid: place.uid, graceSeconds: 1 }).catch((error: unknown) => {
-      this.options.logger.warn({ pod: place.pod, err: error }, 'a sandbox pod could not be deleted yet');
-    });
   }
 }
 

@@ -1,28 +1,18 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { FrameChannel, type SupervisorFrame } from '../frames.js';
 import type { SandboxLink } from '../sandbox-driver.js';
 import { type PodPlace, supervisorNameOf } from './pod-identity.js';
-import type { RosterPod } from './pod-roster.js';
+import type { PoolSettings } from './pool-settings.js';
 
-/** Where a supervisor listens, and what it must say its name is. */
+/** Where a supervisor listens, and what it must say its name is: that tells whether another pod has the address by now. */
 export interface PodAddress {
   readonly ip: string;
   readonly port: number;
   readonly supervisor: string;
 }
 
-/** The address that a place names; the supervisor's name tells whether another pod has it by now. */
-export function addressOf({ ip, pod, uid }: Pick<PodPlace, 'ip' | 'pod' | 'uid'>, port: number): PodAddress {
-  return { ip, port, supervisor: supervisorNameOf({ name: pod, uid }) };
-}
-
-export interface LinkTimes {
-  readonly connectTimeoutMs: number;
-  /** From the connection to the supervisor's first frame. */
-  readonly helloTimeoutMs: number;
-}
+export type LinkTimes = Pick<PoolSettings, 'connectTimeoutMs' | 'helloTimeoutMs'>;
 
 /** `claimed`: another claim was first. `refused`: for good, such as a wrong token. `silent`: no answer in time, or no connection. */
 export type BindOutcome = { readonly outcome: 'bound' } | { readonly outcome: 'claimed' | 'refused' | 'silent'; readonly reason: string };
@@ -47,16 +37,15 @@ export interface PodConnection extends SandboxLink {
 
 /** After `close`, for process 1 to end. */
 const END_TIMEOUT_MS = 2_000;
-const HELLO_BYTES_MAX = 64 * 1024;
 
 /** Over TCP. */
 export class PodLink implements PodConnection {
   /** Resolves when the connection is over; after `destroy` that is when process 1 has ended, as far as can be seen from here. */
   readonly gone: Promise<void>;
   private readonly channel: FrameChannel;
+  ending = false;
+  superseded = false;
   private over = false;
-  private doomed = false;
-  private taken = false;
   /** Not answered yet. */
   private pings = 0;
   private problem = '';
@@ -82,30 +71,26 @@ export class PodLink implements PodConnection {
    *
    * @throws Error saying what was wrong, whatever it was; nothing stays open then
    */
-  static async open(address: PodAddress, times: LinkTimes, signal: AbortSignal): Promise<PodLink> {
+  static async open(address: PodAddress, times: LinkTimes, signal?: AbortSignal): Promise<PodLink> {
     const socket = await connectTo(address, times.connectTimeoutMs, signal);
     const link = new PodLink(socket);
-    const give = () => socket.destroy();
-    const timer = setTimeout(give, times.helloTimeoutMs);
-    signal.addEventListener('abort', give, { once: true });
+    const timer = setTimeout(() => socket.destroy(), times.helloTimeoutMs);
     try {
       const hello = await link.receive();
       if (hello?.type !== 'hello') throw new Error(link.complaint() || 'the supervisor did not say hello');
       if (hello.sandbox !== address.supervisor)
         throw new Error(`${address.ip} is ${String(hello.sandbox)} and not ${address.supervisor} any more`);
-      if (socket.bytesRead > HELLO_BYTES_MAX) throw new Error('the supervisor says too much before it was asked');
       return link;
     } catch (error) {
       socket.destroy();
       throw error;
     } finally {
       clearTimeout(timer);
-      signal.removeEventListener('abort', give);
     }
   }
 
   get alive(): boolean {
-    return !this.over && !this.doomed;
+    return !this.over && !this.ending;
   }
 
   send(frame: SupervisorFrame): void {
@@ -117,7 +102,7 @@ export class PodLink implements PodConnection {
       const frame = await this.channel.receive();
       if (frame?.type !== 'refused') return frame;
       if (frame.code === 'superseded') {
-        this.taken = true;
+        this.superseded = true;
         return null;
       }
       if (frame.code !== 'unknown' || this.pings === 0) return frame;
@@ -131,10 +116,6 @@ export class PodLink implements PodConnection {
     // A type that nobody knows is answered with `refused`, which is all that is wanted.
     this.send({ type: 'ping' });
     return answered;
-  }
-
-  get superseded(): boolean {
-    return this.taken;
   }
 
   complaint(): string {
@@ -151,17 +132,13 @@ export class PodLink implements PodConnection {
     return { outcome: 'silent', reason: frame ? `it answered "${frame.type}"` : this.complaint() || 'it did not answer' };
   }
 
-  get ending(): boolean {
-    return this.doomed;
-  }
-
   destroy(): Promise<void> {
-    if (!this.doomed && !this.over) {
+    if (!this.ending && !this.over) {
       this.send({ type: 'close' });
       const timer = setTimeout(() => this.abandon(), END_TIMEOUT_MS);
       void this.gone.then(() => clearTimeout(timer));
     }
-    this.doomed = true;
+    this.ending = true;
     return this.gone;
   }
 
@@ -170,87 +147,35 @@ export class PodLink implements PodConnection {
   }
 }
 
-async function connectTo({ ip, port }: PodAddress, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
-  signal.throwIfAborted();
+async function connectTo({ ip, port }: PodAddress, timeoutMs: number, signal?: AbortSignal): Promise<Socket> {
+  signal?.throwIfAborted();
   const socket = connect({ host: ip, port, noDelay: true });
   // A stale neighbour entry delays a connection by seconds. Another attempt is faster.
   const late = AbortSignal.timeout(timeoutMs);
   try {
-    await once(socket, 'connect', { signal: AbortSignal.any([signal, late]) });
+    await once(socket, 'connect', { signal: AbortSignal.any(signal ? [signal, late] : [late]) });
     return socket;
   } catch (error) {
     socket.on('error', () => undefined).destroy();
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     throw late.aborted ? new Error(`no connection to ${ip}:${port} within ${timeoutMs} ms`) : error;
   }
 }
 
-export type OpenLink = (address: PodAddress, times: LinkTimes, signal: AbortSignal) => Promise<PodConnection>;
+export type OpenLink = (address: PodAddress, times: LinkTimes, signal?: AbortSignal) => Promise<PodConnection>;
 
 /** A new connection to a claimed pod. @throws Error where the pod can't be reached, or doesn't know the claim (`refused` is true then) */
 export async function bindAgain(
   place: PodPlace,
   token: string,
   open: OpenLink,
-  settings: LinkTimes & { readonly port: number; readonly leaseMs: number; readonly bindTimeoutMs: number },
+  settings: PoolSettings,
   signal: AbortSignal,
 ): Promise<PodConnection> {
-  const link = await open(addressOf(place, settings.port), settings, signal);
+  const { ip, pod: name, uid } = place;
+  const link = await open({ ip, port: settings.port, supervisor: supervisorNameOf({ name, uid }) }, settings, signal);
   const bound = await link.bind(place.claim, token, settings.leaseMs, settings.bindTimeoutMs);
   if (bound.outcome === 'bound') return link;
   link.abandon();
   throw Object.assign(new Error(bound.reason), { refused: bound.outcome !== 'silent' });
-}
-
-const FIRST_WAIT_MS = 20;
-const WAIT_MAX_MS = 1_000;
-
-/** Keeps trying to connect to pods that are starting, until each is connected, has left, or is no longer starting. */
-export class PodConnector {
-  private readonly trying = new Map<RosterPod, AbortController>();
-
-  constructor(
-    private readonly open: OpenLink,
-    private readonly times: LinkTimes & { readonly port: number },
-    private readonly connected: (pod: RosterPod, link: PodConnection) => void,
-  ) {}
-
-  /** Call it whenever something about the pod changed. */
-  look(pod: RosterPod): void {
-    const wanted = pod.state === 'starting' && pod.uid !== null && Boolean(pod.view?.ip);
-    const stop = this.trying.get(pod);
-    if (!wanted) stop?.abort();
-    else if (!stop) void this.connect(pod);
-  }
-
-  close(): void {
-    for (const stop of this.trying.values()) stop.abort();
-  }
-
-  private async connect(pod: RosterPod): Promise<void> {
-    const stop = new AbortController();
-    this.trying.set(pod, stop);
-    try {
-      for (let waitMs = FIRST_WAIT_MS; pod.state === 'starting' && !stop.signal.aborted; waitMs = Math.min(WAIT_MAX_MS, waitMs * 1.5)) {
-        const link = await this.attempt(pod, stop.signal);
-        if (link) return this.hand(pod, link, stop);
-        await sleep(waitMs, undefined, { signal: stop.signal }).catch(() => undefined);
-      }
-    } finally {
-      if (this.trying.get(pod) === stop) this.trying.delete(pod);
-    }
-  }
-
-  /** null: not yet. Why does not matter while the pod starts; what is wrong with it is told by its status. */
-  private async attempt(pod: RosterPod, signal: AbortSignal): Promise<PodConnection | null> {
-    const { ip } = pod.view ?? {};
-    if (!ip || pod.uid === null) return null;
-    return this.open(addressOf({ ip, pod: pod.name, uid: pod.uid }, this.times.port), this.times, signal).catch(() => null);
-  }
-
-  private hand(pod: RosterPod, link: PodConnection, stop: AbortController): void {
-    if (stop.signal.aborted || pod.state !== 'starting') return link.abandon();
-    this.trying.delete(pod);
-    this.connected(pod, link);
-  }
 }

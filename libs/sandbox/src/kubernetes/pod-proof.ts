@@ -1,4 +1,4 @@
-import { EtudeError, errorCode } from '@etude/contracts/errors';
+import { EtudeError } from '@etude/contracts/errors';
 import { SandboxLimits } from '@etude/contracts/sandbox';
 import { ALLOW_MISSING, probe } from '../probe.js';
 import type { ClaimedSandbox } from '../sandbox-driver.js';
@@ -17,8 +17,7 @@ export interface ProofDeps {
 
 /** Whether the walls around the pods of one template stand, found by trying each from inside of one of them. */
 export class PodProof {
-  private proven = false;
-  private trying: Promise<void> | null = null;
+  private proof: Promise<void> | null = null;
 
   constructor(
     private readonly name: string,
@@ -31,23 +30,12 @@ export class PodProof {
    *
    * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control; what `claim` throws
    */
-  async ensure(): Promise<void> {
-    if (this.proven) return;
-    this.trying ??= this.prove().finally(() => (this.trying = null));
-    await this.trying;
-  }
-
-  /** As `ensure`, for the start of a controller: a template whose pods can't start yet keeps the others from nothing. */
-  async attempt(): Promise<void> {
-    try {
-      await this.ensure();
-    } catch (error) {
-      if (errorCode(error) === 'SANDBOX_CONTROL_MISSING') throw error;
-      this.deps.log.warn(
-        { template: this.name, err: error },
-        'no pod of this template could be checked yet; its first claim will try again',
-      );
-    }
+  ensure(): Promise<void> {
+    this.proof ??= this.prove().catch((error: unknown) => {
+      this.proof = null;
+      throw error;
+    });
+    return this.proof;
   }
 
   private async prove(): Promise<void> {
@@ -58,21 +46,19 @@ export class PodProof {
       const limits = SandboxLimits.parse({ processes: 8, memoryMiB, diskMiB });
       const found = await probe(sandbox, limits, signal, { pod: { internet: egress.length > 0 } });
       for (const [control, why] of Object.entries(found)) this.accept(control, why);
-      this.proven = true;
     } finally {
       void sandbox.release();
     }
   }
 
   private accept(control: string, why: string): void {
-    if (this.deps.allowMissing.includes(control)) {
-      this.deps.log.warn({ template: this.name, control }, `a sandbox control is missing, as allowed: ${why}`);
-      return;
-    }
-    throw new EtudeError(
-      'SANDBOX_CONTROL_MISSING',
-      `the sandbox control "${control}" is not enforced in pods of the template "${this.name}": ${why}. To run without it, set ${ALLOW_MISSING}=${control}.`,
-      { metadata: { control, template: this.name } },
-    );
+    const { allowMissing, log } = this.deps;
+    if (!allowMissing.includes(control))
+      throw new EtudeError(
+        'SANDBOX_CONTROL_MISSING',
+        `the sandbox control "${control}" is not enforced in pods of the template "${this.name}": ${why}. To run without it, set ${ALLOW_MISSING}=${control}.`,
+        { metadata: { control, template: this.name } },
+      );
+    log.warn({ template: this.name, control }, `a sandbox control is missing, as allowed: ${why}`);
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { PodApi } from './kube-api.js';
 import { LABELS } from './pod-identity.js';
 import type { PodConnection } from './pod-link.js';
@@ -5,7 +6,6 @@ import type { PodRoster, RosterPod } from './pod-roster.js';
 import type { KubeLogger, PodView } from './pod-view.js';
 import type { PodFeed } from './pod-watch.js';
 import type { PoolSettings } from './pool-settings.js';
-import { QuietLane } from './pool-turns.js';
 
 interface RemoverDeps {
   readonly api: PodApi;
@@ -14,62 +14,75 @@ interface RemoverDeps {
   readonly now: () => number;
 }
 
+interface Removal {
+  readonly pod: RosterPod;
+  readonly link: PodConnection | null;
+  readonly addedMs: number;
+  readonly ended: () => void;
+}
+
 /** At the same time. */
 const REMOVALS_MAX = 2;
 const DRAIN_POLL_MS = 10;
 
-/** Ends pods of this process and deletes them, when there is time. */
+/** Ends pods of this process and deletes them, when no claims come in. */
 export class PodRemover {
-  private readonly lane: QuietLane;
+  private readonly waiting: Removal[] = [];
+  private running = 0;
+  private lastMs = -Infinity;
 
   constructor(
     private readonly roster: PodRoster,
     private readonly deps: RemoverDeps,
     private readonly changed: () => void,
-  ) {
-    const { settings, now } = deps;
-    this.lane = new QuietLane({ atOnce: REMOVALS_MAX, everyMs: settings.spacingMs, waitMaxMs: settings.removalMaxMs, now });
-  }
+  ) {}
 
   get idle(): boolean {
-    return this.lane.idle;
-  }
-
-  /** Starts what may run at such a moment. */
-  tick(moment: 'busy' | 'quiet' | 'pressed'): void {
-    this.lane.tick(moment);
+    return this.waiting.length === 0 && this.running === 0;
   }
 
   /** Resolves when its process 1 has ended. */
   remove(pod: RosterPod, link: PodConnection | null): Promise<void> {
     this.roster.move(pod, 'ending');
     this.changed();
-    return new Promise((ended) => {
-      void this.lane.add(async () => {
-        await link?.destroy();
-        ended();
-        await this.delete(pod);
-      });
-    });
+    return new Promise((ended) => this.waiting.push({ pod, link, addedMs: this.deps.now(), ended }));
+  }
+
+  /** Starts what may run now. `quiet`: there is time. `pressed`: something waits for it. */
+  tick(moment: 'busy' | 'quiet' | 'pressed'): void {
+    const { now, settings } = this.deps;
+    for (let next = this.waiting[0]; next && this.running < REMOVALS_MAX; next = this.waiting[0]) {
+      if (moment !== 'pressed' && now() - this.lastMs < settings.spacingMs) return;
+      if (moment === 'busy' && now() - next.addedMs < settings.removalMaxMs) return;
+      this.waiting.shift();
+      this.lastMs = now();
+      void this.run(next);
+    }
   }
 
   /** Everything that was to be removed is. */
   async drained(): Promise<void> {
     while (!this.idle) {
       this.tick('pressed');
-      await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+      await sleep(DRAIN_POLL_MS);
     }
   }
 
-  private async delete(pod: RosterPod): Promise<void> {
-    if (pod.uid === null) return;
-    try {
-      await this.deps.api.deletePod(pod.name, { uid: pod.uid, graceSeconds: 1 });
-    } catch (error) {
-      // The reaper tries again; the pod itself has ended, or ends with its lease.
-      this.deps.log.warn({ pod: pod.name, err: error }, 'a sandbox pod could not be deleted yet');
-    }
+  private async run({ pod, link, ended }: Removal): Promise<void> {
+    this.running += 1;
+    await link?.destroy();
+    ended();
+    // The reaper tries again; the pod itself has ended, or ends with its lease.
+    if (pod.uid !== null) await deletePod(this.deps, { name: pod.name, uid: pod.uid }, 1);
+    this.running -= 1;
+    this.changed();
   }
+}
+
+async function deletePod({ api, log }: RemoverDeps, { name, uid }: { name: string; uid: string }, graceSeconds: number): Promise<void> {
+  await api.deletePod(name, { uid, graceSeconds }).catch((error: unknown) => {
+    log.warn({ pod: name, err: error }, 'a sandbox pod could not be deleted yet');
+  });
 }
 
 export interface ReaperDeps extends RemoverDeps {
@@ -82,16 +95,14 @@ export interface ReaperDeps extends RemoverDeps {
 
 /** Deleting takes the grace period and a moment; then the node does not answer any more. */
 const DELETING_MAX_MS = 60_000;
-const AT_ONCE = 4;
 
 /**
  * Deletes what has ended or never started, whichever controller it was of. Several reapers may find the same pod. A claimed pod that runs
  * is left alone: its own lease ends it when its controller is gone, its deadline when even that fails.
  */
 export class PodReaper {
-  reaped = 0;
-  /** Since when a pod has been seen as it is. */
-  private readonly seen = new Map<string, { readonly what: string; readonly sinceMs: number }>();
+  /** By uid, since when a pod has been seen as it is. */
+  private seen = new Map<string, { readonly what: string; readonly sinceMs: number }>();
   private readonly timer: NodeJS.Timeout;
   private running = false;
 
@@ -107,42 +118,29 @@ export class PodReaper {
   async round(): Promise<void> {
     if (this.running) return;
     this.running = true;
-    const due = [...this.deps.feed.pods.values()].filter((pod) => this.isDue(pod));
-    this.forgetOthers();
-    while (due.length > 0) await Promise.all(due.splice(0, AT_ONCE).map((pod) => this.reap(pod)));
+    const before = this.seen;
+    const pods = [...this.deps.feed.pods.values()].filter(({ uid }) => !this.deps.holds(uid));
+    this.seen = new Map(
+      pods.map((pod) => {
+        const what = pod.deleting ? 'deleting' : pod.phase;
+        const known = before.get(pod.uid);
+        return [pod.uid, known?.what === what ? known : { what, sinceMs: this.deps.now() }];
+      }),
+    );
+    for (const pod of pods) {
+      const { sinceMs = Infinity } = this.seen.get(pod.uid) ?? {};
+      // A node that is gone never confirms; nothing of the pod is worth waiting for.
+      if (this.deps.now() - sinceMs >= this.patienceMs(pod)) await deletePod(this.deps, pod, pod.deleting ? 0 : 1);
+    }
     this.running = false;
   }
 
-  private isDue(pod: PodView): boolean {
-    const { settings, templates, holds } = this.deps;
-    if (holds(pod.uid)) return false;
-    const what = pod.deleting ? 'deleting' : pod.phase;
-    const known = this.seen.get(pod.uid);
-    const since = known?.what === what ? known : { what, sinceMs: performance.now() };
-    this.seen.set(pod.uid, since);
-    const forMs = performance.now() - since.sinceMs;
-    if (pod.deleting) return forMs > DELETING_MAX_MS;
+  private patienceMs({ deleting, phase, labels }: PodView): number {
+    const { settings, templates } = this.deps;
+    if (deleting) return DELETING_MAX_MS;
     // Its controller has the first word, since it tells why the pod ended.
-    if (pod.phase === 'Succeeded' || pod.phase === 'Failed') return forMs >= settings.reapEveryMs / 2;
-    if (pod.phase === 'Pending') return forMs > settings.startTimeoutMs;
-    const orphaned = !templates.has(pod.labels[LABELS.template] ?? '') && pod.labels[LABELS.state] !== 'claimed';
-    return orphaned && forMs > settings.startTimeoutMs;
-  }
-
-  private forgetOthers(): void {
-    const there = new Set([...this.deps.feed.pods.values()].map((pod) => pod.uid));
-    for (const uid of this.seen.keys()) if (!there.has(uid)) this.seen.delete(uid);
-  }
-
-  private async reap(pod: PodView): Promise<void> {
-    const { api, log } = this.deps;
-    try {
-      // A node that is gone never confirms; nothing of the pod is worth waiting for.
-      await api.deletePod(pod.name, { uid: pod.uid, graceSeconds: pod.deleting ? 0 : 1 });
-      this.reaped += 1;
-      log.info({ pod: pod.name, phase: pod.phase, deleting: pod.deleting }, 'deleted a sandbox pod that was left behind');
-    } catch (error) {
-      log.warn({ pod: pod.name, err: error }, 'a sandbox pod that was left behind could not be deleted yet');
-    }
+    if (phase === 'Succeeded' || phase === 'Failed') return settings.reapEveryMs / 2;
+    const orphaned = !templates.has(labels[LABELS.template] ?? '') && labels[LABELS.state] !== 'claimed';
+    return phase === 'Pending' || orphaned ? settings.startTimeoutMs : Infinity;
   }
 }

@@ -1,4 +1,4 @@
-import { LABELS } from './pod-identity.js';
+import { LABELS, type PodPlace } from './pod-identity.js';
 import type { PodConnection } from './pod-link.js';
 import type { PodView } from './pod-view.js';
 import type { PodChange } from './pod-watch.js';
@@ -18,16 +18,16 @@ export interface RosterPod {
   state: RosterState;
   /** Only while `free`. */
   link: PodConnection | null;
+  /** Whether somebody tries to connect to it. */
+  connecting: boolean;
   /** Whether the watch has shown it. */
   seen: boolean;
   /** Made from another version of the template. */
   outdated: boolean;
-  /** Created by this process. */
-  mine: boolean;
   /** Its place in the order in which this controller claims; set when it is connected. */
   order: number;
   /** When it entered the roster, and its state. */
-  addedMs: number;
+  readonly addedMs: number;
   sinceMs: number;
 }
 
@@ -57,16 +57,17 @@ export class PodRoster {
     return this.bySlot.get(slot);
   }
 
-  count(...states: readonly RosterState[]): number {
-    const counts = this.counts();
-    return states.reduce((sum, state) => sum + counts[state], 0);
-  }
-
   /** Of the current template, claimed ones of any, by state. One pass: this is asked for thousands of pods many times a second. */
   counts(): Record<RosterState, number> {
     const counts = { creating: 0, starting: 0, free: 0, ours: 0, taken: 0, ending: 0 };
     for (const pod of this) if (!pod.outdated || pod.state === 'ours') counts[pod.state] += 1;
     return counts;
+  }
+
+  /** Pods that are free or may become so. */
+  get supply(): number {
+    const { creating, starting, free } = this.counts();
+    return creating + starting + free;
   }
 
   /** The free pod that comes first in this controller's own order, so that controllers rarely meet at one. */
@@ -86,21 +87,8 @@ export class PodRoster {
 
   /** A pod is about to be asked for, or the API server says that its name is taken. */
   expect(slot: number, name: string): RosterPod {
-    const at = this.now();
-    const pod: RosterPod = {
-      name,
-      slot,
-      uid: null,
-      view: null,
-      state: 'creating',
-      link: null,
-      seen: false,
-      outdated: false,
-      mine: false,
-      order: 0,
-      addedMs: at,
-      sinceMs: at,
-    };
+    const state = { uid: null, view: null, state: 'creating', link: null, connecting: false, seen: false, outdated: false } as const;
+    const pod: RosterPod = { name, slot, ...state, order: 0, addedMs: this.now(), sinceMs: this.now() };
     this.bySlot.set(slot, pod);
     return pod;
   }
@@ -110,13 +98,23 @@ export class PodRoster {
     if (pod.uid === view.uid || this.bySlot.get(pod.slot) !== pod) return;
     pod.uid = view.uid;
     pod.view = view;
-    pod.mine = true;
     this.move(pod, 'starting');
+  }
+
+  /** A pod that this process has attached to; the watch may not have shown it yet. */
+  adopt({ pod: name, uid }: PodPlace): RosterPod {
+    const slot = Number(name.slice(name.lastIndexOf('-') + 1));
+    const known = this.bySlot.get(slot);
+    const pod = known?.uid === uid ? known : this.expect(slot, name);
+    pod.uid = uid;
+    this.move(pod, 'ours');
+    return pod;
   }
 
   /** It was not created after all. */
   forget(pod: RosterPod): void {
     if (this.bySlot.get(pod.slot) === pod) this.bySlot.delete(pod.slot);
+    this.move(pod, 'ending');
   }
 
   /** Forgets pods that were asked for, and that neither the watch nor a connection has shown since. */
@@ -130,32 +128,30 @@ export class PodRoster {
     const slot = Number(view.labels[LABELS.slot]);
     if (!Number.isInteger(slot)) return undefined;
     const known = this.bySlot.get(slot);
+    if (known && !known.seen) {
+      // Word of an older pod of that name, from a watch that lags behind what was created since.
+      if (known.uid === null ? gone || finished(view) : known.uid !== view.uid) return undefined;
+    }
     if (gone) {
       if (known?.uid !== view.uid) return undefined;
-      this.bySlot.delete(slot);
-      this.move(known, 'ending');
+      this.forget(known);
       return known;
     }
-    // Word of an older pod of that name, from a watch that lags behind what was created since.
-    if (known && known.uid !== null && known.uid !== view.uid && known.view && known.view.createdAtMs >= view.createdAtMs && !known.seen)
-      return undefined;
-    const same = known && (known.uid === null || known.uid === view.uid);
-    if (known && same && known.uid === null && finished(view)) return undefined;
-    const pod = same ? known : this.expect(slot, view.name);
-    this.update(pod, view);
-    return pod;
-  }
-
-  private update(pod: RosterPod, view: PodView): void {
+    const pod = known && (known.uid === null || known.uid === view.uid) ? known : this.expect(slot, view.name);
     pod.uid = view.uid;
     pod.view = view;
     pod.seen = true;
     pod.outdated = view.labels[LABELS.digest] !== this.digest;
-    if (pod.state === 'ours') return;
-    if (finished(view)) {
-      if (pod.state !== 'ending') this.move(pod, 'ending');
-    } else if (view.labels[LABELS.state] === 'claimed') {
-      if (pod.state !== 'ending' && pod.state !== 'taken') this.move(pod, 'taken');
-    } else if (pod.state === 'creating') this.move(pod, 'starting');
+    const state = this.stateSeen(pod, view);
+    if (state !== pod.state) this.move(pod, state);
+    return pod;
+  }
+
+  /** What this process knows of its own claims comes first. */
+  private stateSeen({ state }: RosterPod, view: PodView): RosterState {
+    if (state === 'ours' || state === 'ending') return state;
+    if (finished(view)) return 'ending';
+    if (view.labels[LABELS.state] === 'claimed') return 'taken';
+    return state === 'creating' ? 'starting' : state;
   }
 }

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { ExitReason } from '@etude/contracts/sandbox';
 import type { PodApi } from './kube-api.js';
-import { kubeReason, outcomeUnknown } from './kube-error.js';
+import { kubeReason } from './kube-error.js';
 import { numberOf, podNameOf, tokenOf } from './pod-identity.js';
 import { podManifest, userOf, type PodContext } from './pod-spec.js';
-import type { PodRoster, RosterPod } from './pod-roster.js';
+import type { PodRoster } from './pod-roster.js';
 import type { KubeLogger } from './pod-view.js';
 import type { PoolSettings } from './pool-settings.js';
 import type { SandboxTemplate } from './sandbox-template.js';
@@ -14,28 +14,24 @@ import type { SandboxTemplate } from './sandbox-template.js';
 export interface PoolProblem {
   readonly exit: ExitReason;
   readonly message: string;
-  readonly retryAfterMs?: number;
-}
-
-/** Out of what the API server answered to a creation. */
-function creationProblem(error: unknown): PoolProblem {
-  const { message } = error as Error;
-  const { metadata, retryAfterMs } = errorDetails(error);
-  const exit = (metadata?.exit ?? 'infra') as ExitReason;
-  return { exit, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  readonly retryAfterMs?: number | undefined;
 }
 
 /** What a claim is told that waited for nothing. Room that is lacking is SANDBOX_CAPACITY, whatever else SANDBOX_UNAVAILABLE. */
-export function claimRefusal(template: string, max: number, before: number, problem: PoolProblem | null): EtudeError {
-  const exit: ExitReason = problem?.exit ?? 'capacity';
-  const code = exit === 'capacity' ? 'SANDBOX_CAPACITY' : 'SANDBOX_UNAVAILABLE';
+export function claimRefusal({ name, template }: PodKind, before: number, problem: PoolProblem | null): EtudeError {
+  const { max } = template.warm;
+  const { exit, retryAfterMs } = problem ?? { exit: 'capacity' };
   const why = problem
-    ? `no sandbox of the template "${template}" can be started: ${problem.message}`
-    : `none of at most ${max} sandboxes of the template "${template}" became free; try again later, or raise its warm.max`;
-  return new EtudeError(code, `${why} (${before} claims wait before this one)`, {
-    ...(problem?.retryAfterMs === undefined ? {} : { retryAfterMs: problem.retryAfterMs }),
-    metadata: { exit, position: String(before), limit: String(max), template },
-  });
+    ? `no sandbox of the template "${name}" can be started: ${problem.message}`
+    : `none of at most ${max} sandboxes of the template "${name}" became free; try again later, or raise its warm.max`;
+  return new EtudeError(
+    exit === 'capacity' ? 'SANDBOX_CAPACITY' : 'SANDBOX_UNAVAILABLE',
+    `${why} (${before} claims wait before this one)`,
+    {
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      metadata: { exit, position: String(before), limit: String(max), template: name },
+    },
+  );
 }
 
 export interface PodKind {
@@ -81,10 +77,13 @@ export class PodStarter {
 
   /** @param owed in places of this controller's own choice; otherwise in the first, where other controllers with the same view go too */
   start(count: number, owed: boolean): void {
-    for (let i = 0; i < count; i += 1) {
-      const slot = this.freeSlot(owed);
-      if (slot === null) return;
+    const { max } = this.kind.template.warm;
+    const first = owed ? numberOf(this.kind.context.controller) % max : 0;
+    for (let i = 0, left = count; i < max && left > 0; i += 1) {
+      const slot = (first + i) % max;
+      if (this.roster.at(slot)) continue;
       void this.create(slot);
+      left -= 1;
     }
   }
 
@@ -108,16 +107,7 @@ export class PodStarter {
     this.stop.abort();
   }
 
-  private freeSlot(owed: boolean): number | null {
-    const { max } = this.kind.template.warm;
-    const first = owed ? numberOf(this.kind.context.controller) % max : 0;
-    for (let i = 0; i < max; i += 1) {
-      const slot = (first + i) % max;
-      if (!this.roster.at(slot)) return slot;
-    }
-    return null;
-  }
-
+  /** A creation that is made without an answer is found again by its name: in the next try, or by the watch. */
   private async create(slot: number): Promise<void> {
     const { name, template, digest, context, tokenSecret } = this.kind;
     const pod = this.roster.expect(slot, podNameOf(context.installation, name, slot));
@@ -129,14 +119,12 @@ export class PodStarter {
       this.roster.created(pod, await this.deps.api.createPod(manifest, this.stop.signal));
     } catch (error) {
       // The name is taken: another controller was sooner, and the watch will tell of its pod.
-      if (kubeReason(error) !== 'AlreadyExists' && !this.stop.signal.aborted) this.notCreated(pod, error);
+      if (kubeReason(error) !== 'AlreadyExists' && !this.stop.signal.aborted) {
+        this.roster.forget(pod);
+        const { metadata, retryAfterMs } = errorDetails(error);
+        this.failed({ exit: (metadata?.exit ?? 'infra') as ExitReason, message: (error as Error).message, retryAfterMs });
+      }
     }
     this.changed();
-  }
-
-  /** A pod that may be there all the same keeps its place for a while. */
-  private notCreated(pod: RosterPod, error: unknown): void {
-    if (!outcomeUnknown(error)) this.roster.forget(pod);
-    this.failed(creationProblem(error));
   }
 }

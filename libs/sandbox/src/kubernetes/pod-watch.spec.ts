@@ -23,7 +23,7 @@ describe('PodWatch', () => {
   async function agrees(): Promise<void> {
     await expect.poll(() => known(watch), { interval: 10 }).toEqual(server.truth);
   }
-  const watching = () => until(() => server.watchers === 1 && watch.state.connectedSince !== null, { what: 'a watch' });
+  const watching = () => until(() => server.watchers === 1, { what: 'a watch' });
 
   beforeEach(async () => {
     server = await KubeServerFixture.start();
@@ -166,14 +166,6 @@ describe('PodWatch', () => {
     expect(server.count('watch')).toBe(7);
   });
 
-  it('backs off from a server that ends every watch at once', async () => {
-    for (let i = 0; i < 1_000; i++) server.next('watch', (_request, response) => void response.end());
-    await started({ backoffMinMs: 20, backoffMaxMs: 40 });
-    const began = performance.now();
-    await until(() => server.count('watch') >= 10);
-    expect(performance.now() - began).toBeGreaterThan(9 * 10);
-  });
-
   it('tells the end of a pod before the next one of its name', async () => {
     server.put('pod');
     await started();
@@ -186,28 +178,6 @@ describe('PodWatch', () => {
     server.end('cut');
     await agrees();
     expect(changes.map(({ pod, gone }) => `${pod.uid} ${gone}`)).toEqual(['uid-1 false', 'uid-1 true', 'uid-2 false']);
-  });
-
-  it('goes on when a listener throws', async () => {
-    await started();
-    await watching();
-    watch.subscribe(() => {
-      throw new Error('a bug');
-    });
-    server.put('one');
-    server.put('two');
-    await agrees();
-    expect(changes).toHaveLength(2);
-  });
-
-  it('never syncs once it is closed', async () => {
-    server.next('list', () => undefined);
-    watch = new PodWatch(server.api(), { selector: 'a=b' });
-    watch.start();
-    const synced = watch.synced(never);
-    await until(() => server.count('list') === 1);
-    await watch.close();
-    await expect(synced).rejects.toMatchObject({ name: 'AbortError' });
   });
 
   it('holds the server back instead of filling memory', async () => {

@@ -1,5 +1,6 @@
-import type { KubeApi, PodPage, WatchEvent } from './kube-api.js';
-import { abortError, backoffMs, kubeReason, kubeStatus, pause } from './kube-error.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KubeApi, WatchEvent } from './kube-api.js';
+import { backoffMs, kubeReason, kubeStatus } from './kube-error.js';
 import type { KubeLogger, PodView } from './pod-view.js';
 
 export interface PodChange {
@@ -45,37 +46,27 @@ export class PodStore {
   }
 }
 
-export interface PodWatchOptions {
-  /** A label selector, such as `etude.dev/sandbox=pool-a`. */
+const DEFAULTS = {
+  /** How often everything is listed anew, about. */
+  resyncMs: 600_000,
+  /** Without an event or bookmark for so long the connection is taken for dead. Bookmarks come once a minute. */
+  silentMs: 90_000,
+  pageSize: 500,
+  backoffMinMs: 100,
+  backoffMaxMs: 10_000,
+};
+
+export interface PodWatchOptions extends Partial<typeof DEFAULTS> {
+  /** A label selector, such as `etude.dev/pool=etude`. */
   readonly selector: string;
   readonly logger?: KubeLogger;
-  /** How often everything is listed anew, about; 10 minutes unless given. */
-  readonly resyncMs?: number;
-  /** Without an event or bookmark for so long the connection is taken for dead; 90 s unless given. Bookmarks come once a minute. */
-  readonly silentMs?: number;
-  readonly pageSize?: number;
-  readonly backoffMinMs?: number;
-  readonly backoffMaxMs?: number;
 }
 
-export interface PodWatchState {
-  /** On the monotonic clock, in ms; null while there is no watch. */
-  readonly connectedSince: number | null;
-  /** Lists taken, the first included. */
-  readonly relists: number;
-  readonly resourceVersion: string;
-  /** Why there is no watch just now. */
-  readonly lastError: string | null;
-}
-
-const DEFAULTS = { resyncMs: 600_000, silentMs: 90_000, pageSize: 500, backoffMinMs: 100, backoffMaxMs: 10_000 } as const;
 /** Asked of the server, which may end it sooner. */
-const WATCH_S = { min: 240, max: 360 } as const;
+const WATCH_S = { min: 240, max: 360 };
 const RETRY_AFTER_MAX_MS = 60_000;
-/** After so many watches in a row without an event, the version itself may be what the server can't serve (its store was restored). */
-const FRUITLESS_MAX = 5;
-/** A watch that the server ends sooner, without an event, counts as failed. */
-const FRUITLESS_MS = 1_000;
+/** After so many failures in a row, the version itself may be what the server can't serve (its store was restored). */
+const FAILURES_MAX = 5;
 
 /**
  * The pods that match a selector, kept up to date: a list in pages, then a watch from its version on, for as long as it lives.
@@ -85,13 +76,14 @@ const FRUITLESS_MS = 1_000;
  * Why not the vendor's informer: it lists anew on 410 only and stays dead after any other error; no bookmarks, no pages.
  */
 export class PodWatch implements PodFeed {
-  readonly #options: Required<Omit<PodWatchOptions, 'logger'>> & Pick<PodWatchOptions, 'logger'>;
+  /** `relists`: lists taken, the first included. `lastError`: why there is no watch just now. */
+  readonly state = { relists: 0, resourceVersion: '', lastError: null as string | null };
+  readonly #options: typeof DEFAULTS & PodWatchOptions;
   readonly #store = new PodStore();
   readonly #listeners = new Set<(change: PodChange) => void>();
   readonly #closing = new AbortController();
   readonly #synced = Promise.withResolvers<void>();
   #running: Promise<void> | null = null;
-  #state: PodWatchState = { connectedSince: null, relists: 0, resourceVersion: '', lastError: null };
   #listDueAt = 0;
   /** Failed watches and lists in a row. */
   #failures = 0;
@@ -105,26 +97,21 @@ export class PodWatch implements PodFeed {
     this.#synced.promise.catch(() => undefined);
   }
 
-  /** By name. */
   get pods(): ReadonlyMap<string, PodView> {
     return this.#store.pods;
-  }
-
-  get state(): PodWatchState {
-    return this.#state;
   }
 
   start(): void {
     this.#running ??= this.#run();
   }
 
-  /** Resolves after the first whole list. @throws an AbortError when `signal` aborts or it is closed before */
+  /** Resolves after the first whole list. @throws the reason of `signal`; an AbortError when it is closed before */
   async synced(signal: AbortSignal): Promise<void> {
-    if (signal.aborted) throw abortError(signal);
-    const aborted = Promise.withResolvers<never>();
-    const abort = () => aborted.reject(abortError(signal));
+    signal.throwIfAborted();
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const abort = () => reject(signal.reason as Error);
     signal.addEventListener('abort', abort, { once: true });
-    await Promise.race([this.#synced.promise, aborted.promise]).finally(() => signal.removeEventListener('abort', abort));
+    await Promise.race([this.#synced.promise, aborted]).finally(() => signal.removeEventListener('abort', abort));
   }
 
   /** Hears of each change after it is in `pods`, in order. @returns ends it */
@@ -135,7 +122,7 @@ export class PodWatch implements PodFeed {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#synced.reject(abortError(this.#closing.signal));
+    this.#synced.reject(this.#closing.signal.reason);
     await this.#running;
     this.#listeners.clear();
   }
@@ -146,65 +133,55 @@ export class PodWatch implements PodFeed {
       try {
         if (performance.now() >= this.#listDueAt) await this.#list(signal);
         await this.#watch(signal);
+        // A server that ends every watch at once is asked no more often.
+        await sleep(this.#options.backoffMinMs, undefined, { signal });
       } catch (error) {
         if (!signal.aborted) await this.#recover(error, signal);
       }
     }
-    this.#state = { ...this.#state, connectedSince: null };
-  }
-
-  async #list(signal: AbortSignal): Promise<void> {
-    const { pods, resourceVersion } = await this.#pages(signal);
-    this.#listDueAt = performance.now() + this.#options.resyncMs * (0.9 + Math.random() / 5);
-    this.#seen(resourceVersion);
-    this.#state = { ...this.#state, relists: this.#state.relists + 1 };
-    const changes = this.#store.replace(pods);
-    this.#synced.resolve();
-    for (const change of changes) this.#tell(change);
-    this.#options.logger?.debug({ pods: pods.length, changes: changes.length, resourceVersion }, 'listed the sandbox pods');
   }
 
   /** All pages come from one moment. A server that forgets it half-way answers 410, after which the whole list begins anew. */
-  async #pages(signal: AbortSignal): Promise<{ pods: PodView[]; resourceVersion: string }> {
-    const { selector, pageSize: limit } = this.#options;
+  async #list(signal: AbortSignal): Promise<void> {
+    const { selector, pageSize: limit, resyncMs, logger } = this.#options;
     const pods: PodView[] = [];
-    for (let page: PodPage | null = null; ;) {
-      page = await this.api.listPods(selector, { limit, ...(page?.continue ? { continue: page.continue } : {}) }, signal);
+    let page = await this.api.listPods(selector, { limit }, signal);
+    pods.push(...page.pods);
+    while (page.continue !== '') {
+      page = await this.api.listPods(selector, { limit, continue: page.continue }, signal);
       pods.push(...page.pods);
-      if (page.continue === null) return { pods, resourceVersion: page.resourceVersion };
     }
+    this.#listDueAt = performance.now() + resyncMs * (0.9 + Math.random() / 5);
+    this.#seen(page.resourceVersion);
+    this.state.relists += 1;
+    const changes = this.#store.replace(pods);
+    this.#synced.resolve();
+    for (const change of changes) this.#tell(change);
+    logger?.debug({ pods: pods.length, changes: changes.length }, 'listed the sandbox pods');
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
+    const { selector, silentMs, backoffMaxMs } = this.#options;
     const began = performance.now();
     const cut = new AbortController();
-    const silence = new Error(`the watch was silent for ${this.#options.silentMs} ms`);
-    const silent = setTimeout(() => cut.abort(silence), this.#options.silentMs);
+    const silence = new Error(`the watch was silent for ${silentMs} ms`);
+    const silent = setTimeout(() => cut.abort(silence), silentMs);
     const resync = setTimeout(() => cut.abort(), Math.max(0, Math.ceil(this.#listDueAt - began)));
     const timeoutS = Math.round(WATCH_S.min + Math.random() * (WATCH_S.max - WATCH_S.min));
-    let heard = false;
     try {
-      const onOpen = () => (this.#state = { ...this.#state, connectedSince: performance.now() });
-      const from = { resourceVersion: this.#state.resourceVersion, timeoutS, onOpen };
-      for await (const event of this.api.watchPods(this.#options.selector, from, AbortSignal.any([signal, cut.signal]))) {
-        heard = true;
+      const from = { resourceVersion: this.state.resourceVersion, timeoutS };
+      for await (const event of this.api.watchPods(selector, from, AbortSignal.any([signal, cut.signal]))) {
         this.#failures = 0;
         this.#take(event);
         silent.refresh();
       }
     } catch (error) {
-      if (cut.signal.reason === silence) throw silence;
-      if (!cut.signal.aborted) throw error;
+      if (!cut.signal.aborted || error === silence) throw error;
     } finally {
       clearTimeout(silent);
       clearTimeout(resync);
-      // A refusal that took its time is no watch that worked for a while.
-      const { connectedSince } = this.#state;
-      if (connectedSince !== null && performance.now() - connectedSince > this.#options.backoffMaxMs) this.#failures = 0;
-      this.#state = { ...this.#state, connectedSince: null };
+      if (performance.now() - began > backoffMaxMs) this.#failures = 0;
     }
-    if (!heard && !cut.signal.aborted && performance.now() - began < FRUITLESS_MS)
-      throw new Error('the server ended the watch as soon as it began');
   }
 
   #take(event: WatchEvent): void {
@@ -214,34 +191,23 @@ export class PodWatch implements PodFeed {
   }
 
   #seen(resourceVersion: string): void {
-    this.#state = { ...this.#state, resourceVersion, lastError: null };
+    this.state.resourceVersion = resourceVersion;
+    this.state.lastError = null;
   }
 
   #tell(change: PodChange): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(change);
-      } catch (error) {
-        this.#options.logger?.error({ pod: change.pod.name, error: String(error) }, 'a listener to pod changes failed; the watch goes on');
-      }
-    }
+    for (const listener of this.#listeners) listener(change);
   }
 
   async #recover(failure: unknown, signal: AbortSignal): Promise<void> {
     this.#failures++;
-    if (kubeStatus(failure) === 410 || this.#failures % FRUITLESS_MAX === 0) this.#listDueAt = 0;
-    const { backoffMinMs, backoffMaxMs } = this.#options;
-    const policy = { attemptsMax: Infinity, backoffMinMs, backoffMaxMs, retryAfterMaxMs: RETRY_AFTER_MAX_MS };
-    const waitMs = Math.round(backoffMs(this.#failures, failure, policy));
+    if (kubeStatus(failure) === 410 || this.#failures % FAILURES_MAX === 0) this.#listDueAt = 0;
+    const waitMs = Math.round(backoffMs(this.#failures, failure, { ...this.#options, retryAfterMaxMs: RETRY_AFTER_MAX_MS }));
     const { message } = failure as Error;
-    this.#state = { ...this.#state, lastError: message };
+    this.state.lastError = message;
     const context = { reason: kubeReason(failure), failures: this.#failures, waitMs, relist: this.#listDueAt === 0 };
     // The first failure of a row is everyday: servers end watches when they restart.
     this.#options.logger?.[this.#failures === 1 ? 'info' : 'warn'](context, `the watch of sandbox pods goes on after: ${message}`);
-    try {
-      await pause(waitMs, signal);
-    } catch {
-      // Closed meanwhile, which the loop sees.
-    }
+    await sleep(waitMs, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -1,56 +1,69 @@
 import { describe, expect, it } from 'vitest';
-import { planRefill } from './pool-balance.js';
+import { planRefill, type PoolSituation } from './pool-balance.js';
 
-const counts = { supply: 4, free: 4, starting: 0, claimed: 0, places: 4, waiting: 0 };
-const demand = { min: 0, max: 10, free: 4, owed: 0, claimRate: 0, startMs: 1_000, adopt: false, startsMax: 3, moment: 'calm' as const };
-const short = { ...counts, supply: 1, free: 1, claimed: 3 };
+const sizes = { min: 0, max: 10, free: 4 };
+const full: PoolSituation = {
+  sizes,
+  supply: 4,
+  free: 4,
+  starting: 0,
+  claimed: 0,
+  places: 4,
+  waiting: 0,
+  owed: 0,
+  claimRate: 0,
+  adopt: false,
+  startsMax: 3,
+  moment: 'calm',
+};
+const short = { ...full, supply: 1, free: 1, claimed: 3 };
 
 describe('the plan for a pool', () => {
   it('leaves a full pool alone', () => {
-    expect(planRefill(counts, demand)).toMatchObject({ create: 0, short: 0, surplus: 0 });
+    expect(planRefill(full)).toMatchObject({ create: 0, short: 0, surplus: 0 });
   });
 
   it('replaces what it owes, and leaves the rest to who owes it', () => {
-    expect(planRefill(short, { ...demand, owed: 2 }).create).toBe(2);
-    expect(planRefill(short, demand).create).toBe(0);
+    expect(planRefill({ ...short, owed: 2 }).create).toBe(2);
+    expect(planRefill(short).create).toBe(0);
   });
 
   it('makes up what nobody replaced after a while', () => {
-    expect(planRefill(short, { ...demand, adopt: true }).create).toBe(3);
+    expect(planRefill({ ...short, adopt: true }).create).toBe(3);
   });
 
   it('waits for a quiet moment while the free ones suffice, then starts one', () => {
-    expect(planRefill(short, { ...demand, owed: 3, moment: 'busy' }).create).toBe(0);
-    expect(planRefill(short, { ...demand, owed: 3, moment: 'quiet' }).create).toBe(1);
+    expect(planRefill({ ...short, owed: 3, moment: 'busy' }).create).toBe(0);
+    expect(planRefill({ ...short, owed: 3, moment: 'quiet' }).create).toBe(1);
   });
 
   it('does not wait when claims would use up the free ones sooner than others start', () => {
-    expect(planRefill(short, { ...demand, owed: 3, moment: 'busy', claimRate: 0.003 })).toMatchObject({ urgent: true, create: 3 });
+    expect(planRefill({ ...short, owed: 3, moment: 'busy', claimRate: 0.003 })).toMatchObject({ urgent: true, create: 3 });
   });
 
   it('never starts more at once than it may', () => {
-    expect(planRefill({ ...short, starting: 2 }, { ...demand, owed: 9, free: 9 }).create).toBe(1);
+    expect(planRefill({ ...short, starting: 2, owed: 9, sizes: { ...sizes, free: 9 } }).create).toBe(1);
   });
 
   it('starts a pod at once for each claim that waits', () => {
-    const none = { ...counts, supply: 0, free: 0, places: 0, waiting: 2 };
-    expect(planRefill(none, { ...demand, free: 0, moment: 'busy' }).create).toBe(2);
+    const none = { ...full, supply: 0, free: 0, places: 0, waiting: 2 };
+    expect(planRefill({ ...none, sizes: { ...sizes, free: 0 }, moment: 'busy' }).create).toBe(2);
   });
 
   it('never takes more places than there are', () => {
-    expect(planRefill({ ...short, places: 9 }, { ...demand, adopt: true })).toMatchObject({ create: 1, short: 1 });
-    expect(planRefill({ ...short, places: 12 }, { ...demand, adopt: true })).toMatchObject({ create: 0, short: 0 });
+    expect(planRefill({ ...short, places: 9, adopt: true })).toMatchObject({ create: 1, short: 1 });
+    expect(planRefill({ ...short, places: 12, adopt: true })).toMatchObject({ create: 0, short: 0 });
   });
 
   it('remembers what it owes until there is room', () => {
-    expect(planRefill({ ...short, places: 10 }, { ...demand, owed: 3 })).toMatchObject({ create: 0, owed: 3 });
+    expect(planRefill({ ...short, places: 10, owed: 3 })).toMatchObject({ create: 0, owed: 3 });
   });
 
   it('counts the claimed ones towards the least', () => {
-    expect(planRefill({ ...counts, supply: 1, free: 1, claimed: 2 }, { ...demand, free: 1, min: 5, adopt: true }).short).toBe(2);
+    expect(planRefill({ ...full, supply: 1, free: 1, claimed: 2, sizes: { min: 5, max: 10, free: 1 }, adopt: true }).short).toBe(2);
   });
 
   it('says how many are too many', () => {
-    expect(planRefill({ ...counts, supply: 6, free: 6 }, demand).surplus).toBe(2);
+    expect(planRefill({ ...full, supply: 6, free: 6 }).surplus).toBe(2);
   });
 });

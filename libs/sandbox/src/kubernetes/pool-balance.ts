@@ -1,4 +1,4 @@
-import type { PodRoster, RosterPod } from './pod-roster.js';
+import type { PodRoster } from './pod-roster.js';
 import type { PoolSettings } from './pool-settings.js';
 import type { SandboxTemplate } from './sandbox-template.js';
 
@@ -31,8 +31,10 @@ export class ClaimPace {
   }
 }
 
-/** What one controller sees of a template's pods. */
-export interface PoolCounts {
+/** What one controller sees and wants of a template's pods. */
+export interface PoolSituation {
+  /** The template's. */
+  readonly sizes: SandboxTemplate['warm'];
   /** Free, starting and asked for. */
   readonly supply: number;
   readonly free: number;
@@ -44,18 +46,10 @@ export interface PoolCounts {
   readonly places: number;
   /** Claims of this controller that wait. */
   readonly waiting: number;
-}
-
-export interface PoolDemand {
-  readonly min: number;
-  readonly max: number;
-  readonly free: number;
   /** Pods that this controller took and has not replaced. */
   readonly owed: number;
   /** Claims per ms, lately. */
   readonly claimRate: number;
-  /** From a pod's creation to its first frame. */
-  readonly startMs: number;
   /** Pods are missing for so long that it does not matter who owes them. */
   readonly adopt: boolean;
   readonly startsMax: number;
@@ -78,6 +72,9 @@ export interface RefillPlan {
   readonly owed: number;
 }
 
+/** From a pod's creation to its first frame, about. */
+const START_MS = 1_500;
+
 /**
  * How many pods to create now.
  *
@@ -85,25 +82,24 @@ export interface RefillPlan {
  * while, in the same places, so that only one succeeds. Creating waits for a quiet moment unless the pods that are left would run out
  * in the time that starting others takes: a start takes its node's processor away from whatever runs there.
  */
-export function planRefill(counts: PoolCounts, demand: PoolDemand): RefillPlan {
-  const wanted = Math.max(demand.free, demand.min - counts.claimed) + counts.waiting;
-  const room = Math.max(0, demand.max - counts.places);
-  const missing = Math.max(0, wanted - counts.supply);
+export function planRefill(now: PoolSituation): RefillPlan {
+  const { min, max, free } = now.sizes;
+  const wanted = Math.max(free, min - now.claimed) + now.waiting;
+  const room = Math.max(0, max - now.places);
+  const missing = Math.max(0, wanted - now.supply);
   const short = Math.min(missing, room);
   // Kept beyond `room`: places are still taken by pods that end, and free later.
-  const owed = Math.min(demand.owed, missing);
-  const mine = demand.adopt ? short : Math.min(short, Math.max(owed, counts.waiting - counts.supply));
-  const lowWater = Math.min(Math.ceil(demand.claimRate * demand.startMs), demand.free);
-  const urgent = counts.waiting > 0 || counts.free < lowWater || (counts.free === 0 && demand.free > 0);
-  const now = urgent || demand.moment === 'calm' ? demand.startsMax : demand.moment === 'quiet' ? 1 : 0;
-  const create = Math.min(mine, now, Math.max(0, demand.startsMax - counts.starting));
-  return { short, create, urgent, crowded: missing > room, owed, surplus: Math.max(0, counts.supply - wanted) };
+  const owed = Math.min(now.owed, missing);
+  const mine = now.adopt ? short : Math.min(short, Math.max(owed, now.waiting - now.supply));
+  const lowWater = Math.min(Math.ceil(now.claimRate * START_MS), free);
+  const urgent = now.waiting > 0 || now.free < lowWater || (now.free === 0 && free > 0);
+  const atOnce = urgent || now.moment === 'calm' ? now.startsMax : now.moment === 'quiet' ? 1 : 0;
+  const create = Math.min(mine, atOnce, Math.max(0, now.startsMax - now.starting));
+  return { short, create, urgent, crowded: missing > room, owed, surplus: Math.max(0, now.supply - wanted) };
 }
 
 /** A start that takes longer is not waited for before the next. */
 const SLOW_START_MS = 10_000;
-/** Until one was measured. */
-const FIRST_START_MS = 1_500;
 
 export interface BalanceDeps {
   readonly settings: PoolSettings;
@@ -114,7 +110,6 @@ export interface BalanceDeps {
 /** Keeps account of how many pods there should be, and for how long there have been fewer or more. */
 export class PoolBalance {
   private owed = 0;
-  private startMs = FIRST_START_MS;
   private lastCreateMs = -Infinity;
   /** At the start nobody is waited for: what is missing is made up. */
   private shortSinceMs: number | null = -Infinity;
@@ -127,19 +122,9 @@ export class PoolBalance {
     private readonly deps: BalanceDeps,
   ) {}
 
-  /** This controller took a pod, or one of its pods ended. */
-  owe(): void {
-    this.owed += 1;
-  }
-
-  /** Another controller was sooner. */
-  oweNot(): void {
-    this.owed = Math.max(0, this.owed - 1);
-  }
-
-  /** How long a pod of this controller took to start. */
-  started(pod: RosterPod): void {
-    this.startMs += (this.deps.now() - pod.addedMs - this.startMs) / 8;
+  /** @param pods 1: this controller took a pod; -1: another one was sooner */
+  owe(pods: 1 | -1): void {
+    this.owed = Math.max(0, this.owed + pods);
   }
 
   /** Whether pods are missing for so long that all controllers make them up. */
@@ -154,26 +139,21 @@ export class PoolBalance {
 
   plan(roster: PodRoster, waiting: number): RefillPlan {
     const { settings, pace, now } = this.deps;
-    const { creating, starting, free, ours, taken } = roster.counts();
-    const plan = planRefill(
-      {
-        supply: creating + starting + free,
-        free,
-        starting: this.onTheirWay(roster),
-        claimed: ours + taken,
-        places: roster.size,
-        waiting,
-      },
-      {
-        ...this.sizes,
-        owed: this.owed,
-        claimRate: pace.rate,
-        startMs: this.startMs,
-        adopt: this.adopting,
-        startsMax: settings.startsMax,
-        moment: this.moment,
-      },
-    );
+    const { free, ours, taken } = roster.counts();
+    const plan = planRefill({
+      sizes: this.sizes,
+      supply: roster.supply,
+      free,
+      starting: this.onTheirWay(roster),
+      claimed: ours + taken,
+      places: roster.size,
+      waiting,
+      owed: this.owed,
+      claimRate: pace.rate,
+      adopt: this.adopting,
+      startsMax: settings.startsMax,
+      moment: this.moment,
+    });
     this.owed = plan.owed;
     if (plan.create > 0) this.lastCreateMs = now();
     this.shortSinceMs = plan.short > 0 ? (this.shortSinceMs ?? now()) : null;
@@ -188,7 +168,7 @@ export class PoolBalance {
     return count;
   }
 
-  private get moment(): 'busy' | 'quiet' | 'calm' {
+  private get moment(): PoolSituation['moment'] {
     const { settings, pace, now } = this.deps;
     if (pace.quietFor(settings.calmMs)) return 'calm';
     return pace.quietFor(settings.quietMs) && now() - this.lastCreateMs >= settings.spacingMs ? 'quiet' : 'busy';

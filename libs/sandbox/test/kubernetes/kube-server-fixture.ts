@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { KubeConfig } from '@kubernetes/client-node';
 import { KubeApi, type KubeApiLimits } from '../../src/kubernetes/kube-api.js';
-import { KubeClient, plainConfig } from '../../src/kubernetes/kube-client.js';
+import { KubeClient } from '../../src/kubernetes/kube-client.js';
 
 interface StoredPod {
   readonly name: string;
@@ -76,7 +77,7 @@ export class KubeServerFixture {
 
   api(limits: KubeApiLimits = {}): KubeApi {
     const retry = { attemptsMax: 3, backoffMinMs: 2, backoffMaxMs: 10, retryAfterMaxMs: 200 };
-    return new KubeApi(new KubeClient(() => plainConfig(this.url)), 'ns', { requestTimeoutMs: 60_000, retry, ...limits });
+    return apiOf(this.url, { requestTimeoutMs: 60_000, retry, ...limits });
   }
 
   put(name: string, phase = 'Running', labels: Readonly<Record<string, string>> = {}): void {
@@ -206,6 +207,13 @@ export class KubeServerFixture {
     this.remove(name);
     send(response, 200, rawPod(pod));
   }
+}
+
+/** Of a server without authentication. */
+export function apiOf(server: string, limits: KubeApiLimits = {}): KubeApi {
+  const config = new KubeConfig();
+  config.loadFromClusterAndUser({ name: 'plain', server, skipTLSVerify: true }, { name: 'plain' });
+  return new KubeApi(new KubeClient(() => config), 'ns', limits);
 }
 
 interface CreateBody {

@@ -32,12 +32,10 @@ export class SimulatedCluster {
   readonly api: PodApi = {
     createPod: (manifest) => this.create(manifest),
     getPod: (name) => Promise.resolve(this.pods.get(name)?.view ?? null),
-    deletePod: (name, { uid }) => Promise.resolve(this.delete(name, uid)),
-    patchPod: (name, uid, { labels }) => {
+    deletePod: async (name, { uid }) => this.delete(name, uid),
+    labelPod: async (name, uid, labels) => {
       const pod = this.pods.get(name);
-      if (pod?.view.uid !== uid) return Promise.resolve(null);
-      this.change(pod, { labels: { ...pod.view.labels, ...(labels as Record<string, string>) } });
-      return Promise.resolve(pod.view);
+      if (pod?.view.uid === uid) this.change(pod, { labels: { ...pod.view.labels, ...labels } });
     },
   };
 
@@ -71,8 +69,8 @@ export class SimulatedCluster {
       throw new EtudeError('SANDBOX_UNAVAILABLE', 'there is one', { metadata: { exit: 'infra', reason: 'AlreadyExists', status: '409' } });
     this.uids += 1;
     this.creations += 1;
-    const identity = { name: metadata.name, uid: `u${this.uids}`, labels: metadata.labels, createdAtMs: this.uids };
-    const place = { ip: null, nodeName: 'node', phase: 'Pending' as const, deleting: false, status };
+    const identity = { name: metadata.name, uid: `u${this.uids}`, labels: metadata.labels };
+    const place = { ip: null, nodeName: 'node', phase: 'Pending', deleting: false, status };
     const pod: SimulatedPod = { view: { ...identity, ...place, resourceVersion: '0' }, owner: null, links: new Set() };
     this.pods.set(metadata.name, pod);
     this.mostPods = Math.max(this.mostPods, this.pods.size);
@@ -81,9 +79,9 @@ export class SimulatedCluster {
     return pod.view;
   }
 
-  private delete(name: string, uid: string): 'deleted' | 'gone' {
+  private delete(name: string, uid: string): void {
     const pod = this.pods.get(name);
-    if (pod?.view.uid !== uid) return 'gone';
+    if (pod?.view.uid !== uid) return;
     this.end(pod);
     this.change(pod, { deleting: true });
     setTimeout(() => {
@@ -91,7 +89,6 @@ export class SimulatedCluster {
       this.pods.delete(name);
       this.change(pod, {}, 'DELETED');
     }, this.startMs);
-    return 'deleted';
   }
 
   private change(pod: SimulatedPod, to: Partial<PodView>, type: 'ADDED' | 'MODIFIED' | 'DELETED' = 'MODIFIED'): void {
