@@ -4,9 +4,6 @@ export interface CommandOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
-  /** Hears every line that it prints on stderr. */
-  readonly onLine?: (line: string) => void;
-  readonly signal?: AbortSignal;
 }
 
 /**
@@ -15,8 +12,8 @@ export interface CommandOptions {
  * @throws Error with the command and the end of its stderr where it does not end with 0.
  */
 export async function run(command: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
-  const { cwd, env = {}, input, onLine, signal } = options;
-  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, signal, stdio: ['pipe', 'pipe', 'pipe'] });
+  const { cwd, env = {}, input } = options;
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
   child.stdin.on('error', () => {}); // a program that reads no input: its exit code says whether that was wrong
   child.stdin.end(input ?? '');
   const stdout: Buffer[] = [];
@@ -24,7 +21,6 @@ export async function run(command: string, args: readonly string[], options: Com
   child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
   child.stderr.on('data', (chunk: Buffer) => {
     stderr = (stderr + chunk.toString()).slice(-8_000);
-    for (const line of chunk.toString().split('\n')) if (line !== '') onLine?.(line);
   });
   const code = await new Promise<number | string | null>((resolve, reject) => {
     child.once('error', reject);

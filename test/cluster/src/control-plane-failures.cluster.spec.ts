@@ -1,23 +1,13 @@
-import { errorCode } from '@etude/contracts/errors';
 import type { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
 import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { breaking } from './breaking.js';
-import { cluster } from './cluster.js';
-import { makeNamespace } from './pod-namespace.js';
-import { claimOnce, counted, counting, execute, startDriver } from './watched-executions.js';
+import { breaking, cluster } from './cluster.js';
+import { useNamespace } from './pod-namespace.js';
+import { claimOnce, counted, counting, execute, full, refusal, startDriver } from './watched-executions.js';
 
 const FREE = 3;
 /** Lines of an execution that takes 12 s. */
 const COUNT = 120;
-
-const full = (driver: KubernetesDriver) =>
-  // Scheduler and kubelet miss the API server too, and ask it again after up to a minute.
-  until(() => driver.figures().default?.free === FREE, { timeoutMs: 150_000, everyMs: 50, what: 'a full pool' });
-/** As many as are free; with nobody there to make pods, they are the pool's. */
-const claimAll = async (driver: KubernetesDriver) => {
-  for (let i = 0; i < FREE; i += 1) await claimOnce(driver);
-};
 
 const followed = (driver: { check(): void }) => {
   try {
@@ -31,16 +21,13 @@ const followed = (driver: { check(): void }) => {
 describe('a control plane that fails', () => {
   const test = cluster();
   const broken = breaking(test);
-  let namespace = '';
+  const namespace = useNamespace(test, 'control-plane');
   /** One for all tests: it lives through all failures. */
   let driver: KubernetesDriver;
 
   beforeAll(async () => {
-    namespace = await makeNamespace(test, 'control-plane');
-    driver = await startDriver(test, namespace, {
-      template: { warm: { free: FREE, max: 10 } },
-      settings: { claimWaitMs: 3_000, bindTimeoutMs: 20_000 },
-    });
+    const settings = { claimWaitMs: 3_000, bindTimeoutMs: 20_000 };
+    driver = await startDriver(test, namespace(), { template: { warm: { free: FREE, max: 10 } }, settings });
   });
 
   afterEach(async () => {
@@ -52,15 +39,18 @@ describe('a control plane that fails', () => {
   afterAll(async () => {
     await driver?.close();
     await test.faults?.settle();
-    await test.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   });
 
   /** A full pool, and an execution that runs through it all. */
   const running = async () => {
-    await full(driver);
+    await full(driver, FREE);
     const execution = await execute(driver, counting(COUNT));
-    await full(driver);
+    await full(driver, FREE);
     return execution;
+  };
+  /** As many as are free; with nobody there to make pods, they are the pool's. */
+  const claimAll = async () => {
+    for (let i = 0; i < FREE; i += 1) await claimOnce(driver);
   };
 
   it(
@@ -69,11 +59,11 @@ describe('a control plane that fails', () => {
       const execution = await running();
       await faults.killApiServer();
       await until(() => !followed(driver), { what: 'word that the pods are not followed' });
-      await claimAll(driver);
+      await claimAll();
       await faults.startApiServer();
-      await full(driver);
+      await full(driver, FREE);
       expect(followed(driver)).toBe(true);
-      expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(COUNT) });
+      expect(await execution.result).toMatchObject(counted(COUNT));
     }),
   );
 
@@ -83,12 +73,12 @@ describe('a control plane that fails', () => {
       const execution = await running();
       const order: string[] = [];
       const restarted = restartApiServer().then(() => order.push('restarted'));
-      await claimAll(driver);
+      await claimAll();
       order.push('claimed');
       await restarted;
       expect(order).toEqual(['claimed', 'restarted']);
-      await full(driver);
-      expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(COUNT) });
+      await full(driver, FREE);
+      expect(await execution.result).toMatchObject(counted(COUNT));
     }),
   );
 
@@ -98,15 +88,14 @@ describe('a control plane that fails', () => {
       const execution = await running();
       await faults.pauseApiServer();
       try {
-        await claimAll(driver);
-        const refused = await claimOnce(driver).catch((error: unknown) => error);
-        expect(errorCode(refused)).toBe('SANDBOX_CAPACITY');
+        await claimAll();
+        expect(await refusal(driver)).toMatchObject({ code: 'SANDBOX_CAPACITY' });
       } finally {
         await faults.resumeApiServer();
       }
-      await full(driver);
+      await full(driver, FREE);
       await claimOnce(driver);
-      expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(COUNT) });
+      expect(await execution.result).toMatchObject(counted(COUNT));
     }),
   );
 
@@ -115,11 +104,11 @@ describe('a control plane that fails', () => {
     broken(async (faults) => {
       const execution = await running();
       await faults.stopContainerd();
-      await claimAll(driver);
+      await claimAll();
       await faults.startContainerd();
-      await full(driver);
+      await full(driver, FREE);
       await claimOnce(driver);
-      expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(COUNT) });
+      expect(await execution.result).toMatchObject(counted(COUNT));
     }),
   );
 });

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { becomesReady, kubectl } from './control.js';
@@ -7,16 +7,14 @@ import { writeIdentities } from './identities.js';
 import { kubenode } from './kubenode.js';
 import { MachineLacks, missingForOwnCluster } from './machine.js';
 import { enterNamespaces, inside, joinNetwork, leaveNamespaces } from './namespaces.js';
-import { identify, kubeconfigOf, type Place, writePlace } from './place.js';
+import { removeGroupsOf } from './node-config.js';
+import { identify, isRunning, kubeconfigOf, type Place, readPlace, writePlace } from './place.js';
+import type { Note } from './settings.js';
+
+const PREFIX = 'etude-cluster-';
 
 /** The programs that nodes, real or simulated, report to. */
 const PROGRAMS = ['apiserver', 'controllers', 'scheduler'] as const satisfies readonly Daemon[];
-
-export interface ControlPlaneOptions {
-  readonly note: (line: string) => void;
-  /** Flags behind those that the programs have in any cluster of ours. */
-  readonly flags?: Partial<Record<(typeof PROGRAMS)[number], readonly string[]>>;
-}
 
 /** A Kubernetes without a node, in namespaces of its own. It ends with this process. */
 export interface ControlPlane {
@@ -38,28 +36,25 @@ export interface ControlPlane {
 }
 
 /**
- * Starts etcd, API server, controllers and scheduler, and waits until namespaces can be made.
+ * Makes the namespaces, the network and the identities of a cluster, and has its programs started in there.
  *
  * @throws MachineLacks; Error saying which program did not become ready and its last words
  */
-export async function startControlPlane({ note, flags = {} }: ControlPlaneOptions): Promise<ControlPlane> {
+export async function startPlace(note: Note, startPrograms: (place: Place) => Promise<void>): Promise<Place> {
   const missing = missingForOwnCluster();
   if (missing.length > 0) throw new MachineLacks('no cluster can be started here', missing);
+  await sweep();
   const programs = await kubenode(note);
-  const dir = await mkdtemp(join(tmpdir(), 'etude-cluster-'));
+  const dir = await mkdtemp(join(tmpdir(), PREFIX));
   for (const name of ['log', 'pids', 'pki']) await mkdir(join(dir, name), { recursive: true });
   const id = crypto.randomUUID().slice(0, 8);
-  const init = await enterNamespaces(programs, dir, true);
+  const init = await enterNamespaces(programs, dir);
   try {
     const place: Place = { dir, id, programs, network: await joinNetwork(init), init, owner: identify(process.pid) };
     writePlace(place);
     await writeIdentities(dir, place.network);
-    await startDaemon(place, 'etcd');
-    for (const name of PROGRAMS) {
-      await startDaemon(place, name, flags[name]);
-      await becomesReady(place, name);
-    }
-    return controlPlane(place);
+    await startPrograms(place);
+    return place;
   } catch (error) {
     // The folder is kept: its logs say more than the message.
     await leaveNamespaces(init);
@@ -67,7 +62,36 @@ export async function startControlPlane({ note, flags = {} }: ControlPlaneOption
   }
 }
 
-function controlPlane(place: Place): ControlPlane {
+/** Ends it and removes its folder. Pods are not asked: nothing of them outlives the namespaces. */
+export async function stopPlace(place: Place): Promise<void> {
+  await leaveNamespaces(place.init);
+  await removeGroupsOf(place);
+  await rm(place.dir, { recursive: true, force: true, maxRetries: 5 });
+}
+
+/** Removes what clusters left whose owner was killed: folders and empty control groups, since the kernel ended all else. */
+async function sweep(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const place = name.startsWith(PREFIX) ? readPlace(join(tmpdir(), name)) : null;
+    if (place && !isRunning(place.owner)) await stopPlace(place);
+  }
+}
+
+export interface ControlPlaneOptions {
+  readonly note: Note;
+  /** Flags behind those that the programs have in any cluster of ours. */
+  readonly flags?: Partial<Record<(typeof PROGRAMS)[number], readonly string[]>>;
+}
+
+/** Starts etcd, API server, controllers and scheduler, and waits until namespaces can be made. @throws as `startPlace` */
+export async function startControlPlane({ note, flags = {} }: ControlPlaneOptions): Promise<ControlPlane> {
+  const place = await startPlace(note, async (started) => {
+    await startDaemon(started, 'etcd');
+    for (const name of PROGRAMS) {
+      await startDaemon(started, name, flags[name]);
+      await becomesReady(started, name);
+    }
+  });
   const { dir, network, init } = place;
   return {
     dir,
@@ -78,9 +102,6 @@ function controlPlane(place: Place): ControlPlane {
     inside: (command, ...args) => inside(place, command, ...args),
     enter: ['nsenter', '-t', String(init.pid), '-n', '--'],
     init: init.pid,
-    stop: async () => {
-      await leaveNamespaces(init);
-      await rm(dir, { recursive: true, force: true, maxRetries: 5 });
-    },
+    stop: () => stopPlace(place),
   };
 }

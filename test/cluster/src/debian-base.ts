@@ -3,8 +3,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Buildah } from './buildah.js';
 import { run } from './command.js';
-import { cacheDir } from './settings.js';
-import { stillWorking } from './still-working.js';
+import { cacheDir, type Note, stillWorking } from './settings.js';
 
 const SUITE = 'bookworm';
 const PACKAGES = ['python3'];
@@ -28,7 +27,7 @@ const mirror = () => process.env['ETUDE_DEBIAN_MIRROR'] ?? 'http://deb.debian.or
  *
  * @returns its name in the builder's store
  */
-export async function debianBase(buildah: Buildah, note: (line: string) => void): Promise<string> {
+export async function debianBase(buildah: Buildah, note: Note): Promise<string> {
   const recipe = createHash('sha256')
     .update(JSON.stringify([SUITE, PACKAGES, UNUSED]))
     .digest('hex')

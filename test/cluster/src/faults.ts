@@ -1,42 +1,19 @@
+import { globSync, readFileSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { becomesReady, kubectl } from './control.js';
 import { type Daemon, signalDaemon, startDaemon, stopDaemon } from './daemons.js';
 import { inside } from './namespaces.js';
 import type { Place } from './place.js';
 
-/** What can go wrong around pods, each with its way back. A test that breaks something heals it before it ends. */
-export interface Faults {
-  /** The node falls silent; its pods go on running, and controllers that follow it count it as lost after about 12 s. */
-  readonly stopKubelet: () => Promise<void>;
-  readonly startKubelet: () => Promise<void>;
-  /** The node is taken out of the cluster, and its pods with it as far as the API server knows. */
-  readonly loseNode: () => Promise<void>;
-  readonly returnNode: () => Promise<void>;
-  readonly killApiServer: () => Promise<void>;
-  readonly startApiServer: () => Promise<void>;
-  /** Told to end, then started again: every watch ends, requests are refused for some seconds. */
-  readonly restartApiServer: () => Promise<void>;
-  /** Connections stay open and nothing comes over them, as behind a broken switch. */
-  readonly pauseApiServer: () => Promise<void>;
-  readonly resumeApiServer: () => Promise<void>;
-  /**
-   * Controllers, scheduler and kubelet start anew and see at once what is there. Those that missed the API server ask it again
-   * after up to a minute, the longer the more often they missed it within two minutes (client-go's back-off), and count a node's
-   * silence from then on. Whoever takes the API server away ends with this.
-   */
-  readonly settle: () => Promise<void>;
-  readonly stopContainerd: () => Promise<void>;
-  readonly startContainerd: () => Promise<void>;
-  readonly restartContainerd: () => Promise<void>;
-  readonly stopScheduler: () => Promise<void>;
-  readonly startScheduler: () => Promise<void>;
-  /** Every packet from and to a pod is dropped, without a word to either end. */
-  readonly cutPodNetwork: (podIp: string) => Promise<void>;
-  readonly healPodNetwork: (podIp: string) => Promise<void>;
-}
+const MIB = 1024 * 1024;
+/** Where the network plugin keeps who has which address. */
+const ADDRESSES = '/var/lib/cni/networks/pods';
 
-/** Of a cluster that this project started; others can't be broken. */
-export function faultsOf(place: Place): Faults {
-  const stop = (name: Daemon) => stopDaemon(place, name);
+export type Faults = ReturnType<typeof faultsOf>;
+
+/** What can go wrong in and around pods, each with its way back. A test that breaks something heals it before it ends. */
+export function faultsOf(place: Place) {
   const start = async (name: Daemon) => {
     await startDaemon(place, name);
     await becomesReady(place, name);
@@ -45,34 +22,108 @@ export function faultsOf(place: Place): Faults {
     await stopDaemon(place, name, 'ask-first');
     await start(name);
   };
-  const loseNode = async () => {
-    await stop('kubelet');
-    await kubectl(place, ['delete', 'node', 'node1']);
-  };
   return {
-    stopKubelet: () => stop('kubelet'),
+    /** The node falls silent; its pods go on running, and controllers that follow it count it as lost after about 12 s. */
+    stopKubelet: () => stopDaemon(place, 'kubelet'),
     startKubelet: () => start('kubelet'),
-    loseNode,
-    returnNode: () => start('kubelet'),
-    killApiServer: () => stop('apiserver'),
+    /** The node is taken out of the cluster, and its pods with it as far as the API server knows; `startKubelet` brings it back. */
+    loseNode: async () => {
+      await stopDaemon(place, 'kubelet');
+      await kubectl(place, ['delete', 'node', 'node1']);
+    },
+    killApiServer: () => stopDaemon(place, 'apiserver'),
     startApiServer: () => start('apiserver'),
+    /** Told to end, then started again: every watch ends, requests are refused for some seconds. */
     restartApiServer: () => restart('apiserver'),
+    /** Connections stay open and nothing comes over them, as behind a broken switch. */
     pauseApiServer: () => signalDaemon(place, 'apiserver', 'STOP'),
     resumeApiServer: () => signalDaemon(place, 'apiserver', 'CONT'),
+    /**
+     * Controllers, scheduler and kubelet start anew and see at once what is there. Those that missed the API server ask it again
+     * after up to a minute, the longer the more often they missed it within two minutes (client-go's back-off), and count a node's
+     * silence from then on. Whoever takes the API server away ends with this.
+     */
     settle: async () => {
       for (const name of ['controllers', 'scheduler', 'kubelet'] as const) await restart(name);
     },
-    stopContainerd: () => stop('containerd'),
+    stopContainerd: () => stopDaemon(place, 'containerd'),
     startContainerd: () => start('containerd'),
-    restartContainerd: () => restart('containerd'),
-    stopScheduler: () => stop('scheduler'),
-    startScheduler: () => start('scheduler'),
-    cutPodNetwork: (podIp) => dropPackets(place, '-I', podIp),
-    healPodNetwork: (podIp) => dropPackets(place, '-D', podIp),
+    /** Every packet from and to a pod is dropped, without a word to either end. */
+    cutPodNetwork: (podIp: string) => dropPackets(place, '-I', podIp),
+    healPodNetwork: (podIp: string) => dropPackets(place, '-D', podIp),
+    /** The kernel ends process 1 with the next byte that is too many, as if it had used all of the pod's memory itself. */
+    exhaustMemory,
+    /** SIGKILL for process 1. */
+    killSupervisor: (podUid: string) => void process.kill(supervisorOf(processesOf(podUid)), 'SIGKILL'),
+    /** The kubelet finds its node short of memory, and evicts pod after pod until `relieveNode`. */
+    pressNode: () => restartKubelet(place, { 'memory.available': '100Ti' }, { 'memory.available': '1s' }),
+    relieveNode: () => restartKubelet(place, {}, {}),
+    /** The node sends what is for this address to a network card that is gone, as it does for a while after an address has moved. */
+    staleNeighbour: async (podIp: string) =>
+      void (await inside(place, 'ip', 'neigh', 'replace', podIp, 'lladdr', '02:00:00:00:00:01', 'dev', 'pods0', 'nud', 'stale')),
+    /** The next pod gets this address, if it is free. */
+    giveNext: async (podIp: string) => {
+      const before = podIp.replace(/\d+$/, (last) => String(Number(last) - 1));
+      await inside(place, 'sh', '-ec', `printf %s ${before} >${ADDRESSES}/last_reserved_ip.0`);
+    },
+    /** Whether the pod has its address, and its container is about to start. */
+    isMade: (podUid: string) => processesOf(podUid).first.length > 0,
+    /** Whether the address is a pod's. */
+    isGiven: (podIp: string) =>
+      inside(place, 'test', '-e', `${ADDRESSES}/${podIp}`).then(
+        () => true,
+        () => false,
+      ),
   };
 }
 
 /** First in the table `raw`, so that connections which are tracked already are cut as well. */
 async function dropPackets(place: Place, change: '-I' | '-D', podIp: string): Promise<void> {
   for (const side of ['-s', '-d']) await inside(place, 'iptables', '-w', '-t', 'raw', change, 'PREROUTING', side, podIp, '-j', 'DROP');
+}
+
+/** Process ids of the machine, by whether they are process 1 of a container. */
+function processesOf(podUid: string): { readonly first: number[]; readonly others: number[] } {
+  const found: { first: number[]; others: number[] } = { first: [], others: [] };
+  for (const file of globSync('/proc/[0-9]*/cgroup')) {
+    const folder = file.slice(0, -'/cgroup'.length);
+    try {
+      if (!readFileSync(file, 'utf8').includes(`pod${podUid}`)) continue;
+      const first = /^NSpid:.*\t1$/m.test(readFileSync(join(folder, 'status'), 'utf8'));
+      found[first ? 'first' : 'others'].push(Number(folder.slice('/proc/'.length)));
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return found;
+}
+
+/** The container's, and not that of the pod itself, which only waits. */
+function supervisorOf({ first }: ReturnType<typeof processesOf>): number {
+  const found = first.find((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() !== 'pause');
+  if (found === undefined) throw new Error('no process 1 of this pod runs here');
+  return found;
+}
+
+async function exhaustMemory(podUid: string, roomMiB: number): Promise<void> {
+  const processes = processesOf(podUid);
+  const pid = supervisorOf(processes);
+  await Promise.all(processes.others.map((other) => writeFile(`/proc/${other}/oom_score_adj`, '0')));
+  await writeFile(`/proc/${pid}/oom_score_adj`, '1000');
+  const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8');
+  const one = /:memory:(.*)/.exec(groups)?.[1];
+  const [folder, used, limit] = one
+    ? [`/sys/fs/cgroup/memory${one}`, 'memory.usage_in_bytes', 'memory.limit_in_bytes']
+    : [`/sys/fs/cgroup${/^0::(.*)/m.exec(groups)?.[1]}`, 'memory.current', 'memory.max'];
+  const bytes = Number(await readFile(join(folder, used), 'utf8')) + roomMiB * MIB;
+  await writeFile(join(folder, limit), String(bytes));
+}
+
+async function restartKubelet(place: Place, evictionSoft: object, evictionSoftGracePeriod: object): Promise<void> {
+  const file = join(place.dir, 'kubelet.yaml');
+  const config = JSON.parse(await readFile(file, 'utf8')) as object;
+  await writeFile(file, JSON.stringify({ ...config, evictionSoft, evictionSoftGracePeriod }));
+  await stopDaemon(place, 'kubelet');
+  await startDaemon(place, 'kubelet');
+  await becomesReady(place, 'kubelet');
 }

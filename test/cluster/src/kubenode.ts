@@ -4,10 +4,9 @@ import { mkdir, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path';
 import { run } from './command.js';
 import { writePauseImage } from './pause-image.js';
-import { cacheDir, kubenodeSources } from './settings.js';
+import { cacheDir, kubenodeSources, type Note, stillWorking } from './settings.js';
 
 const PROGRAMS = ['kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kube-scheduler', 'kubectl', 'kubelet'];
-const STILL_MS = 60_000;
 
 /** The release that go.mod pins, such as 1.34.2: Kubernetes learns its own version from the linker. */
 async function version(): Promise<string> {
@@ -23,24 +22,15 @@ async function digest(): Promise<string> {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** Builds without a word would look like hanging for minutes. */
-async function compile(out: string, release: string, note: (line: string) => void): Promise<void> {
-  let packages = 0;
-  const started = performance.now();
-  const still = setInterval(() => {
-    note(`still building: ${packages} packages compiled in ${Math.round((performance.now() - started) / 60_000)} min`);
-  }, STILL_MS);
+const go = (env: Record<string, string>, ...args: string[]) =>
+  run('go', ['build', '-mod=readonly', '-trimpath', ...args], { cwd: kubenodeSources, env });
+
+async function compile(out: string, release: string): Promise<void> {
   const [major, minor] = release.split('.');
   const stamp = Object.entries({ gitVersion: `v${release}`, gitMajor: major, gitMinor: minor });
   const linked = ['-s', '-w', ...stamp.map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`)].join(' ');
-  const go = (env: Record<string, string>, ...args: string[]) =>
-    run('go', ['build', '-mod=readonly', '-trimpath', ...args], { cwd: kubenodeSources, env, onLine: () => packages++ });
-  try {
-    await go({}, '-v', '-ldflags', linked, '-o', join(out, 'kubenode'), '.');
-    await go({ CGO_ENABLED: '0' }, '-ldflags', '-s -w', '-o', join(out, 'pause'), './pause'); // static: alone in its image
-  } finally {
-    clearInterval(still);
-  }
+  await go({}, '-ldflags', linked, '-o', join(out, 'kubenode'), '.');
+  await go({ CGO_ENABLED: '0' }, '-ldflags', '-s -w', '-o', join(out, 'pause'), './pause'); // static: alone in its image
 }
 
 /**
@@ -48,7 +38,7 @@ async function compile(out: string, release: string, note: (line: string) => voi
  *
  * @throws Error with the compiler's words
  */
-export async function kubenode(note: (line: string) => void): Promise<string> {
+export async function kubenode(note: Note): Promise<string> {
   const cache = join(cacheDir(), 'kubenode');
   const dir = join(cache, await digest());
   if (existsSync(dir)) return dir;
@@ -57,7 +47,7 @@ export async function kubenode(note: (line: string) => void): Promise<string> {
   const next = `${dir}.${process.pid}`;
   await mkdir(next, { recursive: true });
   try {
-    await compile(next, release, note);
+    await stillWorking('building Kubernetes', note, () => compile(next, release));
     await Promise.all(PROGRAMS.map((name) => symlink('kubenode', join(next, name))));
     await writePauseImage(next);
     await rename(next, dir);

@@ -21,16 +21,14 @@ exec "$0"`;
 
 /**
  * Starts process 1 of new process, mount and network namespaces. When it ends, the kernel ends every process in them, and with
- * the last one go mounts, interfaces and rules of iptables. So nothing has to be undone by hand, whoever is killed.
- *
- * @param tied true: ends with this process as well, even if that is killed
+ * the last one go mounts, interfaces and rules of iptables. So nothing has to be undone by hand, whoever is killed. It ends with
+ * this process, even if that is killed.
  */
-export async function enterNamespaces(programs: string, dir: string, tied: boolean): Promise<ProcessId> {
+export async function enterNamespaces(programs: string, dir: string): Promise<ProcessId> {
   await mkdir('/var/lib/cni', { recursive: true });
   const unshare = ['unshare', '--net', '--pid', '--mount', '--propagation', 'private', '--fork', '--kill-child'];
-  const [command = '', ...args] = [...(tied ? ['setpriv', '--pdeathsig', 'KILL'] : []), ...unshare];
   const log = openSync(join(dir, 'log', 'namespaces.log'), 'w');
-  const child = spawn(command, [...args, 'sh', '-c', PREPARE, join(programs, 'pause')], {
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...unshare, 'sh', '-c', PREPARE, join(programs, 'pause')], {
     detached: true,
     stdio: ['ignore', log, log],
   });

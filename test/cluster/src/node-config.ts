@@ -1,6 +1,7 @@
-import { mkdir, statfs, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { globSync } from 'node:fs';
+import { mkdir, readdir, rmdir, statfs, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { until } from '@etude/test-support/until';
 import { PAUSE_IMAGE } from './pause-image.js';
 import type { Place } from './place.js';
 
@@ -17,8 +18,21 @@ function cgroupDirs(place: Pick<Place, 'id'>): string[] {
   return (versionOne.length > 0 ? versionOne : ['/sys/fs/cgroup']).map((dir) => `${dir}${cgroupOf(place)}`);
 }
 
-/** Those that it has: on a machine with both versions, the runtime adds one of version 2. */
-export const cgroupDirsLeft = (place: Pick<Place, 'id'>): string[] => globSync(`/sys/fs/cgroup/{,*/}${cgroupOf(place).slice(1)}`);
+/** Waits until what ran in them has ended. On a machine with both versions, the runtime has added one of version 2. */
+export async function removeGroupsOf(place: Pick<Place, 'id'>): Promise<void> {
+  for (const dir of globSync(`/sys/fs/cgroup/{,*/}${cgroupOf(place).slice(1)}`))
+    await until(() => removeGroups(dir), { everyMs: 50, what: `the end of what ran in ${dir}` });
+}
+
+/** A control group goes by rmdir, from the innermost on; false while a process of it is still ending. */
+async function removeGroups(dir: string): Promise<boolean> {
+  for (const entry of await readdir(dir, { withFileTypes: true }).catch(() => []))
+    if (entry.isDirectory() && !(await removeGroups(join(dir, entry.name)))) return false;
+  return rmdir(dir).then(
+    () => true,
+    ({ code }: NodeJS.ErrnoException) => code === 'ENOENT',
+  );
+}
 
 /** Containers that print little and start fast; images come from archives and never from a registry. */
 async function containerd({ dir }: Place): Promise<string> {

@@ -1,11 +1,9 @@
-import { errorCode } from '@etude/contracts/errors';
 import type { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
 import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { breaking } from './breaking.js';
-import { cluster } from './cluster.js';
-import { makeNamespace } from './pod-namespace.js';
-import { claimOnce, counted, counting, ENDLESS, execute, startDriver } from './watched-executions.js';
+import { breaking, cluster } from './cluster.js';
+import { useNamespace } from './pod-namespace.js';
+import { claimOnce, counted, counting, ENDLESS, execute, full, refusal, startDriver } from './watched-executions.js';
 
 const EATING = 'import time\nprint("so far", flush=True)\nx = []\nwhile True:\n    x.append(b"x" * (1 << 20))\n    time.sleep(0.2)';
 
@@ -14,33 +12,25 @@ const EXPLAIN_MS = 10_000;
 
 const TEMPLATE = { warm: { free: 2, max: 8 } };
 
-const full = (driver: KubernetesDriver) => until(() => driver.figures().default?.free === 2, { everyMs: 50, what: 'a full pool' });
-
 describe('a node that fails', () => {
   const test = cluster();
   const broken = breaking(test);
-  let namespace = '';
+  const namespace = useNamespace(test, 'node-failures');
   /** One for all tests but the last: it lives through all failures. */
   let driver: KubernetesDriver;
 
   beforeAll(async () => {
-    namespace = await makeNamespace(test, 'node-failures');
-    driver = await startDriver(test, namespace, {
-      template: TEMPLATE,
-      settings: { claimWaitMs: 3_000, bindTimeoutMs: 20_000, explainMs: EXPLAIN_MS },
-    });
+    const settings = { claimWaitMs: 3_000, bindTimeoutMs: 20_000, explainMs: EXPLAIN_MS };
+    driver = await startDriver(test, namespace(), { template: TEMPLATE, settings });
   });
 
-  beforeEach(() => full(driver));
+  beforeEach(() => full(driver, 2));
 
   afterEach(async () => {
     await test.faults?.startKubelet(); // nothing happens where it runs
   });
 
-  afterAll(async () => {
-    await driver?.close();
-    await test.kubectl(['delete', 'namespace', namespace, '--wait=false']);
-  });
+  afterAll(() => driver?.close());
 
   const node = (path: string) => test.kubectl(['get', 'node', 'node1', '-o', `jsonpath=${path}`]);
 
@@ -89,7 +79,7 @@ describe('a node that fails', () => {
       await until(async () => !(await node('{.spec.taints}')).includes('memory-pressure'), {
         what: 'the node without pressure',
       });
-      await full(driver);
+      await full(driver, 2);
     }),
   );
 
@@ -97,20 +87,19 @@ describe('a node that fails', () => {
     'goes on with what runs while the kubelet is stopped, and tells capacity beyond the pool',
     broken(async ({ stopKubelet, startKubelet }) => {
       const execution = await execute(driver, counting(150));
-      await full(driver);
+      await full(driver, 2);
       await stopKubelet();
       // No pod starts any more: these are the pool's.
       await claimOnce(driver);
       await claimOnce(driver);
-      const refused = await claimOnce(driver).catch((error: unknown) => error);
-      expect(errorCode(refused)).toBe('SANDBOX_CAPACITY');
+      expect(await refusal(driver)).toMatchObject({ code: 'SANDBOX_CAPACITY' });
       await until(async () => (await node('{.status.conditions[?(@.type=="Ready")].status}')) === 'Unknown', {
         everyMs: 500,
         what: 'the loss of the node',
       });
-      expect(await execution.result).toMatchObject({ exit: 'ok', stdout: counted(150) });
+      expect(await execution.result).toMatchObject(counted(150));
       await startKubelet();
-      await full(driver);
+      await full(driver, 2);
       await claimOnce(driver);
     }),
   );
@@ -128,16 +117,16 @@ describe('a node that fails', () => {
       // Two pings without an answer, as long as the lease may last, and the time for the pod's status.
       expect(performance.now() - from).toBeLessThan(10_000 + 15_000 + EXPLAIN_MS + 5_000);
       await faults.startKubelet();
-      await full(driver);
+      await full(driver, 2);
     }),
   );
 
   it(
     'tells infra where the node was taken out of the cluster, and fills the pool when it is back',
     broken(async (faults) => {
-      const other = await startDriver(test, namespace, { template: TEMPLATE, settings: { leaseMs: 6_000, leaseRenewMs: 1_000 } });
+      const other = await startDriver(test, namespace(), { template: TEMPLATE, settings: { leaseMs: 6_000, leaseRenewMs: 1_000 } });
       onTestFinished(() => other.close());
-      await full(other);
+      await full(other, 2);
       const execution = await execute(other, ENDLESS);
       const from = performance.now();
       await Promise.all([faults.loseNode(), faults.cutPodNetwork(execution.pod.ip)]);
@@ -146,8 +135,8 @@ describe('a node that fails', () => {
       expect(told).toMatchObject({ exit: 'infra', stdout: 'so far\n' });
       expect(told.error?.message).toBe(`the pod ${execution.pod.pod} could not be reached for 6000 ms`);
       expect(performance.now() - from).toBeLessThan(2_000 + 6_000 + 3_000 + 5_000);
-      await faults.returnNode();
-      await full(other);
+      await faults.startKubelet();
+      await full(other, 2);
       await claimOnce(other);
     }),
   );

@@ -32,8 +32,8 @@ export const Place = z.object({
   network: Network,
   /** Process 1 of the cluster's namespaces, as the machine sees it. Everything ends with it. */
   init: ProcessId,
-  /** Ends with this process; null for one that is kept running. */
-  owner: ProcessId.nullable(),
+  /** Ends with this process. */
+  owner: ProcessId,
 });
 export type Place = z.infer<typeof Place>;
 

@@ -1,12 +1,9 @@
-import { errorCode } from '@etude/contracts/errors';
 import type { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
 import { until } from '@etude/test-support/until';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { cluster } from './cluster.js';
-import { makeNamespace } from './pod-namespace.js';
-import { claimOnce, ENDLESS, execute, SHAPE, startDriver, type DriverOptions, type WatchedExecution } from './watched-executions.js';
-
-const never = new AbortController().signal;
+import { makeNamespace, useNamespace } from './pod-namespace.js';
+import { claimOnce, ENDLESS, execute, refusal, startDriver, type DriverOptions, type WatchedExecution } from './watched-executions.js';
 
 /** true: a claim is served. */
 const claims = (driver: KubernetesDriver) =>
@@ -15,34 +12,17 @@ const claims = (driver: KubernetesDriver) =>
     () => false,
   );
 
-/** What a claim is told that gets no pod, and when. */
-async function refusal(driver: KubernetesDriver) {
-  const from = performance.now();
-  const error = await driver.claim(SHAPE, never).then(
-    () => expect.unreachable('the claim was served'),
-    (reason: Error & { details?: { metadata?: Record<string, string> } }) => reason,
-  );
-  return { code: errorCode(error), exit: error.details?.metadata?.exit, message: error.message, tookMs: performance.now() - from };
-}
-
 /** What is told of one pod while the cluster is sound. */
 describe('a pod that fails', () => {
   const test = cluster();
-  let namespace = '';
+  const namespace = useNamespace(test, 'pod-failures');
   /** Lives through all failures of single pods. */
   let lasting: KubernetesDriver | null = null;
-  const kubectl = (...args: string[]) => test.kubectl(['-n', namespace, ...args]);
+  const kubectl = (...args: string[]) => test.kubectl(['-n', namespace(), ...args]);
 
-  beforeAll(async () => {
-    namespace = await makeNamespace(test, 'pod-failures');
-  });
+  afterAll(() => lasting?.close());
 
-  afterAll(async () => {
-    await lasting?.close();
-    await test.kubectl(['delete', 'namespace', namespace, '--wait=false']);
-  });
-
-  const start = async (options: DriverOptions, where = namespace) => {
+  const start = async (options: DriverOptions, where = namespace()) => {
     const started = await startDriver(test, where, options);
     onTestFinished(() => started.close());
     return started;
@@ -50,7 +30,7 @@ describe('a pod that fails', () => {
 
   /** What the caller gets of an execution whose pod fails under it, and how long after the failure. */
   async function failing(fail: (execution: WatchedExecution) => Promise<unknown>) {
-    lasting ??= await startDriver(test, namespace, { template: { warm: { free: 1, max: 4 } } });
+    lasting ??= await startDriver(test, namespace(), { template: { warm: { free: 1, max: 4 } } });
     const execution = await execute(lasting, ENDLESS);
     const from = performance.now();
     await fail(execution);
@@ -98,31 +78,6 @@ describe('a pod that fails', () => {
     await until(() => claims(driver), { everyMs: 200, what: 'a pod once there is room' });
   });
 
-  it('is told as capacity, not as a time-out, beyond the pool', async () => {
-    const driver = await start({ template: { warm: { free: 1, max: 1 } }, settings: { claimWaitMs: 3_000, waitingMax: 2 } });
-    // The first claim tries the walls of a pod where the start could not.
-    await until(() => claims(driver), { everyMs: 100, what: 'a claim' });
-    await until(() => driver.figures().default?.free === 1, { what: 'the pod of the pool' });
-    await execute(driver, ENDLESS);
-    const before: number[] = [];
-    const told: string[] = [];
-    const waiting = ['first', 'second'].map((name) =>
-      driver
-        .claim(SHAPE, never, (position) => before.push(position))
-        .catch((error: unknown) => error)
-        .finally(() => told.push(name)),
-    );
-    const tooMany = await refusal(driver);
-    expect(tooMany).toMatchObject({ code: 'SANDBOX_CAPACITY', exit: 'capacity' });
-    expect(told).toEqual([]); // those before it still wait
-    expect(before).toEqual([0, 1]);
-    for (const error of await Promise.all(waiting)) {
-      expect(error).toMatchObject({ code: 'SANDBOX_CAPACITY', details: { metadata: { exit: 'capacity', limit: '1' } } });
-      expect((error as Error).message).toMatch(/none of at most 1 sandboxes .* became free/);
-      expect((error as Error).message).not.toMatch(/time-?out|timed out/i);
-    }
-  });
-
   it.each([
     ['with grace', []],
     ['at once', ['--force', '--grace-period=0']],
@@ -134,8 +89,8 @@ describe('a pod that fails', () => {
 
   it('is told as evicted with its partial output when its node is drained', async () => {
     const told = await failing(({ pod }) => {
-      const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod.pod, namespace } };
-      const path = `/api/v1/namespaces/${namespace}/pods/${pod.pod}/eviction`;
+      const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod.pod, namespace: namespace() } };
+      const path = `/api/v1/namespaces/${namespace()}/pods/${pod.pod}/eviction`;
       return test.kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(eviction));
     });
     expect(told).toMatchObject({ exit: 'evicted', stdout: 'so far\n', message: expect.stringMatching(/evict/i) });

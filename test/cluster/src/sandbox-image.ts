@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { Buildah } from './buildah.js';
 import { debianBase } from './debian-base.js';
 import { MachineLacks, missingForImages } from './machine.js';
-import { cacheDir, root } from './settings.js';
-import { stillWorking } from './still-working.js';
+import { cacheDir, type Note, root, stillWorking } from './settings.js';
 
 const DOCKERFILE = 'docker/sandbox.Dockerfile';
 const CERTIFICATES = '/etc/ssl/certs';
@@ -25,7 +24,7 @@ export interface SandboxImage {
  *
  * @throws MachineLacks; Error with the builder's words
  */
-export async function sandboxImage(note: (line: string) => void): Promise<SandboxImage> {
+export async function sandboxImage(note: Note): Promise<SandboxImage> {
   const given = process.env['ETUDE_SANDBOX_IMAGE'];
   if (given) return { name: given, archive: '' };
   const missing = missingForImages();

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { errorCode } from '@etude/contracts/errors';
 import { type ExecutionRequest, type RunResult, SandboxLimits } from '@etude/contracts/sandbox';
-import { DrivenSandboxes } from '@etude/sandbox/driven-sandboxes';
 import { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
 import { type PodPlace, readPlace } from '@etude/sandbox/kubernetes/pod-identity';
 import type { PoolSettings } from '@etude/sandbox/kubernetes/pool-settings';
 import { SandboxTemplates } from '@etude/sandbox/kubernetes/sandbox-template';
-import type { ClaimedSandbox, ExecutionSink, SandboxDriver } from '@etude/sandbox/sandbox-driver';
+import { RunAssembly } from '@etude/sandbox/run-assembly';
+import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import { until } from '@etude/test-support/until';
 import type { Cluster } from './cluster.js';
 
@@ -22,6 +23,8 @@ export const smallTemplates = (more: object = {}): SandboxTemplates =>
   });
 
 export interface DriverOptions {
+  /** Its pool; a random one unless given. */
+  readonly installation?: string;
   readonly template?: object;
   readonly settings?: Partial<PoolSettings>;
   /** Hears what goes well and what does not; a fault makes many of the latter. */
@@ -32,9 +35,8 @@ export interface DriverOptions {
 export function startDriver(
   { kubeconfig }: Cluster,
   namespace: string,
-  { template = {}, settings = {}, hear = silent }: DriverOptions = {},
+  { installation = `t${randomBytes(4).toString('hex')}`, template = {}, settings = {}, hear = silent }: DriverOptions = {},
 ): Promise<KubernetesDriver> {
-  const installation = `t${randomBytes(4).toString('hex')}`;
   const heard = (_details: object, message: string) => hear(message);
   const logger = { debug: silent, info: heard, warn: heard, error: console.error };
   return KubernetesDriver.start(
@@ -43,6 +45,10 @@ export function startDriver(
     AbortSignal.timeout(60_000),
   );
 }
+
+/** So many free pods. Scheduler and kubelet may have missed the API server too, and ask it again after up to a minute. */
+export const full = (driver: KubernetesDriver, count: number) =>
+  until(() => driver.figures().default?.free === count, { timeoutMs: 150_000, everyMs: 50, what: `${count} free pods` });
 
 /** One execution in a pod, as its caller and this test see it. */
 export interface WatchedExecution {
@@ -53,63 +59,42 @@ export interface WatchedExecution {
   readonly result: Promise<RunResult>;
 }
 
-export function executionOf(code: string, more: Partial<ExecutionRequest> = {}): ExecutionRequest {
-  return {
-    executionId: randomBytes(8).toString('hex'),
-    tenant: 'acme',
-    files: [],
-    limits: SandboxLimits.parse({ memoryMiB: MEMORY_MIB, diskMiB: DISK_MIB, wallMs: 120_000 }),
-    stopOnFailure: false,
-    runs: [{ kind: 'program', code, stdin: '' }],
-    ...more,
-  };
+export const executionOf = (code: string): ExecutionRequest => ({
+  executionId: randomBytes(8).toString('hex'),
+  tenant: 'acme',
+  files: [],
+  limits: SandboxLimits.parse({ memoryMiB: MEMORY_MIB, diskMiB: DISK_MIB, wallMs: 120_000 }),
+  stopOnFailure: false,
+  runs: [{ kind: 'program', code, stdin: '' }],
+});
+
+class Watched extends RunAssembly {
+  text = '';
+
+  override output(run: number, stream: 'stdout' | 'stderr', text: string): void {
+    this.text += text;
+    super.output(run, stream, text);
+  }
 }
 
-/** Runs code as the controller does, and resolves once it has printed its first line. */
+/** Runs code in a pod, and resolves once it has printed its first line. */
 export async function execute(driver: SandboxDriver, code: string): Promise<WatchedExecution> {
-  const seen = { pod: null as PodPlace | null, text: '' };
-  const tapped: SandboxDriver = {
-    ...bound(driver),
-    claim: async (shape, signal) => {
-      const sandbox = await driver.claim(shape, signal);
-      seen.pod = readPlace(sandbox.place ?? '');
-      return tap(sandbox, (text) => (seen.text += text));
-    },
-  };
-  const sandboxes = new DrivenSandboxes(tapped, { concurrencyMax: 1, waitingMax: 1 });
-  const result = sandboxes.execute(executionOf(code), never).then(({ runs: [run] }) => {
-    if (!run) throw new Error('the execution has no result');
-    return run;
+  const sandbox = await driver.claim(SHAPE, never);
+  const watched = new Watched();
+  const result = sandbox.execute(executionOf(code), watched, never).then((end) => {
+    void sandbox.release();
+    if (end.ended === 'lost') watched.lose(end);
+    return watched.results[0] as RunResult;
   });
-  const printed = until(() => (seen.text.includes('\n') ? seen.pod : null), { what: 'the first line' });
-  const pod = await Promise.race([printed, result.then(({ exit, error }) => Promise.reject(new Error(`${exit}: ${error?.message}`)))]);
-  return { pod, printed: () => seen.text, result };
-}
-
-const bound = (driver: SandboxDriver) => ({ attach: driver.attach.bind(driver), close: driver.close.bind(driver) });
-
-function tap(sandbox: ClaimedSandbox, hear: (text: string) => void): ClaimedSandbox {
-  const tapped = (sink: ExecutionSink): ExecutionSink => ({
-    output: (run, stream, text, at) => {
-      hear(text);
-      sink.output(run, stream, text, at);
-    },
-    display: (...display) => sink.display(...display),
-    result: (...result) => sink.result(...result),
-  });
-  return {
-    place: sandbox.place,
-    lost: sandbox.lost,
-    files: sandbox.files,
-    execute: (execution, sink, signal) => sandbox.execute(execution, tapped(sink), signal),
-    release: () => sandbox.release(),
-  };
+  const printed = until(() => watched.text.includes('\n'), { what: 'the first line' });
+  await Promise.race([printed, result.then(({ exit, error }) => Promise.reject(new Error(`${exit}: ${error?.message}`)))]);
+  return { pod: readPlace(sandbox.place ?? ''), printed: () => watched.text, result };
 }
 
 /** Prints its numbers one by one, so that a gap or a repeat would show. */
-export const counting = (to: number, everyS = 0.1): string =>
-  `import time\nfor i in range(${to}):\n    print(i, flush=True)\n    time.sleep(${everyS})`;
-export const counted = (to: number): string => Array.from({ length: to }, (_, i) => `${i}\n`).join('');
+export const counting = (to: number): string => `import time\nfor i in range(${to}):\n    print(i, flush=True)\n    time.sleep(0.1)`;
+/** The result of that. */
+export const counted = (to: number) => ({ exit: 'ok', stdout: Array.from({ length: to }, (_, i) => `${i}\n`).join('') });
 
 /** Prints one line and never ends by itself. */
 export const ENDLESS = 'import time\nprint("so far", flush=True)\ntime.sleep(600)';
@@ -118,4 +103,15 @@ export const ENDLESS = 'import time\nprint("so far", flush=True)\ntime.sleep(600
 export async function claimOnce(driver: SandboxDriver): Promise<void> {
   const sandbox = await driver.claim(SHAPE, never);
   void sandbox.release();
+}
+
+/** What a claim is told that gets no pod, and when. */
+export async function refusal(driver: SandboxDriver) {
+  const from = performance.now();
+  const error = await claimOnce(driver).then(
+    () => new Error('the claim was served'),
+    (reason: Error & { details?: { metadata?: Record<string, string> } }) => reason,
+  );
+  const metadata = 'details' in error ? error.details?.metadata : {};
+  return { code: errorCode(error), exit: metadata?.['exit'], message: error.message, tookMs: performance.now() - from };
 }
