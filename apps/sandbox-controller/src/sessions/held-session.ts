@@ -2,10 +2,8 @@ import { EtudeError } from '@etude/contracts/errors';
 import { sandboxName } from '@etude/contracts/ids';
 import type { SandboxSession } from '@etude/contracts/sandbox-session';
 import type { SessionEnd } from '@etude/queue/sandboxes/sandbox-sessions';
-import type { ClaimedSandbox, SandboxFiles } from '@etude/sandbox/sandbox-driver';
-import type { FinishedLogs } from './execution-log.js';
+import type { ClaimedSandbox } from '@etude/sandbox/sandbox-driver';
 import { SessionExecutions } from './session-executions.js';
-import { filesUntil } from './session-files.js';
 
 /** Also the answer for another tenant's sandbox, so that nobody learns whether it exists. */
 export const notFound = (id: string) =>
@@ -41,8 +39,6 @@ const EXPIRED = { type: 'SandboxExpired', message: "the sandbox's time was over;
 /** An open session whose sandbox this controller holds. */
 export class HeldSession {
   readonly executions: SessionExecutions;
-  /** The sandbox's. What fails because the session was closed or expired says that. */
-  readonly files: SandboxFiles;
   #expiry: NodeJS.Timeout | undefined;
   #end: Error | null = null;
 
@@ -50,20 +46,23 @@ export class HeldSession {
     readonly session: SandboxSession,
     readonly ownerEpoch: number,
     readonly sandbox: ClaimedSandbox,
-    finished: FinishedLogs,
   ) {
-    this.executions = new SessionExecutions(session.tenant, sandbox, finished);
-    this.files = filesUntil(sandbox.files, () => this.#end);
+    this.executions = new SessionExecutions(session.tenant, sandbox);
   }
 
   get key(): string {
-    return keyOf(this.session.tenant, this.session.id);
+    return keyOf(this.session);
   }
 
   /** Counted by the monotonic clock; the one before no longer counts. */
   expireIn(ms: number, onExpired: () => void): void {
     clearTimeout(this.#expiry);
     this.#expiry = setTimeout(onExpired, ms);
+  }
+
+  /** What failed because the session was closed or expired says that. */
+  explain(error: unknown): Error {
+    return this.#end ?? (error as Error);
   }
 
   /** To be called before the sandbox is destroyed. Resolves once the readers of what ran were told how that ended. */
@@ -82,4 +81,4 @@ export class HeldSession {
 }
 
 /** Neither part holds a "/". */
-export const keyOf = (tenant: string, id: string): string => `${tenant}/${id}`;
+export const keyOf = ({ tenant, id }: { readonly tenant: string; readonly id: string }): string => `${tenant}/${id}`;

@@ -5,6 +5,7 @@ import type { ServedCall, ServiceHandlers } from '@etude/contracts/grpc-server';
 import { TenantId } from '@etude/contracts/ids';
 import { sandboxFileMessage, sandboxMessage, sessionStateOf } from '@etude/contracts/sandbox-wire';
 import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import type { SandboxFiles } from '@etude/sandbox/sandbox-driver';
 import { readFile, statFile, type UploadPlace, writeFile } from './session-files.js';
 import type { SessionHost } from './session-host.js';
 import { eventMessage, executionOf, invalidField, placeOf, sandboxIdOf, sessionRequestOf, ttlOf } from './session.mapping.js';
@@ -74,7 +75,13 @@ async function opened(requests: AsyncIterable<UploadFileRequest>) {
 
 /** `etude.v1.Sandboxes` as a controller serves it to gateways. Every lookup is by the tenant that the gateway authenticated. */
 export function sandboxesHandlers(host: SessionHost, store: SandboxSessionStore): ServiceHandlers<typeof Sandboxes, InternalCaller> {
-  const files = async (name: string, tenant: string) => (await host.find(tenant, sandboxIdOf(name))).files;
+  const find = (name: string, tenant: string) => host.find(tenant, sandboxIdOf(name));
+  async function withFiles<T>(name: string, tenant: string, act: (files: SandboxFiles) => Promise<T>): Promise<T> {
+    const held = await find(name, tenant);
+    return act(held.sandbox.files).catch((error: unknown) => {
+      throw held.explain(error);
+    });
+  }
   return {
     createSandbox: async (request, { tenant, signal }) => sandboxMessage(await host.open(sessionRequestOf(tenant, request), signal)),
     getSandbox: async ({ name }, { tenant }) => sandboxMessage(await host.get(tenant, sandboxIdOf(name))),
@@ -87,33 +94,37 @@ export function sandboxesHandlers(host: SessionHost, store: SandboxSessionStore)
     renewSandbox: async ({ name, ttl }, { tenant }) => sandboxMessage(await host.renew(tenant, sandboxIdOf(name), ttlOf(ttl))),
     closeSandbox: async ({ name }, { tenant }) => sandboxMessage(await host.close(tenant, sandboxIdOf(name))),
     async *execute(request, { tenant, signal }) {
-      const held = await host.find(tenant, sandboxIdOf(request.name));
+      const held = await find(request.name, tenant);
       const execution = executionOf(request, held.session.limits);
       const after = placeOf(request.resumeToken, execution.executionId);
-      await held.executions.putAway();
       // A caller with a token has seen an event, so it wants no second run where the execution is not known.
-      const log = after ? held.executions.follow(execution) : held.executions.start(execution);
+      const log = await held.executions.open(execution, after === null);
       for await (const event of log.read(after, signal)) yield eventMessage(execution.executionId, event);
     },
     async cancelExecution({ name, executionId }, { tenant }) {
-      return { stopped: (await host.find(tenant, sandboxIdOf(name))).executions.cancel(executionId) };
+      return { stopped: (await find(name, tenant)).executions.cancel(executionId) };
     },
     async uploadFile(requests, { tenant, signal }) {
       const { header, chunks } = await opened(requests);
-      return writeFile(await files(header.name, tenant), uploadPlaceOf(header), chunks, signal);
+      return withFiles(header.name, tenant, (files) => writeFile(files, uploadPlaceOf(header), chunks, signal));
     },
     async *downloadFile({ name, path, offset }, { tenant, signal }) {
-      yield* readFile(await files(name, tenant), path, bytesOf(offset, 'offset'), signal);
+      const held = await find(name, tenant);
+      try {
+        yield* readFile(held.sandbox.files, path, bytesOf(offset, 'offset'), signal);
+      } catch (error) {
+        throw held.explain(error);
+      }
     },
-    getSandboxFile: async ({ name, path }, { tenant }) => statFile(await files(name, tenant), path),
-    async listSandboxFiles(request, { tenant }) {
-      const limit = pageSize(request.pageSize, FILES_PAGE);
-      const { entries, more } = await (await files(request.name, tenant)).list(afterToken(request.pageToken), limit);
+    getSandboxFile: ({ name, path }, { tenant }) => withFiles(name, tenant, (files) => statFile(files, path)),
+    async listSandboxFiles({ name, pageSize: asked, pageToken }, { tenant }) {
+      const limit = pageSize(asked, FILES_PAGE);
+      const { entries, more } = await withFiles(name, tenant, (files) => files.list(afterToken(pageToken), limit));
       const last = entries.at(-1);
       return { files: entries.map((entry) => sandboxFileMessage(entry)), nextPageToken: more && last ? tokenOf(last.path) : '' };
     },
     async deleteSandboxFile({ name, path }, { tenant }) {
-      await (await files(name, tenant)).delete(path);
+      await withFiles(name, tenant, (files) => files.delete(path));
       return {};
     },
   };

@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { RunResult, SandboxLimits, SandboxRun } from '@etude/contracts/sandbox';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { ClaimedSandbox } from '@etude/sandbox/sandbox-driver';
-import { ExecutionLog, type FinishedLogs, LogSink } from './execution-log.js';
+import { ExecutionLog } from './execution-log.js';
 
 export interface SessionExecution {
   readonly executionId: string;
@@ -10,134 +10,99 @@ export interface SessionExecution {
   readonly limits: SandboxLimits;
 }
 
-interface Known {
-  /** Of what was asked; null where a caller only followed it, so that nobody has said here. */
-  readonly digest: string | null;
-  /** null where it had to go; the sandbox tells it again. */
-  log: ExecutionLog | null;
-  stop: AbortController;
+/** What the sandbox tells just now. */
+interface Telling {
+  readonly executionId: string;
+  /** Only again: nothing runs. */
+  readonly again: boolean;
+  readonly log: ExecutionLog;
+  readonly stop: AbortController;
+  readonly settled: Promise<void>;
 }
 
 /** Ids that a session remembers, so that none runs twice. */
 const KNOWN_MAX = 2_000;
-const NEVER = new AbortController();
 
-/** The executions of one session: one at a time, each once by its id, going on when their caller leaves. */
+/** The executions of one session: one at a time, each once by its id, going on when their caller leaves. What is over, the sandbox keeps. */
 export class SessionExecutions {
-  readonly #known = new Map<string, Known>();
-  #running: string | null = null;
-  #settled: Promise<void> = Promise.resolve();
+  /** By id, the digest of what was asked; null where a caller only followed it, so that nobody has said here. */
+  readonly #known = new Map<string, string | null>();
+  #telling: Telling | null = null;
   #stoppedBy: RunResult['error'];
 
   constructor(
     private readonly tenant: string,
     private readonly sandbox: ClaimedSandbox,
-    private readonly finished: FinishedLogs,
   ) {}
 
   /**
-   * Starts it, or finds the one of the same id.
+   * Starts it, or follows the one of the same id, here or in the sandbox, which may have run it for another controller.
    *
+   * @param mayRun false: readers get NOT_FOUND where the sandbox does not know it either
    * @throws EtudeError FAILED_PRECONDITION (another one runs), ALREADY_EXISTS (the id was used with other code)
    */
-  start(execution: SessionExecution): ExecutionLog {
-    return this.#find(execution, true);
-  }
-
-  /**
-   * Finds the one of this id, here or in the sandbox, which may have run it for another controller. Runs nothing: readers get
-   * NOT_FOUND where the sandbox does not know it either.
-   *
-   * @throws EtudeError as `start`
-   */
-  follow(execution: SessionExecution): ExecutionLog {
-    return this.#find(execution, false);
-  }
-
-  /** Resolves when the next one may start, where the last one has told its outcome and is only being put away; else at once. */
-  async putAway(): Promise<void> {
-    const log = this.#running === null ? null : this.#known.get(this.#running)?.log;
-    if (log?.hasOutcome) await this.#settled;
+  async open({ executionId, run, limits }: SessionExecution, mayRun: boolean): Promise<ExecutionLog> {
+    for (let other = this.#telling; other && other.executionId !== executionId; other = this.#telling) {
+      // What is told again, or has told its outcome, is over in a moment.
+      if (!other.again && !other.log.hasOutcome) throw busy(other.executionId);
+      await other.settled;
+    }
+    const digest = contentDigest({ run, limits });
+    const known = this.#known.get(executionId);
+    if (known && known !== digest && !isEmpty(run)) throw usedOtherwise(executionId);
+    if (this.#telling) return this.#telling.log;
+    const again = !mayRun || known !== undefined;
+    this.#remember(executionId, known ?? (mayRun ? digest : null));
+    const log = new ExecutionLog(() => this.#stoppedBy);
+    const stop = new AbortController();
+    const request = { executionId, tenant: this.tenant, files: [], limits, stopOnFailure: false, runs: again ? [] : [run], keep: true };
+    this.#telling = { executionId, again, log, stop, settled: this.#follow(request, log, stop.signal) };
+    return log;
   }
 
   /** @returns whether it was running */
   cancel(executionId: string): boolean {
-    if (this.#running !== executionId) return false;
-    this.#known.get(executionId)?.stop.abort();
+    if (this.#telling?.executionId !== executionId) return false;
+    this.#telling.stop.abort();
     return true;
   }
 
   /** Resolves once the readers of what runs were told how it ended. */
   async settle(): Promise<void> {
-    await this.#settled;
+    await this.#telling?.settled;
   }
 
   /** Stops what runs, for good. Resolves as `settle`. @param why said with its outcome */
   async stop(why: RunResult['error']): Promise<void> {
     this.#stoppedBy = why;
-    if (this.#running !== null) this.cancel(this.#running);
+    this.#telling?.stop.abort();
     await this.settle();
   }
 
   /** Readers get `error`; what runs is left alone. */
   leave(error: Error): void {
-    for (const { log } of this.#known.values()) {
-      log?.end(error);
-      if (log) this.finished.drop(log);
-    }
-    this.#known.clear();
+    this.#telling?.log.end(error);
   }
 
-  #find(execution: SessionExecution, mayRun: boolean): ExecutionLog {
-    const { executionId, run, limits } = execution;
-    const digest = contentDigest({ run, limits });
-    const known = this.#known.get(executionId);
-    if (known && known.digest !== null && known.digest !== digest && !isEmpty(run)) throw usedOtherwise(executionId);
-    if (known?.log) return known.log;
-    if (this.#running !== null) throw busy(this.#running);
-    const runs = mayRun && !known ? [run] : [];
-    return this.#tell(execution, runs, known ?? { digest: mayRun ? digest : null, log: null, stop: NEVER });
-  }
-
-  /** The sandbox knows the id as well: one that it has run is told again from the start, and not run. Without runs it only tells. */
-  #tell({ executionId, limits }: SessionExecution, runs: SandboxRun[], known: Known): ExecutionLog {
-    const log = new ExecutionLog();
-    known.log = log;
-    known.stop = new AbortController();
-    this.#known.set(executionId, known);
-    this.#forgetOldest();
-    this.#running = executionId;
-    const request = { executionId, tenant: this.tenant, files: [], limits, stopOnFailure: false, runs, keep: true };
-    this.#settled = this.#follow(request, known, log);
-    return log;
-  }
-
-  async #follow(request: Parameters<ClaimedSandbox['execute']>[0], known: Known, log: ExecutionLog): Promise<void> {
-    const sink = new LogSink(log, () => this.#stoppedBy);
+  async #follow(request: Parameters<ClaimedSandbox['execute']>[0], log: ExecutionLog, stop: AbortSignal): Promise<void> {
+    let failure: Error | null = null;
     try {
-      const end = await this.sandbox.execute(request, sink, known.stop.signal);
-      if (end.ended === 'lost' && known.stop.signal.aborted) sink.cancel();
-      else if (end.ended === 'lost') sink.lose(end);
+      const end = await this.sandbox.execute(request, log, stop);
+      if (end.ended === 'lost') log.lose(stop.aborted ? null : end);
     } catch (error) {
-      if (known.stop.signal.aborted) sink.cancel();
-      else this.#fail(request.executionId, log, error as Error);
+      if (stop.aborted) log.lose(null);
+      else failure = error as Error;
     }
-    this.#running = null;
-    log.end();
-    if (this.#known.get(request.executionId) === known) this.finished.keep(log, () => (known.log = null));
+    // It can be asked for again.
+    if (failure) this.#known.delete(request.executionId);
+    this.#telling = null;
+    log.end(failure);
   }
 
-  /** It can be asked for again. */
-  #fail(executionId: string, log: ExecutionLog, error: Error): void {
-    this.#known.delete(executionId);
-    log.end(error);
-  }
-
-  #forgetOldest(): void {
-    for (const [id, { log }] of this.#known) {
+  #remember(executionId: string, digest: string | null): void {
+    this.#known.set(executionId, digest);
+    for (const id of this.#known.keys()) {
       if (this.#known.size <= KNOWN_MAX) return;
-      if (id === this.#running) continue;
-      if (log) this.finished.drop(log);
       this.#known.delete(id);
     }
   }

@@ -45,26 +45,28 @@ function world(reachable = true, { url } = redis) {
   return { cluster, store, keys, connection, start };
 }
 
-const execution = (held: HeldSession, executionId: string, code: string) => ({
-  executionId,
-  run: { kind: 'cell' as const, code },
-  limits: held.session.limits,
-});
+/** The events of an execution that is started, or followed where it is known. */
+async function events(held: HeldSession, executionId: string, code: string, after: ExecutionEvent | null = null, mayRun = true) {
+  const log = await held.executions.open({ executionId, run: { kind: 'cell', code }, limits: held.session.limits }, mayRun);
+  return log.read(after, never());
+}
+/** Without saying the code again. */
+const follow = (held: HeldSession, after: ExecutionEvent) => events(held, 'x', '', after, false);
 
 function wordOf({ content }: ExecutionEvent): string {
   if (content.kind === 'stdout' || content.kind === 'stderr') return content.text;
   return content.kind === 'outcome' ? `=${content.result.exit}` : 'display';
 }
 
-async function allOf(events: AsyncIterable<ExecutionEvent>): Promise<ExecutionEvent[]> {
+type Events = AsyncIterable<ExecutionEvent> | Promise<AsyncIterable<ExecutionEvent>>;
+
+async function allOf(told: Events): Promise<ExecutionEvent[]> {
   const all: ExecutionEvent[] = [];
-  for await (const event of events) all.push(event);
+  for await (const event of await told) all.push(event);
   return all;
 }
 
-async function words(events: AsyncIterable<ExecutionEvent>): Promise<string[]> {
-  return (await allOf(events)).map(wordOf);
-}
+const words = async (told: Events) => (await allOf(told)).map(wordOf);
 
 describe('opening a session', () => {
   it('makes one of two that come at once and destroys the other', async () => {
@@ -172,17 +174,13 @@ describe('a session while Redis is away', () => {
     const { id } = await host.open(request('a'), never());
     await own.pause();
     const held = await host.find('acme', id);
-    expect(await words(held.executions.start(execution(held, 'x', 'one')).read(null, never()))).toEqual(['one', 'tail', '=ok']);
+    expect(await words(events(held, 'x', 'one'))).toEqual(['one', 'tail', '=ok']);
     cluster.newest.lose({ exit: 'evicted', message: 'away' });
     await until(() => host.sessionCount === 0);
     await expect(host.find('acme', id)).rejects.toEqual(reached('QUEUE_UNAVAILABLE'));
     await own.resume();
-    await until(() =>
-      upkeep.look().then(
-        () => true,
-        () => false,
-      ),
-    );
+    const looked = () => upkeep.look().then(() => true);
+    await until(() => looked().catch(() => false));
     expect(await store.get('acme', id)).toMatchObject({ session: { state: 'lost', stateReason: 'evicted: away' } });
   });
 });
@@ -190,59 +188,54 @@ describe('a session while Redis is away', () => {
 describe('executions of a session', () => {
   it('run once, and are told from any place to any number of callers', async () => {
     const { held, sandbox } = await opened();
-    const log = held.executions.start(execution(held, 'x', 'one wait two three'));
-    const first = log.read(null, never());
+    const first = await events(held, 'x', 'one wait two three');
     const seen = (await first.next()).value as ExecutionEvent;
-    const second = words(held.executions.start(execution(held, 'x', 'one wait two three')).read(seen, never()));
+    const second = words(events(held, 'x', 'one wait two three', seen));
+    await expect(events(held, 'y', 'other')).rejects.toEqual(reached('FAILED_PRECONDITION'));
     sandbox.go();
     expect(await second).toEqual(['two', 'three', 'tail', '=ok']);
-    const all = await allOf(held.executions.start(execution(held, 'x', 'one wait two three')).read(null, never()));
-    for (const [index, place] of all.entries())
-      expect(await words(held.executions.start(execution(held, 'x', '')).read(place, never()))).toEqual(all.slice(index + 1).map(wordOf));
-    expect(sandbox.ran).toEqual(['x']);
+    const all = await allOf(events(held, 'x', 'one wait two three'));
+    const told = await Promise.all(all.map((place) => words(follow(held, place))));
+    expect(told).toEqual(all.map((_, index) => all.slice(index + 1).map(wordOf)));
+    expect(await words(events(held, 'y', 'other'))).toEqual(['other', 'tail', '=ok']);
+    expect(sandbox.ran).toEqual(['x', 'y']);
   });
 
   it('are refused where their id was used for other code', async () => {
     const { held } = await opened();
-    await words(held.executions.start(execution(held, 'x', 'one')).read(null, never()));
-    expect(() => held.executions.start(execution(held, 'x', 'two'))).toThrow(reached('ALREADY_EXISTS'));
+    await words(events(held, 'x', 'one'));
+    await expect(events(held, 'x', 'two')).rejects.toEqual(reached('ALREADY_EXISTS'));
   });
 
   it('have no place behind their end', async () => {
     const { held } = await opened();
-    const all = await allOf(held.executions.start(execution(held, 'x', 'one')).read(null, never()));
-    const last = all.at(-1)!;
-    expect(await words(held.executions.follow(execution(held, 'x', '')).read(last, never()))).toEqual([]);
+    const last = (await allOf(events(held, 'x', 'one'))).at(-1)!;
     for (const place of [
-      { at: last.at, part: last.part + 1 },
-      { at: last.at + 1, part: 0 },
+      { ...last, part: last.part + 1 },
+      { ...last, at: last.at + 1 },
     ])
-      await expect(words(held.executions.follow(execution(held, 'x', '')).read(place, never()))).rejects.toEqual(
-        reached('INVALID_ARGUMENT'),
-      );
+      await expect(words(follow(held, place))).rejects.toEqual(reached('INVALID_ARGUMENT'));
   });
 
   it('end with what they printed and why when the sandbox is lost', async () => {
     const { held, sandbox } = await opened();
-    const log = held.executions.start(execution(held, 'x', 'one wait'));
-    const events = log.read(null, never());
-    await events.next();
+    const told = await events(held, 'x', 'one wait');
+    await told.next();
     sandbox.lose({ exit: 'node_lost', message: 'the node is gone' });
-    expect(await words(events)).toEqual(['=node_lost']);
+    expect(await words(told)).toEqual(['=node_lost']);
   });
 
   it('end as cancelled when the session is closed', async () => {
     const { held, host, id } = await opened();
-    const read = words(held.executions.start(execution(held, 'x', 'one wait')).read(null, never()));
+    const told = await events(held, 'x', 'one wait');
     await host.close('acme', id);
-    expect(await read).toEqual(['one', '=cancelled']);
+    expect(await words(told)).toEqual(['one', '=cancelled']);
   });
 
   it('say that it was not their caller who ended them when the session expires', async () => {
     const { host } = await world().start();
     const { id } = await host.open(request('a', { ttlMs: 1_000 }), never());
-    const held = await host.find('acme', id);
-    const all = await allOf(held.executions.start(execution(held, 'x', 'one wait')).read(null, never()));
+    const all = await allOf(events(await host.find('acme', id), 'x', 'one wait'));
     expect(all.at(-1)?.content).toMatchObject({ result: { exit: 'cancelled', error: { type: 'SandboxExpired' } } });
   });
 });
@@ -253,17 +246,16 @@ describe('a session whose controller is gone', () => {
     const [one, other] = [await start(), await start()];
     const { id } = await one.host.open(request('a'), never());
     const held = await one.host.find('acme', id);
-    const events = held.executions.start(execution(held, 'x', 'one wait two')).read(null, never());
-    const first = (await events.next()).value as ExecutionEvent;
+    const told = await events(held, 'x', 'one wait two');
+    const first = (await told.next()).value as ExecutionEvent;
     await one.host.shutDown();
     await one.upkeep.close();
-    await expect(events.next()).rejects.toEqual(reached('SHUTTING_DOWN'));
+    await expect(told.next()).rejects.toEqual(reached('SHUTTING_DOWN'));
     const next = await other.host.find('acme', id);
-    const rest = words(next.executions.follow(execution(next, 'x', '')).read(first, never()));
+    const rest = words(follow(next, first));
     cluster.newest.go();
     expect(await rest).toEqual(['two', 'tail', '=ok']);
-    const again = next.executions.start(execution(next, 'x', 'one wait two'));
-    expect(await words(again.read(null, never()))).toEqual(['one', 'two', 'tail', '=ok']);
+    expect(await words(events(next, 'x', 'one wait two'))).toEqual(['one', 'two', 'tail', '=ok']);
     expect(cluster.newest).toMatchObject({ ran: ['x'], left: 1, released: false });
   });
 

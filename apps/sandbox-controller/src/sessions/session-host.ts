@@ -4,10 +4,8 @@ import type { SandboxSession, SessionRequest } from '@etude/contracts/sandbox-se
 import { counter } from '@etude/platform/metrics';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import type { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
-import type { StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
-import { newSandboxId, type SandboxSessionStore, type SessionEnd } from '@etude/queue/sandboxes/sandbox-sessions';
+import { newSandboxId, type SandboxSessionStore, type SessionEnd, type StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox, SandboxDriver } from '@etude/sandbox/sandbox-driver';
-import { FinishedLogs } from './execution-log.js';
 import { ended, full, heldElsewhere, HeldSession, keyOf, notFound, shuttingDown } from './held-session.js';
 import type { OwnerWatch } from './session-upkeep.js';
 
@@ -33,8 +31,6 @@ interface End {
   readonly reason: string;
 }
 
-/** Events of finished executions are kept up to this size in bytes. Older ones are asked of their sandboxes again. */
-const FINISHED_MAX_BYTES = 16 * 1024 * 1024;
 const STOPPED: End = { state: 'lost', reason: 'infra: the controller that held it was stopped' };
 const NEVER_HELD: End = { state: 'lost', reason: 'infra: its sandbox was never handed over' };
 /** How long the readers of an execution wait for its outcome after its sandbox was destroyed. */
@@ -54,7 +50,6 @@ export class SessionHost {
   readonly #unwritten = new Map<string, End>();
   /** Sessions recorded for this controller without a sandbox at the last look. The next look ends them. */
   #strays: ReadonlySet<string> = new Set();
-  readonly #finished = new FinishedLogs(FINISHED_MAX_BYTES);
   #closing = false;
 
   constructor(private readonly parts: SessionHostParts) {}
@@ -81,9 +76,7 @@ export class SessionHost {
 
   /** @throws EtudeError NOT_FOUND */
   async get(tenant: string, id: string): Promise<SandboxSession> {
-    const stored = await this.parts.store.get(tenant, id);
-    if (!stored) throw notFound(id);
-    return stored.session;
+    return (await this.#stored(tenant, id)).session;
   }
 
   /**
@@ -93,23 +86,19 @@ export class SessionHost {
    */
   async find(tenant: string, id: string): Promise<HeldSession> {
     this.#refuseWhenClosing();
-    const key = keyOf(tenant, id);
-    const held = this.#held.get(key);
+    const held = this.#held.get(keyOf({ tenant, id }));
     if (held) return held;
-    const stored = await this.parts.store.get(tenant, id);
-    if (!stored) throw notFound(id);
+    const stored = await this.#stored(tenant, id);
     if (stored.session.state !== 'open') throw ended(stored.session);
     await this.#refuseUnlessAbandoned(stored);
     return this.takeOver(stored);
   }
 
   /** Of a session whose controller is dead. @throws EtudeError FAILED_PRECONDITION (lost), SANDBOX_UNAVAILABLE (another one was faster) */
-  takeOver(stored: StoredSession): Promise<HeldSession> {
-    const key = keyOf(stored.session.tenant, stored.session.id);
-    const known = this.#held.get(key);
-    if (known) return Promise.resolve(known);
-    const under = this.#takingOver.get(key);
-    if (under) return under;
+  async takeOver(stored: StoredSession): Promise<HeldSession> {
+    const key = keyOf(stored.session);
+    const known = this.#held.get(key) ?? this.#takingOver.get(key);
+    if (known) return known;
     const taking = this.#attach(stored).finally(() => this.#takingOver.delete(key));
     this.#takingOver.set(key, taking);
     return taking;
@@ -119,10 +108,9 @@ export class SessionHost {
   async renew(tenant: string, id: string, ttlMs: number): Promise<SandboxSession> {
     const held = await this.find(tenant, id);
     const answer = await this.parts.store.renew(tenant, id, held.ownerEpoch, ttlMs);
-    if (answer === 'renewed') this.#expireIn(held, ttlMs);
-    const session = await this.get(tenant, id);
-    if (answer === 'renewed') return session;
-    throw answer === 'fenced' || session.state === 'open' ? heldElsewhere(id, '') : ended(session);
+    if (answer !== 'renewed') throw answer === 'fenced' ? heldElsewhere(id, '') : await this.#endOf(tenant, id);
+    this.#expireIn(held, ttlMs);
+    return this.get(tenant, id);
   }
 
   /** Ends everything in it; one that has ended stays as it is. */
@@ -142,7 +130,7 @@ export class SessionHost {
     const { store, controllerId } = this.parts;
     const before = [...this.#held.values()];
     const unwritten = new Map(this.#unwritten);
-    const recorded = new Map((await store.heldBy(controllerId)).map((one) => [keyOf(one.tenant, one.id), one]));
+    const recorded = new Map((await store.heldBy(controllerId)).map((one) => [keyOf(one), one]));
     for (const held of before) {
       if (recorded.has(held.key) || this.#held.get(held.key) !== held) continue;
       const stored = await store.get(held.session.tenant, held.session.id);
@@ -229,7 +217,7 @@ export class SessionHost {
   }
 
   #hold({ session }: StoredSession, ownerEpoch: number, sandbox: ClaimedSandbox, remainingMs: number): HeldSession {
-    const held = new HeldSession(session, ownerEpoch, sandbox, this.#finished);
+    const held = new HeldSession(session, ownerEpoch, sandbox);
     this.#held.set(held.key, held);
     this.#expireIn(held, remainingMs);
     void sandbox.lost.then(({ exit, message }) => this.#end(held, { state: 'lost', reason: `${exit}: ${message}` }));
@@ -272,6 +260,12 @@ export class SessionHost {
     this.parts.logger.warn({ sandbox: id, holder: stored?.controllerId }, 'let go of a session that is not held here any more');
   }
 
+  async #stored(tenant: string, id: string): Promise<StoredSession> {
+    const stored = await this.parts.store.get(tenant, id);
+    if (!stored) throw notFound(id);
+    return stored;
+  }
+
   async #endOf(tenant: string, id: string): Promise<Error> {
     const session = await this.get(tenant, id);
     return session.state === 'open' ? heldElsewhere(id, '') : ended(session);
@@ -282,10 +276,9 @@ export class SessionHost {
     const opening = [...this.#opening].filter((request) => request.tenant === tenant).length;
     if (this.sessionCount >= sessionsMax)
       throw full(`This controller holds its limit of ${sessionsMax} sandboxes. Try another controller, or try again later.`);
-    if (openCount + opening >= tenantSessionsMax)
-      throw full(`Tenant ${tenant} may have ${tenantSessionsMax} open sandboxes. Close one, or ask the operator for more.`, {
-        openMax: String(tenantSessionsMax),
-      });
+    if (openCount + opening < tenantSessionsMax) return;
+    const openMax = String(tenantSessionsMax);
+    throw full(`Tenant ${tenant} may have ${openMax} open sandboxes. Close one, or ask the operator for more.`, { openMax });
   }
 
   #refuseWhenClosing(): void {
