@@ -15,10 +15,10 @@ const namespaceOf = (name: string) => ({
 
 /** The cluster of KUBECONFIG, or one of our own for this run, with the image of this working tree and a namespace for the bench alone. */
 export async function benchCluster(note: (text: string) => void): Promise<BenchCluster> {
-  const cluster = await startCluster({ note });
+  const cluster = await startCluster(note);
   try {
     const image = await sandboxImage(note);
-    if (image.archive && !(await cluster.hasImage(image.name))) await cluster.loadImage(image.archive);
+    if (image.archive) await cluster.loadImage(image.archive);
     const namespace = `bench-${randomUUID().slice(0, 8)}`;
     await cluster.kubectl(['create', '-f', '-'], JSON.stringify(namespaceOf(namespace)));
     const close = async () => {
