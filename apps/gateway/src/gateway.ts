@@ -131,7 +131,6 @@ export class Gateway implements OnApplicationShutdown {
     const sandboxes = new QueueSandboxes(producer);
     const templateFor = templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH));
     const wanted = new WantedSkills(producer, config.ETUDE_SKILLS_WISHES_OPEN_MAX);
-    const activity = new ToolCalls(redis, keys);
     return {
       memory: this.#memory,
       sandboxes,
@@ -144,8 +143,8 @@ export class Gateway implements OnApplicationShutdown {
       mutationScoreMin: config.ETUDE_SKILLS_MUTATION_SCORE_MIN,
       registration: new SkillRegistration({ sandboxes, settings, producer, templateFor }),
       wanted,
-      wishes: new GatewaySkillWishes(wanted, activity),
-      activity,
+      wishes: new GatewaySkillWishes(wanted),
+      toolCalls: new ToolCalls(redis, keys),
     };
   }
 

@@ -113,14 +113,6 @@ describe('a use', () => {
     expect(resultOf(await use({ name, agent: 'shy', user: 'ann' }, 'rev'))).toBe(5);
   });
 
-  it('makes its agent an active one, whose wishes go before those of others', async () => {
-    const wish = (name: string) => skills().requestSkill({ name, agent: 'waking', description: '' });
-    expect(await wish('asked_before')).toMatchObject({ priority: 5 });
-    const { wantedSkill } = await use({ name: 'skills/nothing_there', agent: 'waking' });
-    expect(await skills().getWantedSkill({ name: wantedSkill })).toMatchObject({ priority: 7, agent: 'waking' });
-    expect(await wish('asked_behind')).toMatchObject({ priority: 7 });
-  });
-
   it('of another tenant’s skill finds nothing', async () => {
     expect(await use({}, 'globex')).toMatchObject({ success: false, error: 'Skill not found' });
     expect(await use({ agent: 'other' })).toMatchObject({ success: false });

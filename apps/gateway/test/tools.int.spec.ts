@@ -281,7 +281,7 @@ describe('a skill that is missed', () => {
 
   it('says why it could not be written, and who asked for what', async () => {
     const asked = await skills('rev').requestSkill({ name: 'unwritable', agent: 'idle', description: 'Cannot be.' });
-    expect(asked).toMatchObject({ priority: 5, asked: 1, skill: 'skills/unwritable' });
+    expect(asked).toMatchObject({ priority: 7, asked: 1, skill: 'skills/unwritable' });
     const over = await until(
       async () => {
         const now = await skills().getWantedSkill({ name: asked.name });

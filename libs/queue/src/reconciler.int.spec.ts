@@ -82,7 +82,7 @@ const WORKS: ReadonlyArray<readonly [string, QueueDeclaration, (producer: Produc
     SkillRequest,
     (producer) => {
       const wish = { tenant: 'acme', agent: 'coder', user: null, skill: 'parse_csv', description: 'Reads CSV.', example: null };
-      return new WantedSkills(producer).request({ wish, priority: 4, requestId: '' });
+      return new WantedSkills(producer).request({ wish, requestId: '' });
     },
   ],
 ];

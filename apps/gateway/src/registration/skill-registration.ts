@@ -16,7 +16,7 @@ import { reverifyDependents } from '@etude/domain/skills/proof/reverify-dependen
 import type { SkillWish, SkillWishes, ToolReader } from '@etude/domain/tools/tool-ports';
 import type { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import type { ToolCalls } from '@etude/queue/agents/tool-sessions';
-import { ACTIVE_PRIORITY, IDLE_PRIORITY, type WantedSkills } from '@etude/queue/agents/wanted-skills';
+import type { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import type { Producer } from '@etude/queue/jobs/producer';
 import type { MemoryAccess } from '../calls/memory-access.js';
 import type { FirstTime } from '../calls/once.js';
@@ -40,7 +40,7 @@ export interface SkillDeps {
   readonly wanted: WantedSkills;
   readonly wishes: GatewaySkillWishes;
   /** Which agents called lately. */
-  readonly activity: ToolCalls;
+  readonly toolCalls: ToolCalls;
 }
 
 export interface Registration {
@@ -218,22 +218,17 @@ export interface WishOrigin {
 
 /** Where everybody in the gateway asks for skills that are missing. @throws EtudeError QUEUE_UNAVAILABLE */
 export class GatewaySkillWishes implements SkillWishes {
-  constructor(
-    private readonly wanted: WantedSkills,
-    private readonly calls: Pick<ToolCalls, 'isActive'>,
-  ) {}
+  constructor(private readonly wanted: WantedSkills) {}
 
   /** The same wish again is the first one. Answers its id. */
   async request(reader: ToolReader, wish: SkillWish): Promise<string> {
     return (await this.requestSkill(reader, wish)).id;
   }
 
-  /** Of an agent that called within ten minutes before those of others. */
   async requestSkill({ tenant, agent, user }: ToolReader, wish: SkillWish, origin: WishOrigin = {}): Promise<WantedSkill> {
     const { name: skill, description } = wish;
-    const priority = (await this.calls.isActive(tenant, agent)) ? ACTIVE_PRIORITY : IDLE_PRIORITY;
     const { vouchedBy, requestId = '' } = origin;
     const asked = { tenant, agent, user, skill, description, example: wish.example as WantedSkill['example'] };
-    return this.wanted.request({ wish: vouchedBy === undefined ? asked : { ...asked, vouchedBy }, priority, requestId });
+    return this.wanted.request({ wish: vouchedBy === undefined ? asked : { ...asked, vouchedBy }, requestId });
   }
 }

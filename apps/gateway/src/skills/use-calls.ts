@@ -38,7 +38,7 @@ export const useCalls = {
     if (reader === null) return notFound(request.name);
     const use = identifiedUse(memory, reader, { requestId: request.requestId, content: { name, parameters, stdin } });
     // Asked last: `useSkill` waits for the answer on every path, so that a refusal is never left alone.
-    const allowed = requireAllowed(deps, reader, request);
+    const allowed = requireEnabled(deps, reader);
     const used = await useSkill(
       { reader, name, parameters, allowed, ...use, ...(stdin === '' ? {} : { stdin }) },
       { ...deps, procedural: memory.procedural },
@@ -79,11 +79,6 @@ async function readerOf({ procedural }: Memory, request: UseSkillRequest, call: 
     if (error instanceof EtudeError && error.code === 'NOT_FOUND') return null;
     throw error;
   }
-}
-
-async function requireAllowed(deps: SkillDeps, reader: SkillReader, { agent }: UseSkillRequest): Promise<void> {
-  await requireEnabled(deps, reader);
-  if (agent !== '') await deps.activity.note(reader.tenant, reader.agent);
 }
 
 /** @throws EtudeError FAILED_PRECONDITION where skills are switched off for this agent */

@@ -22,7 +22,7 @@ const ToolName = z.string().min(1).max(128);
 /** Of the arguments of a call, as JSON. */
 const ARGUMENTS_MAX_CHARS = 1_048_576;
 
-export interface ToolDeps extends Pick<SkillDeps, 'settings' | 'activity'> {
+export interface ToolDeps extends Pick<SkillDeps, 'settings' | 'toolCalls'> {
   readonly registry: ToolRegistry;
 }
 
@@ -39,8 +39,7 @@ export const toolCalls = {
     const tool = parseField(ToolName, request.tool, 'tool');
     const session = parseField(Session, request.session, 'session') || NO_SESSION;
     const requestId = optionalRequestId(request.requestId);
-    const { activity: calls } = deps;
-    await calls.note(reader.tenant, reader.agent);
+    const { toolCalls: calls } = deps;
     const args = checkedArguments(request.arguments);
     // What changes nothing is simply asked again.
     const isRead = deps.registry.list().some(({ name, readOnly }) => name === tool && readOnly);

@@ -107,23 +107,4 @@ describe('ToolCalls', () => {
     await expect(calls.answered({ ...call, requestId: 'r0', content: 'other' })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
     expect(await calls.answered({ ...call, requestId: 'r0', user: 'bob' })).toBeNull();
   });
-
-  it('knows which agents called within ten minutes', async () => {
-    const { calls, redis, keys } = start();
-    expect(await calls.isActive('acme', 'coder')).toBe(false);
-    await calls.note('acme', 'coder');
-    expect(await calls.isActive('acme', 'coder')).toBe(true);
-    expect(await calls.isActive('globex', 'coder')).toBe(false);
-    await redis.zadd(keys.agentsSeen('acme'), Date.now() - 600_001, 'coder');
-    expect(await calls.isActive('acme', 'coder')).toBe(false);
-  });
-
-  it('writes down once a minute that an agent calls', async () => {
-    const { calls, redis, keys } = start();
-    await calls.note('acme', 'coder');
-    await redis.del(keys.agentsSeen('acme'));
-    await calls.note('acme', 'coder');
-    await calls.note('acme', 'writer');
-    expect(await redis.zrange(keys.agentsSeen('acme'), '0', '-1')).toEqual(['writer']);
-  });
 });

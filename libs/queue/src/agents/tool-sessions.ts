@@ -13,17 +13,13 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { requestIdTaken } from '../jobs/durable-work.js';
 import { parseOr } from '../jobs/job-end.js';
-import { memberOf, type RedisKeys } from '../redis/keys.js';
+import type { RedisKeys } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 /** A session that is not used for so long is forgotten. */
 export const SESSION_KEPT_MS = 7 * 86_400_000;
 /** How long a repeat is answered with the first answer; as long as the result of an execution is kept. */
 const ANSWER_KEPT_MS = 3_600_000;
-/** An agent that called within this time is active. */
-const ACTIVE_MS = 600_000;
-const NOTED_EVERY_MS = 60_000;
-const NOTED_MAX = 10_000;
 
 const Todos = z.array(z.object({ content: z.string(), status: z.enum(TODO_STATUSES) }));
 const Outcome = z.union([
@@ -143,11 +139,8 @@ export interface RepeatableCall extends ToolReader {
   readonly content: unknown;
 }
 
-/** Answers to calls of tools, for repeats, and the agents that are active. @throws EtudeError QUEUE_UNAVAILABLE; every method */
+/** Answers to calls of tools, for repeats. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class ToolCalls {
-  /** When this process noted each agent. */
-  readonly #noted = new Map<string, number>();
-
   constructor(
     private readonly redis: Redis,
     private readonly keys: RedisKeys,
@@ -166,32 +159,6 @@ export class ToolCalls {
   async keep(call: RepeatableCall, outcome: ToolOutcome): Promise<void> {
     const text = JSON.stringify({ digest: contentDigest(call.content), outcome, at: Date.now() });
     await whileRedisAnswers(this.redis, this.redis.set(this.#of(call), text, 'PX', ANSWER_KEPT_MS, 'NX'));
-  }
-
-  /**
-   * Notes that the agent is active, once a minute: each note is a write to disk, for which the call waits. Inactive agents are dropped on
-   * the way.
-   */
-  async note(tenant: string, agent: string): Promise<void> {
-    const key = this.keys.agentsSeen(tenant);
-    const now = Date.now();
-    const member = memberOf(tenant, agent);
-    if (now < (this.#noted.get(member) ?? 0) + NOTED_EVERY_MS) return;
-    await whileRedisAnswers(
-      this.redis,
-      this.redis
-        .multi()
-        .zadd(key, now, agent)
-        .zremrangebyscore(key, '-inf', now - ACTIVE_MS)
-        .exec(),
-    );
-    if (this.#noted.size >= NOTED_MAX) this.#noted.clear();
-    this.#noted.set(member, now);
-  }
-
-  async isActive(tenant: string, agent: string): Promise<boolean> {
-    const at = await whileRedisAnswers(this.redis, this.redis.zscore(this.keys.agentsSeen(tenant), agent));
-    return at !== null && Number(at) > Date.now() - ACTIVE_MS;
   }
 
   #of({ tenant, agent, user, requestId }: RepeatableCall): string {

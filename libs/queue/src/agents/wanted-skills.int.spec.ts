@@ -8,7 +8,7 @@ import { ROUNDS_MAX, type Wish, WantedSkills } from './wanted-skills.js';
 
 const file = redisForFile();
 const WISH: Wish = { tenant: 'acme', agent: 'coder', user: null, skill: 'parse_csv', description: 'Reads CSV.', example: { text: 'a,b' } };
-const asked = (more: Partial<Wish> = {}, requestId = '', priority = 7) => ({ wish: { ...WISH, ...more }, priority, requestId });
+const asked = (more: Partial<Wish> = {}, requestId = '') => ({ wish: { ...WISH, ...more }, requestId });
 
 function start() {
   const prefix = file.prefix();
@@ -47,7 +47,7 @@ describe('WantedSkills', () => {
 
   it('counts the same wish instead of keeping it twice', async () => {
     const { store, queue } = start();
-    const first = await store.request(asked({}, '', 5));
+    const first = await store.request(asked());
     const second = await store.request(asked({ description: 'Other words.' }));
     expect(second).toMatchObject({ id: first.id, asked: 2, priority: 7, description: 'Reads CSV.' });
     expect(await queue.getJobCountByTypes('waiting', 'prioritized')).toBe(1);

@@ -9,9 +9,8 @@ import type { Producer } from '../jobs/producer.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import { memberOf, RETENTION_MS } from '../redis/keys.js';
 
-/** Priority of an active agent's wish; those of others wait behind it. */
-export const ACTIVE_PRIORITY = 7;
-export const IDLE_PRIORITY = 5;
+/** Of every wish: whoever asks waits for it. */
+const PRIORITY = 7;
 /** Limits of what a model is shown of a wish. A longer example is left out, since a part of one would mislead. */
 const DESCRIPTION_MAX_CHARS = 4_000;
 const EXAMPLE_MAX_CHARS = 16_000;
@@ -35,7 +34,6 @@ export interface Wish {
 
 export interface WishRequest {
   readonly wish: Wish;
-  readonly priority: number;
   /** Empty: none. */
   readonly requestId: string;
 }
@@ -132,7 +130,7 @@ export class WantedSkills {
    *
    * @throws EtudeError ALREADY_EXISTS where the request id was used for another wish; FAILED_PRECONDITION where so many of the agent's are open
    */
-  async request({ wish: asked, priority, requestId }: WishRequest): Promise<WantedSkill> {
+  async request({ wish: asked, requestId }: WishRequest): Promise<WantedSkill> {
     const wish = bounded(asked);
     const { redis, keys } = this.producer;
     const { tenant } = wish;
@@ -152,7 +150,7 @@ export class WantedSkills {
         memberOf(tenant, id),
         contentDigest(wish),
         JSON.stringify({ ...wish, id }),
-        priority,
+        PRIORITY,
         RETENTION_MS,
         ROUNDS_MAX,
         wish.agent,
@@ -165,7 +163,7 @@ export class WantedSkills {
         'FAILED_PRECONDITION',
         `Agent "${wish.agent}" has ${this.openMax} skills asked for that are not written yet, and no more are taken (ETUDE_SKILLS_WISHES_OPEN_MAX); ask again when some are.`,
       );
-    if (outcome === 'created') await this.#enqueue(tenant, id, priority);
+    if (outcome === 'created') await this.#enqueue(tenant, id);
     const stored = await this.get(tenant, id);
     if (stored === null) throw new EtudeError('NOT_FOUND', `the wish for "${wish.skill}" was erased while it was made`);
     return stored;
@@ -269,13 +267,13 @@ export class WantedSkills {
   }
 
   /** The job of an earlier round has ended; its id is used again. */
-  async #enqueue(tenant: string, id: string, priority: number): Promise<void> {
+  async #enqueue(tenant: string, id: string): Promise<void> {
     const payload = { v: 1 as const, tenant, id };
     try {
       await this.producer.forget(SkillRequest.name, SkillRequest.jobId(payload));
     } catch (error) {
       if (errorCode(error) !== 'QUEUE_UNAVAILABLE') throw error;
     }
-    await this.producer.addForRecord(SkillRequest, payload, { priority });
+    await this.producer.addForRecord(SkillRequest, payload, { priority: PRIORITY });
   }
 }

@@ -81,7 +81,6 @@ async function live(rig: Rig, person: Person, state: 'queued' | 'running' = 'run
   });
   await new WantedSkills(rig.producer).request({
     wish: { ...person, skill: 'wanted', description: secret, example: null },
-    priority: 5,
     requestId: `wish-of-${record.id}`,
   });
   await new RedisToolSessions(rig.redis, rig.keys).putTodos({ ...person, session: 's' }, [{ content: secret, status: 'pending' }]);
@@ -93,7 +92,6 @@ async function live(rig: Rig, person: Person, state: 'queued' | 'running' = 'run
   await new RedisToolSessions(rig.redis, rig.keys).keepSandbox(toolSession, request.requestId, stored.session.id);
   const calls = new ToolCalls(rig.redis, rig.keys);
   await calls.keep({ ...person, requestId: 'r', content: secret }, { success: false, error: secret });
-  await calls.note(tenant, agent);
   return record.id;
 }
 

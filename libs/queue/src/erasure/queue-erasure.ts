@@ -28,8 +28,6 @@ export interface QueueErasureOptions {
   readonly skillIsGone: Erased['skillIsGone'];
   /** How long running tasks, executions and jobs of the erased are waited for, after they were told to stop. Default 30,000. */
   readonly stopWaitMs?: number;
-  /** How long Redis is waited for while it writes its append-only file anew. Default 60,000. */
-  readonly rewriteWaitMs?: number;
 }
 
 /**
@@ -103,7 +101,7 @@ export class QueueErasure {
 
   /** Removes erased data from Redis's own files. Answers what was done, a sentence each. */
   purge(signal: AbortSignal): Promise<readonly string[]> {
-    return rewriteAppendOnlyFile(this.producer.redis, { waitMs: this.options.rewriteWaitMs ?? REWRITE_WAIT_MS, signal });
+    return rewriteAppendOnlyFile(this.producer.redis, REWRITE_WAIT_MS, signal);
   }
 
   async #pass(erased: Erased, signal: AbortSignal): Promise<{ done: CountsByPlace; left: number }> {
@@ -166,21 +164,18 @@ const SNAPSHOT = 'a snapshot (RDB) that Redis saved before, and replicas and bac
  *
  * @returns what was done or could not be, a sentence each: a managed Redis may refuse
  */
-export async function rewriteAppendOnlyFile(
-  redis: Redis,
-  { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal },
-): Promise<readonly string[]> {
+async function rewriteAppendOnlyFile(redis: Redis, waitMs: number, signal: AbortSignal): Promise<readonly string[]> {
+  const deadline = performance.now() + waitMs;
   try {
-    if ((await persistence(redis)).get('aof_enabled') === '0') return ['Redis keeps no append-only file', SNAPSHOT];
-    const deadline = performance.now() + waitMs;
+    if (!(await redis.info('persistence')).includes('aof_enabled:1')) return ['Redis keeps no append-only file', SNAPSHOT];
     // One that goes on already may have begun before the removal.
     await comesToRest(redis, deadline, signal);
     await redis.bgrewriteaof();
-    if (await comesToRest(redis, deadline, signal)) {
-      const isOk = (await persistence(redis)).get('aof_last_bgrewrite_status') === 'ok';
-      return [isOk ? 'Redis wrote its append-only file anew, without what was removed' : FAILED, SNAPSHOT];
-    }
-    return [`Redis was still writing its append-only file anew after ${Math.round(waitMs / 1_000)} s, and goes on by itself`, SNAPSHOT];
+    const isDone = await comesToRest(redis, deadline, signal);
+    const done = isDone
+      ? 'Redis wrote its append-only file anew, without what was removed'
+      : 'Redis goes on writing its append-only file anew';
+    return [done, SNAPSHOT];
   } catch (error) {
     signal.throwIfAborted();
     if (isConnectionError(error)) throw error;
@@ -188,19 +183,11 @@ export async function rewriteAppendOnlyFile(
   }
 }
 
-const FAILED = 'Redis failed to write its append-only file anew, so it may hold what was removed; see its log, then run BGREWRITEAOF';
-
 /** Whether no rewrite goes on or is to come. */
 async function comesToRest(redis: Redis, deadline: number, signal: AbortSignal): Promise<boolean> {
-  for (;;) {
-    const facts = await persistence(redis);
-    if (facts.get('aof_rewrite_in_progress') !== '1' && facts.get('aof_rewrite_scheduled') !== '1') return true;
+  while (/aof_rewrite_(in_progress|scheduled):1/.test(await redis.info('persistence'))) {
     if (performance.now() > deadline) return false;
     await sleep(POLL_MS, undefined, { signal });
   }
-}
-
-async function persistence(redis: Redis): Promise<ReadonlyMap<string, string>> {
-  const lines = (await redis.info('persistence')).split('\r\n').map((line) => line.split(':', 2));
-  return new Map(lines.map(([name = '', value = '']) => [name, value]));
+  return true;
 }

@@ -35,7 +35,7 @@ function isOwnWrite(erased: Erased, text: string): boolean {
   return at < erased.at && isOwned(erased, scope.agent, scope.user);
 }
 
-/** Settings of agents, and when agents called last. They name no user. */
+/** Settings of agents. They name no user. */
 export const AGENTS: ErasurePlace = {
   name: 'queue.agents',
   async *traces({ tenant, subject, at, producer: { redis, keys } }) {
@@ -49,8 +49,6 @@ export const AGENTS: ErasurePlace = {
             redis.hdel(keys.agents(tenant), agent),
       );
     }
-    const seen = await redis.zrangebyscore(keys.agentsSeen(tenant), '-inf', `(${at}`);
-    yield seen.filter(isOwn).map((agent) => () => redis.zrem(keys.agentsSeen(tenant), agent));
   },
 };
 

@@ -73,8 +73,6 @@ export class RedisKeys extends PrefixedKeys {
   readonly toolSession = this.of('tool-session');
   /** Answer to a call of a tool, by agent, user and request id. */
   readonly toolAnswer = this.of('tool-answer');
-  /** Agents of a tenant by the time of their last call, ms since 1970. */
-  readonly agentsSeen = this.of('agents-seen');
   /** A skill that somebody missed, and its draft until it is registered. */
   readonly wantedSkill = this.of('wanted-skill');
   /** Ids of a tenant's wishes by when they were made, ms since 1970. */
