@@ -31,26 +31,20 @@ describe('answers of minimal servers', () => {
     });
   });
 
-  it('takes a body called an event stream that is JSON', async () => {
-    expect((await answerTo(raw(`\uFEFF \n${JSON.stringify(whole('hi'))}`))).text).toBe('hi');
-  });
-
-  it('takes content as a list of parts', async () => {
-    expect((await answerTo(json(whole([{ type: 'text', text: 'a' }, 'b', { type: 'text', text: 'c' }, { type: 'image' }])))).text).toBe(
-      'abc',
-    );
-  });
-
-  it('takes a stream without [DONE] after a finish reason', async () => {
-    expect((await answerTo(raw(delta('hi') + delta('', 'stop')))).text).toBe('hi');
-  });
-
-  it('takes a stream without finish reason before [DONE]', async () => {
-    expect((await answerTo(raw(delta('hi') + DONE))).text).toBe('hi');
-  });
-
-  it('takes a finished stream whose connection breaks', async () => {
-    expect((await answerTo(broken(delta('hi', 'stop')))).text).toBe('hi');
+  it.each([
+    ['a body called an event stream that is JSON', raw(`\uFEFF \n${JSON.stringify(whole('ab'))}`)],
+    ['content as a list of parts', json(whole([{ type: 'text', text: 'a' }, 'b', { type: 'image' }]))],
+    ['a stream without [DONE] after a finish reason', raw(delta('ab') + delta('', 'stop'))],
+    ['a stream without finish reason before [DONE]', raw(delta('ab') + DONE)],
+    ['a finished stream whose connection breaks', broken(delta('ab', 'stop'))],
+    ['an event over several data lines', raw('data: {"choices":\ndata: [{"delta":{"content":"ab"},"finish_reason":"stop"}]}\n\n')],
+    [
+      'comments, other fields, CRLF, and a last event without its blank line',
+      raw(`: ping\r\nevent: message\r\nid: 1\r\n${delta('a').trim()}\r\n\r\n: ping\r\n\r\n${delta('b', 'stop').trim()}`),
+    ],
+    ['a whole message inside an event', raw(`data: ${JSON.stringify(whole('ab', { finish_reason: 'stop' }))}\n\n`)],
+  ])('takes %s', async (_what, answer) => {
+    expect((await answerTo(answer)).text).toBe('ab');
   });
 
   it('does not wait for a server that never ends after [DONE]', async () => {
@@ -58,19 +52,6 @@ describe('answers of minimal servers', () => {
     const start = performance.now();
     expect((await chatModel(server.url).chat(ask(), never())).text).toBe('hi');
     expect(performance.now() - start).toBeLessThan(1_000);
-  });
-
-  it('takes an event spread over several data lines', async () => {
-    expect((await answerTo(raw('data: {"choices":\ndata: [{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n'))).text).toBe('hi');
-  });
-
-  it('takes comments, other fields and CRLF, and a last event without its blank line', async () => {
-    const text = `: ping\r\nevent: message\r\nid: 1\r\n${delta('a').trim()}\r\n\r\n: ping\r\n\r\n${delta('b', 'stop').trim()}`;
-    expect((await answerTo(raw(text))).text).toBe('ab');
-  });
-
-  it('takes a whole message inside an event', async () => {
-    expect((await answerTo(raw(`data: ${JSON.stringify(whole('hi', { finish_reason: 'stop' }))}\n\n`))).text).toBe('hi');
   });
 
   it('believes no count of zero tokens', async () => {

@@ -44,24 +44,6 @@ describe.skipIf(missing.length > 0)(`SentenceEmbedder${why}`, () => {
     expect(cosineOf(a ?? none, c ?? none)).toBeLessThan(0.3);
   });
 
-  it('answers a question while a long call is under way', async () => {
-    const embedder = start();
-    const stop = new AbortController();
-    let over = false;
-    const long = embedder
-      .embed(
-        Array.from({ length: 500 }, (_, i) => `text ${i} `.repeat(120)),
-        stop.signal,
-      )
-      .catch((error: unknown) => error)
-      .finally(() => (over = true));
-    await embedder.embed(['a short question']);
-    expect(over).toBe(false);
-    stop.abort();
-    expect(await long).toMatchObject({ name: 'AbortError' });
-    expect(await embedder.embed(['and another'])).toHaveLength(1);
-  });
-
   it('is closed in the middle of a run without harm', async () => {
     const embedder = start();
     await embedder.embed(['loaded']);
@@ -87,22 +69,6 @@ describe.skipIf(missing.length > 0)(`SentenceEmbedder${why}`, () => {
     const questions = Array.from({ length: 3 }, (_, i) => ask('question', [`a short question ${i}`]));
     await Promise.all([...imports, ...questions]);
     expect(ended).toEqual(['question', 'question', 'question', 'import', 'import', 'import']);
-  });
-
-  it('leaves the event loop free while it works', async () => {
-    let longestMs = 0;
-    let last = performance.now();
-    const timer = setInterval(() => {
-      longestMs = Math.max(longestMs, performance.now() - last);
-      last = performance.now();
-    }, 5);
-    const embedder = start();
-    await embedder.embed(['loaded']);
-    [longestMs, last] = [0, performance.now()];
-    const before = performance.now();
-    await embedder.embed(Array.from({ length: 8 }, (_, i) => `text ${i} `.repeat(200)));
-    clearInterval(timer);
-    expect(longestMs).toBeLessThan((performance.now() - before) / 2);
   });
 
   it('says how to get out of damaged weights, and fails again', async () => {

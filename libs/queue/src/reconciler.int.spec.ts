@@ -182,8 +182,6 @@ describe('reconciler', () => {
   });
 });
 
-describe('memory outbox', () => {});
-
 describe('dead letters', () => {
   it('lists queues with what waits in them', async () => {
     const rig = start();

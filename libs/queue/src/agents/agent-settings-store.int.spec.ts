@@ -53,27 +53,4 @@ describe('settings of the installation', () => {
       approvalMode: 'review',
     });
   });
-
-  it('are each set by one variable', () => {
-    const env = {
-      ETUDE_SKILLS_ENABLED: 'true',
-      ETUDE_SKILLS_AUTO_REGISTER: 'YES',
-      ETUDE_SKILLS_CONFIDENCE_MIN: '0.5',
-      ETUDE_SKILLS_MAX: '12',
-      ETUDE_SKILLS_SEARCH_SIMILARITY_MIN: '0.7',
-      ETUDE_SKILLS_PREFER: 'off',
-      ETUDE_SKILLS_APPROVAL: 'threshold',
-    };
-    expect(installationSettings(agentSettingsConfig.parse(env))).toEqual({
-      enabled: true,
-      autoRegisterSkills: true,
-      skillRegistrationConfidenceThreshold: 0.5,
-      maxSkills: 12,
-      skillSearchThreshold: 0.7,
-      preferSkills: false,
-      approvalMode: 'threshold',
-    });
-    for (const name of Object.keys(env))
-      expect(agentSettingsConfig.safeParse({ [name]: 'perhaps' }).error?.issues[0]?.path).toEqual([name]);
-  });
 });

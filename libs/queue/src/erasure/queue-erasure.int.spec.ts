@@ -228,19 +228,6 @@ describe('erasing outside memory', () => {
     expect(await mentions(rig, 'coder')).toEqual([]);
   });
 
-  it('removes what verified the skills of a user, and what is told of it', async () => {
-    const rig = start();
-    startConsumer(SkillVerify, async () => Promise.reject(new Error('nonsense')), { ...rig.options, concurrency: 1 });
-    const verify = { v: 1, tenant: 'acme', agent: 'coder', name: 'one', version: 1, digest: 'a'.repeat(64) } as const;
-    for (const user of ['bob-user', 'eve-user']) await rig.producer.add(SkillVerify, { ...verify, user });
-    const queue = rig.producer.queue(SkillVerify.name);
-    await until(async () => (await queue.getFailedCount()) === 2);
-    await rig.erasure.erase('acme', { user: 'bob-user' }, never());
-    expect(await rig.erasure.find('acme', { user: 'bob-user' })).toEqual({});
-    expect(await mentions(rig, 'bob-user')).toEqual([]);
-    expect(await queue.getFailedCount()).toBe(1);
-  });
-
   it('removes dead letters, schedules and what the queues have told', async () => {
     const rig = start();
     startConsumer(SkillVerify, async () => Promise.reject(new Error('nonsense')), { ...rig.options, concurrency: 1 });

@@ -1,9 +1,8 @@
-import { EtudeError } from '@etude/contracts/errors';
 import { SandboxExecute } from '@etude/contracts/queues';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
 import { CLEAN_RUN } from '@etude/domain/testing/run-results';
 import { until } from '@etude/test-support/until';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
 import { FIRST_LINE_MAX } from './execution-lines.js';
 import { ExecutionStore, QueueSandboxes } from './executions.js';
@@ -64,16 +63,6 @@ describe('executions of several tenants', () => {
     expect(taken.filter((id) => id.startsWith('acme'))).toEqual(named('acme', 30));
   });
 
-  it('takes those of two busy tenants in turns', async () => {
-    const { send, taken, open } = await start();
-    const asked = [...(await send('acme', named('acme', 20))), ...(await send('beta', named('beta', 20)))];
-    open();
-    await Promise.all(asked);
-    const half = taken.slice(0, 20);
-    expect(half.filter((id) => id.startsWith('beta')).length).toBeGreaterThanOrEqual(20 / 2 - FIRST_LINE_MAX);
-    expect(taken.filter((id) => id.startsWith('beta'))).toEqual(named('beta', 20));
-  });
-
   it('gets on with a tenant that sent much while others never stop', async () => {
     const { execute, send, taken, open } = await start();
     const asked = await send('acme', named('acme', 8));
@@ -99,23 +88,6 @@ describe('executions of several tenants', () => {
     expect(taken).toEqual(['acme-0', 'acme-1', 'acme-2', 'acme-3', 'acme-5', 'acme-4']);
   });
 
-  it('moves up what another sender put behind in the same instant', async () => {
-    const { execute, send, isFirst, taken, open, queue, startOther } = await start();
-    const asked = await send('acme', named('acme', 5));
-    const other = startOther();
-    const add = other.add.bind(other);
-    vi.spyOn(other, 'add').mockImplementationOnce(async (...args) => {
-      asked.push(...(await send('acme', ['acme-5'])));
-      return add(...args);
-    });
-    asked.push(execute('acme', 'acme-5', new QueueSandboxes(other)));
-    await until(async () => (await queue.getJob('acme-5')) !== undefined);
-    await isFirst('acme-5');
-    open();
-    await Promise.all(asked);
-    expect(taken).toEqual(['acme-0', 'acme-1', 'acme-2', 'acme-3', 'acme-5', 'acme-4']);
-  });
-
   it('moves up nothing that is given up, however much of it a tenant gives up at once', async () => {
     const { execute, send, taken, open, isAdded } = await start();
     const enough = new AbortController();
@@ -128,27 +100,5 @@ describe('executions of several tenants', () => {
     open();
     await Promise.all(asked);
     expect(taken.indexOf('beta-0')).toBe(FIRST_LINE_MAX);
-  });
-
-  it('moves one up at the next look where Redis did not answer', async () => {
-    const { execute, send, isFirst, sandboxes, open, producer } = await start();
-    const asked = await send('acme', ['acme-0']);
-    const enough = new AbortController();
-    const givenUp = execute('acme', 'acme-1', sandboxes, enough.signal);
-    asked.push(...(await send('acme', ['acme-2', 'acme-3', 'acme-4'])));
-    const urge = producer.urge.bind(producer);
-    const urged: string[] = [];
-    vi.spyOn(producer, 'urge').mockImplementation(async (queueName, id) => {
-      const isFirstTry = !urged.includes(id);
-      urged.push(id);
-      if (id === 'acme-4' && isFirstTry) throw new EtudeError('QUEUE_UNAVAILABLE', 'Redis does not answer');
-      return urge(queueName, id);
-    });
-    enough.abort();
-    await expect(givenUp).rejects.toThrow(/abort/i);
-    await isFirst('acme-4');
-    expect(urged.filter((id) => id === 'acme-4')).toHaveLength(2);
-    open();
-    await Promise.all(asked);
   });
 });

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
 import { consume } from './consumer.js';
-import type { JobContext, JobHandler } from './consumer.js';
+import type { JobContext } from './consumer.js';
 import { type JobFailure, leaseEndOf } from './job-end.js';
 
 const file = redisForFile();
@@ -39,11 +39,6 @@ function start(declaration = Echo) {
 }
 
 const nothing = () => {};
-
-const failOnce: JobHandler<typeof payload, typeof result> = async (_, { isLastAttempt }) => {
-  if (!isLastAttempt) throw new EtudeError('MODEL_UNAVAILABLE', 'down');
-  return { text: 'up' };
-};
 
 /** Resolves when the signal aborts, with the reason's lease. */
 const untilStopped = ({ signal }: JobContext) =>
@@ -142,13 +137,6 @@ describe('consume', () => {
       [2, true],
     ]);
     expect(dead[0]?.[0]).toEqual({ v: 1, id: 'j1', text: 'kept' });
-  });
-
-  it('answers with the result of a job whose first attempt failed', async () => {
-    const { producer, options, ask } = start();
-    startConsumer(Echo, failOnce, options);
-    expect(await ask('j1')).toEqual({ text: 'up' });
-    expect(await producer.endOf(Echo.name, 'j1')).toEqual({ kind: 'completed', value: { text: 'up' } });
   });
 
   it('refuses a result that is not as declared', async () => {
@@ -287,15 +275,6 @@ describe('consume', () => {
     expect([runs, dead[0]?.[1].message]).toEqual([[0, 1], expect.stringContaining('2 workers were lost with test.echo job j1')]);
     expect(await ask('j1')).toEqual({ text: 'survived' });
     expect(runs).toEqual([0, 1, 0]);
-  });
-
-  it('says whether it can take jobs', async () => {
-    const { options } = start();
-    const consumer = consume(Echo, async () => ({ text: '' }), options);
-    await consumer.ready();
-    await consumer.check();
-    await consumer.close(1_000);
-    await expect(consumer.check()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
   });
 });
 

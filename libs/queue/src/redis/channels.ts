@@ -65,18 +65,12 @@ export class MemberBus {
     private readonly channel: string,
   ) {}
 
-  /** Resolves once messages are heard; waits for Redis. Where it refuses, the next call asks anew. */
+  /** Resolves once messages are heard; waits for Redis. */
   async ready(): Promise<void> {
-    this.#subscribed ??= channelsOf(this.redis).listen(this.channel, (member) => {
+    await (this.#subscribed ??= channelsOf(this.redis).listen(this.channel, (member) => {
       if (member !== null) this.#listeners.emit(member, true);
       else for (const each of this.#listeners.eventNames()) this.#listeners.emit(each, false);
-    });
-    try {
-      await this.#subscribed;
-    } catch (error) {
-      this.#subscribed = null;
-      throw error;
-    }
+    }));
   }
 
   /** @param hear true for a message, false for a new connection @returns a function that ends it */

@@ -69,17 +69,6 @@ describe('Redis that is away', () => {
     expect(logger.lines).toEqual(['Redis is away; reconnecting', 'Redis is back']);
   });
 
-  it('answers a caller that waited through a restart', async () => {
-    const server = await startStoppable();
-    const { producer } = startProducer(server.url, 'etude');
-    const waiting = producer.addAndWait(SandboxExecute, { v: 1, tenant: 'acme', executionId: 'e1', taskId: null }, never());
-    await until(async () => (await producer.queue(SandboxExecute.name).getWaitingCount()) === 1);
-    await server.pause();
-    await server.resume();
-    startConsumer(SandboxExecute, async ({ executionId }) => ({ executionId }), { redisUrl: server.url, prefix: 'etude', concurrency: 1 });
-    expect(await waiting).toEqual({ executionId: 'e1' });
-  });
-
   it('answers who waits for an execution through a restart', async () => {
     const server = await startStoppable();
     const { producer, redis, keys } = startProducer(server.url, 'etude');

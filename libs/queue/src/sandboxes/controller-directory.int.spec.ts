@@ -51,12 +51,4 @@ describe('the directory of controllers', () => {
     expect(await directory.dead()).toEqual([]);
     expect(await redis.hlen(keys.controllers)).toBe(0);
   });
-
-  it('answers from memory for as long as the caller allows', async () => {
-    const { directory } = start();
-    expect(await directory.live(0)).toEqual([]);
-    await directory.announce(announcement('a'));
-    expect(await directory.live(60_000)).toEqual([]);
-    expect(await directory.live(0)).toHaveLength(1);
-  });
 });
