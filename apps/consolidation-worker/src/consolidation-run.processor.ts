@@ -113,7 +113,7 @@ export class StoredVerifications implements SkillVerifications {
     private readonly waitMs: number,
   ) {}
 
-  async settled(_tenant: string, skills: readonly Skill[], signal: AbortSignal): Promise<readonly SkillStatus[]> {
+  async settled(skills: readonly Skill[], signal: AbortSignal): Promise<readonly SkillStatus[]> {
     let statuses: SkillStatus[] = [];
     const look = async () => {
       const found = await Promise.all(skills.map((skill) => settledStatus(this.procedural, skill)));

@@ -1,3 +1,4 @@
+import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SandboxRun } from '@etude/contracts/sandbox';
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
@@ -128,6 +129,9 @@ export class World {
         get: (_, agent) => Promise.resolve({ agent, settings: { ...LEARNS, ...this.given.settings }, isSet: true, updatedAt: 1, etag: '' }),
       },
       checker: TEST_SIGNER,
+      templateFor: () => {
+        throw new EtudeError('FAILED_PRECONDITION', 'no sandbox has these packages');
+      },
       ...this.given.deps,
     };
   }

@@ -79,7 +79,7 @@ function world(
     },
   };
   let listings = 0;
-  const semantic: Pick<SemanticMemory, 'applyFacts' | 'wasApplied' | 'mergeDuplicates'> = {
+  const semantic: Pick<SemanticMemory, 'applyFacts' | 'wasApplied'> = {
     wasApplied: async (_tenant, unitId) => units.has(unitId),
     applyFacts: async (_tenant, unitId, given) =>
       effect(() => {
@@ -91,12 +91,13 @@ function world(
       }),
   };
   const settings = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkills: true, ...set });
-  const procedural: Pick<ProceduralMemory, 'list' | 'versions' | 'countNames'> = {
+  const procedural: Pick<ProceduralMemory, 'list' | 'every' | 'versions' | 'countNames'> = {
     versions: async ({ agent }, name) => [...skills.values()].filter((skill) => skill.scope.agent === agent && skill.name === name),
     countNames: async () => skills.size,
+    async *every() {},
     list: async (view) => {
-      if (view.agent !== null) listings += 1;
-      return [...skills.values()].filter((skill) => view.agent !== null && isWithin(skill.scope, view));
+      listings += 1;
+      return [...skills.values()].filter((skill) => isWithin(skill.scope, view));
     },
   };
   const model: ChatModel = {
@@ -129,7 +130,7 @@ function world(
           skills.set(writeId, write.skill);
         }),
     },
-    verifications: { settled: async (_tenant, proposed) => proposed.map((): SkillStatus => 'active') },
+    verifications: { settled: async (proposed) => proposed.map((): SkillStatus => 'active') },
   };
   const run = (dryRun = false) => consolidate({ tenant: 'acme', agent: null, days: 7, dryRun, now: NOW }, deps, signal);
   const state = () => ({
@@ -138,16 +139,7 @@ function world(
     skills: [...skills.values()],
     writes: [...writes.keys()].toSorted(),
   });
-  /** From now on merging answers this; it gives what it was asked for. */
-  const merging = (done: { merged: number; superseded: number }) => {
-    const asked: Array<{ tenant: string; agent: string | null; since: number }> = [];
-    semantic.mergeDuplicates = async ({ tenant, agent }, { since }) => {
-      asked.push({ tenant, agent, since });
-      return done;
-    };
-    return asked;
-  };
-  return { run, state, requests, facts, skills, merging, listings: () => listings, dieAfter: (effects: number) => (effectsLeft = effects) };
+  return { run, state, requests, facts, skills, listings: () => listings, dieAfter: (effects: number) => (effectsLeft = effects) };
 }
 
 const lessons = (subject: unknown) => JSON.stringify({ facts: [{ text: 'Uploads end at 5 MB.', subject }] });
@@ -276,15 +268,6 @@ describe('consolidate', () => {
     const without = world(twice, () => lessons(null));
     await without.run();
     expect([...without.facts.values()][0]).not.toHaveProperty('subject');
-  });
-
-  it('merges facts of the days that it looks at, and says so', async () => {
-    const { run, merging } = world(twice);
-    const asked = merging({ merged: 2, superseded: 1 });
-    expect((await run()).plan.at(-1)).toBe('facts: 2 merged with others that say the same, 1 superseded by newer ones');
-    expect(asked).toEqual([{ tenant: 'acme', agent: null, since: NOW - 7 * 86_400_000 }]);
-    await run(true);
-    expect(asked).toHaveLength(1);
   });
 
   it('learns nothing from what happened once', async () => {

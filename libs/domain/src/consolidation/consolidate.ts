@@ -1,6 +1,7 @@
-import type { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
+import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import type { Episode, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
+import { z } from 'zod';
 import type { Embedder } from '../ports/embedder.js';
 import type { EpisodicMemory, MemoryOutbox } from '../ports/memory.js';
 import { contentDigest } from '../skills/content-digest.js';
@@ -10,7 +11,7 @@ import { describeUnit, type PlanDeps, type PlannedUnit, planUnit, skillsByOwner 
 
 /** Verdicts of proposed skills. Waiting is bounded: a skill without a verdict in time is left out of the answer. */
 export interface SkillVerifications {
-  settled(tenant: string, skills: readonly Skill[], signal: AbortSignal): Promise<readonly SkillStatus[]>;
+  settled(skills: readonly Skill[], signal: AbortSignal): Promise<readonly SkillStatus[]>;
 }
 
 export interface ConsolidationInput {
@@ -33,20 +34,20 @@ export interface ConsolidationDeps extends PlanDeps {
 }
 
 /** The part of the record that a run fills in. */
-export type ConsolidationOutcome = Pick<
-  ConsolidationRecord,
-  | 'episodesRead'
-  | 'groups'
-  | 'factsAdded'
-  | 'factsReinforced'
-  | 'skillsProposed'
-  | 'skillsActivated'
-  | 'skillsRejected'
-  | 'modelCalls'
-  | 'modelFailures'
-  | 'plan'
-  | 'scripted'
->;
+const Outcome = ConsolidationRecord.pick({
+  episodesRead: true,
+  groups: true,
+  factsAdded: true,
+  factsReinforced: true,
+  skillsProposed: true,
+  skillsActivated: true,
+  skillsRejected: true,
+  modelCalls: true,
+  modelFailures: true,
+  plan: true,
+  scripted: true,
+});
+export type ConsolidationOutcome = z.output<typeof Outcome>;
 
 const DAY_MS = 86_400_000;
 /** Episodes that are compared with each other at once; comparing takes time by the square of their number. */
@@ -63,30 +64,36 @@ const GROUP_SIZE_MIN = 2;
  */
 export async function consolidate(input: ConsolidationInput, deps: ConsolidationDeps, signal: AbortSignal): Promise<ConsolidationOutcome> {
   const { tenant, agent, days, dryRun, now } = input;
+  const since = now - days * DAY_MS;
+  const outcome = Outcome.parse({});
   const units: PlannedUnit[] = [];
   const skillsOf = skillsByOwner(deps.procedural);
-  let outcome = NOTHING;
-  for await (const batch of batches(deps.episodic.every({ tenant, agent }, now - days * DAY_MS))) {
+  for await (const batch of batches(deps.episodic.every({ tenant, agent }, since))) {
     const groups = (await groupEpisodes(batch, deps.embedder, signal)).filter((group) => group.length >= GROUP_SIZE_MIN);
-    outcome = { ...outcome, episodesRead: outcome.episodesRead + batch.length, groups: outcome.groups + groups.length };
+    outcome.episodesRead += batch.length;
+    outcome.groups += groups.length;
     for (const group of groups) {
       signal.throwIfAborted();
       const unit = await planUnit(group, { tenant, now, earlier: units, skillsOf }, deps, signal);
       units.push(unit);
-      outcome = withPlanned(outcome, unit);
+      addPlanned(outcome, unit);
       await deps.progress?.(outcome);
     }
   }
-  outcome = await withDuplicates(input, outcome, deps, signal);
+  const duplicates = await findDuplicates({ tenant, agent, since }, deps.procedural, signal);
+  outcome.plan.push(...duplicates.map(describeDuplicate));
   if (dryRun) return outcome;
 
   for (const unit of units) {
     signal.throwIfAborted();
-    outcome = await applyUnit(tenant, unit, outcome, deps);
+    await applyUnit(tenant, unit, outcome, deps);
     await deps.progress?.(outcome);
   }
-  outcome = await mergeFacts(input, outcome, deps, signal);
-  return countSettled(tenant, units, outcome, deps, signal);
+  const proposed = units.flatMap(({ skill }) => skill ?? []);
+  const statuses = proposed.length === 0 ? [] : await deps.verifications.settled(proposed, signal);
+  outcome.skillsActivated = statuses.filter((status) => status === 'active').length;
+  outcome.skillsRejected = statuses.filter((status) => status === 'rejected').length;
+  return outcome;
 }
 
 async function* batches(episodes: AsyncIterable<Episode>): AsyncGenerator<readonly Episode[]> {
@@ -100,89 +107,30 @@ async function* batches(episodes: AsyncIterable<Episode>): AsyncGenerator<readon
   if (batch.length > 0) yield batch;
 }
 
-/** Names changed skills that seem to do the same, for people to decide. */
-async function withDuplicates(
-  { tenant, agent, days, now }: ConsolidationInput,
-  outcome: ConsolidationOutcome,
-  { procedural }: ConsolidationDeps,
-  signal: AbortSignal,
-): Promise<ConsolidationOutcome> {
-  const found = await findDuplicates({ tenant, agent, since: now - days * DAY_MS }, procedural, signal);
-  return found.length === 0 ? outcome : { ...outcome, plan: [...outcome.plan, ...found.map(describeDuplicate)] };
-}
-
-/** Merges facts of these days that several writers told at once, without seeing each other's. */
-async function mergeFacts(
-  { tenant, agent, days, now }: ConsolidationInput,
-  outcome: ConsolidationOutcome,
-  { semantic }: ConsolidationDeps,
-  signal: AbortSignal,
-): Promise<ConsolidationOutcome> {
-  const done = await semantic.mergeDuplicates?.({ tenant, agent }, { since: now - days * DAY_MS, signal });
-  if (done === undefined || done.merged + done.superseded === 0) return outcome;
-  const line = `facts: ${done.merged} merged with others that say the same, ${done.superseded} superseded by newer ones`;
-  return { ...outcome, plan: [...outcome.plan, line] };
-}
-
-const NOTHING: ConsolidationOutcome = {
-  episodesRead: 0,
-  groups: 0,
-  factsAdded: 0,
-  factsReinforced: 0,
-  skillsProposed: 0,
-  skillsActivated: 0,
-  skillsRejected: 0,
-  modelCalls: 0,
-  modelFailures: 0,
-  plan: [],
-  scripted: false,
-};
-
-function withPlanned(outcome: ConsolidationOutcome, unit: PlannedUnit): ConsolidationOutcome {
-  return {
-    ...outcome,
-    modelCalls: outcome.modelCalls + (unit.learned?.modelCalls ?? 0),
-    modelFailures: outcome.modelFailures + (unit.learned?.lessons === null ? 1 : 0),
-    plan: [...outcome.plan, ...describeUnit(unit)],
-    scripted: outcome.scripted || unit.learned?.scripted === true || unit.skill?.scripted === true,
-  };
+function addPlanned(outcome: ConsolidationOutcome, unit: PlannedUnit): void {
+  const { learned, skill } = unit;
+  outcome.modelCalls += learned?.modelCalls ?? 0;
+  outcome.modelFailures += learned?.data === null ? 1 : 0;
+  outcome.plan.push(...describeUnit(unit));
+  outcome.scripted ||= learned?.scripted === true || skill?.scripted === true;
 }
 
 /** The skill first, under an id made from its content, then facts and mark in one transaction: see `consolidate`. */
 async function applyUnit(
   tenant: string,
-  unit: PlannedUnit,
+  { unitId, known, learned, facts, skill }: PlannedUnit,
   outcome: ConsolidationOutcome,
   { outbox, semantic }: ConsolidationDeps,
-): Promise<ConsolidationOutcome> {
-  if (unit.known) return outcome;
-  if (unit.skill !== null) await outbox.put(tenant, skillWriteId(unit.skill), { kind: 'skill', skill: unit.skill });
-  const proposed = outcome.skillsProposed + (unit.skill === null ? 0 : 1);
+): Promise<void> {
+  if (known) return;
+  if (skill !== null) {
+    const { scope, name, digest } = skill;
+    await outbox.put(tenant, `skill.${contentDigest([scope, name, digest]).slice(0, 40)}`, { kind: 'skill', skill });
+    outcome.skillsProposed += 1;
+  }
   // Without its mark a group whose facts nobody could read is tried again by the next run.
-  if (unit.learned?.lessons === null) return { ...outcome, skillsProposed: proposed };
-  const { added, reinforced } = await semantic.applyFacts(tenant, unit.unitId, unit.facts);
-  return {
-    ...outcome,
-    skillsProposed: proposed,
-    factsAdded: outcome.factsAdded + added,
-    factsReinforced: outcome.factsReinforced + reinforced,
-  };
-}
-
-function skillWriteId({ scope, name, digest }: Skill): string {
-  return `skill.${contentDigest([scope, name, digest]).slice(0, 40)}`;
-}
-
-async function countSettled(
-  tenant: string,
-  units: readonly PlannedUnit[],
-  outcome: ConsolidationOutcome,
-  { verifications }: ConsolidationDeps,
-  signal: AbortSignal,
-): Promise<ConsolidationOutcome> {
-  const proposed = units.flatMap(({ skill }) => (skill === null ? [] : [skill]));
-  if (proposed.length === 0) return outcome;
-  const statuses = await verifications.settled(tenant, proposed, signal);
-  const count = (wanted: SkillStatus) => statuses.filter((status) => status === wanted).length;
-  return { ...outcome, skillsActivated: count('active'), skillsRejected: count('rejected') };
+  if (learned?.data === null) return;
+  const { added, reinforced } = await semantic.applyFacts(tenant, unitId, facts);
+  outcome.factsAdded += added;
+  outcome.factsReinforced += reinforced;
 }

@@ -8,9 +8,11 @@ import { describeDuplicate, findDuplicates } from './find-duplicates.js';
 const signal = new AbortController().signal;
 
 /** Skills whose descriptions are equal are as near as can be. */
-function memoryOf(skills: readonly Skill[]): Pick<ProceduralMemory, 'list' | 'search'> {
+function memoryOf(skills: readonly Skill[]): Pick<ProceduralMemory, 'every' | 'search'> {
   return {
-    list: async (_scope, { afterName }) => (afterName === undefined ? skills : []),
+    async *every() {
+      yield* skills;
+    },
     search: async (scope, { text }) =>
       skills
         .filter((skill) => skill.description === text && skill.scope.agent === scope.agent)

@@ -1,14 +1,13 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { usesOf } from '../skills/life/usage.js';
-import { everyListed } from './plan.js';
 
 /** Two active skills of one owner that do the same, as far as can be told without looking. */
 export interface Duplicate {
   /** Used more, or succeeding more often, or older. */
   readonly keep: Skill;
   readonly merge: Skill;
-  /** Calibrated, of name and description; null where only their behaviour tells. */
+  /** Calibrated, of the descriptions; null where only their behaviour tells. */
   readonly similarity: number | null;
   /** Each passes the tests of the other. */
   readonly behavesAlike: boolean;
@@ -37,10 +36,10 @@ const DUPLICATES_MAX = 20;
  */
 export async function findDuplicates(
   { tenant, agent, since }: DuplicateQuery,
-  procedural: Pick<ProceduralMemory, 'list' | 'search'>,
+  procedural: Pick<ProceduralMemory, 'every' | 'search'>,
   signal: AbortSignal,
 ): Promise<readonly Duplicate[]> {
-  const active = await everyListed(procedural, { tenant, agent }, 'active');
+  const active = await Array.fromAsync(procedural.every({ tenant, agent }, ['active']));
   const changed = active.filter(({ kind, updatedAt }) => kind === 'function' && updatedAt >= since).slice(0, COMPARED_MAX);
   const found: Duplicate[] = [];
   for (const skill of changed) {
@@ -49,17 +48,15 @@ export async function findDuplicates(
       { tenant, agent: skill.scope.agent, user: skill.scope.user },
       { text: skill.description, limit: NEIGHBOURS, similarityMin: SIMILARITY_MIN },
     );
-    const worded = near.map(({ skill: other, similarity }) => pairOf(skill, other, similarity));
-    const behaving = active.filter((other) => behaveAlike(skill, other)).map((other) => pairOf(skill, other, null));
-    found.push(...[...worded, ...behaving].filter(({ keep, merge }) => mayMerge(keep, merge)));
+    const behaving = active.filter((other) => behaveAlike(skill, other)).map((other) => ({ skill: other, similarity: null }));
+    found.push(...[...near, ...behaving].filter((other) => mayMerge(skill, other.skill)).map((other) => pairOf(skill, other)));
   }
   return withoutRepeats(found).slice(0, DUPLICATES_MAX);
 }
 
 /** Same owner, same user, both run: only then one can stand for the other. */
-function mayMerge(keep: Skill, merge: Skill): boolean {
-  const isOther = keep.name !== merge.name;
-  return isOther && keep.kind === merge.kind && keep.scope.agent === merge.scope.agent && keep.scope.user === merge.scope.user;
+function mayMerge(one: Skill, other: Skill): boolean {
+  return one.name !== other.name && one.kind === other.kind && one.scope.agent === other.scope.agent && one.scope.user === other.scope.user;
 }
 
 /** As verification found, of exactly these versions. */
@@ -67,32 +64,25 @@ function behaveAlike(one: Skill, other: Skill): boolean {
   return findsAlike(one, other) || findsAlike(other, one);
 }
 
-function findsAlike({ proof }: Skill, about: Skill): boolean {
+function findsAlike({ proof }: Skill, { name: theirs, version: of, scope }: Skill): boolean {
   return (proof?.alike ?? []).some(
-    ({ name, agent, user = about.scope.user, version, passesTheirs, theyPass }) =>
-      name === about.name &&
-      agent === about.scope.agent &&
-      user === about.scope.user &&
-      version === about.version &&
-      passesTheirs &&
-      theyPass,
+    ({ name, agent, user = scope.user, version, passesTheirs, theyPass }) =>
+      name === theirs && version === of && agent === scope.agent && user === scope.user && passesTheirs && theyPass,
   );
 }
 
-function pairOf(one: Skill, other: Skill, similarity: number | null): Duplicate {
-  const [keep, merge] = isBetter(one, other) ? [one, other] : [other, one];
+function pairOf(one: Skill, { skill: other, similarity }: { readonly skill: Skill; readonly similarity: number | null }): Duplicate {
+  const order = usesOf(one) - usesOf(other) || one.successRate - other.successRate || other.createdAt - one.createdAt;
+  const isBetter = order === 0 ? one.name < other.name : order > 0;
+  const [keep, merge] = isBetter ? [one, other] : [other, one];
   return { keep, merge, similarity, behavesAlike: behaveAlike(one, other) };
 }
 
-function isBetter(one: Skill, other: Skill): boolean {
-  const order = usesOf(one) - usesOf(other) || one.successRate - other.successRate || other.createdAt - one.createdAt;
-  return order === 0 ? one.name < other.name : order > 0;
-}
-
+/** What behaves alike as well is the surest and comes first. */
 function withoutRepeats(found: readonly Duplicate[]): Duplicate[] {
   const given = new Set<string>();
   const kept = new Set<string>();
-  // What behaves alike as well is the surest.
+  const keyOf = ({ scope, name }: Skill) => `${scope.agent} ${scope.user ?? ''} ${name}`;
   return found
     .toSorted((a, b) => Number(b.behavesAlike) - Number(a.behavesAlike) || (b.similarity ?? 0) - (a.similarity ?? 0))
     .filter(({ keep, merge }) => {
@@ -102,8 +92,6 @@ function withoutRepeats(found: readonly Duplicate[]): Duplicate[] {
       return true;
     });
 }
-
-const keyOf = ({ scope, name }: Skill) => `${scope.agent} ${scope.user ?? ''} ${name}`;
 
 /** For people, with what to do about it. */
 export function describeDuplicate({ keep, merge, similarity, behavesAlike }: Duplicate): string {

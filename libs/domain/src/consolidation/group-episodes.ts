@@ -3,13 +3,7 @@ import type { Embedder } from '../ports/embedder.js';
 import { cosineOf } from '../retrieval/calibration.js';
 
 /** Calibrated similarity of prompts from which on two tasks are "probably the same". */
-export const SIMILARITY_MIN = 0.7;
-
-interface TaskClass {
-  readonly fingerprint: string;
-  readonly prompt: string;
-  readonly episodes: readonly Episode[];
-}
+const SIMILARITY_MIN = 0.7;
 
 /**
  * Similar episodes together, oldest first in each group and the groups by their oldest.
@@ -20,9 +14,8 @@ interface TaskClass {
  */
 export async function groupEpisodes(episodes: readonly Episode[], embedder: Embedder, signal: AbortSignal): Promise<readonly Episode[][]> {
   const groups: Episode[][] = [];
-  for (const owned of partition(inOrder(episodes), ({ scope }) => JSON.stringify([scope.agent, scope.user]))) {
-    groups.push(...(await groupTasks(classesOf(owned), embedder, signal)));
-  }
+  for (const owned of partition(episodes.toSorted(byAge), ({ scope }) => JSON.stringify([scope.agent, scope.user])))
+    groups.push(...(await groupTasks(partition(owned, ({ fingerprint }) => fingerprint), embedder, signal)));
   return groups.toSorted((a, b) => byAge(a[0]!, b[0]!));
 }
 
@@ -30,29 +23,16 @@ function byAge(a: Episode, b: Episode): number {
   return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
 }
 
-function inOrder(episodes: readonly Episode[]): Episode[] {
-  return episodes.toSorted(byAge);
-}
-
 function partition(episodes: readonly Episode[], keyOf: (episode: Episode) => string): Episode[][] {
   return [...Map.groupBy(episodes, keyOf).values()];
 }
 
-function classesOf(episodes: readonly Episode[]): TaskClass[] {
-  return partition(episodes, ({ fingerprint }) => fingerprint).map((same) => ({
-    fingerprint: same[0]!.fingerprint,
-    prompt: same[0]!.prompt,
-    episodes: same,
-  }));
-}
-
-async function groupTasks(classes: readonly TaskClass[], embedder: Embedder, signal: AbortSignal): Promise<Episode[][]> {
-  const vectors = await embedder.embed(
-    classes.map(({ prompt }) => prompt),
-    signal,
-  );
+/** @param tasks episodes of one task each, oldest first */
+async function groupTasks(tasks: readonly Episode[][], embedder: Embedder, signal: AbortSignal): Promise<Episode[][]> {
+  const prompts = tasks.map(([first]) => first!.prompt);
+  const vectors = await embedder.embed(prompts, signal);
   const groups: Array<{ first: Float32Array; episodes: Episode[] }> = [];
-  classes.forEach(({ episodes }, at) => {
+  tasks.forEach((episodes, at) => {
     const vector = vectors[at]!;
     const near = groups
       .map((group) => ({ group, similarity: embedder.profile.calibrate(cosineOf(group.first, vector)) }))
@@ -61,5 +41,5 @@ async function groupTasks(classes: readonly TaskClass[], embedder: Embedder, sig
     if (near) near.group.episodes.push(...episodes);
     else groups.push({ first: vector, episodes: [...episodes] });
   });
-  return groups.map(({ episodes }) => inOrder(episodes));
+  return groups.map(({ episodes }) => episodes.toSorted(byAge));
 }

@@ -1,5 +1,4 @@
 import type { Episode, Fact, Scope, Skill } from '@etude/contracts/memory';
-import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { ProceduralMemory, ReadScope, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel } from '../ports/model.js';
@@ -15,7 +14,7 @@ import { proposeSkill } from './propose-skill.js';
 export interface PlanDeps {
   /** Settings of the agents: whether skills are learned from their episodes. */
   readonly settings: AgentSettingsReader;
-  readonly semantic: Pick<SemanticMemory, 'wasApplied' | 'applyFacts' | 'mergeDuplicates'>;
+  readonly semantic: Pick<SemanticMemory, 'wasApplied' | 'applyFacts'>;
   readonly procedural: ProceduralMemory;
   readonly model: ChatModel;
 }
@@ -48,13 +47,13 @@ export function skillsByOwner(procedural: Pick<ProceduralMemory, 'list'>): Skill
 
 const PAGE = 200;
 
-/** The newest version of every skill in a status, page by page. */
-export async function everyListed(procedural: Pick<ProceduralMemory, 'list'>, reader: ReadScope, status?: SkillStatus): Promise<Skill[]> {
+/** The newest version of every skill, page by page. */
+async function everyListed(procedural: Pick<ProceduralMemory, 'list'>, reader: ReadScope): Promise<Skill[]> {
   const skills: Skill[] = [];
   for (;;) {
     const last = skills.at(-1);
     const after = last === undefined ? {} : { afterName: last.name, afterAgent: last.scope.agent, afterUser: last.scope.user };
-    const page = await procedural.list(reader, { limit: PAGE, ...(status === undefined ? {} : { status }), ...after });
+    const page = await procedural.list(reader, { limit: PAGE, ...after });
     skills.push(...page);
     if (page.length < PAGE) return skills;
   }
@@ -75,7 +74,7 @@ export async function planUnit(
   const unit: PlannedUnit = { unitId, episodes: group, known: true, learned: null, facts: [], skill: null };
   if (await deps.semantic.wasApplied(tenant, unitId)) return unit;
   const learned = await learnFromGroup(group, deps.model, signal);
-  const { description, scenarios } = learned.lessons?.skill ?? { description: '', scenarios: [] };
+  const { description, scenarios } = learned.data?.skill ?? { description: '', scenarios: [] };
   const skills = [
     ...(await skillsOf(scope)),
     ...earlier.flatMap(({ skill }) => (skill !== null && isReadBy(skill.scope, scope) ? [skill] : [])),
@@ -96,10 +95,10 @@ async function isWanted(proposed: Skill, earlier: readonly PlannedUnit[], { sett
   return mayLearn(proposed, (await settings.get(tenant, agent)).settings, procedural, planned);
 }
 
-function factsOf({ lessons, scripted }: Learned, sources: readonly Episode[], now: number): Fact[] {
+function factsOf({ data, scripted }: Learned, sources: readonly Episode[], now: number): Fact[] {
   const { scope } = sources[0]!;
   const touched = untrustedAmong(sources.flatMap((episode) => episode.touched ?? []));
-  const facts = (lessons?.facts ?? []).map(({ text, category, confidence, subject }): Fact => ({
+  const facts = (data?.facts ?? []).map(({ text, category, confidence, subject }): Fact => ({
     id: factId(scope, text),
     scope,
     text,
@@ -123,7 +122,7 @@ export function describeUnit({ episodes, known, learned, facts, skill }: Planned
   if (known) return [`${head}: consolidated before${all}`];
   const marked = learned?.scripted ? ' (scripted)' : '';
   const lines = facts.map((fact) => `fact, ${fact.category}, confidence ${fact.confidence}${marked}: ${fact.text}${from(fact.episodes)}`);
-  if (learned?.lessons === null) lines.push(`${head}: no facts, the model failed: ${learned.failure}${all}`);
+  if (learned?.data === null) lines.push(`${head}: no facts, the model failed: ${learned.failure}${all}`);
   else if (facts.length === 0) lines.push(`${head}: no facts${all}`);
   if (skill !== null)
     lines.push(

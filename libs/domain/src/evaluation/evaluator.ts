@@ -1,6 +1,6 @@
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { RunResult, SandboxFile, SandboxRun } from '@etude/contracts/sandbox';
-import type { Evaluator, Verdict } from '@etude/contracts/task';
+import type { Verdict } from '@etude/contracts/task';
 import { crashOf } from './crash.js';
 
 /** How one case went. `null`: it was not run because an earlier one crashed. */
@@ -10,8 +10,9 @@ export interface CaseOutcome {
   readonly how: string;
 }
 
-/** How a skill can answer a task: with its code as it stands, or once the model has named its parameters. */
-export type SkillAnswer = { readonly code: string } | { readonly binds: 'arguments' | 'stdin' };
+/** How a skill can answer a task: with this code, or as a function whose arguments the model has to name. */
+export type SkillAnswer = { readonly code: string } | 'needs_arguments';
+export type AnsweringSkill = Pick<Skill, 'entryPoint' | 'code'>;
 
 /** The task's text, and `block`, which puts data between the prompt's tags. */
 export interface PromptParts {
@@ -19,40 +20,38 @@ export interface PromptParts {
   readonly block: (tag: string, text: string) => string;
 }
 
-/**
- * One kind of evaluator: all that the domain knows about it. A new kind is one such object in a file of its own, a line in
- * `evaluators.ts`, and its fields in the contract.
- */
-export interface EvaluatorRules<E extends Evaluator> {
+/** All that the domain knows about one task's evaluator. A kind of evaluator is a function that makes these rules of its fields. */
+export interface EvaluatorRules {
   /** The runs that judge this code, one for each case. Expected outputs are in none of them. */
-  plan(evaluator: E, code: string): SandboxRun[];
+  plan(code: string): SandboxRun[];
   /** Files that the runs need beside the task's own. */
-  files?(evaluator: E, code: string): SandboxFile[];
+  files?(code: string): SandboxFile[];
   /** Cases that are judged one by one; absent where one run is judged. */
-  cases?(evaluator: E): ReadonlyArray<{ readonly public: boolean }>;
+  readonly cases?: ReadonlyArray<{ readonly public: boolean }>;
   /**
    * The outcome of a run that kept to its limits.
    * @param code of the run, for messages that name a line
    */
-  outcome(evaluator: E, run: RunResult, at: number, code: string): CaseOutcome;
+  outcome(run: RunResult, at: number, code: string): CaseOutcome;
   /** A public case that failed, for the model: input, expected and actual output. */
-  showCase?(evaluator: E, at: number, run: RunResult): string[];
+  showCase?(at: number, run: RunResult): string[];
   /** What the model is told where the only run failed; by default how, and what the code printed. */
-  feedback?(evaluator: E, how: string, run: RunResult): string;
+  feedback?(how: string, run: RunResult): string;
   /** What the model is told where all is well; by default that it passed. */
-  praise?(evaluator: E, run: RunResult): string;
+  praise?(run: RunResult): string;
   /** What to answer, for the prompt. Public data only. */
-  expectation(evaluator: E, parts: PromptParts): string;
+  expectation(parts: PromptParts): string;
   /** What the answer has to fit beside the prompt's words: part of the task's fingerprint. Hidden cases are not. */
-  visible(evaluator: E): unknown;
+  readonly visible: unknown;
   /** null where the skill's form does not fit: a program can't be called, a function can't read standard input by itself. */
-  adapt(evaluator: E, skill: Pick<Skill, 'entryPoint' | 'code'>): SkillAnswer | null;
+  adapt(skill: AnsweringSkill): SkillAnswer | null;
   /** A skill's tests from its cases; absent where something other than the code's answers is judged. */
-  tests?(evaluator: E): SkillTest[];
+  readonly tests?: SkillTest[];
 }
 
 const SHOWN_CHARS_MAX = 1_500;
 const EXAMPLES_MAX = 5;
+const EXAMPLE_CHARS_MAX = 1_000;
 
 export const PASSED: CaseOutcome = { verdict: 'AC', how: 'passed' };
 export const WRONG: CaseOutcome = { verdict: 'WA', how: 'wrong answer' };
@@ -74,14 +73,23 @@ export function streams(run: RunResult): string[] {
 
 export function traceback(run: RunResult): string[] {
   if (run.stderr.trim() !== '') return [`Error output:\n${shown(run.stderr.trimEnd())}`];
-  return run.error ? [`Error: ${crashOf(run).type}: ${shown(run.error.message)}`] : [];
+  return run.error ? [`Error: ${run.error.type}: ${shown(run.error.message)}`] : [];
 }
 
-/** Public cases as the prompt shows them; empty where there are none. */
-export function examples(texts: readonly string[], { block }: PromptParts): string {
-  const shownTexts = texts.slice(0, EXAMPLES_MAX).map((text) => block('example', text));
-  return shownTexts.length === 0 ? '' : `\nExamples:\n${shownTexts.join('\n')}`;
+/** Public cases as the prompt shows them; empty where there are none. `textOf` is given a function that cuts long texts. */
+export function examples<C extends { readonly public: boolean }>(
+  cases: readonly C[],
+  { block }: PromptParts,
+  textOf: (given: C, cut: (text: string) => string) => string,
+): string {
+  const cut = (text: string) => cutMiddle(text, EXAMPLE_CHARS_MAX);
+  const texts = publicOf(cases)
+    .slice(0, EXAMPLES_MAX)
+    .map((given) => block('example', textOf(given, cut)));
+  return texts.length === 0 ? '' : `\nExamples:\n${texts.join('\n')}`;
 }
+
+export const publicOf = <C extends { readonly public: boolean }>(cases: readonly C[]) => cases.filter((given) => given.public);
 
 /** At most `maxChars` of a text: its head and its tail, and how much is missing between them. */
 export function cutMiddle(text: string, maxChars: number): string {

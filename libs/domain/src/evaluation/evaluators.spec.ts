@@ -2,7 +2,7 @@ import { Evaluator } from '@etude/contracts/task';
 import * as fc from 'fast-check';
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { planFiles, planRuns, stopOnFailure } from './evaluators.js';
+import { rulesOf } from './evaluators.js';
 
 const PROMPT =
   'from typing import List\n\n\ndef total(xs: List[int], start: int = 0) -> int:\n    """ Sum: of xs.\n    >>> total([1])\n    1\n    """\n';
@@ -11,7 +11,7 @@ const tests = (setup: string) => Evaluator.parse({ kind: 'python_tests', entryPo
 
 /** Runs setup, answer and tests one after the other, each Python by itself, with the machine's Python. */
 function outcome(setup: string, code: string): string {
-  const run = planRuns(tests(setup), code)[0];
+  const run = rulesOf(tests(setup)).plan(code)[0];
   if (run?.kind !== 'checked') throw new Error('planned something else');
   const program =
     'import json, sys\nspace = {}\nfor text in json.load(sys.stdin): exec(compile(text, "<text>", "exec"), space)\nprint("passed")';
@@ -23,11 +23,10 @@ function outcome(setup: string, code: string): string {
   return texts([run.setup, run.code, run.tests]);
 }
 
-describe('planRuns for python_tests', () => {
+describe('the plan of python_tests', () => {
   it.each([
     ['a body', '    return start + sum(xs)'],
     ['a dedented body', 'for x in xs:\n    start += x\nreturn start'],
-    ['a body whose first line lost its indentation', 'for x in xs:\n        start += x\n    return start'],
     ['a one-line body that lost its indentation', 'return start + sum(xs)'],
     ['the function again', 'def total(xs, start=0):\n    return start + sum(xs)'],
     ['the whole prompt with the body', `${PROMPT}    return start + sum(xs)`],
@@ -58,14 +57,14 @@ describe('planRuns for python_tests', () => {
 
   it('leaves tests alone that call their check', () => {
     const called = `${TESTS.trim()}\ncheck(total)`;
-    const run = planRuns(Evaluator.parse({ kind: 'python_tests', entryPoint: 'total', tests: called }), 'def total(xs): ...')[0];
+    const run = rulesOf(Evaluator.parse({ kind: 'python_tests', entryPoint: 'total', tests: called })).plan('def total(xs): ...')[0];
     expect(run).toMatchObject({ tests: called });
   });
 });
 
 const secret = fc.uuid().map((id) => `secret-${id}`);
 
-describe('planRuns', () => {
+describe('the plan of runs', () => {
   it('lets no expected output into a run or a file', () => {
     const evaluator = fc.oneof(
       fc.record({
@@ -84,23 +83,18 @@ describe('planRuns', () => {
     );
     fc.assert(
       fc.property(evaluator, fc.string(), (given, code) => {
-        const parsed = Evaluator.parse(given);
-        const planned = JSON.stringify([planRuns(parsed, code), planFiles(parsed, code).map((file) => atob(file.contentBase64))]);
+        const rules = rulesOf(Evaluator.parse(given));
+        const planned = JSON.stringify([rules.plan(code), rules.files?.(code).map((file) => atob(file.contentBase64))]);
         expect(planned).not.toContain('secret-');
       }),
     );
   });
 
   it('puts the answer where the command expects it', () => {
-    const evaluator = Evaluator.parse({ kind: 'command', command: 'python3 main.py', answerPath: 'main.py' });
-    expect(planFiles(evaluator, 'print("é")')).toEqual([
+    const rules = rulesOf(Evaluator.parse({ kind: 'command', command: 'python3 main.py', answerPath: 'main.py' }));
+    expect(rules.files?.('print("é")')).toEqual([
       { path: 'main.py', contentBase64: Buffer.from('print("é")\n').toString('base64') },
     ]);
-    expect(planRuns(evaluator, 'print("é")')).toEqual([{ kind: 'command', command: 'python3 main.py', stdin: '' }]);
-  });
-
-  it('stops early only where there are cases', () => {
-    expect(stopOnFailure({ kind: 'none' })).toBe(false);
-    expect(stopOnFailure(Evaluator.parse({ kind: 'io_cases', cases: [{ stdin: '', expectedStdout: '' }] }))).toBe(true);
+    expect(rules.plan('print("é")')).toEqual([{ kind: 'command', command: 'python3 main.py', stdin: '' }]);
   });
 });

@@ -1,49 +1,46 @@
-import type { Skill } from '@etude/contracts/memory';
 import type { Evaluator } from '@etude/contracts/task';
 import { sameValue } from './compare.js';
-import { cutMiddle } from './evaluator.js';
-import { crashOutcome, type EvaluatorRules, examples, PASSED, shown, type SkillAnswer, traceback, WRONG } from './evaluator.js';
-
-type FunctionCases = Extract<Evaluator, { kind: 'function_cases' }>;
-
-const EXAMPLE_CHARS_MAX = 1_000;
-const cut = (text: string) => cutMiddle(text, EXAMPLE_CHARS_MAX);
+import {
+  type AnsweringSkill,
+  crashOutcome,
+  type EvaluatorRules,
+  examples,
+  PASSED,
+  publicOf,
+  shown,
+  type SkillAnswer,
+  traceback,
+  WRONG,
+} from './evaluator.js';
 
 /** A function is called with each case's arguments, and what it returns is compared. */
-export const FUNCTION_CASES: EvaluatorRules<FunctionCases> = {
-  plan: ({ cases, entryPoint }, code) => cases.map(({ args, kwargs }) => ({ kind: 'call', code, entryPoint, args, kwargs })),
-  cases: ({ cases }) => cases,
-  outcome({ cases, tolerance }, run, at, code) {
-    return crashOutcome(run, code) ?? (sameValue(run.value, cases[at]!.expected, tolerance) ? PASSED : WRONG);
-  },
-  showCase({ cases, entryPoint }, at, run) {
+export const functionCases = ({ cases, entryPoint, tolerance }: Extract<Evaluator, { kind: 'function_cases' }>): EvaluatorRules => ({
+  plan: (code) => cases.map(({ args, kwargs }) => ({ kind: 'call', code, entryPoint, args, kwargs })),
+  cases,
+  outcome: (run, at, code) => crashOutcome(run, code) ?? (sameValue(run.value, cases[at]!.expected, tolerance) ? PASSED : WRONG),
+  showCase(at, run) {
     const { args, kwargs, expected } = cases[at]!;
     const got = run.value === undefined ? [] : [`Got: ${shown(pythonLiteral(run.value))}`];
-    return [
-      `Call: ${shown(pythonCall(entryPoint, args, kwargs))}`,
-      `Expected: ${shown(pythonLiteral(expected))}`,
-      ...got,
-      ...traceback(run),
-    ];
+    const call = `Call: ${shown(pythonCall(entryPoint, args, kwargs))}`;
+    return [call, `Expected: ${shown(pythonLiteral(expected))}`, ...got, ...traceback(run)];
   },
-  expectation({ cases, entryPoint }, parts) {
-    const texts = cases
-      .filter((given) => given.public)
-      .map(({ args, kwargs, expected }) => `${cut(pythonCall(entryPoint, args, kwargs))} == ${cut(pythonLiteral(expected))}`);
-    return `Code that defines \`${entryPoint}\` at its top level. It is called with arguments and what it returns is compared.${examples(texts, parts)}`;
+  expectation(parts) {
+    const shownCases = examples(
+      cases,
+      parts,
+      ({ args, kwargs, expected }, cut) => `${cut(pythonCall(entryPoint, args, kwargs))} == ${cut(pythonLiteral(expected))}`,
+    );
+    return `Code that defines \`${entryPoint}\` at its top level. It is called with arguments and what it returns is compared.${shownCases}`;
   },
-  visible: ({ cases }) => cases.filter((given) => given.public),
-  adapt: callable,
-  tests: ({ cases, tolerance }) => cases.map(({ args, kwargs, expected }) => ({ kind: 'call', args, kwargs, expected, tolerance })),
-};
+  visible: publicOf(cases),
+  adapt: (skill) => callable(entryPoint, skill),
+  tests: cases.map(({ args, kwargs, expected }) => ({ kind: 'call', args, kwargs, expected, tolerance })),
+});
 
 /** The skill's function under the name that the task asks for. */
-export function callable(
-  wanted: { readonly entryPoint: string },
-  { entryPoint, code }: Pick<Skill, 'entryPoint' | 'code'>,
-): SkillAnswer | null {
+export function callable(name: string, { entryPoint, code }: AnsweringSkill): SkillAnswer | null {
   if (entryPoint === null) return null;
-  return { code: entryPoint === wanted.entryPoint ? code : `${code}\n\n\n${wanted.entryPoint} = ${entryPoint}` };
+  return { code: entryPoint === name ? code : `${code}\n\n\n${name} = ${entryPoint}` };
 }
 
 /** A JSON value the way Python writes it, sandbox encodings (`{"$set": [...]}`) included. */

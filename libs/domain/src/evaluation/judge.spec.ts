@@ -3,7 +3,7 @@ import { Evaluator } from '@etude/contracts/task';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { judge, judgeWithoutCode } from './judge.js';
-import { planRuns } from './evaluators.js';
+import { rulesOf } from './evaluators.js';
 import { CLEAN_RUN } from '../../test/run-results.js';
 
 const crashed = (last: string): RunResult => ({
@@ -17,7 +17,7 @@ const io = (...cases: Array<[string, string, boolean]>) =>
     kind: 'io_cases',
     cases: cases.map(([stdin, expectedStdout, isPublic]) => ({ stdin, expectedStdout, public: isPublic })),
   });
-const judged = (evaluator: Evaluator, ...results: RunResult[]) => judge(evaluator, planRuns(evaluator, 'import g\nx = f()'), results);
+const judged = (evaluator: Evaluator, ...results: RunResult[]) => judge(evaluator, rulesOf(evaluator).plan('import g\nx = f()'), results);
 
 /** Runs of an answer that tries to get a hidden case's text out. */
 const hidden = (text: string): RunResult[] => [
@@ -94,7 +94,7 @@ describe('judge', () => {
       exitCode: 1,
       error: { type: 'NameError', message: "name 'f' is not defined", line: 2 },
     });
-    expect(raised).toMatchObject({ verdict: 'RE', reason: "case 1 of 1: raised NameError at line 2 (name 'f' is not defined)" });
+    expect(raised).toMatchObject({ verdict: 'RE', reason: "case 1 of 1: raised NameError at line 2" });
   });
 
   it('believes only the checker about python tests', () => {
@@ -138,26 +138,10 @@ describe('judge', () => {
     expect(judgeWithoutCode(io(['1', '2', false]))).toMatchObject({ verdict: 'RE', reason: 'the answer held no code', casesTotal: 1 });
   });
 
-  it.each([
-    ['a module put together of words of the code', { type: 'ImportError', message: "No module named 'g.x.f.f.x'", line: 1 }],
-    ['two names of the code', { type: 'ImportError', message: "cannot import name 'x' from 'f'", line: 1 }],
-    ['words that only look like those of Python', { type: 'SyntaxError', message: 'cannot assign to swordfish here', line: 1 }],
-    ['a line that the code does not have', { type: 'ValueError', message: '', line: 115_119 }],
-  ])('keeps to itself %s', (_what, error) => {
-    const run: RunResult = { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, error };
-    expect(judged(io(['1', '2', false]), run).reason).not.toMatch(/g\.x|'f'|swordfish|115/);
-  });
-
   it('tells no line of a traceback that the code printed itself', () => {
     const stderr = 'Traceback (most recent call last):\n  File "main.py", line 115119111114100\nValueError\n';
     const run: RunResult = { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, stderr };
     expect(judged(io(['1', '2', false]), run).reason).toBe('hidden case 1 of 1: raised ValueError');
-  });
-
-  it('tells a missing module that the code imports', () => {
-    const error = { type: 'ModuleNotFoundError', message: "No module named 'g'", line: 1 };
-    const run: RunResult = { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, error };
-    expect(judged(io(['1', '2', false]), run).reason).toContain("raised ModuleNotFoundError at line 1 (No module named 'g')");
   });
 
   it('tells nothing of a hidden case but how it failed', () => {

@@ -1,55 +1,66 @@
 import type { Evaluator } from '@etude/contracts/task';
 import { definedNames, definesName } from './answer-code.js';
-import { cutMiddle } from './evaluator.js';
-import { crashOutcome, type EvaluatorRules, PASSED, shown, streams } from './evaluator.js';
+import { crashOutcome, cutMiddle, type EvaluatorRules, PASSED, shown, streams } from './evaluator.js';
 import { callable } from './function-cases.js';
-import { continueStub, endsWithStub } from './function-stub.js';
-
-type PythonTests = Extract<Evaluator, { kind: 'python_tests' }>;
 
 const TESTS_CHARS_MAX = 12_000;
 
 /** The caller's own test code runs in a process of its own, and calls the answer. */
-export const PYTHON_TESTS: EvaluatorRules<PythonTests> = {
-  /**
-   * An answer that defines the entry point stands on its own below the setup; one that doesn't is the body of the stub that the
-   * setup ends with, if it ends with one. The stub itself goes with the answer, so that both texts are Python by themselves.
-   */
-  plan({ entryPoint, setup, tests }, code) {
-    const stub = endsWithStub(setup, entryPoint);
-    const ground = stub ? stub.before : setup;
-    const isBody = stub !== null && !definesName(code, entryPoint);
-    const whole = ground === '' ? code : `\n\n${code}`;
-    const answer = isBody ? `${stub.text}${continueStub(stub, code)}` : whole;
-    return [{ kind: 'checked', setup: ground, code: answer, entryPoint, tests: callingCheck(tests, entryPoint) }];
-  },
-  outcome(_, run, _at, code) {
-    if (run.exit === 'ok' && run.passed === true) return PASSED;
-    if (run.error?.type === 'AssertionError') return { verdict: 'WA', how: 'an assertion of the tests failed' };
-    return crashOutcome(run, code) ?? { verdict: 'WA', how: 'the tests did not run to their end' };
-  },
-  feedback(evaluator, how, run) {
-    if (!evaluator.public) return `The hidden tests failed: ${how}`;
-    const message = run.error?.message ? [`${run.error.type}: ${shown(run.error.message)}`] : [];
-    return [`The tests failed: ${how}`, ...message, ...streams(run)].join('\n');
-  },
-  expectation({ entryPoint, setup, tests, public: isPublic }, { prompt, block }) {
-    const lines = [`Code that defines \`${entryPoint}\` at its top level. Tests call it.`];
-    if (setup.trim() !== '') {
-      lines.push(
-        prompt.includes(setup.trim())
-          ? 'The code in the task is already in place before yours.'
-          : `This code is already in place before yours:\n${block('setup', setup)}`,
-      );
-    }
-    if (endsWithStub(setup, entryPoint)) lines.push('Repeat the whole function, or answer with its indented body alone.');
-    if (isPublic) lines.push(`The tests:\n${block('tests', cutMiddle(tests, TESTS_CHARS_MAX))}`);
-    return lines.join('\n');
-  },
-  visible: ({ setup, tests, public: isPublic }) => [setup, isPublic ? tests : ''],
-  adapt: callable,
-  tests: ({ setup, tests }) => [{ kind: 'python', setup, tests }],
-};
+export function pythonTests(evaluator: Extract<Evaluator, { kind: 'python_tests' }>): EvaluatorRules {
+  const { entryPoint, setup, tests, public: isPublic } = evaluator;
+  const stub = stubIn(setup, entryPoint);
+  return {
+    /**
+     * An answer that defines the entry point stands on its own below the setup; one that doesn't is the body of the stub that the
+     * setup ends with, if it ends with one. The stub itself goes with the answer, so that both texts are Python by themselves.
+     */
+    plan(code) {
+      const ground = stub?.before ?? setup;
+      const isBody = stub !== null && !definesName(code, entryPoint);
+      const whole = ground === '' ? code : `\n\n${code}`;
+      const answer = isBody ? `${stub.text}${indented(code)}\n` : whole;
+      return [{ kind: 'checked', setup: ground, code: answer, entryPoint, tests: callingCheck(tests, entryPoint) }];
+    },
+    outcome(run, _at, code) {
+      if (run.exit === 'ok' && run.passed === true) return PASSED;
+      if (run.error?.type === 'AssertionError') return { verdict: 'WA', how: 'an assertion of the tests failed' };
+      return crashOutcome(run, code) ?? { verdict: 'WA', how: 'the tests did not run to their end' };
+    },
+    feedback(how, run) {
+      if (!isPublic) return `The hidden tests failed: ${how}`;
+      const message = run.error?.message ? [`${run.error.type}: ${shown(run.error.message)}`] : [];
+      return [`The tests failed: ${how}`, ...message, ...streams(run)].join('\n');
+    },
+    expectation({ prompt, block }) {
+      const lines = [`Code that defines \`${entryPoint}\` at its top level. Tests call it.`];
+      if (setup.trim() !== '') {
+        const isShown = prompt.includes(setup.trim());
+        lines.push(
+          isShown
+            ? 'The code in the task is already in place before yours.'
+            : `This code is already in place before yours:\n${block('setup', setup)}`,
+        );
+      }
+      if (stub) lines.push('Repeat the whole function, or answer with its indented body alone.');
+      if (isPublic) lines.push(`The tests:\n${block('tests', cutMiddle(tests, TESTS_CHARS_MAX))}`);
+      return lines.join('\n');
+    },
+    visible: [setup, isPublic ? tests : ''],
+    adapt: (skill) => callable(entryPoint, skill),
+    tests: [{ kind: 'python', setup, tests }],
+  };
+}
+
+/** The function `entryPoint` with its decorators, where the setup ends inside its body as a HumanEval prompt does; and what is before it. */
+function stubIn(setup: string, entryPoint: string): { readonly before: string; readonly text: string } | null {
+  const head = new RegExp(`^(?:@.*\\n)*(?:async[ \\t]+)?def[ \\t]+${entryPoint}[ \\t]*\\(`, 'm').exec(setup);
+  if (head === null) return null;
+  const withoutDocstrings = setup.slice(head.index + head[0].length).replaceAll(/("""|''')[^]*?\1/g, '""');
+  if (/\n[^\s)#]/.test(withoutDocstrings)) return null;
+  return { before: setup.slice(0, head.index), text: `${setup.slice(head.index).trimEnd()}\n` };
+}
+
+const indented = (code: string) => (/^[ \t]/.test(code) ? code : code.replaceAll(/^(?=.)/gm, '    '));
 
 /** HumanEval's tests define `check(candidate)` and leave the call to the harness; uncalled they would pass anything. */
 function callingCheck(tests: string, entryPoint: string): string {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { cutText, dataElement, readJsonAnswer } from '../model-answer.js';
 import type { ChatRequest } from '../ports/model.js';
 
 /** Two current facts of one owner that the rules could not decide on. */
@@ -21,13 +22,12 @@ const Answer = z.strictObject({ contradict: z.array(z.number().int().min(0)) });
 
 /** One question about many pairs, numbered from 0. */
 export function judgeRequest(pairs: readonly FactPair[]): ChatRequest {
+  const cut = (text: string) => cutText(text, TEXT_CHARS_MAX);
   const shown = pairs.map((pair, at) => ({ pair: at, older: cut(pair.known), newer: cut(pair.fresh) }));
-  // Escaped so that no text in it can close the element around it.
-  const data = JSON.stringify(shown).replaceAll('<', '\\u003c');
   return {
     messages: [
       { role: 'system', content: SYSTEM },
-      { role: 'user', content: `<pairs>${data}</pairs>` },
+      { role: 'user', content: dataElement('pairs', shown) },
     ],
     temperature: 0,
     outputTokensMax: OUTPUT_TOKENS_MAX,
@@ -41,17 +41,6 @@ export function judgeTokens(pairs: readonly FactPair[]): number {
 
 /** Places of the pairs that contradict; null where the answer cannot be read: then nothing is decided. */
 export function readVerdicts(text: string, count: number): readonly number[] | null {
-  const fenced = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/.exec(text);
-  try {
-    const parsed = Answer.safeParse(JSON.parse(fenced?.[1] ?? text));
-    if (!parsed.success || parsed.data.contradict.some((at) => at >= count)) return null;
-    return [...new Set(parsed.data.contradict)];
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
-}
-
-function cut(text: string): string {
-  return text.length <= TEXT_CHARS_MAX ? text : `${text.slice(0, TEXT_CHARS_MAX)} [cut]`;
+  const read = readJsonAnswer(Answer, text);
+  return 'wrong' in read || read.data.contradict.some((at) => at >= count) ? null : [...new Set(read.data.contradict)];
 }

@@ -60,11 +60,6 @@ export interface SemanticMemory {
   wasApplied(tenant: string, unitId: string): Promise<boolean>;
   search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]>;
   list(scope: ReadScope, limit: number): Promise<readonly Fact[]>;
-  /** Looks again at facts made since `since` (ms since 1970): what was told in the same instant in two places becomes one. */
-  mergeDuplicates?(
-    scope: ReadScope,
-    options: { readonly since: number; readonly signal: AbortSignal },
-  ): Promise<{ readonly merged: number; readonly superseded: number }>;
 }
 
 export type SkillWords = 'ignored' | 'edited' | 'kept';

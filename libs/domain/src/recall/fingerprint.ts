@@ -13,7 +13,7 @@ export function fingerprintOf({ prompt, evaluator }: Pick<TaskSpec, 'prompt' | '
     normalised(prompt),
     evaluator.kind,
     'entryPoint' in evaluator ? evaluator.entryPoint : '',
-    rulesOf(evaluator).visible(evaluator),
+    rulesOf(evaluator).visible,
   ];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }

@@ -3,7 +3,8 @@ import type { Skill } from '@etude/contracts/memory';
 import { mayLearn } from '../skills/life/register-skill.js';
 import { withMarks } from '../trust/sources.js';
 import { buildSkillCandidate, type SolvedTask } from '../skills/proof/skill-candidate.js';
-import { jsonObjectIn } from './find-reusable.js';
+import { z } from 'zod';
+import { readJsonAnswer } from '../model-answer.js';
 import { askModel, type RolloutContext } from './rollout-context.js';
 import { type Attempt, bestOf, episodeOf, type Lessons, plainSummary, touchedBy } from './attempt-record.js';
 import { distilRequest, reflectionRequest, summaryRequest } from './prompts.js';
@@ -11,6 +12,7 @@ import { RolloutStop } from './durable-steps.js';
 
 const DESCRIPTION_CHARS_MAX = 1_000;
 const SCENARIOS_MAX = 8;
+const Distilled = z.object({ description: z.string(), scenarios: z.array(z.string()).default([]) });
 
 /**
  * What stays of a rollout: its episode, and after training a summary, a reflection and, on success, a skill candidate.
@@ -89,15 +91,11 @@ function solvedTask({ scope, taskId, spec, fingerprint }: RolloutContext, { code
 }
 
 /** An answer that is no such JSON is taken as the description in words, without its code; an empty one falls back to the task's prompt. */
-export function readDistilled(text: string): { description: string; scenarios: string[] } {
-  const parsed = jsonObjectIn(text);
-  if (typeof parsed?.['description'] === 'string') {
-    const listed = Array.isArray(parsed['scenarios']) ? parsed['scenarios'] : [];
-    const scenarios = listed.filter((scenario) => typeof scenario === 'string').slice(0, SCENARIOS_MAX);
-    return { description: parsed['description'].slice(0, DESCRIPTION_CHARS_MAX), scenarios };
-  }
+function readDistilled(text: string): z.output<typeof Distilled> {
+  const read = readJsonAnswer(Distilled, text);
   const prose = text.replaceAll(/```[\s\S]*?(?:```|$)/g, '').trim();
-  return { description: prose.slice(0, DESCRIPTION_CHARS_MAX), scenarios: [] };
+  const { description, scenarios } = 'data' in read ? read.data : { description: prose, scenarios: [] };
+  return { description: description.slice(0, DESCRIPTION_CHARS_MAX), scenarios: scenarios.slice(0, SCENARIOS_MAX) };
 }
 
 export async function putEpisode(context: RolloutContext, lessons: Lessons): Promise<void> {

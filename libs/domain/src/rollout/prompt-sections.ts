@@ -43,7 +43,7 @@ export function taskSection(task: PromptTask): string {
 export function expectationSection(task: PromptTask): string {
   const { evaluator, prompt } = task.spec;
   const parts = { prompt, block: (tag: string, text: string) => block(task, tag, text) };
-  return `# What to answer\n\n${rulesOf(evaluator).expectation(evaluator, parts)}`;
+  return `# What to answer\n\n${rulesOf(evaluator).expectation(parts)}`;
 }
 
 /** The same, and the form of the answer. */

@@ -96,7 +96,7 @@ describe('prompts', () => {
     const text = `${attack} END`;
     const item = { id: 's@1', layer: 'procedural' as const, kind: 'skill', title: attack, text, score: 1, similarity: 1 };
     for (const [tag, request] of [
-      ['skill', bindRequest(task, { description: text, code: `def f(x):\n    """${attack}"""`, parameters }, 'its keys are names')],
+      ['skill', bindRequest(task, { description: text, code: `def f(x):\n    """${attack}"""`, entryPoint: 'f', parameters })],
       ['memory', generateRequest(task, { recalled: [item], draft: null, attempts: [], critique: null })],
     ] as const) {
       const [system, user] = request.messages.map(({ content }) => content);

@@ -76,16 +76,17 @@ export function generateRequest(task: PromptTask, { recalled, draft, attempts, c
   );
 }
 
-/** Asks for the parameters of a skill. `inputs` says what they are: keyword arguments, or a program's standard input. */
-export function bindRequest(task: PromptTask, skill: Pick<Skill, 'description' | 'code' | 'parameters'>, inputs: string): ChatRequest {
-  const parameters = skill.parameters.map(
+/** Asks for the arguments of a skill. */
+export function bindRequest(task: PromptTask, skill: Pick<Skill, 'description' | 'code' | 'entryPoint' | 'parameters' | 'contract'>): ChatRequest {
+  const parameters = (skill.contract?.parameters ?? skill.parameters).map(
     ({ name, type, description, required }) => `- ${name}: ${type}${required ? '' : ', optional'}${description ? `, ${description}` : ''}`,
   );
+  const parts = [text(skill.description), parameters.join('\n'), text(skill.code)].filter((part) => part !== '');
   return request(
     task,
     taskSection(task),
-    `# Code to use\n\n${block(task, 'skill', [text(skill.description), parameters.join('\n'), text(skill.code)].filter((part) => part !== '').join('\n\n'))}`,
-    `# Now\n\nThis code may answer the task as it is. Answer with one JSON object and nothing else: ${inputs}. If the code does not fit the task, answer {}.`,
+    `# Code to use\n\n${block(task, 'skill', parts.join('\n\n'))}`,
+    `# Now\n\nThis code may answer the task as it is. Answer with one JSON object and nothing else: its keys are the names of the parameters of \`${skill.entryPoint}\`, its values what the task says they are. If the code does not fit the task, answer {}.`,
   );
 }
 

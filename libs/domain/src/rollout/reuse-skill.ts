@@ -1,18 +1,22 @@
 import { errorCode } from '@etude/contracts/errors';
+import { Json } from '@etude/contracts/json';
 import type { MemoryWrite } from '@etude/contracts/memory';
-import { bundledCode } from '../skills/proof/bundle-code.js';
+import { z } from 'zod';
+import { readJsonAnswer } from '../model-answer.js';
 import { contentDigest } from '../skills/content-digest.js';
+import { bundledCode } from '../skills/proof/bundle-code.js';
 import { validateArguments } from '../skills/proof/call-arguments.js';
-import { adaptSkill, bindingQuestion, boundCode, findReusable, jsonObjectIn, type ReusableSkill } from './find-reusable.js';
-import { askModel, type ModelAnswer, type RolloutContext } from './rollout-context.js';
 import type { Attempt } from './attempt-record.js';
+import { adaptSkill, findReusable, type ReusableSkill } from './find-reusable.js';
 import { bindRequest } from './prompts.js';
+import { askModel, type ModelAnswer, type RolloutContext } from './rollout-context.js';
 import { type Ran, tryAnswer } from './try-answer.js';
 
 type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
 type HowItWent = Pick<SkillUse, 'success' | 'at' | 'inputDigest' | 'outputDigest' | 'failure'>;
 
 const FAILURE_CHARS_MAX = 4_000;
+const NO_BINDING = { model: null, scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 
 /**
  * Attempt 0: a skill that solved this very task, else one that is near enough, answers before any code is generated.
@@ -27,6 +31,7 @@ export async function reuseSkill(context: RolloutContext): Promise<Attempt | nul
     await recordFailedBinding(context, skill);
     return null;
   }
+  const { model, scripted, inputTokens, outputTokens, costUsd } = binding ?? NO_BINDING;
   const said = {
     attempt: 0,
     draft: null,
@@ -34,17 +39,16 @@ export async function reuseSkill(context: RolloutContext): Promise<Attempt | nul
     recalled: [],
     thought: '',
     skill: `${skill.name}@${skill.version}`,
-    ofSkill: skill.untrusted,
-    model: binding?.model ?? null,
-    scripted: skill.scripted || (binding?.scripted ?? false),
-    inputTokens: binding?.inputTokens ?? 0,
-    outputTokens: binding?.outputTokens ?? 0,
-    costUsd: binding?.costUsd ?? 0,
+    ofSkill: skill.ofSkill,
+    model,
+    scripted: skill.scripted || scripted,
+    inputTokens,
+    outputTokens,
+    costUsd,
   };
-  const template = skill.allPackages.length === 0 ? undefined : context.deps.templateFor?.(skill.allPackages);
   return tryAnswer(context, said, code, {
     load: (text) => bundledCode(text, skill.needed, skill.dependencies ?? []),
-    ...(template === undefined ? {} : { template }),
+    template: skill.template,
     alsoRecord: (attempt, ran) => noteUse(context, skill, howItWent(context, attempt, ran)),
   });
 }
@@ -59,34 +63,32 @@ async function findSkill(context: RolloutContext): Promise<ReusableSkill | null>
   const found = await findReusable(context);
   if (found === null) return null;
   const { name, version, scope, scripted } = found.skill;
-  const offered = { ...scope, name, version };
   return steps.run('a0.skill', 'skill', async () => {
-    if (!readOnly) await deps.procedural.countOffers([offered]);
+    if (!readOnly) await deps.procedural.countOffers([{ ...scope, name, version }]);
     return { value: found.skill, summary: `${name}@${version} ${found.how}`, scripted };
   });
 }
 
 async function answerOf(context: RolloutContext, skill: ReusableSkill): Promise<{ code: string | null; binding: ModelAnswer | null }> {
   const answer = adaptSkill(skill, context.spec.evaluator);
-  if (answer === null) return { code: null, binding: null };
-  if ('code' in answer) return { code: answer.code, binding: null };
-  const shown = { ...skill, parameters: skill.contract?.parameters ?? skill.parameters };
-  const binding = await askModel(context, 'a0.bind', 'bind', () =>
-    bindRequest(context.promptTask, shown, bindingQuestion(skill, answer.binds)),
-  );
-  const fits = answer.binds === 'stdin' || takes(skill, jsonObjectIn(binding.text) ?? {});
-  return { code: fits ? boundCode(skill, answer.binds, binding.text) : null, binding };
+  if (answer !== 'needs_arguments') return { code: answer?.code ?? null, binding: null };
+  const binding = await askModel(context, 'a0.bind', 'bind', () => bindRequest(context.promptTask, skill));
+  return { code: boundCode(skill, binding.text), binding };
 }
 
-/** Whether the skill's contract takes these arguments; what is not known of it is left to the code. */
-function takes(skill: ReusableSkill, given: Record<string, unknown>): boolean {
-  if (skill.contract === undefined) return true;
+/** A program that calls the skill with the model's arguments and prints what it returns; null where its contract doesn't take them. */
+function boundCode(skill: ReusableSkill, answer: string): string | null {
+  const read = readJsonAnswer(z.record(z.string(), Json), answer);
+  if ('wrong' in read || Object.keys(read.data).length === 0) return null;
   try {
-    return validateArguments(skill, given) !== null;
+    if (skill.contract !== undefined) validateArguments(skill, read.data);
   } catch (error) {
-    if (errorCode(error) === 'INVALID_ARGUMENT') return false;
+    if (errorCode(error) === 'INVALID_ARGUMENT') return null;
     throw error;
   }
+  // A JSON string is a Python string literal.
+  const given = JSON.stringify(JSON.stringify(read.data));
+  return `${skill.code}\n\n\nimport json as _json\n\nprint(${skill.entryPoint}(**_json.loads(${given})))`;
 }
 
 async function recordFailedBinding(context: RolloutContext, skill: ReusableSkill): Promise<void> {
@@ -112,13 +114,13 @@ const inputOf = ({ spec }: RolloutContext) => spec.prompt.slice(0, FAILURE_CHARS
 /** Where it fails, a model writes the code: it fell back. */
 async function noteUse(
   { deps, tenant, rolloutId, scope, fingerprint, spec }: RolloutContext,
-  { name, version, scope: { tenant: ownerTenant, agent, user } }: ReusableSkill,
+  { name, version, scope: { user, ...owner } }: ReusableSkill,
   went: HowItWent,
 ): Promise<void> {
   await deps.outbox.put(tenant, `${rolloutId}.a0.use`, {
     kind: 'skill_use',
     scope,
-    owner: { tenant: ownerTenant, agent, ...(user === null ? {} : { user }) },
+    owner: { ...owner, ...(user === null ? {} : { user }) },
     name,
     version,
     fingerprint,

@@ -5,7 +5,7 @@ import { fingerprintOf } from '../recall/fingerprint.js';
 import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
-import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, ReadScope, SemanticMemory } from '../ports/memory.js';
+import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel, ChatRequest } from '../ports/model.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
@@ -28,8 +28,8 @@ export interface RolloutDeps {
   readonly settings: AgentSettingsReader;
   /** A skill without a proof that it takes is neither run nor shown. */
   readonly checker: ProofChecker;
-  /** Which kind of sandbox has these packages; throws where none has. Absent: skills that need any are left alone. */
-  readonly templateFor?: (packages: readonly string[]) => string | undefined;
+  /** Which kind of sandbox has these packages. @throws EtudeError FAILED_PRECONDITION where none has */
+  readonly templateFor: (packages: readonly string[]) => string | undefined;
   readonly outbox: MemoryOutbox;
   readonly journal: Journal;
   readonly clock: Clock;
@@ -43,7 +43,6 @@ export interface RolloutContext extends RecordOrigin {
   readonly deps: RolloutDeps;
   readonly steps: DurableSteps;
   readonly signal: AbortSignal;
-  readonly readScope: Scope & ReadScope;
   /** Of the agent, as they are when they are asked for first; what was decided by them is journaled. */
   readonly settings: () => Promise<ProceduralMemorySettings>;
   readonly promptTask: PromptTask;
@@ -61,7 +60,6 @@ export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, 
     tenant,
     spec,
     scope,
-    readScope: scope,
     settings: settingsOf(scope, deps),
     fingerprint,
     promptTask: { spec, boundary: fingerprint.slice(0, 8) },
@@ -80,8 +78,6 @@ function settingsOf({ tenant, agent }: Scope, deps: RolloutDeps): RolloutContext
 /** What is kept of a model's answer. */
 export interface ModelAnswer {
   readonly text: string;
-  /** It ended at a limit of length, not by itself. */
-  readonly cutOff: boolean;
   readonly model: string;
   readonly scripted: boolean;
   readonly inputTokens: number;
@@ -98,11 +94,10 @@ export function askModel(
 ): Promise<ModelAnswer> {
   return steps.run(key, kind, async () => {
     const { text, finishReason, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(request(), signal);
-    const cutOff = finishReason === 'length';
     const tokens = { inputTokens, outputTokens, costUsd };
     return {
-      value: { text, cutOff, model, scripted, ...tokens },
-      summary: `${model} answered ${text.length} characters${cutOff ? ', cut off at its limit' : ''}`,
+      value: { text, model, scripted, ...tokens },
+      summary: `${model} answered ${text.length} characters${finishReason === 'length' ? ', cut off at its limit' : ''}`,
       usage: { modelCalls: 1, ...tokens },
       scripted,
     };

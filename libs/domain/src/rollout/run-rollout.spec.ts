@@ -30,13 +30,6 @@ describe('runRollout', () => {
     expect(second).toMatch(/print\("no"\)[^]*Feedback:[^]*# Critique[^]*print\("right"\)/);
   });
 
-  it('says that an answer was cut off where it then failed', async () => {
-    const world = new World({ model: new AnsweringModel(() => fenced('print("no")'), { finishReason: 'length' }) });
-    const end = await world.run();
-    expect(end.result?.reason).toMatch(/cut off/);
-    expect(modelOf(world).asked[2]).toMatch(/cut off[^]*shorter/);
-  });
-
   it('tells watchers what happens in order', async () => {
     const world = new World();
     await world.run();

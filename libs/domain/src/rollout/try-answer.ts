@@ -1,21 +1,12 @@
 import type { ExecutionResult, RunResult, SandboxRun } from '@etude/contracts/sandbox';
+import { rulesOf } from '../evaluation/evaluators.js';
 import { judge, type Judgement, judgeWithoutCode, ranToTheEnd } from '../evaluation/judge.js';
-import { planFiles, planRuns, stopOnFailure } from '../evaluation/evaluators.js';
 import { type Attempt, transitionOf } from './attempt-record.js';
 import { keepSolved } from './learn-from-rollout.js';
 import type { RolloutContext } from './rollout-context.js';
 
 /** Further executions, each in a new sandbox, where one was lost under the code. */
 const EXECUTIONS_MAX = 3;
-
-interface Judged {
-  readonly judgement: Judgement;
-  /** Ms since 1970. */
-  readonly at: number;
-}
-
-/** More for memory, under ids of its own, before the attempt counts as recorded. */
-type AlsoRecord = (attempt: Attempt, ran: Ran) => Promise<void>;
 
 /** What was run, and what came of it. */
 export interface Ran {
@@ -24,13 +15,12 @@ export interface Ran {
 }
 
 interface TryOptions {
-  readonly alsoRecord?: AlsoRecord;
-  /** The model's answer ended at a limit of length. */
-  readonly cutOff?: boolean;
+  /** More for memory, under ids of its own, before the attempt counts as recorded. */
+  readonly alsoRecord?: (attempt: Attempt, ran: Ran) => Promise<void>;
   /** Brings in what the code calls; the attempt keeps the code without it. */
   readonly load?: (code: string) => string;
   /** Which kind of sandbox it needs. */
-  readonly template?: string;
+  readonly template?: string | undefined;
 }
 
 /**
@@ -42,60 +32,41 @@ export async function tryAnswer(
   context: RolloutContext,
   said: Omit<Attempt, 'judgement' | 'at' | 'code'>,
   code: string | null,
-  { alsoRecord, cutOff = false, load = (text) => text, template }: TryOptions = {},
+  { alsoRecord, load = (text) => text, template }: TryOptions = {},
 ): Promise<Attempt> {
-  const runs = code === null ? [] : planRuns(context.spec.evaluator, code).map((run) => loaded(run, load));
-  const results = code === null ? null : await execute(context, said.attempt, load(code), runs, template);
-  const { judgement, at } = await evaluate(context, said, () =>
-    withCutOff(results === null ? judgeWithoutCode(context.spec.evaluator) : judge(context.spec.evaluator, runs, results.runs), cutOff),
-  );
-  const attempt: Attempt = { ...said, code: code ?? '', judgement, at };
+  const { evaluator } = context.spec;
+  const planned = code === null ? [] : rulesOf(evaluator).plan(code);
+  const runs = planned.map((run) => ('code' in run ? { ...run, code: load(run.code) } : run));
+  const results = code === null ? [] : (await execute(context, said.attempt, load(code), runs, template)).runs;
+  const judged = await evaluate(context, said, () => (code === null ? judgeWithoutCode(evaluator) : judge(evaluator, runs, results)));
+  const attempt: Attempt = { ...said, code: code ?? '', ...judged };
   context.attempts.push(attempt);
-  await record(context, attempt, alsoRecord && (() => alsoRecord(attempt, { runs, results: results?.runs ?? [] })));
+  await record(context, attempt, async () => alsoRecord?.(attempt, { runs, results }));
   return attempt;
 }
 
-function loaded(run: SandboxRun, load: (code: string) => string): SandboxRun {
-  return 'code' in run ? { ...run, code: load(run.code) } : run;
-}
-
-/** A failure that may come of a lost end has to say so: neither the code nor the critique shows it. */
-function withCutOff(judgement: Judgement, cutOff: boolean): Judgement {
-  if (!cutOff || judgement.verdict === 'AC') return judgement;
-  const note = 'the answer was cut off at the limit of its length';
-  return {
-    ...judgement,
-    reason: `${judgement.reason}; ${note}`,
-    feedback: `${judgement.feedback}\n\nNote: ${note}. Write a shorter one.`.trim(),
-  };
-}
-
 function execute(
-  context: RolloutContext,
+  { steps, spec, tenant, rolloutId, deps, signal }: RolloutContext,
   attempt: number,
   code: string,
   runs: SandboxRun[],
   template: string | undefined,
 ): Promise<ExecutionResult> {
-  const { steps, spec, tenant, rolloutId, deps, signal } = context;
   const key = `a${attempt}.execute`;
-  const files = [...spec.files, ...planFiles(spec.evaluator, code)];
-  const stop = stopOnFailure(spec.evaluator);
+  const rules = rulesOf(spec.evaluator);
+  const request = {
+    tenant,
+    files: [...spec.files, ...(rules.files?.(code) ?? [])],
+    limits: spec.limits.sandbox,
+    // An answer that crashed is refused whatever its later cases say, and a thousand that time out would take hours.
+    stopOnFailure: rules.cases !== undefined,
+    runs,
+    ...(template === undefined ? {} : { template }),
+  };
   return steps.run(key, 'execute', async () => {
     for (let execution = 1; ; execution += 1) {
       const executionId = `${rolloutId}.${key}${execution === 1 ? '' : `.${execution}`}`;
-      const value = await deps.sandboxes.execute(
-        {
-          executionId,
-          tenant,
-          files,
-          limits: spec.limits.sandbox,
-          stopOnFailure: stop,
-          runs,
-          ...(template === undefined ? {} : { template }),
-        },
-        signal,
-      );
+      const value = await deps.sandboxes.execute({ executionId, ...request }, signal);
       if (ranToTheEnd(value.runs) || execution === EXECUTIONS_MAX) {
         judge(spec.evaluator, runs, value.runs); // throws where the infrastructure failed: that must not be journaled as an outcome
         return { value, summary: summaryOf(value, runs.length), usage: { executions: execution } };
@@ -115,29 +86,27 @@ function evaluate(
   { steps, deps }: RolloutContext,
   { attempt, skill }: Pick<Attempt, 'attempt' | 'skill'>,
   judged: () => Judgement,
-): Promise<Judged> {
-  return steps.run(`a${attempt}.evaluate`, 'evaluate', () => {
+): Promise<Pick<Attempt, 'judgement' | 'at'>> {
+  return steps.run(`a${attempt}.evaluate`, 'evaluate', async () => {
     const judgement = judged();
     const { verdict, reason, casesPassed, casesTotal } = judgement;
-    return Promise.resolve({
+    return {
       value: { judgement, at: deps.clock.now() },
       summary: `${verdict}: ${reason}`,
       usage: { attempts: attempt === 0 ? 0 : 1 },
-      events: [{ type: 'attempt_finished', attempt, verdict, reason, casesPassed, casesTotal, skill }] as const,
-    });
+      events: [{ type: 'attempt_finished', attempt, verdict, reason, casesPassed, casesTotal, skill }],
+    };
   });
 }
 
 /** Always, success or not, and also when a limit was reached meanwhile; nothing where the policy says to write nothing. */
-async function record(context: RolloutContext, attempt: Attempt, alsoRecord: (() => Promise<void>) | undefined): Promise<void> {
+async function record(context: RolloutContext, attempt: Attempt, alsoRecord: () => Promise<void>): Promise<void> {
   if (context.spec.memory.readOnly) return;
-  const { steps, deps, tenant, rolloutId } = context;
-  const key = `a${attempt.attempt}.record`;
-  await steps.run(key, 'record', async () => {
+  const { steps, deps, tenant, rolloutId, attempts } = context;
+  await steps.run(`a${attempt.attempt}.record`, 'record', async () => {
     const writeId = `${rolloutId}.a${attempt.attempt}.transition`;
-    const before = context.attempts.slice(0, context.attempts.indexOf(attempt));
-    const transition = transitionOf(context, attempt, before);
-    await Promise.all([deps.outbox.put(tenant, writeId, { kind: 'transition', transition }), alsoRecord?.(), keepSolved(context)]);
+    const transition = transitionOf(context, attempt, attempts.slice(0, attempts.indexOf(attempt)));
+    await Promise.all([deps.outbox.put(tenant, writeId, { kind: 'transition', transition }), alsoRecord(), keepSolved(context)]);
     return { value: { writeId }, summary: 'the transition is kept' };
   });
 }

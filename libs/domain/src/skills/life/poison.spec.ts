@@ -43,7 +43,7 @@ const approvedByItself = (skill: Skill) =>
 
 describe('a description with instructions in it', () => {
   it('closes nothing in the prompt that asks for arguments', () => {
-    const text = userText(bindRequest(TASK, provenSkill('add', { description: ATTACK, code: `"""${ATTACK}"""` }), 'arguments'));
+    const text = userText(bindRequest(TASK, provenSkill('add', { description: ATTACK, code: `"""${ATTACK}"""` })));
     expect(text.match(new RegExp(`</skill-${BOUNDARY}>`, 'giu'))).toHaveLength(1);
     expect(text.indexOf('/etc/passwd')).toBeLessThan(text.indexOf(`</skill-${BOUNDARY}>`));
   });

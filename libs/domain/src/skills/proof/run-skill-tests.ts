@@ -3,7 +3,7 @@ import { type ExecutionRequest, type RunResult, SandboxLimits, type SandboxRun }
 import type { Evaluator } from '@etude/contracts/task';
 import { sameValue } from '../../evaluation/compare.js';
 import { judge } from '../../evaluation/judge.js';
-import { planRuns } from '../../evaluation/evaluators.js';
+import { rulesOf } from '../../evaluation/evaluators.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { evaluatorOf, failedCall } from './skill-tests.js';
 import type { Mutant } from './inspect-code.js';
@@ -54,7 +54,7 @@ const LIMITS = SandboxLimits.parse({});
 export function planTrial({ code, entryPoint, tests, load = (text) => text }: Omit<Trial, 'step'>): PlannedTest[] {
   return tests.map((test) => {
     const evaluator = evaluatorOf(test, entryPoint);
-    const [run] = planRuns(evaluator, code);
+    const [run] = rulesOf(evaluator).plan(code);
     if (!run) throw new TypeError(`a test of kind "${test.kind}" gives no run`);
     return { evaluator, run: 'code' in run ? { ...run, code: load(run.code) } : run };
   });

@@ -1,7 +1,7 @@
 import type { Scope, Skill, SkillTest } from '@etude/contracts/memory';
 import type { Evaluator } from '@etude/contracts/task';
 import { definesName } from '../../evaluation/answer-code.js';
-import { planRuns } from '../../evaluation/evaluators.js';
+import { rulesOf } from '../../evaluation/evaluators.js';
 import { skillDigest, contentDigest } from '../content-digest.js';
 import { testsFrom } from './skill-tests.js';
 
@@ -71,7 +71,7 @@ export function newCandidate({
 function standaloneCode(code: string, tests: readonly SkillTest[], entryPoint: string | null): string {
   const python = tests.find((test) => test.kind === 'python');
   if (entryPoint === null || python === undefined) return code;
-  const [run] = planRuns({ ...python, kind: 'python_tests', entryPoint, public: false }, code);
+  const [run] = rulesOf({ ...python, kind: 'python_tests', entryPoint, public: false }).plan(code);
   if (run?.kind !== 'checked') return code;
   const answer = run.code.replace(/^\n+/, '');
   const ground = run.setup.trim();

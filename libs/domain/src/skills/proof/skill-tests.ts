@@ -5,7 +5,7 @@ import type { RunResult } from '@etude/contracts/sandbox';
 
 /** A skill's tests from an evaluator's cases. Empty where the evaluator judges something other than the code's answers. */
 export function testsFrom(evaluator: Evaluator): SkillTest[] {
-  return rulesOf(evaluator).tests?.(evaluator) ?? [];
+  return rulesOf(evaluator).tests ?? [];
 }
 
 /** The way back: an evaluator that judges code by this test. */
