@@ -119,20 +119,6 @@ describe.each(overEach)('values over %s', (wire, use) => {
     }
   });
 
-  it('are refused as arguments under a name that no argument has', async () => {
-    const args = '{"skill_id":"echo","parameters":{"value":1,"__proto__":2}}';
-    expect(await use('use_skill', args, 'default')).toMatchObject({
-      error: expect.stringContaining('"parameters.__proto__" is no name of an argument'),
-    });
-    for (const calls of ['tests', 'examples']) {
-      const call = `{"kwargs":{"__proto__":1}${calls === 'tests' ? ',"expected":1' : ''}}`;
-      const draft = `{"name":"named","description":"One.","code":"def named(**more): return more","${calls}":[${call}]}`;
-      expect(await use('register_skill', draft, 'default')).toMatchObject({
-        error: expect.stringContaining(`"${calls}[0].kwargs.__proto__" is no name of an argument`),
-      });
-    }
-  });
-
   it('are refused as arguments of tests under a name that no argument has', async () => {
     const test = '{"call":{"kwargs":{"__proto__":1},"expected":1}}';
     const draft = `{"name":"named","description":"One.","agent":"${agent}","kind":"function","code":"def named(**more): return more","tests":[${test}]}`;

@@ -55,7 +55,8 @@ export async function askForJson<S extends z.ZodType>(
     scripted ||= answer.scripted;
     const read = readJsonAnswer(schema, answer.text);
     if ('data' in read) return { data: read.data, failure: '', modelCalls, scripted };
-    if (modelCalls === TRIES) return { data: null, failure: `${TRIES} answers did not parse; the last: ${read.wrong}`, modelCalls, scripted };
+    if (modelCalls === TRIES)
+      return { data: null, failure: `${TRIES} answers did not parse; the last: ${read.wrong}`, modelCalls, scripted };
     messages.push(
       { role: 'assistant', content: answer.text },
       { role: 'user', content: `That can't be read: ${read.wrong}\nAnswer again with the JSON object alone.` },

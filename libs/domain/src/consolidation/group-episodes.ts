@@ -15,7 +15,13 @@ const SIMILARITY_MIN = 0.7;
 export async function groupEpisodes(episodes: readonly Episode[], embedder: Embedder, signal: AbortSignal): Promise<readonly Episode[][]> {
   const groups: Episode[][] = [];
   for (const owned of partition(episodes.toSorted(byAge), ({ scope }) => JSON.stringify([scope.agent, scope.user])))
-    groups.push(...(await groupTasks(partition(owned, ({ fingerprint }) => fingerprint), embedder, signal)));
+    groups.push(
+      ...(await groupTasks(
+        partition(owned, ({ fingerprint }) => fingerprint),
+        embedder,
+        signal,
+      )),
+    );
   return groups.toSorted((a, b) => byAge(a[0]!, b[0]!));
 }
 

@@ -92,9 +92,7 @@ describe('the plan of runs', () => {
 
   it('puts the answer where the command expects it', () => {
     const rules = rulesOf(Evaluator.parse({ kind: 'command', command: 'python3 main.py', answerPath: 'main.py' }));
-    expect(rules.files?.('print("é")')).toEqual([
-      { path: 'main.py', contentBase64: Buffer.from('print("é")\n').toString('base64') },
-    ]);
+    expect(rules.files?.('print("é")')).toEqual([{ path: 'main.py', contentBase64: Buffer.from('print("é")\n').toString('base64') }]);
     expect(rules.plan('print("é")')).toEqual([{ kind: 'command', command: 'python3 main.py', stdin: '' }]);
   });
 });

@@ -94,7 +94,7 @@ describe('judge', () => {
       exitCode: 1,
       error: { type: 'NameError', message: "name 'f' is not defined", line: 2 },
     });
-    expect(raised).toMatchObject({ verdict: 'RE', reason: "case 1 of 1: raised NameError at line 2" });
+    expect(raised).toMatchObject({ verdict: 'RE', reason: 'case 1 of 1: raised NameError at line 2' });
   });
 
   it('believes only the checker about python tests', () => {

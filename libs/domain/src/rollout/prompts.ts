@@ -77,7 +77,10 @@ export function generateRequest(task: PromptTask, { recalled, draft, attempts, c
 }
 
 /** Asks for the arguments of a skill. */
-export function bindRequest(task: PromptTask, skill: Pick<Skill, 'description' | 'code' | 'entryPoint' | 'parameters' | 'contract'>): ChatRequest {
+export function bindRequest(
+  task: PromptTask,
+  skill: Pick<Skill, 'description' | 'code' | 'entryPoint' | 'parameters' | 'contract'>,
+): ChatRequest {
   const parameters = (skill.contract?.parameters ?? skill.parameters).map(
     ({ name, type, description, required }) => `- ${name}: ${type}${required ? '' : ', optional'}${description ? `, ${description}` : ''}`,
   );

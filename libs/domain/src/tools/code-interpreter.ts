@@ -3,7 +3,7 @@ import { Json } from '@etude/contracts/json';
 import { z } from 'zod';
 import { CODE_MAX_CHARS, executeCode, type ExecuteCodeDeps } from './execute-code.js';
 import { executeInSession, NO_SESSION, type SessionCodeDeps } from './execute-in-session.js';
-import { registerSkillByTool, type RegisterSkillToolDeps } from './register-skill-tool.js';
+import { RegisterInput, registerSkillByTool, type RegisterSkillToolDeps } from './register-skill-tool.js';
 import { FoundSkill, QUERY_MAX_CHARS, RESULTS_MAX, searchSkillsByTool, SIMILARITY_MIN } from './search-tool.js';
 import { defineTool, skillsAreOff, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 import { useSkillByTool, type UseSkillToolDeps } from './use-skill-tool.js';
@@ -65,12 +65,11 @@ export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
     async run(args, context, signal) {
       const { operation, file_names: files } = args;
       if (files.length > 0 && operation !== 'execute')
-        return {
-          success: false,
-          error: `"file_names" must be empty for ${operation}: only execute reads files; a skill answers the same to the same arguments, wherever it runs.`,
-        };
+        return failed(
+          `"file_names" must be empty for ${operation}: only execute reads files; a skill answers the same to the same arguments, wherever it runs.`,
+        );
       const off = operation === 'execute' ? null : skillsAreOff(context);
-      if (off !== null) return { success: false, error: off };
+      if (off !== null) return failed(off);
       return OPERATIONS[operation](args, context, deps, signal);
     },
   });
@@ -81,31 +80,22 @@ type Operation = (args: Input, context: ToolContext, deps: CodeInterpreterDeps, 
 /** In the session's sandbox; in a fresh one, where the session has none and no file of it is needed. */
 const execute: Operation = async ({ prompt: code, file_names: fileNames }, context, deps, signal) => {
   const execution = await executeInSession({ code, fileNames }, context, deps, signal);
-  if (execution.outcome === 'refused') return { success: false, error: execution.error };
-  if (execution.outcome === 'unavailable') return executeAfresh(code, { fileNames, why: execution.why }, context, deps, signal);
-  const { error, results, output, files, sandbox, note } = execution;
-  const told = { results: [...results], output, files: [...files], sandbox, ...(note === '' ? {} : { note }) };
-  return error === '' ? { success: true, result: told } : { success: false, error, result: told };
+  if (!('unavailable' in execution)) return execution;
+  const why = execution.unavailable;
+  const names = fileNames.join(', ').slice(0, 300);
+  if (names !== '')
+    return failed(`"file_names" can't be made available (${names}): ${why}. Name a session that has them, or put the data into the code.`);
+  const { error, result: ran } = await executeCode(code, context, deps, signal);
+  const result = {
+    results: ran.result === undefined ? [] : [ran.result],
+    output: [ran.stdout, ran.stderr].filter((text) => text !== '').join('\n'),
+    files: [],
+    ...(context.session === NO_SESSION ? {} : { note: `Nothing is kept of this call for the session: ${why}.` }),
+  };
+  return error === '' ? { success: true, result } : { success: false, error, result };
 };
 
-async function executeAfresh(
-  code: string,
-  { fileNames, why }: { readonly fileNames: readonly string[]; readonly why: string },
-  context: ToolContext,
-  deps: CodeInterpreterDeps,
-  signal: AbortSignal,
-): Promise<Answer> {
-  if (fileNames.length > 0)
-    return {
-      success: false,
-      error: `"file_names" can't be made available (${fileNames.join(', ').slice(0, 300)}): ${why}. Name a session that has them, or put the data into the code.`,
-    };
-  const { error, result } = await executeCode(code, context, deps, signal);
-  const output = [result.stdout, result.stderr].filter((text) => text !== '').join('\n');
-  const note = context.session === NO_SESSION ? {} : { note: `Nothing is kept of this call for the session: ${why}.` };
-  const told = { results: result.result === undefined ? [] : [result.result], output, files: [], ...note };
-  return error === '' ? { success: true, result: told } : { success: false, error, result: told };
-}
+const failed = (error: string): Answer => ({ success: false, error });
 
 const searchSkills: Operation = async ({ prompt }, context, { finder }) => {
   const text = prompt.slice(0, QUERY_MAX_CHARS);
@@ -114,7 +104,7 @@ const searchSkills: Operation = async ({ prompt }, context, { finder }) => {
 };
 
 const useSkill: Operation = async ({ prompt, skill_name: skillId, skill_parameters: parameters }, context, deps, signal) => {
-  if (skillId === '') return { success: false, error: 'Wrong arguments. "skill_name" is missing: name the skill to use.' };
+  if (skillId === '') return failed('Wrong arguments. "skill_name" is missing: name the skill to use.');
   const outcome = await useSkillByTool({ skillId, parameters, description: prompt.slice(0, 2_000) }, context, deps, signal);
   const { result, output = '', note, skill_request_submitted: asked, request_id: requestId } = outcome.result ?? {};
   const told =
@@ -127,35 +117,17 @@ const useSkill: Operation = async ({ prompt, skill_name: skillId, skill_paramete
 const registerSkill: Operation = async (args, context, deps, signal) => {
   const { prompt: code, skill_name: name, skill_description: description, skill_parameters: example } = args;
   if (!SkillName.safeParse(name).success)
-    return {
-      success: false,
-      error: 'Wrong arguments. "skill_name" must hold only small letters, digits and "_", such as "sum_of_squares".',
-    };
+    return failed('Wrong arguments. "skill_name" must hold only small letters, digits and "_", such as "sum_of_squares".');
   if (description.trim() === '')
-    return { success: false, error: 'Wrong arguments. "skill_description" is missing: say what the skill does and when it is useful.' };
-  const outcome = await registerSkillByTool(
-    {
-      name,
-      description: description.trim(),
-      code,
-      entryPoint: null,
-      parameters: [],
-      tests: [],
-      examples: [{ args: [], kwargs: example }],
-      tags: [],
-      category: null,
-      examplePrompts: [],
-    },
-    context,
-    deps,
-    signal,
-  );
-  if (!outcome.success) return { success: false, error: outcome.error };
-  const { status, reason, skill_name, skill_id } = outcome.result;
-  return {
-    success: true,
-    result: { status, ...(reason === undefined ? {} : { reason }), skill_name, ...(skill_id === undefined ? {} : { skill_id }) },
-  };
+    return failed('Wrong arguments. "skill_description" is missing: say what the skill does and when it is useful.');
+  const draft = { name, description: description.trim(), code, examples: [{ kwargs: example }] };
+  const {
+    version: _version,
+    tests: _tests,
+    evidence: _evidence,
+    ...result
+  } = await registerSkillByTool(RegisterInput.parse(draft), context, deps, signal);
+  return { success: true, result };
 };
 
 const OPERATIONS: Readonly<Record<Input['operation'], Operation>> = {

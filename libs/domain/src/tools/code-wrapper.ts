@@ -1,6 +1,7 @@
 import { Json } from '@etude/contracts/json';
 import { type RunResult, SHOWN_VALUE, type SandboxRun } from '@etude/contracts/sandbox';
 import { z } from 'zod';
+import { LIMIT_VERDICTS } from '../evaluation/judge.js';
 import { pythonText } from '../python-files.js';
 import { exactValue } from '../skills/proof/plain-value.js';
 
@@ -41,16 +42,9 @@ export function readWrappedRun(run: RunResult): ReadRun {
 export function endingOf({ exit, exitCode, signal, error }: Pick<RunResult, 'exit' | 'exitCode' | 'signal' | 'error'>): string {
   if (error !== undefined) return sentenceOf(error);
   const how = exitCode === null ? (signal === null ? '' : ` (signal ${signal})`) : ` (exit code ${exitCode})`;
-  return `${ENDINGS[exit] ?? `The code ended with "${exit}"`}${how}`;
+  const ending = exit === 'ok' ? 'ended before its last statement' : (LIMIT_VERDICTS[exit]?.[1] ?? `ended with "${exit}"`);
+  return `The code ${ending}${how}`;
 }
-
-const ENDINGS: Readonly<Record<string, string>> = {
-  wall: 'The code took too long and was stopped',
-  cpu: 'The code used too much CPU time and was stopped',
-  oom: 'The code used too much memory and was stopped',
-  output: 'The code printed too much and was stopped',
-  ok: 'The code ended before its last statement',
-};
 
 function sentenceOf({ type, message, line }: { type: string; message: string; line: number | null }): string {
   return `${type}${message === '' ? '' : `: ${message}`}${line === null ? '' : ` (line ${line})`}`;

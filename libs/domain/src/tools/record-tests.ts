@@ -1,16 +1,15 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { Json } from '@etude/contracts/json';
+import type { Json } from '@etude/contracts/json';
 import type { SkillTest } from '@etude/contracts/memory';
 import { RETRYABLE_EXITS, type RunResult, SandboxLimits } from '@etude/contracts/sandbox';
-import { z } from 'zod';
 import { sameValue } from '../evaluation/compare.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
 import type { BundledCode, ToolReader } from './tool-ports.js';
 
-export interface ExampleCall {
-  readonly args: readonly unknown[];
-  readonly kwargs: Readonly<Record<string, unknown>>;
+interface ExampleCall {
+  readonly args: Json[];
+  readonly kwargs: Record<string, Json>;
 }
 
 interface Recording {
@@ -29,12 +28,11 @@ const SEEDS = [undefined, 4_242_424_242] as const;
  * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY
  */
 export async function recordTests(
-  { code: { code, template }, entryPoint, examples }: Recording,
+  { code: { code, template }, entryPoint, examples: calls }: Recording,
   { tenant, agent, user }: ToolReader,
   sandboxes: Sandboxes,
   signal: AbortSignal,
 ): Promise<{ readonly tests: readonly SkillTest[] } | { readonly problem: string }> {
-  const calls = examples.map(({ args, kwargs }) => ({ args: z.array(Json).parse(args), kwargs: z.record(z.string(), Json).parse(kwargs) }));
   const id = contentDigest([tenant, agent, user, code, entryPoint, calls]).slice(0, 40);
   const rounds: RunResult[][] = [];
   for (const [at, hashSeed] of SEEDS.entries()) {

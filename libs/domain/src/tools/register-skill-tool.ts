@@ -1,12 +1,11 @@
 import { SkillName } from '@etude/contracts/ids';
 import { Json } from '@etude/contracts/json';
-import type { SkillTest } from '@etude/contracts/memory';
 import { SkillCategory } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import { CODE_MAX_CHARS } from './execute-code.js';
-import { type ExampleCall, recordTests } from './record-tests.js';
-import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
+import { recordTests } from './record-tests.js';
+import { defineTool, type ToolContext, type ToolDefinition } from './tool-definition.js';
 import type { SkillRegistrar, ToolSkillDraft } from './tool-ports.js';
 
 const TESTS_MAX = 100;
@@ -29,7 +28,7 @@ const Parameter = z.strictObject({
   default_value: Json.optional(),
 });
 
-const Input = z.strictObject({
+export const RegisterInput = z.strictObject({
   name: SkillName.describe('Small letters, digits and "_"; registering a name again makes its next version.'),
   description: z.string().trim().min(1).max(4_000).describe('What it does and when it is useful; it is found by this.'),
   code: z.string().min(1).max(CODE_MAX_CHARS).describe('Python with one function at the top that does the work; nothing runs at import.'),
@@ -59,7 +58,7 @@ const Output = z.strictObject({
     .describe('recorded: made from examples; they say what the code does, not that it is right.'),
   evidence: z.array(z.string()).optional().describe('What verification found, one line each.'),
 });
-export type RegisteredByTool = z.input<typeof Output>;
+type Registered = z.input<typeof Output>;
 
 export interface RegisterSkillToolDeps {
   readonly registrar: SkillRegistrar;
@@ -68,53 +67,56 @@ export interface RegisterSkillToolDeps {
   readonly skillPath: (tenant: string, name: string) => string;
 }
 
-export interface AskedRegistration extends Omit<ToolSkillDraft, 'tests'> {
-  readonly tests: readonly SkillTest[];
-  readonly examples: readonly ExampleCall[];
-}
-
 /**
  * Registers what an agent wrote. What is wrong with it is an answer: `rejected` with the reason.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE and other faults of the system
  */
 export async function registerSkillByTool(
-  { examples, ...asked }: AskedRegistration,
+  { examples, tests: given, ...asked }: z.output<typeof RegisterInput>,
   context: ToolContext,
   { registrar, sandboxes, skillPath }: RegisterSkillToolDeps,
   signal: AbortSignal,
-): Promise<ToolOutcome<RegisteredByTool>> {
-  const { name } = asked;
-  const reject = (reason: string) => ({ success: true as const, result: { status: 'rejected' as const, reason, skill_name: name } });
-  const isRecorded = asked.tests.length === 0;
+): Promise<Registered> {
+  const { name, code, entry_point: wanted = null } = asked;
+  const reject = (why: string): Registered => ({ status: 'rejected', reason: why, skill_name: name });
+  const isRecorded = given.length === 0;
   if (isRecorded && examples.length === 0)
     return reject(
       'It has no tests, so nothing can show that it works. Give "tests" (calls with what they return) or "examples" (calls alone).',
     );
-  const read = await registrar.inspect(context, asked, signal);
+  const read = await registrar.inspect(context, { name, code, entryPoint: wanted }, signal);
   if ('problems' in read) return reject(read.problems.join('; '));
   const { entryPoint, runnable } = read;
   if (isRecorded && entryPoint === null)
     return reject('It has no function to call. Put the work into one function at the top of the code.');
-  const recording = { code: runnable, entryPoint: entryPoint ?? '', examples };
-  const made = isRecorded ? await recordTests(recording, context, sandboxes, signal) : asked;
+  const made = isRecorded
+    ? await recordTests({ code: runnable, entryPoint: entryPoint ?? '', examples }, context, sandboxes, signal)
+    : { tests: given.map((test) => ({ kind: 'call' as const, ...test })) };
   if ('problem' in made) return reject(made.problem);
   const { status, reason, version, evidence, ...stored } = await registrar.register(
     context,
-    { ...asked, entryPoint, tests: made.tests },
+    { ...draftOf(asked), entryPoint, tests: made.tests },
     context.by,
     signal,
   );
-  const tests = isRecorded ? ('recorded' as const) : ('given' as const);
-  const told = {
-    status: status === 'waiting' ? ('pending_verification' as const) : status,
+  return {
+    status: status === 'waiting' ? 'pending_verification' : status,
     ...(reason === '' ? {} : { reason }),
     skill_name: stored.name,
     version,
-    tests,
+    tests: isRecorded ? 'recorded' : 'given',
     evidence: [...evidence],
+    ...(status === 'rejected' ? {} : { skill_id: skillPath(context.tenant, stored.name) }),
   };
-  return { success: true, result: status === 'rejected' ? told : { ...told, skill_id: skillPath(context.tenant, stored.name) } };
+}
+
+function draftOf(asked: Omit<z.output<typeof RegisterInput>, 'tests' | 'examples'>): Omit<ToolSkillDraft, 'tests' | 'entryPoint'> {
+  const { name, description, code, tags, category = null, example_prompts: examplePrompts } = asked;
+  const parameters = asked.parameters.map(({ default_value: defaultValue, ...one }) =>
+    defaultValue === undefined ? one : { ...one, defaultValue },
+  );
+  return { name, description, code, tags, category, examplePrompts, parameters };
 }
 
 export function registerSkillTool(deps: RegisterSkillToolDeps): ToolDefinition {
@@ -123,30 +125,11 @@ export function registerSkillTool(deps: RegisterSkillToolDeps): ToolDefinition {
     title: 'Register skill',
     description:
       "Registers a function that worked and can be reused as a skill. It is verified in a sandbox by its tests, and then used at once or after review, as the agent's settings say. The same content again changes nothing.",
-    input: Input,
+    input: RegisterInput,
     output: Output,
     readOnly: false,
     idempotent: true,
     needsSkills: true,
-    run: (
-      { entry_point: entryPoint = null, category = null, example_prompts: examplePrompts, parameters, tests, ...asked },
-      context,
-      signal,
-    ) =>
-      registerSkillByTool(
-        {
-          ...asked,
-          entryPoint,
-          category,
-          examplePrompts,
-          parameters: parameters.map(({ default_value: defaultValue, ...one }) =>
-            defaultValue === undefined ? one : { ...one, defaultValue },
-          ),
-          tests: tests.map((test) => ({ kind: 'call' as const, ...test })),
-        },
-        context,
-        deps,
-        signal,
-      ),
+    run: async (asked, context, signal) => ({ success: true, result: await registerSkillByTool(asked, context, deps, signal) }),
   });
 }

@@ -1,4 +1,3 @@
-import { hasUnnameable, UNNAMEABLE } from '@etude/contracts/json';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
 
@@ -66,8 +65,6 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: T
     inputSchema: z.toJSONSchema(input, { io: 'input' }),
     outputSchema: z.toJSONSchema(output, { io: 'output' }),
     async call(args, context, signal) {
-      const unnameable = placeOfUnnameable(args ?? {});
-      if (unnameable !== null) return { success: false, error: `Wrong arguments. "${unnameable}" is no name of an argument.` };
       const parsed = input.safeParse(args ?? {});
       if (!parsed.success) return { success: false, error: wrongArguments(parsed.error) };
       const off = spec.needsSkills ? skillsAreOff(context) : null;
@@ -78,18 +75,6 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: T
       return result === undefined ? { success: false, error } : { success: false, error, result: output.partial().parse(result) };
     },
   };
-}
-
-/** Where an argument is named as none can be: of the tool, or of what it calls. */
-function placeOfUnnameable(args: unknown): string | null {
-  if (hasUnnameable(args)) return UNNAMEABLE;
-  for (const [name, value] of Object.entries(args as object)) {
-    if (hasUnnameable(value)) return `${name}.${UNNAMEABLE}`;
-    const calls: readonly unknown[] = Array.isArray(value) ? value : [];
-    const index = calls.findIndex((call) => typeof call === 'object' && call !== null && 'kwargs' in call && hasUnnameable(call.kwargs));
-    if (index >= 0) return `${name}[${index}].kwargs.${UNNAMEABLE}`;
-  }
-  return null;
 }
 
 /** The error for an agent whose procedural memory is off, with the way to turn it on; null where it is on. */

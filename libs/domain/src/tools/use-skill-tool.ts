@@ -3,6 +3,7 @@ import { errorCode } from '@etude/contracts/errors';
 import { SkillName } from '@etude/contracts/ids';
 import { wrongName } from '../skills/life/register-skill.js';
 import { misspelledOf } from '../skills/proof/call-arguments.js';
+import { parametersOf } from './search-tool.js';
 import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 import type { SkillFinder, SkillRunner, SkillWish, SkillWishes } from './tool-ports.js';
 
@@ -36,45 +37,43 @@ const Output = z.strictObject({
   result: z.unknown().optional().describe('What the skill returned, as JSON.'),
   output: z.string().optional().describe('What it printed.'),
   duration_ms: z.number().optional(),
-  note: z
-    .string()
-    .optional()
-    .describe('What to call it by the next time, and which numbers and texts of the result are not as they were returned.'),
+  note: z.string().optional().describe('Which numbers and texts of the result are not as they were returned.'),
   skill_request_submitted: z.boolean().optional().describe('There is no such skill, and it was asked for.'),
   request_id: z.string().optional().describe('Of that request.'),
 });
 export type UsedSkill = z.input<typeof Output>;
 
 /**
- * Runs a skill without a model. One that is not there is asked for, where a skill of its name could be registered, it is no misspelled one,
- * and where no skill of another category has it.
+ * Runs a skill without a model. One that is not there is asked for, where a skill of its name could be registered and it is no misspelled
+ * one.
  *
  * @throws EtudeError FAILED_PRECONDITION where its code is not what was proven; SANDBOX_UNAVAILABLE and other faults of the system
  */
 export async function useSkillByTool(
-  asked: { readonly skillId: string; readonly parameters: Input['parameters']; readonly description: string },
+  {
+    skillId,
+    parameters,
+    description,
+  }: { readonly skillId: string; readonly parameters: Input['parameters']; readonly description: string },
   context: ToolContext,
   { finder, runner, wishes }: UseSkillToolDeps,
   signal: AbortSignal,
 ): Promise<ToolOutcome<UsedSkill>> {
-  const { name, category } = partsOf(asked.skillId);
+  const name = nameOf(skillId);
   if (!SkillName.safeParse(name).success)
     return { success: false, error: `"skill_id" is no name of a skill: ${JSON.stringify(name.slice(0, 100))}. Search for one first.` };
-  const elsewhere = await elsewhereOf(name, category, context, finder);
-  if (elsewhere !== null) return { success: false, error: notFoundBut(elsewhere) };
-  const used = await runner.use(context, { name, parameters: asked.parameters, useId: context.callId }, signal);
+  const used = await runner.use(context, { name, parameters, useId: context.callId }, signal);
   if (used === null) {
     const known = (await finder.list(context)).map((skill) => skill.name);
     const meant = misspelledOf(name, known);
     if (meant !== null) return { success: false, error: notFoundBut(meant) };
     const wrong = wrongName(name);
     if (wrong !== null) return { success: false, error: notFoundFor(wrong) };
-    const example = Object.keys(asked.parameters).length === 0 ? null : asked.parameters;
-    return askFor({ name, description: asked.description, example }, context, wishes);
+    const example = Object.keys(parameters).length === 0 ? null : parameters;
+    return askFor({ name, description, example }, context, wishes);
   }
   const { version, result, output, durationMs, error, resultNote } = used;
-  const notes = [category === '' ? '' : await noteOfCategory(name, category, context, finder), resultNote].filter((note) => note !== '');
-  const note = notes.length === 0 ? {} : { note: notes.join(' ') };
+  const note = resultNote === '' ? {} : { note: resultNote };
   const told: UsedSkill = { skill: used.name, version, result, output, duration_ms: durationMs, ...note };
   return used.success ? { success: true, result: told } : { success: false, error, result: told };
 }
@@ -110,49 +109,18 @@ export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
     readOnly: false,
     idempotent: false,
     needsSkills: true,
-    async run({ skill_id: skillId, parameters, action_description: description, difficulty_modifier: difficulty }, context, signal) {
-      const given = await withSituation(
-        parameters,
-        { action_description: description, difficulty_modifier: difficulty },
-        skillId,
-        context,
-        deps,
+    async run({ skill_id: skillId, parameters: given, ...situation }, context, signal) {
+      const { action_description: description, difficulty_modifier: difficulty } = situation;
+      // A skill that declares a parameter for the situation is told it.
+      const skill = description === '' && difficulty === 0 ? null : await deps.finder.find(context, nameOf(skillId));
+      const declared = new Set(skill === null ? [] : parametersOf(skill).map(({ name }) => name));
+      const told = Object.fromEntries(
+        Object.entries(situation).filter(([name, value]) => declared.has(name) && value !== '' && value !== 0),
       );
-      return useSkillByTool({ skillId, parameters: given, description }, context, deps, signal);
+      return useSkillByTool({ skillId, parameters: { ...told, ...given }, description }, context, deps, signal);
     },
   });
 }
 
-/** Such a skill's name with its category, where that is another than the one that was named. One that has none is meant by its name alone. */
-async function elsewhereOf(name: string, category: string, context: ToolContext, finder: SkillFinder): Promise<string | null> {
-  if (category === '') return null;
-  const found = await finder.find(context, name);
-  return found?.category === undefined || found.category === category ? null : `${found.category}.${name}`;
-}
-
-async function noteOfCategory(name: string, category: string, context: ToolContext, finder: SkillFinder): Promise<string> {
-  const found = await finder.find(context, name);
-  return found === null || found.category !== undefined ? '' : `${name} has no category; call it "${name}", not "${category}.${name}".`;
-}
-
-/** A skill that declares a parameter for what it is to do here, or for how hard that is, is told so. */
-async function withSituation(
-  parameters: Input['parameters'],
-  situation: Readonly<Record<string, unknown>>,
-  skillId: string,
-  context: ToolContext,
-  { finder }: UseSkillToolDeps,
-): Promise<Input['parameters']> {
-  const said = Object.entries(situation).filter(([name, value]) => !(name in parameters) && value !== '' && value !== 0);
-  if (said.length === 0) return parameters;
-  const skill = await finder.find(context, partsOf(skillId).name);
-  const declared = new Set((skill?.contract?.parameters ?? skill?.parameters ?? []).map(({ name }) => name));
-  return { ...parameters, ...Object.fromEntries(said.filter(([name]) => declared.has(name))) };
-}
-
-/** "text.csv.parse_csv", "skills/parse_csv" and "/instances/…/skills/parse_csv" all name parse_csv. */
-function partsOf(skillId: string): { readonly name: string; readonly category: string } {
-  const path = skillId.split('/').at(-1) ?? '';
-  const cut = path.lastIndexOf('.');
-  return { name: path.slice(cut + 1), category: cut === -1 ? '' : path.slice(0, cut) };
-}
+/** "text.csv.parse_csv", "skills/parse_csv" and "/instances/…/skills/parse_csv" all name parse_csv: names are unique without categories. */
+const nameOf = (skillId: string) => skillId.split(/[./]/).at(-1) ?? '';
