@@ -78,11 +78,12 @@ function pairOf(one: Skill, { skill: other, similarity }: { readonly skill: Skil
   return { keep, merge, similarity, behavesAlike: behaveAlike(one, other) };
 }
 
+const keyOf = ({ scope, name }: Skill) => `${scope.agent} ${scope.user ?? ''} ${name}`;
+
 /** What behaves alike as well is the surest and comes first. */
 function withoutRepeats(found: readonly Duplicate[]): Duplicate[] {
   const given = new Set<string>();
   const kept = new Set<string>();
-  const keyOf = ({ scope, name }: Skill) => `${scope.agent} ${scope.user ?? ''} ${name}`;
   return found
     .toSorted((a, b) => Number(b.behavesAlike) - Number(a.behavesAlike) || (b.similarity ?? 0) - (a.similarity ?? 0))
     .filter(({ keep, merge }) => {

@@ -36,9 +36,10 @@ facts: at most ${FACTS_MAX} statements that hold for more than one of the experi
 subject: only for a fact whose value may change later, what it is the value of, in a few words that will be the same next time, such as "upload limit of the API"; a newer fact with the same subject and category replaces it. Otherwise null.
 skill: what the accepted solutions do and when it is useful; null where none was accepted.`;
 
+const cut = (text: string) => cutText(text, TEXT_CHARS);
+
 /** One question about a group of similar episodes. @throws EtudeError as `askForJson` */
 export function learnFromGroup(episodes: readonly Episode[], model: ChatModel, signal: AbortSignal): Promise<Learned> {
-  const cut = (text: string) => cutText(text, TEXT_CHARS);
   const shown = shownEpisodes(episodes).map(({ prompt, success, attempts, summary, reflection, code }) => ({
     task: cut(prompt),
     accepted: success,

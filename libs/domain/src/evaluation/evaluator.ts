@@ -76,16 +76,18 @@ export function traceback(run: RunResult): string[] {
   return run.error ? [`Error: ${run.error.type}: ${shown(run.error.message)}`] : [];
 }
 
-/** Public cases as the prompt shows them; empty where there are none. `textOf` is given a function that cuts long texts. */
+/** A value as one example shows it. */
+export const cutExample = (text: string) => cutMiddle(text, EXAMPLE_CHARS_MAX);
+
+/** Public cases as the prompt shows them; empty where there are none. */
 export function examples<C extends { readonly public: boolean }>(
   cases: readonly C[],
   { block }: PromptParts,
-  textOf: (given: C, cut: (text: string) => string) => string,
+  textOf: (given: C) => string,
 ): string {
-  const cut = (text: string) => cutMiddle(text, EXAMPLE_CHARS_MAX);
   const texts = publicOf(cases)
     .slice(0, EXAMPLES_MAX)
-    .map((given) => block('example', textOf(given, cut)));
+    .map((given) => block('example', textOf(given)));
   return texts.length === 0 ? '' : `\nExamples:\n${texts.join('\n')}`;
 }
 

@@ -3,6 +3,7 @@ import { sameValue } from './compare.js';
 import {
   type AnsweringSkill,
   crashOutcome,
+  cutExample,
   type EvaluatorRules,
   examples,
   PASSED,
@@ -28,7 +29,7 @@ export const functionCases = ({ cases, entryPoint, tolerance }: Extract<Evaluato
     const shownCases = examples(
       cases,
       parts,
-      ({ args, kwargs, expected }, cut) => `${cut(pythonCall(entryPoint, args, kwargs))} == ${cut(pythonLiteral(expected))}`,
+      ({ args, kwargs, expected }) => `${cutExample(pythonCall(entryPoint, args, kwargs))} == ${cutExample(pythonLiteral(expected))}`,
     );
     return `Code that defines \`${entryPoint}\` at its top level. It is called with arguments and what it returns is compared.${shownCases}`;
   },

@@ -1,6 +1,6 @@
 import type { Evaluator } from '@etude/contracts/task';
 import { sameOutput } from './compare.js';
-import { crashOutcome, type EvaluatorRules, examples, PASSED, publicOf, shown, streams, WRONG } from './evaluator.js';
+import { crashOutcome, cutExample, type EvaluatorRules, examples, PASSED, publicOf, shown, streams, WRONG } from './evaluator.js';
 
 /** A program is given each case's standard input, and its standard output is compared. */
 export const ioCases = ({ cases, comparison, tolerance }: Extract<Evaluator, { kind: 'io_cases' }>): EvaluatorRules => ({
@@ -18,7 +18,7 @@ export const ioCases = ({ cases, comparison, tolerance }: Extract<Evaluator, { k
     const shownCases = examples(
       cases,
       parts,
-      ({ stdin, expectedStdout }, cut) => `Input:\n${cut(stdin)}\nExpected output:\n${cut(expectedStdout)}`,
+      ({ stdin, expectedStdout }) => `Input:\n${cutExample(stdin)}\nExpected output:\n${cutExample(expectedStdout)}`,
     );
     return `A complete program that reads standard input and writes standard output. It is run on ${cases.length} inputs.${shownCases}`;
   },

@@ -100,17 +100,13 @@ function feedbackOf(rules: EvaluatorRules, outcomes: readonly CaseOutcome[], res
   return rules.feedback?.(sentence, run) ?? [sentence, ...streams(run)].join('\n');
 }
 
-function casesFeedback(
-  { cases = [], showCase }: EvaluatorRules,
-  outcomes: readonly CaseOutcome[],
-  results: readonly RunResult[],
-  passed: number,
-): string {
+function casesFeedback(rules: EvaluatorRules, outcomes: readonly CaseOutcome[], results: readonly RunResult[], passed: number): string {
+  const { cases = [] } = rules;
   const failed = outcomes.map((outcome, at) => ({ ...outcome, at })).filter(({ verdict }) => verdict !== 'AC' && verdict !== null);
   const told = failed.filter(({ at }) => cases[at]?.public).slice(0, SHOWN_CASES_MAX);
   const hidden = failed.filter(({ at }) => !cases[at]?.public);
   const lines = [`${passed} of ${outcomes.length} cases passed.`];
-  for (const { at, how } of told) lines.push(`Case ${at + 1}: ${how}`, ...(showCase?.(at, results[at]!) ?? []));
+  for (const { at, how } of told) lines.push(`Case ${at + 1}: ${how}`, ...(rules.showCase?.(at, results[at]!) ?? []));
   if (hidden.length > 0) lines.push(`Hidden cases failed: ${hidden.length}. The first of them: ${hidden[0]!.how}.`);
   if (outcomes.some(({ verdict }) => verdict === null)) lines.push('The cases after the one that did not finish were not run.');
   return lines.join('\n');

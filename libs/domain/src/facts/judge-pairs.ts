@@ -20,9 +20,10 @@ Answer with one JSON object and nothing else, the numbers of the pairs that cont
 
 const Answer = z.strictObject({ contradict: z.array(z.number().int().min(0)) });
 
+const cut = (text: string) => cutText(text, TEXT_CHARS_MAX);
+
 /** One question about many pairs, numbered from 0. */
 export function judgeRequest(pairs: readonly FactPair[]): ChatRequest {
-  const cut = (text: string) => cutText(text, TEXT_CHARS_MAX);
   const shown = pairs.map((pair, at) => ({ pair: at, older: cut(pair.known), newer: cut(pair.fresh) }));
   return {
     messages: [
