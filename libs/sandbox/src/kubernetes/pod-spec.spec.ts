@@ -1,7 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { tokenDigestOf, tokenOf } from './pod-identity.js';
 import { podFilter, podManifest, templateDigest, userOf } from './pod-spec.js';
-import { SandboxTemplate, SandboxTemplates, defaultTemplates } from './sandbox-template.js';
+import { readTemplates, SandboxTemplate } from './sandbox-template.js';
 
 const context = { installation: 'etude', controller: 'c1', filter: 'ff' };
 const variety = { slot: 7, nonce: 'n', token: tokenOf('secret', 'n'), user: 123_456 };
@@ -94,18 +97,26 @@ describe('the pod of a sandbox', () => {
   });
 });
 
-describe('sandbox templates', () => {
-  it('have one named default', () => {
-    expect(defaultTemplates('sandbox:1').default?.warm).toEqual({ min: 0, max: 16, free: 2 });
-    expect(SandboxTemplates.safeParse({ gpu: { image: 'sandbox:1' } }).success).toBe(false);
+describe('a file of sandbox templates', () => {
+  const read = async (text: string) => {
+    const directory = await mkdtemp(join(tmpdir(), 'etude-templates-'));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    const path = join(directory, 'templates.yaml');
+    await writeFile(path, text);
+    return readTemplates(path);
+  };
+
+  it.each(['default:\n  image: python:1\n', '{"default": {"image": "python:1"}}'])('is YAML or JSON: %j', async (text) => {
+    expect((await read(text)).default).toMatchObject({ image: 'python:1', cpu: '1', warm: { min: 0, max: 16, free: 2 } });
   });
 
-  it('refuse an egress list that nothing enforces', () => {
-    const parsed = SandboxTemplate.safeParse({ image: 'sandbox:1', egress: ['10.0.0.0/8'] });
-    expect(parsed.error?.issues[0]).toMatchObject({ path: ['egress'], message: expect.stringContaining('NetworkPolicy') });
-  });
-
-  it('refuse more free pods than there may be', () => {
-    expect(SandboxTemplate.safeParse({ image: 'sandbox:1', warm: { free: 9, max: 8 } }).success).toBe(false);
+  it.each([
+    ['no document', '{"default": ', /^the sandbox templates in .*templates.yaml can't be used/],
+    ['a wrong field', 'default: { image: "" }', /image/],
+    ['no default', 'gpu: { image: x }', /there is a template named "default"/],
+    ['an egress list that nothing enforces', 'default: { image: x, egress: [10.0.0.0/8] }', /NetworkPolicy[^]*egress/],
+    ['more free pods than there may be', 'default: { image: x, warm: { free: 9, max: 8 } }', /at most max/],
+  ])('is refused where it has %s', async (_what, text, message) => {
+    await expect(read(text)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) });
   });
 });

@@ -5,13 +5,13 @@ import type { V1Container, V1PodSpec } from '@kubernetes/client-node';
 import { seccompFilter } from '../seccomp.js';
 import type { PodManifest } from './kube-api.js';
 import { LABELS, podNameOf, tokenDigestOf } from './pod-identity.js';
-import type { SandboxTemplate } from './sandbox-template.js';
+import { PodFields, type SandboxTemplate } from './sandbox-template.js';
 
 export const SUPERVISOR_PORT = 7070;
 /** `/dev/shm`, in memory like `/tmp`. */
 const SHARED_MEMORY_MIB = 8;
 /** Supervisor, zygote and cells in waiting, and what the kernel counts for them. */
-export const SUPERVISOR_MEMORY_MIB = 96;
+const SUPERVISOR_MEMORY_MIB = 96;
 /** Logs and the termination message; nothing else is written outside of memory. */
 const LOCAL_STORAGE_MIB = 16;
 /** In a folder that only root can enter, so that user code can't write there. */
@@ -41,9 +41,9 @@ export function userOf(template: SandboxTemplate, random: number): number {
 }
 
 /** Changes whenever pods made from the template would differ in more than what no two pods share. */
-export function templateDigest(name: string, template: SandboxTemplate, { installation, filter }: PodContext): string {
+export function templateDigest(name: string, template: SandboxTemplate, context: PodContext): string {
   const blank = { slot: 0, nonce: '', token: '', user: 0 };
-  const pod = podManifest(name, template, { installation, filter, controller: '' }, blank, '');
+  const pod = podManifest(name, template, { ...context, controller: '' }, blank, '');
   return createHash('sha256').update(JSON.stringify(pod)).digest('hex').slice(0, 16);
 }
 
@@ -55,70 +55,46 @@ export function podManifest(
   variety: PodVariety,
   digest: string,
 ): PodManifest {
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      name: podNameOf(context.installation, name, variety.slot),
-      labels: {
-        ...template.egressEnforcedBy,
-        'app.kubernetes.io/name': 'etude-sandbox',
-        [LABELS.pool]: context.installation,
-        [LABELS.template]: name,
-        [LABELS.digest]: digest,
-        [LABELS.slot]: String(variety.slot),
-        [LABELS.state]: 'warm',
-        [LABELS.controller]: context.controller,
-        [LABELS.nonce]: variety.nonce,
-      },
-    },
-    spec: podSpec(template, context, variety),
+  const labels = {
+    ...template.egressEnforcedBy,
+    'app.kubernetes.io/name': 'etude-sandbox',
+    [LABELS.pool]: context.installation,
+    [LABELS.template]: name,
+    [LABELS.digest]: digest,
+    [LABELS.slot]: String(variety.slot),
+    [LABELS.state]: 'warm',
+    [LABELS.controller]: context.controller,
+    [LABELS.nonce]: variety.nonce,
   };
+  const metadata = { name: podNameOf(context.installation, name, variety.slot), labels };
+  return { apiVersion: 'v1', kind: 'Pod', metadata, spec: podSpec(template, context, variety) };
 }
 
+const inMemory = (name: string, mib: number) => ({ name, emptyDir: { medium: 'Memory', sizeLimit: `${mib}Mi` } });
+
 function podSpec(template: SandboxTemplate, context: PodContext, { user, token }: PodVariety): V1PodSpec {
-  const { runtimeClassName, hostUsers, priorityClassName, serviceAccountName, imagePullSecrets } = template;
+  const options = Object.entries({ attempts: '1', timeout: '1' }).map(([name, value]) => ({ name, value }));
   return {
-    ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
-    ...(hostUsers === undefined ? {} : { hostUsers }),
-    ...(priorityClassName === undefined ? {} : { priorityClassName }),
-    ...(serviceAccountName === undefined ? {} : { serviceAccountName }),
-    ...(imagePullSecrets.length === 0 ? {} : { imagePullSecrets: imagePullSecrets.map((name) => ({ name })) }),
-    nodeSelector: template.nodeSelector,
-    tolerations: template.tolerations,
+    ...PodFields.parse(template),
+    imagePullSecrets: template.imagePullSecrets.map((name) => ({ name })),
     restartPolicy: 'Never',
     terminationGracePeriodSeconds: 1,
-    activeDeadlineSeconds: template.activeDeadlineSeconds,
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     hostname: 'sandbox',
     // The API asks for one name server. Nobody answers there: names resolve nowhere.
     dnsPolicy: 'None',
-    dnsConfig: {
-      nameservers: ['127.0.0.1'],
-      options: [
-        { name: 'attempts', value: '1' },
-        { name: 'timeout', value: '1' },
-      ],
-    },
-    securityContext: {
-      runAsNonRoot: true,
-      runAsUser: user,
-      runAsGroup: user,
-      seccompProfile: { type: 'RuntimeDefault' },
-    },
+    dnsConfig: { nameservers: ['127.0.0.1'], options },
+    securityContext: { runAsNonRoot: true, runAsUser: user, runAsGroup: user, seccompProfile: { type: 'RuntimeDefault' } },
     containers: [container(template, context, token)],
-    volumes: [
-      { name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: `${template.diskMiB}Mi` } },
-      { name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: `${SHARED_MEMORY_MIB}Mi` } },
-      { name: 'nothing', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
-    ],
+    volumes: [inMemory('tmp', template.diskMiB), inMemory('shm', SHARED_MEMORY_MIB), inMemory('nothing', 1)],
   };
 }
 
 function container(template: SandboxTemplate, { filter }: PodContext, token: string): V1Container {
   const memoryMiB = template.memoryMiB + template.diskMiB + SHARED_MEMORY_MIB + SUPERVISOR_MEMORY_MIB;
-  const resources = { cpu: template.cpu, memory: `${memoryMiB}Mi`, 'ephemeral-storage': `${LOCAL_STORAGE_MIB}Mi` };
+  const limits = { cpu: template.cpu, memory: `${memoryMiB}Mi`, 'ephemeral-storage': `${LOCAL_STORAGE_MIB}Mi` };
+  const fromPod = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } });
   return {
     name: 'sandbox',
     image: template.image,
@@ -126,13 +102,13 @@ function container(template: SandboxTemplate, { filter }: PodContext, token: str
     ports: [{ name: 'supervisor', containerPort: SUPERVISOR_PORT, protocol: 'TCP' }],
     env: [
       { name: 'ETUDE_SANDBOX_PORT', value: String(SUPERVISOR_PORT) },
-      { name: 'ETUDE_SANDBOX_POD', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.name' } } },
-      { name: 'ETUDE_SANDBOX_UID', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.uid' } } },
+      fromPod('ETUDE_SANDBOX_POD', 'metadata.name'),
+      fromPod('ETUDE_SANDBOX_UID', 'metadata.uid'),
       { name: 'ETUDE_SANDBOX_NAME', value: '$(ETUDE_SANDBOX_POD)/$(ETUDE_SANDBOX_UID)' },
       { name: 'ETUDE_SANDBOX_TOKEN_SHA256', value: token === '' ? '' : tokenDigestOf(token) },
       { name: 'ETUDE_SANDBOX_FILTER', value: filter },
     ],
-    resources: { requests: { ...resources, cpu: template.cpuRequest ?? template.cpu }, limits: resources },
+    resources: { requests: { ...limits, cpu: template.cpuRequest ?? template.cpu }, limits },
     securityContext: {
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import { TemplateName } from '@etude/contracts/sandbox';
+import { loadYaml } from '@kubernetes/client-node';
 import { z } from 'zod';
 
 const Toleration = z.strictObject({
@@ -25,9 +26,24 @@ const WarmSizes = z
   })
   .refine(({ min, free, max }) => min <= max && free <= max, 'min and free are at most max');
 
+/** Fields of the pod itself, as Kubernetes has them. */
+export const PodFields = z.object({
+  /** Such as gvisor or kata, a RuntimeClass of the cluster. */
+  runtimeClassName: z.string().optional(),
+  /** false: a user namespace of the pod's own, where the cluster offers them. */
+  hostUsers: z.boolean().optional(),
+  nodeSelector: z.record(z.string(), z.string()).default({}),
+  tolerations: z.array(Toleration).default([]),
+  priorityClassName: z.string().optional(),
+  serviceAccountName: z.string().optional(),
+  /** A pod ends this long after its start, whatever it does. */
+  activeDeadlineSeconds: z.number().int().min(60).default(129_600),
+});
+
 /** One kind of sandbox pod. */
 export const SandboxTemplate = z
   .strictObject({
+    ...PodFields.shape,
     image: z.string().min(1),
     imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
     imagePullSecrets: z.array(z.string()).default([]),
@@ -39,14 +55,6 @@ export const SandboxTemplate = z
     memoryMiB: z.number().int().min(16).max(65_536).default(512),
     /** Size of `/tmp`, which is held in memory. */
     diskMiB: z.number().int().min(1).max(65_536).default(128),
-    /** Such as gvisor or kata, a RuntimeClass of the cluster. */
-    runtimeClassName: z.string().optional(),
-    /** false: a user namespace of the pod's own, where the cluster offers them. */
-    hostUsers: z.boolean().optional(),
-    nodeSelector: z.record(z.string(), z.string()).default({}),
-    tolerations: z.array(Toleration).default([]),
-    priorityClassName: z.string().optional(),
-    serviceAccountName: z.string().optional(),
     warm: WarmSizes.prefault({}),
     /** What the image lets a cell import beyond the standard library; told to people, not enforced. */
     packages: z.array(z.string()).default([]),
@@ -54,8 +62,6 @@ export const SandboxTemplate = z
     egress: z.array(z.string()).default([]),
     /** Labels that the pod gets, by which a NetworkPolicy of the operator's selects it. Setting them is the operator's word for it. */
     egressEnforcedBy: z.record(z.string(), z.string()).default({}),
-    /** A pod ends this long after its start, whatever it does. */
-    activeDeadlineSeconds: z.number().int().min(60).default(129_600),
   })
   .refine(({ egress, egressEnforcedBy }) => egress.length === 0 || Object.keys(egressEnforcedBy).length > 0, {
     path: ['egress'],
@@ -70,28 +76,17 @@ export const SandboxTemplates = z
   .refine((templates) => 'default' in templates, 'there is a template named "default"');
 export type SandboxTemplates = z.infer<typeof SandboxTemplates>;
 
-/** The templates where no file names any. */
-export const defaultTemplates = (image: string): SandboxTemplates => SandboxTemplates.parse({ default: { image } });
-
 /**
- * Reads `ETUDE_SANDBOX_TEMPLATES_PATH`: YAML or JSON, templates by name.
+ * Reads `ETUDE_SANDBOX_TEMPLATES_PATH`: YAML, of which JSON is a part; templates by name.
  *
  * @throws EtudeError INVALID_ARGUMENT naming the file and the field
  */
 export async function readTemplates(path: string): Promise<SandboxTemplates> {
-  const parsed = SandboxTemplates.safeParse(await documentAt(path));
-  if (parsed.success) return parsed.data;
-  throw new EtudeError('INVALID_ARGUMENT', `the sandbox templates in ${path} are not valid:\n${z.prettifyError(parsed.error)}`);
-}
-
-async function documentAt(path: string): Promise<unknown> {
   try {
-    const text = await readFile(path, 'utf8');
-    if (path.endsWith('.json')) return JSON.parse(text);
-    // The vendor's package takes 50 MiB, which a controller that reads JSON inside the cluster does without.
-    const { loadYaml } = await import('@kubernetes/client-node');
-    return loadYaml(text);
+    const parsed = SandboxTemplates.safeParse(loadYaml(await readFile(path, 'utf8')));
+    if (parsed.success) return parsed.data;
+    throw new Error(`they are not valid:\n${z.prettifyError(parsed.error)}`);
   } catch (error) {
-    throw new EtudeError('INVALID_ARGUMENT', `the sandbox templates could not be read from ${path}: ${(error as Error).message}`);
+    throw new EtudeError('INVALID_ARGUMENT', `the sandbox templates in ${path} can't be used: ${(error as Error).message}`);
   }
 }
