@@ -35,9 +35,9 @@ const silent = { debug: () => undefined, info: () => undefined, warn: () => unde
 /** Vendors are loaded where they are used, so that a local run measures no Kubernetes client. */
 export async function startDriver(choice: DriverChoice): Promise<StartedDriver> {
   if (choice.kind === 'local') {
-    const { LocalSandboxes } = await import('@etude/sandbox/local-sandboxes');
-    const sandboxes = await LocalSandboxes.start({ warm: choice.warm, warmDiskMiB: SHAPE.diskMiB });
-    return { driver: sandboxes.driver, free: () => sandboxes.warmCount, close: () => sandboxes.close() };
+    const { startLocalDriver } = await import('@etude/sandbox/local-driver');
+    const driver = await startLocalDriver({ warm: choice.warm, warmDiskMiB: SHAPE.diskMiB });
+    return { driver, free: () => driver.warmCount, close: () => driver.close() };
   }
   const { KubernetesDriver } = await import('@etude/sandbox/kubernetes/kubernetes-driver');
   const { SandboxTemplates } = await import('@etude/sandbox/kubernetes/sandbox-template');

@@ -14,8 +14,6 @@ import { type ControllerLogger, MeasuredDriver, startDriver } from './start-driv
 
 /** Below the 10 s after which a service is ended. */
 const CLOSE_GRACE_MS = 6_000;
-/** Executions that wait for their turn in this process; the queue hands over no more than may run. */
-const WAITING_MAX = 1_000;
 
 interface Parts {
   readonly driver: MeasuredDriver;
@@ -38,7 +36,7 @@ export class SandboxController implements RunningWorker {
     const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_CONCURRENCY: concurrency } = config;
     const started = await startDriver(config, logger);
     const driver = new MeasuredDriver(started.driver, () => started.free());
-    const sandboxes = new DrivenSandboxes(driver, { concurrencyMax: concurrency, waitingMax: WAITING_MAX });
+    const sandboxes = new DrivenSandboxes(driver);
     const sessions = await startSessions(config, driver, logger).catch(async (error: unknown) => {
       await driver.close();
       throw error;

@@ -31,8 +31,8 @@ export function startDriver(config: SandboxControllerConfig, logger: ControllerL
 }
 
 async function startLocal(config: SandboxControllerConfig): Promise<StartedDriver> {
-  const { LocalSandboxes } = await import('@etude/sandbox/local-sandboxes');
-  const { driver } = await LocalSandboxes.start({
+  const { startLocalDriver } = await import('@etude/sandbox/local-driver');
+  const driver = await startLocalDriver({
     warm: config.ETUDE_SANDBOX_WARM,
     allowMissingControls: config.ETUDE_SANDBOX_ALLOW_MISSING,
     overlaysPath: config.ETUDE_SANDBOX_OVERLAYS_PATH,

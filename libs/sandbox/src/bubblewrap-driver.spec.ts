@@ -38,7 +38,7 @@ function startDriver(warm: number) {
     };
   };
   const source: SandboxSource = { open, close: () => Promise.resolve() };
-  return { driver: new BubblewrapDriver(source, { warm, warmShape: SHAPE }), log };
+  return { driver: new BubblewrapDriver(new Map([[SHAPE.template, source]]), warm, SHAPE), log };
 }
 
 describe('a sandbox that is released', () => {

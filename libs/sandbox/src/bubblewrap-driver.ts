@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { EtudeError } from '@etude/contracts/errors';
 import {
   type ClaimedSandbox,
   expectHello,
+  noTemplate,
   type SandboxDriver,
   type SandboxLink,
   type SandboxShape,
@@ -11,13 +11,11 @@ import {
 } from './sandbox-driver.js';
 import { newClaim, SupervisorClient } from './supervisor-client.js';
 
-export interface WarmPool {
-  /** Sandboxes kept ready. */
-  readonly warm: number;
-  /** Shape of the ready ones; others are opened when they are asked for. */
-  readonly warmShape: SandboxShape;
-  /** Of templates other than that of the ready ones. */
-  readonly others?: ReadonlyMap<string, SandboxSource>;
+/** A sandbox that is started ahead. */
+interface Spare {
+  /** null when it could not be started. */
+  readonly link: Promise<SandboxLink | null>;
+  ready: boolean;
 }
 
 /** A result has about so far to go until who waits has it; ending its sandbox and opening another one would hold it up. */
@@ -26,28 +24,28 @@ const NEVER = new AbortController().signal;
 
 /** Sandboxes as local processes under bubblewrap, some of them started ahead of the claims. */
 export class BubblewrapDriver implements SandboxDriver {
-  /** Started ahead, in order; each resolves once it is ready, or with null when it could not be started. */
-  private readonly pool: Array<Promise<SandboxLink | null>> = [];
-  private readyCount = 0;
+  /** In the order in which they are handed out. */
+  private spares: Spare[] = [];
   private claimsOpen = 0;
   private closed = false;
 
+  /** @param warm sandboxes of `warmShape` kept ready; others are opened when they are asked for */
   constructor(
-    private readonly source: SandboxSource,
-    private readonly settings: WarmPool,
+    private readonly sources: ReadonlyMap<string, SandboxSource>,
+    private readonly warm: number,
+    private readonly warmShape: SandboxShape,
   ) {}
 
   /** Ready sandboxes at this moment. */
   get warmCount(): number {
-    return this.readyCount;
+    return this.spares.filter(({ ready }) => ready).length;
   }
 
   async claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox> {
     signal.throwIfAborted();
-    const source = this.sourceOf(shape);
     this.claimsOpen += 1;
     try {
-      const link = (await this.takeReady(shape)) ?? (await this.startFor(shape, source, signal));
+      const link = (await this.takeReady(shape)) ?? (await this.start(shape, signal));
       const claim = newClaim();
       // Not waited for: nobody else can reach a sandbox that hangs on a pipe.
       link.send({ type: 'bind', claim });
@@ -64,58 +62,48 @@ export class BubblewrapDriver implements SandboxDriver {
 
   /** Fills the pool; resolves when all of it is ready. @throws EtudeError SANDBOX_UNAVAILABLE when one can't be started */
   async warmUp(): Promise<void> {
-    const starts = Array.from({ length: Math.max(0, this.settings.warm - this.pool.length) }, () =>
-      this.startFor(this.settings.warmShape, this.source, NEVER),
-    );
-    this.pool.push(...starts.map((start) => this.announce(start)));
+    const starts = Array.from({ length: Math.max(0, this.warm - this.spares.length) }, () => this.start(this.warmShape, NEVER));
+    for (const start of starts) this.announce(start);
     await Promise.all(starts);
   }
 
   async close(): Promise<void> {
     this.closed = true;
-    this.pool.length = 0;
-    this.readyCount = 0;
-    await Promise.all([this.source, ...(this.settings.others?.values() ?? [])].map((source) => source.close()));
-  }
-
-  private sourceOf({ template }: SandboxShape): SandboxSource {
-    const { warmShape, others = new Map<string, SandboxSource>() } = this.settings;
-    const source = template === warmShape.template ? this.source : others.get(template);
-    if (source !== undefined) return source;
-    const known = [warmShape.template, ...others.keys()].map((name) => JSON.stringify(name));
-    const there = known.length === 1 ? `there is ${known[0]} alone` : `there are ${known.join(', ')}`;
-    throw new EtudeError('INVALID_ARGUMENT', `there is no sandbox template "${template}" here; ${there}`, { field: 'template' });
+    this.spares = [];
+    await Promise.all([...this.sources.values()].map((source) => source.close()));
   }
 
   /** The oldest of the pool, even if it is just being started: that is sooner than starting another. */
-  private async takeReady(shape: SandboxShape): Promise<SandboxLink | null> {
-    const { template, diskMiB } = this.settings.warmShape;
-    if (shape.diskMiB !== diskMiB || shape.template !== template) return null;
-    for (let start = this.pool.shift(); start; start = this.pool.shift()) {
-      const link = await start;
-      if (link) this.readyCount = Math.max(0, this.readyCount - 1);
+  private async takeReady({ template, diskMiB }: SandboxShape): Promise<SandboxLink | null> {
+    if (diskMiB !== this.warmShape.diskMiB || template !== this.warmShape.template) return null;
+    for (let spare = this.spares.shift(); spare; spare = this.spares.shift()) {
+      const link = await spare.link;
       if (link?.alive) return link;
     }
     return null;
   }
 
-  private announce(start: Promise<SandboxLink>): Promise<SandboxLink | null> {
-    const entry: Promise<SandboxLink | null> = start.then(
-      (link) => {
-        this.readyCount += 1;
-        return link;
-      },
-      () => {
-        // Out of the pool, so that the next round tries again.
-        const at = this.pool.indexOf(entry);
-        if (at >= 0) void this.pool.splice(at, 1);
-        return null;
-      },
-    );
-    return entry;
+  private announce(start: Promise<SandboxLink>): void {
+    const spare: Spare = {
+      ready: false,
+      link: start.then(
+        (link) => {
+          spare.ready = true;
+          return link;
+        },
+        () => {
+          // Out of the pool, so that the next round tries again.
+          this.spares = this.spares.filter((other) => other !== spare);
+          return null;
+        },
+      ),
+    };
+    this.spares.push(spare);
   }
 
-  private async startFor(shape: SandboxShape, source: SandboxSource, signal: AbortSignal): Promise<SandboxLink> {
+  private async start(shape: SandboxShape, signal: AbortSignal): Promise<SandboxLink> {
+    const source = this.sources.get(shape.template);
+    if (!source) throw noTemplate(shape.template, this.sources);
     if (this.closed) throw unavailable('the sandboxes are being shut down');
     const link = source.open(shape);
     const stop = () => void link.destroy();
@@ -137,7 +125,7 @@ export class BubblewrapDriver implements SandboxDriver {
     this.claimsOpen -= 1;
     if (link.alive) await pause(ANSWER_MS);
     // What fails here fails again on the next claim, which reports it.
-    if (!this.closed && (this.claimsOpen === 0 || this.pool.length === 0)) void this.warmUp().catch(() => undefined);
+    if (!this.closed && (this.claimsOpen === 0 || this.spares.length === 0)) void this.warmUp().catch(() => undefined);
     await link.destroy();
   }
 }

@@ -1,21 +1,23 @@
 import { arch } from 'node:process';
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { SandboxLimits } from '@etude/contracts/sandbox';
 import { OPTIONAL_CONTROLS, type OptionalControl } from './bubblewrap-command.js';
 import { BubblewrapDriver } from './bubblewrap-driver.js';
 import { NestSource, SingleSource, type SourceSettings } from './bubblewrap-sources.js';
-import { ALLOW_MISSING, probe } from './probe.js';
+import { ALLOW_MISSING, controlMissing, probe } from './probe.js';
 import { bubblewrapVersion, buildBundle } from './runner-bundle.js';
 import { expectHello, type SandboxSource } from './sandbox-driver.js';
 import { seccompFilter } from './seccomp.js';
+
+/** How sandboxes are opened: from a warm interpreter, or with one started for each; 'auto' takes the former where the machine allows it. */
+export type Isolation = 'auto' | 'nest' | 'single';
 
 export interface ControlCheckInput {
   readonly bwrapPath: string;
   readonly pythonPath: string;
   readonly allowMissingControls: readonly string[];
   readonly diskMiB: number;
-  /** How sandboxes are opened; 'auto' takes nests where the machine allows namespaces inside bubblewrap. */
-  readonly isolation: 'auto' | 'nest' | 'single';
+  readonly isolation: Isolation;
 }
 
 const NOBODY = 65_534;
@@ -37,50 +39,66 @@ export interface ProvenSource {
   withPackages(template: string, packagesPath: string): Promise<SandboxSource>;
 }
 
+/** Controls that this machine does without, as far as the operator allows. */
+class Missing extends Set<OptionalControl> {
+  constructor(private readonly allowed: readonly string[]) {
+    super();
+    const unknown = allowed.find((name) => !OPTIONAL_CONTROLS.some((control) => control === name));
+    if (unknown === undefined) return;
+    const known = OPTIONAL_CONTROLS.join(', ');
+    throw new EtudeError('SANDBOX_CONTROL_MISSING', `${ALLOW_MISSING} names "${unknown}", and only ${known} can be done without`);
+  }
+
+  /** @throws EtudeError SANDBOX_CONTROL_MISSING where that is not allowed */
+  accept(name: string, why: string): void {
+    const control = OPTIONAL_CONTROLS.find((known) => known === name);
+    if (!control || !this.allowed.includes(control)) throw controlMissing(name, 'here', why, control !== undefined);
+    this.add(control);
+  }
+}
+
 /**
  * A source of sandboxes in which every control is enforced, found by trying each in a sandbox.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING
  */
 export async function provenSource(input: ControlCheckInput): Promise<ProvenSource> {
-  const allowed = new Set(input.allowMissingControls.map(optionalControl));
-  const [interpreter, version] = await Promise.all([buildBundle(input.pythonPath), bubblewrapVersion(input.bwrapPath)]);
+  const { isolation, allowMissingControls, pythonPath, bwrapPath } = input;
+  const missing = { single: new Missing(allowMissingControls), nest: new Missing(allowMissingControls) };
+  const [interpreter, version] = await Promise.all([buildBundle(pythonPath), bubblewrapVersion(bwrapPath)]);
   const since = (minor: number) => version[0] > 0 || version[1] >= minor;
   const seccomp = seccompFilter(arch);
   const settings = { ...input, ...interpreter, sizes: since(7), seccomp, uid: process.getuid?.() === 0 ? NOBODY : undefined };
-  const prove = (single: boolean) => {
-    const missing = new Set<OptionalControl>();
-    if (!seccomp) accept('syscalls', `there is no system call filter for ${arch}`, allowed, missing);
+  const prove = (kind: 'single' | 'nest') => {
+    if (!seccomp) missing[kind].accept('syscalls', `there is no system call filter for ${arch}`);
     // The filter refuses further namespaces as well.
-    if (single && !since(8)) missing.add('nested-namespaces');
-    if (single && !since(7)) accept('disk', 'bubblewrap before 0.7 sets no size on a file system', allowed, missing);
-    return proveAll({ ...settings, missing }, single, allowed, missing);
+    if (kind === 'single' && !since(8)) missing.single.add('nested-namespaces');
+    if (kind === 'single' && !since(7)) missing.single.accept('disk', 'bubblewrap before 0.7 sets no size on a file system');
+    return proveAll({ ...settings, missing: missing[kind] }, kind);
   };
-  if (input.isolation === 'single') return prove(true);
-  return input.isolation === 'nest' ? prove(false) : prove(false).catch(() => prove(true));
+  return isolation === 'auto' ? prove('nest').catch(() => prove('single')) : prove(isolation);
 }
 
 async function proveAll(
-  settings: SourceSettings & ControlCheckInput,
-  single: boolean,
-  allowed: ReadonlySet<OptionalControl>,
-  missing: Set<OptionalControl>,
+  settings: SourceSettings & ControlCheckInput & { readonly missing: Missing },
+  kind: 'single' | 'nest',
 ): Promise<ProvenSource> {
-  const make = (more: Partial<SourceSettings> = {}) =>
-    single ? new SingleSource({ ...settings, ...more }) : new NestSource({ ...settings, ...more });
+  const { missing, diskMiB, uid } = settings;
+  const Source = kind === 'single' ? SingleSource : NestSource;
   for (;;) {
-    const source = make();
+    const source = new Source(settings);
     try {
-      const failures = await tryProbe(source, settings.diskMiB);
-      for (const [control, why] of Object.entries(failures)) accept(control, why, allowed, missing);
+      for (const [control, why] of Object.entries(await tryProbe(source, diskMiB))) missing.accept(control, why);
       const withPackages: ProvenSource['withPackages'] = (template, packagesPath) =>
-        openable(make({ packagesPath }), { template, packagesPath, diskMiB: settings.diskMiB, uid: settings.uid });
+        openable(new Source({ ...settings, packagesPath }), { template, packagesPath, diskMiB, uid });
       return { source, withPackages };
     } catch (error) {
       await source.close();
-      const failed = START_FAILURES.find(([pattern, control]) => pattern.test((error as Error).message) && !missing.has(control));
-      if (!failed || (error as { code?: string }).code === 'SANDBOX_CONTROL_MISSING') throw startFailure(error as Error);
-      accept(failed[1], (error as Error).message, allowed, missing);
+      if (errorCode(error) === 'SANDBOX_CONTROL_MISSING') throw error;
+      const { message } = error as Error;
+      const failed = START_FAILURES.find(([pattern, control]) => pattern.test(message) && !missing.has(control));
+      if (!failed) throw startFailure(error as Error);
+      missing.accept(failed[1], message);
     }
   }
 }
@@ -94,17 +112,13 @@ async function openable(
     await expectHello(link);
     await link.destroy();
     return source;
-  } catch (error) {
+  } catch (cause) {
     await source.close();
     const who = uid === undefined ? 'the user that runs this' : `user ${uid}`;
     // Python's own words come last.
-    const why = (error as Error).message.trimEnd().split('\n').at(-1);
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `the sandbox template "${template}" can't be used: ${why}. Its packages in ${packagesPath} have to be readable to ${who}, and so have the folders above.`,
-      {},
-      { cause: error },
-    );
+    const why = (cause as Error).message.trimEnd().split('\n').at(-1);
+    const advice = `Its packages in ${packagesPath} have to be readable to ${who}, and so have the folders above.`;
+    throw new EtudeError('FAILED_PRECONDITION', `the sandbox template "${template}" can't be used: ${why}. ${advice}`, {}, { cause });
   }
 }
 
@@ -113,44 +127,15 @@ async function tryProbe(source: SandboxSource, diskMiB: number): Promise<Record<
   const limits = { ...SandboxLimits.parse({}), diskMiB, processes: 8, memoryMiB: 128 };
   const shape = { template: 'default', memoryMiB: limits.memoryMiB, diskMiB };
   const signal = AbortSignal.timeout(20_000);
-  const sandbox = await new BubblewrapDriver(source, { warm: 0, warmShape: shape }).claim(shape, signal);
+  const sandbox = await new BubblewrapDriver(new Map([[shape.template, source]]), 0, shape).claim(shape, signal);
   const found = await probe(sandbox, limits, signal);
   void sandbox.release();
   return found;
 }
 
-function accept(control: string, why: string, allowed: ReadonlySet<OptionalControl>, missing: Set<OptionalControl>): void {
-  const optional = OPTIONAL_CONTROLS.find((name) => name === control);
-  if (optional && allowed.has(optional)) {
-    missing.add(optional);
-    return;
-  }
-  const way = optional
-    ? `To run without it, set ${ALLOW_MISSING}=${control}`
-    : 'It can not be done without: code could reach out of the sandbox';
-  throw new EtudeError('SANDBOX_CONTROL_MISSING', `the sandbox control "${control}" is not enforced here: ${why}. ${way}.`, {
-    metadata: { control },
-  });
-}
-
-function optionalControl(name: string): OptionalControl {
-  const found = OPTIONAL_CONTROLS.find((control) => control === name);
-  if (!found)
-    throw new EtudeError(
-      'SANDBOX_CONTROL_MISSING',
-      `${ALLOW_MISSING} names "${name}", and only ${OPTIONAL_CONTROLS.join(', ')} can be done without`,
-    );
-  return found;
-}
-
 function startFailure(error: Error): Error {
-  if ((error as { code?: string }).code === 'SANDBOX_CONTROL_MISSING') return error;
   if (!/namespace|uid map|permission|not permitted/i.test(error.message)) return error;
   const ways =
     'sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or kernel.unprivileged_userns_clone=1, or user.max_user_namespaces above 0';
-  return new EtudeError(
-    'SANDBOX_CONTROL_MISSING',
-    `the sandbox control "namespaces" is not enforced here: ${error.message}. User namespaces must be allowed: ${ways}.`,
-    { metadata: { control: 'namespaces' } },
-  );
+  return controlMissing('namespaces', 'here', `${error.message}. User namespaces must be allowed: ${ways}`, false);
 }

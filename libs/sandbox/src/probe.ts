@@ -30,7 +30,15 @@ export async function probe(
   const [result] = runs.results;
   if (result?.exit === 'ok') return JSON.parse(result.stdout) as Record<string, string>;
   if (end.ended === 'lost') throw unavailable(end.message, end.exit);
-  throw new EtudeError('SANDBOX_CONTROL_MISSING', `the check of the sandbox's controls failed: ${result?.stderr || result?.exit}`, {
-    metadata: { control: 'probe' },
+  throw controlMissing('probe', 'here', `its check failed: ${result?.stderr || result?.exit}`, false);
+}
+
+/** @param optional whether the operator may do without it */
+export function controlMissing(control: string, where: string, why: string, optional: boolean): EtudeError {
+  const way = optional
+    ? `To run without it, set ${ALLOW_MISSING}=${control}.`
+    : 'It can not be done without: code could reach out of the sandbox.';
+  return new EtudeError('SANDBOX_CONTROL_MISSING', `the sandbox control "${control}" is not enforced ${where}: ${why}. ${way}`, {
+    metadata: { control },
   });
 }

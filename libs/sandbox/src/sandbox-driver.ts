@@ -124,6 +124,10 @@ export interface SandboxSource {
 export const unavailable = (message: string, exit: ExitReason = 'infra') =>
   new EtudeError('SANDBOX_UNAVAILABLE', message, { metadata: { exit } });
 
+/** The error of a claim for a template that the settings don't have. */
+export const noTemplate = (name: string, known: ReadonlyMap<string, unknown>) =>
+  new EtudeError('INVALID_ARGUMENT', `there is no sandbox template "${name}", only ${[...known.keys()].join(', ')}`, { field: 'template' });
+
 /** Resolves when the supervisor is there. @throws EtudeError SANDBOX_UNAVAILABLE with what bubblewrap said */
 export async function expectHello(link: SandboxLink): Promise<void> {
   const frame = await link.receive();

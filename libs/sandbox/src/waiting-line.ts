@@ -7,8 +7,7 @@ interface Waiting<T> {
 
 export interface LineLimits {
   readonly waitingMax: number;
-  /** Absent: without end. */
-  readonly waitMs?: number;
+  readonly waitMs: number;
   /** The error for a caller that waited `waitMs`, or is one too many. `before`: how many wait before it. */
   readonly refusal: (before: number) => Error;
 }
@@ -33,7 +32,7 @@ export class WaitingLine<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const waiting: Waiting<T> = { resolve, reject, onQueued, told: -1 };
     const abort = () => this.drop(waiting, () => signal.reason as Error);
-    const timer = waitMs === undefined ? undefined : setTimeout(() => this.drop(waiting, refusal), waitMs);
+    const timer = setTimeout(() => this.drop(waiting, refusal), waitMs);
     signal.addEventListener('abort', abort, { once: true });
     if (first) this.waiting.unshift(waiting);
     else this.waiting.push(waiting);
@@ -44,12 +43,10 @@ export class WaitingLine<T> {
     });
   }
 
-  /** Gives the value to the caller that waits longest. @returns false where nobody waits */
-  give(value: T): boolean {
-    const next = this.waiting.shift();
-    next?.resolve(value);
+  /** Gives the value to the caller that waits longest. */
+  give(value: T): void {
+    this.waiting.shift()?.resolve(value);
     this.tell();
-    return next !== undefined;
   }
 
   /** Tells those behind the first `keep` that nothing comes. */

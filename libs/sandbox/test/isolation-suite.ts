@@ -2,11 +2,11 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { LocalSandboxesOptions } from '../src/local-sandboxes.js';
+import type { LocalOptions } from '../src/local-driver.js';
 import { program, useSandboxes } from './sandbox-fixture.js';
 
 /** The walls around code, tried from inside. */
-export function isolationSuite(options?: LocalSandboxesOptions): void {
+export function isolationSuite(options?: LocalOptions): void {
   describe('a sandbox', () => {
     const sandboxes = useSandboxes(options);
     const print = async (code: string) => {

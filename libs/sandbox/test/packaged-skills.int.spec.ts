@@ -9,8 +9,8 @@ import { useSkill } from '@etude/domain/skills/proof/use-skill';
 import { NO_GROUND, verifySkill } from '@etude/domain/skills/proof/verify-skill';
 import { FakeMemoryOutbox } from '@etude/domain/testing/fake-memory-outbox';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { LocalSandboxes, type LocalSandboxesOptions } from '../src/local-sandboxes.js';
-import { call, program, requestOf } from './sandbox-fixture.js';
+import { startLocalDriver } from '../src/local-driver.js';
+import { call, program, requestOf, startLocal, type StartedSandboxes } from './sandbox-fixture.js';
 import { SupervisorProcess } from './supervisor-fixture.js';
 
 const signal = new AbortController().signal;
@@ -25,8 +25,7 @@ const templateFor = templatesOf({ default: [], numerals: [PACKAGE] });
 const needing = (packages: string[], code = CODE): Skill => skillOf('double', code, { tests: TESTS, packages });
 
 let overlaysPath = '';
-let sandboxes: LocalSandboxes | null = null;
-const started = () => sandboxes as LocalSandboxes;
+let local: StartedSandboxes;
 
 beforeAll(async () => {
   overlaysPath = await mkdtemp(join(tmpdir(), 'etude-overlays-'));
@@ -35,24 +34,31 @@ beforeAll(async () => {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, '__init__.py'), 'def digits(n):\n    return "I" * n\n');
   await chmod(overlaysPath, 0o755);
-  sandboxes = await LocalSandboxes.start({ warm: 1, concurrencyMax: 2, overlaysPath });
+  local = await startLocal({ warm: 1, overlaysPath });
 });
 afterAll(async () => {
-  await sandboxes?.close();
+  await local?.close();
   await rm(overlaysPath, { recursive: true, force: true });
 });
 
 const verify = (skill: Skill) =>
   verifySkill(
     skill,
-    { sandboxes: started(), analyser: { analyse: async () => [] }, mutationScoreMin: 0.5, ground: NO_GROUND, attempt: 1, templateFor },
+    {
+      sandboxes: local.sandboxes,
+      analyser: { analyse: async () => [] },
+      mutationScoreMin: 0.5,
+      ground: NO_GROUND,
+      attempt: 1,
+      templateFor,
+    },
     signal,
   );
 const run = async (template: string | undefined, ...runs: Parameters<typeof requestOf>[0]) =>
-  (await started().execute(requestOf(runs, template === undefined ? {} : { template }), signal)).runs;
-const startWith = async (options: LocalSandboxesOptions) => {
-  const other = await LocalSandboxes.start({ warm: 0, ...options });
-  await other.close();
+  (await local.sandboxes.execute(requestOf(runs, template === undefined ? {} : { template }), signal)).runs;
+const startWith = async (path: string) => {
+  const driver = await startLocalDriver({ warm: 0, overlaysPath: path });
+  await driver.close();
 };
 
 describe('a skill with a package', () => {
@@ -61,7 +67,7 @@ describe('a skill with a package', () => {
     const verification = await verify(skill);
     expect(verification).toMatchObject({ passed: true, reason: '', found: { testsPassed: 3 } });
     const active = proven({ ...skill, ...(verification.contract === null ? {} : { contract: verification.contract }) });
-    const deps = { procedural: registryOf(active), sandboxes: started(), outbox: new FakeMemoryOutbox(), checker: TEST_SIGNER };
+    const deps = { procedural: registryOf(active), sandboxes: local.sandboxes, outbox: new FakeMemoryOutbox(), checker: TEST_SIGNER };
     const used = await useSkill(
       { reader: active.scope, name: 'double', parameters: { n: 4 }, useId: 'u1' },
       { ...deps, templateFor, clock: { now: () => 5 } },
@@ -102,7 +108,7 @@ describe('packages of a local sandbox', () => {
     const [warm, called] = await run('numerals', looking, call(`import roman_digits\ndef f(n):\n    return roman_digits.digits(n)`, [2]));
     expect([warm?.stdout, called?.value]).toEqual([where, 'II']);
     const request = { ...requestOf([looking], { template: 'numerals' }), hashSeed: 7 };
-    expect((await started().execute(request, signal)).runs[0]?.stdout).toBe(where);
+    expect((await local.sandboxes.execute(request, signal)).runs[0]?.stdout).toBe(where);
     expect((await run(undefined, looking))[0]?.stderr).toContain("No module named 'roman_digits'");
   });
 
@@ -121,8 +127,8 @@ describe('packages of a local sandbox', () => {
     await chmod(everywhere, 0o755);
     await mkdir(join(everywhere, 'default'));
     await writeFile(join(everywhere, 'default', 'tiny.py'), 'ONE = 1\n');
-    const single = await LocalSandboxes.start({ warm: 1, isolation: 'single', overlaysPath: everywhere });
-    const { runs } = await single.execute(requestOf([program('import tiny; print(tiny.ONE)')]), signal);
+    const single = await startLocal({ warm: 1, isolation: 'single', overlaysPath: everywhere });
+    const { runs } = await single.sandboxes.execute(requestOf([program('import tiny; print(tiny.ONE)')]), signal);
     await single.close();
     await rm(everywhere, { recursive: true });
     expect(runs[0]?.stdout).toBe('1\n');
@@ -131,13 +137,13 @@ describe('packages of a local sandbox', () => {
   it('are refused before anything runs where their folder is of no use', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'etude-overlays-'));
     await chmod(folder, 0o755);
-    const starting = () => startWith({ overlaysPath: folder });
+    const starting = () => startWith(folder);
     await mkdir(join(folder, 'Not_A_Name'));
     await expect(starting()).rejects.toMatchObject({ code: 'FAILED_PRECONDITION', message: expect.stringContaining('"Not_A_Name"') });
     await rm(join(folder, 'Not_A_Name'), { recursive: true });
     await writeFile(join(folder, 'requirements.txt'), '');
     await expect(starting()).resolves.toBeUndefined();
-    await expect(startWith({ overlaysPath: join(folder, 'nowhere') })).rejects.toMatchObject({
+    await expect(startWith(join(folder, 'nowhere'))).rejects.toMatchObject({
       code: 'FAILED_PRECONDITION',
       message: expect.stringMatching(/ETUDE_SANDBOX_OVERLAYS_PATH.*nowhere/),
     });
@@ -152,7 +158,7 @@ describe('packages of a local sandbox', () => {
   it('names the templates that there are to who asks for another', async () => {
     await expect(run('science', program('1'))).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
-      message: 'there is no sandbox template "science" here; there are "default", "numerals"',
+      message: 'there is no sandbox template "science", only default, numerals',
     });
   });
 });

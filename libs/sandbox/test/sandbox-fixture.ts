@@ -1,7 +1,8 @@
 import { SandboxLimits, type ExecutionRequest, type RunResult, type SandboxRun } from '@etude/contracts/sandbox';
 import { afterAll, beforeAll } from 'vitest';
-import type { Sandboxes } from '@etude/domain/ports/sandboxes';
-import { LocalSandboxes, type LocalSandboxesOptions } from '../src/local-sandboxes.js';
+import type { BubblewrapDriver } from '../src/bubblewrap-driver.js';
+import { DrivenSandboxes } from '../src/driven-sandboxes.js';
+import { type LocalOptions, startLocalDriver } from '../src/local-driver.js';
 import type { SandboxDriver } from '../src/sandbox-driver.js';
 
 let executions = 0;
@@ -42,16 +43,27 @@ export const checked = (code: string, tests: string, setup = '', entryPoint = 'f
 export const UNDER_TEST = process.env['ETUDE_TEST_SANDBOX_DRIVER'] === 'kubernetes' ? 'kubernetes' : 'local';
 
 export interface StartedSandboxes {
-  readonly sandboxes: Sandboxes;
+  readonly sandboxes: DrivenSandboxes;
   readonly driver: SandboxDriver;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
+/** Executions over a driver; both are closed together. */
+export function driven<D extends SandboxDriver>(driver: D): StartedSandboxes & { readonly driver: D } {
+  const sandboxes = new DrivenSandboxes(driver);
+  const close = async () => {
+    sandboxes.close();
+    await driver.close();
+  };
+  return { sandboxes, driver, close };
+}
+
+export const startLocal = async (options: LocalOptions = { warm: 1 }): Promise<StartedSandboxes & { readonly driver: BubblewrapDriver }> =>
+  driven(await startLocalDriver(options));
+
 /** Sandboxes of the driver under test; the options are the local one's. */
-export async function startUnderTest(options: LocalSandboxesOptions = { warm: 1, concurrencyMax: 2 }): Promise<StartedSandboxes> {
-  if (UNDER_TEST === 'kubernetes') return (await import('./kubernetes/kubernetes-fixture.js')).startKubernetes();
-  const sandboxes = await LocalSandboxes.start(options);
-  return { sandboxes, driver: sandboxes.driver, close: () => sandboxes.close() };
+export async function startUnderTest(options?: LocalOptions): Promise<StartedSandboxes> {
+  return UNDER_TEST === 'kubernetes' ? (await import('./kubernetes/kubernetes-fixture.js')).startKubernetes() : startLocal(options);
 }
 
 export interface Fixture extends StartedSandboxes {
@@ -62,7 +74,7 @@ export interface Fixture extends StartedSandboxes {
 }
 
 /** Sandboxes for all tests of a file. */
-export function useSandboxes(options?: LocalSandboxesOptions): Fixture {
+export function useSandboxes(options?: LocalOptions): Fixture {
   let started: StartedSandboxes | null = null;
   beforeAll(async () => {
     started = await startUnderTest(options);

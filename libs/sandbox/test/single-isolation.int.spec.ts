@@ -2,5 +2,5 @@ import { describe } from 'vitest';
 import { isolationSuite } from './isolation-suite.js';
 
 describe('with a bubblewrap for each', () => {
-  isolationSuite({ warm: 1, concurrencyMax: 2, isolation: 'single' });
+  isolationSuite({ warm: 1, isolation: 'single' });
 });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
-import { type ClaimedSandbox, type SandboxDriver, type SandboxShape, unavailable } from '../sandbox-driver.js';
+import { type ClaimedSandbox, noTemplate, type SandboxDriver, type SandboxShape, unavailable } from '../sandbox-driver.js';
 import { newClaim } from '../supervisor-client.js';
 import { ClaimedPods } from './claimed-pods.js';
 import { KubeApi, type PodApi } from './kube-api.js';
@@ -203,10 +203,7 @@ export class KubernetesDriver implements SandboxDriver {
   private poolFor({ template: name, memoryMiB, diskMiB }: SandboxShape): TemplatePool {
     const pool = this.pools.get(name);
     const template = this.options.templates[name];
-    if (!pool || !template)
-      throw new EtudeError('INVALID_ARGUMENT', `there is no sandbox template "${name}", only ${[...this.pools.keys()].join(', ')}`, {
-        field: 'template',
-      });
+    if (!pool || !template) throw noTemplate(name, this.pools);
     for (const [field, asked, most] of [
       ['memory_mib', memoryMiB, template.memoryMiB],
       ['disk_mib', diskMiB, template.diskMiB],

@@ -1,6 +1,5 @@
-import { EtudeError } from '@etude/contracts/errors';
 import { SandboxLimits } from '@etude/contracts/sandbox';
-import { ALLOW_MISSING, probe } from '../probe.js';
+import { controlMissing, probe } from '../probe.js';
 import type { ClaimedSandbox } from '../sandbox-driver.js';
 import type { KubeLogger } from './pod-view.js';
 import type { SandboxTemplate } from './sandbox-template.js';
@@ -53,12 +52,7 @@ export class PodProof {
 
   private accept(control: string, why: string): void {
     const { allowMissing, log } = this.deps;
-    if (!allowMissing.includes(control))
-      throw new EtudeError(
-        'SANDBOX_CONTROL_MISSING',
-        `the sandbox control "${control}" is not enforced in pods of the template "${this.name}": ${why}. To run without it, set ${ALLOW_MISSING}=${control}.`,
-        { metadata: { control, template: this.name } },
-      );
+    if (!allowMissing.includes(control)) throw controlMissing(control, `in pods of the template "${this.name}"`, why, true);
     log.warn({ template: this.name, control }, `a sandbox control is missing, as allowed: ${why}`);
   }
 }

@@ -97,15 +97,15 @@ describe('the pod of a sandbox', () => {
   });
 });
 
-describe('a file of sandbox templates', () => {
-  const read = async (text: string) => {
-    const directory = await mkdtemp(join(tmpdir(), 'etude-templates-'));
-    onTestFinished(() => rm(directory, { recursive: true }));
-    const path = join(directory, 'templates.yaml');
-    await writeFile(path, text);
-    return readTemplates(path);
-  };
+const read = async (text: string) => {
+  const directory = await mkdtemp(join(tmpdir(), 'etude-templates-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const path = join(directory, 'templates.yaml');
+  await writeFile(path, text);
+  return readTemplates(path);
+};
 
+describe('a file of sandbox templates', () => {
   it.each(['default:\n  image: python:1\n', '{"default": {"image": "python:1"}}'])('is YAML or JSON: %j', async (text) => {
     expect((await read(text)).default).toMatchObject({ image: 'python:1', cpu: '1', warm: { min: 0, max: 16, free: 2 } });
   });

@@ -91,10 +91,11 @@ function podSpec(template: SandboxTemplate, context: PodContext, { user, token }
   };
 }
 
+const fromPod = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } });
+
 function container(template: SandboxTemplate, { filter }: PodContext, token: string): V1Container {
   const memoryMiB = template.memoryMiB + template.diskMiB + SHARED_MEMORY_MIB + SUPERVISOR_MEMORY_MIB;
   const limits = { cpu: template.cpu, memory: `${memoryMiB}Mi`, 'ephemeral-storage': `${LOCAL_STORAGE_MIB}Mi` };
-  const fromPod = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } });
   return {
     name: 'sandbox',
     image: template.image,

@@ -133,6 +133,7 @@ export class PodWatch implements PodFeed {
       try {
         if (performance.now() >= this.#listDueAt) await this.#list(signal);
         await this.#watch(signal);
+        this.#failures = 0;
         // A server that ends every watch at once is asked no more often.
         await sleep(this.#options.backoffMinMs, undefined, { signal });
       } catch (error) {
@@ -161,12 +162,11 @@ export class PodWatch implements PodFeed {
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    const { selector, silentMs, backoffMaxMs } = this.#options;
-    const began = performance.now();
+    const { selector, silentMs } = this.#options;
     const cut = new AbortController();
     const silence = new Error(`the watch was silent for ${silentMs} ms`);
     const silent = setTimeout(() => cut.abort(silence), silentMs);
-    const resync = setTimeout(() => cut.abort(), Math.max(0, Math.ceil(this.#listDueAt - began)));
+    const resync = setTimeout(() => cut.abort(), Math.max(0, Math.ceil(this.#listDueAt - performance.now())));
     const timeoutS = Math.round(WATCH_S.min + Math.random() * (WATCH_S.max - WATCH_S.min));
     try {
       const from = { resourceVersion: this.state.resourceVersion, timeoutS };
@@ -180,7 +180,6 @@ export class PodWatch implements PodFeed {
     } finally {
       clearTimeout(silent);
       clearTimeout(resync);
-      if (performance.now() - began > backoffMaxMs) this.#failures = 0;
     }
   }
 

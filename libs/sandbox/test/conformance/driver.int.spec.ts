@@ -58,7 +58,7 @@ describe('Sandboxes of the driver', () => {
 });
 
 describe('a claimed sandbox', () => {
-  const sandboxes = useSandboxes({ warm: 1, concurrencyMax: 4 });
+  const sandboxes = useSandboxes({ warm: 1 });
   const claim = async (): Promise<ClaimedSandbox> => {
     const claimed = await sandboxes.driver.claim(SHAPE, never());
     onTestFinished(() => claimed.release());

@@ -17,7 +17,7 @@ def forge(body): send(struct.pack(">I", len(body)) + body)
 `;
 
 describe('a cell of a session', () => {
-  const sandboxes = useSandboxes({ warm: 1, concurrencyMax: 4 });
+  const sandboxes = useSandboxes({ warm: 1 });
   const open = () => openSession(sandboxes);
 
   it('shows its last value, and nothing where that is None or ends with a semicolon', async () => {
@@ -197,7 +197,7 @@ while ticks < 5: time.sleep(0.001)`;
 });
 
 describe('what a cell displays', () => {
-  const sandboxes = useSandboxes({ warm: 1, concurrencyMax: 4 });
+  const sandboxes = useSandboxes({ warm: 1 });
   const show = async (code: string, limits = {}) => (await openSession(sandboxes)).cell(code, limits);
 
   it('has every form that a value knows', async () => {

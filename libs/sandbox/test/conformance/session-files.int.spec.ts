@@ -8,7 +8,7 @@ const bytes = (text: string) => Buffer.from(text);
 const text = async (session: TestSession, path: string) => Buffer.from((await session.files.read(path, 0, PIECE)).data).toString();
 
 describe('files of a session', () => {
-  const sandboxes = useSandboxes({ warm: 1, concurrencyMax: 4 });
+  const sandboxes = useSandboxes({ warm: 1 });
   const open = () => openSession(sandboxes);
 
   it('take 100 MiB in pieces of 512 KiB', async () => {

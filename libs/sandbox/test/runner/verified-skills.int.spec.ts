@@ -5,7 +5,7 @@ import { NO_GROUND, type Verification, verifySkill } from '@etude/domain/skills/
 import { describe, expect, it } from 'vitest';
 import { program, useSandboxes } from '../sandbox-fixture.js';
 
-const sandboxes = useSandboxes({ warm: 2, concurrencyMax: 4 });
+const sandboxes = useSandboxes({ warm: 2 });
 const analyser = { analyse: async () => [] };
 const call = (args: Array<string | number>, expected: string | number): SkillTest => ({
   kind: 'call',

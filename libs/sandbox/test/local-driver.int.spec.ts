@@ -1,37 +1,35 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { sandboxesConformance } from '@etude/domain/testing/sandboxes-conformance';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { LocalSandboxes, type LocalSandboxesOptions } from '../src/local-sandboxes.js';
-import { program, requestOf } from './sandbox-fixture.js';
+import type { LocalOptions } from '../src/local-driver.js';
+import { program, requestOf, startLocal } from './sandbox-fixture.js';
 
 const never = () => new AbortController().signal;
-const start = async (options: LocalSandboxesOptions) => {
-  const sandboxes = await LocalSandboxes.start(options);
-  onTestFinished(() => sandboxes.close());
-  return sandboxes;
+const start = async (options: LocalOptions) => {
+  const { sandboxes, driver, close } = await startLocal(options);
+  onTestFinished(close);
+  return { driver, execute: sandboxes.execute.bind(sandboxes), close };
 };
 /** Sandboxes of this process: what the processes inside its bubblewraps have opened. */
 const sandboxCount = async () => (await namespaces()).length;
 
-describe('LocalSandboxes', () => {
-  sandboxesConformance(async () => {
-    const sandboxes = await LocalSandboxes.start({ warm: 1, concurrencyMax: 2 });
-    return { sandboxes, close: () => sandboxes.close() };
-  });
+describe('local sandboxes with a bubblewrap for each', () => {
+  sandboxesConformance(() => startLocal({ warm: 1, isolation: 'single' }));
+});
 
-  describe('with a bubblewrap for each', () => {
-    sandboxesConformance(async () => {
-      const sandboxes = await LocalSandboxes.start({ warm: 1, concurrencyMax: 2, isolation: 'single' });
-      return { sandboxes, close: () => sandboxes.close() };
-    });
-  });
-
+describe('local sandboxes', () => {
   it('goes through more sandboxes than one nest opens', async () => {
-    const sandboxes = await start({ warm: 2, concurrencyMax: 4, isolation: 'nest' });
-    const results = await Promise.all(
-      Array.from({ length: 210 }, (_, n) => sandboxes.execute(requestOf([program(`print(${n})`)]), never())),
-    );
-    expect(results.map(({ runs }) => runs[0]?.stdout)).toEqual(Array.from({ length: 210 }, (_, n) => `${n}\n`));
+    const sandboxes = await start({ warm: 2, isolation: 'nest' });
+    const numbers = Array.from({ length: 4 }, (_, i) => Array.from({ length: 52 }, (__, n) => `${n} of ${i}\n`));
+    const inTurn = async (lines: string[]) => {
+      const told: Array<string | undefined> = [];
+      for (const line of lines) {
+        const { runs } = await sandboxes.execute(requestOf([program(`print(${JSON.stringify(line.trim())})`)]), never());
+        told.push(runs[0]?.stdout);
+      }
+      return told;
+    };
+    expect(await Promise.all(numbers.map(inTurn))).toEqual(numbers);
   });
 
   it('knows nothing of an execution that was only rehearsed', async () => {
@@ -46,32 +44,10 @@ describe('LocalSandboxes', () => {
 
   it('keeps as many sandboxes ready as it was told', async () => {
     const sandboxes = await start({ warm: 3 });
-    expect(sandboxes.warmCount).toBe(3);
+    expect(sandboxes.driver.warmCount).toBe(3);
     await sandboxes.execute(requestOf([program('print(1)')]), never());
-    await expect.poll(() => sandboxes.warmCount).toBe(3);
+    await expect.poll(() => sandboxes.driver.warmCount).toBe(3);
     await expect.poll(sandboxCount).toBe(3);
-  });
-
-  it('runs a burst beyond its pool and no more at once than allowed', async () => {
-    const sandboxes = await start({ warm: 1, concurrencyMax: 3 });
-    const code = 'import time\nprint(time.monotonic())\ntime.sleep(0.1)\nprint(time.monotonic())';
-    const results = await Promise.all(Array.from({ length: 10 }, () => sandboxes.execute(requestOf([program(code)]), never())));
-    const times = results.map(({ runs }) => runs[0]?.stdout.trim().split('\n').map(Number) ?? []);
-    expect(times.flat()).toHaveLength(20);
-    // By the machine's clock, which all sandboxes share: how many others ran when each began.
-    const together = times.map(([began = 0]) => times.filter(([from = 0, to = 0]) => from <= began && began <= to).length);
-    expect(Math.max(...together)).toBeLessThanOrEqual(3);
-  });
-
-  it('refuses what waits beyond its queue', async () => {
-    const sandboxes = await start({ warm: 0, concurrencyMax: 1, waitingMax: 1 });
-    const stop = new AbortController();
-    const slow = [1, 2].map(() =>
-      sandboxes.execute(requestOf([program('import time\ntime.sleep(60)')]), stop.signal).catch((error: Error) => error.name),
-    );
-    await expect(sandboxes.execute(requestOf([program('1')]), never())).rejects.toMatchObject({ code: 'SANDBOX_CAPACITY' });
-    stop.abort();
-    expect(await Promise.all(slow)).toEqual(['AbortError', 'AbortError']);
   });
 
   it('stops the code at an abort, not at a limit, and then says so', async () => {
@@ -126,7 +102,7 @@ describe('LocalSandboxes', () => {
   });
 
   it('leaves no process behind when it is closed', async () => {
-    const sandboxes = await LocalSandboxes.start({ warm: 2 });
+    const sandboxes = await start({ warm: 2 });
     const running = sandboxes.execute(requestOf([program('while True: pass')]), never()).catch((error: Error) => error.name);
     await sandboxes.close();
     expect(await running).toBe('AbortError');
@@ -134,22 +110,12 @@ describe('LocalSandboxes', () => {
     await expect(sandboxes.execute(requestOf([program('1')]), never())).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
   });
 
-  it('names the line that installs what is missing', async () => {
-    await expect(LocalSandboxes.start({ bwrapPath: '/nonexistent/bwrap' })).rejects.toMatchObject({
-      code: 'SANDBOX_CONTROL_MISSING',
-      message: expect.stringContaining('apt-get install -y bubblewrap python3') as string,
-    });
-    await expect(LocalSandboxes.start({ pythonPath: '/nonexistent/python3' })).rejects.toMatchObject({
-      code: 'SANDBOX_CONTROL_MISSING',
-      message: expect.stringContaining('apt-get install') as string,
-    });
-  });
-
-  it('refuses to do without a control it does not know', async () => {
-    await expect(LocalSandboxes.start({ allowMissingControls: ['everything'] })).rejects.toMatchObject({
-      code: 'SANDBOX_CONTROL_MISSING',
-      message: expect.stringContaining('network, nested-namespaces') as string,
-    });
+  it.each([
+    ['bubblewrap is missing', { bwrapPath: '/nonexistent/bwrap' }, 'apt-get install -y bubblewrap python3'],
+    ['Python is missing', { pythonPath: '/nonexistent/python3' }, 'apt-get install -y bubblewrap python3'],
+    ['an unknown control is to be done without', { allowMissingControls: ['everything'] }, 'network, nested-namespaces'],
+  ])('are refused with what to do where %s', async (_what, options, advice) => {
+    await expect(start(options)).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING', message: expect.stringContaining(advice) });
   });
 });
 
