@@ -1,7 +1,7 @@
-import type { RecordEpisodicLayer } from './layers/episodic-layer.js';
-import type { RecordProceduralLayer } from './layers/procedural-layer.js';
+import type { episodicLayer } from './layers/episodic-layer.js';
+import type { proceduralLayer } from './layers/procedural-layer.js';
 import type { appliedWrites } from './layers/repeats.js';
-import type { RecordSemanticLayer } from './layers/semantic-layer.js';
+import type { semanticLayer } from './layers/semantic-layer.js';
 import type { RecordKind, RecordStore } from './record-store.js';
 import type { recordUpkeep } from './upkeep/record-upkeep.js';
 import type { Fact, Scope, Skill } from '@etude/contracts/memory';
@@ -31,11 +31,9 @@ export interface StoredFact {
   readonly replaced: readonly string[];
 }
 
-/** The calls of a class, which any object may answer. */
-type CallsOf<C> = Pick<C, keyof C>;
-export type EpisodicLayer = CallsOf<RecordEpisodicLayer>;
-export type SemanticLayer = CallsOf<RecordSemanticLayer>;
-export type ProceduralLayer = CallsOf<RecordProceduralLayer>;
+export type EpisodicLayer = ReturnType<typeof episodicLayer>;
+export type SemanticLayer = ReturnType<typeof semanticLayer>;
+export type ProceduralLayer = ReturnType<typeof proceduralLayer>;
 /** Applies what comes out of the outbox, each write once, also when a crash cut it in the middle. */
 export type AppliedWrites = ReturnType<typeof appliedWrites>;
 /** Work on the memory of an owner, or on all of it. Every call can be repeated after a crash. */

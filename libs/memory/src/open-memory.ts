@@ -1,10 +1,10 @@
-import { RecordEpisodicLayer } from './layers/episodic-layer.js';
+import { episodicLayer } from './layers/episodic-layer.js';
 import { sharedEmbedding } from './layers/indexed-texts.js';
 import { recallMemory } from './layers/memory-recall.js';
 import { getRecord } from './layers/memory-search.js';
-import { RecordProceduralLayer } from './layers/procedural-layer.js';
+import { proceduralLayer } from './layers/procedural-layer.js';
 import { appliedWrites } from './layers/repeats.js';
-import { RecordSemanticLayer, type SemanticOptions } from './layers/semantic-layer.js';
+import { semanticLayer, type SemanticOptions } from './layers/semantic-layer.js';
 import type { MemoryConfig } from './memory-config.js';
 import type { Memory } from './memory.js';
 import type { QdrantStoreOptions } from './qdrant/qdrant-store.js';
@@ -88,9 +88,9 @@ export function memoryOver(
     ...(chatModel === undefined ? {} : { chatModel }),
     ...(proofChecker === undefined ? {} : { proofChecker }),
   };
-  const episodic = new RecordEpisodicLayer(deps);
-  const semantic = new RecordSemanticLayer(deps, options);
-  const procedural = new RecordProceduralLayer(deps);
+  const episodic = episodicLayer(deps);
+  const semantic = semanticLayer(deps, options);
+  const procedural = proceduralLayer(deps);
   return {
     store,
     episodic,

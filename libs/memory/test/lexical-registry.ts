@@ -1,6 +1,6 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import type { LayerDeps } from '../src/layers/records.js';
-import { RecordProceduralLayer } from '../src/layers/procedural-layer.js';
+import { proceduralLayer } from '../src/layers/procedural-layer.js';
 import type { RecordStore } from '../src/record-store.js';
 
 const embedder = new LexicalEmbedder();
@@ -9,6 +9,6 @@ const embedder = new LexicalEmbedder();
 export const LEXICAL_MODEL = { name: embedder.profile.model, dimension: embedder.profile.dimension };
 
 /** Skills over one store, at the time zero unless a clock is given. */
-export function registryOver(store: RecordStore, more: Partial<LayerDeps> = {}): RecordProceduralLayer {
-  return new RecordProceduralLayer({ store, embedder, clock: { now: () => 0 }, ...more });
+export function registryOver(store: RecordStore, more: Partial<LayerDeps> = {}) {
+  return proceduralLayer({ store, embedder, clock: { now: () => 0 }, ...more });
 }

@@ -5,7 +5,7 @@ import { seesNothingOfOthers, STEPS } from '@etude/domain/testing/unseen-skills-
 import * as fc from 'fast-check';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { RecordProceduralLayer } from '../src/layers/procedural-layer.js';
+import type { ProceduralLayer } from '../src/memory.js';
 import type { RecordStore } from '../src/record-store.js';
 import { describeOnQdrant } from './describe-on-qdrant.js';
 import { LEXICAL_MODEL, registryOver } from './lexical-registry.js';
@@ -91,10 +91,7 @@ function unseenSkills(open: Open, numRuns: number, stepsMax: number): void {
 
 async function twoRegistries(open: Open) {
   const { store, second, close } = await open();
-  const registries: readonly [RecordProceduralLayer, RecordProceduralLayer] = [
-    registryOver(store),
-    registryOver(await second(LEXICAL_MODEL)),
-  ];
+  const registries: readonly [ProceduralLayer, ProceduralLayer] = [registryOver(store), registryOver(await second(LEXICAL_MODEL))];
   return { registries, close };
 }
 

@@ -1,5 +1,5 @@
 import type { LayerQuery } from '../memory.js';
-import type { Change, MemoryRecord, RecordFilter, StoredRecord } from '../record-store.js';
+import type { Change, MemoryRecord, RecordFilter, RecordStore } from '../record-store.js';
 import { insertsOf } from './indexed-texts.js';
 import { hitOf, searchLayer } from './memory-search.js';
 import { bodyOf, everyRecord, type LayerDeps, parseBody } from './records.js';
@@ -13,89 +13,60 @@ const LAYER = 'episodic';
 const PAGE = 16;
 
 /** Transitions and episodes, whole. Summaries and reflections of episodes go to the semantic layer. */
-export class RecordEpisodicLayer implements EpisodicMemory {
-  readonly #deps: LayerDeps;
-
-  constructor(deps: LayerDeps) {
-    this.#deps = deps;
-  }
-
-  async storeTransition(transition: Transition): Promise<void> {
-    await this.#write(transition.scope, await this.transitionChanges(transition));
-  }
-
-  async storeEpisode(episode: Episode): Promise<void> {
-    await this.#write(episode.scope, await this.episodeChanges(episode));
-  }
-
-  /** Empty where its id is known. */
-  async transitionChanges(transition: Transition): Promise<readonly Change[]> {
-    return this.#insertsOf(transitionRecord(transition));
-  }
-
-  /** The notes come first: an episode that is there has them. Empty where its id is known. */
-  async episodeChanges(episode: Episode): Promise<readonly Change[]> {
-    return this.#insertsOf(episodeRecord(episode), noteRecords(episode));
-  }
-
-  async search(scope: ReadScope, query: LayerQuery): Promise<readonly MemoryHit[]> {
-    return (await searchLayer(this.#deps, scope, LAYER, query)).map((ranked) => hitOf(ranked, query));
-  }
-
-  async recent(scope: ReadScope, sinceMs: number, limit: number): Promise<readonly Episode[]> {
-    return this.#newest(scope, { createdSince: sinceMs }, limit);
-  }
-
-  async *every(scope: ReadScope, sinceMs: number): AsyncGenerator<Episode> {
-    requireScope(scope);
-    const filter = { kinds: ['episode'], createdSince: sinceMs } as const;
-    for await (const record of everyRecord(this.#deps.store, scope, LAYER, filter, { size: PAGE })) yield parseBody<Episode>(record).value;
-  }
-
-  /** Episodes in which the skill was used, newest first. */
-  async bySkill(scope: ReadScope, skill: string, limit: number): Promise<readonly Episode[]> {
-    return this.#newest(scope, { where: { skill } }, limit);
-  }
-
-  async get(scope: ReadScope, id: string): Promise<Episode | Transition | null> {
-    requireScope(scope);
-    const { store } = this.#deps;
-    const found = await Promise.all([store.load(scope, LAYER, 'episode', [id]), store.load(scope, LAYER, 'transition', [id])]);
-    const [record] = found.flat();
-    return record === undefined ? null : parseBody<Episode | Transition>(record).value;
-  }
-
-  async transitions(scope: ReadScope, rolloutId: string): Promise<readonly Transition[]> {
-    requireScope(scope);
-    const filter = { kinds: ['transition'], where: { rollout: rolloutId } } as const;
-    const found: Transition[] = [];
-    for await (const record of everyRecord(this.#deps.store, scope, LAYER, filter, { size: PAGE }))
-      found.push(parseBody<Transition>(record).value);
-    return found.toSorted((a, b) => a.attempt - b.attempt || a.createdAt - b.createdAt);
-  }
-
-  async #newest(scope: ReadScope, filter: RecordFilter, limit: number): Promise<readonly Episode[]> {
-    requireScope(scope);
-    if (!(limit > 0)) return [];
-    const found = await this.#deps.store.find(scope, LAYER, { ...filter, kinds: ['episode'] }, { order: 'newest', limit });
-    return found.map(episodeIn);
-  }
-
-  /** A record that is known costs no embedding. */
-  async #insertsOf(record: MemoryRecord, before: readonly MemoryRecord[] = []): Promise<readonly Change[]> {
-    const { store, embedder } = this.#deps;
-    const whole = requireScope(wholeTenant(record.scope));
-    if ((await store.load(whole, LAYER, record.kind, [record.key])).length > 0) return [];
-    return insertsOf(embedder, [...before, record]);
-  }
-
-  async #write({ tenant }: Scope, changes: readonly Change[]): Promise<void> {
-    if (changes.length > 0) await this.#deps.store.write(tenant, changes);
-  }
+export function episodicLayer(deps: LayerDeps) {
+  const { store } = deps;
+  const write = async ({ tenant }: Scope, changes: readonly Change[]) => {
+    if (changes.length > 0) await store.write(tenant, changes);
+  };
+  const layer = {
+    /** Empty where its id is known. */
+    transitionChanges: (transition: Transition) => newInserts(deps, transitionRecord(transition)),
+    /** The notes come first: an episode that is there has them. Empty where its id is known. */
+    episodeChanges: (episode: Episode) => newInserts(deps, episodeRecord(episode), noteRecords(episode)),
+    storeTransition: async (transition: Transition) => write(transition.scope, await layer.transitionChanges(transition)),
+    storeEpisode: async (episode: Episode) => write(episode.scope, await layer.episodeChanges(episode)),
+    async search(scope: ReadScope, query: LayerQuery): Promise<readonly MemoryHit[]> {
+      return (await searchLayer(deps, scope, LAYER, query)).map((ranked) => hitOf(ranked, query));
+    },
+    recent: (scope: ReadScope, sinceMs: number, limit: number) => newest(store, scope, { createdSince: sinceMs }, limit),
+    every: (scope: ReadScope, sinceMs: number) => valuesIn<Episode>(store, scope, { kinds: ['episode'], createdSince: sinceMs }),
+    /** Episodes in which the skill was used, newest first. */
+    bySkill: (scope: ReadScope, skill: string, limit: number) => newest(store, scope, { where: { skill } }, limit),
+    async get(scope: ReadScope, id: string): Promise<Episode | Transition | null> {
+      requireScope(scope);
+      const found = await Promise.all([store.load(scope, LAYER, 'episode', [id]), store.load(scope, LAYER, 'transition', [id])]);
+      const [record] = found.flat();
+      return record === undefined ? null : parseBody<Episode | Transition>(record).value;
+    },
+    async transitions(scope: ReadScope, rolloutId: string): Promise<readonly Transition[]> {
+      const filter = { kinds: ['transition'], where: { rollout: rolloutId } } as const;
+      const found = await Array.fromAsync(valuesIn<Transition>(store, scope, filter));
+      return found.toSorted((a, b) => a.attempt - b.attempt || a.createdAt - b.createdAt);
+    },
+  };
+  return layer satisfies EpisodicMemory;
 }
 
-function episodeIn(record: StoredRecord): Episode {
-  return parseBody<Episode>(record).value;
+async function* valuesIn<T>(store: RecordStore, scope: ReadScope, filter: RecordFilter): AsyncGenerator<T> {
+  for await (const record of everyRecord(store, requireScope(scope), LAYER, filter, { size: PAGE })) yield parseBody<T>(record).value;
+}
+
+async function newest(store: RecordStore, scope: ReadScope, filter: RecordFilter, limit: number): Promise<readonly Episode[]> {
+  requireScope(scope);
+  if (!(limit > 0)) return [];
+  const found = await store.find(scope, LAYER, { ...filter, kinds: ['episode'] }, { order: 'newest', limit });
+  return found.map((record) => parseBody<Episode>(record).value);
+}
+
+/** A record that is known costs no embedding. */
+async function newInserts(
+  { store, embedder }: LayerDeps,
+  record: MemoryRecord,
+  before: readonly MemoryRecord[] = [],
+): Promise<readonly Change[]> {
+  const whole = requireScope(wholeTenant(record.scope));
+  if ((await store.load(whole, LAYER, record.kind, [record.key])).length > 0) return [];
+  return insertsOf(embedder, [...before, record]);
 }
 
 export function transitionRecord(transition: Transition): MemoryRecord {

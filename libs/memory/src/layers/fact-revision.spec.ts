@@ -6,7 +6,7 @@ import type { RecordStore } from '../record-store.js';
 import { episodeRecord } from './episodic-layer.js';
 import { factOfRecord, factRecord, learnedRecords } from './fact-records.js';
 import { insertsOf } from './indexed-texts.js';
-import { RecordSemanticLayer } from './semantic-layer.js';
+import { semanticLayer } from './semantic-layer.js';
 
 const embedder = new LexicalEmbedder();
 const other = { ...SCOPE, tenant: 'globex' };
@@ -38,7 +38,7 @@ it('revises each fact that still holds, of one tenant', async () => {
 });
 
 it('finds no fact by search that was withdrawn', async () => {
-  const semantic = new RecordSemanticLayer({ store, embedder, clock: { now: () => 9 } });
+  const semantic = semanticLayer({ store, embedder, clock: { now: () => 9 } });
   const search = () => semantic.search({ tenant: 'acme', agent: null }, { text: 'Zebras eat grass.', limit: 5 });
   expect(await search()).toHaveLength(1);
   await learnedRecords(store).reviseFacts('acme', (fact) => ({ ...fact, validTo: 9 }));

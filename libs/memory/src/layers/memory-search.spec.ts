@@ -3,8 +3,8 @@ import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { episodeOf, NEW_YEAR, transitionOf } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
-import { RecordEpisodicLayer } from './episodic-layer.js';
-import { RecordProceduralLayer } from './procedural-layer.js';
+import { episodicLayer } from './episodic-layer.js';
+import { proceduralLayer } from './procedural-layer.js';
 
 const ALL = { tenant: 'acme', agent: null };
 const scopeOf = (user: string) => ({ tenant: 'acme', agent: 'coder', user });
@@ -24,7 +24,7 @@ function layers(chat?: (content: string) => string | Error) {
     clock: { now: () => NEW_YEAR },
     ...(chatModel ? { chatModel } : {}),
   };
-  return { deps, episodic: new RecordEpisodicLayer(deps), procedural: new RecordProceduralLayer(deps) };
+  return { deps, episodic: episodicLayer(deps), procedural: proceduralLayer(deps) };
 }
 
 describe('a search of a layer', () => {
@@ -56,7 +56,7 @@ describe('a search of a layer', () => {
     for (const vector of [new Float32Array(3), new Float32Array(deps.embedder.profile.dimension).fill(Number.NaN), undefined]) {
       const embed = (texts: readonly string[]) => Promise.resolve(texts.map(() => vector as Float32Array));
       const embedder = { profile: deps.embedder.profile, embed };
-      const episodic = new RecordEpisodicLayer({ ...deps, embedder });
+      const episodic = episodicLayer({ ...deps, embedder });
       await expect(episodic.search(ALL, { text: 'even', limit: 1 })).rejects.toMatchObject({ code: 'EMBEDDING_LENGTH_WRONG' });
       await expect(episodic.storeTransition(transitionOf())).rejects.toMatchObject({ code: 'EMBEDDING_LENGTH_WRONG' });
     }

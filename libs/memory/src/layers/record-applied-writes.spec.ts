@@ -4,8 +4,8 @@ import { episodeOf, SCOPE, skillOf, skillUseOf, transitionOf } from '@etude/doma
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import type { RecordStore } from '../record-store.js';
-import { RecordEpisodicLayer } from './episodic-layer.js';
-import { RecordProceduralLayer } from './procedural-layer.js';
+import { episodicLayer } from './episodic-layer.js';
+import { proceduralLayer } from './procedural-layer.js';
 import { appliedWrites } from './repeats.js';
 
 const ALL = { tenant: 'acme', agent: null };
@@ -31,8 +31,8 @@ function dyingStore(store: RecordStore): { store: RecordStore; dieAfter: (change
 
 function layersOver(store: RecordStore) {
   const deps = { store, embedder: new LexicalEmbedder(), clock: { now: Date.now } };
-  const episodic = new RecordEpisodicLayer(deps);
-  const procedural = new RecordProceduralLayer(deps);
+  const episodic = episodicLayer(deps);
+  const procedural = proceduralLayer(deps);
   return { episodic, procedural, writes: appliedWrites({ store, episodic, procedural }) };
 }
 

@@ -1,7 +1,5 @@
-import type { AppliedWrite } from '../memory.js';
+import type { AppliedWrite, EpisodicLayer, ProceduralLayer } from '../memory.js';
 import type { Change, RecordStore } from '../record-store.js';
-import type { RecordEpisodicLayer } from './episodic-layer.js';
-import type { RecordProceduralLayer } from './procedural-layer.js';
 import { bodyOf } from './records.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryWrite, Scope } from '@etude/contracts/memory';
@@ -127,8 +125,8 @@ const usedForAnother = (requestId: string) =>
 
 interface Layers {
   readonly store: RecordStore;
-  readonly episodic: RecordEpisodicLayer;
-  readonly procedural: RecordProceduralLayer;
+  readonly episodic: EpisodicLayer;
+  readonly procedural: ProceduralLayer;
 }
 
 /** A write and the note that it was applied go to the store in one list, the note last; see `docs/decisions/0022`. */

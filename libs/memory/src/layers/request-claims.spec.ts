@@ -3,7 +3,7 @@ import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import { claimRequest, earlierResult, noteResult } from './repeats.js';
-import { RecordSemanticLayer } from './semantic-layer.js';
+import { semanticLayer } from './semantic-layer.js';
 
 const scope = { tenant: 'acme', agent: 'scout', user: 'ann' };
 const claim = { layer: 'semantic', scope, requestId: 'r1', digest: 'a', at: 1 } as const;
@@ -42,7 +42,7 @@ describe('the result of a request', () => {
 });
 
 it('a write id shows nobody the fact of another owner', async () => {
-  const layer = new RecordSemanticLayer({ store: modelStore(), embedder: new LexicalEmbedder(), clock: { now: Date.now } });
+  const layer = semanticLayer({ store: modelStore(), embedder: new LexicalEmbedder(), clock: { now: Date.now } });
   await layer.store('w1', factOf({ scope, text: 'The safe opens with 4711.' }));
   const bob = factOf({ scope: { ...scope, user: 'bob' }, text: 'The gate is green.' });
   await expect(layer.store('w1', bob)).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });

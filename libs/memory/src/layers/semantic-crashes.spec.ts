@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import type { Change, RecordStore } from '../record-store.js';
 import { mendDocuments } from './documents.js';
-import { RecordSemanticLayer } from './semantic-layer.js';
+import { semanticLayer } from './semantic-layer.js';
 
 const ALL = { tenant: 'acme', agent: null };
 const DAY_MS = 86_400_000;
@@ -50,8 +50,7 @@ async function survive<T>(work: () => Promise<T>): Promise<T | null> {
   }
 }
 
-const layerOver = (store: RecordStore) =>
-  new RecordSemanticLayer({ store, embedder: new LexicalEmbedder(), clock: { now: () => NEW_YEAR } });
+const layerOver = (store: RecordStore) => semanticLayer({ store, embedder: new LexicalEmbedder(), clock: { now: () => NEW_YEAR } });
 const told = (text: string, day: number): Fact =>
   factOf({ text, episodes: [], createdAt: NEW_YEAR + day * DAY_MS, ...(text.includes('limit') ? { subject: 'limit' } : {}) });
 

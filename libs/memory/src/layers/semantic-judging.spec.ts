@@ -5,7 +5,7 @@ import { NEW_YEAR, SCOPE } from '@etude/domain/testing/memory-records';
 import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
-import { RecordSemanticLayer } from './semantic-layer.js';
+import { semanticLayer } from './semantic-layer.js';
 
 const ALL = { tenant: 'acme', agent: null };
 const DAY_MS = 86_400_000;
@@ -19,7 +19,7 @@ const ofEve = (text: string) => text.replaceAll('Ann', 'Eve');
 function layerWith(answers: ConstructorParameters<typeof FakeChatModel>[0]) {
   const model = new FakeChatModel(answers);
   const logged: unknown[] = [];
-  const layer = new RecordSemanticLayer(
+  const layer = semanticLayer(
     { store: modelStore(), embedder: new LexicalEmbedder(), clock: { now: Date.now } },
     { judge: model, log: (message, details) => logged.push([message, details]) },
   );

@@ -4,15 +4,15 @@ import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
-import { RecordProceduralLayer } from './procedural-layer.js';
+import { proceduralLayer } from './procedural-layer.js';
 
 /** A layer with one skill, and what its writes fail with from now on. */
 async function layerThatFails(code: ErrorCode) {
   const store = modelStore();
   const deps = { embedder: new LexicalEmbedder(), clock: { now: () => NEW_YEAR } };
-  const skill = await new RecordProceduralLayer({ ...deps, store }).store(skillOf());
+  const skill = await proceduralLayer({ ...deps, store }).store(skillOf());
   const write = () => Promise.reject(new EtudeError(code, 'nothing can be written'));
-  return { layer: new RecordProceduralLayer({ ...deps, store: { ...store, write } }), skill };
+  return { layer: proceduralLayer({ ...deps, store: { ...store, write } }), skill };
 }
 
 describe('offers of skills', () => {

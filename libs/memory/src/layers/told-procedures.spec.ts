@@ -5,7 +5,7 @@ import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import type { Change, RecordStore } from '../record-store.js';
-import { RecordProceduralLayer } from './procedural-layer.js';
+import { proceduralLayer } from './procedural-layer.js';
 import { insertsOf } from './indexed-texts.js';
 import { skillRecord } from './skill-records.js';
 
@@ -28,7 +28,7 @@ async function layerWith(skills: readonly Skill[] = [], store: RecordStore = mod
       skills.map((skill) => skillRecord(skill, [])),
     ),
   );
-  const layer = new RecordProceduralLayer({ store, embedder, clock: { now: () => NEW_YEAR } });
+  const layer = proceduralLayer({ store, embedder, clock: { now: () => NEW_YEAR } });
   let writes = 0;
   const tell = (words: string, name = 'moor', writeId = `w${(writes += 1)}`) =>
     layer.storeProcedure(writeId, SCOPE, name, words, { by: 'platform' });

@@ -9,7 +9,7 @@ import { modelStore } from '../../test/model-store.js';
 import type { MemoryRecord, RecordStore } from '../record-store.js';
 import { chunkRecord, documentRecord } from '../layers/documents.js';
 import { episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
-import { RecordProceduralLayer } from '../layers/procedural-layer.js';
+import { proceduralLayer } from '../layers/procedural-layer.js';
 import { insertsOf } from '../layers/indexed-texts.js';
 import { mendDocuments } from '../layers/documents.js';
 import { factRecord } from '../layers/fact-records.js';
@@ -53,8 +53,7 @@ const taken = (lines: readonly string[], options: ImportOptions = {}) => upkeep.
 const reasonsOf = async (...lines: readonly string[]) => (await taken(lines)).refused.map(({ reason }) => reason);
 
 const DIGEST = 'd'.repeat(64);
-const skillNow = async (name = 'sum_even') =>
-  (await new RecordProceduralLayer({ store, embedder, clock: { now: () => now } }).get(ALL, name))!;
+const skillNow = async (name = 'sum_even') => (await proceduralLayer({ store, embedder, clock: { now: () => now } }).get(ALL, name))!;
 const document: DocumentRecord = {
   id: 'd1',
   scope: SCOPE,
