@@ -72,7 +72,7 @@ export async function sqliteSides(embedder: QueryVectors): Promise<Sides> {
       insert: (records) => bare.insert(records),
       searches: { bareDense: (query) => bare.searchDense(query), bareHybrid: (query) => bare.searchHybrid(query) },
     },
-    disk: async () => ({ ours: (await memory.store.size()).diskBytes, bare: bare.diskBytes() }),
+    disk: async () => ({ ours: memory.store.diskBytes(), bare: bare.diskBytes() }),
     resident: (records) => residentMiB(path, records),
     async close() {
       await memory.close();
@@ -102,7 +102,7 @@ export async function qdrantSides(embedder: QueryVectors): Promise<Sides> {
       insert: (records) => bare.insert(records),
       searches: { bareDense: (query) => bare.searchDense(query), bareHybrid: (query) => bare.searchHybrid(query) },
     },
-    disk: async () => ({ ours: (await memory.store.size()).diskBytes, bare: null }),
+    disk: async () => ({ ours: memory.store.diskBytes(), bare: null }),
     resident: async () => null,
     async close() {
       await memory.close();

@@ -102,7 +102,6 @@ export interface MemoryStats {
   readonly layers: ReadonlyArray<{ layer: MemoryLayer; kind: RecordKind; records: number; archived: number }>;
   /** Of the whole store, all tenants; null where the database does not tell. */
   readonly diskBytes: number | null;
-  readonly memoryBytes: number | null;
 }
 
 export interface ArchivePolicy {

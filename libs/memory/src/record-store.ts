@@ -201,8 +201,8 @@ export interface RecordStore {
 
   /** Looks for half-written things (text without vector, parts without record, words of nothing) and mends them. */
   reconcile(): Promise<StoreReport>;
-  /** Bytes on disk and in memory, where the database tells. */
-  size(): Promise<{ readonly diskBytes: number | null; readonly memoryBytes: number | null }>;
+  /** null where the database does not tell. */
+  diskBytes(): number | null;
   /** For readiness. */
   check(): Promise<void>;
   close(): void | Promise<void>;

@@ -60,9 +60,7 @@ export function modelStore(): RecordStore {
     async reconcile() {
       return { checked: { layers: LAYERS.length }, repaired: [], problems: [] };
     },
-    async size() {
-      return { diskBytes: null, memoryBytes: null };
-    },
+    diskBytes: () => null,
     async check() {},
     close() {},
   };

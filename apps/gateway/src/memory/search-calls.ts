@@ -78,9 +78,9 @@ export const searchCalls = {
   async getMemoryStats(_request, call, deps) {
     const memory = await deps.memory.open();
     const { tenant, roles } = call;
-    const { model, diskBytes, memoryBytes, ...stats } = await memory.upkeep.stats(tenant);
-    // These are sums over all tenants.
-    const ofAll = roles.includes('operator') ? { diskBytes, memoryBytes } : {};
+    const { model, diskBytes, ...stats } = await memory.upkeep.stats(tenant);
+    // It is of all tenants.
+    const ofAll = roles.includes('operator') ? { diskBytes } : {};
     return toWire(MemoryStatsSchema, { ...stats, embeddingModel: model.name, dimension: model.dimension, ...ofAll });
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;

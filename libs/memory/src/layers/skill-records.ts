@@ -1,4 +1,5 @@
 import type { Change, MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import { compareKeys } from '../candidate-lists.js';
 import { bodyOf, everyRecord, parseBody } from './records.js';
 import { errorCode, type ErrorCode } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
@@ -81,31 +82,26 @@ type VersionName = Omit<SkillKey, 'digest'>;
 
 const userOf = ({ scope }: Skill) => scope.user ?? '';
 
-type SkillFilter = Omit<RecordFilter, 'kinds'>;
-
-/** The records of exactly this owner, in the order of their keys; of every user where the owner names none. */
-export async function* ownedRecords(store: RecordStore, owner: SkillOwner, filter: SkillFilter): AsyncGenerator<StoredRecord> {
+/** The versions of exactly this owner, oldest first; of every user where the owner names none. Of equal versions, the one without a user comes last. */
+export async function ownedSkills(
+  store: RecordStore,
+  owner: SkillOwner,
+  filter: Omit<RecordFilter, 'kinds'>,
+): Promise<readonly StoredSkill[]> {
   const { tenant, agent, user } = owner;
   const view = requireScope(user === undefined ? { tenant, agent } : viewOf(owner, user));
-  for await (const record of everyRecord(store, view, LAYER, { ...filter, kinds: ['skill'] }, { size: PAGE }))
-    if (user === undefined || record.scope.user === user) yield record;
-}
-
-/** The same as a list, oldest first. Of equal versions, the one without a user comes last. */
-export async function ownedSkills(store: RecordStore, owner: SkillOwner, filter: SkillFilter): Promise<readonly StoredSkill[]> {
-  const found: StoredSkill[] = [];
-  for await (const record of ownedRecords(store, owner, filter)) found.push(openedSkill(record));
-  return found.toSorted((a, b) => a.skill.version - b.skill.version || (userOf(a.skill) < userOf(b.skill) ? 1 : -1));
+  const found = await Array.fromAsync(everyRecord(store, view, LAYER, { ...filter, kinds: ['skill'] }, { size: PAGE }));
+  return found
+    .filter(({ scope }) => user === undefined || scope.user === user)
+    .map(openedSkill)
+    .toSorted((a, b) => a.skill.version - b.skill.version || (userOf(a.skill) < userOf(b.skill) ? 1 : -1));
 }
 
 /** The newest version of the reader; without one, of nobody in particular; without that, of any user. */
 export function narrowestNewest(skills: readonly Skill[], reader: string | null | undefined): Skill | null {
   const placeOf = ({ scope: { user } }: Skill) => (user === null ? 1 : user === reader ? 0 : 2);
-  const isBefore = (a: Skill, b: Skill) => {
-    if (placeOf(a) !== placeOf(b)) return placeOf(a) < placeOf(b);
-    return userOf(a) === userOf(b) ? a.version > b.version : userOf(a) < userOf(b);
-  };
-  return skills.reduce<Skill | null>((first, skill) => (first === null || isBefore(skill, first) ? skill : first), null);
+  const [first] = skills.toSorted((a, b) => placeOf(a) - placeOf(b) || compareKeys(userOf(a), userOf(b)) || b.version - a.version);
+  return first ?? null;
 }
 
 /** The versions that these keys of one tenant name, in the order of the keys; undefined where there is none. A key without a user is nobody's. */
@@ -157,38 +153,21 @@ export async function dependentsOf(
   { all = false }: { readonly all?: boolean } = {},
 ): Promise<readonly Skill[]> {
   requireScope({ tenant: key.tenant, agent: key.agent });
-  const tenants = key.tenant === GLOBAL_TENANT ? await store.tenants() : [key.tenant];
-  const found = await Promise.all(tenants.map((tenant) => dependentsIn(store, tenant, key, all)));
-  return found.flat();
-}
-
-async function dependentsIn(
-  store: RecordStore,
-  tenant: string,
-  key: Pick<SkillKey, 'tenant' | 'agent' | 'user' | 'name'>,
-  all: boolean,
-): Promise<Skill[]> {
   const found: Skill[] = [];
   const filter = { kinds: ['skill'], where: { skill: key.name, ...(all ? {} : { status: [...IN_USE] }) } } as const;
-  for await (const record of everyRecord(store, { tenant, agent: null }, LAYER, filter, { size: PAGE })) {
-    const { skill } = openedSkill(record);
-    if (mayCall(skill, key)) found.push(skill);
-  }
+  for (const tenant of key.tenant === GLOBAL_TENANT ? await store.tenants() : [key.tenant])
+    for await (const record of everyRecord(store, { tenant, agent: null }, LAYER, filter, { size: PAGE })) {
+      const { skill } = openedSkill(record);
+      if (mayCall(skill, key)) found.push(skill);
+    }
   return found;
 }
 
-/** Names that take up room, but for one of them. Versions are counted first, since the store does that without reading them. */
+/** Names that take up room, but for one of them. */
 export async function countNames(store: RecordStore, owner: SkillOwner, countMax: number, except?: string): Promise<number> {
-  const { tenant, agent, user } = owner;
-  const where = { status: NOT_GONE };
-  const owners = { tenant, agent, ...(user === undefined ? {} : { user }) };
-  if ((await store.count(owners, LAYER, { kinds: ['skill'], where })) === 0) return 0;
-  const names = new Set<string>();
-  for await (const { fields } of ownedRecords(store, owner, { where })) {
-    if (typeof fields.name === 'string' && fields.name !== except) names.add(fields.name);
-    if (names.size >= countMax) break;
-  }
-  return names.size;
+  const living = await ownedSkills(store, owner, { where: { status: NOT_GONE } });
+  const names = new Set(living.map(({ skill }) => skill.name).filter((name) => name !== except));
+  return Math.min(names.size, countMax);
 }
 
 /** @param namesMax 0: any number. @throws EtudeError FAILED_PRECONDITION where the owner has no room for a new name */

@@ -1,7 +1,7 @@
 import type { MemoryLayer } from '@etude/contracts/task';
 import { createHash } from 'node:crypto';
-import type { Schemas } from '@qdrant/js-client-rest';
-import { RECORD_FIELDS } from '../record-store.js';
+import type { QdrantClient, Schemas } from '@qdrant/js-client-rest';
+import { RECORD_FIELDS, type StoreOptions } from '../record-store.js';
 import type { QdrantServer } from './qdrant-server.js';
 
 export const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies readonly MemoryLayer[];
@@ -28,9 +28,6 @@ export function vectorName(model: string): string {
   return `d_${slug}_${createHash('sha256').update(model).digest('hex').slice(0, 8)}`;
 }
 
-/** A record has one vector for each of its texts; the closest counts. */
-const SEVERAL = { comparator: 'max_sim' } as const;
-
 /** No graph over all tenants, one for each: every search is inside a tenant. */
 const HNSW = { m: 0, payload_m: 16 };
 
@@ -50,88 +47,68 @@ const RECORD_INDEXES: Readonly<Record<string, Schemas['PayloadFieldSchema']>> = 
   ...Object.fromEntries(RECORD_FIELDS.map((field) => [`f.${field}`, exact])),
 };
 
-interface Wanted {
-  readonly name: string;
-  readonly vectors: Readonly<Record<string, Schemas['VectorParams']>>;
-  readonly words: boolean;
-  readonly indexes: Readonly<Record<string, Schemas['PayloadFieldSchema']>>;
-}
+type Model = StoreOptions['model'];
 
-/** Makes what is missing of the layers' collections; any number of processes may do so at once. */
-export async function ensureCollections(
-  server: QdrantServer,
-  names: CollectionNames,
-  models: ReadonlyArray<{ readonly name: string; readonly dimension: number }>,
-): Promise<void> {
-  const vectors = Object.fromEntries(models.map(({ name, dimension }) => [vectorName(name), vectorParams(dimension)]));
-  const ofLayer = async (layer: MemoryLayer): Promise<void> => {
-    const name = names.layers[layer];
-    if (await ensureCollection(server, { name, vectors, words: true, indexes: RECORD_INDEXES })) await putAnchor(server, name, layer);
-  };
+/** Makes what is missing of the layers' collections, with vectors of these models; any number of processes may do so at once. */
+export async function ensureCollections(server: QdrantServer, { layers }: CollectionNames, models: readonly Model[]): Promise<void> {
   // An index takes a server several writes to disk, one after the other within a collection.
-  await Promise.all(LAYERS.map(ofLayer));
+  await Promise.all(LAYERS.map((layer) => ensureLayer(server, layer, layers[layer], models)));
 }
 
-export function vectorParams(dimension: number): Schemas['VectorParams'] {
-  return { size: dimension, distance: 'Cosine', multivector_config: SEVERAL };
+async function ensureLayer(server: QdrantServer, layer: MemoryLayer, name: string, models: readonly Model[]): Promise<void> {
+  await ensureCollection(server, name, { sparse_vectors: { [WORDS]: { modifier: 'idf' } }, hnsw_config: HNSW });
+  const { config, payload_schema } = await infoOf(server, name);
+  for (const model of models.filter((one) => !(vectorName(one.name) in (config.params.vectors ?? {}))))
+    await addVector(server, name, model);
+  const missing = Object.entries(RECORD_INDEXES).filter(([field]) => !(field in payload_schema));
+  for (const [field_name, field_schema] of missing)
+    await server.ask(`index ${name}`, (client) => client.createPayloadIndex(name, { field_name, field_schema, wait: true }));
+  if (missing.length > 0) await putAnchor(server, name, layer);
 }
 
-/** Adds the named vector of a model to a layer's collection where it is not there. */
-export async function ensureVector(server: QdrantServer, collection: string, model: { name: string; dimension: number }): Promise<void> {
-  const name = vectorName(model.name);
-  if (name in (await vectorsOf(server, collection))) return;
+/** Makes the collection where it is missing. */
+export async function ensureCollection(
+  server: QdrantServer,
+  name: string,
+  config: Omit<Parameters<QdrantClient['createCollection']>[1], 'vectors'> = {},
+): Promise<void> {
+  const isThere = async () => (await server.ask(`look for ${name}`, (client) => client.collectionExists(name))).exists;
+  if (await isThere()) return;
+  const make = () => server.ask(`make ${name}`, (client) => client.createCollection(name, { vectors: {}, ...config }));
+  await unlessFaster(make, isThere);
+}
+
+async function addVector(server: QdrantServer, collection: string, { name: model, dimension: size }: Model): Promise<void> {
+  const name = vectorName(model);
+  // A record has one vector for each of its texts; the closest counts.
+  const config = { dense: { size, distance: 'Cosine', multivector_config: { comparator: 'max_sim' } } } as const;
+  const add = () =>
+    server.ask(`add vectors to ${collection}`, (client) => client.createVectorName(collection, name, config, { wait: true }));
+  await unlessFaster(add, async () => name in ((await infoOf(server, collection)).config.params.vectors ?? {}));
+}
+
+/** Another process may do the same at the same time, and then this one fails. */
+async function unlessFaster(make: () => Promise<unknown>, isThere: () => Promise<boolean>): Promise<void> {
   try {
-    const config = { dense: { size: model.dimension, distance: 'Cosine' as const, multivector_config: SEVERAL } };
-    await server.ask(`add vectors to ${collection}`, (client) => client.createVectorName(collection, name, config, { wait: true }));
+    await make();
   } catch (error) {
-    // Another process may have been faster.
-    if (!(name in (await vectorsOf(server, collection)))) throw error;
+    if (!(await isThere())) throw error;
   }
 }
 
 export async function dropVector(server: QdrantServer, collection: string, model: string): Promise<void> {
   const name = vectorName(model);
-  if (!(name in (await vectorsOf(server, collection)))) return;
+  if (!(name in ((await infoOf(server, collection)).config.params.vectors ?? {}))) return;
   await server.ask(`drop vectors of ${collection}`, (client) => client.deleteVectorName(collection, name, { wait: true }));
 }
 
-async function vectorsOf(server: QdrantServer, collection: string): Promise<object> {
-  const info = await server.ask(`tell about ${collection}`, (client) => client.getCollection(collection));
-  return info.config.params.vectors ?? {};
-}
-
-/** Makes the collection for the store's own schema and models. */
-export async function ensureMetaCollection(server: QdrantServer, names: CollectionNames): Promise<void> {
-  await ensureCollection(server, { name: names.meta, vectors: {}, words: false, indexes: {} });
-}
-
-/** Answers whether something was missing. */
-async function ensureCollection(server: QdrantServer, { name, vectors, words, indexes }: Wanted): Promise<boolean> {
-  const { exists } = await server.ask(`look for ${name}`, (client) => client.collectionExists(name));
-  if (!exists) await createCollection(server, { name, vectors, words, indexes });
-  const info = await server.ask(`tell about ${name}`, (client) => client.getCollection(name));
-  const missing = Object.entries(indexes).filter(([field]) => !(field in info.payload_schema));
-  for (const [field_name, field_schema] of missing) {
-    await server.ask(`index ${name}`, (client) => client.createPayloadIndex(name, { field_name, field_schema, wait: true }));
-  }
-  return missing.length > 0 || !exists;
-}
-
-async function createCollection(server: QdrantServer, { name, vectors, words }: Wanted): Promise<void> {
-  const sparse = words ? { sparse_vectors: { [WORDS]: { modifier: 'idf' as const } } } : {};
-  try {
-    await server.ask(`make ${name}`, (client) => client.createCollection(name, { vectors, ...sparse, hnsw_config: HNSW }));
-  } catch (error) {
-    // Another process may have been faster.
-    const { exists } = await server.ask(`look for ${name}`, (client) => client.collectionExists(name));
-    if (!exists) throw error;
-  }
+function infoOf(server: QdrantServer, collection: string) {
+  return server.ask(`tell about ${collection}`, (client) => client.getCollection(collection));
 }
 
 async function putAnchor(server: QdrantServer, collection: string, layer: MemoryLayer): Promise<void> {
-  const id = pointId('anchor', layer);
   const vector = { [WORDS]: { indices: [ANCHOR_WORD], values: [1] } };
-  const point = { id, vector, payload: { tenant: ANCHOR_TENANT, shown: false } };
+  const point = { id: pointId('anchor', layer), vector, payload: { tenant: ANCHOR_TENANT, shown: false } };
   await server.ask(`prepare ${collection}`, (client) =>
     client.upsert(collection, { points: [point], update_mode: 'insert_only', wait: true }),
   );

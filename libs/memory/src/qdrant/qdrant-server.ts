@@ -17,7 +17,6 @@ export interface QdrantServerOptions {
 
 const TRIES_MAX = 4;
 const WAIT_MS = 50;
-const WAIT_MS_MAX = 2_000;
 const DEFAULT_PORT = 6333;
 
 /**
@@ -56,9 +55,9 @@ export class QdrantServer {
       try {
         return await request(this.#client);
       } catch (thrown) {
-        const { error, retry, afterMs } = failureOf(thrown, what, this.where, this.#secret);
+        const { error, retry } = failureOf(thrown, what, this.where, this.#secret);
         if (!retry || tries === TRIES_MAX) throw error;
-        await sleep(Math.min(WAIT_MS_MAX, afterMs ?? WAIT_MS * 4 ** (tries - 1)));
+        await sleep(WAIT_MS * 4 ** (tries - 1));
       }
     }
   }
@@ -95,14 +94,6 @@ function trust(path: string): void {
   }
 }
 
-/** What became of a request, and whether asking again may help. */
-interface Failure {
-  readonly error: EtudeError;
-  readonly retry: boolean;
-  /** Where the server says when. */
-  readonly afterMs?: number;
-}
-
 /** What Qdrant's client or `fetch` may throw. */
 interface Thrown {
   readonly name?: string;
@@ -110,8 +101,6 @@ interface Thrown {
   readonly status?: number;
   readonly statusText?: string;
   readonly data?: { readonly status?: { readonly error?: unknown } | null } | null;
-  readonly headers?: { get(name: string): string | null };
-  readonly retry_after?: number;
   readonly code?: string;
   readonly cause?: unknown;
   readonly errors?: readonly unknown[];
@@ -159,37 +148,29 @@ const BROKEN: ReadonlyArray<readonly [code: RegExp, text: string]> = [
 ];
 
 /**
- * What Qdrant's client threw, as an error that names the server and the way out. The key is never in it, also where the server
- * repeats it.
+ * What Qdrant's client threw, as an error that names the server and the way out, and whether asking again may help. The key is never in it,
+ * also where the server repeats it.
  *
  * @param where the server's address, without credentials
  */
-function failureOf(thrown: unknown, what: string, where: string, secret: string | null): Failure {
-  if (thrown instanceof EtudeError) return { error: thrown, retry: false };
+function failureOf(thrown: unknown, what: string, where: string, secret: string | null): { error: EtudeError; retry: boolean } {
   const failure = thrown as Thrown;
   const hide = (text: string) => (secret ? text.replaceAll(secret, '***') : text);
-  const made = (code: ErrorCode, message: string, retry: boolean, afterMs?: number): Failure => {
-    const details = afterMs === undefined ? {} : { retryAfterMs: afterMs };
-    const error = new EtudeError(code, `Qdrant at ${where} was asked to ${what} ${message}`, details, { cause: thrown });
-    return { error, retry, ...(afterMs === undefined ? {} : { afterMs }) };
+  const made = (code: ErrorCode, message: string, retry: boolean) => {
+    return { error: new EtudeError(code, `Qdrant at ${where} was asked to ${what} ${message}`, {}, { cause: thrown }), retry };
   };
   if (failure.name === 'QdrantClientTimeoutError' || failure.name === 'TimeoutError')
-    return made('MEMORY_UNAVAILABLE', 'and did not answer in time; see whether it is overloaded, or raise the time limit', false);
+    return made(UNAVAILABLE, 'and did not answer in time; see whether it is overloaded, or raise the time limit', false);
   const status = failure.name === 'QdrantClientResourceExhaustedError' ? 429 : failure.status;
   if (typeof status === 'number') {
     const reply = { status, said: hide(saidBy(failure)).slice(0, SAID_CHARS_MAX) };
     const { code, text, retry = false } = REPLIES.find(({ is }) => is(reply))!;
-    return made(code, `${text} (${status}: ${reply.said})`, retry, status === 429 ? waitOf(failure) : undefined);
+    return made(code, `${text} (${status}: ${reply.said})`, retry);
   }
   const { code, message } = innermost(failure);
   const at = BROKEN.findIndex(([broken]) => broken.test(code));
   const why = hide(code ? `${code}: ${message}` : message);
   return made(UNAVAILABLE, `${BROKEN[at]![1]} (${why})`, at === BROKEN.length - 1);
-}
-
-function waitOf({ headers, retry_after: told }: Thrown): number | undefined {
-  const seconds = told ?? Number(headers?.get('retry-after'));
-  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : undefined;
 }
 
 function saidBy({ data, statusText, message }: Thrown): string {

@@ -80,7 +80,7 @@ function storeOn({ server, names, models, secret, model }: Opened): RecordStore 
       return setVectors(points, layers[record.layer], record, name, denseOf(vectors, await models.require(name)));
     },
     reconcile: () => reconcile(server, names, model.name),
-    size: async () => ({ diskBytes: null, memoryBytes: null }),
+    diskBytes: () => null,
     check: () => models.check(),
     close: () => server.close(),
   };

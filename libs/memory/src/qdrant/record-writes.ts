@@ -26,14 +26,6 @@ export interface WriteDeps {
 const INSERTS_PER_REQUEST = 1_000;
 const STATES_PER_REQUEST = 1_000;
 
-/** An insert on its way: its point, and the mark that says who made it. */
-interface Prepared {
-  readonly at: number;
-  readonly id: string;
-  readonly writer: string;
-  readonly point: Point;
-}
-
 /**
  * Changes of one tenant's records by compare-and-set.
  *
@@ -91,45 +83,27 @@ export class RecordWrites {
 
   async #insertAll(run: readonly Insert[]): Promise<boolean[]> {
     const layer = run[0]?.record.layer ?? 'semantic';
-    const prepared: Prepared[] = [];
-    const seen = new Set<string>();
+    const prepared = new Map<string, { readonly at: number; readonly writer: string; readonly point: Point }>();
     for (const [at, change] of run.entries()) {
       const id = this.#idOf(change);
       // Of one key twice the first is taken, or found taken.
-      if (seen.has(id)) continue;
-      seen.add(id);
-      prepared.push(await this.#prepareInsert(at, id, change));
+      if (prepared.has(id)) continue;
+      const writer = randomUUID();
+      const vector = this.#vectorOf(change);
+      const content = await contentOf(change.record);
+      const payload = { ...ownerPayload(change.record), content, ...this.#textState(vector), revision: 1, ...markOf(1, writer) };
+      prepared.set(id, { at, writer, point: { id, payload, vector } });
     }
-    for (const some of insertRequests(prepared)) {
-      await this.#deps.points.insert(
-        this.#deps.names.layers[layer],
-        some.map(({ point }) => point),
-      );
+    for (const some of insertRequests([...prepared.values()])) {
+      const points = some.map(({ point }) => point);
+      await this.#deps.points.insert(this.#deps.names.layers[layer], points);
     }
-    return this.#takenOf(layer, run, prepared);
-  }
-
-  async #takenOf(layer: MemoryLayer, run: readonly Insert[], prepared: readonly Prepared[]): Promise<boolean[]> {
-    const found = await this.#statesOf(
-      layer,
-      prepared.map(({ id }) => id),
-    );
+    const found = await this.#statesOf(layer, [...prepared.keys()]);
     const states = new Map(found.map(({ id, payload }) => [id, payload]));
     const answers = run.map(() => false);
-    for (const { at, id, writer } of prepared) {
-      const state = states.get(id);
-      // Gone already: it was inserted, then somebody removed it.
-      answers[at] = state === undefined || hasMark(state, 1, writer);
-    }
+    // One that is gone already was inserted, then somebody removed it.
+    for (const [id, { at, writer }] of prepared) answers[at] = !states.has(id) || isTaken(states.get(id), 1, writer);
     return answers;
-  }
-
-  async #prepareInsert(at: number, id: string, change: Insert): Promise<Prepared> {
-    const writer = randomUUID();
-    const vector = this.#vectorOf(change);
-    const content = await contentOf(change.record);
-    const payload = { ...ownerPayload(change.record), content, ...this.#textState(vector), revision: 1, ...markOf(1, writer) };
-    return { at, id, writer, point: { id, payload, vector } };
   }
 
   async #swap(change: Swap): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { randomBytes } from 'node:crypto';
 import type { StoreOptions, VectorModel } from '../record-store.js';
-import { type CollectionNames, dropVector, ensureCollections, ensureMetaCollection, ensureVector, pointId } from './collections.js';
+import { type CollectionNames, dropVector, ensureCollection, ensureCollections, pointId } from './collections.js';
 import { requireOtherReady, requireReadable, requireSameDimension, storedModel } from '../vector-models.js';
 import { decodeText, encodeText } from './record-points.js';
 import type { QdrantServer } from './qdrant-server.js';
@@ -49,12 +49,11 @@ export class StoreModels {
 
   /** Makes what is missing. Answers the store's secret. @throws EtudeError MEMORY_VERSION */
   async open(model: Model): Promise<string> {
-    await ensureMetaCollection(this.#server, this.#names);
+    await ensureCollection(this.#server, this.#names.meta);
     const secret = await this.#begin(model);
     const models = await this.list();
     requireReadable(models, model, this.#where);
     await ensureCollections(this.#server, this.#names, models);
-    for (const each of models) await this.#ensureVectors(each);
     return secret;
   }
 
@@ -98,7 +97,7 @@ export class StoreModels {
   async add(model: Model): Promise<void> {
     await this.#insert(this.#idOf(model.name), payloadOf(model, 'building'));
     requireSameDimension(await this.require(model.name), model, this.#where);
-    await this.#ensureVectors(model);
+    await ensureCollections(this.#server, this.#names, [model]);
   }
 
   async setReady(name: string): Promise<void> {
@@ -122,10 +121,6 @@ export class StoreModels {
 
   get #where(): string {
     return `the memory ${this.#names.meta} on Qdrant at ${this.#server.where}`;
-  }
-
-  async #ensureVectors(model: Model): Promise<void> {
-    for (const collection of Object.values(this.#names.layers)) await ensureVector(this.#server, collection, model);
   }
 
   #idOf(model: string): string {

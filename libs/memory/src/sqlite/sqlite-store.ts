@@ -67,7 +67,7 @@ function storeIn(file: StoreFile, model: StoreOptions['model']): RecordStore {
     setVectors: (tenant, record, name, vectors) =>
       file.write({ tenant }, (rows) => setVectors(rows, models.find(rows, name), record, vectors)),
     reconcile: () => reconcileFile(file),
-    size: async () => ({ diskBytes: file.diskBytes(), memoryBytes: null }),
+    diskBytes: () => file.diskBytes(),
     check: () => file.check(),
     close: () => file.close(),
   };

@@ -50,28 +50,24 @@ export async function restoreRecords(store: RecordStore, owners: Owners, ids?: r
   return restored;
 }
 
-/** Whether the line of an export says that its record was archived by forgetting. */
-export function isMarkedArchived({ kind, shown, fields: { status } }: Pick<MemoryRecord, 'kind' | 'shown' | 'fields'>): boolean {
+/** Whether forgetting archived it. A skill that people archived has that status in its own right, and no mark behind it. */
+export function isArchived({ kind, shown, fields: { status } }: Pick<MemoryRecord, 'kind' | 'shown' | 'fields'>): boolean {
   return FORGETTABLE.includes(kind) && !shown && Array.isArray(status) && status.at(-1) === ARCHIVED;
 }
 
-/** A skill that people archived has that status in its own right, and no mark behind it. */
-export function isArchived({ kind, shown, fields: { status } }: StoredRecord): boolean {
-  if (shown || status === undefined) return false;
-  return typeof status === 'string' ? status === ARCHIVED && kind !== 'skill' : status.at(-1) === ARCHIVED;
-}
-
 export function asArchived(record: MemoryRecord): MemoryRecord {
-  const { status = [] } = record.fields;
-  return { ...record, shown: false, fields: { ...record.fields, status: [...(typeof status === 'string' ? [status] : status), ARCHIVED] } };
+  return { ...record, shown: false, fields: { ...record.fields, status: [...ownStatus(record), ARCHIVED] } };
 }
 
 function asRestored(record: StoredRecord): MemoryRecord {
-  const { status = [], ...others } = record.fields;
-  const own = typeof status === 'string' ? [] : status.slice(0, -1);
-  const [only] = own;
-  const fields = only === undefined ? others : { ...others, status: own.length === 1 ? only : own };
+  const { status: _status, ...others } = record.fields;
+  const [own, ...more] = ownStatus(record).slice(0, -1);
+  const fields = own === undefined ? others : { ...others, status: more.length === 0 ? own : [own, ...more] };
   return { ...record, fields, shown: mayBeShown(record) };
+}
+
+function ownStatus({ fields: { status = [] } }: MemoryRecord): readonly string[] {
+  return typeof status === 'string' ? [status] : status;
 }
 
 function mayBeShown(record: StoredRecord): boolean {
@@ -102,8 +98,8 @@ export async function memoryStats(store: RecordStore, { profile }: Embedder, ten
     records: await store.count({ tenant }, layer, { kinds: [kind] }),
     archived: await countArchived(store, tenant, layer, kind),
   }));
-  const [layers, size] = await Promise.all([Promise.all(counts), store.size()]);
-  return { adapter: store.name, model: { name: profile.model, dimension: profile.dimension }, layers, ...size };
+  const layers = await Promise.all(counts);
+  return { adapter: store.name, model: { name: profile.model, dimension: profile.dimension }, layers, diskBytes: store.diskBytes() };
 }
 
 /** Skills are read one by one: people archive some themselves, and those have no mark. */

@@ -1,4 +1,5 @@
 import { untilTaken } from '../layers/records.js';
+import { markApplied } from '../layers/repeats.js';
 import type { Change, MemoryRecord, Owners, RecordStore } from '../record-store.js';
 import { removeOwned } from './owned-records.js';
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
@@ -52,14 +53,6 @@ async function findForbidden(
 
 const ERASED = 'erased';
 
-function erasedError(): EtudeError {
-  return new EtudeError(
-    'ABORTED',
-    'the agent, user or tenant of this record was erased after the record was made; nothing of it is kept, make it anew if it shall be',
-    { metadata: { reason: ERASED } },
-  );
-}
-
 /** Whether a write was refused because its owner was erased: then it is done with, and is not tried again. */
 export function isErased(error: unknown): boolean {
   return errorCode(error) === 'ABORTED' && errorDetails(error).metadata?.reason === ERASED;
@@ -84,20 +77,8 @@ function ownersOf({ tenant, agent, user }: Scope): readonly Owners[] {
 
 /** Its scope names only the tenant's own; erasing takes every kind of record but this one. */
 function markRecord(owners: Owners, at: number): MemoryRecord {
-  return {
-    layer: 'semantic',
-    kind: 'erasure',
-    key: markKey(owners),
-    scope: { tenant: owners.tenant, agent: 'erased', user: null },
-    createdAt: at,
-    worth: 0,
-    shown: false,
-    fields: {},
-    title: '',
-    text: '',
-    sources: [],
-    body: JSON.stringify({ value: { at } }),
-  };
+  const { record } = markApplied('semantic', { tenant: owners.tenant, agent: 'erased', user: null }, markKey(owners), at);
+  return { ...record, kind: 'erasure' };
 }
 
 function digestOf(name: string): string {
@@ -115,14 +96,7 @@ function digestOf(name: string): string {
  * @throws EtudeError ABORTED from `write`; see `isErased`
  */
 export function guardedStore(store: RecordStore): RecordStore {
-  const write: RecordStore['write'] = (tenant, changes) => writeUnlessErased(store, tenant, changes);
-  return new Proxy(store, {
-    get(target, name) {
-      if (name === 'write') return write;
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-    },
-  });
+  return { ...store, write: (tenant, changes) => writeUnlessErased(store, tenant, changes) };
 }
 
 async function writeUnlessErased(store: RecordStore, tenant: string, changes: readonly Change[]): Promise<readonly boolean[]> {
@@ -139,7 +113,12 @@ async function writeUnlessErased(store: RecordStore, tenant: string, changes: re
 
 /** What a writer that was killed between its write and its second look has left goes with the refusal of its repeat. */
 async function refuseErased(store: RecordStore, tenant: string, made: Parameters<typeof findForbidden>[2]): Promise<void> {
-  if (await removeForbidden(store, await findForbidden(store, tenant, made))) throw erasedError();
+  if (!(await removeForbidden(store, await findForbidden(store, tenant, made)))) return;
+  throw new EtudeError(
+    'ABORTED',
+    'the agent, user or tenant of this record was erased after the record was made; nothing of it is kept, make it anew if it shall be',
+    { metadata: { reason: ERASED } },
+  );
 }
 
 /** Whether there was somebody. */

@@ -4,7 +4,7 @@ import { factRecord } from '../layers/fact-records.js';
 import type { StoredBody } from '../layers/records.js';
 import { skillRecord } from '../layers/skill-records.js';
 import { type MemoryRecord, RECORD_KINDS, type RecordKind } from '../record-store.js';
-import { asArchived, isMarkedArchived } from './archive-records.js';
+import { asArchived, isArchived } from './archive-records.js';
 import { type ExportLine, parseJson, reasonOf } from './export-lines.js';
 import { unprovenAsCandidate, withOwnPins } from './imported-skill.js';
 import { isDeeper } from '@etude/contracts/json';
@@ -57,7 +57,7 @@ export function readRecord({ tenant, clock, proofChecker }: Reader, line: Export
   // Byte for byte where it says nothing else.
   const isAsSaid = isDeepStrictEqual(raw, taken.length === 0 ? { value: own } : { value: own, taken });
   const record = isAsSaid ? { ...made, body: line.body } : made;
-  return isMarkedArchived(line) ? asArchived(record) : record;
+  return isArchived(line) ? asArchived(record) : record;
 }
 
 interface Told {
