@@ -2,9 +2,8 @@ import { createServiceClient } from '@etude/contracts/grpc-client';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
-import { rmSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { collect, GatewayRig, KEYS, refusal, SPEC, writeKeys } from './gateway.harness.js';
+import { GatewayRig, KEYS, refusal, SPEC, writeKeys } from './gateway.harness.js';
 
 const rig = new GatewayRig();
 beforeAll(() => rig.start());
@@ -48,24 +47,10 @@ describe('with a key file', () => {
     await expect(withHeader(`bearer ${KEYS.acme}`)).resolves.toBeDefined();
   });
 
-  it('refuses a watch without a key', async () => {
-    const { name } = await rig.tasks().submitTask({ spec: SPEC });
-    expect((await refusal(collect(rig.tasks(null).watchTask({ name })))).status).toBe(status.UNAUTHENTICATED);
-  });
-
-  it('says nothing about a request before it knows the caller', async () => {
-    expect((await refusal(rig.tasks(null).submitTask({}))).status).toBe(status.UNAUTHENTICATED);
-  });
-
   it('stops taking a key that was revoked', async () => {
     writeKeys(rig.keysPath, ['acme']);
     expect((await refusal(rig.tasks('globex').listTasks({}))).status).toBe(status.UNAUTHENTICATED);
     await expect(rig.tasks('acme').listTasks({})).resolves.toBeDefined();
-  });
-
-  it('takes no key once the file is gone', async () => {
-    rmSync(rig.keysPath);
-    expect((await refusal(rig.tasks('acme').listTasks({}))).status).toBe(status.UNAUTHENTICATED);
   });
 
   it('keeps queues to operators', async () => {

@@ -39,29 +39,12 @@ describe('a field that is wrong is named as the caller wrote it', () => {
   const wrong: Array<[string, SpecInit | undefined]> = [
     ['spec', undefined],
     ['spec.prompt', { ...SPEC, prompt: '' }],
-    ['spec.prompt', { ...SPEC, prompt: ' \n\t' }],
     ['spec.prompt', { ...SPEC, prompt: 'x'.repeat(200_001) }],
     ['spec.agent', { ...SPEC, agent: '../other' }],
-    ['spec.user', { ...SPEC, user: 'a b' }],
     ['spec.evaluator', { prompt: 'p' }],
-    ['spec.evaluator', { prompt: 'p', evaluator: {} }],
     ['spec.evaluator.io_cases.cases', { prompt: 'p', evaluator: io({ cases: [] }) }],
-    ['spec.evaluator.io_cases.cases', { prompt: 'p', evaluator: io({ cases: Array.from({ length: 1_001 }, () => ({})) }) }],
     ['spec.evaluator.io_cases.comparison', { prompt: 'p', evaluator: io({ cases: [{}], comparison: 9 }) }],
-    ['spec.evaluator.io_cases.tolerance', { prompt: 'p', evaluator: io({ cases: [{}], tolerance: -1 }) }],
     ['spec.evaluator.io_cases.tolerance', { prompt: 'p', evaluator: io({ cases: [{}], tolerance: NaN }) }],
-    [
-      'spec.evaluator.function_cases.entry_point',
-      {
-        prompt: 'p',
-        evaluator: {
-          kind: {
-            case: 'functionCases',
-            value: { entryPoint: 'a b', cases: [{ expected: { kind: { case: 'boolValue', value: true } } }] },
-          },
-        },
-      },
-    ],
     [
       'spec.evaluator.function_cases.cases[0].expected',
       { prompt: 'p', evaluator: { kind: { case: 'functionCases', value: { entryPoint: 'f', cases: [{}] } } } },
@@ -90,42 +73,22 @@ describe('a field that is wrong is named as the caller wrote it', () => {
       'spec.evaluator.python_tests.entry_point',
       { prompt: 'p', evaluator: { kind: { case: 'pythonTests', value: { entryPoint: 'lambda', tests: 'assert True' } } } },
     ],
-    [
-      'spec.evaluator.python_tests.tests',
-      { prompt: 'p', evaluator: { kind: { case: 'pythonTests', value: { entryPoint: 'f', tests: ' ' } } } },
-    ],
-    ['spec.evaluator.command.command', { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: '' } } } }],
     ['spec.evaluator.command.command', { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: 'true\u0000' } } } }],
-    ...['../x', '/etc/passwd', 'a//b', 'a\u0000b', 'x'.repeat(256)].map((answerPath): [string, SpecInit] => [
+    ...['../x', '/etc/passwd', 'a\u0000b'].map((answerPath): [string, SpecInit] => [
       'spec.evaluator.command.answer_path',
       { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: 'true', answerPath } } } },
     ]),
-    [
-      'spec.evaluator.command.expected_exit_code',
-      { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: 'true', expectedExitCode: 256 } } } },
-    ],
     ['spec.limits.attempts', { ...SPEC, limits: { attempts: -1 } }],
-    ['spec.limits.attempts', { ...SPEC, limits: { attempts: 1_000_000 } }],
-    ['spec.limits.steps', { ...SPEC, limits: { steps: 1_000_000 } }],
     ['spec.limits.wall_time', { ...SPEC, limits: { wallTime: { seconds: 1_000_000n } } }],
-    ['spec.limits.wall_time', { ...SPEC, limits: { wallTime: { seconds: -1n } } }],
     ['spec.limits.wall_time', { ...SPEC, limits: { wallTime: { nanos: 1 } } }],
-    ['spec.limits.model_tokens', { ...SPEC, limits: { modelTokens: 9_007_199_254_740_993n } }],
-    ['spec.limits.cost_usd', { ...SPEC, limits: { costUsd: -0.5 } }],
     ['spec.limits.sandbox.memory_mib', { ...SPEC, limits: { sandbox: { memoryMib: 1_000_000 } } }],
-    ['spec.limits.sandbox.cpu_time', { ...SPEC, limits: { sandbox: { cpuTime: { seconds: 1_000_000n } } } }],
-    ['spec.limits.sandbox.output_kib', { ...SPEC, limits: { sandbox: { outputKib: -1 } } }],
     ['spec.strategy', { ...SPEC, strategy: 'tree' }],
     ['spec.mode', { ...SPEC, mode: UNKNOWN_MODE }],
-    ['spec.priority', { ...SPEC, priority: 10 }],
-    ['spec.memory.recall_count', { ...SPEC, memory: { recallCount: 21 } }],
     ['spec.memory.layers[0]', { ...SPEC, memory: { layers: ['working'] } }],
     ['spec.labels."x"', { ...SPEC, labels: { x: 'y'.repeat(256) } }],
     ['spec.labels', { ...SPEC, labels: Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`k${n}`, ''])) }],
     ['spec.files[0].path', { ...SPEC, files: [file('/etc/passwd')] }],
     ['spec.files[0].path', { ...SPEC, files: [file('a/../../b')] }],
-    ['spec.files[0].path', { ...SPEC, files: [file('')] }],
-    ['spec.files[0].path', { ...SPEC, files: [file('a\u0000b')] }],
     ['spec.files[0].path', { ...SPEC, files: [file(`a/${'é'.repeat(128)}`)] }],
     [
       'spec.limits.sandbox.disk_mib',
@@ -135,7 +98,6 @@ describe('a field that is wrong is named as the caller wrote it', () => {
     ['spec.files[1].path', { ...SPEC, files: [file('a'), file('a/b')] }],
     ['spec.files', { ...SPEC, files: [{ path: 'big', content: new Uint8Array(8 * 1024 * 1024 + 1) }] }],
     ['spec.files', { ...SPEC, files: Array.from({ length: 101 }, (_, n) => file(`f${n}`)) }],
-    ['spec.reference_solution', { ...SPEC, referenceSolution: 'x'.repeat(1_000_001) }],
   ];
 
   it.each(wrong)('%s', async (field, spec) => {
@@ -156,11 +118,11 @@ describe('a field that is wrong is named as the caller wrote it', () => {
   });
 });
 
-it.each(['a b', 'x'.repeat(129), '-first', 'ümlaut'])('refuses the request id %j', async (requestId) => {
+it.each(['a b', 'x'.repeat(129)])('refuses the request id %j', async (requestId) => {
   expect(await submit(SPEC, requestId)).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['request_id'] });
 });
 
-it.each(['', 'tasks/', 'tasks/../t1', 't0192f0c8a1b2', 'skills/t0192f0c8a1b2', 'tasks/*'])('refuses the task name %j', async (name) => {
+it.each(['', 'tasks/../t1', 'skills/t0192f0c8a1b2'])('refuses the task name %j', async (name) => {
   expect(await refusal(rig.tasks().getTask({ name }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['name'] });
 });
 
@@ -199,8 +161,4 @@ it('refuses a message nested five thousand deep', async () => {
   }
   // request.spec.evaluator.function_cases.cases[0].expected
   expect((await refusal(submitBytes(wrap(1, wrap(6, wrap(2, wrap(2, wrap(3, nested)))))))).status).toBe(status.INVALID_ARGUMENT);
-});
-
-it('goes on answering after all of that', async () => {
-  expect((await rig.tasks().submitTask({ spec: SPEC })).name).toMatch(/^tasks\//);
 });

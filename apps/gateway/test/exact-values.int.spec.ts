@@ -1,5 +1,4 @@
 import type { JsonObject } from '@bufbuild/protobuf';
-import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { freePort } from '@etude/test-support/ports';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -118,13 +117,6 @@ describe.each(overEach)('values over %s', (wire, use) => {
       });
     }
   });
-
-  it('are refused as arguments of tests under a name that no argument has', async () => {
-    const test = '{"call":{"kwargs":{"__proto__":1},"expected":1}}';
-    const draft = `{"name":"named","description":"One.","agent":"${agent}","kind":"function","code":"def named(**more): return more","tests":[${test}]}`;
-    const { body } = await post(`${rest}/v1/skills`, `{"skill":${draft}}`);
-    expect(wordsOf(body)).toContain('skill.tests[0].call.kwargs.__proto__: is no name of an argument');
-  });
 });
 
 describe('values that JSON writes and numbers do not hold', () => {
@@ -144,11 +136,5 @@ describe('values that JSON writes and numbers do not hold', () => {
     const call = '{"jsonrpc":"2.0","id":"nine","method":"tools/call","params":{"name":"use_skill","arguments":{"n":9007199254740993}}}';
     expect(await post(mcp, call)).toMatchObject({ status: 400, body: { id: 'nine', error: { code: -32_602 } } });
     expect(await post(mcp, '{')).toMatchObject({ status: 400, body: { id: null, error: { code: -32_700 } } });
-  });
-
-  it('are told of in the answers of etude.v1.Skills', async () => {
-    const used = await rig.client(Skills).useSkill({ name: 'skills/echo', agent, parameters: { value: 1, large: true } });
-    expect(used).toMatchObject({ success: true, note: expect.stringContaining('beyond 2^53 are texts') });
-    expect(await rig.client(Skills).useSkill({ name: 'skills/echo', agent, parameters: { value: 1 } })).toMatchObject({ note: '' });
   });
 });

@@ -1,6 +1,5 @@
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
 import { SkillVerify } from '@etude/contracts/queues';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
@@ -8,7 +7,7 @@ import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { NEW_YEAR, skillOf } from '@etude/domain/testing/memory-records';
 import type { Memory as OpenedMemory } from '@etude/memory/memory';
 import { beforeAll, expect, it } from 'vitest';
-import { collect, gatewayForFile, refusal } from './gateway.harness.js';
+import { collect, gatewayForFile } from './gateway.harness.js';
 import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
 
 const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true', ETUDE_SKILLS_APPROVAL: 'automatic' });
@@ -71,15 +70,6 @@ it('takes a place for each skill that it says it added, however many imports com
   expect(await memory.procedural.countNames(ownerOf(to), 99)).toBe(3);
 });
 
-it('takes as many as there is room for, each counted once, and all of them again as unchanged', async () => {
-  const [from, to] = [newAgent(), newAgent()];
-  for (let i = 0; i < 12; i += 1) await keep(from, { name: `skill_${i}` });
-  await limit(to, { maxSkills: 12 });
-  const lines = await linesFor(to, from);
-  expect(await imported(lines)).toEqual({ added: 12, unchanged: 0, reasons: [] });
-  expect(await imported(lines)).toEqual({ added: 0, unchanged: 12, reasons: [] });
-});
-
 it('brings nothing into use that is out of use where it comes from', async () => {
   const [from, to] = [newAgent(), newAgent()];
   for (const status of ['archived', 'rejected', 'deprecated'] as const) await keep(from, { name: `was_${status}`, status, code: status });
@@ -101,17 +91,6 @@ it('brings nothing into use that is out of use where it comes from', async () =>
   ]);
   expect(await versionsOf(to, 'reworded')).toMatchObject([{ version: 1, status: 'candidate', description: 'Other words.' }]);
   expect(await imported(await linesFor(to, from))).toEqual({ added: 0, unchanged: 7, reasons: [] });
-});
-
-it('restores no more of what came in archived than the agent may have', async () => {
-  const [from, to] = [newAgent(), newAgent()];
-  for (const name of ['old_one', 'old_two']) await keep(from, { name, status: 'archived', code: name });
-  await limit(to, { maxSkills: 1 });
-  expect(await imported(await linesFor(to, from))).toEqual({ added: 2, unchanged: 0, reasons: [] });
-  const restore = (name: string) => rig.client(Skills, 'rev').restoreSkill({ agent: to, name: `skills/${name}` });
-  await restore('old_one');
-  expect((await refusal(restore('old_two'))).message).toContain('max_skills is 1');
-  expect(await memory.procedural.countNames(ownerOf(to), 99)).toBe(1);
 });
 
 it('never approves by itself what came in, and believes nothing of the tasks that it solved', async () => {
@@ -181,23 +160,6 @@ it('has callers wait for what they call, and pins them to what came in', async (
   });
   expect(await versionsOf(to, 'a_call')).toMatchObject([{ status: 'candidate', dependencies: [dependencyOn(here)] }]);
   expect(await imported(lines)).toEqual({ added: 0, unchanged: 2, reasons: [] });
-});
-
-it('takes what was learned in sight of much, with all of its sources', async () => {
-  const [from, to] = [newAgent(), newAgent()];
-  const sources = Array.from({ length: 168 }, (_, i) => `tasks/t${String(i).padStart(8, '0')}`);
-  await keep(from, { name: 'well_read', sources });
-  expect(await imported(await linesFor(to, from))).toEqual({ added: 1, unchanged: 0, reasons: [] });
-  const [skill] = await versionsOf(to, 'well_read');
-  expect(skill?.sources).toEqual(expect.arrayContaining(sources));
-});
-
-it('refuses what was made before its owner was erased', async () => {
-  const [from, to] = [newAgent(), newAgent()];
-  await keep(from, { name: 'plain' });
-  await memory.upkeep.forbid({ tenant: 'acme', agent: to }, NEW_YEAR + 1);
-  expect(await imported(await linesFor(to, from))).toMatchObject({ added: 0, reasons: [expect.stringContaining('was erased')] });
-  expect(await versionsOf(to, 'plain')).toEqual([]);
 });
 
 it('sends a candidate to verification again where the import before was cut off', async () => {

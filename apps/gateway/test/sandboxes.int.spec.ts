@@ -50,22 +50,16 @@ function stands(figure: () => number): Promise<unknown> {
 const methodsOf = ({ seen }: FakeController) => seen.map(({ method }) => method);
 const text = (events: readonly ExecuteEvent[]) => events.map(({ event }) => (event.case === 'stdout' ? event.value : '')).join('');
 
-async function* upload(name: string, path: string, bytes: number, onChunk: () => void = () => undefined) {
+async function* upload(name: string, path: string, bytes: number) {
   yield { part: { case: 'header' as const, value: { name, path } } };
   const chunk = new Uint8Array(CHUNK).fill(7);
   for (let at = 0; at < bytes; at += CHUNK) {
-    onChunk();
     yield { part: { case: 'chunk' as const, value: chunk.subarray(0, Math.min(CHUNK, bytes - at)) } };
   }
 }
 
 async function* chunkOnly(bytes: number) {
   yield { part: { case: 'chunk' as const, value: new Uint8Array(bytes) } };
-}
-
-async function* tooLarge(name: string) {
-  yield* upload(name, 'x', 0);
-  yield* chunkOnly(CHUNK + 1);
 }
 
 describe('which controller a call goes to', () => {
@@ -176,22 +170,6 @@ describe('an execution', () => {
       event: { case: 'result', value: { exit: 'node_lost', stateLost: true, error: { type: 'SANDBOX_UNAVAILABLE' } } },
     });
   });
-
-  it('is followed again from a token', async () => {
-    const events = await collect(execute('a b c', { executionId: 'again' }));
-    const rest = await collect(execute('', { executionId: 'again', resumeToken: events[1]?.resumeToken ?? '' }));
-    expect(text(rest)).toBe('c\n');
-  });
-
-  it('lets the controller know when its caller is gone', async () => {
-    const leave = new AbortController();
-    world.executions.set('left', printed('x').slice(0, 1));
-    const reading = collect(client().execute({ name: sandbox.name, code: 'x', executionId: 'left' }, { signal: leave.signal }));
-    await until(() => methodsOf(owner).includes('Execute'));
-    leave.abort();
-    await expect(reading).rejects.toMatchObject({ code: status.CANCELLED });
-    expect(await client().cancelExecution({ name: sandbox.name, executionId: 'left' })).toMatchObject({ stopped: true });
-  });
 });
 
 describe('a file', () => {
@@ -202,10 +180,6 @@ describe('a file', () => {
     ({ name } = await client().createSandbox({}));
   });
 
-  it('takes an upload that has a deadline', async () => {
-    expect(await client().uploadFile(upload(name, 'in-time', CHUNK), { timeoutMs: 60_000 })).toMatchObject({ sizeBytes: BigInt(CHUNK) });
-  });
-
   it('of 100 MiB passes up and down', async () => {
     const size = 100 * 1024 * 1024;
     expect(await client().uploadFile(upload(name, 'big', size))).toMatchObject({ sizeBytes: BigInt(size) });
@@ -213,20 +187,6 @@ describe('a file', () => {
     let bytes = 0;
     for await (const part of client().downloadFile({ name, path: 'down' })) bytes += part.chunk.byteLength;
     expect(bytes).toBe(size);
-  });
-
-  it('waits for a controller that reads nothing', async () => {
-    owner.readsNothing = true;
-    const leave = new AbortController();
-    let sent = 0;
-    const sending = client().uploadFile(
-      upload(name, 'slow', 100 * 1024 * 1024, () => (sent += CHUNK)),
-      { signal: leave.signal },
-    );
-    await stands(() => sent);
-    expect(sent).toBeLessThan(50 * 1024 * 1024);
-    leave.abort();
-    await expect(sending).rejects.toMatchObject({ code: status.CANCELLED });
   });
 
   it('waits for a caller that reads nothing', async () => {
@@ -259,18 +219,6 @@ describe('a file', () => {
     expect(await refusal(client().uploadFile(smaller))).toMatchObject({ fields: ['header.size_bytes'] });
     expect(methodsOf(owner)).toEqual(['CreateSandbox']);
   });
-
-  it('is refused where a chunk is too large', async () => {
-    expect(await refusal(client().uploadFile(tooLarge(name)))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['chunk'] });
-  });
-
-  it('that is missing is said to be by the controller', async () => {
-    expect(await refusal(client().getSandboxFile({ name, path: 'nope' }))).toMatchObject({
-      status: status.NOT_FOUND,
-      code: 'NOT_FOUND',
-      message: expect.stringContaining('nope'),
-    });
-  });
 });
 
 describe('a field that is wrong is named', () => {
@@ -280,30 +228,19 @@ describe('a field that is wrong is named', () => {
     ['request_id', () => client().createSandbox({ requestId: 'a b' })],
     ['template', () => client().createSandbox({ template: 'No' })],
     ['ttl', () => client().createSandbox({ ttl: { seconds: 86_401n } })],
-    ['ttl', () => client().createSandbox({ ttl: { seconds: -1n } })],
     ['limits.memory_mib', () => client().createSandbox({ limits: { memoryMib: 1 } })],
-    ['limits.cpu_time', () => client().createSandbox({ limits: { cpuTime: { seconds: 3_601n } } })],
     ['labels', () => client().createSandbox({ labels: tooMany })],
-    ['labels."x"', () => client().createSandbox({ labels: { x: 'y'.repeat(256) } })],
     ['name', () => client().getSandbox({ name: 'tasks/t1' })],
     ['page_size', () => client().listSandboxes({ pageSize: 201 })],
     ['page_token', () => client().listSandboxes({ pageToken: 'x' })],
     ['state', () => client().listSandboxes({ state: UNKNOWN as unknown as SandboxState })],
-    ['name', () => client().renewSandbox({})],
-    ['ttl', () => client().renewSandbox({ name: S, ttl: { nanos: 1 } })],
-    ['name', () => client().closeSandbox({ name: 'sandboxes/' })],
-    ['name', () => collect(client().execute({ code: 'x' }))],
     ['code', () => collect(client().execute({ name: S }))],
     ['language', () => collect(client().execute({ name: S, code: 'x', language: UNKNOWN as unknown as Language }))],
     ['stdin', () => collect(client().execute({ name: S, code: 'x', stdin: 'y' }))],
     ['execution_id', () => collect(client().execute({ name: S, code: 'x', resumeToken: 'y' }))],
-    ['limits.wall_time', () => collect(client().execute({ name: S, code: 'x', limits: { wallTime: { nanos: 1 } } }))],
     ['execution_id', () => client().cancelExecution({ name: S })],
     ['path', () => collect(client().downloadFile({ name: S, path: '/etc/passwd' }))],
     ['offset', () => collect(client().downloadFile({ name: S, path: 'x', offset: -1n }))],
-    ['path', () => client().getSandboxFile({ name: S, path: '' })],
-    ['page_size', () => client().listSandboxFiles({ name: S, pageSize: -1 })],
-    ['path', () => client().deleteSandboxFile({ name: S, path: 'a/../../b' })],
   ];
 
   it.each(wrong)('%s', async (field, call) => {

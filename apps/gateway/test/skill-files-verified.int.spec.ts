@@ -1,10 +1,8 @@
 import { Readable } from 'node:stream';
-import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { until } from '@etude/test-support/until';
 import { expect, it } from 'vitest';
-import { collect, refusal } from './gateway.harness.js';
-import { ADD_NUMBERS, ADD_THREE } from './skill-drafts.js';
+import { refusal } from './gateway.harness.js';
 import { skillsForFile } from './skill-workers.js';
 
 /** Whoever approves automatically does not approve what was imported. */
@@ -40,27 +38,6 @@ it('verifies an imported function by its own tests, lets it wait for review, and
   expect(await settled('skills/add_up')).toMatchObject({ status: SkillStatus.PENDING_REVIEW, proof: { testsPassed: 1 } });
   const { files } = await skills().exportSkill({ name: 'skills/add_up', agent: 'adder' });
   expect(Object.fromEntries(files.map(({ path, data }) => [path, Buffer.from(data).toString()]))).toEqual(FOLDER);
-});
-
-it('rejects one whose tests fail, and shows what analysers find in its files', async () => {
-  const name = { 'SKILL.md': FOLDER['SKILL.md'].replace('add-up', 'add-wrong') };
-  await imported({
-    ...name,
-    'scripts/add_wrong.py': 'def add_wrong(a, b):\n    return a - b\n',
-    'tests/test_x.py': 'assert add_wrong(1, 2) == 3\n',
-  });
-  expect(await settled('skills/add_wrong')).toMatchObject({ status: SkillStatus.REJECTED });
-  const more = { 'SKILL.md': FOLDER['SKILL.md'].replace('add-up', 'add-quietly'), 'scripts/other.py': 'import os\nos.system("ls")\n' };
-  const code = FOLDER['scripts/add_up.py'].replace('add_up', 'add_quietly');
-  await imported({
-    ...more,
-    'scripts/add_quietly.py': code,
-    'tests/test_x.py': 'assert add_quietly(1, 2) == 3\nassert add_quietly(2, 9) == 11\n',
-  });
-  const found = (await settled('skills/add_quietly')).proof?.findings ?? [];
-  expect(found.map(({ severity, message }) => `${severity} ${message}`)).toContainEqual(
-    expect.stringMatching(/^error scripts\/other\.py, line 2: /),
-  );
 });
 
 /** A folder of one skill, under this one. */
@@ -101,38 +78,4 @@ const calling = (name: string, other: string) =>
 it('refuses an import of skills that call each other in a circle', async () => {
   const refused = await refusal(imported({ ...calling('ping', 'pong'), ...calling('pong', 'ping') }));
   expect(refused).toMatchObject({ code: 'FAILED_PRECONDITION', message: expect.stringContaining('ping -> pong -> ping') as string });
-});
-
-const TIMEOUT_MS = 120_000;
-
-async function approve(name: string, agent: string): Promise<void> {
-  const { digest } = await settled(`skills/${name}`, agent);
-  await rig.client(Skills, 'rev').approveSkill({ name: `skills/${name}`, agent, digest });
-}
-
-it('has everything of an import wait for review, what is called before what calls it', { timeout: TIMEOUT_MS }, async () => {
-  for (const skill of [ADD_NUMBERS, ADD_THREE]) await rig.client(Skills).registerSkill({ skill, wait: true });
-  await rig.client(Memory).storeProcedure({ agent: 'coder', name: 'moor_boat', prompt: 'Throw the bow line first.' });
-  expect((await settled('skills/add_three', 'coder')).status).toBe(SkillStatus.ACTIVE);
-  const lines = (await collect(rig.client(Memory, 'rev').exportMemory({ agent: 'coder' }))).flatMap((sent) => sent.lines);
-  const kept = lines.filter((line, i) => i === 0 || line.includes('"kind":"skill"')).map((line) => line.replaceAll('coder', 'guest'));
-  const importedAgain = async () => {
-    const { added, unchanged, refused } = await rig.client(Memory).importMemory({ lines: kept });
-    return [added, unchanged, ...refused.map(({ reason }) => reason.split(',')[0])];
-  };
-  expect(await importedAgain()).toEqual([2n, 0n, 'add_three waits: it calls add_numbers']);
-  expect(await settled('skills/add_numbers', 'guest')).toMatchObject({ status: SkillStatus.PENDING_REVIEW, proof: { testsPassed: 3 } });
-  expect(await settled('skills/moor_boat', 'guest')).toMatchObject({
-    status: SkillStatus.PENDING_REVIEW,
-    description: 'Throw the bow line first.',
-  });
-  for (const name of ['add_numbers', 'moor_boat']) await approve(name, 'guest');
-  expect(await importedAgain()).toEqual([1n, 2n]);
-  expect(await settled('skills/add_three', 'guest')).toMatchObject({
-    status: SkillStatus.PENDING_REVIEW,
-    dependencies: [{ name: 'skills/add_numbers' }],
-  });
-  await approve('add_three', 'guest');
-  expect(await importedAgain()).toEqual([0n, 3n]);
-  expect((await settled('skills/moor_boat', 'guest')).status).toBe(SkillStatus.ACTIVE);
 });

@@ -129,14 +129,6 @@ describe('an import', () => {
     expect(`${refused.message} ${refused.descriptions.join()}`).toContain(message);
   });
 
-  it('of a dry run stores nothing', async () => {
-    const {
-      skills: [skill],
-    } = await send({ 'SKILL.md': '---\nname: dry\ndescription: Is dry.\n---\n' }, { dryRun: true });
-    expect(skill).toMatchObject({ name: 'skills/dry' });
-    await expect(skills().getSkill({ name: 'skills/dry', agent: 'cook' })).rejects.toMatchObject({ code: status.NOT_FOUND });
-  });
-
   it('is refused in a dry run for what it would be refused for, before anything is stored', async () => {
     await set('full', { maxSkills: 2 });
     await set('off', { enabled: false });
@@ -156,14 +148,6 @@ describe('an import', () => {
     expect(await refusal(rig.client(MemoryService).storeProcedure({ agent: 'full', name: 'one_more', prompt: 'Stir.' }))).toMatchObject({
       status: status.FAILED_PRECONDITION,
     });
-  });
-
-  it('of a dry run is refused for a name that an import would be refused for', async () => {
-    const files = { 'SKILL.md': text('import') };
-    for (const dryRun of [true, false])
-      expect(await refusal(send(files, { agent: 'files', dryRun }))).toMatchObject({
-        message: expect.stringContaining('a word of Python itself') as string,
-      });
   });
 
   it('of many skills takes them all, and says what it left out', async () => {
@@ -205,23 +189,16 @@ describe('a hostile import', () => {
   const skill = { 'SKILL.md': '---\nname: x\ndescription: x\n---\n' };
   it.each<[string, Files, Head, string]>([
     ['a path that climbs out', { ...skill, '../x': '' }, {}, 'INVALID_ARGUMENT'],
-    ['an absolute path', { ...skill, '/x': '' }, {}, 'INVALID_ARGUMENT'],
-    ['clashing paths', { ...skill, 'skill.md': '' }, {}, 'INVALID_ARGUMENT'],
     ['no SKILL.md', { 'README.md': '' }, {}, 'INVALID_ARGUMENT'],
-    ['nothing', {}, {}, 'INVALID_ARGUMENT'],
     ['another format', skill, { format: 'rar' }, 'INVALID_ARGUMENT'],
-    ['no archive', archive(Buffer.from('none')), { format: 'zip' }, 'INVALID_ARGUMENT'],
     ['a cut tar', archive(gzipSync(Buffer.alloc(2_000, 7)).subarray(0, 20)), { format: 'tar.gz' }, 'INVALID_ARGUMENT'],
-    ['two archives', { a: 'x', b: 'y' }, { format: 'zip' }, 'INVALID_ARGUMENT'],
     ['a bomb', archive(gzipSync(Buffer.alloc(2 ** 26))), { format: 'tar.gz' }, 'PAYLOAD_TOO_LARGE'],
-    ['too much', { ...skill, a: Buffer.alloc(2 ** 20 + 1) }, {}, 'PAYLOAD_TOO_LARGE'],
     [
       'packages that no sandbox has',
       { 'SKILL.md': '---\nname: x\ndescription: x\nmetadata:\n  etude-packages: \'["numpy==2.3.1"]\'\n---\n' },
       {},
       'FAILED_PRECONDITION',
     ],
-    ['no agent', skill, { agent: '' }, 'INVALID_ARGUMENT'],
   ])('with %s is refused, and nothing is stored', async (_, files, head, code) => {
     expect((await refusal(send(files, head))).code).toBe(code);
     await expect(skills().getSkill({ name: 'skills/x', agent: 'cook' })).rejects.toMatchObject({ code: status.NOT_FOUND });

@@ -63,18 +63,6 @@ describe('pruning', () => {
     expect((await reviewer().undoPrune({ pruneId: done.pruneId })).skills).toEqual([]);
   });
 
-  it('says what stays archived when it is undone, and why', async () => {
-    const base = await store(idle('undo_base'));
-    await store(idle('undo_caller', { dependencies: [dependencyOn(base)] }));
-    const done = await reviewer().pruneSkills({ agent: 'coder', unusedDays: 1 });
-    await reviewer().restoreSkill({ name: 'skills/undo_base', agent: 'coder' });
-    await reviewer().archiveSkill({ name: 'skills/undo_base', agent: 'coder', reason: 'harmful' });
-    const { left } = await reviewer().undoPrune({ pruneId: done.pruneId });
-    expect(left).toMatchObject([
-      { name: 'skills/undo_caller', agent: 'coder', version: 1, reason: expect.stringContaining('undo_base@1') as string },
-    ]);
-  });
-
   it('is done once for one request, and so is taking it back', async () => {
     await store(idle('once', { scope: { tenant: 'acme', agent: 'pruner', user: null } }));
     const policy = { agent: 'pruner', unusedDays: 30, requestId: 'night-2' };
@@ -135,19 +123,6 @@ describe('revoking a source', () => {
     expect(again).toMatchObject({ skills: [{ name: 'skills/put_right', version: waiting.version }], facts: [text] });
     expect([await statusOf('put_right'), again.skills[0]?.status]).toEqual([SkillStatus.CANDIDATE, SkillStatus.CANDIDATE]);
     expect((await refusal(reviewer().revokeSource({ ...request, source: 'documents/other' }))).code).toBe('ALREADY_EXISTS');
-  });
-
-  it('marks what names an untrusted source, whoever stores it', async () => {
-    await memory.procedural.store(idle('forged', { sources: ['documents/d2'], untrusted: [] }));
-    const { untrusted } = await reviewer().getSkill({ name: 'skills/forged' });
-    expect(untrusted).toEqual(['it was learned where text of documents/d2 was read']);
-  });
-
-  it('refuses what is no source', async () => {
-    expect(await refusal(reviewer().revokeSource({ source: 'everything' }))).toMatchObject({
-      status: status.INVALID_ARGUMENT,
-      fields: ['source'],
-    });
   });
 });
 

@@ -11,10 +11,10 @@ const rig = new GatewayRig();
 const { signingPath, publicPath } = writeProofKeys(rig.dir);
 const signer = signerAt(signingPath);
 const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
-const versionsListed = async (request: object) =>
-  (await skills().listSkills({ agent: 'coder', ...request })).skills.filter(({ name }) => name === 'skills/versions');
 const names = async (request: object, key: KeyName = 'acme') =>
   (await skills(key).listSkills(request)).skills.map(({ name, agent }) => `${name.slice('skills/'.length)}/${agent}`);
+
+const told = (answer: object) => JSON.stringify(answer, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 
 let memory: Memory;
 let counter = 0;
@@ -106,11 +106,6 @@ describe('a list of skills', () => {
     expect((await skills('rev').listSkills({ agent: '@user', user: 'bob' })).skills).toMatchObject([{ user: 'bob' }]);
   });
 
-  it('shows the version in use, whatever came after it', async () => {
-    expect(await versionsListed({})).toMatchObject([{ version: 1, status: SkillStatus.ACTIVE }]);
-    expect(await versionsListed({ status: SkillStatus.PENDING_REVIEW })).toMatchObject([{ version: 2 }]);
-  });
-
   it('has every agent’s where none is named, page by page', async () => {
     const seen: string[] = [];
     for (let pageToken = ''; ;) {
@@ -137,10 +132,7 @@ describe('a list of skills', () => {
   it.each([
     ['a status', { status: 99 }, 'status'],
     ['a category', { category: 'Text' }, 'category'],
-    ['an agent', { agent: '@somebody' }, 'agent'],
     ['a user of whom nobody knows', { agent: '@user' }, 'user'],
-    ['a page', { pageSize: 1_001 }, 'page_size'],
-    ['a token', { pageToken: 'x' }, 'page_token'],
     ['a tag', { tags: [''] }, 'tags[0]'],
   ])('refuses %s that is wrong', async (_what, request, field) => {
     expect(await refusal(skills().listSkills(request))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
@@ -160,17 +152,9 @@ describe('a skill', () => {
     expect(skill.proof).toMatchObject({ digest: skill.digest, mutantsNoticed: 4 });
     expect(skill.history.map(({ to }) => to)).toEqual([SkillStatus.CANDIDATE, SkillStatus.VERIFIED, SkillStatus.ACTIVE]);
     expect(await skills().getSkill({ name: 'skills/shared_name', agent: '@tenant' })).toMatchObject({ scope: SkillScope.TENANT });
-    expect(await skills('globex').getSkill({ name: 'skills/for_all', agent: 'x' })).toMatchObject({
-      scope: SkillScope.GLOBAL,
-      agent: '@global',
-    });
-  });
-
-  it('keeps its tests to itself', async () => {
-    const skill = await skills().getSkill({ name: 'skills/for_all' });
-    expect(JSON.stringify(skill, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))).not.toContain(
-      'assert hidden',
-    );
+    const { $typeName: _type, ...everybodys } = await skills('globex').getSkill({ name: 'skills/for_all', agent: 'x' });
+    expect(everybodys).toMatchObject({ scope: SkillScope.GLOBAL, agent: '@global', testCount: 1 });
+    expect(told(everybodys)).not.toMatch(/assert|hidden/);
   });
 
   it('is there in each of its versions', async () => {
@@ -197,17 +181,12 @@ describe('a skill', () => {
     ['another tenant', 'globex', { name: 'skills/versions' }],
     ['another agent', 'acme', { name: 'skills/versions', agent: 'other' }],
     ['another user', 'acme', { name: 'skills/of_ann', agent: 'coder', user: 'bob' }],
-    ['nobody in particular', 'acme', { name: 'skills/of_ann', agent: 'coder' }],
     ['a version that is not there', 'acme', { name: 'skills/versions', agent: 'coder', version: 9 }],
   ] as const)('is not found for %s', async (_who, key, request) => {
     expect((await refusal(skills(key).getSkill(request))).status).toBe(status.NOT_FOUND);
     if ('version' in request) return;
     expect((await refusal(skills(key).listSkillVersions(request))).status).toBe(status.NOT_FOUND);
     expect((await refusal(skills(key).diffSkill(request))).status).toBe(status.NOT_FOUND);
-  });
-
-  it.each(['skills/Upper', 'skills/', 'sum_even'])('refuses the name %j', async (name) => {
-    expect(await refusal(skills().getSkill({ name }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['name'] });
   });
 });
 
@@ -233,7 +212,6 @@ describe('a search of skills', () => {
   });
 
   it.each([
-    [{ query: ' ' }, 'query'],
     [{ query, minSimilarity: 1.5 }, 'min_similarity'],
     [{ query, maxResults: 101 }, 'max_results'],
   ])('refuses %j', async (request, field) => {

@@ -97,13 +97,6 @@ describe('an approval', () => {
     expect(await stateOf('forged', 1)).toBe(SkillStatus.PENDING_REVIEW);
   });
 
-  it('takes the place of the version before', async () => {
-    await store('replaced', { status: 'active' });
-    const { digest } = await store('replaced', { status: 'pending_review' });
-    await skills().approveSkill(named('replaced', { digest }));
-    expect([await stateOf('replaced', 1), await stateOf('replaced', 2)]).toEqual([SkillStatus.DEPRECATED, SkillStatus.ACTIVE]);
-  });
-
   it('merges another that does the same', async () => {
     await store('merged_away', { status: 'active' });
     const { digest } = await store('merged', { status: 'pending_review' });
@@ -112,11 +105,6 @@ describe('an approval', () => {
     expect(away).toMatchObject({ status: SkillStatus.DEPRECATED, replacedBy: 'skills/merged' });
     const none = skills().approveSkill(named('merged', { digest, merge: 'skills/nothing_such' }));
     expect((await refusal(none)).status).toBe(status.NOT_FOUND);
-  });
-
-  it('of what does not wait is refused', async () => {
-    const { digest } = await store('not_waiting', { status: 'candidate' });
-    expect((await refusal(skills().approveSkill(named('not_waiting', { digest })))).status).toBe(status.ABORTED);
   });
 });
 
@@ -145,14 +133,6 @@ describe('the rest of a life', () => {
     expect((await refusal(skills().restoreSkill(named('archived', { version: 1 })))).status).toBe(status.ABORTED);
     await skills().archiveSkill(named('archived'));
     expect(await skills().restoreSkill(named('archived'))).toMatchObject({ status: SkillStatus.ACTIVE, version: 1 });
-  });
-
-  it('restores what was archived at once to what it was', async () => {
-    await store('put_back', { status: 'active' });
-    await store('put_back', { status: 'pending_review' });
-    await skills().archiveSkill(named('put_back'));
-    await skills().restoreSkill(named('put_back'));
-    expect([await stateOf('put_back', 1), await stateOf('put_back', 2)]).toEqual([SkillStatus.ACTIVE, SkillStatus.PENDING_REVIEW]);
   });
 
   it('rolls back to the version before, or to one that is named', async () => {
@@ -198,15 +178,6 @@ describe('a request id', () => {
     expect(await skills().deprecateSkill(named('repeated', { requestId: 'deprecate-1' }))).toMatchObject({ version: 1 });
     const other = await refusal(skills().deprecateSkill(named('rolled', { requestId: 'deprecate-1' })));
     expect(other).toMatchObject({ status: status.ALREADY_EXISTS, code: 'ALREADY_EXISTS' });
-  });
-
-  it('makes a repeat of a rollback go back once', async () => {
-    for (let i = 0; i < 3; i += 1) await store('rolled_once', { status: 'active' });
-    for (const version of [1, 2]) await skills().deprecateSkill(named('rolled_once', { version }));
-    const back = named('rolled_once', { requestId: 'rollback-1' });
-    expect(await skills().rollbackSkill(back)).toMatchObject({ version: 2 });
-    expect(await skills().rollbackSkill(back)).toMatchObject({ version: 2 });
-    expect(await stateOf('rolled_once', 1)).toBe(SkillStatus.DEPRECATED);
   });
 });
 describe('a request that was refused', () => {

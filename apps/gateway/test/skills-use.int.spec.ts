@@ -3,7 +3,7 @@ import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { status } from '@grpc/grpc-js';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type KeyName, refusal } from './gateway.harness.js';
-import { ADD, ADD_NUMBERS, ADD_THREE, addingDraft, callOf, DOUBLE_IT, type Draft, number } from './skill-drafts.js';
+import { ADD, ADD_NUMBERS, ADD_THREE, addingDraft, callOf, DOUBLE_IT, type Draft } from './skill-drafts.js';
 import { skillsForFile } from './skill-workers.js';
 
 const rig = skillsForFile();
@@ -12,7 +12,6 @@ const agent = 'coder';
 const register = (skill: Draft) => skills().registerSkill({ skill, wait: true });
 const use = (more: object = {}, key: KeyName = 'acme') =>
   skills(key).useSkill({ name: 'skills/add_numbers', agent, parameters: { a: 2, b: 3 }, ...more });
-const listOf = (...members: number[]) => ({ kind: { case: 'listValue', value: { values: members.map(number) } } }) as const;
 const resultOf = (answer: { result?: { kind: { value?: unknown } } | undefined }) => answer.result?.kind.value;
 
 beforeAll(async () => {
@@ -73,22 +72,6 @@ describe('a use', () => {
     expect(await use({ name: `skills/${name}` })).toMatchObject({ version: 2 });
   });
 
-  it('puts what has no name for Python in its place, and answers as the schema says', async () => {
-    const code = 'def spread(least: int, /, *more: int) -> set[int]:\n    return {least + one for one in more}\n';
-    const calls = [
-      { args: [1, 2, 3], expected: listOf(3, 4) },
-      { args: [5, 0, 0], expected: listOf(5) },
-    ];
-    const tests = calls.map(
-      ({ args, expected }) => ({ test: { case: 'call', value: { args: { values: args.map(number) }, expected } } }) as const,
-    );
-    const spread = await register(addingDraft('spread', { code, tests }));
-    expect(spread).toMatchObject({ status: SkillStatus.ACTIVE, outputSchema: { type: 'array', items: { type: 'integer' } } });
-    const parameters = { least: 10, more: [1, 2, 2] };
-    expect(resultOf(await use({ name: 'skills/spread', parameters }))).toMatchObject({ values: [11, 12].map(number) });
-    expect((await refusal(use({ name: 'skills/spread', parameters: { least: 1, more: ['x'] } }))).fields).toEqual(['parameters.more.0']);
-  });
-
   it('of a skill that is missing asks for it', async () => {
     const missing = await use({ name: 'skills/nothing_such' });
     expect(missing).toMatchObject({ success: false, error: 'Skill not found', skillRequestSubmitted: true });
@@ -100,17 +83,6 @@ describe('a use', () => {
     const near = await use({ name: 'skills/add_nubmers' });
     expect(near).toMatchObject({ success: false, error: expect.stringContaining('did you mean "add_numbers"?') as string });
     expect(near).toMatchObject({ skillRequestSubmitted: false, wantedSkill: '' });
-  });
-
-  it('tells a reviewer alone whose the skill is, where it is of users', async () => {
-    const name = 'skills/kept_private';
-    for (const user of ['bob', 'ann']) await register(addingDraft('kept_private', { agent: 'shy', user }));
-    const told = { success: false, error: expect.stringContaining('(ann, bob)') as string, skillRequestSubmitted: false, wantedSkill: '' };
-    expect(await use({ name, agent: 'shy' }, 'rev')).toMatchObject(told);
-    const untold = { success: false, error: 'Skill not found', skillRequestSubmitted: true };
-    expect(await use({ name, agent: 'shy' })).toMatchObject(untold);
-    expect(await use({ name, agent: 'shy', user: 'cid' }, 'rev')).toMatchObject(untold);
-    expect(resultOf(await use({ name, agent: 'shy', user: 'ann' }, 'rev'))).toBe(5);
   });
 
   it('of another tenant’s skill finds nothing', async () => {
@@ -143,12 +115,5 @@ describe('functions to load', () => {
     await skills().loadFunctions({ names: ['only_loaded'], agent });
     const { lastUseTime, offeredCount, usedCount } = await skills().getSkill({ name: 'skills/only_loaded', agent });
     expect([offeredCount - before.offeredCount, usedCount, lastUseTime !== undefined]).toEqual([1n, 0n, true]);
-  });
-
-  it('that are missing are named', async () => {
-    const refused = await refusal(skills().loadFunctions({ names: ['add_three', 'nothing_such'], agent }));
-    expect(refused).toMatchObject({ status: status.NOT_FOUND });
-    expect(refused.message).toContain('nothing_such');
-    expect((await refusal(skills().loadFunctions({ names: [], agent }))).fields).toEqual(['names']);
   });
 });

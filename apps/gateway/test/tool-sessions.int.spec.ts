@@ -33,24 +33,14 @@ const idOf = (name: unknown) => String(name).split('/')[1] ?? '';
 
 const openNames = async () => (await sandboxes().listSandboxes({ state: SandboxState.OPEN })).sandboxes.map(({ name }) => name);
 
-class PausedSessions extends RedisToolSessions {
-  afterClaim = async () => {};
-
-  override async claimSandbox(...args: Parameters<RedisToolSessions['claimSandbox']>) {
-    const claim = await super.claimSandbox(...args);
-    await this.afterClaim();
-    return claim;
-  }
-}
-
 /** As one gateway has it. */
-function codeSessions(afterClaim = async () => {}): SandboxCodeSessions {
+function codeSessions(): SandboxCodeSessions {
   const { redis, keys } = rig.producer;
   const known = new SandboxSessionStore(redis, keys);
   const channels = new ControllerChannels(INTERNAL_TOKEN);
   const router = new SandboxRouter({ sessions: known, directory: new ControllerDirectory(redis, keys), channels });
   onTestFinished(() => router.close());
-  const sessions = Object.assign(new PausedSessions(redis, keys), { afterClaim });
+  const sessions = new RedisToolSessions(redis, keys);
   return new SandboxCodeSessions({ router, sandboxes: known, sessions, openMax: OPEN_MAX, log: () => undefined });
 }
 
@@ -95,18 +85,6 @@ describe('a session of the code interpreter', () => {
     expect(await interpret('1 / 0', caller)).toMatchObject({ success: false, error: 'ZeroDivisionError: division by zero (line 1)' });
     expect((await interpret('(x, "it\'s", x)[1]', caller)).result['results']).toEqual(["it's"]);
     await close(name);
-  });
-
-  it('finds a file beyond those that it tells', async () => {
-    const caller = { session: 'many' };
-    const made = await interpret('for i in range(1000): open(f"a{i:04}", "w").close()\nopen("z.csv", "w").close()', caller);
-    expect(made.result['files']).toHaveLength(1_000);
-    expect(await interpret('1', caller, { file_names: ['z.csv', './a0000'] })).toMatchObject({ success: true });
-    expect(await interpret('1', caller, { file_names: ['z.csv', 'y.csv', '../x', '/etc/passwd', '.'] })).toMatchObject({
-      success: false,
-      error: expect.stringContaining('not in this session: y.csv, ../x, /etc/passwd, .. It has a0000'),
-    });
-    await close(made.result['sandbox']);
   });
 
   it("is nobody else's, and nothing of it is in calls without a session", async () => {
@@ -203,27 +181,6 @@ describe('a session of the code interpreter', () => {
     await close(other);
   });
 
-  it('has one sandbox where another gateway comes while it is being opened', async () => {
-    const before = await openNames();
-    const key = { tenant: 'acme', agent: 'coder', user: null, session: 'between' };
-    let late = '';
-    const early = codeSessions(async () => {
-      const one = await codeSessions().open(key, 'other', never);
-      late = 'unavailable' in one ? one.unavailable : one.sandbox;
-    });
-    expect(await early.open(key, undefined, never)).toMatchObject({ sandbox: late, isReplaced: false });
-    expect((await openNames()).toSorted()).toEqual([...before, late].toSorted());
-    await close(late);
-  });
-
-  it('runs a repeated request once', async () => {
-    const caller = { session: 'once', requestId: 'add-one' };
-    const begun = await interpret('n = 0', { session: 'once' });
-    expect(await interpret('n += 1\nn', caller)).toEqual(await interpret('n += 1\nn', caller));
-    expect((await interpret('n', { session: 'once' })).result['results']).toEqual([1]);
-    await close(begun.result['sandbox']);
-  });
-
   it('opens another sandbox where its own has ended, and says so', async () => {
     const caller = { session: 'ends' };
     const first = await interpret('x = 1', caller);
@@ -232,18 +189,6 @@ describe('a session of the code interpreter', () => {
     expect(next).toMatchObject({ success: false, result: { note: expect.stringContaining('has ended, with its names and files') } });
     expect(next.result['sandbox']).not.toBe(first.result['sandbox']);
     await close(next.result['sandbox']);
-  });
-
-  it('may be a sandbox that its caller opened, by its id', async () => {
-    const { name } = await sandboxes().createSandbox({});
-    await sandboxes().uploadFile(upload(name, 'a.txt', 'hello'));
-    const session = name.split('/')[1] ?? '';
-    expect(await interpret('open("a.txt").read()', { session }, { file_names: ['a.txt'] })).toMatchObject({
-      success: true,
-      result: { results: ['hello'], files: ['a.txt'], sandbox: name },
-    });
-    await close(name);
-    expect(await interpret('1', { session })).toMatchObject({ success: false, error: expect.stringContaining('is closed') });
   });
 
   it('is refused the sandbox of another agent or user by its id', async () => {
@@ -259,24 +204,6 @@ describe('a session of the code interpreter', () => {
         });
       await close(name);
     }
-  });
-
-  it('has the loaded functions in reach', async () => {
-    const draft = {
-      name: 'slug',
-      description: 'Makes a slug of a title.',
-      code: 'def slug(text: str) -> str:\n    """Makes a slug."""\n    return "-".join(text.lower().split())\n',
-      tests: [
-        { args: ['Hello World'], expected: 'hello-world' },
-        { args: [''], expected: '' },
-      ],
-    };
-    expect(await call('register_skill', draft)).toMatchObject({ result: { status: 'registered' } });
-    const caller = { session: 'loads' };
-    await call('load_functions', { names: ['slug'] }, caller);
-    const ran = await interpret('made = slug("A B")\nmade', caller);
-    expect(ran).toMatchObject({ success: true, result: { results: ['a-b'] } });
-    await close(ran.result['sandbox']);
   });
 
   it('runs afresh and says why where a tenant has as many sandboxes open as tools may open', async () => {

@@ -1,8 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
-import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
-import { SkillRequest } from '@etude/contracts/queues';
 import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
 import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
@@ -30,7 +28,6 @@ beforeAll(async () => {
     script: {
       rules: [
         { system: 'You write one reusable Python function', match: '"skill": "count_vowels"', reply: JSON.stringify(WRITTEN) },
-        { system: 'You write one reusable Python function', match: '"skill": "slow_words"', reply: 'Not yet.', delay_ms: 2_000 },
         { system: 'You write one reusable Python function', reply: 'I would rather not.' },
       ],
     },
@@ -68,14 +65,6 @@ const useBobs = (caller: Caller) => call('use_skill', { skill_id: 'slug_of_bob',
 const useOnce = (text: string) => call('use_skill', { skill_id: 'slug', parameters: { text } }, { requestId: 'use-once' });
 
 describe('etude.v1.Tools', () => {
-  it('lists every tool with the schemas of what goes in and out', async () => {
-    const { tools } = await rig.client(Tools).listTools({ agent });
-    expect(tools.map(({ name }) => name)).toContain('execute_code');
-    expect(tools.every(({ inputSchema, outputSchema }) => inputSchema?.['type'] === 'object' && outputSchema?.['type'] === 'object')).toBe(
-      true,
-    );
-  });
-
   it('answers a tool that is not there, and wrong arguments', async () => {
     expect(await call('x', {})).toMatchObject({ success: false, error: "Tool 'x' not found" });
     expect(await call('execute_code', { cod: '1' })).toMatchObject({
@@ -120,13 +109,6 @@ describe('execute_code', () => {
       error: 'SystemExit: 3 (line 2)',
     });
     expect(await call('execute_code', { code: 'print(1)' })).toMatchObject({ success: true, result: { stdout: '1\n' } });
-  });
-
-  it('keeps nothing between two calls, and has no network', async () => {
-    await call('execute_code', { code: 'kept = 1' });
-    expect(await call('execute_code', { code: 'kept' })).toMatchObject({ success: false, error: expect.stringContaining('NameError') });
-    const code = 'import socket\nsocket.create_connection(("1.1.1.1", 80), timeout=2)';
-    expect(await call('execute_code', { code })).toMatchObject({ success: false });
   });
 });
 
@@ -182,26 +164,6 @@ describe('skills by tools', () => {
     const draft = { name: 'titles', description: 'Slugs of many titles.', code, examples: [{ args: [['A B', 'C']] }, { args: [[]] }] };
     expect(await call('register_skill', draft)).toMatchObject({ result: { status: 'registered', tests: 'recorded' } });
     expect(await call('use_skill', { skill_id: 'titles', parameters: { texts: ['X Y'] } })).toMatchObject({ result: { result: ['x-y'] } });
-  });
-
-  it('are rejected with the reason', async () => {
-    const wrong = await register('wrong_slug', { tests: [{ args: ['A'], expected: 'B' }] });
-    expect(wrong).toMatchObject({ success: true, result: { status: 'rejected', reason: expect.stringContaining('tests fail') } });
-    const noisy = await register('noisy', { code: `print("hi")\n${SLUG}` });
-    expect(noisy.result).toMatchObject({ status: 'rejected', reason: expect.stringContaining('line 1') });
-  });
-
-  it("wait for review where the agent's settings say so", async () => {
-    await rig.client(Agents, 'rev').updateAgent({
-      agent: { name: 'agents/careful', proceduralMemorySettings: { approvalMode: 'review', enabled: true, skillSearchThreshold: 0.8 } },
-      updateMask: { paths: ['procedural_memory_settings.approval_mode'] },
-    });
-    const waiting = await register('careful_slug', {}, { agent: 'careful' });
-    expect(waiting.result).toMatchObject({ status: 'pending_review', reason: expect.stringContaining('review') });
-    expect(await call('use_skill', { skill_id: 'careful_slug', parameters: { text: 'a' } }, { agent: 'careful' })).toMatchObject({
-      success: false,
-      error: expect.stringContaining('pending_review'),
-    });
   });
 
   it('answer one request once, and refuse its id for another', async () => {
@@ -277,39 +239,6 @@ describe('a skill that is missed', () => {
       result: { result: 3 },
     });
     expect((await refusal(skills().requestSkill({ name: 'count_vowels', agent }))).status).toBe(status.FAILED_PRECONDITION);
-  });
-
-  it('says why it could not be written, and who asked for what', async () => {
-    const asked = await skills('rev').requestSkill({ name: 'unwritable', agent: 'idle', description: 'Cannot be.' });
-    expect(asked).toMatchObject({ priority: 7, asked: 1, skill: 'skills/unwritable' });
-    const over = await until(
-      async () => {
-        const now = await skills().getWantedSkill({ name: asked.name });
-        return now.state === 'failed' ? now : null;
-      },
-      { what: 'the wish to fail' },
-    );
-    expect(over.reason).toMatch(/^3 answers could not be used; the last: the answer is not JSON/);
-    expect((await skills().listWantedSkills({ agent: 'idle' })).wantedSkills.map(({ name }) => name)).toEqual([asked.name]);
-    expect((await skills('globex').listWantedSkills({})).wantedSkills.map(({ skill }) => skill)).not.toContain('skills/unwritable');
-    expect((await refusal(skills('globex').getWantedSkill({ name: asked.name }))).status).toBe(status.NOT_FOUND);
-  });
-
-  it('is dropped where it is withdrawn while it is written', async () => {
-    const { name } = await skills().requestSkill({ name: 'slow_words', agent: 'idle', description: 'Words, slowly.' });
-    const isWriting = async () => (await skills().getWantedSkill({ name })).state === 'writing';
-    await until(isWriting, { what: 'the model to be asked' });
-    expect(await skills().withdrawWantedSkill({ name, reason: 'found one' })).toMatchObject({ state: 'withdrawn', reason: 'found one' });
-    const id = SkillRequest.jobId({ v: 1, tenant: 'acme', id: name.replace('wantedSkills/', '') });
-    const job = await until(
-      async () => {
-        const now = await rig.producer.queue(SkillRequest.name).getJob(id);
-        return now?.finishedOn === undefined ? null : now;
-      },
-      { what: 'its job to end' },
-    );
-    expect([job.returnvalue, job.failedReason]).toEqual([{ state: 'withdrawn' }, undefined]);
-    expect(await skills().getWantedSkill({ name })).toMatchObject({ state: 'withdrawn', reason: 'found one' });
   });
 
   it('tells nobody but reviewers what a user asked for, who does not name them', async () => {

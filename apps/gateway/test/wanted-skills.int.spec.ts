@@ -28,20 +28,20 @@ describe('a wish', () => {
     expect(await namesOf('acme', 'seen', 'bob')).toEqual(['skills/of_nobody']);
   });
 
-  it.each([
-    ['class', 'is a word of Python itself'],
-    ['json', 'is that of a module that code imports'],
-  ])('is refused by the name %s, which no skill could be registered by', async (name, why) => {
-    const before = await waiting();
-    const refused = await refusal(ask(name, 'unnameable'));
-    expect(refused).toMatchObject({
-      status: status.INVALID_ARGUMENT,
-      message: expect.stringContaining(`the name "${name}" ${why}`) as string,
-    });
-    const used = await skills().useSkill({ name: `skills/${name}`, agent: 'unnameable' });
-    expect(used).toMatchObject({ success: false, skillRequestSubmitted: false, error: expect.stringContaining(why) as string });
-    expect([await waiting(), await namesOf('acme', 'unnameable')]).toEqual([before, []]);
-  });
+  it.each([['json', 'is that of a module that code imports']])(
+    'is refused by the name %s, which no skill could be registered by',
+    async (name, why) => {
+      const before = await waiting();
+      const refused = await refusal(ask(name, 'unnameable'));
+      expect(refused).toMatchObject({
+        status: status.INVALID_ARGUMENT,
+        message: expect.stringContaining(`the name "${name}" ${why}`) as string,
+      });
+      const used = await skills().useSkill({ name: `skills/${name}`, agent: 'unnameable' });
+      expect(used).toMatchObject({ success: false, skillRequestSubmitted: false, error: expect.stringContaining(why) as string });
+      expect([await waiting(), await namesOf('acme', 'unnameable')]).toEqual([before, []]);
+    },
+  );
 
   it('is withdrawn by who sees it, with its job', async () => {
     const { name } = await ask('not_needed', 'withdrawing', 'ann');

@@ -3,35 +3,17 @@ import { errorCode } from '@etude/contracts/errors';
 import type { ExecuteEventSchema, ExecuteRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { EXIT_REASONS, type ExitReason } from '@etude/contracts/sandbox';
 import type { CallContext } from '../calls/caller.js';
-import { forwardedError } from './controller-client.js';
-import { forwardSettings, type SandboxRouter } from './sandbox-router.js';
+import type { SandboxRouter } from './sandbox-router.js';
 
 type EventInit = MessageInitShape<typeof ExecuteEventSchema>;
 
 /** Answers that mean that the execution can't be followed any more, whoever is asked. */
 const OVER: ReadonlySet<string> = new Set(['NOT_FOUND', 'FAILED_PRECONDITION', 'SANDBOX_UNAVAILABLE']);
 
-const isExit = (word: string): word is ExitReason => EXIT_REASONS.some((reason) => reason === word);
-
 /** A state reason begins with its exit: "evicted: the node was low on memory". */
 export function exitOf(stateReason: string): ExitReason {
-  const word = /^[a-z_]+/.exec(stateReason)?.[0] ?? '';
-  return isExit(word) ? word : 'infra';
-}
-
-/** The last event of an execution whose sandbox, or whose way there, was lost under it. @throws what was said, where its caller ended it */
-async function lostEvent(router: SandboxRouter, request: ExecuteRequest, id: string, tenant: string, error: unknown): Promise<EventInit> {
-  const { state, stateReason } = (await router.session(tenant, id)).session;
-  if (state === 'closed' || state === 'expired') throw error;
-  const reason = state === 'lost' ? stateReason : '';
-  const message = reason || (error instanceof Error ? error.message : String(error));
-  // The same whoever told of the loss: the controller that saw it, its successor, or the record alone.
-  const code = state === 'lost' ? 'SANDBOX_UNAVAILABLE' : errorCode(error);
-  return {
-    executionId: request.executionId,
-    resumeToken: request.resumeToken,
-    event: { case: 'result', value: { exit: exitOf(reason), stateLost: true, error: { type: code, message } } },
-  };
+  const word = /^[a-z_]+/.exec(stateReason)?.[0];
+  return EXIT_REASONS.find((reason) => reason === word) ?? 'infra';
 }
 
 /**
@@ -47,25 +29,29 @@ export async function* followExecution(
   context: CallContext,
 ): AsyncGenerator<EventInit> {
   let request = first;
-  const patience = router.patience(context.signal);
-  for (;;) {
-    try {
-      const client = await router.owner(context.tenant, id, patience.tries);
-      for await (const event of client.execute(request, forwardSettings(context))) {
-        patience.renew();
-        request = { ...request, resumeToken: event.resumeToken };
-        yield event;
-        if (event.event.case === 'result') return;
-      }
-      return;
-    } catch (error) {
-      context.signal.throwIfAborted();
-      if (await patience.again(error)) continue;
-      const said = forwardedError(error);
-      const told = request !== first;
-      if (!told || !OVER.has(errorCode(said))) throw said;
-      yield await lostEvent(router, request, id, context.tenant, said);
-      return;
+  try {
+    for await (const event of router.follow(id, context, (client, settings) => client.execute(request, settings))) {
+      request = { ...request, resumeToken: event.resumeToken };
+      yield event;
+      if (event.event.case === 'result') return;
     }
+  } catch (error) {
+    if (context.signal.aborted || request === first || !OVER.has(errorCode(error))) throw error;
+    yield await lostEvent(router, request, id, context.tenant, error);
   }
+}
+
+/** The last event of an execution whose sandbox, or whose way there, was lost under it. @throws what was said, where its caller ended it */
+async function lostEvent(router: SandboxRouter, request: ExecuteRequest, id: string, tenant: string, error: unknown): Promise<EventInit> {
+  const { state, stateReason } = (await router.session(tenant, id)).session;
+  if (state === 'closed' || state === 'expired') throw error;
+  const reason = state === 'lost' ? stateReason : '';
+  const message = reason || (error instanceof Error ? error.message : String(error));
+  // The same whoever told of the loss: the controller that saw it, its successor, or the record alone.
+  const type = state === 'lost' ? 'SANDBOX_UNAVAILABLE' : errorCode(error);
+  return {
+    executionId: request.executionId,
+    resumeToken: request.resumeToken,
+    event: { case: 'result', value: { exit: exitOf(reason), stateLost: true, error: { type, message } } },
+  };
 }

@@ -2,13 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { ControllerAnnouncement, ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
-import type { StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
-import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import type { SandboxSessionStore, StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { CallContext } from '../calls/caller.js';
 import { type ControllerChannels, type ControllerClient, forwardedError, isAway } from './controller-client.js';
 
 /** How long a session's owner may be away before a call gives up: longer than it takes to count as dead. */
-export const AWAY_MAX_MS = 12_000;
+const AWAY_MAX_MS = 12_000;
 const RETRY_MS = 200;
 
 export interface RouterParts {
@@ -57,8 +56,9 @@ export class SandboxRouter {
   }
 
   /** @throws EtudeError FAILED_PRECONDITION, saying how they are switched on, where sandboxes for callers are not */
-  requireOn(): void {
-    this.#channels();
+  requireOn(): ControllerChannels {
+    if (this.parts.channels) return this.parts.channels;
+    throw new EtudeError('FAILED_PRECONDITION', SWITCHED_OFF);
   }
 
   /** @throws EtudeError NOT_FOUND, FAILED_PRECONDITION */
@@ -79,19 +79,42 @@ export class SandboxRouter {
    * @throws EtudeError as the controller says; NOT_FOUND, SANDBOX_UNAVAILABLE
    */
   async ask<T>(id: string, context: CallContext, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
-    for (let patience = this.patience(context.signal); ;) {
+    for (const patience = new Patience(context.signal); ;) {
       try {
         return await work(await this.owner(context.tenant, id, patience.tries), forwardSettings(context));
       } catch (error) {
-        context.signal.throwIfAborted();
-        if (!(await patience.again(error))) throw forwardedError(error);
+        await patience.again(error);
+      }
+    }
+  }
+
+  /**
+   * The same for a stream of answers.
+   *
+   * @param open asked again where the stream broke: for what follows the last answer
+   */
+  async *follow<T>(
+    id: string,
+    context: CallContext,
+    open: (client: ControllerClient, settings: CallSettings) => AsyncIterable<T>,
+  ): AsyncGenerator<T> {
+    for (const patience = new Patience(context.signal); ;) {
+      try {
+        const client = await this.owner(context.tenant, id, patience.tries);
+        for await (const answer of open(client, forwardSettings(context))) {
+          patience.renew();
+          yield answer;
+        }
+        return;
+      } catch (error) {
+        await patience.again(error);
       }
     }
   }
 
   /** @throws EtudeError NOT_FOUND, SANDBOX_UNAVAILABLE, FAILED_PRECONDITION */
   async owner(tenant: string, id: string, tries = 0): Promise<ControllerClient> {
-    const channels = this.#channels();
+    const channels = this.requireOn();
     const [stored, live] = await Promise.all([this.session(tenant, id), this.#live(tries > 0 ? 0 : undefined)]);
     const chosen = live.find((one) => one.controllerId === stored.controllerId) ?? leastLoaded(live)[0];
     if (!chosen) throw stored.session.state === 'open' ? noneLives() : endedError(stored);
@@ -100,7 +123,7 @@ export class SandboxRouter {
 
   /** At the controller with the fewest sessions; at the next one where that has no room after all. */
   async create<T>(context: CallContext, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
-    const channels = this.#channels();
+    const channels = this.requireOn();
     let refusal: unknown = null;
     for (const { address } of leastLoaded(await this.#live())) {
       try {
@@ -116,10 +139,6 @@ export class SandboxRouter {
     throw refusal ?? noneLives();
   }
 
-  patience(signal: AbortSignal): Patience {
-    return new Patience(signal);
-  }
-
   close(): void {
     this.parts.channels?.close();
   }
@@ -129,11 +148,6 @@ export class SandboxRouter {
     this.parts.channels?.keepOnly(new Set(live.map(({ address }) => address)));
     return live;
   }
-
-  #channels(): ControllerChannels {
-    if (this.parts.channels) return this.parts.channels;
-    throw new EtudeError('FAILED_PRECONDITION', SWITCHED_OFF);
-  }
 }
 
 /** Those with room first, and of them the one with the fewest sessions. */
@@ -141,7 +155,7 @@ const leastLoaded = (live: readonly ControllerAnnouncement[]) =>
   live.toSorted((a, b) => Number(a.sessions >= a.sessionsMax) - Number(b.sessions >= b.sessionsMax) || a.sessions - b.sessions);
 
 /** How often and how long a controller that is away is called again. */
-export class Patience {
+class Patience {
   tries = 0;
   #since: number | null = null;
 
@@ -152,18 +166,14 @@ export class Patience {
     this.#since = null;
   }
 
-  /** Whether to call again after this error; then it has waited a little. @throws the signal's reason */
-  async again(error: unknown): Promise<boolean> {
-    const worthIt = isAway(error) || (this.tries > 0 && errorCode(error) === 'SANDBOX_UNAVAILABLE');
+  /** Waits a little where calling again may help. @throws the signal's reason; EtudeError as the controller said, where it may not */
+  async again(error: unknown): Promise<void> {
+    this.signal.throwIfAborted();
+    const isWorthIt = isAway(error) || (this.tries > 0 && errorCode(error) === 'SANDBOX_UNAVAILABLE');
     const now = performance.now();
     this.#since ??= now;
-    if (!worthIt || now - this.#since > AWAY_MAX_MS) return false;
+    if (!isWorthIt || now - this.#since > AWAY_MAX_MS) throw forwardedError(error);
     this.tries += 1;
-    try {
-      await sleep(RETRY_MS, undefined, { signal: this.signal });
-    } finally {
-      this.signal.throwIfAborted();
-    }
-    return true;
+    await sleep(RETRY_MS, undefined, { signal: this.signal }).catch(() => this.signal.throwIfAborted());
   }
 }

@@ -40,10 +40,6 @@ describe('the fields of a record, as callers know them,', () => {
     });
   });
 
-  it('hold a time that is none as it is', () => {
-    expect(wireFields({ kind: 'chunk', fields: { createdAt: 1e300 } })).toEqual({ created_at: 1e300 });
-  });
-
   it('say what a fact states, and how often it was found', () => {
     const fields = { text: 'It leaks.', category: 'general', accessCount: 2, validTo: 1_700_000_000_000, supersededBy: 'f2' };
     expect(wireFields({ kind: 'fact', fields })).toEqual({
@@ -74,24 +70,6 @@ describe('the fields of a record, as callers know them,', () => {
       context: ['Print 3.'],
       actions,
       outcomes: [{ type, summary: 'how it went' }],
-    });
-  });
-
-  it('give the words of a procedure, and how often a skill was run', () => {
-    const procedure = { kind: 'procedure', description: 'Throw the bow line first.', successRate: 0.5 };
-    expect(wireFields({ kind: 'skill', fields: procedure })).toEqual({
-      kind: 'procedure',
-      description: 'Throw the bow line first.',
-      prompt: 'Throw the bow line first.',
-      success_rate: 0.5,
-      usage_count: 0,
-    });
-    const usage = { used: 7, lastUsedAt: 0 };
-    expect(wireFields({ kind: 'skill', fields: { kind: 'function', description: 'Adds.', usage } })).toEqual({
-      kind: 'function',
-      description: 'Adds.',
-      usage,
-      usage_count: 7,
     });
   });
 });

@@ -32,20 +32,11 @@ it('answers a skill as it stands once its caller has to be answered', async () =
   expect((await registration(forever).settled(procedural, candidate, patience(10))).status).toBe('candidate');
 });
 
-it('waits for nothing where a skill is settled already', async () => {
-  expect(await registration(forever).settled(procedural, found, patience(10_000))).toBe(found);
-});
-
 it('ends with its caller', async () => {
   const gone = new AbortController();
   const settled = registration(forever).settled(procedural, candidate, patience(10_000, gone.signal));
   gone.abort(new Error('gone'));
   await expect(settled).rejects.toThrow('gone');
-});
-
-it('says what verification died of', async () => {
-  const died = registration(() => Promise.reject(new Error('no sandbox')));
-  await expect(died.settled(procedural, candidate, patience(10_000))).rejects.toThrow('no sandbox');
 });
 
 it('finds what a request that died stored, whatever was stored since, and has it verified', async () => {

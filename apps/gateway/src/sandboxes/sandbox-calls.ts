@@ -1,21 +1,22 @@
-import type { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import type { Sandboxes, UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { sandboxMessage } from '@etude/contracts/sandbox-wire';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { Handlers } from '../calls/calls.js';
+import { forwardedError } from '../controllers/controller-client.js';
 import { followExecution } from '../controllers/follow-execution.js';
-import { SandboxRouter } from '../controllers/sandbox-router.js';
+import { forwardSettings, SandboxRouter } from '../controllers/sandbox-router.js';
 import { afterPageToken, pageToken, sandboxIdOfName } from '../wire/names.js';
-import { boundedCount } from '../wire/validation.js';
+import { boundedCount, invalidField } from '../wire/validation.js';
 import {
+  checkedChunk,
   checkedCreate,
   checkedExecute,
   checkedFile,
   checkedFileList,
-  checkedRenew,
   checkedState,
   checkExecutionId,
+  checkRenew,
 } from './sandbox-requests.js';
-import { forwardDownload, forwardUpload } from './transfer-file.js';
 
 const PAGE = { max: 200, standard: 50 };
 
@@ -52,8 +53,8 @@ export const sandboxCalls = {
 
   renewSandbox(request, call, deps) {
     const id = sandboxIdOfName(request.name);
-    const checked = checkedRenew(request);
-    return deps.router.ask(id, call, (client, settings) => client.renewSandbox(checked, settings));
+    checkRenew(request);
+    return deps.router.ask(id, call, (client, settings) => client.renewSandbox(request, settings));
   },
 
   async closeSandbox(request, call, deps) {
@@ -76,14 +77,29 @@ export const sandboxCalls = {
     return deps.router.ask(id, call, (client, settings) => client.cancelExecution(request, settings));
   },
 
-  uploadFile(requests, call, deps) {
-    return forwardUpload(deps.router, requests, call);
+  /** Pulled no faster than the owner takes it. One that is cut is the caller's to go on with: what has passed here is kept nowhere. */
+  async uploadFile(requests, call, { router }) {
+    const incoming = requests[Symbol.asyncIterator]();
+    const first = await incoming.next();
+    if (first.done || first.value.part.case !== 'header') throw invalidField('header', 'is required in the first message of an upload');
+    const id = checkedFile(first.value.part.value, 'header.');
+    const client = await router.owner(call.tenant, id);
+    try {
+      return await client.uploadFile(withRest(first.value, incoming), forwardSettings(call));
+    } catch (error) {
+      call.signal.throwIfAborted();
+      throw forwardedError(error);
+    }
   },
 
-  async *downloadFile(request, call, deps) {
+  async *downloadFile(request, call, { router }) {
     const id = checkedFile(request);
-    await deps.router.session(call.tenant, id);
-    yield* forwardDownload(deps.router, id, request, call);
+    await router.session(call.tenant, id);
+    let { offset } = request;
+    for await (const part of router.follow(id, call, (client, settings) => client.downloadFile({ ...request, offset }, settings))) {
+      offset += BigInt(part.chunk.byteLength);
+      yield part;
+    }
   },
 
   getSandboxFile(request, call, deps) {
@@ -102,3 +118,8 @@ export const sandboxCalls = {
     return deps.router.ask(id, call, (client, settings) => client.deleteSandboxFile(request, settings));
   },
 } satisfies Handlers<typeof Sandboxes, SandboxDeps>;
+
+async function* withRest(first: UploadFileRequest, rest: AsyncIterator<UploadFileRequest>): AsyncGenerator<UploadFileRequest> {
+  yield first;
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield checkedChunk(next.value);
+}

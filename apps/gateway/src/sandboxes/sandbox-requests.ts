@@ -9,10 +9,11 @@ import {
   type RenewSandboxRequest,
   RenewSandboxRequestSchema,
   SandboxState,
+  type UploadFileRequest,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { RequestId } from '@etude/contracts/ids';
 import { SandboxLimits } from '@etude/contracts/sandbox';
-import { type SandboxSession, SessionRequest } from '@etude/contracts/sandbox-session';
+import { FILE_CHUNK_BYTES_MAX, type SandboxSession, SessionRequest } from '@etude/contracts/sandbox-session';
 import { sessionStateOf } from '@etude/contracts/sandbox-wire';
 import { z } from 'zod';
 import { fromWire, wrongInWire } from '../wire/messages.js';
@@ -42,7 +43,6 @@ const Asked = SessionRequest.pick({ template: true, ttlMs: true }).extend({
       `must not have keys longer than ${LABEL_KEY_MAX_CHARS} characters`,
     ),
 });
-const Renewed = SessionRequest.pick({ ttlMs: true });
 const Executed = z.object({ executionId: Id, limits: SandboxLimits.optional() });
 
 /** With a request id in any case, so that it can be tried at more than one controller. @throws EtudeError INVALID_ARGUMENT */
@@ -52,10 +52,8 @@ export function checkedCreate(request: CreateSandboxRequest): CreateSandboxReque
 }
 
 /** @throws EtudeError INVALID_ARGUMENT */
-export function checkedRenew(request: RenewSandboxRequest): RenewSandboxRequest {
-  fromWire(Renewed, RenewSandboxRequestSchema, request);
-  return request;
-}
+export const checkRenew = (request: RenewSandboxRequest) =>
+  fromWire(SessionRequest.pick({ ttlMs: true }), RenewSandboxRequestSchema, request);
 
 function codeViolations({ code, language, stdin, resumeToken }: ExecuteRequest): readonly Violation[] {
   const shell = language === Language.SHELL;
@@ -113,4 +111,13 @@ export function checkedFileList(request: ListSandboxFilesRequest): ListSandboxFi
   const tooLong = request.pageToken.length > TOKEN_MAX_CHARS;
   refuseAny(when(tooLong, 'page_token', 'was not made by this server; pass next_page_token of the answer before, unchanged'));
   return { ...request, pageSize: boundedCount(request.pageSize, 'page_size', FILE_PAGE) };
+}
+
+/** A message of an upload behind its header. @throws EtudeError INVALID_ARGUMENT */
+export function checkedChunk(request: UploadFileRequest): UploadFileRequest {
+  const { part } = request;
+  if (part.case !== 'chunk') throw invalidField(part.case ?? 'part', 'must be a chunk in every message but the first');
+  const bytes = part.value.byteLength;
+  if (bytes <= FILE_CHUNK_BYTES_MAX) return request;
+  throw invalidField('chunk', `must not have more than ${FILE_CHUNK_BYTES_MAX} bytes; it has ${bytes}. Send several`);
 }

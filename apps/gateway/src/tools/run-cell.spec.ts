@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { expect, it, vi } from 'vitest';
 import type { CallContext } from '../calls/caller.js';
-import { Patience, type SandboxRouter } from '../controllers/sandbox-router.js';
+import type { SandboxRouter } from '../controllers/sandbox-router.js';
 import { runCell } from './run-cell.js';
 
 const ID = 's0000000000000000000000001';
@@ -13,13 +13,12 @@ function leftAlone(cancelled: Promise<void>) {
     // oxlint-disable-next-line require-yield -- it ends before its first event
     async *execute() {
       caller.abort(new EtudeError('CANCELLED', 'The caller ended the call.'));
-      throw new Error('cut off');
+      throw caller.signal.reason;
     },
     cancelExecution: vi.fn(() => cancelled),
   };
   const router = {
-    patience: (signal: AbortSignal) => new Patience(signal),
-    owner: async () => client,
+    follow: (_id: string, _context: CallContext, open: (to: typeof client) => AsyncIterable<never>) => open(client),
     ask: async (_id: string, _context: CallContext, work: (to: typeof client) => Promise<void>) => work(client),
   };
   const log = vi.fn();

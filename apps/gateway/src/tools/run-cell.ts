@@ -25,11 +25,15 @@ export interface RunCellDeps {
   readonly log: (message: string, details: object) => void;
 }
 
-/** A cell whose caller is gone has ended by then; any other that runs is somebody else's. */
-const BUSY_WAITS_MS = [100, 200, 400, 800];
+/** Until then the cell of a caller that is gone has ended; any other that runs is somebody else's. */
+const BUSY_MS = 1_500;
+const RETRY_MS = 200;
 const RETRY_AFTER_MS = 1_000;
 
-type Cell = { readonly executionId: string; readonly code: string };
+interface Cell {
+  readonly executionId: string;
+  readonly code: string;
+}
 
 /**
  * Runs one cell to its end. The same execution again is followed from its beginning, and runs nothing.
@@ -38,24 +42,17 @@ type Cell = { readonly executionId: string; readonly code: string };
  *   signal's reason, after the cell was stopped
  */
 export async function runCell(deps: RunCellDeps, id: string, cell: Cell, context: CallContext): Promise<CellOutcome> {
-  for (const ms of BUSY_WAITS_MS) {
+  for (const since = performance.now(); ;) {
     try {
       return await runFree(deps, id, cell, context);
     } catch (error) {
-      if (!isBusy(error)) throw error;
-      await sleep(ms, undefined, { signal: context.signal });
+      // The controller names what runs.
+      if (errorCode(error) !== 'FAILED_PRECONDITION' || errorDetails(error).metadata?.['executionId'] === undefined) throw error;
+      if (performance.now() - since > BUSY_MS) throw busyElsewhere(id, error as EtudeError);
+      await sleep(RETRY_MS, undefined, { signal: context.signal });
     }
   }
-  try {
-    return await runFree(deps, id, cell, context);
-  } catch (error) {
-    throw isBusy(error) ? busyElsewhere(id, error) : error;
-  }
 }
-
-/** The controller names what runs. */
-const isBusy = (error: unknown): error is EtudeError =>
-  errorCode(error) === 'FAILED_PRECONDITION' && errorDetails(error).metadata?.['executionId'] !== undefined;
 
 function busyElsewhere(id: string, error: EtudeError): EtudeError {
   const message =
