@@ -46,10 +46,9 @@ import { HealthReporter } from './doors/health-reporter.js';
 import { McpServer } from './doors/mcp-server.js';
 import { RestServer } from './doors/rest-server.js';
 import { documentCalls } from './memory/document-calls.js';
-import { operatorCalls } from './memory/operator-calls.js';
 import { recordCalls } from './memory/record-calls.js';
 import { searchCalls } from './memory/search-calls.js';
-import { upkeepCalls } from './memory/upkeep-calls.js';
+import { operatorCalls, upkeepCalls } from './memory/upkeep-calls.js';
 import { queueCalls } from './queues/queue-calls.js';
 import { GatewaySkillWishes, type SkillDeps, SkillRegistration } from './registration/skill-registration.js';
 import { sandboxCalls } from './sandboxes/sandbox-calls.js';
@@ -71,8 +70,6 @@ const CLOSE_GRACE_MS = 3_000;
 
 /** The whole gateway: its handlers behind three doors, and what runs beside them. */
 export class Gateway implements OnApplicationShutdown {
-  readonly #config: GatewayConfig;
-  readonly #logger: QueueLogger;
   readonly #producer: Producer;
   readonly #tasks: TaskStore;
   readonly #memory: MemoryAccess;
@@ -86,35 +83,31 @@ export class Gateway implements OnApplicationShutdown {
   #grpc: ListeningServer | null = null;
   #reconciler: Reconciler | null = null;
 
-  constructor(config: GatewayConfig, embedder: Embedder, logger: QueueLogger) {
-    this.#config = config;
-    this.#logger = logger;
+  constructor(
+    private readonly config: GatewayConfig,
+    embedder: Embedder,
+    private readonly logger: QueueLogger,
+  ) {
+    const log = (message: string, details: object) => logger.warn(details, message);
     this.#producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger);
+    const { redis, keys } = this.#producer;
     this.#tasks = new TaskStore(this.#producer, retentionFrom(config));
     const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
       logger.error({ err: error }, 'The file of public keys is wrong; its last good keys stay in force'),
     );
-    this.#memory = new MemoryAccess(() =>
-      memoryFrom(config, {
-        embedder,
-        proofChecker: checker,
-        ...rerankerOf(config),
-        log: (message, details) => logger.warn(details, message),
-      }),
-    );
-    const sessions = new SandboxSessionStore(this.#producer.redis, this.#producer.keys);
-    this.#router = sandboxRouter(config, this.#producer, sessions);
+    this.#memory = new MemoryAccess(() => memoryFrom(config, { embedder, proofChecker: checker, ...rerankerOf(config), log }));
+    const sessions = new SandboxSessionStore(redis, keys);
+    const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
+    const channels = token === undefined ? null : new ControllerChannels(token);
+    this.#router = new SandboxRouter({ sessions, directory: new ControllerDirectory(redis, keys), channels });
     const authenticator = authenticatorFrom(config, logger);
-    this.#calls = new Calls({
-      authenticator,
-      shutdown: this.#shutdown.signal,
-      perTenantMax: config.ETUDE_CALLS_PER_TENANT_MAX,
-      log: logger,
-    });
-    this.#serve(this.#skillDeps(checker), sessions, embedder);
+    const perTenantMax = config.ETUDE_CALLS_PER_TENANT_MAX;
+    this.#calls = new Calls({ authenticator, shutdown: this.#shutdown.signal, perTenantMax, log: logger });
+    const skills = this.#skillDeps(checker);
+    this.#serve(skills, sessions, this.#tools(skills, sessions, embedder));
     this.#health = new HealthReporter(this.checks.redis, this.checks.memory);
     this.#rest = new RestServer({ calls: this.#calls, authenticator, provider: config.ETUDE_REST_PROVIDER });
-    this.#mcp = new McpServer(config, { calls: this.#calls, authenticator, log: (message, details) => logger.warn(details, message) });
+    this.#mcp = new McpServer(config, { calls: this.#calls, authenticator, log });
   }
 
   /** What has to work for this service to be ready. */
@@ -124,7 +117,7 @@ export class Gateway implements OnApplicationShutdown {
   };
 
   #skillDeps(checker: SkillDeps['checker']): SkillDeps {
-    const config = this.#config;
+    const config = this.config;
     const producer = this.#producer;
     const { redis, keys } = producer;
     const settings = new AgentSettingsStore(redis, keys, installationSettings(config));
@@ -148,38 +141,12 @@ export class Gateway implements OnApplicationShutdown {
     };
   }
 
-  /** Which handlers serve which calls, and which role each needs. A method without a handler fails the start. */
-  #serve(skills: SkillDeps, sessions: SandboxSessionStore, embedder: Embedder): void {
-    const calls = this.#calls;
-    const { settings } = skills;
-    const memory = { ...skills, upkeep: new UpkeepStore(this.#producer) };
-    calls.serve(Tasks, taskCalls, { tasks: this.#tasks, watcher: new TaskWatcher(this.#tasks, this.#producer) });
-    calls.serve(Skills, readCalls, skills);
-    calls.serve(Skills, registryCalls, skills);
-    calls.serve(Skills, reviewCalls, skills, 'reviewer');
-    calls.serve(Skills, useCalls, skills);
-    calls.serve(Skills, fileCalls, skills);
-    calls.serve(Skills, hygieneCalls, skills, 'reviewer');
-    calls.serve(Skills, wishCalls, skills);
-    calls.serve(Memory, searchCalls, memory);
-    calls.serve(Memory, recordCalls, memory);
-    calls.serve(Memory, documentCalls, memory);
-    calls.serve(Memory, upkeepCalls, memory);
-    calls.serve(Memory, operatorCalls, memory, 'operator');
-    calls.serve(Consolidation, consolidationCalls, { runs: new ConsolidationStore(this.#producer) });
-    calls.serve(Queues, queueCalls, { dead: new DeadLetters(this.#producer, this.#tasks) }, 'operator');
-    calls.serve(Sandboxes, sandboxCalls, { sessions, router: this.#router });
-    calls.serve(Agents, agentCalls, { settings, memory: this.#memory });
-    calls.serve(Agents, agentChanges, { settings, memory: this.#memory }, 'reviewer');
-    calls.serve(Tools, toolCalls, { ...skills, registry: this.#tools(skills, sessions, embedder) });
-  }
-
   /** The agents' tools, over the gateway's memory, sandboxes and queues. */
   #tools(skills: SkillDeps, sandboxes: SandboxSessionStore, embedder: Embedder): ToolRegistry {
     const { redis, keys } = this.#producer;
-    const { ETUDE_TOOLS_SANDBOXES_OPEN_MAX: openMax, ETUDE_REST_PROVIDER: provider } = this.#config;
+    const { ETUDE_TOOLS_SANDBOXES_OPEN_MAX: openMax, ETUDE_REST_PROVIDER: provider } = this.config;
     const sessions = new RedisToolSessions(redis, keys);
-    const log = (message: string, details: object) => this.#logger.warn(details, message);
+    const log = (message: string, details: object) => this.logger.warn(details, message);
     return agentTools({
       embedder,
       sandboxes: skills.sandboxes,
@@ -193,17 +160,35 @@ export class Gateway implements OnApplicationShutdown {
     });
   }
 
+  /** Which handlers serve which calls, and which role each needs. A method without a handler fails the start. */
+  #serve(skills: SkillDeps, sessions: SandboxSessionStore, registry: ToolRegistry): void {
+    const calls = this.#calls;
+    const producer = this.#producer;
+    const memory = { ...skills, upkeep: new UpkeepStore(producer) };
+    calls.serve(Tasks, taskCalls, { tasks: this.#tasks, watcher: new TaskWatcher(this.#tasks, producer) });
+    for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(Skills, handlers, skills);
+    for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(Skills, handlers, skills, 'reviewer');
+    for (const handlers of [searchCalls, recordCalls, documentCalls, upkeepCalls]) calls.serve(Memory, handlers, memory);
+    calls.serve(Memory, operatorCalls, memory, 'operator');
+    calls.serve(Consolidation, consolidationCalls, { runs: new ConsolidationStore(producer) });
+    calls.serve(Queues, queueCalls, { dead: new DeadLetters(producer, this.#tasks) }, 'operator');
+    calls.serve(Sandboxes, sandboxCalls, { sessions, router: this.#router });
+    calls.serve(Agents, agentCalls, skills);
+    calls.serve(Agents, agentChanges, skills, 'reviewer');
+    calls.serve(Tools, toolCalls, { ...skills, registry });
+  }
+
   /** @throws EtudeError FAILED_PRECONDITION where a port is taken; MEMORY_VERSION */
   async listen(): Promise<void> {
-    const config = this.#config;
+    const { config, logger } = this;
     await this.#memory.openAtStart();
     const { ETUDE_RECONCILER_INTERVAL_MS: intervalMs } = config;
-    this.#reconciler = startReconciler({ producer: this.#producer, tasks: this.#tasks, intervalMs, logger: this.#logger });
+    this.#reconciler = startReconciler({ producer: this.#producer, tasks: this.#tasks, intervalMs, logger });
     void this.#health.start();
     this.#grpc = await listenForGrpc(config.ETUDE_GRPC_HOST, config.ETUDE_GRPC_PORT, {
       calls: this.#calls,
       health: this.#health,
-      onMistake: (method, errorId, error) => this.#logger.error({ method, errorId, err: error }, 'A call failed outside of its handler'),
+      onMistake: (method, errorId, error) => logger.error({ method, errorId, err: error }, 'A call failed outside of its handler'),
     });
     if (config.ETUDE_REST_PORT > 0) await this.#rest.listen(config.ETUDE_REST_HOST, config.ETUDE_REST_PORT);
     if (config.ETUDE_MCP_PORT > 0) await this.#mcp.listen(config.ETUDE_MCP_HOST, config.ETUDE_MCP_PORT);
@@ -212,11 +197,8 @@ export class Gateway implements OnApplicationShutdown {
   /** Watches and waits end with SHUTTING_DOWN, other calls finish within a grace. Connections close last. */
   async onApplicationShutdown(): Promise<void> {
     this.#health.close();
-    this.#shutdown.abort(
-      new EtudeError('SHUTTING_DOWN', 'This gateway is shutting down; call again, with the last resume_token where you were watching.', {
-        retryAfterMs: 500,
-      }),
-    );
+    const message = 'This gateway is shutting down; call again, with the last resume_token where you were watching.';
+    this.#shutdown.abort(new EtudeError('SHUTTING_DOWN', message, { retryAfterMs: 500 }));
     await Promise.all([this.#grpc?.close(CLOSE_GRACE_MS), this.#rest.close(), this.#mcp.close()]);
     this.#router.close();
     await this.#analyser.close();
@@ -236,10 +218,4 @@ function authenticatorFrom(config: GatewayConfig, logger: QueueLogger): Authenti
   const report = (error: unknown) => logger.error({ err: error }, 'The key file is wrong; its last good keys stay in force');
   const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous } = config;
   return new Authenticator(keys === undefined ? null : loadKeys(keys, report), anonymous ?? null);
-}
-
-function sandboxRouter(config: GatewayConfig, producer: Producer, sessions: SandboxSessionStore): SandboxRouter {
-  const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
-  const directory = new ControllerDirectory(producer.redis, producer.keys);
-  return new SandboxRouter({ sessions, directory, channels: token === undefined ? null : new ControllerChannels(token) });
 }

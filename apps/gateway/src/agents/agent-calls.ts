@@ -90,16 +90,15 @@ export function settingsChange({ proceduralMemorySettings }: AgentMessage, paths
 }
 
 function fieldsOf(paths: readonly string[]): ReadonlyArray<keyof ProceduralMemorySettings> {
-  const all = NAMES.map(([field]) => field);
-  if (paths.length === 0) return all;
-  return paths.flatMap((path) => {
-    if (path === SETTINGS) return all;
-    const known = NAMES.find(([, name]) => path === `${SETTINGS}.${name}`);
-    if (known === undefined)
-      throw invalidField(
-        'update_mask',
-        `names ${JSON.stringify(path)}; it may name ${SETTINGS}, or in it ${NAMES.map(([, name]) => name).join(', ')}`,
-      );
-    return [known[0]];
+  const byPath = new Map(NAMES.map(([field, name]) => [`${SETTINGS}.${name}`, [field]]));
+  byPath.set(
+    SETTINGS,
+    NAMES.map(([field]) => field),
+  );
+  return (paths.length === 0 ? [SETTINGS] : paths).flatMap((path) => {
+    const fields = byPath.get(path);
+    if (fields !== undefined) return fields;
+    const known = NAMES.map(([, name]) => name).join(', ');
+    throw invalidField('update_mask', `names ${JSON.stringify(path)}; it may name ${SETTINGS}, or in it ${known}`);
   });
 }

@@ -4,6 +4,7 @@ import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { ControllerAnnouncement, ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import type { SandboxSessionStore, StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { CallContext } from '../calls/caller.js';
+import { unlessAborted } from '../calls/local-client.js';
 import { type ControllerChannels, type ControllerClient, forwardedError, isAway } from './controller-client.js';
 
 /** How long a session's owner may be away before a call gives up: longer than it takes to count as dead. */
@@ -174,6 +175,6 @@ class Patience {
     this.#since ??= now;
     if (!isWorthIt || now - this.#since > AWAY_MAX_MS) throw forwardedError(error);
     this.tries += 1;
-    await sleep(RETRY_MS, undefined, { signal: this.signal }).catch(() => this.signal.throwIfAborted());
+    await unlessAborted(sleep(RETRY_MS), this.signal);
   }
 }

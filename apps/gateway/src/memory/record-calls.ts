@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
-import type { Memory as MemoryService, StoreEpisodeRequest, UpdateFactRequest } from '@etude/contracts/gen/etude/v1/memory_pb';
+import {
+  type Memory as MemoryService,
+  type StoreEpisodeRequest,
+  StoreEpisodeRequestSchema,
+  StoreFactRequestSchema,
+  type UpdateFactRequest,
+} from '@etude/contracts/gen/etude/v1/memory_pb';
 import { SkillName } from '@etude/contracts/ids';
 import { isDeeper } from '@etude/contracts/json';
 import { Experience, Fact, type Scope } from '@etude/contracts/memory';
@@ -15,6 +21,7 @@ import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope, readScope } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
+import { fromWire } from '../wire/messages.js';
 import { optionalRequestId } from '../wire/names.js';
 import { boundedCount, invalidField, parseField, refuseAny } from '../wire/validation.js';
 import { episodeMessage, factMessage, procedureMessage } from './record-message.js';
@@ -31,8 +38,17 @@ const WITH_SKILL = { max: 1_000, standard: 5 };
 
 const Fraction = z.number().min(0).max(1);
 const Prompt = VisibleText.max(1_000_000);
-const Category = VisibleText.max(200);
-const Subject = Fact.shape.subject;
+const Word = VisibleText.max(200);
+const ToldFact = Fact.pick({ text: true, subject: true }).extend({
+  category: Word.default('general'),
+  confidence: Fraction.default(1),
+  source: Word.default('told'),
+});
+const Told = Experience.extend({
+  skillsUsed: z.array(z.string().trim().min(1).max(200)).max(1_000),
+  reflection: z.string().max(100_000),
+  importance: Fraction.default(0.5),
+});
 
 /** The writing half of `etude.v1.Memory`, but for documents. What was answered is read by the next call. */
 export const recordCalls = {
@@ -64,19 +80,14 @@ export const recordCalls = {
 
   async storeFact(request, call, deps) {
     const scope = ownScope(call, request);
-    const now = Date.now();
     const told: Fact = {
+      ...fromWire(ToldFact, StoreFactRequestSchema, request),
       id: '',
       scope,
-      text: parseField(Fact.shape.text, request.text, 'text'),
-      category: parseField(Category, request.category || 'general', 'category'),
-      confidence: parseField(Fraction.default(1), request.confidence, 'confidence'),
-      source: parseField(Category, request.source || 'told', 'source'),
       episodes: [],
       support: 1,
       accessCount: 0,
-      createdAt: now,
-      ...(request.subject === '' ? {} : { subject: parseField(Subject, request.subject, 'subject') }),
+      createdAt: Date.now(),
     };
     const memory = await deps.memory.open();
     const { id: _id, scope: _scope, createdAt: _createdAt, ...content } = told;
@@ -133,26 +144,13 @@ const EPISODE_BYTES_MAX = 1024 * 1024;
 /** Within a record of a list of hits it stays within the 100 messages that decoders of protobuf follow, three for each object. */
 const OUTCOME_DEPTH_MAX = 24;
 
-const Reflection = z.string().max(100_000);
-const SkillsUsed = z.array(z.string().trim().min(1).max(200)).max(1_000);
-const Importance = z.number().min(0).max(1).default(0.5);
-
 /** @throws EtudeError INVALID_ARGUMENT naming the field, PAYLOAD_TOO_LARGE for more text than an episode may have */
 export function toldEpisode(request: StoreEpisodeRequest, scope: Scope, at: number): ToldExperience {
-  const { context, actions, outcomes, skillsUsed, reflection } = request;
-  const told = {
-    scope,
-    experience: parseField(Experience, { context, actions, outcomes }, ''),
-    skillsUsed: parseField(SkillsUsed, skillsUsed, 'skills_used'),
-    reflection: parseField(Reflection, reflection, 'reflection'),
-    importance: parseField(Importance, request.importance, 'importance'),
-    key: optionalRequestId(request.requestId),
-    at,
-  };
+  const { context, actions, outcomes, ...told } = fromWire(Told, StoreEpisodeRequestSchema, request);
   if (!context.some(isVisible)) throw invalidField('context', 'must tell something; there is nothing to see in it');
   refuseDeep(outcomes);
-  refuseLong([...context, ...actions, reflection, ...skillsUsed, ...outcomes.map((outcome) => JSON.stringify(outcome))]);
-  return told;
+  refuseLong([...context, ...actions, told.reflection, ...told.skillsUsed, ...outcomes.map((outcome) => JSON.stringify(outcome))]);
+  return { ...told, scope, experience: { context, actions, outcomes }, key: optionalRequestId(request.requestId), at };
 }
 
 function refuseDeep(outcomes: readonly unknown[]): void {

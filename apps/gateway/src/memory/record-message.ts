@@ -5,7 +5,7 @@ import type { DocumentRecord, Episode, Fact, Skill } from '@etude/contracts/memo
 import { hasHiddenTests } from '@etude/domain/skills/content-digest';
 import type { PlainRecord } from '@etude/memory/memory';
 import type { Role } from '@etude/platform/auth';
-import { readsHiddenTests } from '../readers/skill-access.js';
+import { readsHiddenTests } from '../readers/readers.js';
 import { toWire } from '../wire/messages.js';
 import { snakeCase } from '../wire/validation.js';
 

@@ -1,20 +1,86 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
-import { type Memory as MemoryService, MemoryHitSchema, MemoryStatsSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import {
+  type Memory as MemoryService,
+  MemoryHitSchema,
+  MemoryStatsSchema,
+  RecallRequestSchema,
+  type SearchMemoryRequest,
+  SearchMemoryRequestSchema,
+} from '@etude/contracts/gen/etude/v1/memory_pb';
 import type { Skill } from '@etude/contracts/memory';
 import { MemoryLayer } from '@etude/contracts/task';
+import { VisibleText } from '@etude/contracts/visible-text';
 import type { MemoryHit, ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
 import { provenanceOf } from '@etude/domain/recall/recall';
 import { readableSkills } from '@etude/memory/layers/memory-recall';
 import type { LayerQuery, Memory, PlainRecord } from '@etude/memory/memory';
+import { RECORD_KINDS } from '@etude/memory/record-store';
+import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
-import { readScope } from '../readers/readers.js';
-import { askedSkills, type AskedSkills, skillNamed } from '../readers/skill-access.js';
-import { toWire } from '../wire/messages.js';
-import { parseField } from '../wire/validation.js';
+import { askedSkills, type AskedSkills, readScope, skillNamed } from '../readers/readers.js';
+import { fromWire, toWire } from '../wire/messages.js';
+import { boundedCount, invalidField, parseField } from '../wire/validation.js';
 import type { MemoryDeps } from './record-calls.js';
 import { recordMessage, shownRecord } from './record-message.js';
-import { checkedRecall, checkedSearch } from './search-request.js';
+
+const LIMIT = { max: 100, standard: 5 };
+const TOKENS = { max: 100_000, standard: 2_000 };
+const IMPORTANCE_MIN = 0.3;
+const SUCCESS_RATE_MIN = 0.6;
+
+const Text = VisibleText.max(100_000);
+const SEARCHED = ['transition', 'episode', 'fact', 'summary', 'reflection', 'chunk', 'skill'] as const;
+const Fraction = z.number().min(0).max(1).optional();
+const Asked = z.object({
+  query: Text,
+  layers: z.array(MemoryLayer),
+  kinds: z.array(z.enum(SEARCHED)),
+  similarityMin: Fraction,
+  importanceMin: Fraction,
+  successRateMin: Fraction,
+  category: z.string().max(200),
+});
+/** Of facts, experiences, procedures. */
+const Count = z.number().int().min(0).max(100).optional();
+const Recalled = z.object({ context: Text, facts: Count, experiences: Count, procedures: Count });
+
+const isOf = (layer: MemoryLayer, kind: string) => (RECORD_KINDS[layer] as readonly string[]).includes(kind);
+
+interface CheckedSearch {
+  readonly layers: readonly MemoryLayer[];
+  readonly queryOf: (layer: MemoryLayer) => LayerQuery;
+}
+
+/** @throws EtudeError INVALID_ARGUMENT naming the field */
+function checkedSearch(request: SearchMemoryRequest): CheckedSearch {
+  const asked = fromWire(Asked, SearchMemoryRequestSchema, request);
+  const { query: text, kinds, similarityMin = 0, category } = asked;
+  const limit = boundedCount(request.limit, 'limit', LIMIT);
+  const named = asked.layers.length > 0 ? [...new Set(asked.layers)] : MemoryLayer.options;
+  // Only those that can hold one of the kinds.
+  const layers = kinds.length === 0 ? named : named.filter((layer) => kinds.some((kind) => isOf(layer, kind)));
+  if (layers.length === 0) throw invalidField('kinds', `are none of ${named.join(', ')} memory; leave out layers, or name other kinds`);
+  const only = layers.length === 1 ? layers[0] : null;
+  const lowest: Readonly<Record<MemoryLayer, number | undefined>> = {
+    episodic: asked.importanceMin ?? (only === 'episodic' ? IMPORTANCE_MIN : undefined),
+    semantic: undefined,
+    procedural: asked.successRateMin ?? (only === 'procedural' ? SUCCESS_RATE_MIN : undefined),
+  };
+  const { explain, archived, rerank } = request;
+  const queryOf = (layer: MemoryLayer): LayerQuery => ({
+    text,
+    limit,
+    similarityMin,
+    explain,
+    archived,
+    rerank,
+    ...(kinds.length > 0 ? { kinds: kinds.filter((kind) => isOf(layer, kind)) } : {}),
+    ...(lowest[layer] === undefined ? {} : { worthMin: lowest[layer] }),
+    ...(category !== '' && layer === 'semantic' ? { category } : {}),
+  });
+  return { layers, queryOf };
+}
 
 type Hits = Array<MessageInitShape<typeof MemoryHitSchema>>;
 type Search = (memory: Memory, scope: ReadScope, query: LayerQuery) => Promise<Hits>;
@@ -49,7 +115,8 @@ export const searchCalls = {
   },
 
   async recall(request, call, deps) {
-    const checked = checkedRecall(request);
+    const tokensMax = boundedCount(request.tokensMax, 'tokens_max', TOKENS);
+    const checked = { ...fromWire(Recalled, RecallRequestSchema, request), tokensMax };
     const memory = await deps.memory.open();
     const { facts, experiences, procedures, tokens, missing } = await memory.recall(readScope(call, request), checked, {
       partial: request.partial,

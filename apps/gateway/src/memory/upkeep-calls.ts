@@ -1,9 +1,15 @@
+import { Readable } from 'node:stream';
 import { EtudeError } from '@etude/contracts/errors';
 import {
+  ArchiveMemoryRequestSchema,
   ArchiveMemoryResponseSchema,
   type EraseMemoryRequest,
+  ErasureReceiptSchema,
   ImportMemoryResponseSchema,
   type Memory as MemoryService,
+  ReconcileMemoryResponseSchema,
+  ReembeddingSchema,
+  StartReembeddingRequestSchema,
 } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { AgentId, UserId } from '@etude/contracts/ids';
 import { MemoryLayer } from '@etude/contracts/task';
@@ -12,22 +18,25 @@ import { hasRole } from '@etude/platform/auth';
 import type { ErasureSubject } from '@etude/queue/redis/keys';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
-import { ownersOf } from '../readers/readers.js';
-import { askedSkills, seesUsers } from '../readers/skill-access.js';
-import { toWire } from '../wire/messages.js';
+import { askedSkills, ownersOf, seesUsers } from '../readers/readers.js';
+import { fromWire, toWire } from '../wire/messages.js';
 import { optionalRequestId } from '../wire/names.js';
 import { invalidField, parseField } from '../wire/validation.js';
-import { erasureMessage } from './operator-calls.js';
 import { proposedSkills } from './proposed-skills.js';
 import type { MemoryDeps } from './record-calls.js';
 
-const SCORE_MAX = 0.2;
-const OLDER_THAN_DAYS = 30;
 const IDS_MAX = 1_000;
-
-const Fraction = z.number().min(0).max(1);
-const Days = z.number().int().min(0).max(36_500);
-const Layers = z.array(z.enum(MemoryLayer.options, { error: `must be one of ${MemoryLayer.options.join(', ')}` }));
+const Layers = z.array(MemoryLayer);
+const Archiving = z.object({
+  scoreMax: z.number().min(0).max(1).default(0.2),
+  olderThanDays: z.number().int().min(0).max(36_500).default(30),
+  layers: Layers,
+});
+const Move = z.object({
+  model: z.string().trim().min(1, 'must name an embedder: "sentence", "lexical", or a model of the embeddings server').max(200),
+  dimension: z.number().int().min(1).max(65_536).optional(),
+  dropModel: z.string().optional(),
+});
 
 /** What a tenant does with its memory as a whole: `etude.v1.Memory`. */
 export const upkeepCalls = {
@@ -47,18 +56,14 @@ export const upkeepCalls = {
     const { tenant, signal, roles } = call;
     const { upkeep, procedural } = await deps.memory.open();
     const trust = roles.includes('operator') ? {} : { proposeSkill: proposedSkills(call, { procedural, ...deps }) };
-    const report = await upkeep.importLines(tenant, each(lines), { signal, ...trust });
+    const report = await upkeep.importLines(tenant, Readable.from(lines) as AsyncIterable<string>, { signal, ...trust });
     return toWire(ImportMemoryResponseSchema, report);
   },
 
   async archiveMemory(request, call, deps) {
     const owners = ownersOf(call, request);
-    const layers = parseField(Layers, request.layers, 'layers');
-    const policy = {
-      scoreMax: parseField(Fraction.default(SCORE_MAX), request.scoreMax, 'score_max'),
-      olderThanDays: parseField(Days.default(OLDER_THAN_DAYS), request.olderThanDays, 'older_than_days'),
-      ...(layers.length > 0 ? { layers } : {}),
-    };
+    const { layers, ...bounds } = fromWire(Archiving, ArchiveMemoryRequestSchema, request);
+    const policy = layers.length > 0 ? { ...bounds, layers } : bounds;
     const { upkeep } = await deps.memory.open();
     const report = await upkeep.archive(owners, policy, { dryRun: request.dryRun }, call.signal);
     const asked = askedSkills(call, request);
@@ -77,13 +82,13 @@ export const upkeepCalls = {
     const { tenant } = call;
     const subject = erasureSubject(request, tenant);
     const { receipt } = await deps.upkeep.requestErasure(tenant, optionalRequestId(request.requestId) ?? '', subject);
-    return erasureMessage(receipt);
+    return toWire(ErasureReceiptSchema, receipt);
   },
 
   async getErasure({ id }, call, deps) {
     const receipt = await deps.upkeep.erasure(call.tenant, id);
     if (receipt === null) throw new EtudeError('NOT_FOUND', `There is no erasure ${JSON.stringify(id)}.`);
-    return erasureMessage(receipt);
+    return toWire(ErasureReceiptSchema, receipt);
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
 
@@ -94,10 +99,6 @@ function erasureSubject({ whose }: EraseMemoryRequest, tenant: string): ErasureS
   throw whose.case === 'tenant'
     ? invalidField('tenant', 'must be the tenant of this key, to confirm that all of it is to be erased')
     : invalidField('agent', 'name an agent, a user, or the tenant whose memory is to be erased');
-}
-
-async function* each(lines: readonly string[]): AsyncGenerator<string> {
-  yield* lines;
 }
 
 const MESSAGE_CHARS_MAX = 1_000_000;
@@ -118,3 +119,23 @@ export async function* inMessages(lines: AsyncIterable<string>): AsyncGenerator<
   }
   if (message.length > 0) yield { lines: message };
 }
+
+/** What concerns the memory of all tenants, hence for operators only. */
+export const operatorCalls = {
+  async startReembedding(request, _call, deps) {
+    const move = fromWire(Move, StartReembeddingRequestSchema, request);
+    return toWire(ReembeddingSchema, await deps.upkeep.startReembedding(move));
+  },
+
+  async stopReembedding(_request, _call, deps) {
+    return toWire(ReembeddingSchema, await deps.upkeep.stopReembedding());
+  },
+
+  async getReembedding(_request, _call, deps) {
+    return toWire(ReembeddingSchema, await deps.upkeep.reembedding());
+  },
+
+  async reconcileMemory(_request, call, deps) {
+    return toWire(ReconcileMemoryResponseSchema, await deps.upkeep.reconcile(call.signal));
+  },
+} satisfies Handlers<typeof MemoryService, MemoryDeps>;

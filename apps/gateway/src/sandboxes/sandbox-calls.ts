@@ -1,24 +1,85 @@
-import type { Sandboxes, UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import {
+  CreateSandboxRequestSchema,
+  type ExecuteRequest,
+  ExecuteRequestSchema,
+  Language,
+  RenewSandboxRequestSchema,
+  type Sandboxes,
+  SandboxStateSchema,
+  type UploadFileRequest,
+} from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { RequestId } from '@etude/contracts/ids';
+import { SandboxLimits } from '@etude/contracts/sandbox';
+import { FILE_CHUNK_BYTES_MAX, type SandboxSession, SessionRequest } from '@etude/contracts/sandbox-session';
 import { sandboxMessage } from '@etude/contracts/sandbox-wire';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { forwardedError } from '../controllers/controller-client.js';
 import { followExecution } from '../controllers/follow-execution.js';
 import { forwardSettings, SandboxRouter } from '../controllers/sandbox-router.js';
-import { afterPageToken, pageToken, sandboxIdOfName } from '../wire/names.js';
-import { boundedCount, invalidField } from '../wire/validation.js';
-import {
-  checkedChunk,
-  checkedCreate,
-  checkedExecute,
-  checkedFile,
-  checkedFileList,
-  checkedState,
-  checkExecutionId,
-  checkRenew,
-} from './sandbox-requests.js';
+import { fromWire, wordOf, wrongInWire } from '../wire/messages.js';
+import { afterPageToken, pageToken, pathProblem, sandboxIdOfName } from '../wire/names.js';
+import { boundedCount, invalidField, parseField, refuseAny, type Violation } from '../wire/validation.js';
 
+const LABELS_MAX = 64;
+const CODE_MAX_CHARS = 1_000_000;
+const TOKEN_MAX_CHARS = 1_000;
 const PAGE = { max: 200, standard: 50 };
+const FILE_PAGE = { max: 1_000, standard: 1_000 };
+
+const when = (wrong: boolean, field: string, description: string): readonly Violation[] => (wrong ? [{ field, description }] : []);
+
+/** What a caller may ask of a new session; the controller fills in the rest. */
+const Asked = SessionRequest.pick({ template: true, ttlMs: true }).extend({
+  requestId: RequestId.optional(),
+  limits: SandboxLimits.optional(),
+  labels: SessionRequest.shape.labels.refine(
+    (labels) => Object.keys(labels).length <= LABELS_MAX,
+    `must not have more than ${LABELS_MAX} entries`,
+  ),
+});
+const Renewed = SessionRequest.pick({ ttlMs: true });
+const Executed = z.object({ executionId: RequestId.optional(), limits: SandboxLimits.optional() });
+
+function codeViolations({ code, language, stdin, resumeToken }: ExecuteRequest): readonly Violation[] {
+  const shell = language === Language.SHELL;
+  return [
+    ...when(code === '' && resumeToken === '', 'code', 'must not be empty'),
+    ...when(code.length > CODE_MAX_CHARS, 'code', `must not be longer than ${CODE_MAX_CHARS} characters`),
+    ...when(shell && code.includes('\0'), 'code', 'must not hold a NUL character; no shell takes one'),
+    ...when(!shell && stdin !== '', 'stdin', 'goes with LANGUAGE_SHELL only; a cell has no standard input'),
+  ];
+}
+
+/** With an execution id in any case, so that it can be followed again. @throws EtudeError INVALID_ARGUMENT */
+function checkedExecute(request: ExecuteRequest): ExecuteRequest {
+  const { executionId, language, resumeToken } = request;
+  refuseAny([
+    ...when(executionId === '' && resumeToken !== '', 'execution_id', 'is required with resume_token; both are in every event'),
+    ...when(resumeToken.length > TOKEN_MAX_CHARS, 'resume_token', 'was not made by this server; pass the one of an event, unchanged'),
+    ...when(Language[language] === undefined, 'language', `${language as number} is no language; use LANGUAGE_PYTHON or LANGUAGE_SHELL`),
+    ...codeViolations(request),
+    ...wrongInWire(Executed, ExecuteRequestSchema, request, ''),
+  ]);
+  return { ...request, executionId: executionId || randomUUID() };
+}
+
+/** Of a file: the sandbox's id. @throws EtudeError INVALID_ARGUMENT; fields are named below `root` */
+function checkedFile(
+  { name, path, offset = 0n, sizeBytes = offset }: { name: string; path: string; offset?: bigint; sizeBytes?: bigint },
+  root = '',
+): string {
+  const id = sandboxIdOfName(name, `${root}name`);
+  const problem = pathProblem(path);
+  refuseAny([
+    ...(problem === null ? [] : [{ field: `${root}path`, description: problem }]),
+    ...when(offset < 0n, `${root}offset`, 'must not be negative'),
+    ...when(sizeBytes < offset, `${root}size_bytes`, 'must be the size of the whole file, what was sent before included'),
+  ]);
+  return id;
+}
 
 export interface SandboxDeps {
   readonly sessions: SandboxSessionStore;
@@ -31,7 +92,9 @@ export interface SandboxDeps {
  */
 export const sandboxCalls = {
   createSandbox(request, call, deps) {
-    const checked = checkedCreate(request);
+    fromWire(Asked, CreateSandboxRequestSchema, request);
+    // With a request id in any case, so that it can be tried at more than one controller.
+    const checked = { ...request, requestId: request.requestId || randomUUID() };
     return deps.router.create(call, (client, settings) => client.createSandbox(checked, settings));
   },
 
@@ -44,7 +107,7 @@ export const sandboxCalls = {
     deps.router.requireOn();
     const { tenant } = call;
     const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
-    const state = checkedState(request.state);
+    const state = wordOf(SandboxStateSchema, request.state, 'state') as SandboxSession['state'] | undefined;
     const bound = ['ListSandboxes', tenant, state];
     const after = afterPageToken(request.pageToken, bound);
     const page = await deps.sessions.list(tenant, { pageSize, ...(state ? { state } : {}), ...(after ? { after } : {}) });
@@ -53,7 +116,7 @@ export const sandboxCalls = {
 
   renewSandbox(request, call, deps) {
     const id = sandboxIdOfName(request.name);
-    checkRenew(request);
+    fromWire(Renewed, RenewSandboxRequestSchema, request);
     return deps.router.ask(id, call, (client, settings) => client.renewSandbox(request, settings));
   },
 
@@ -73,7 +136,8 @@ export const sandboxCalls = {
 
   cancelExecution(request, call, deps) {
     const id = sandboxIdOfName(request.name);
-    checkExecutionId(request.executionId);
+    if (request.executionId === '') throw invalidField('execution_id', 'is required; every event of the execution has it');
+    parseField(RequestId, request.executionId, 'execution_id');
     return deps.router.ask(id, call, (client, settings) => client.cancelExecution(request, settings));
   },
 
@@ -109,7 +173,9 @@ export const sandboxCalls = {
 
   listSandboxFiles(request, call, deps) {
     const id = sandboxIdOfName(request.name);
-    const checked = checkedFileList(request);
+    const tooLong = request.pageToken.length > TOKEN_MAX_CHARS;
+    refuseAny(when(tooLong, 'page_token', 'was not made by this server; pass next_page_token of the answer before, unchanged'));
+    const checked = { ...request, pageSize: boundedCount(request.pageSize, 'page_size', FILE_PAGE) };
     return deps.router.ask(id, call, (client, settings) => client.listSandboxFiles(checked, settings));
   },
 
@@ -122,4 +188,13 @@ export const sandboxCalls = {
 async function* withRest(first: UploadFileRequest, rest: AsyncIterator<UploadFileRequest>): AsyncGenerator<UploadFileRequest> {
   yield first;
   for (let next = await rest.next(); !next.done; next = await rest.next()) yield checkedChunk(next.value);
+}
+
+/** @throws EtudeError INVALID_ARGUMENT */
+function checkedChunk(request: UploadFileRequest): UploadFileRequest {
+  const { part } = request;
+  if (part.case !== 'chunk') throw invalidField(part.case ?? 'part', 'must be a chunk in every message but the first');
+  const bytes = part.value.byteLength;
+  if (bytes <= FILE_CHUNK_BYTES_MAX) return request;
+  throw invalidField('chunk', `must not have more than ${FILE_CHUNK_BYTES_MAX} bytes; it has ${bytes}. Send several`);
 }

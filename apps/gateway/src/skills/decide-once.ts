@@ -4,7 +4,7 @@ import type { Decision } from '@etude/domain/skills/life/skill-life';
 import type { Memory } from '@etude/memory/memory';
 import { type CallContext, waitMs } from '../calls/caller.js';
 import { once, versionWork } from '../calls/once.js';
-import { askedSkills, meantVersion } from '../readers/skill-access.js';
+import { askedSkills, meantVersion } from '../readers/readers.js';
 import type { Patience, SkillDeps } from '../registration/skill-registration.js';
 
 /** What the moves of a skill's life have in common. */

@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { GetSkillStatsResponse_AgentStatsSchema, type PruneSkillsRequest, type Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import {
+  GetSkillStatsResponse_AgentStatsSchema,
+  type PruneSkillsRequest,
+  PruneSkillsRequestSchema,
+  type Skills,
+} from '@etude/contracts/gen/etude/v1/skills_pb';
 import { OwnerAgent, TENANT_AGENT } from '@etude/contracts/ids';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { type PlannedPrune, type PrunePolicy, pruneSkills, undoPrune } from '@etude/domain/skills/life/prune';
@@ -11,16 +16,19 @@ import type { Handlers } from '../calls/calls.js';
 import { once } from '../calls/once.js';
 import { skillMessage } from '../readers/skill-message.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
-import { toWire } from '../wire/messages.js';
+import { fromWire, toWire } from '../wire/messages.js';
 import { optionalRequestId } from '../wire/names.js';
 import { invalidField, parseField } from '../wire/validation.js';
 
 const Days = z.number().int().min(0).max(36_500);
-const Uses = z.number().int().min(0).max(1_000_000);
-const Fraction = z.number().min(0, 'must be between 0 and 1').max(1, 'must be between 0 and 1');
+const Policy = z.object({
+  unusedDays: Days,
+  failingRateMax: z.number().min(0, 'must be between 0 and 1').max(1, 'must be between 0 and 1'),
+  failingUsesMin: z.number().int().min(1).max(1_000_000).default(5),
+  supersededDays: Days,
+});
 const Reason = z.string().trim().max(1_000);
 const PruneId = z.string().regex(/^p[0-9a-f]{16}$/, 'must be the id that pruning answered, such as "p0123456789abcdef"');
-const USES_MIN = 5;
 /** Callers that are named of what is kept. */
 const CALLERS_MAX = 10;
 /** What is done to skills of many owners is claimed as everybody's of the tenant. */
@@ -99,10 +107,12 @@ const ownerOrAll = (agent: string) => (agent === '' ? null : parseField(OwnerAge
 
 /** Nothing that is zero is looked at. @throws EtudeError INVALID_ARGUMENT where nothing would be looked at at all */
 function policyOf(request: PruneSkillsRequest): PrunePolicy {
-  const unusedDays = parseField(Days, request.unusedDays, 'unused_days');
-  const rateMax = parseField(Fraction, request.failingRateMax, 'failing_rate_max');
-  const usesMin = parseField(Uses, request.failingUsesMin, 'failing_uses_min') || USES_MIN;
-  const supersededDays = parseField(Days, request.supersededDays, 'superseded_days');
+  const {
+    unusedDays,
+    failingRateMax: rateMax,
+    failingUsesMin: usesMin,
+    supersededDays,
+  } = fromWire(Policy, PruneSkillsRequestSchema, request);
   if (unusedDays === 0 && rateMax === 0 && supersededDays === 0)
     throw invalidField('unused_days', 'or failing_rate_max or superseded_days must be above 0: they say what is pruned');
   return {

@@ -2,7 +2,7 @@ import { GLOBAL_TENANT, TENANT_AGENT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
-import { type AskedSkills, viewsOf } from '../readers/skill-access.js';
+import { type AskedSkills, viewsOf } from '../readers/readers.js';
 import { ownerName } from '../readers/skill-message.js';
 
 export interface SkillFilter {

@@ -7,7 +7,7 @@ import { searchSkills, type SkillSearch } from '@etude/domain/skills/life/find-s
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
-import { type AskedSkills, askedSkills, checkedVersion, skillNamed, viewsOf } from '../readers/skill-access.js';
+import { type AskedSkills, askedSkills, checkedVersion, skillNamed, viewsOf } from '../readers/readers.js';
 import { briefMessage, skillMessage, statusFilterOf } from '../readers/skill-message.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { afterPageToken, pageToken } from '../wire/names.js';

@@ -19,7 +19,7 @@ import { z } from 'zod';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { once, versionWork } from '../calls/once.js';
-import { askedSkills, checkedVersion, meantVersion, requireOwner, skillNamed } from '../readers/skill-access.js';
+import { askedSkills, checkedVersion, meantVersion, requireOwner, skillNamed } from '../readers/readers.js';
 import { named, scopeNamed, skillMessage } from '../readers/skill-message.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { skillOfName } from '../wire/names.js';

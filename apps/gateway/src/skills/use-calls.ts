@@ -17,8 +17,7 @@ import type { Memory } from '@etude/memory/memory';
 import { z } from 'zod';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
-import { ownScope } from '../readers/readers.js';
-import { askedSkills, skillNamed, usersWith } from '../readers/skill-access.js';
+import { askedSkills, ownScope, skillNamed } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { optionalRequestId, skillOfName } from '../wire/names.js';
 import { parseField } from '../wire/validation.js';
@@ -44,11 +43,7 @@ export const useCalls = {
       { ...deps, procedural: memory.procedural },
       signal,
     );
-    if (used.outcome === 'not_found') {
-      const users = askedSkills(call, request).everyUser ? await usersWith(memory.procedural, reader, name) : '';
-      if (users !== '') return { ...notFound(request.name), error: notFoundButOf(users) };
-      return missing(deps, request, reader, { memory, example: parameters });
-    }
+    if (used.outcome === 'not_found') return missing(deps, request, reader, { memory, example: parameters });
     const { success, version, output, error, durationMs, resultNote: note } = used;
     const result = success && used.result !== undefined ? { result: fromJson(ValueSchema, used.result as JsonValue) } : {};
     return { success, version, output, error, durationMs, note, ...result, name: skillResourceName(used.name) };
@@ -113,8 +108,6 @@ async function missing(
 }
 
 const notFound = (name: string) => ({ success: false, error: 'Skill not found', name });
-const notFoundButOf = (users: string) =>
-  `Skill not found; there is one of that name for users only (${users}). Name the user whose it is; nothing was asked for.`;
 
 interface Use {
   readonly requestId: string;

@@ -38,9 +38,6 @@ export const wishCalls = {
       throw new EtudeError(
         'FAILED_PRECONDITION',
         `There is an active skill "${name}" for this reader already; use it, or register another version.`,
-        {
-          metadata: { name: skillResourceName(name) },
-        },
       );
     const { roles, name: by } = call;
     const origin = hasRole(roles, 'reviewer') ? { vouchedBy: by, requestId } : { requestId };
@@ -70,20 +67,13 @@ export const wishCalls = {
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
 /** As the skill would be seen that comes of it: a user's by that user, nobody's in particular by all. @throws EtudeError NOT_FOUND */
-async function seenWish(
-  deps: SkillDeps,
-  request: { readonly name: string; readonly user: string },
-  call: CallContext,
-): Promise<WantedSkill> {
-  const { tenant, roles } = call;
+async function seenWish(deps: SkillDeps, request: { name: string; user: string }, { tenant, roles }: CallContext): Promise<WantedSkill> {
   const { name } = request;
   const id = parseField(WishName, name, 'name').slice('wantedSkills/'.length);
   const user = wishUserOf(request, roles);
   const wanted = await deps.wanted.get(tenant, id);
   if (wanted !== null && (user === undefined || wanted.user === null || wanted.user === user)) return wanted;
-  throw new EtudeError('NOT_FOUND', `There is no ${name} for this reader. A user's wish is seen by who names the user.`, {
-    metadata: { name },
-  });
+  throw new EtudeError('NOT_FOUND', `There is no ${name} for this reader. A user's wish is seen by who names the user.`);
 }
 
 /** undefined: every user's, for reviewers who name none; null: nobody's in particular. */

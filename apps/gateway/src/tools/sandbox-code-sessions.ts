@@ -40,7 +40,7 @@ export interface CodeSessionParts extends RunCellDeps {
 /** Sandboxes of sessions of tools are those of `etude.v1.Sandboxes`: the same tenant, quota, limits and ends. */
 export class SandboxCodeSessions implements CodeSessions {
   /** Of calls at once one opens the sandbox and the others find it, so that they take no room for several in between. */
-  readonly #openings = new SessionTurns(Number.POSITIVE_INFINITY);
+  readonly #openings = new SessionTurns(Infinity);
   readonly #turns = new SessionTurns();
 
   constructor(private readonly parts: CodeSessionParts) {}
@@ -64,7 +64,6 @@ export class SandboxCodeSessions implements CodeSessions {
       const { requestId, sandbox } = await sessions.readSandbox(key);
       const known = sandbox === null ? null : await sandboxes.get(key.tenant, sandbox);
       if (known?.session.state === 'open') {
-        await this.#renew(known.session, context);
         return this.#session(known.session, context);
       }
       if (sandbox !== null) over = requestId;
@@ -101,16 +100,12 @@ export class SandboxCodeSessions implements CodeSessions {
     throw new EtudeError('FAILED_PRECONDITION', `${sandboxName(session)} ${why}, or another session.`);
   }
 
-  async #renew({ id, expiresAt }: SandboxSession, context: CallContext): Promise<void> {
-    if (expiresAt - Date.now() > TTL_MS / 2) return;
+  /** One that its caller opened has the time that its caller gave it. */
+  async #renew(id: string, context: CallContext): Promise<void> {
+    const session = (await this.parts.sandboxes.get(context.tenant, id))?.session;
+    if (session?.state !== 'open' || session.labels[LABEL] !== LABELS[LABEL] || session.expiresAt - Date.now() > TTL_MS / 2) return;
     const request = { name: sandboxName(id), ttl: durationFromMs(TTL_MS) };
     await this.parts.router.ask(id, context, (client, settings) => client.renewSandbox(request, settings));
-  }
-
-  /** After a wait, in which its time went on. One that its caller opened has the time that its caller gave it. */
-  async #renewOpened(id: string, context: CallContext): Promise<void> {
-    const session = (await this.parts.sandboxes.get(context.tenant, id))?.session;
-    if (session?.state === 'open' && session.labels[LABEL] === LABELS[LABEL]) await this.#renew(session, context);
   }
 
   async #create(
@@ -149,8 +144,8 @@ export class SandboxCodeSessions implements CodeSessions {
       inTurn: (work, signal) =>
         this.#turns.take(
           name,
-          async (waited) => {
-            if (waited) await this.#renewOpened(id, { ...context, signal });
+          async () => {
+            await this.#renew(id, { ...context, signal });
             return work();
           },
           signal,

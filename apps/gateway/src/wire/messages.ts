@@ -20,7 +20,7 @@ import {
 import { hasUnnameable, UNNAMEABLE } from '@etude/contracts/json';
 import { millisecondsOf } from '@etude/contracts/sandbox-wire';
 import { z } from 'zod';
-import { invalidField, joinPath, refuseAny, snakeCase, unwrapped, type Violation, violationsOf } from './validation.js';
+import { invalidField, joinPath, parsedBy, refuseAny, snakeCase, unwrapped, type Violation } from './validation.js';
 
 /**
  * The one mapping between messages of `etude.v1` and objects of the contracts, by their descriptors: `camelCase` is `snake_case`, an enum is
@@ -52,20 +52,13 @@ const NAMES: Readonly<Record<string, string>> = {
   failedAt: 'fail_time',
 };
 
-const fieldsByKey = new WeakMap<DescMessage, Map<string, DescField | undefined>>();
+const fieldsByName = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
 
 /** The field of a message that a key of the contracts stands for. */
 function fieldFor(desc: DescMessage, key: string): DescField | undefined {
-  const fields = fieldsByKey.get(desc) ?? new Map<string, DescField | undefined>();
-  fieldsByKey.set(desc, fields);
-  if (!fields.has(key)) {
-    const name = NAMES[key] ?? snakeCase(key);
-    fields.set(
-      key,
-      desc.fields.find((field) => field.name === name),
-    );
-  }
-  return fields.get(key);
+  const fields = fieldsByName.get(desc) ?? new Map(desc.fields.map((field) => [field.name, field]));
+  fieldsByName.set(desc, fields);
+  return fields.get(NAMES[key] ?? snakeCase(key));
 }
 
 /** A message that is one of several others has nothing but a oneof. */
@@ -155,12 +148,10 @@ export const wrongInWire = (schema: z.ZodType, desc: DescMessage, message: objec
 
 function readWire(schema: z.ZodType, desc: DescMessage, message: object, { root = '', found = [] }: WireOptions) {
   const reader = new MessageReader([...found]);
-  const parsed = schema.safeParse(reader.object(schema, desc, message as Values, root));
+  const given = reader.object(schema, desc, message as Values, root);
+  const { data, violations } = parsedBy(schema, given, (path) => pathOf(desc, message, path, root));
   const seen = new Set(reader.found.map(({ field }) => field));
-  const wrong = parsed.success
-    ? []
-    : violationsOf(parsed.error, schema, (path) => pathOf(desc, message, path, root)).filter(({ field }) => !seen.has(field));
-  return { data: parsed.data, found: [...reader.found, ...wrong] };
+  return { data, found: [...reader.found, ...violations.filter(({ field }) => !seen.has(field))] };
 }
 
 /** Reads messages by the schemas of their fields, and notes what no schema would see. */
