@@ -1,4 +1,4 @@
-import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { EtudeError } from '@etude/contracts/errors';
 import { SkillRequest } from '@etude/contracts/queues';
 import { WantedSkill } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
@@ -32,12 +32,6 @@ export interface Wish {
   readonly vouchedBy?: string;
 }
 
-export interface WishRequest {
-  readonly wish: Wish;
-  /** Empty: none. */
-  readonly requestId: string;
-}
-
 export interface WishPage {
   readonly wishes: readonly WantedSkill[];
   /** null: there are no more. */
@@ -46,15 +40,8 @@ export interface WishPage {
 
 const OPEN_STATES: ReadonlySet<string> = new Set(['waiting', 'writing']);
 
-const StoredWish = WantedSkill.pick({
-  id: true,
-  tenant: true,
-  agent: true,
-  user: true,
-  skill: true,
-  description: true,
-  example: true,
-}).extend({ vouchedBy: z.string().optional() });
+const WISH_FIELDS = { id: true, tenant: true, agent: true, user: true, skill: true, description: true, example: true } as const;
+const StoredWish = WantedSkill.pick(WISH_FIELDS).extend({ vouchedBy: z.string().optional() });
 
 /** A wish, each time that it is to be fulfilled: what an earlier round still does changes nothing of a later one. */
 export interface WishRound {
@@ -130,38 +117,21 @@ export class WantedSkills {
    *
    * @throws EtudeError ALREADY_EXISTS where the request id was used for another wish; FAILED_PRECONDITION where so many of the agent's are open
    */
-  async request({ wish: asked, requestId }: WishRequest): Promise<WantedSkill> {
+  async request({ wish: asked, requestId }: { readonly wish: Wish; readonly requestId: string }): Promise<WantedSkill> {
     const wish = bounded(asked);
-    const { redis, keys } = this.producer;
-    const { tenant } = wish;
+    const { keys } = this.producer;
+    const { tenant, agent } = wish;
     const id = wishIdOf(wish);
-    const [outcome] = await runScript<[string, string]>(
-      redis,
-      'requestWish',
-      [
-        keys.wantedSkill(tenant, id),
-        keys.wantedSkills(tenant),
-        keys.wantedSkillOutbox,
-        keys.openWishes(tenant, wish.agent),
-        requestId === '' ? '' : keys.request(tenant, 'wish', requestId),
-      ],
-      [
-        id,
-        memberOf(tenant, id),
-        contentDigest(wish),
-        JSON.stringify({ ...wish, id }),
-        PRIORITY,
-        RETENTION_MS,
-        ROUNDS_MAX,
-        wish.agent,
-        this.openMax,
-      ],
-    );
+    const request = requestId === '' ? '' : keys.request(tenant, 'wish', requestId);
+    const more = [keys.wantedSkills(tenant), keys.wantedSkillOutbox, keys.openWishes(tenant, agent), request];
+    const texts = [id, memberOf(tenant, id), contentDigest(wish), JSON.stringify({ ...wish, id })];
+    const limits = [PRIORITY, RETENTION_MS, ROUNDS_MAX, agent, this.openMax];
+    const [outcome] = await this.#run<[string]>('requestWish', { tenant, id }, [...texts, ...limits], more);
     if (outcome === 'other') throw requestIdTaken(requestId, 'another wish', {});
     if (outcome === 'full')
       throw new EtudeError(
         'FAILED_PRECONDITION',
-        `Agent "${wish.agent}" has ${this.openMax} skills asked for that are not written yet, and no more are taken (ETUDE_SKILLS_WISHES_OPEN_MAX); ask again when some are.`,
+        `Agent "${agent}" has ${this.openMax} skills asked for that are not written yet, and no more are taken (ETUDE_SKILLS_WISHES_OPEN_MAX); ask again when some are.`,
       );
     if (outcome === 'created') await this.#enqueue(tenant, id);
     const stored = await this.get(tenant, id);
@@ -223,29 +193,20 @@ export class WantedSkills {
   }
 
   /** For the worker. False: it is gone or over, and nothing is to be done for it. */
-  async begin({ tenant, id, round }: WishRound, reason = ''): Promise<boolean> {
-    const { redis, keys } = this.producer;
-    const fields = ['state', 'writing', 'reason', reason];
-    return (await runScript<number>(redis, 'putWish', [keys.wantedSkill(tenant, id)], [round, ...fields])) === 1;
+  async begin(wish: WishRound, reason = ''): Promise<boolean> {
+    return (await this.#run<number>('putWish', wish, [wish.round, 'state', 'writing', 'reason', reason])) === 1;
   }
 
   /** Keeps the draft; from here on the wish can't be withdrawn. Answers the first draft that was kept, or null where the round is over. */
-  async keepDraft({ tenant, id, round }: WishRound, draft: string): Promise<string | null> {
-    const { redis, keys } = this.producer;
-    return runScript<string | null>(redis, 'keepWishDraft', [keys.wantedSkill(tenant, id)], [round, draft]);
+  async keepDraft(wish: WishRound, draft: string): Promise<string | null> {
+    return this.#run<string | null>('keepWishDraft', wish, [wish.round, draft]);
   }
 
   /** False where the round was over before, and nothing changed. */
-  async end({ tenant, id, round }: WishRound, end: WishEnd): Promise<boolean> {
-    const { redis, keys } = this.producer;
+  async end(wish: WishRound, end: WishEnd): Promise<boolean> {
     const fields = { ...end, registered: end.registered ?? '', scripted: end.scripted ? 1 : 0 };
-    const ended = await runScript<number>(
-      redis,
-      'endWish',
-      [keys.wantedSkill(tenant, id), keys.wantedSkillOutbox],
-      [round, memberOf(tenant, id), WISH_KEPT_MS, ...Object.entries(fields).flat()],
-    );
-    return ended === 1;
+    const args = [wish.round, memberOf(wish.tenant, wish.id), WISH_KEPT_MS, ...Object.entries(fields).flat()];
+    return (await this.#run<number>('endWish', wish, args, [this.producer.keys.wantedSkillOutbox])) === 1;
   }
 
   /**
@@ -255,8 +216,8 @@ export class WantedSkills {
    */
   async withdraw(tenant: string, id: string, reason: string): Promise<WantedSkill> {
     const { redis, keys } = this.producer;
-    const [record, outbox] = [keys.wantedSkill(tenant, id), keys.wantedSkillOutbox];
-    const was = await runScript<string>(redis, 'withdrawWish', [record, outbox], [memberOf(tenant, id), WISH_KEPT_MS, reason]);
+    const args = [memberOf(tenant, id), WISH_KEPT_MS, reason];
+    const was = await this.#run<string>('withdrawWish', { tenant, id }, args, [keys.wantedSkillOutbox]);
     const refusal = WITHDRAWN_TOO_LATE[was];
     if (refusal !== undefined) throw new EtudeError('FAILED_PRECONDITION', `wantedSkills/${id} ${refusal}`);
     // One that a worker holds stays: it finds that there is nothing left to do.
@@ -266,14 +227,21 @@ export class WantedSkills {
     return wanted;
   }
 
+  #run<Answer>(
+    script: string,
+    { tenant, id }: Pick<WishRound, 'tenant' | 'id'>,
+    args: ReadonlyArray<string | number>,
+    moreKeys: readonly string[] = [],
+  ): Promise<Answer> {
+    const { redis, keys } = this.producer;
+    return runScript<Answer>(redis, script, [keys.wantedSkill(tenant, id), ...moreKeys], args);
+  }
+
   /** The job of an earlier round has ended; its id is used again. */
   async #enqueue(tenant: string, id: string): Promise<void> {
     const payload = { v: 1 as const, tenant, id };
-    try {
-      await this.producer.forget(SkillRequest.name, SkillRequest.jobId(payload));
-    } catch (error) {
-      if (errorCode(error) !== 'QUEUE_UNAVAILABLE') throw error;
-    }
+    // Redis away: the reconciler adds the job.
+    await this.producer.forget(SkillRequest.name, SkillRequest.jobId(payload)).catch(() => undefined);
     await this.producer.addForRecord(SkillRequest, payload, { priority: PRIORITY });
   }
 }

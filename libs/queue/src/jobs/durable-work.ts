@@ -99,59 +99,79 @@ async function reconcileEntry(producer: Producer, work: DurableWork, entry: stri
   return { nextMs: ALIVE_AGAIN_MS, isClosed: true };
 }
 
-/** Records of one kind, each one JSON text under a key of its own. */
+/** Durable work whose records are one JSON text each. */
 export interface RecordKind<S extends z.ZodType> {
   readonly schema: S;
   /** For messages, such as "erasure". */
   readonly what: string;
   readonly outbox: string;
   readonly key: (tenant: string, id: string) => string;
+  readonly queue: QueueDeclaration;
+  /** Payload of the job that the record still needs; null where it is over. */
+  readonly job: (record: z.infer<S>) => object | null;
+  /** Name of the call in the keys of request ids, and how long these are kept. */
+  readonly method: string;
+  readonly requestKeptMs: number;
 }
 
 /** A record that a caller asks for. */
-export interface RequestedRecord {
+export interface RequestedRecord<S extends z.ZodType> {
   readonly tenant: string;
   readonly id: string;
-  readonly record: object;
-  readonly method: string;
+  readonly record: z.infer<S>;
   /** Empty: every call makes a record. */
   readonly requestId: string;
   /** Two calls with one request id have to agree on it. */
   readonly asked: unknown;
-  /** Retention of the request id. */
-  readonly requestKeptMs: number;
 }
 
-/**
- * Writes a record with its request id and its outbox entry, all or nothing. A repeated request answers with the id of the first record.
- *
- * @throws EtudeError ALREADY_EXISTS where the request id was used for something else
- */
-export async function createRecord<S extends z.ZodType>(
-  { redis, keys }: Producer,
-  kind: RecordKind<S>,
-  { tenant, id, record, method, requestId, asked, requestKeptMs }: RequestedRecord,
-): Promise<{ readonly id: string; readonly created: boolean }> {
-  const requestKey = requestId ? keys.request(tenant, method, requestId) : '';
-  const [outcome, first] = await runScript<[string, string]>(
-    redis,
-    'createRecord',
-    [kind.key(tenant, id), requestKey, kind.outbox],
-    [id, contentDigest(asked), JSON.stringify(record), requestKeptMs, memberOf(tenant, id)],
-  );
-  if (outcome === 'other') throw requestIdTaken(requestId, `${kind.what} ${first}`, {});
-  return { id: first, created: outcome === 'created' };
-}
+/** @throws EtudeError QUEUE_UNAVAILABLE; every method */
+export class Records<S extends z.ZodType> {
+  constructor(
+    private readonly producer: Producer,
+    readonly kind: RecordKind<S>,
+  ) {}
 
-/** null where there is none. Fields that a later version added are left out. */
-export async function readRecord<S extends z.ZodType>(
-  { redis }: Producer,
-  kind: RecordKind<S>,
-  tenant: string,
-  id: string,
-): Promise<z.infer<S> | null> {
-  const text = await whileRedisAnswers(redis, redis.get(kind.key(tenant, id)));
-  return text ? parseOr(kind.schema, JSON.parse(text), 'INTERNAL', `the record of ${kind.what} ${id}`) : null;
+  /** Records that are not over, for the reconciler. */
+  work(onDead: DurableWork['onDead']): DurableWork {
+    const { what, outbox, queue } = this.kind;
+    const due = async (tenant: string, id: string) => {
+      const record = await this.get(tenant, id);
+      const payload = record === null ? null : this.kind.job(record);
+      return payload && { payload };
+    };
+    return { name: what, outbox, queue, due, onDead };
+  }
+
+  /**
+   * Writes a record with its request id and its outbox entry, all or nothing, then adds its job: durable when this returns. A repeated
+   * request answers with the first record.
+   *
+   * @throws EtudeError ALREADY_EXISTS where the request id was used for something else; NOT_FOUND where its record is no longer kept
+   */
+  async create({ tenant, id, record, requestId, asked }: RequestedRecord<S>): Promise<{ record: z.infer<S>; created: boolean }> {
+    const { keys, redis } = this.producer;
+    const { key, method, outbox, what, queue, requestKeptMs, job } = this.kind;
+    const [outcome, first] = await runScript<[string, string]>(
+      redis,
+      'createRecord',
+      [key(tenant, id), requestId ? keys.request(tenant, method, requestId) : '', outbox],
+      [id, contentDigest(asked), JSON.stringify(record), requestKeptMs, memberOf(tenant, id)],
+    );
+    if (outcome === 'other') throw requestIdTaken(requestId, `${what} ${first}`, {});
+    const stored = await this.get(tenant, first);
+    if (stored === null) throw new EtudeError('NOT_FOUND', `${what} ${first} of request_id "${requestId}" is no longer kept`);
+    const payload = job(stored);
+    if (payload !== null) await this.producer.addForRecord(queue, payload);
+    return { record: stored, created: outcome === 'created' };
+  }
+
+  /** null where there is none. Fields that a later version added are left out. */
+  async get(tenant: string, id: string): Promise<z.infer<S> | null> {
+    const { redis } = this.producer;
+    const text = await whileRedisAnswers(redis, redis.get(this.kind.key(tenant, id)));
+    return text ? parseOr(this.kind.schema, JSON.parse(text), 'INTERNAL', `the record of ${this.kind.what} ${id}`) : null;
+  }
 }
 
 /** The refusal of a request id that was used with another body. @param used the thing that it made */

@@ -1,7 +1,6 @@
 import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
-import { EtudeError } from '@etude/contracts/errors';
 import { ConsolidationRunJob } from '@etude/contracts/queues';
-import { createRecord, type DurableWork, readRecord, type RecordKind } from '../jobs/durable-work.js';
+import { type DurableWork, Records } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { markOf, memberOf, newId, RETENTION_MS } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
@@ -19,51 +18,44 @@ export interface ConsolidationAsk {
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
 export class ConsolidationStore {
-  readonly #kind: RecordKind<typeof ConsolidationRecord>;
+  readonly #records: Records<typeof ConsolidationRecord>;
+  readonly #retentionMs: number;
 
   constructor(
     private readonly producer: Producer,
-    private readonly options: { readonly retentionMs?: number } = {},
+    { retentionMs = RETENTION_MS }: { readonly retentionMs?: number } = {},
   ) {
     const { keys } = producer;
-    this.#kind = { schema: ConsolidationRecord, what: 'consolidation run', outbox: keys.consolidationOutbox, key: keys.consolidation };
-  }
-
-  /** Runs that are not over, for the reconciler. A run whose job is dead has failed. */
-  get work(): DurableWork {
-    return {
-      name: 'consolidation runs',
-      outbox: this.#kind.outbox,
+    this.#retentionMs = retentionMs;
+    this.#records = new Records(producer, {
+      schema: ConsolidationRecord,
+      what: 'consolidation run',
+      outbox: keys.consolidationOutbox,
+      key: keys.consolidation,
       queue: ConsolidationRunJob,
-      due: async (tenant, id) => {
-        const record = await this.get(tenant, id);
-        return record === null || isOver(record) ? null : { payload: jobOf(record) };
-      },
-      onDead: async (tenant, id, { code, message }, diedAt) => {
-        const record = await this.get(tenant, id);
-        if (record !== null) await this.put({ ...record, state: 'failed', error: `${code}: ${message}`, endedAt: diedAt });
-        return 'over';
-      },
-    };
+      job: (record) => (isOver(record) ? null : jobOf(record)),
+      method: 'consolidate',
+      requestKeptMs: retentionMs,
+    });
   }
 
-  /**
-   * Asks for a run: durable when this returns. The same request id and ask answer with the first run.
-   *
-   * @throws EtudeError ALREADY_EXISTS when the request id was used for something else
-   */
+  /** A run whose job is dead has failed. */
+  get work(): DurableWork {
+    return this.#records.work(async (tenant, id, { code, message }, diedAt) => {
+      const record = await this.get(tenant, id);
+      if (record !== null) await this.put({ ...record, state: 'failed', error: `${code}: ${message}`, endedAt: diedAt });
+      return 'over';
+    });
+  }
+
+  /** Asks for a run. @throws EtudeError as `Records.create` */
   async create(tenant: string, ask: ConsolidationAsk, requestId: string): Promise<{ record: ConsolidationRecord; created: boolean }> {
     const record = ConsolidationRecord.parse({ ...ask, id: newId('c'), tenant, state: 'queued', createdAt: Date.now() });
-    const request = { method: 'consolidate', requestId, asked: ask, requestKeptMs: this.#retentionMs };
-    const { id, created } = await createRecord(this.producer, this.#kind, { tenant, id: record.id, record, ...request });
-    const stored = created ? record : await this.get(tenant, id);
-    if (!stored) throw new EtudeError('NOT_FOUND', `run ${id} of request_id "${requestId}" is no longer kept`);
-    if (stored.state === 'queued') await this.producer.addForRecord(ConsolidationRunJob, jobOf(stored));
-    return { record: stored, created };
+    return this.#records.create({ tenant, id: record.id, record, requestId, asked: ask });
   }
 
   get(tenant: string, runId: string): Promise<ConsolidationRecord | null> {
-    return readRecord(this.producer, this.#kind, tenant, runId);
+    return this.#records.get(tenant, runId);
   }
 
   /** Only the holder of the run's job calls it. Of a run that began before an erasure nothing of the erased is kept. */
@@ -74,7 +66,7 @@ export class ConsolidationStore {
     await runScript(
       redis,
       'putConsolidation',
-      [keys.consolidation(tenant, id), this.#kind.outbox, keys.erased(tenant)],
+      [keys.consolidation(tenant, id), keys.consolidationOutbox, keys.erased(tenant)],
       [
         JSON.stringify(record),
         memberOf(tenant, id),
@@ -84,10 +76,6 @@ export class ConsolidationStore {
         mark,
       ],
     );
-  }
-
-  get #retentionMs(): number {
-    return this.options.retentionMs ?? RETENTION_MS;
   }
 }
 

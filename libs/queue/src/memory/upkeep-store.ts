@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { ErasureReceipt, Reembedding } from '@etude/contracts/memory-upkeep';
 import { MemoryUpkeepJob } from '@etude/contracts/queues';
 import { z } from 'zod';
-import { createRecord, type DurableWork, readRecord, type RecordKind } from '../jobs/durable-work.js';
+import { type DurableWork, Records } from '../jobs/durable-work.js';
 import { parseOr } from '../jobs/job-end.js';
 import type { Producer } from '../jobs/producer.js';
 import { digestOfName, type ErasureSubject, memberOf, newId } from '../redis/keys.js';
@@ -42,18 +42,8 @@ const REVIVED_MAX = 3;
 /** The move to another model belongs to no tenant. */
 const NO_TENANT = '-';
 
-const IDLE: Reembedding = {
-  id: '',
-  model: '',
-  dimension: null,
-  dropModel: null,
-  state: 'idle',
-  done: 0,
-  total: null,
-  error: null,
-  startedAt: 0,
-  updatedAt: 0,
-};
+const NONE = { dimension: null, dropModel: null, done: 0, total: null, error: null, startedAt: 0, updatedAt: 0 };
+const IDLE: Reembedding = { id: '', model: '', state: 'idle', ...NONE };
 
 /**
  * What is done to memory as a whole, as callers ask for it and workers do it: the record first, then a job `memory.upkeep`.
@@ -61,31 +51,33 @@ const IDLE: Reembedding = {
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
 export class UpkeepStore {
-  readonly #kind: RecordKind<typeof StoredErasure>;
+  readonly #erasures: Records<typeof StoredErasure>;
 
   constructor(private readonly producer: Producer) {
     const { keys } = producer;
-    this.#kind = { schema: StoredErasure, what: 'erasure', outbox: keys.erasureOutbox, key: keys.erasure };
+    this.#erasures = new Records(producer, {
+      schema: StoredErasure,
+      what: 'erasure',
+      outbox: keys.erasureOutbox,
+      key: keys.erasure,
+      queue: MemoryUpkeepJob,
+      job: ({ receipt: { state, tenant, id } }) => (state === 'running' ? { v: 1, work: 'erase', tenant, id } : null),
+      method: 'erase',
+      requestKeptMs: RECEIPT_KEPT_MS,
+    });
   }
 
-  /** Erasures that are not over, for the reconciler. A dead job, such as one that lost its worker, is tried again a few times. */
+  /** A dead job of an erasure, such as one that lost its worker, is tried again a few times. */
   get erasures(): DurableWork {
-    return {
-      name: 'erasures',
-      outbox: this.#kind.outbox,
-      queue: MemoryUpkeepJob,
-      due: async (tenant, id) =>
-        (await this.erasure(tenant, id))?.state === 'running' ? { payload: { v: 1, work: 'erase', tenant, id } } : null,
-      onDead: async (tenant, id, { code, message }, diedAt) => {
-        const stored = await this.loadErasure(tenant, id);
-        if (stored === null) return 'over';
-        const { receipt, revived } = stored;
-        const isGivenUp = revived >= REVIVED_MAX;
-        const failed = { ...receipt, state: 'failed' as const, error: `${code}: ${message}`, finishedAt: diedAt };
-        await this.putErasure({ ...stored, revived: revived + 1, receipt: isGivenUp ? failed : receipt });
-        return isGivenUp ? 'over' : 'again';
-      },
-    };
+    return this.#erasures.work(async (tenant, id, { code, message }, diedAt) => {
+      const stored = await this.loadErasure(tenant, id);
+      if (stored === null) return 'over';
+      const { receipt, revived } = stored;
+      const isGivenUp = revived >= REVIVED_MAX;
+      const failed = { ...receipt, state: 'failed' as const, error: `${code}: ${message}`, finishedAt: diedAt };
+      await this.putErasure({ ...stored, revived: revived + 1, receipt: isGivenUp ? failed : receipt });
+      return isGivenUp ? 'over' : 'again';
+    });
   }
 
   /** The move to another model while it runs, for the reconciler. A move whose job is dead has failed. */
@@ -106,25 +98,12 @@ export class UpkeepStore {
     };
   }
 
-  /**
-   * Asks for an erasure: durable when this returns, done by a worker. The same request id and subject answer with the first receipt.
-   *
-   * @param requestId empty: every call is a new erasure
-   * @throws EtudeError ALREADY_EXISTS when the request id was used for somebody else; NOT_FOUND when its receipt is no longer kept
-   */
-  async requestErasure(
-    tenant: string,
-    requestId: string,
-    subject: ErasureSubject,
-  ): Promise<{ readonly receipt: ErasureReceipt; readonly created: boolean }> {
+  /** Asks for an erasure, done by a worker. @param requestId empty: every call is a new erasure @throws EtudeError as `Records.create` */
+  async requestErasure(tenant: string, requestId: string, subject: ErasureSubject): Promise<{ receipt: ErasureReceipt; created: boolean }> {
     const receipt = newReceipt(tenant, subject);
-    const record = StoredErasure.parse({ receipt, subject });
-    const request = { method: 'erase', requestId, asked: subject, requestKeptMs: RECEIPT_KEPT_MS };
-    const { id, created } = await createRecord(this.producer, this.#kind, { tenant, id: receipt.id, record, ...request });
-    const stored = await this.erasure(tenant, id);
-    if (!stored) throw new EtudeError('NOT_FOUND', `the receipt of request_id "${requestId}" is no longer kept`);
-    if (stored.state === 'running') await this.producer.addForRecord(MemoryUpkeepJob, { v: 1, work: 'erase', tenant, id });
-    return { receipt: stored, created };
+    const asked = { tenant, id: receipt.id, record: StoredErasure.parse({ receipt, subject }), requestId, asked: subject };
+    const { record, created } = await this.#erasures.create(asked);
+    return { receipt: record.receipt, created };
   }
 
   /** null where there is none of this tenant. */
@@ -140,30 +119,17 @@ export class UpkeepStore {
    */
   async startReembedding({ model, dimension = null, dropModel = null }: ReembeddingRequest): Promise<Reembedding> {
     const now = Date.now();
-    const asked = Reembedding.parse({
-      ...IDLE,
-      id: newId('m'),
-      model,
-      dimension,
-      dropModel,
-      state: 'running',
-      startedAt: now,
-      updatedAt: now,
-    });
-    const text = await runScript<string>(
-      this.producer.redis,
-      'startReembedding',
-      [this.producer.keys.reembedding, this.producer.keys.outbox('reembeddings')],
+    const asked: Reembedding = { ...IDLE, id: newId('m'), model, dimension, dropModel, state: 'running', startedAt: now, updatedAt: now };
+    const { redis, keys } = this.producer;
+    const [places, args] = [
+      [keys.reembedding, keys.outbox('reembeddings')],
       [JSON.stringify(asked), memberOf(NO_TENANT, asked.id)],
-    );
-    const standing = readReembedding(text);
+    ];
+    const standing = readReembedding(await runScript<string>(redis, 'startReembedding', places, args));
     if (standing.model !== model)
       throw new EtudeError('FAILED_PRECONDITION', `vectors are being moved to ${standing.model}; stop that or wait for its end first`);
     if (dropModel !== null && standing.dropModel !== dropModel)
-      throw new EtudeError(
-        'FAILED_PRECONDITION',
-        `vectors are being moved to ${standing.model} already, and ${standing.dropModel === null ? 'nothing' : standing.dropModel} is dropped behind it; wait for its end first`,
-      );
+      throw new EtudeError('FAILED_PRECONDITION', `vectors are being moved, and ${standing.dropModel ?? 'nothing'} is dropped behind it`);
     await this.producer.addForRecord(MemoryUpkeepJob, { v: 1, work: 'reembed', id: standing.id });
     return standing;
   }
@@ -189,7 +155,7 @@ export class UpkeepStore {
 
   /** For the worker. null where there is none. */
   loadErasure(tenant: string, id: string): Promise<StoredErasure | null> {
-    return readRecord(this.producer, this.#kind, tenant, id);
+    return this.#erasures.get(tenant, id);
   }
 
   /** For the holder of the job: progress, or the end. The names go with a success, and after a time with a failure. */
@@ -197,12 +163,8 @@ export class UpkeepStore {
     const { tenant, id, state } = stored.receipt;
     const kept = JSON.stringify({ ...stored, subject: state === 'succeeded' ? null : stored.subject });
     const keptMs = { running: 0, failed: FAILED_RECEIPT_KEPT_MS, succeeded: RECEIPT_KEPT_MS }[state];
-    await runScript(
-      this.producer.redis,
-      'putRecord',
-      [this.#kind.key(tenant, id), this.#kind.outbox],
-      [kept, memberOf(tenant, id), keptMs],
-    );
+    const { redis, keys } = this.producer;
+    await runScript(redis, 'putRecord', [keys.erasure(tenant, id), keys.erasureOutbox], [kept, memberOf(tenant, id), keptMs]);
   }
 
   /** For the worker. False: it was stopped, or another one runs; then the worker stops and writes nothing more. */
