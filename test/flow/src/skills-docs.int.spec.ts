@@ -75,20 +75,3 @@ it('documents a walk through the life of a skill that prints what the page shows
     rmSync(dir, { recursive: true, force: true });
   }
 }, 240_000);
-
-/** Anchors of headings, as they are made of their words. */
-function anchorsOf(markdown: string): ReadonlySet<string> {
-  const titles = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => title.toLowerCase());
-  return new Set(titles.map((title) => title.replace(/[^\w\- ]/g, '').replaceAll(' ', '-')));
-}
-
-function isBroken(path: string, anchor: string | undefined): boolean {
-  const target = path === '' ? page : readFileSync(join(root, 'docs', path), 'utf8');
-  return anchor !== undefined && !anchorsOf(target).has(anchor);
-}
-
-it('names no page and no heading that is not there', () => {
-  const links = [...page.matchAll(/\]\(([^)#]*)(?:#([^)]+))?\)/g)].map(([, path = '', anchor]) => ({ path, anchor }));
-  expect(links.length).toBeGreaterThan(10);
-  expect(links.filter(({ path, anchor }) => isBroken(path, anchor))).toEqual([]);
-});

@@ -11,9 +11,9 @@ export interface QueueLogger {
 
 /**
  * `producer`: a caller waits; commands fail with QUEUE_UNAVAILABLE within seconds when Redis is away.
- * `worker`, `subscriber`: wait for Redis to come back, however long that takes.
+ * `worker`: waits for Redis to come back, however long that takes.
  */
-export type RedisRole = 'producer' | 'worker' | 'subscriber';
+export type RedisRole = 'producer' | 'worker';
 
 /** Longest that a producer's command may take, connection included. */
 const COMMAND_TIMEOUT_MS = 5_000;
