@@ -13,14 +13,6 @@ const words = (n: number) => Array.from({ length: n }, (_, i) => `word${i}`).joi
 const count = (of: string, word: RegExp) => of.match(word)?.length ?? 0;
 
 describe('chunkDocument', () => {
-  it('never puts two sections together, and tells where each stands', () => {
-    const chunks = chunkDocument(document({ headings: ['A'], text: 'a', page: 1 }, { headings: ['A', 'B'], text: 'b', page: 2 }));
-    expect(chunks).toEqual([
-      { index: 0, headings: ['A'], text: 'a', page: 1 },
-      { index: 1, headings: ['A', 'B'], text: 'b', page: 2 },
-    ]);
-  });
-
   it('keeps paragraphs together while they fit', () => {
     const text = [words(8), words(8), words(8)].join('\n\n');
     expect(textsOf(text, 120)).toEqual([`${words(8)}\n\n${words(8)}`, words(8)]);
@@ -63,12 +55,6 @@ describe('chunkDocument', () => {
     ]);
   });
 
-  it('makes few chunks of very many headings', () => {
-    const chunks = chunkDocument(document(...Array.from({ length: 100_000 }, () => ({ headings: ['h'] }))));
-    expect(chunks.length).toBeLessThan(200);
-    expect(count(chunks.map(({ text }) => text).join('\n'), /h/g)).toBe(100_000);
-  });
-
   it('refuses more chunks than a document may have', () => {
     const sections = Array.from({ length: 20_001 }, () => ({ headings: ['h'], text: 'x' }));
     expect(() => chunkDocument(document(...sections))).toThrow(/20001 chunks, and a document may have 20000; split it/);
@@ -90,10 +76,5 @@ describe('chunkDocument', () => {
         expect(textsOf(text, charsMax)).toEqual(chunks);
       }),
     );
-  });
-
-  it('takes a line of ten million characters', () => {
-    const chunks = textsOf('x'.repeat(10_000_000), 1_200);
-    expect(chunks).toHaveLength(8_334);
   });
 });

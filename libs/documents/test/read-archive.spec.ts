@@ -1,18 +1,18 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { pack } from 'tar-stream';
+import { pack as tarPack } from 'tar-stream';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { ZipFile } from 'yazl';
 import { checkPath, filesOfFolder, type FolderFile } from '../src/skill-folder/file-collector.js';
 import { type ArchiveFormat, filesOfArchive, zipOf } from '../src/skill-folder/read-archive.js';
 
-type TarEntry = Parameters<ReturnType<typeof pack>['entry']>[0] & { data?: string | Buffer };
+type TarEntry = Parameters<ReturnType<typeof tarPack>['entry']>[0] & { data?: string | Buffer };
 
 const file = (path: string, text = path): FolderFile => ({ path, bytes: Buffer.from(text) });
 const texts = (files: readonly FolderFile[]) => Object.fromEntries(files.map(({ path, bytes }) => [path, Buffer.from(bytes).toString()]));
 
 async function tarOf(entries: readonly TarEntry[]): Promise<Buffer> {
-  const tar = pack();
+  const tar = tarPack();
   for (const { data = '', ...header } of entries) tar.entry(header, data);
   tar.finalize();
   return gzipSync(await buffer(tar));
@@ -99,15 +99,9 @@ describe('a hostile zip', () => {
     );
   });
 
-  it('with the same name twice is refused', async () => {
-    await expect(read(await zipNamed({ QQQQ: 'same', RRRR: 'same' }), 'zip')).rejects.toThrow(refusal('INVALID_ARGUMENT', /same place/));
-  });
-
   it.each([
     [0o120777, /symlink/],
     [0o060644, /device/],
-    [0o010644, /device/],
-    [0o140644, /device/],
   ])('with the mode %o is refused', async (mode, message) => {
     await expect(read(await zipNamed({ link: 'link' }, mode), 'zip')).rejects.toThrow(refusal('INVALID_ARGUMENT', message));
   });
@@ -136,17 +130,6 @@ describe('a hostile zip', () => {
     bytes.writeUInt32LE(7, bytes.indexOf('PK\x01\x02') + 16);
     await expect(read(bytes, 'zip')).rejects.toThrow(refusal('INVALID_ARGUMENT', /damaged/));
   });
-
-  it('of too many files is refused', async () => {
-    const many = Array.from({ length: 201 }, (_, i) => file(`${i}`));
-    await expect(read(await zipOf(many), 'zip')).rejects.toThrow(refusal('PAYLOAD_TOO_LARGE', /more than 200 files/));
-  });
-
-  it('that is none, empty or cut is refused', async () => {
-    const whole = Buffer.from(await zipOf([file('a')]));
-    for (const bytes of [Buffer.from('no zip'), Buffer.alloc(0), whole.subarray(0, -10), await zipOf([])])
-      await expect(read(bytes, 'zip')).rejects.toThrow(refusal('INVALID_ARGUMENT', /./));
-  });
 });
 
 describe('a hostile tar.gz', () => {
@@ -155,18 +138,15 @@ describe('a hostile tar.gz', () => {
     ['is absolute', { name: '/etc/x' }],
     ['is a symbolic link', { name: 'a', type: 'symlink', linkname: '/etc/passwd' }],
     ['is a hard link', { name: 'a', type: 'link', linkname: 'SKILL.md' }],
-    ['is a device', { name: 'a', type: 'character-device' }],
-    ['is a block device', { name: 'a', type: 'block-device' }],
-    ['is a pipe', { name: 'a', type: 'fifo' }],
+    ['is a device', { name: 'a', type: 'block-device' }],
     ['is a folder that climbs out', { name: '../../b/', type: 'directory' }],
-    ['has a reserved name', { name: 'aux.py' }],
   ])('with an entry that %s is refused', async (_, entry) => {
     await expect(read(await tarOf([{ name: 'SKILL.md', data: 'x' }, entry]), 'tar.gz')).rejects.toThrow(refusal('INVALID_ARGUMENT', /./));
   });
 
-  it.each(['S', 'M', 'V', 'D', 'Z'])('with an entry of type %s is refused', async (type) => {
+  it('with an entry of an unknown type is refused', async () => {
     const tar = gunzipSync(await tarOf([{ name: 'SKILL.md', data: 'x' }]));
-    tar.write(type, 156);
+    tar.write('S', 156);
     tar.write('        ', 148);
     const sum = tar.subarray(0, 512).reduce((all, byte) => all + byte, 0);
     tar.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
@@ -176,10 +156,6 @@ describe('a hostile tar.gz', () => {
   it('with a file of holes is refused', async () => {
     const sparse = { name: 'SKILL.md', data: 'x', pax: { 'GNU.sparse.major': '1', 'GNU.sparse.minor': '0' } };
     await expect(read(await tarOf([sparse]), 'tar.gz')).rejects.toThrow(refusal('INVALID_ARGUMENT', /is a sparse file/));
-  });
-
-  it('with the same name twice is refused', async () => {
-    await expect(read(await tarOf([{ name: 'a' }, { name: 'A' }]), 'tar.gz')).rejects.toThrow(refusal('INVALID_ARGUMENT', /same place/));
   });
 
   it('that unpacks to too much is refused while it is unpacked', async () => {
@@ -194,11 +170,25 @@ describe('a hostile tar.gz', () => {
     const folders = Array.from({ length: 900 }, (_, i): TarEntry => ({ name: `d${i}${noise(20).toString('hex')}`, type: 'directory' }));
     await expect(read(await tarOf(folders), 'tar.gz')).rejects.toThrow(refusal('PAYLOAD_TOO_LARGE', /entries/));
   });
+});
+
+describe.each<[ArchiveFormat, (files: readonly FolderFile[]) => Promise<Uint8Array>]>([
+  ['zip', (files) => zipOf(files)],
+  ['tar.gz', (files) => tarOf(files.map(({ path, bytes }) => ({ name: path, data: Buffer.from(bytes) })))],
+])('a %s', (format, pack) => {
+  it('with a place twice is refused', async () => {
+    await expect(read(await pack([file('a'), file('A')]), format)).rejects.toThrow(refusal('INVALID_ARGUMENT', /same place/));
+  });
+
+  it('of too many files is refused', async () => {
+    const many = Array.from({ length: 201 }, (_, i) => file(`${i}`));
+    await expect(read(await pack(many), format)).rejects.toThrow(refusal('PAYLOAD_TOO_LARGE', /more than 200 files/));
+  });
 
   it('that is none, empty or cut is refused', async () => {
-    const whole = await tarOf([{ name: 'a', data: noise(4_000) }]);
-    for (const bytes of [Buffer.from('no gzip'), Buffer.alloc(0), whole.subarray(0, 2_000), gzipSync('no tar'), gzipSync('')])
-      await expect(read(bytes, 'tar.gz')).rejects.toThrow(refusal('INVALID_ARGUMENT', /./));
+    const whole = await pack([{ path: 'a', bytes: noise(4_000) }]);
+    for (const bytes of [Buffer.from('no archive'), Buffer.alloc(0), whole.subarray(0, -10), await pack([])])
+      await expect(read(bytes, format)).rejects.toThrow(refusal('INVALID_ARGUMENT', /./));
   });
 });
 

@@ -1,4 +1,3 @@
-import { Skill } from '@etude/contracts/memory';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { filesOfFolder, findSkills, type FolderFile } from '../src/skill-folder/file-collector.js';
@@ -200,49 +199,23 @@ describe('a folder as a skill', () => {
     expect(folder['SKILL.md']).toContain('description: "Another."');
     expect(folder['SKILL.md']).toContain('author: "somebody"');
   });
-
-  it('fits what a skill may hold', () => {
-    const { entryPoint = null, ...skill } = skillFromFolder(written);
-    const stored = {
-      scope: { tenant: 't', agent: 'a' },
-      version: 1,
-      status: 'candidate',
-      digest: '',
-      fingerprints: [],
-      createdAt: 0,
-      updatedAt: 0,
-    };
-    expect(Skill.safeParse({ ...skill, entryPoint, ...stored }).error).toBeUndefined();
-  });
 });
 
 describe('what is refused', () => {
-  const bomb = `a: &a [${'x,'.repeat(9)}x]\n${'bcdefgh'
-    .split('')
-    .map((key, i) => `${key}: &${key} [${`*${'abcdefgh'[i]},`.repeat(9)}*${'abcdefgh'[i]}]`)
-    .join('\n')}`;
-
   it.each([
     ['no fields', '# Steps', /begin with its fields/],
     ['capitals', '---\nname: Pdf\ndescription: x\n---\n', /"name"/],
-    ['two hyphens', '---\nname: a--b\ndescription: x\n---\n', /"name"/],
     ['a long name', `---\nname: ${'a'.repeat(65)}\ndescription: x\n---\n`, /"name"/],
-    ['no description', '---\nname: a\n---\n', /"description"/],
     ['an empty description', '---\nname: a\ndescription: " "\n---\n', /"description"/],
-    ['a long description', `---\nname: a\ndescription: ${'x'.repeat(1_025)}\n---\n`, /"description"/],
-    ['metadata that is a list', '---\nname: a\ndescription: x\nmetadata: [a]\n---\n', /"metadata"/],
     ['metadata with lists', '---\nname: a\ndescription: x\nmetadata:\n  a: [b]\n---\n', /"metadata"/],
     ['a key twice', '---\nname: a\nname: b\ndescription: x\n---\n', /no YAML/],
     ['a tag', '---\nname: !!js/function a\ndescription: x\n---\n', /no YAML/],
     ['an alias', '---\nname: a\ndescription: &x y\nlicense: *x\n---\n', /no YAML/],
-    ['a bomb of aliases', `---\nname: a\ndescription: x\n${bomb}\n---\n`, /no YAML/],
-    ['nested lists', `---\nname: a\ndescription: x\nb: ${'['.repeat(30_000)}\n---\n`, /no YAML/],
     [
       'ten thousand names',
       `---\nname: a\ndescription: x\nb: {${Array.from({ length: 10_000 }, (_n, i) => i).join(',')}}\n---\n`,
       /more than 4000/,
     ],
-    ['a name twice within', '---\nname: a\ndescription: x\nb:\n  c: {d: 1, d: 2}\n---\n', /must be unique/],
     ['a prototype', '---\nname: a\ndescription: x\n__proto__:\n  b: c\n---\n', /no YAML/],
     [
       'fields of a megabyte',
@@ -284,12 +257,6 @@ describe('what is refused', () => {
       expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) }),
     );
   });
-
-  it('a text that is no UTF-8', () => {
-    expect(() => skillFromFolder([{ path: 'SKILL.md', bytes: Uint8Array.from([255, 254]) }])).toThrow(
-      expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
-    );
-  });
 });
 
 const skill = (folder: string, called: string) => file(`${folder}SKILL.md`, `---\nname: ${called}\ndescription: x\n---\n`);
@@ -314,19 +281,5 @@ describe('folders of skills', () => {
         message: expect.stringMatching(/^tools\/b\/SKILL\.md cannot be read: field "name"/),
       }),
     );
-  });
-
-  it('say how large a file is that is too large, and how large it may be', () => {
-    const large = { path: 'a/data.csv', bytes: Buffer.alloc(2 ** 20 + 5) };
-    expect(() => filesOfFolder([skill('a/', 'a'), large])).toThrow(
-      expect.objectContaining({
-        code: 'PAYLOAD_TOO_LARGE',
-        message: expect.stringMatching(/^"a\/data\.csv" has 1048581 bytes, and 1048576 are the most/),
-      }),
-    );
-  });
-
-  it('are needed', () => {
-    expect(() => findSkills([file('skill.md', '')])).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 });
