@@ -3,7 +3,6 @@ import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
 import { PAYLOAD_MAX_BYTES } from '@etude/contracts/queues';
 import type { QueueDeclaration } from '@etude/contracts/queues';
 import { Queue } from 'bullmq';
-import type { JobsOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { z } from 'zod';
 import { abortError, endOf, type JobEnd, parseOr } from './job-end.js';
@@ -56,7 +55,11 @@ export class Producer {
     options: AddOptions = {},
   ): Promise<void> {
     const { jobId, data } = checked(declaration, payload);
-    await whileRedisAnswers(this.redis, this.queue(declaration.name).add(declaration.name, data, jobOptions(declaration, jobId, options)));
+    const { priority } = options;
+    // BullMQ takes 1 before 10, and what has none before all.
+    const urgency = priority === undefined ? {} : { priority: Math.max(1, URGENCY_LEAST - priority) };
+    const added = this.queue(declaration.name).add(declaration.name, data, { jobId, ...declaredOptions(declaration), ...urgency });
+    await whileRedisAnswers(this.redis, added);
   }
 
   /** Adds the job of a durable record. Redis away: the record is in its outbox, and the reconciler adds the job. */
@@ -116,7 +119,8 @@ export class Producer {
 
   /** Removes a job that has ended, so that its id can be used again. A running one stays. */
   async forget(queueName: string, jobId: string): Promise<void> {
-    await whileRedisAnswers(this.redis, this.#forget(queueName, jobId));
+    const job = await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId));
+    if (job?.finishedOn) await whileRedisAnswers(this.redis, job.remove());
   }
 
   /** null while the job has not ended. */
@@ -156,11 +160,6 @@ export class Producer {
     this.redis.disconnect();
   }
 
-  async #forget(queueName: string, jobId: string): Promise<void> {
-    const job = await this.queue(queueName).getJob(jobId);
-    if (job?.finishedOn) await job.remove();
-  }
-
   /** The connection reports its own outages. */
   #report(queue: string, error: Error): void {
     if (!isConnectionError(error)) this.logger?.error({ queue, error: error.message }, 'queue error');
@@ -184,15 +183,6 @@ function checked<P extends z.ZodType>(declaration: QueueDeclaration<P>, payload:
 }
 
 const URGENCY_LEAST = 10;
-
-/** BullMQ takes 1 before 10, and what has none before all. */
-function jobOptions(declaration: QueueDeclaration, jobId: string, { priority }: AddOptions): JobsOptions {
-  return {
-    jobId,
-    ...declaredOptions(declaration),
-    ...(priority === undefined ? {} : { priority: Math.max(1, URGENCY_LEAST - priority) }),
-  };
-}
 
 /** What a declaration says about every job of its queue. */
 export function declaredOptions(declaration: QueueDeclaration) {

@@ -65,7 +65,6 @@ export async function schedule<W extends WorkName>(
 ): Promise<boolean> {
   const { declaration, schedulerId, payload } = WORKS[name];
   const data = parseOr(declaration.payload, { ...payload(tenant), ...settings }, 'INVALID_ARGUMENT', `the schedule "${name}"`) as object;
-  checkTimeZone(timeZone);
   const queue = producer.queue(declaration.name);
   const template = { data, opts: declaredOptions(declaration) };
   const known = await whileRedisAnswers(producer.redis, queue.getJobScheduler(schedulerId(tenant)));
@@ -78,7 +77,12 @@ export async function schedule<W extends WorkName>(
   } catch (error) {
     if (errorCode(error) !== 'INTERNAL') throw error;
     const why = (error as Error).message;
-    throw new EtudeError('INVALID_ARGUMENT', `the cron pattern "${pattern}" can't be read: ${why}`, {}, { cause: error });
+    throw new EtudeError(
+      'INVALID_ARGUMENT',
+      `the schedule "${pattern}" in time zone "${timeZone}" can't be read: ${why}`,
+      {},
+      { cause: error },
+    );
   }
 }
 
@@ -107,17 +111,4 @@ export async function keptSchedules(producer: Producer): Promise<readonly KeptSc
       return owner ? [{ tenant: owner.tenant, remove: () => queue.removeJobScheduler(key) }] : [];
     }),
   );
-}
-
-function checkTimeZone(timeZone: string): void {
-  try {
-    Intl.DateTimeFormat('en', { timeZone });
-  } catch (error) {
-    throw new EtudeError(
-      'INVALID_ARGUMENT',
-      `"${timeZone}" is no time zone; use an IANA name such as "Europe/Berlin" or "UTC"`,
-      {},
-      { cause: error },
-    );
-  }
 }

@@ -78,7 +78,15 @@ export class SandboxSessionStore {
 
   /** Newest first. A page may be shorter than asked for and yet not be the last: go by `nextAfter`. */
   async list(tenant: string, filter: SessionFilter): Promise<Page<SandboxSession>> {
-    return this.#bounded(listSessions(this.redis, this.keys, tenant, filter));
+    const look = async (ids: readonly string[]) => {
+      const reads = this.redis.pipeline();
+      for (const id of ids) reads.hgetall(this.keys.sandbox(tenant, id));
+      return (await answersOf(reads)).map((fields, i) => {
+        const session = readStoredSession(tenant, ids[i] ?? '', fields as Record<string, string>)?.session;
+        return session ? { isWanted: !filter.state || session.state === filter.state, load: async () => session } : null;
+      });
+    };
+    return this.#bounded(newestFirst(this.redis, this.keys.sandboxes(tenant), filter, look));
   }
 
   /** Open sessions of a tenant. */
@@ -163,18 +171,6 @@ export interface SessionFilter {
   /** Id of the last session seen; older ones follow. */
   readonly after?: string;
   readonly state?: SandboxSession['state'];
-}
-
-/** One page of a tenant's sessions, newest first. */
-async function listSessions(redis: Redis, keys: RedisKeys, tenant: string, filter: SessionFilter): Promise<Page<SandboxSession>> {
-  return newestFirst(redis, keys.sandboxes(tenant), filter, async (ids) => {
-    const reads = redis.pipeline();
-    for (const id of ids) reads.hgetall(keys.sandbox(tenant, id));
-    return (await answersOf(reads)).map((fields, i) => {
-      const session = readStoredSession(tenant, ids[i] ?? '', fields as Record<string, string>)?.session;
-      return session ? { isWanted: !filter.state || session.state === filter.state, load: async () => session } : null;
-    });
-  });
 }
 
 /** A session and who holds it. */

@@ -25,26 +25,18 @@ export function readTaskRecord(tenant: string, id: string, fields: Record<string
 
 /** The hash of a task that was just accepted; the script adds the times. */
 export function newTaskFields(spec: TaskSpec, requestKey: string): string[] {
-  return [
-    'spec',
-    JSON.stringify(spec),
-    'state',
-    'queued',
-    'agent',
-    spec.agent,
-    'user',
-    spec.user ?? '',
-    'labels',
-    JSON.stringify(spec.labels),
-    'priority',
-    String(spec.priority),
-    'usage',
-    JSON.stringify(Usage.parse({})),
-    'requestKey',
+  const fields = {
+    spec: JSON.stringify(spec),
+    state: 'queued',
+    agent: spec.agent,
+    user: spec.user ?? '',
+    labels: JSON.stringify(spec.labels),
+    priority: spec.priority,
+    usage: JSON.stringify(Usage.parse({})),
     requestKey,
-    'revision',
-    '1',
-  ];
+    revision: 1,
+  };
+  return Object.entries(fields).flat().map(String);
 }
 
 /** null for a field that is missing or empty. */

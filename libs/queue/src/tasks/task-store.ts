@@ -79,7 +79,11 @@ export class TaskStore {
    */
   async submit(tenant: string, spec: TaskSpec, requestId: string): Promise<{ record: TaskRecord; created: boolean }> {
     const address = addressOf(tenant, newId('t'));
-    const [outcome, taskId] = await this.#accept(address, spec, requestId);
+    const requestKey = requestId ? this.#keys.request(tenant, 'submit', requestId) : '';
+    const first = [memberOf(tenant, address.rolloutId), this.#keys.wake(tenant, address.taskId), address.taskId, contentDigest(spec)];
+    const args = [...first, JSON.stringify({ type: 'state', state: 'queued' }), ...newTaskFields(spec, requestKey)];
+    const places = [...taskKeys(this.#keys, address), requestKey];
+    const [outcome, taskId] = await runScript<['created' | 'known' | 'other', string]>(this.#redis, 'submitTask', places, args);
     if (outcome === 'other') throw requestIdTaken(requestId, `task ${taskId}`, { task: taskId });
     if (outcome === 'created') await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, { priority: spec.priority });
     const record = await this.get(tenant, taskId);
@@ -128,14 +132,6 @@ export class TaskStore {
   /** Puts a task that `markFailed` ended back to `queued`; the caller then retries its job. */
   async requeue(tenant: string, taskId: string): Promise<RequeueAnswer> {
     return this.#run('requeueTask', addressOf(tenant, taskId), [taskId]);
-  }
-
-  async #accept(address: RolloutAddress, spec: TaskSpec, requestId: string): Promise<['created' | 'known' | 'other', string]> {
-    const { tenant, taskId, rolloutId } = address;
-    const requestKey = requestId ? this.#keys.request(tenant, 'submit', requestId) : '';
-    const first = [memberOf(tenant, rolloutId), this.#keys.wake(tenant, taskId), taskId, contentDigest(spec)];
-    const args = [...first, JSON.stringify({ type: 'state', state: 'queued' }), ...newTaskFields(spec, requestKey)];
-    return runScript(this.#redis, 'submitTask', [...taskKeys(this.#keys, address), requestKey], args);
   }
 
   #run<Answer>(script: string, address: RolloutAddress, args: ReadonlyArray<string | number>): Promise<Answer> {
