@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { createParser } from 'eventsource-parser';
 import { type Answer, AnswerAssembler } from './chat-answer.js';
-import { parsedJson, type ServerAnswer } from './http-client.js';
+import { parsedJson, type ServerAnswer } from './server-answer.js';
 import { faultError, quoted, type ServerContext, serverName } from './server-errors.js';
 
 /** A whole completion may be longer than its text: escapes, and the server's own fields. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
-import { abortError } from './http-client.js';
+import { abortError } from './server-answer.js';
 
 /** Bytes of one entry beside its numbers: the digest, the vector's own object and buffer, the place in the map. */
 const ENTRY_BYTES = 250;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { InFlight } from './http-client.js';
+import { InFlight } from './in-flight.js';
 
 const never = () => new AbortController().signal;
 

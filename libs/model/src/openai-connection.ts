@@ -1,6 +1,16 @@
-import { type CallLimits, HttpClient, InFlight, parsedJson, type ServerAnswer, abortError } from './http-client.js';
+import { EtudeError } from '@etude/contracts/errors';
+import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
+import { abortError, isSilence, parsedJson, refusal, ServerAnswer } from './server-answer.js';
+import { InFlight } from './in-flight.js';
 import { RETRY_POLICY, type RetryPolicy, type RetryTimers, withRetries } from './retry.js';
-import type { ServerContext } from './server-errors.js';
+import { quoted, type ServerContext, serverName } from './server-errors.js';
+
+export interface CallLimits {
+  /** Longest silence of the server, before and inside its answer. */
+  readonly idleTimeoutMs: number;
+  /** From the request to the end of its answer. */
+  readonly callTimeoutMs: number;
+}
 
 export interface ConnectionOptions {
   /** Up to and with `/v1`. */
@@ -22,6 +32,10 @@ const LIMITS: CallLimits = { idleTimeoutMs: 300_000, callTimeoutMs: 900_000 };
 const SETTINGS = { baseUrl: 'OPENAI_BASE_URL', apiKey: 'OPENAI_API_KEY', model: 'OPENAI_MODEL' };
 const LIST_TIMEOUT_MS = 5_000;
 const LIST_CHARS_MAX = 1024 * 1024;
+/** Idle connections close soon: a server with one thread serves nobody else while one is open. */
+const IDLE_HTTP_MS = 1_000;
+/** Longer, since a TLS connection costs round trips to open, and such servers have threads. */
+const IDLE_HTTPS_MS = 4_000;
 
 /** Sends one request: a body to a path below the base URL. */
 export type Send = (path: string, body: unknown) => Promise<ServerAnswer>;
@@ -29,18 +43,30 @@ export type Send = (path: string, body: unknown) => Promise<ServerAnswer>;
 /** Calls of one OpenAI-compatible server: kept-alive connections, bounded, repeated in one place, with typed errors. */
 export class OpenAiConnection {
   readonly context: ServerContext;
-  readonly #http: HttpClient;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #dispatcher: Dispatcher;
   readonly #inFlight: InFlight;
+  readonly #limits: CallLimits;
   readonly #policy: RetryPolicy;
-  readonly #timers: RetryTimers | undefined;
 
-  constructor(options: ConnectionOptions) {
-    const { baseUrl, apiKey, concurrency = 16 } = options;
-    this.context = { baseUrl, ...(apiKey ? { apiKey } : {}), settings: options.settings ?? SETTINGS };
+  constructor(private readonly options: ConnectionOptions) {
+    const { baseUrl, apiKey, concurrency = 16, settings = SETTINGS, proxyUrl } = options;
+    this.context = { baseUrl, ...(apiKey ? { apiKey } : {}), settings };
     this.#policy = { ...RETRY_POLICY, ...options.retry };
-    this.#timers = options.timers;
+    this.#limits = { ...LIMITS, ...options.limits };
     this.#inFlight = new InFlight(concurrency);
-    this.#http = new HttpClient(this.context, { ...LIMITS, ...options.limits }, options.proxyUrl);
+    const { username, password, protocol } = new URL(baseUrl);
+    const basic = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64');
+    const authorization = apiKey ? `Bearer ${apiKey}` : username ? `Basic ${basic}` : undefined;
+    this.#headers = { accept: '*/*', 'user-agent': 'etude', ...(authorization ? { authorization } : {}) };
+    const secure = protocol === 'https:';
+    const { idleTimeoutMs } = this.#limits;
+    const agent = {
+      keepAliveTimeout: secure ? IDLE_HTTPS_MS : IDLE_HTTP_MS,
+      headersTimeout: idleTimeoutMs,
+      bodyTimeout: idleTimeoutMs,
+    };
+    this.#dispatcher = proxyUrl ? new ProxyAgent({ uri: proxyUrl, proxyTunnel: secure, ...agent }) : new Agent(agent);
   }
 
   /**
@@ -49,8 +75,8 @@ export class OpenAiConnection {
    * @throws EtudeError MODEL_*; an AbortError
    */
   call<T>(exchange: (send: Send) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const send: Send = (path, body) => this.#http.send(path, body, signal);
-    return withRetries(() => this.#inFlight.run(() => exchange(send), signal), signal, this.#policy, this.#timers);
+    const send: Send = (path, body) => this.#send(path, body, signal);
+    return withRetries(() => this.#inFlight.run(() => exchange(send), signal), signal, this.#policy, this.options.timers);
   }
 
   /**
@@ -62,7 +88,7 @@ export class OpenAiConnection {
   async firstModel(signal: AbortSignal): Promise<string> {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(LIST_TIMEOUT_MS)]);
     try {
-      const answer = await this.#http.send('/models', undefined, bounded);
+      const answer = await this.#send('/models', undefined, bounded);
       const list = parsedJson(await answer.whole(LIST_CHARS_MAX)) as { data: Array<{ id: string }> };
       return list.data[0]?.id || 'default';
     } catch {
@@ -72,6 +98,38 @@ export class OpenAiConnection {
   }
 
   close(): void {
-    this.#http.close();
+    void this.#dispatcher.destroy();
+  }
+
+  /** Posts `body` as JSON to a path below the base URL, or gets the path where there is no body. */
+  async #send(path: string, body: unknown, caller: AbortSignal): Promise<ServerAnswer> {
+    const url = new URL(this.options.baseUrl);
+    url.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;
+    const signal = AbortSignal.any([caller, AbortSignal.timeout(this.#limits.callTimeoutMs)]);
+    const sent =
+      body === undefined
+        ? { method: 'GET' as const, headers: this.#headers }
+        : { method: 'POST' as const, headers: { ...this.#headers, 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    try {
+      const response = await request(url, { ...sent, signal, dispatcher: this.#dispatcher });
+      const answer = new ServerAnswer(response, signal, (error) => this.#typed(error, caller, signal));
+      if (response.statusCode >= 200 && response.statusCode <= 299) return answer;
+      throw await refusal(response.statusCode, answer, this.context);
+    } catch (error) {
+      throw this.#typed(error, caller, signal);
+    }
+  }
+
+  #typed(error: unknown, caller: AbortSignal, signal: AbortSignal): unknown {
+    if (caller.aborted) return abortError(caller);
+    if (error instanceof EtudeError) return error;
+    const { idleTimeoutMs, callTimeoutMs } = this.#limits;
+    const { code, message } = error as Error & { code?: string };
+    const why = signal.aborted
+      ? `did not finish its answer within ${callTimeoutMs / 1000} s`
+      : isSilence(error)
+        ? `sent nothing for ${idleTimeoutMs / 1000} s`
+        : `can't be reached: ${quoted(code ? `${code}: ${message}` : message, this.context)}`;
+    return new EtudeError('MODEL_UNAVAILABLE', `${serverName(this.context)} ${why}.`, {}, { cause: error });
   }
 }

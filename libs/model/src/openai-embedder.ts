@@ -3,7 +3,7 @@ import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
 import { calibration } from '@etude/domain/retrieval/calibration';
 import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
 import { faultError, faultIn, quoted, type ServerContext, serverName } from './server-errors.js';
-import { abortError, parsedJson } from './http-client.js';
+import { abortError, parsedJson } from './server-answer.js';
 import { z } from 'zod';
 
 export interface OpenAiEmbedderOptions extends ConnectionOptions {

@@ -1,6 +1,6 @@
 import { EtudeError, errorCode, errorDetails, isRetryable } from '@etude/contracts/errors';
 import { setTimeout as sleepFor } from 'node:timers/promises';
-import { abortError } from './http-client.js';
+import { abortError } from './server-answer.js';
 
 export interface RetryPolicy {
   /** Calls in all, the first included. */

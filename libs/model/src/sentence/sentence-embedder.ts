@@ -6,7 +6,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
 import { calibration } from '@etude/domain/retrieval/calibration';
-import { abortError } from '../http-client.js';
+import { abortError } from '../server-answer.js';
 import type { FromSentenceThread, SentenceThreadData, ToSentenceThread } from './sentence-thread.js';
 
 /** Where `./etude` puts them. */

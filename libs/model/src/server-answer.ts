@@ -1,0 +1,100 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { IncomingHttpHeaders } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+import type { Dispatcher } from 'undici';
+import { faultError, faultIn, retryAfterMs, type ServerContext } from './server-errors.js';
+
+/** The error of an aborted call, whatever reason the caller gave; the reason is its `cause`. */
+export function abortError(signal: AbortSignal): Error {
+  const reason: unknown = signal.reason;
+  if (reason instanceof Error && reason.name === 'AbortError') return reason;
+  const error = new Error('the call of the model was aborted', { cause: reason });
+  error.name = 'AbortError';
+  return error;
+}
+
+/** Undefined where the text is no JSON. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A body may go on for so long after its finish reason, for the usage, or unread after its end, to free the connection. */
+const REST_MS = 2_000;
+
+export const isSilence = (error: unknown) => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(String((error as { code?: unknown }).code));
+
+/** The answer of a server, whose body is still to be read. */
+export class ServerAnswer {
+  readonly headers: IncomingHttpHeaders;
+  readonly #body: Dispatcher.ResponseData['body'];
+  readonly #signal: AbortSignal;
+  readonly #typed: (error: unknown) => unknown;
+  #rest: NodeJS.Timeout | undefined;
+
+  constructor({ headers, body }: Dispatcher.ResponseData, signal: AbortSignal, typed: (error: unknown) => unknown) {
+    this.headers = headers;
+    this.#body = body;
+    this.#signal = signal;
+    this.#typed = typed;
+  }
+
+  /**
+   * The text of the body as it comes. A body that breaks off just ends: what came decides.
+   *
+   * A reader that stops early waits for nothing; the connection is used again if the body ends soon.
+   * @throws EtudeError MODEL_UNAVAILABLE after silence or too long a call; an AbortError
+   */
+  async *text(): AsyncGenerator<string> {
+    const decoder = new TextDecoder();
+    try {
+      for await (const bytes of this.#body.iterator({ destroyOnReturn: false })) yield decoder.decode(bytes, { stream: true });
+    } catch (error) {
+      if (this.#signal.aborted || isSilence(error)) throw this.#typed(error);
+    } finally {
+      clearTimeout(this.#rest);
+      // What follows in the same packet is read within one turn, after which the next call finds the connection free.
+      void this.#body.dump({ limit: 65_536, signal: AbortSignal.timeout(REST_MS) }).catch(() => {});
+      await setImmediate();
+    }
+  }
+
+  /** The body up to so many characters. */
+  async whole(charsMax: number): Promise<string> {
+    let text = '';
+    for await (const part of this.text()) if ((text += part).length > charsMax) break;
+    return text;
+  }
+
+  /** All that is needed came: the rest of the body may follow briefly. */
+  finishSoon(): void {
+    this.#rest ??= setTimeout(() => this.#body.destroy(), REST_MS);
+  }
+}
+
+const ERROR_CHARS_MAX = 65_536;
+
+/** Servers say why in `error.message`, `error`, `message`, `detail` or plain text. */
+export async function refusal(status: number, answer: ServerAnswer, context: ServerContext): Promise<EtudeError> {
+  const text = await answer.whole(ERROR_CHARS_MAX);
+  const { headers } = answer;
+  const value = parsedJson(text);
+  const body = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  const said = [body?.['error'], body?.['message'], body?.['detail']].find((part) => typeof part === 'string' || typeof part === 'object');
+  const plain = body ? text : text.replace(/<(style|script|head)[\s\S]*?<\/\1>|<[^>]*>/g, ' ');
+  const { message, code = body?.['code'] } = faultIn(said ?? { message: plain }) as { message: string; code?: unknown };
+  const after = retryAfterMs(headers, Date.now());
+  return faultError(
+    {
+      status,
+      message,
+      ...(typeof code === 'string' ? { code } : {}),
+      ...(after === undefined ? {} : { retryAfterMs: after }),
+      ...(headers.location ? { location: headers.location } : {}),
+    },
+    context,
+  );
+}
