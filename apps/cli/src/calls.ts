@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cli } from './cli.js';
-import { answeredCode, isAnswered, isCancelled, isUnavailable } from './errors.js';
+import { answeredCode, isCancelled, isUnavailable } from './errors.js';
 
 /** How long a stream rides out a gateway that is away. */
 export const AWAY_MAX_MS = 60_000;
@@ -17,8 +17,7 @@ export const callSettings = (cli: Pick<Cli, 'callTimeoutMs' | 'signal'>, leastMs
 
 /** Names who is away. A gateway that answers reports a controller that doesn't. */
 export function awayText(error: unknown): string {
-  if (answeredCode(error) === 'TOO_MANY_CALLS') return 'the gateway works on as many calls as it may; trying again for a minute';
-  return `${isAnswered(error) ? 'the controller of the sandbox' : 'the gateway'} is away; trying again for a minute`;
+  return `${answeredCode(error) !== null ? 'the controller of the sandbox' : 'the gateway'} is away; trying again for a minute`;
 }
 
 /** Rides out a gateway or a controller that is away or overloaded: the pauses between tries grow to 3 s. */

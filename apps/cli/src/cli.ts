@@ -52,70 +52,47 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   throw new CliError(EXIT.usage, 'environment variables are wrong', lines);
 }
 
+const SERVICES = {
+  tasks: Tasks,
+  skills: Skills,
+  memory: Memory,
+  consolidation: Consolidation,
+  queues: Queues,
+  sandboxes: Sandboxes,
+  agents: Agents,
+  tools: Tools,
+};
+type Clients = { readonly [name in keyof typeof SERVICES]: ServiceClient<(typeof SERVICES)[name]> };
+
 /** Every service of one gateway. */
-export interface Gateway {
+export interface Gateway extends Clients {
   /** "host:port". */
   readonly address: string;
-  readonly tasks: ServiceClient<typeof Tasks>;
-  readonly skills: ServiceClient<typeof Skills>;
-  readonly memory: ServiceClient<typeof Memory>;
-  readonly consolidation: ServiceClient<typeof Consolidation>;
-  readonly queues: ServiceClient<typeof Queues>;
-  readonly sandboxes: ServiceClient<typeof Sandboxes>;
-  readonly agents: ServiceClient<typeof Agents>;
-  readonly tools: ServiceClient<typeof Tools>;
   close(): void;
-}
-
-/** Where the gateway is and who we are, from flags, environment and the local stack, in this order. */
-export interface GatewaySource {
-  readonly address?: string | undefined;
-  readonly apiKey?: string | undefined;
-  /** Folder of the local stack. */
-  readonly home: string;
-  /** The line that starts a stack in that folder. */
-  readonly startLine: string;
 }
 
 export function openGateway(address: string, apiKey: string | undefined): Gateway {
   const settings = apiKey ? { apiKey } : {};
-  const services = {
-    tasks: createServiceClient(Tasks, address, settings),
-    skills: createServiceClient(Skills, address, settings),
-    memory: createServiceClient(Memory, address, settings),
-    consolidation: createServiceClient(Consolidation, address, settings),
-    queues: createServiceClient(Queues, address, settings),
-    sandboxes: createServiceClient(Sandboxes, address, settings),
-    agents: createServiceClient(Agents, address, settings),
-    tools: createServiceClient(Tools, address, settings),
-  };
-  return { address, ...services, close: () => Object.values(services).forEach((service) => service.close()) };
+  const clients = Object.entries(SERVICES).map(([name, service]) => [name, createServiceClient(service, address, settings)] as const);
+  const services = Object.fromEntries(clients) as unknown as Clients;
+  return { address, ...services, close: () => clients.forEach(([, client]) => client.close()) };
 }
 
-function readKey(home: string): string | undefined {
-  try {
-    return readFileSync(keyPath(home), 'utf8').trim();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-/**
- * The local stack's key goes to the local stack only, never to an address that was given.
- *
- * @throws CliError where there is neither an address nor a stack that was started here
- */
-export function findGateway({ address, apiKey, home, startLine }: GatewaySource): Gateway {
+/** From flags, environment and the local stack, in this order. @throws CliError where there is neither an address nor a stack here */
+function findGateway(cli: Cli): Gateway {
+  const { globals, settings, home } = cli;
+  const address = globals.address ?? settings.ETUDE_ADDRESS;
+  const apiKey = globals.apiKey ?? settings.ETUDE_API_KEY;
   if (address) return openGateway(address, apiKey);
   const stack = readStackState(home);
   if (!stack) {
     throw new CliError(EXIT.unavailable, `no gateway: there is no stack in ${home}, and no address was given`, [
-      `start one here: ${startLine}`,
+      `start one here: ${commandLine(cli, 'up')}`,
       'or use another: --address HOST:PORT (ETUDE_ADDRESS) with --api-key KEY (ETUDE_API_KEY)',
     ]);
   }
-  return openGateway(stack.address, apiKey ?? readKey(home));
+  // The local stack's key goes to the local stack only, never to an address that was given.
+  return openGateway(stack.address, apiKey ?? readFileSync(keyPath(home), 'utf8').trim());
 }
 
 /** Root of the checkout; the launcher runs `apps/cli/dist/main.js` in it. */
@@ -176,9 +153,7 @@ export function createCli(settings: Settings, globals: GlobalOptions, signal: Ab
 
 /** Opens the gateway for one command and closes it on every path; failed calls come out in words. */
 export async function withGateway(cli: Cli, work: (gateway: Gateway) => Promise<number>): Promise<number> {
-  const address = cli.globals.address ?? cli.settings.ETUDE_ADDRESS;
-  const apiKey = cli.globals.apiKey ?? cli.settings.ETUDE_API_KEY;
-  const gateway = findGateway({ address, apiKey, home: cli.home, startLine: commandLine(cli, 'up') });
+  const gateway = findGateway(cli);
   try {
     return await work(gateway);
   } catch (error) {

@@ -23,23 +23,19 @@ export const EXIT = {
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-export interface CliErrorOptions extends ErrorOptions {
-  /** Of a service's error, such as "NOT_FOUND". */
-  readonly code?: string;
-}
-
 /** Ends the command with a message for people. `hint` says what to do about it, one thing per line. */
 export class CliError extends Error {
-  readonly exit: ExitCode;
-  readonly hint: readonly string[];
-  /** Of a service's error; null for one of the command line's own. */
+  override readonly name = 'CliError';
+  /** Of a service's error, such as "NOT_FOUND"; null for one of the command line's own. */
   readonly code: string | null;
 
-  constructor(exit: ExitCode, message: string, hint: readonly string[] = [], options: CliErrorOptions = {}) {
+  constructor(
+    readonly exit: ExitCode,
+    message: string,
+    readonly hint: readonly string[] = [],
+    options: ErrorOptions & { readonly code?: string } = {},
+  ) {
     super(message, options);
-    this.name = 'CliError';
-    this.exit = exit;
-    this.hint = hint;
     this.code = options.code ?? null;
   }
 }
@@ -76,36 +72,25 @@ export function isServiceError(error: unknown): error is ServiceError {
 }
 
 /** The connection broke, or the gateway has too much to do for now; asking again can help. */
-export const isUnavailable = (error: unknown): boolean => isServiceError(error) && (error.code === status.UNAVAILABLE || isBusy(error));
+export const isUnavailable = (error: unknown): boolean =>
+  isServiceError(error) && (error.code === status.UNAVAILABLE || answeredCode(error) === 'TOO_MANY_CALLS');
 export const isCancelled = (error: unknown): boolean => isServiceError(error) && error.code === status.CANCELLED;
-
-/** Whether an error is of somebody who answered; a connection that broke gives no details. */
-export const isAnswered = (error: unknown): boolean => isServiceError(error) && decodeStatus(error.metadata) !== null;
 
 /** The code of ours that an answer has; null where it has none, or nobody answered. */
 export const answeredCode = (error: unknown): string | null =>
   isServiceError(error) ? (decodeStatus(error.metadata)?.code ?? null) : null;
 
-/** Refused before anything was done, since the gateway works on as many calls as it may. */
-export const isBusy = (error: unknown): boolean => answeredCode(error) === 'TOO_MANY_CALLS';
-
-type Details = ReturnType<typeof decodeStatus>;
-
-function hints(error: ServiceError, address: string, details: Details): string[] {
-  const { violations = [], retryAfterMs } = details ?? {};
+function hints(error: ServiceError, address: string): string[] {
+  const { violations = [], retryAfterMs } = decodeStatus(error.metadata) ?? {};
   // A single violation usually is the message: nothing is said twice.
   const lines = violations
-    .filter(({ field }) => !(error.code === status.FAILED_PRECONDITION && field === 'user'))
-    .filter(({ field, description }) => !error.details.includes(`${field}: ${description}`))
-    .map(({ field, description }) => (error.details.includes(description) ? `field: ${field}` : `${field}: ${description}`));
+    .filter(({ description }) => !error.details.includes(description))
+    .map(({ field, description }) => `${field}: ${description}`);
   if (retryAfterMs) lines.push(`try again in ${Math.max(1, Math.ceil(retryAfterMs / 1_000))} s`);
   if (error.code === status.UNAUTHENTICATED)
     lines.push('give a key with --api-key or ETUDE_API_KEY; ./etude keys create makes one for the local stack');
   if (error.code === status.UNAVAILABLE && !retryAfterMs)
     lines.push(`is the gateway at ${address} up? ./etude status says; ./etude up starts one here`);
-  if (error.code === status.NOT_FOUND && error.details.startsWith('There is no skills/'))
-    lines.push('--agent NAME and --user NAME say who reads; ./etude skills list says which there are');
-  if (error.code === status.FAILED_PRECONDITION && violations.some(({ field }) => field === 'user')) lines.push('--user NAME says whose');
   if (error.code === status.DEADLINE_EXCEEDED) lines.push('give it longer with --timeout SECONDS');
   return lines;
 }
@@ -113,8 +98,7 @@ function hints(error: ServiceError, address: string, details: Details): string[]
 /** A failed call in words, with the fields that are wrong and what to do. Anything else comes back as it is. */
 export function explain(error: unknown, address: string): unknown {
   if (!isServiceError(error)) return error;
-  const details = decodeStatus(error.metadata);
-  const name = details?.code ?? status[error.code] ?? 'UNKNOWN';
+  const name = answeredCode(error) ?? status[error.code] ?? 'UNKNOWN';
   const message = `${name}: ${(error.details || error.message).replace(/ Resolution note: $/, '')}`;
-  return new CliError(EXITS[error.code] ?? EXIT.internal, message, hints(error, address, details), { cause: error, code: name });
+  return new CliError(EXITS[error.code] ?? EXIT.internal, message, hints(error, address), { cause: error, code: name });
 }

@@ -63,12 +63,12 @@ export class Output {
 
 /** Left-aligned columns, two spaces apart; the last one is as wide as it likes. */
 export function table(rows: ReadonlyArray<readonly string[]>): string {
-  const widths: number[] = [];
-  for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, cell.length)));
+  const widthOf = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
+  const widths = (rows[0] ?? []).map((_cell, column) => widthOf(column));
   return rows
     .map((row) =>
       row
-        .map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0)))
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
         .join('  ')
         .trimEnd(),
     )
@@ -77,13 +77,9 @@ export function table(rows: ReadonlyArray<readonly string[]>): string {
 
 export const plural = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 
-const LINES_LOOKED_AT = 10;
-const isFence = (line: string) => /^\s*(?:```|~~~)/.test(line);
-
-/** The first line that says something, cut with an ellipsis. */
+/** The first line, cut with an ellipsis. */
 export function firstLine(text: string, width = 80): string {
-  const lines = text.trim().split('\n', LINES_LOOKED_AT);
-  const line = (lines.find((one) => one.trim() !== '' && !isFence(one)) ?? lines[0] ?? '').trim();
+  const [line = ''] = text.trim().split('\n', 1);
   return line.length > width ? `${line.slice(0, width - 1)}…` : line;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { meanPassAtK, passAtK, refusedSample, type SampleResult, summarize } from './eval-result.js';
+import { passAtK, refusedSample, type SampleResult, summarize } from './eval-result.js';
 
 const sample = (id: string, n: number, over: Partial<SampleResult>): SampleResult => ({
   ...refusedSample(id, n, ''),
@@ -66,10 +66,5 @@ describe('passAtK', () => {
   it('stays exact where the binomials would overflow', () => {
     expect(passAtK(2_000, 0, 1_000)).toBe(0);
     expect(passAtK(2_000, 1, 1_000)).toBeCloseTo(0.5, 10);
-  });
-
-  it('averages over problems', () => {
-    expect(meanPassAtK([2, 0], 2, 1)).toBeCloseTo(0.5, 10);
-    expect(meanPassAtK([], 1, 1)).toBe(0);
   });
 });

@@ -1,6 +1,6 @@
 import { type Task, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { z } from 'zod';
-import { type Output, plural, Progress, table } from '../output.js';
+import { plural, table } from '../output.js';
 import { SCRIPTED } from '../show.js';
 import { elapsedMs, stopWord, verdictWord } from '../tasks/task-lines.js';
 
@@ -26,8 +26,6 @@ export const SampleResult = z.object({
   error: z.string().nullable(),
 });
 export type SampleResult = z.infer<typeof SampleResult>;
-
-export const sampleKey = ({ id, sample }: Pick<SampleResult, 'id' | 'sample'>) => `${id}#${sample}`;
 
 export function taskSample(id: string, sample: number, task: Task): SampleResult {
   const { result, usage, error } = task;
@@ -57,49 +55,28 @@ export function refusedSample(id: string, sample: number, message: string): Samp
 
 const K_VALUES = [1, 5, 10, 25, 50, 100];
 
-export interface Summary {
-  readonly kind: 'summary';
-  readonly run: string;
-  readonly problems: number;
-  readonly samples: number;
-  readonly passAt1: number;
-  /** By k, for the usual k up to the number of samples. */
-  readonly passAtK: Readonly<Record<string, number>>;
-  /** Over all samples. */
-  readonly verdicts: Readonly<Record<string, number>>;
-  readonly attempts: number;
-  readonly modelCalls: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly tokens: number;
-  /** Of this process; a resumed run counts from its resumption. */
-  readonly seconds: number;
-  readonly errors: number;
-  readonly bySkill: number;
-  readonly scripted: boolean;
-}
+export type Summary = ReturnType<typeof summarize>;
 
-/** @param results exactly one per problem and sample */
-export function summarize(run: string, results: readonly SampleResult[], samples: number, seconds: number): Summary {
-  const right = new Map<string, number>();
-  const verdicts: Record<string, number> = {};
-  for (const { id, solved, verdict } of results) {
-    right.set(id, (right.get(id) ?? 0) + (solved ? 1 : 0));
-    verdicts[verdict] = (verdicts[verdict] ?? 0) + 1;
-  }
+/** @param results exactly one per problem and sample. @param seconds of this process; a resumed run counts from its resumption */
+export function summarize(run: string, results: readonly SampleResult[], samples: number, seconds: number) {
   const sum = (pick: (result: SampleResult) => number) => results.reduce((total, result) => total + pick(result), 0);
-  const counts = [...right.values()];
+  const problems = [...Map.groupBy(results, ({ id }) => id).values()];
+  const right = problems.map((of) => of.filter(({ solved }) => solved).length);
+  const meanAt = (k: number) => right.reduce((total, c) => total + passAtK(samples, c, k), 0) / Math.max(1, right.length);
   const ks = [...new Set([...K_VALUES.filter((k) => k <= samples), samples])];
+  const verdicts = [...Map.groupBy(results, ({ verdict }) => verdict)].map(([verdict, of]) => [verdict, of.length] as const);
   const inputTokens = sum((result) => result.inputTokens);
   const outputTokens = sum((result) => result.outputTokens);
   return {
     kind: 'summary',
     run,
-    problems: right.size,
+    problems: problems.length,
     samples,
-    passAt1: meanPassAtK(counts, samples, 1),
-    passAtK: Object.fromEntries(ks.map((k) => [k, meanPassAtK(counts, samples, k)])),
-    verdicts,
+    passAt1: meanAt(1),
+    /** By k, for the usual k up to the number of samples. */
+    passAtK: Object.fromEntries(ks.map((k) => [k, meanAt(k)])) as Record<string, number>,
+    /** Over all samples. */
+    verdicts: Object.fromEntries(verdicts) as Record<string, number>,
     attempts: sum((result) => result.attempts),
     modelCalls: sum((result) => result.modelCalls),
     inputTokens,
@@ -124,37 +101,12 @@ export function passAtK(n: number, c: number, k: number): number {
   return 1 - allWrong;
 }
 
-/** Mean over problems. @param right how many samples of each problem were right, of `n` each */
-export function meanPassAtK(right: readonly number[], n: number, k: number): number {
-  return right.length === 0 ? 0 : right.reduce((sum, c) => sum + passAtK(n, c, k), 0) / right.length;
-}
-
-/** How far a run is, on stderr; each finished problem as data. */
-export class EvalProgress {
-  readonly #progress: Progress;
-  #done = 0;
-
-  constructor(
-    private readonly out: Output,
-    private readonly total: number,
-  ) {
-    this.#progress = new Progress(out);
-  }
-
-  finished(result: SampleResult): void {
-    const { id, sample, verdict, attempts, modelCalls, seconds, skill, scripted, error } = result;
-    const parts = [plural(attempts, 'attempt'), plural(modelCalls, 'model call'), `${seconds.toFixed(1)} s`];
-    if (skill) parts.push(`by ${skill}`);
-    if (error) parts.push(error);
-    const name = sample > 1 ? `${id} #${sample}` : id;
-    this.out.data(result, `${verdict.padEnd(5)} ${name.padEnd(16)} ${parts.join(', ')}${scripted ? ` ${SCRIPTED}` : ''}`);
-    this.#done++;
-    this.#progress.tell(`${this.#done}/${this.total} done`);
-  }
-
-  end(): void {
-    this.#progress.end();
-  }
+/** One sample, for people. */
+export function sampleText({ id, sample, verdict, attempts, modelCalls, seconds, skill, scripted, error }: SampleResult): string {
+  const took = [plural(attempts, 'attempt'), plural(modelCalls, 'model call'), `${seconds.toFixed(1)} s`].join(', ');
+  const name = sample > 1 ? `${id} #${sample}` : id;
+  const more = [skill && `by ${skill}`, error, scripted ? SCRIPTED : ''].filter(Boolean);
+  return [verdict.padEnd(5), name.padEnd(16), took, ...more].join('  ');
 }
 
 const numberText = (value: string | number | boolean | Readonly<Record<string, number>>) =>
@@ -165,7 +117,5 @@ const numberText = (value: string | number | boolean | Readonly<Record<string, n
     : String(value);
 
 /** Every number of a summary, as rows. */
-export function summaryText(summary: Summary): string {
-  const rows = Object.entries(summary).map(([name, value]: [string, Summary[keyof Summary]]) => [name, numberText(value)]);
-  return `\n${table(rows.slice(1))}${summary.scripted ? `\n${SCRIPTED}: the answers came from a script` : ''}`;
-}
+export const summaryText = (summary: Summary): string =>
+  `\n${table(Object.entries(summary).map(([name, value]: [string, Summary[keyof Summary]]) => [name, numberText(value)]))}`;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { CliError, EXIT } from '../errors.js';
 import { MEMORY_USES } from '../tasks/task-spec.js';
-import { sampleKey, SampleResult } from './eval-result.js';
+import { SampleResult } from './eval-result.js';
 import { FORMATS } from './problems.js';
 
 /** Everything that decides what a run submits; fixed when it starts, read again when it is resumed. */
@@ -61,9 +61,9 @@ export class EvalStore {
     this.#known.push(result);
   }
 
-  /** The last result of each sample, those with errors too. */
-  latest(): Map<string, SampleResult> {
-    return new Map(this.#known.map((result) => [sampleKey(result), result]));
+  /** The last result of a sample, also one with an error. */
+  latest(id: string, sample: number): SampleResult | undefined {
+    return this.#known.findLast((result) => result.id === id && result.sample === sample);
   }
 
   /** The same for the same sample, so that asking twice is one task; another one after an error, since that task is over. */

@@ -42,7 +42,7 @@ export function addEval(program: Command, start: Start): void {
         '--agent <name>': { help: 'who owns what is learned', usual: 'eval' },
         '--resume <run>': 'go on with a run that was interrupted',
       },
-      run: (cli, options, [file]) => runEval(cli, file, options),
+      run: runEval,
     }),
   ]);
 }

@@ -4,11 +4,11 @@ import { clone } from '@bufbuild/protobuf';
 import { Mode, type TaskSpec, TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
 import { CliError, EXIT, explain } from '../errors.js';
-import { plural } from '../output.js';
+import { plural, Progress } from '../output.js';
 import { AWAY_MAX_MS, callSettings, ridingOut } from '../calls.js';
 import { type MemoryUse, setAttempts, useMemory } from '../tasks/task-spec.js';
 import { waitForTask } from '../tasks/watch-task.js';
-import { EvalProgress, refusedSample, sampleKey, type SampleResult, summarize, summaryText, taskSample } from './eval-result.js';
+import { refusedSample, type SampleResult, sampleText, summarize, summaryText, taskSample } from './eval-result.js';
 import { type EvalPlan, EvalStore } from './eval-store.js';
 import { type Format, type Problem, readProblems } from './problems.js';
 
@@ -72,20 +72,14 @@ async function inParallel<T>(
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
   const lane = async () => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) {
-      either.throwIfAborted();
-      await work(item, either);
+    try {
+      for (let item = queue.shift(); item !== undefined && !either.aborted; item = queue.shift()) await work(item, either);
+    } catch (error) {
+      failed.abort(error);
     }
   };
-  const lanes = Array.from({ length: concurrency }, () =>
-    lane().catch((error: unknown) => {
-      failed.abort(error);
-      throw error;
-    }),
-  );
-  const outcomes = await Promise.allSettled(lanes);
-  signal.throwIfAborted();
-  if (outcomes.some(({ status }) => status === 'rejected')) throw failed.signal.reason;
+  await Promise.all(Array.from({ length: concurrency }, lane));
+  either.throwIfAborted();
 }
 
 /** A problem that the gateway refuses counts as an error of that problem; a gateway that is gone ends the run. */
@@ -110,40 +104,38 @@ async function runSample(
 }
 
 /** `etude eval run`: 0 once every problem was judged, 1 where some could not be. How many were solved is data, not a failure. */
-export async function runEval(cli: Cli, file: string | undefined, options: EvalOptions): Promise<number> {
+export async function runEval(cli: Cli, options: EvalOptions, [file]: readonly string[]): Promise<number> {
   const { store, problems } = openRun(cli, file, options);
   const { plan } = store;
   const wanted = problems.slice(0, plan.limit ?? problems.length);
   const samples = wanted.flatMap((problem) => Array.from({ length: plan.samples }, (_, i) => ({ problem, sample: i + 1 })));
-  const before = store.latest();
-  const isDone = ({ problem, sample }: Sample) => before.get(sampleKey({ id: problem.id, sample }))?.error === null;
-  const left = samples.filter((sample) => !isDone(sample));
-  const progress = new EvalProgress(cli.out, samples.length);
-  cli.out.note(`run ${plan.run}: ${plural(wanted.length, 'problem')}, ${left.length} to go, memory ${plan.memory}`);
-  for (const sample of samples.filter(isDone)) {
-    const known = before.get(sampleKey({ id: sample.problem.id, sample: sample.sample }));
-    if (known) progress.finished(known);
-  }
-  const started = performance.now();
+  const resultOf = ({ problem, sample }: Sample) => store.latest(problem.id, sample);
+  const left = samples.filter((sample) => resultOf(sample)?.error !== null);
   const resumeLine = commandLine(cli, `eval run --resume ${plan.run}`);
+  const progress = new Progress(cli.out);
+  let done = samples.length - left.length;
+  cli.out.note(`run ${plan.run}: ${plural(wanted.length, 'problem')}, ${left.length} to go, memory ${plan.memory}`);
+  const print = (result: SampleResult) => cli.out.data(result, sampleText(result));
+  for (const result of samples.flatMap((sample) => (left.includes(sample) ? [] : (resultOf(sample) ?? [])))) print(result);
+  const started = performance.now();
   try {
     await withGateway(cli, async (gateway) => {
       await inParallel(left, options.concurrency, cli.signal, async (sample, signal) => {
         const result = await runSample(cli, gateway, store, sample, signal);
         store.add(result);
-        progress.finished(result);
+        print(result);
+        progress.tell(`${++done}/${samples.length} done`);
       });
       return EXIT.ok;
     });
   } catch (error) {
-    progress.end();
     cli.out.note(`stopped before its end; go on with: ${resumeLine}`);
     if (cli.signal.aborted) return EXIT.interrupted;
     throw error;
+  } finally {
+    progress.end();
   }
-  progress.end();
-  const latest = store.latest();
-  const results = samples.flatMap(({ problem, sample }) => latest.get(sampleKey({ id: problem.id, sample })) ?? []);
+  const results = samples.flatMap((sample) => resultOf(sample) ?? []);
   const summary = summarize(plan.run, results, plan.samples, (performance.now() - started) / 1_000);
   cli.out.data(summary, summaryText(summary));
   if (summary.errors > 0) cli.out.note(`${summary.errors} could not be judged; try those again with: ${resumeLine}`);

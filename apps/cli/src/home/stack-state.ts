@@ -14,14 +14,16 @@ export type SandboxDriver = (typeof SANDBOX_DRIVERS)[number];
 export const MEMORY_ADAPTERS = ['sqlite', 'qdrant'] as const;
 export type MemoryAdapter = (typeof MEMORY_ADAPTERS)[number];
 
+/** What a stack listens on, on loopback. */
+export const PORTS = ['redis', 'grpc', 'rest', 'mcp', 'model', 'qdrant'] as const;
+export type Ports = Readonly<Record<(typeof PORTS)[number], number>>;
+
 /** What the supervisor is told on its command line. No secrets: those go through its environment. */
 export const StackOptions = z.object({
   home: z.string(),
   root: z.string(),
-  grpcPort: z.number().int(),
-  restPort: z.number().int(),
-  mcpPort: z.number().int(),
-  redisPort: z.number().int(),
+  /** Preferred ones; any free one where one is taken or not said. */
+  ports: z.partialRecord(z.enum(PORTS), z.number().int()),
   rolloutWorkers: z.number().int(),
   /** Rollouts at once in each worker. */
   concurrency: z.number().int(),

@@ -1,13 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { delimiter, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { delimiter, join } from 'node:path';
 import { z } from 'zod';
 import { CliError, EXIT } from '../errors.js';
-import { logPath } from '../home/home.js';
-import type { Program } from './managed-process.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -21,25 +18,17 @@ export interface QdrantPlace {
   readonly binary: string | null;
 }
 
-function binaryOnPath({ PATH = '' }: Environment): string | null {
-  return (
-    PATH.split(delimiter)
-      .map((folder) => join(folder, 'qdrant'))
-      .find((file) => existsSync(file)) ?? null
-  );
-}
-
 /** A server that is named, else one of our own. @throws CliError where there is neither */
 export function qdrantPlace(environment: Environment, port: number): QdrantPlace {
   const url = environment['ETUDE_QDRANT_URL'] || environment['QDRANT_URL'];
   const apiKey = environment['ETUDE_QDRANT_API_KEY'] || environment['QDRANT_API_KEY'] || null;
   const caPath = environment['ETUDE_QDRANT_CA_PATH'] || environment['QDRANT_CA_PATH'] || null;
   if (url) return { url, apiKey, caPath, binary: null };
-  const binary = binaryOnPath(environment);
-  if (binary !== null) return { url: `http://127.0.0.1:${port}`, apiKey: null, caPath: null, binary };
+  const onPath = (environment['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'qdrant'));
+  const binary = onPath.find((file) => existsSync(file));
+  if (binary !== undefined) return { url: `http://127.0.0.1:${port}`, apiKey: null, caPath: null, binary };
   throw new CliError(EXIT.unavailable, 'there is no Qdrant to keep memory in', [
     'name a server: export ETUDE_QDRANT_URL=http://localhost:6333   # and ETUDE_QDRANT_API_KEY, ETUDE_QDRANT_CA_PATH where it wants them',
-    'for example: docker run -p 127.0.0.1:6333:6333 -v qdrant:/qdrant/storage qdrant/qdrant:v1.18.2',
     'or put a qdrant on the PATH, and the stack starts it',
   ]);
 }
@@ -75,13 +64,6 @@ export function qdrantSettings({ url, apiKey, caPath }: QdrantPlace): Record<str
   };
 }
 
-/** What runs inside of `test/cluster run`: makes the cluster ready for sandboxes and says so. */
-const INSIDE = fileURLToPath(new URL('./cluster-main.js', import.meta.url));
-/** The first start of a cluster of one's own compiles Kubernetes and builds an image. */
-const READY_TIMEOUT_MS = 1_800_000;
-/** A cluster is taken apart process by process. */
-const STOP_TIMEOUT_MS = 25_000;
-
 /** What the cluster says once pods can be started in it. */
 export const ClusterReady = z.object({
   ready: z.literal(true),
@@ -92,47 +74,15 @@ export const ClusterReady = z.object({
 });
 export type ClusterReady = z.infer<typeof ClusterReady>;
 
-export interface ClusterContext {
-  readonly home: string;
-  readonly root: string;
-  readonly environment: Readonly<Record<string, string>>;
-  /** Wraps a command so that it ends with this process. */
-  readonly tied: (command: string, args: readonly string[]) => Pick<Program, 'command' | 'args'>;
-}
-
-const templatesPath = (home: string) => join(home, 'sandbox-templates.json');
-const secretPath = (home: string) => join(home, 'sandbox-secret');
+export const templatesPath = (home: string) => join(home, 'sandbox-templates.json');
 
 /** Tells the pods of this home from those of others in one namespace. */
-const installationOf = (home: string) => `local-${createHash('sha256').update(home).digest('hex').slice(0, 8)}`;
-
-/**
- * The cluster whose pods run the code: the one of KUBECONFIG, else kind where it works, else one of the project's own. One that was
- * started for this stack ends with it; a given one stays.
- */
-export function clusterProgram({ home, root, environment, tied }: ClusterContext): Program {
-  const inside = [process.execPath, INSIDE, JSON.stringify({ root, templates: templatesPath(home), installation: installationOf(home) })];
-  return {
-    name: 'cluster',
-    ...tied(process.execPath, [join(root, 'test/cluster/dist/main.js'), 'run', ...inside]),
-    env: environment,
-    cwd: root,
-    ready: '"ready":true',
-    readyTimeoutMs: READY_TIMEOUT_MS,
-    stopTimeoutMs: STOP_TIMEOUT_MS,
-    once: true,
-    progress: /^cluster: (.*)/,
-    logPath: logPath(home, 'cluster'),
-  };
-}
+export const installationOf = (home: string) => `local-${createHash('sha256').update(home).digest('hex').slice(0, 8)}`;
 
 /** Kept from start to start, so that a controller knows the pods of the one before. */
 function tokenSecret(home: string): string {
-  const path = secretPath(home);
-  if (!existsSync(path)) {
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
-  }
+  const path = join(home, 'sandbox-secret');
+  if (!existsSync(path)) writeFileSync(path, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
   return readFileSync(path, 'utf8').trim();
 }
 

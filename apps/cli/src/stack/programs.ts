@@ -1,30 +1,21 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ensureProofKeys, keysPath, logPath, memoryPath } from '../home/home.js';
+import { PORTS, type Ports, type StackOptions } from '../home/stack-state.js';
 import { SERVICE_NODE_ARGS } from '../machine/bench.js';
-import { ensureProofKeys, keysPath, logPath, memoryPath, qdrantPath, redisPath } from '../home/home.js';
 import type { Program } from './managed-process.js';
-import { clusterProgram, type ClusterReady, kubernetesSettings, type QdrantPlace, qdrantSettings } from './places.js';
-import type { StackOptions } from '../home/stack-state.js';
+import { type ClusterReady, installationOf, kubernetesSettings, type QdrantPlace, qdrantSettings, templatesPath } from './places.js';
 
-export interface Endpoints {
-  readonly redisPort: number;
-  readonly grpcPort: number;
-  readonly restPort: number;
-  readonly mcpPort: number;
-  /** null with a real model. */
-  readonly modelPort: number | null;
-  /** Of a Qdrant of this stack's own. */
-  readonly qdrantPort: number;
-}
-
-export interface ProgramContext {
+/** What the programs of one stack are started with. */
+export interface Setup {
   readonly options: StackOptions;
-  readonly endpoints: Endpoints;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly ports: Ports;
   /** Of this stack's Redis: other users of the machine reach its port, too. */
   readonly redisPassword: string;
   /** By which this stack's gateway and sandbox controller know each other. */
@@ -46,149 +37,156 @@ async function bind(port: number): Promise<number> {
 }
 
 /** The preferred port of loopback where it is free, else any free one. Free a moment ago, that is; nothing holds it: see `onFreePorts`. */
-const choosePort = (preferred: number) => bind(preferred).catch(() => bind(0));
+const choosePort = (preferred = 0) => bind(preferred).catch(() => bind(0));
 
-export async function chooseEndpoints({ redisPort, grpcPort, restPort, mcpPort, scripted }: StackOptions): Promise<Endpoints> {
-  return {
-    redisPort: await choosePort(redisPort),
-    grpcPort: await choosePort(grpcPort),
-    restPort: await choosePort(restPort),
-    mcpPort: await choosePort(mcpPort),
-    modelPort: scripted ? await choosePort(0) : null,
-    qdrantPort: await choosePort(0),
-  };
+export async function choosePorts(preferred: Partial<Ports>): Promise<Ports> {
+  const chosen: Array<readonly [string, number]> = [];
+  for (const name of PORTS) chosen.push([name, await choosePort(preferred[name])]);
+  return Object.fromEntries(chosen) as Ports;
 }
 
 export const newPassword = () => randomBytes(24).toString('base64url');
 
 /** The kernel ends a child whose parent died, however that died. Where setpriv lacks it, children only end by `stop`. */
-const canTieToParent = spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true'], { stdio: 'ignore' }).status === 0;
+const TIED =
+  spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true'], { stdio: 'ignore' }).status === 0 ? ['setpriv', '--pdeathsig', 'TERM'] : [];
 
-function tied(command: string, args: readonly string[]): Pick<Program, 'command' | 'args'> {
-  return canTieToParent ? { command: 'setpriv', args: ['--pdeathsig', 'TERM', command, ...args] } : { command, args };
+interface Start extends Partial<Omit<Program, 'name' | 'command' | 'ready'>>, Pick<Program, 'command' | 'ready'> {
+  /** It asks the model, so that it gets the model's keys. The caller's key goes to nobody. */
+  readonly asksModel?: boolean;
 }
 
-/** Keys go to whom they belong: the model's to those that ask it, the caller's to nobody. */
-function inherited(environment: ProgramContext['environment'], withModel: boolean): Record<string, string> {
-  const isKept = (name: string) => name !== 'ETUDE_API_KEY' && (withModel || !name.startsWith('OPENAI_'));
-  return Object.fromEntries(
-    Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined && isKept(entry[0])),
-  );
+function programOf({ options, environment }: Pick<Setup, 'options' | 'environment'>, name: string, start: Start): Program {
+  const { asksModel = false, command: first, args: rest = [], env, ...more } = start;
+  const isKept = (variable: string) => variable !== 'ETUDE_API_KEY' && (asksModel || !variable.startsWith('OPENAI_'));
+  const inherited = Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined && isKept(entry[0]));
+  const [command = '', ...args] = [...TIED, first, ...rest];
+  const usual = { cwd: options.root, logPath: logPath(options.home, name) };
+  return { name, command, args, env: { ...Object.fromEntries(inherited), ...env }, ...usual, ...more };
+}
+
+function folderOf({ options }: Setup, name: string): string {
+  const folder = join(options.home, name);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
 }
 
 /** Durable on every write, never evicting, on loopback only, with a password. */
-export function redisProgram({ options, endpoints, environment, redisPassword }: ProgramContext): Program {
-  const dir = redisPath(options.home);
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const config = join(dir, 'redis.conf');
+function redisProgram(setup: Setup): Program {
+  const cwd = folderOf(setup, 'redis');
+  const config = join(cwd, 'redis.conf');
   const lines = [
-    `port ${endpoints.redisPort}`,
+    `port ${setup.ports.redis}`,
     'bind 127.0.0.1',
-    `dir ${JSON.stringify(dir)}`,
+    `dir ${JSON.stringify(cwd)}`,
     'appendonly yes',
     'appendfsync always',
     'save ""',
     'maxmemory-policy noeviction',
-    `requirepass ${redisPassword}`,
+    `requirepass ${setup.redisPassword}`,
   ];
   writeFileSync(config, `${lines.join('\n')}\n`, { mode: 0o600 });
-  return {
-    name: 'redis',
-    ...tied('redis-server', [config]),
-    env: inherited(environment, false),
-    cwd: dir,
-    ready: 'Ready to accept connections',
-    logPath: logPath(options.home, 'redis'),
-  };
+  return programOf(setup, 'redis', { command: 'redis-server', args: [config], cwd, ready: 'Ready to accept connections' });
 }
 
 /** On loopback only. Its gRPC port is not used. */
-export function qdrantProgram({ options, endpoints, environment }: ProgramContext, binary: string): Program {
-  const dir = qdrantPath(options.home);
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  return {
-    name: 'qdrant',
-    ...tied(binary, []),
-    env: {
-      ...inherited(environment, false),
-      QDRANT__SERVICE__HOST: '127.0.0.1',
-      QDRANT__SERVICE__HTTP_PORT: String(endpoints.qdrantPort),
-      QDRANT__SERVICE__GRPC_PORT: '0',
-      QDRANT__STORAGE__STORAGE_PATH: join(dir, 'storage'),
-      QDRANT__STORAGE__SNAPSHOTS_PATH: join(dir, 'snapshots'),
-      QDRANT__TELEMETRY_DISABLED: 'true',
-    },
-    cwd: dir,
-    ready: 'Qdrant HTTP listening on',
-    logPath: logPath(options.home, 'qdrant'),
+function qdrantProgram(setup: Setup, binary: string): Program {
+  const cwd = folderOf(setup, 'qdrant');
+  const env = {
+    QDRANT__SERVICE__HOST: '127.0.0.1',
+    QDRANT__SERVICE__HTTP_PORT: String(setup.ports.qdrant),
+    QDRANT__SERVICE__GRPC_PORT: '0',
+    QDRANT__STORAGE__STORAGE_PATH: join(cwd, 'storage'),
+    QDRANT__STORAGE__SNAPSHOTS_PATH: join(cwd, 'snapshots'),
+    QDRANT__TELEMETRY_DISABLED: 'true',
   };
+  return programOf(setup, 'qdrant', { command: binary, cwd, env, ready: 'Qdrant HTTP listening on' });
 }
 
-export const sandboxClusterProgram = (options: StackOptions, environment: ProgramContext['environment']): Program =>
-  clusterProgram({ ...options, environment: inherited(environment, false), tied });
+/** What runs inside of `test/cluster run`: makes the cluster ready for sandboxes and says so. */
+const INSIDE = fileURLToPath(new URL('./cluster-main.js', import.meta.url));
 
-const nodeProgram = (
-  { options, environment }: ProgramContext,
-  name: string,
-  script: string,
-  args: readonly string[],
-  env: Record<string, string>,
-  withModel = false,
-): Program => ({
-  name,
-  ...tied(process.execPath, [...SERVICE_NODE_ARGS, join(options.root, script), ...args]),
-  env: { ...inherited(environment, withModel), ...env },
-  cwd: options.root,
-  ready: '"ready":true',
-  logPath: logPath(options.home, name),
-});
-
-export function scriptedModelProgram(context: ProgramContext): Program {
-  const { options, endpoints } = context;
-  const args = ['--script', options.scripted ?? '', '--port', String(endpoints.modelPort)];
-  return nodeProgram(context, 'model', 'libs/model/dist/scripted-main.js', args, {});
+/**
+ * The cluster whose pods run the code: the one of KUBECONFIG, else kind where it works, else one of the project's own. One that was
+ * started for this stack ends with it; a given one stays.
+ */
+export function clusterProgram(setup: Pick<Setup, 'options' | 'environment'>): Program {
+  const { home, root } = setup.options;
+  const inside = JSON.stringify({ root, templates: templatesPath(home), installation: installationOf(home) });
+  return programOf(setup, 'cluster', {
+    command: process.execPath,
+    args: [join(root, 'test/cluster/dist/main.js'), 'run', process.execPath, INSIDE, inside],
+    ready: '"ready":true',
+    // The first start of a cluster of one's own compiles Kubernetes and builds an image; it is taken apart process by process.
+    readyTimeoutMs: 1_800_000,
+    stopTimeoutMs: 25_000,
+    once: true,
+    progress: /^cluster: (.*)/,
+  });
 }
 
-const health = async () => ({ ETUDE_HTTP_PORT: String(await choosePort(0)), ETUDE_HTTP_HOST: '127.0.0.1' });
+function nodeProgram(setup: Setup, name: string, script: string, start: Partial<Start>): Program {
+  const args = [...SERVICE_NODE_ARGS, join(setup.options.root, script), ...(start.args ?? [])];
+  return programOf(setup, name, { ...start, command: process.execPath, args, ready: '"ready":true' });
+}
+
+/** What the services work with. */
+export function basePrograms(setup: Setup): Program[] {
+  const { options, ports, qdrant } = setup;
+  const scripted = options.scripted ? ['--script', options.scripted, '--port', String(ports.model)] : null;
+  return [
+    redisProgram(setup),
+    ...(qdrant?.binary ? [qdrantProgram(setup, qdrant.binary)] : []),
+    ...(scripted ? [nodeProgram(setup, 'model', 'libs/model/dist/scripted-main.js', { args: scripted })] : []),
+  ];
+}
 
 /** The four services with the settings of a laptop. What the environment says wins where it does not break the wiring. */
-export async function servicePrograms(context: ProgramContext): Promise<Program[]> {
-  const { options, endpoints, environment, redisPassword, sandboxToken, cluster } = context;
-  const base = { ETUDE_REDIS_URL: `redis://:${redisPassword}@127.0.0.1:${endpoints.redisPort}`, ETUDE_QUEUE_PREFIX: 'etude' };
+export async function servicePrograms(setup: Setup): Promise<Program[]> {
+  const { options, ports, environment, redisPassword, sandboxToken, cluster, qdrant } = setup;
   const { signing, believing } = ensureProofKeys(options.home);
-  const memory = {
+  const usual = (settings: Record<string, string>) =>
+    Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, environment[name] ?? value]));
+  const base = { ETUDE_REDIS_URL: `redis://:${redisPassword}@127.0.0.1:${ports.redis}`, ETUDE_QUEUE_PREFIX: 'etude' };
+  const learning = {
     ...believing,
-    ...(context.qdrant ? qdrantSettings(context.qdrant) : { ETUDE_MEMORY_ADAPTER: 'sqlite' }),
+    ...(qdrant ? qdrantSettings(qdrant) : { ETUDE_MEMORY_ADAPTER: 'sqlite' }),
     ETUDE_MEMORY_PATH: memoryPath(options.home),
-    ETUDE_SKILLS_ENABLED: environment['ETUDE_SKILLS_ENABLED'] ?? 'true',
-    ETUDE_SKILLS_AUTO_REGISTER: environment['ETUDE_SKILLS_AUTO_REGISTER'] ?? 'true',
-    ETUDE_SKILLS_APPROVAL: environment['ETUDE_SKILLS_APPROVAL'] ?? 'automatic',
+    ...usual({ ETUDE_SKILLS_ENABLED: 'true', ETUDE_SKILLS_AUTO_REGISTER: 'true', ETUDE_SKILLS_APPROVAL: 'automatic' }),
+    ...(options.scripted
+      ? { OPENAI_BASE_URL: `http://127.0.0.1:${ports.model}/v1`, OPENAI_API_KEY: 'scripted', OPENAI_MODEL: 'scripted' }
+      : {}),
   };
-  const nightly = {
-    ETUDE_CONSOLIDATION_SCHEDULE: environment['ETUDE_CONSOLIDATION_SCHEDULE'] ?? '0 3 * * *',
-    ETUDE_CONSOLIDATION_TIME_ZONE: environment['ETUDE_CONSOLIDATION_TIME_ZONE'] ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
-  };
-  const model: Record<string, string> = options.scripted
-    ? { OPENAI_BASE_URL: `http://127.0.0.1:${endpoints.modelPort}/v1`, OPENAI_API_KEY: 'scripted', OPENAI_MODEL: 'scripted' }
-    : {};
-  const service = async (app: string, env: Record<string, string>, { name = app, asksModel = false } = {}) =>
-    nodeProgram(context, name, `apps/${app}/dist/main.js`, [], { ...base, ...(await health()), ...env }, asksModel);
-  const grpc = { ETUDE_GRPC_HOST: '127.0.0.1', ETUDE_GRPC_PORT: String(endpoints.grpcPort), ETUDE_AUTH_KEYS_PATH: keysPath(options.home) };
-  const rest = { ETUDE_REST_HOST: '127.0.0.1', ETUDE_REST_PORT: String(endpoints.restPort) };
-  const mcp = { ETUDE_MCP_HOST: '127.0.0.1', ETUDE_MCP_PORT: String(endpoints.mcpPort) };
-  const rollout = { ...memory, ...model, ETUDE_ROLLOUT_CONCURRENCY: String(options.concurrency) };
+  const nightly = usual({
+    ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *',
+    ETUDE_CONSOLIDATION_TIME_ZONE: Intl.DateTimeFormat().resolvedOptions().timeZone,
+  });
   const inside = { ETUDE_SANDBOX_INTERNAL_TOKEN: sandboxToken };
-  const sandbox = {
-    ...inside,
-    ...(cluster ? kubernetesSettings(options.home, cluster) : { ETUDE_SANDBOX_DRIVER: 'local' }),
+  const doors = {
+    ETUDE_GRPC_HOST: '127.0.0.1',
+    ETUDE_GRPC_PORT: String(ports.grpc),
+    ETUDE_REST_HOST: '127.0.0.1',
+    ETUDE_REST_PORT: String(ports.rest),
+    ETUDE_MCP_HOST: '127.0.0.1',
+    ETUDE_MCP_PORT: String(ports.mcp),
+    ETUDE_AUTH_KEYS_PATH: keysPath(options.home),
+  };
+  const service = async (app: string, env: Record<string, string>, { name = app, asksModel = true } = {}) => {
+    const health = { ETUDE_HTTP_PORT: String(await choosePort()), ETUDE_HTTP_HOST: '127.0.0.1' };
+    return nodeProgram(setup, name, `apps/${app}/dist/main.js`, { env: { ...base, ...health, ...env }, asksModel });
   };
   const workers = Array.from({ length: options.rolloutWorkers }, (_, i) =>
-    service('rollout-worker', rollout, { name: i === 0 ? 'rollout-worker' : `rollout-worker-${i + 1}`, asksModel: true }),
+    service(
+      'rollout-worker',
+      { ...learning, ETUDE_ROLLOUT_CONCURRENCY: String(options.concurrency) },
+      { name: i === 0 ? 'rollout-worker' : `rollout-worker-${i + 1}` },
+    ),
   );
+  const driver = cluster ? kubernetesSettings(options.home, cluster) : { ETUDE_SANDBOX_DRIVER: 'local' };
   return Promise.all([
-    service('consolidation-worker', { ...memory, ...signing, ...nightly, ...model }, { asksModel: true }),
-    service('sandbox-controller', sandbox),
+    service('consolidation-worker', { ...learning, ...signing, ...nightly }),
+    service('sandbox-controller', { ...inside, ...driver }, { asksModel: false }),
     ...workers,
-    service('gateway', { ...memory, ...model, ...grpc, ...rest, ...mcp, ...inside }, { asksModel: true }),
+    service('gateway', { ...learning, ...doors, ...inside }),
   ]);
 }

@@ -77,11 +77,10 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   const embedder = settleEmbedder(cli);
   ensureLocalKey(home);
   const trouble = scripted === undefined ? modelTrouble(settings, signal) : null;
-  const { ETUDE_GRPC_PORT: grpcPort, ETUDE_REST_PORT: restPort, ETUDE_MCP_PORT: mcpPort, ETUDE_REDIS_PORT: redisPort } = settings;
-  const ports = { grpcPort, restPort, mcpPort, redisPort };
+  const { ETUDE_GRPC_PORT: grpc, ETUDE_REST_PORT: rest, ETUDE_MCP_PORT: mcp, ETUDE_REDIS_PORT: redis } = settings;
   const script = scripted === undefined ? null : resolve(scripted);
   const stack = await startStack(
-    { home, root, ...ports, ...flags, scripted: script, foreground: !detach },
+    { home, root, ports: { grpc, rest, mcp, redis }, ...flags, scripted: script, foreground: !detach },
     { environment: embedder.environment, onNote: (note) => out.note(note), signal },
   );
   embedder.worked();
