@@ -136,7 +136,6 @@ describe('a command that is one call', () => {
   });
 
   it.each([
-    [['skills', 'approve', 's@2', '--agent', 'a', '--user', 'x y'], '--digest', "skills review s@2 --agent a --user 'x y' --address"],
     [['queues', 'redrive', 'q'], 'name the jobs', 'queues dead q'],
     [['memory', 'update', 'f1'], 'say what to change', ''],
     [['skills', 'prune'], 'say what is to be pruned', '--unused-days'],

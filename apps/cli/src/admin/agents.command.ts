@@ -1,4 +1,4 @@
-import { fromJson, type JsonObject, ScalarType, toJson } from '@bufbuild/protobuf';
+import { fromJson, toJson } from '@bufbuild/protobuf';
 import { type Agent, Agents, type ProceduralMemorySettings, ProceduralMemorySettingsSchema } from '@etude/contracts/gen/etude/v1/agents_pb';
 import type { Command } from 'commander';
 import type { Start } from '../cli.js';
@@ -7,31 +7,20 @@ import { CliError, EXIT } from '../errors.js';
 import { table } from '../output.js';
 import { when } from '../show.js';
 
-const FIELDS = ProceduralMemorySettingsSchema.fields;
-const SWITCHES: Readonly<Record<string, boolean>> = { true: true, false: false, on: true, off: false, yes: true, no: false };
-
 /** Reads settings and their paths from "key=value" each; keys are the names on the wire. The gateway checks ranges. @throws CliError */
 export function settingsOf(pairs: readonly string[]): { readonly settings: ProceduralMemorySettings; readonly paths: string[] } {
-  const json: JsonObject = {};
-  for (const pair of pairs) {
-    const [, typed = '', text = ''] = /^([^=]+)=([^]*)$/.exec(pair) ?? [];
-    const field = FIELDS.find(({ name }) => name === typed.replaceAll('-', '_'));
-    if (field === undefined)
-      throw new CliError(EXIT.usage, `${JSON.stringify(pair)} is no setting`, [
-        `settings are key=value, with a key of: ${FIELDS.map(({ name }) => name).join(', ')}`,
-      ]);
-    const value = field.scalar === ScalarType.BOOL ? (SWITCHES[text] ?? text) : text;
-    try {
-      fromJson(ProceduralMemorySettingsSchema, { [field.name]: value });
-    } catch (error) {
-      const kind = field.scalar === ScalarType.BOOL ? 'true or false' : 'a number';
-      throw new CliError(EXIT.usage, `${field.name} must be ${kind}; it is ${JSON.stringify(text)}`, [], { cause: error });
-    }
-    json[field.name] = value;
+  const json = Object.fromEntries(pairs.map((pair) => [pair.split('=', 1)[0] ?? '', valueOf(pair.slice(pair.indexOf('=') + 1))]));
+  try {
+    const paths = Object.keys(json).map((name) => `procedural_memory_settings.${name}`);
+    return { settings: fromJson(ProceduralMemorySettingsSchema, json), paths };
+  } catch (error) {
+    throw new CliError(EXIT.usage, (error as Error).message, [
+      `settings are key=value, with a key of: ${ProceduralMemorySettingsSchema.fields.map(({ name }) => name).join(', ')}`,
+    ]);
   }
-  const paths = Object.keys(json).map((name) => `procedural_memory_settings.${name}`);
-  return { settings: fromJson(ProceduralMemorySettingsSchema, json), paths };
 }
+
+const valueOf = (text: string) => (text === 'true' || text === 'false' ? text === 'true' : text);
 
 function agentText({ name, isSet, updateTime, proceduralMemorySettings: settings }: Agent): string {
   const shown = settings && toJson(ProceduralMemorySettingsSchema, settings, { alwaysEmitImplicit: true, useProtoFieldName: true });

@@ -4,7 +4,7 @@ import { type McpCaller, Session } from '@etude/mcp/caller';
 import { serveOverStdio } from '@etude/mcp/stdio';
 import { status } from '@grpc/grpc-js';
 import type { Command } from 'commander';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
 import { hand } from '../command.js';
 import { CliError, EXIT, isServiceError } from '../errors.js';
@@ -13,26 +13,20 @@ const HINT = 'a message is one line of JSON, of at most 10 MiB';
 const FIRST_CALL_TIMEOUT_MS = 5_000;
 const REFUSED: ReadonlySet<number> = new Set([status.UNAUTHENTICATED, status.PERMISSION_DENIED]);
 
-export interface McpOptions {
+interface McpOptions {
   readonly agent: string;
   readonly user?: string;
   readonly session?: string;
 }
 
-function named(schema: z.ZodType<string>, flag: string, text: string): string {
-  const { success, data, error } = schema.safeParse(text);
-  if (success) return data;
-  throw new CliError(EXIT.usage, `${flag} ${error.issues[0]?.message ?? 'is wrong'}`);
-}
+const Flags = z.object({ agent: AgentId, user: UserId.or(z.literal('')), session: Session });
 
 /** @throws CliError naming the flag that is wrong */
-function callerOf({ agent, user, session }: McpOptions): McpCaller {
-  return {
-    agent: named(AgentId, '--agent', agent),
-    user: user === undefined ? '' : named(UserId, '--user', user),
-    session: session === undefined ? randomUUID() : named(Session, '--session', session),
-    metadata: {},
-  };
+function callerOf({ agent, user = '', session = randomUUID() }: McpOptions): McpCaller {
+  const parsed = Flags.safeParse({ agent, user, session });
+  if (parsed.success) return { ...parsed.data, metadata: {} };
+  const [issue] = parsed.error.issues;
+  throw new CliError(EXIT.usage, `--${issue?.path.join('.') ?? ''} ${issue?.message ?? 'is wrong'}`);
 }
 
 /** A key that is refused now is refused for good. Whatever else is wrong may pass, and each call says it. @throws ServiceError */
@@ -45,7 +39,7 @@ async function requireKey(cli: Cli, tools: Gateway['tools'], { agent, user }: Mc
 }
 
 /** `etude mcp`: one MCP server on stdin and stdout, for the program that started it; over when its stdin is. @throws CliError where the connection breaks */
-export function serveMcp(cli: Cli, options: McpOptions, version: string): Promise<number> {
+function serveMcp(cli: Cli, options: McpOptions, version: string): Promise<number> {
   const caller = callerOf(options);
   return withGateway(cli, async ({ address, tools, skills }) => {
     await requireKey(cli, tools, caller);

@@ -12,7 +12,7 @@ import { status } from '@grpc/grpc-js';
 import type { Command } from 'commander';
 import { callSettings } from '../calls.js';
 import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
-import { addNoun, type Entry, type Flags, type Given, hand, LIMIT, plain, REPEAT } from '../command.js';
+import { addNoun, type Entry, type Flags, hand, LIMIT, plain, REPEAT } from '../command.js';
 import { CliError, EXIT, isServiceError } from '../errors.js';
 import { readArgument } from '../files.js';
 import { integer, repeated } from '../options.js';
@@ -60,24 +60,14 @@ const hitsBelow = (title: string, hits: readonly MemoryHit[]) =>
 const grouped = (hits: readonly MemoryHit[], by: 'layer' | 'kind') =>
   [...Map.groupBy(hits, (hit) => hit[by])].map(([heading, of]) => hitsBelow(heading, of));
 
-/** Names the floor that may hide hits: a new procedure has a success rate of 0.5 and isn't offered yet. */
-function nothingFound({ options: { layer, successRateMin, importanceMin } }: Given): string {
-  const only = String(layer);
-  if (only === 'procedural' && successRateMin === undefined)
-    return 'nothing found; --success-rate-min 0 also shows what has not proved itself yet';
-  return only === 'episodic' && importanceMin === undefined
-    ? 'nothing found; --importance-min 0 also shows what matters little'
-    : 'nothing found';
-}
-
-const search = (command: string, help: string, flags: Flags, explain: boolean): Entry =>
+const search = (command: string, help: string, explain: boolean): Entry =>
   plain(Memory.method.searchMemory, {
     command,
     help,
-    flags: { ...SEARCH, ...flags },
-    ask: (request) => (explain ? { ...request, explain } : request),
+    flags: SEARCH,
+    ask: (request) => ({ ...request, explain }),
     text: ({ hits }) => grouped(hits, 'layer').join('\n'),
-    none: nothingFound,
+    none: 'nothing found; --importance-min 0 and --success-rate-min 0 show what matters little and what has not proved itself yet',
     notes: missing,
   });
 
@@ -114,8 +104,8 @@ function getMemory(cli: Cli, { layer, agent = '', user = '' }: GetOptions, [id =
 const recordsText = (records: readonly MemoryRecord[]) => records.map((record) => details(MemoryRecordSchema, record)).join('\n\n');
 
 const READING: readonly Entry[] = [
-  search('search <query>', 'what is near the query, by meaning and by words', { '--explain': 'say how each score came about' }, false),
-  search('explain <query>', 'the same, saying how each score came about', {}, true),
+  search('search <query>', 'what is near the query, by meaning and by words', false),
+  search('explain <query>', 'the same, saying how each score came about', true),
   plain(Memory.method.recall, {
     command: 'recall <context>',
     help: 'facts, experiences and procedures for a context, within a budget of tokens',

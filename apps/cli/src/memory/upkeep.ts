@@ -1,12 +1,11 @@
 import { resolve } from 'node:path';
-import { type ArchivedExample, type ErasureReceipt, Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { type ErasureReceipt, Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { callSettings, poll } from '../calls.js';
 import { commandLine } from '../cli.js';
-import { type Entry, type Flags, type Given, hand, type Options, plain, REPEAT } from '../command.js';
+import { type Entry, type Flags, hand, type Options, plain, REPEAT } from '../command.js';
 import { chooseEmbedder, embedderEnvironment } from '../embedder/embedder.js';
 import { CliError, EXIT, type ExitCode } from '../errors.js';
 import { runNode } from '../machine/bench.js';
-import { firstLine, plural } from '../output.js';
 import { REEMBED } from './reembed.js';
 
 const UPKEEP_TIMEOUT_MS = 600_000;
@@ -14,15 +13,6 @@ export const EXACTLY: Flags = {
   '--agent <name>': "exactly this agent's (default: all)",
   '--user <name>': "exactly this user's (default: all)",
 };
-
-const EXAMPLES_SHOWN = 10;
-
-/** The title of a fact is only its category, so its text is fetched. */
-async function exampleLine({ cli, gateway }: Given, { id, layer, title, score }: ArchivedExample): Promise<string> {
-  const { fields } = layer === 'semantic' ? await gateway.memory.getMemory({ id, layer }, callSettings(cli)) : {};
-  const fact = fields?.['fact'];
-  return `  ${score.toFixed(3)}  ${layer}  ${id}  ${title}${typeof fact === 'string' ? `: ${firstLine(fact)}` : ''}`;
-}
 
 const receiptExit = ({ state }: ErasureReceipt): ExitCode => (state === 'failed' ? EXIT.failed : EXIT.ok);
 
@@ -78,19 +68,15 @@ export const UPKEEP: readonly Entry[] = [
       '--dry-run': 'say what would be archived',
     },
     leastMs: UPKEEP_TIMEOUT_MS,
-    text: async ({ looked, archived, examples }, given) => {
-      const lines = await Promise.all(examples.slice(0, EXAMPLES_SHOWN).map((example) => exampleLine(given, example)));
-      const verb = given.options['dryRun'] === true ? 'would be archived (nothing was changed)' : 'archived';
-      return [`${archived} of ${plural(Number(looked), 'record')} ${verb}`, ...lines].join('\n');
-    },
     notes: ({ archived }, { cli, options }) =>
-      options['dryRun'] !== true && archived > 0n ? [`the way back: ${commandLine(cli, 'memory restore')}`] : [],
+      options['dryRun'] === true
+        ? [`${archived} would be archived; nothing was changed`]
+        : [`${archived} archived; the way back: ${commandLine(cli, 'memory restore')}`],
   }),
   plain(Memory.method.restoreMemory, {
     command: 'restore [ids...]',
     help: 'bring back what was archived (default: all of it)',
     flags: EXACTLY,
-    text: ({ restored }) => `${plural(Number(restored), 'record')} restored`,
     exit: ({ restored }, { args }) => (args.length > 0 && restored === 0n ? EXIT.notFound : EXIT.ok),
   }),
   ERASE,

@@ -19,17 +19,13 @@ import { fieldsOf, type Flags } from '../command.js';
 import { CliError, EXIT, type ExitCode, isCancelled, isUnavailable } from '../errors.js';
 import { readArgument } from '../files.js';
 import { integer } from '../options.js';
-import type { Output } from '../output.js';
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
-  'image/png': 'png',
   'image/jpeg': 'jpg',
   'image/svg+xml': 'svg',
-  'text/html': 'html',
   'text/markdown': 'md',
   'text/plain': 'txt',
   'text/latex': 'tex',
-  'application/json': 'json',
   'application/vnd.dataresource+json': 'table.json',
 };
 
@@ -37,11 +33,8 @@ const extensionOf = (mediaType: string) => EXTENSIONS[mediaType] ?? mediaType.re
 
 /** Every form of one output, by media type, as a file's content. */
 function formsOf({ text, binary, json }: RichOutput): Array<readonly [string, string | Uint8Array]> {
-  return [
-    ...Object.entries(binary),
-    ...Object.entries(text),
-    ...Object.entries(json).map(([type, value]) => [type, `${JSON.stringify(toJson(ValueSchema, value), null, 2)}\n`] as const),
-  ];
+  const values = Object.entries(json).map(([type, value]) => [type, `${JSON.stringify(toJson(ValueSchema, value), null, 2)}\n`] as const);
+  return [...Object.entries(binary), ...Object.entries(text), ...values];
 }
 
 /** Writes the forms of an output as `1.png`, `2.table.json`, ... Text alone is no file of its own. @returns paths */
@@ -74,8 +67,8 @@ export function outcomeExit({ exit }: ExecutionOutcome): ExitCode {
 }
 
 /** Every event of an execution until its result. A connection that breaks is taken up again behind the last event. */
-async function* follow(gateway: Gateway, first: Execution, onAway: (error: Error | null) => void): AsyncGenerator<ExecuteEvent> {
-  const ride = new RideOut(NEVER, onAway);
+async function* follow({ out }: Cli, gateway: Gateway, first: Execution): AsyncGenerator<ExecuteEvent> {
+  const ride = new RideOut(NEVER, (error) => out.note(error ? `(${awayText(error)})` : '(back)'));
   let request = first;
   for (;;) {
     try {
@@ -92,72 +85,52 @@ async function* follow(gateway: Gateway, first: Execution, onAway: (error: Error
   }
 }
 
-/** Prints what comes: output on the stream of its name, outputs of richer kinds as their text. */
-class Printer {
-  #displays = 0;
-
-  constructor(
-    private readonly out: Output,
-    private readonly saveDisplays: string | undefined,
-  ) {}
-
-  show(message: ExecuteEvent): void {
-    const { out } = this;
-    const { event } = message;
-    const saved = event.case === 'display' && this.saveDisplays ? saveDisplay(this.saveDisplays, ++this.#displays, event.value) : [];
-    if (out.json) return out.data(toJson(ExecuteEventSchema, message), '');
-    if (event.case === 'stdout' || event.case === 'stderr') out.stream(event.case, event.value);
-    if (event.case !== 'display') return;
-    const text = event.value.text['text/plain'];
-    if (text) out.stream('stdout', text.endsWith('\n') ? text : `${text}\n`);
-    const unshown = formsOf(event.value).flatMap(([type]) => (type === 'text/plain' ? [] : [type]));
-    if (saved.length > 0) out.note(`(saved ${saved.join(', ')})`);
-    else if (unshown.length > 0) out.note(`(${unshown.join(', ')}; --save-displays DIR keeps it)`);
-  }
-
-  end(outcome: ExecutionOutcome): void {
-    if (this.out.json) return;
-    const cut = Number(outcome.stdoutCutBytes + outcome.stderrCutBytes);
-    if (cut > 0) this.out.note(`(${bytesText(cut)} of the output were left out before its tail; --output KIB keeps more)`);
-    if (outcome.exit !== 'ok') this.out.note(outcomeLine(outcome));
-  }
+/** Prints output on the stream of its name, and outputs of richer kinds as their text. */
+function printDisplay({ out }: Cli, output: RichOutput, saved: readonly string[]): void {
+  const text = output.text['text/plain'];
+  if (text) out.stream('stdout', text.endsWith('\n') ? text : `${text}\n`);
+  const unshown = formsOf(output).flatMap(([type]) => (type === 'text/plain' ? [] : [type]));
+  if (saved.length > 0) out.note(`(saved ${saved.join(', ')})`);
+  else if (unshown.length > 0) out.note(`(${unshown.join(', ')}; --save-displays DIR keeps it)`);
 }
 
-function comeBack(cli: Cli, { name, executionId }: Execution, token: string): string {
-  return commandLine(cli, `sandbox exec ${name} --execution-id ${executionId ?? ''}${token ? ` --resume ${token}` : ''}`);
-}
-
-/** @throws nothing: where it can't be cancelled, its own limits end it */
-async function cancelExecution(cli: Cli, gateway: Gateway, { name, executionId }: Execution): Promise<void> {
-  try {
-    await gateway.sandboxes.cancelExecution({ name: name ?? '', executionId: executionId ?? '' }, { timeoutMs: cli.callTimeoutMs });
-  } catch (error) {
-    cli.out.note(`it could not be cancelled: ${(error as Error).message}`);
-  }
+function printEnd({ out }: Cli, outcome: ExecutionOutcome): void {
+  const cut = Number(outcome.stdoutCutBytes + outcome.stderrCutBytes);
+  if (cut > 0) out.note(`(${bytesText(cut)} of the output were left out before its tail; --output KIB keeps more)`);
+  if (outcome.exit !== 'ok') out.note(outcomeLine(outcome));
 }
 
 /** Runs code and prints what comes of it, until its outcome. Cancelling ends the code; what it printed is still shown. */
 export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution, options: ShowOptions): Promise<ExecutionOutcome> {
-  const execution = { ...asked, executionId: asked.executionId || randomUUID() };
-  const printer = new Printer(cli.out, options.saveDisplays);
+  const { out, callTimeoutMs: timeoutMs } = cli;
+  const { name, executionId = '' } = asked;
+  const execution = { ...asked, executionId: executionId || randomUUID() };
   let token = execution.resumeToken ?? '';
+  let displays = 0;
+  const comeBack = () =>
+    commandLine(cli, `sandbox exec ${name} --execution-id ${execution.executionId}${token ? ` --resume ${token}` : ''}`);
   const stop = () => {
-    cli.out.note(`cancelling; Ctrl-C again leaves it alone. To see its end: ${comeBack(cli, execution, token)}`);
-    void cancelExecution(cli, gateway, execution);
+    out.note(`cancelling; Ctrl-C again leaves it alone. To see its end: ${comeBack()}`);
+    const cancelled = gateway.sandboxes.cancelExecution({ name, executionId: execution.executionId }, { timeoutMs });
+    // Where it can't be cancelled, its own limits end it.
+    cancelled.catch((error: unknown) => out.note(`it could not be cancelled: ${(error as Error).message}`));
   };
   options.cancel.addEventListener('abort', stop, { once: true });
-  const onAway = (error: Error | null) => cli.out.note(error ? `(${awayText(error)})` : '(back)');
   try {
-    for await (const event of follow(gateway, execution, onAway)) {
-      token = event.resumeToken;
-      printer.show(event);
-      if (event.event.case !== 'result') continue;
-      printer.end(event.event.value);
-      return event.event.value;
+    for await (const message of follow(cli, gateway, execution)) {
+      token = message.resumeToken;
+      const { event } = message;
+      const dir = event.case === 'display' ? options.saveDisplays : undefined;
+      const saved = event.case === 'display' && dir !== undefined ? saveDisplay(dir, ++displays, event.value) : [];
+      if (out.json) out.data(toJson(ExecuteEventSchema, message), '');
+      else if (event.case === 'stdout' || event.case === 'stderr') out.stream(event.case, event.value);
+      else if (event.case === 'display') printDisplay(cli, event.value, saved);
+      else if (event.case === 'result') printEnd(cli, event.value);
+      if (event.case === 'result') return event.value;
     }
     throw new CliError(EXIT.internal, 'the execution ended without a result');
   } catch (error) {
-    if (isUnavailable(error) || isCancelled(error)) cli.out.note(`it may still run. To see its end: ${comeBack(cli, execution, token)}`);
+    if (isUnavailable(error) || isCancelled(error)) out.note(`it may still run. To see its end: ${comeBack()}`);
     throw error;
   } finally {
     options.cancel.removeEventListener('abort', stop);

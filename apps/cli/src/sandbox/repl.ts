@@ -5,11 +5,8 @@ import { type Cli, type Gateway, withGateway } from '../cli.js';
 import { EXIT } from '../errors.js';
 import { showExecution } from './execution.js';
 
-const PROMPT = '>>> ';
-const MORE = '... ';
-
 /** Whether a line opens a block that an empty line ends, as in Python's own. */
-export const opensBlock = (line: string) => /(:|\\)\s*(#.*)?$/.test(line) || line.startsWith('@');
+const opensBlock = (line: string) => /(:|\\)\s*(#.*)?$/.test(line) || line.startsWith('@');
 
 /** Collects lines into cells: one line, or a block up to its empty line. */
 export class CellReader {
@@ -24,22 +21,19 @@ export class CellReader {
     const within = this.pending;
     if (line.trim() === '' && !within) return null;
     this.#lines.push(line);
-    if (within ? line.trim() !== '' : opensBlock(line)) return null;
-    return this.clear();
+    return (within ? line.trim() !== '' : opensBlock(line)) ? null : this.clear();
   }
 
   /** What was collected. */
   clear(): string {
-    const cell = this.#lines.join('\n');
-    this.#lines = [];
-    return cell;
+    return this.#lines.splice(0).join('\n');
   }
 }
 
 async function runCell(cli: Cli, gateway: Gateway, name: string, cell: string, cancel: AbortSignal): Promise<void> {
-  const shell = cell.startsWith('!');
-  const language = shell ? Language.SHELL : Language.PYTHON;
-  await showExecution(cli, gateway, { name, language, code: shell ? cell.slice(1) : cell }, { cancel });
+  const isShell = cell.startsWith('!');
+  const code = isShell ? { language: Language.SHELL, code: cell.slice(1) } : { language: Language.PYTHON, code: cell };
+  await showExecution(cli, gateway, { name, ...code }, { cancel });
 }
 
 async function loop(cli: Cli, gateway: Gateway, name: string, lines: Interface): Promise<void> {
@@ -48,14 +42,12 @@ async function loop(cli: Cli, gateway: Gateway, name: string, lines: Interface):
   let closed = false;
   lines.once('close', () => (closed = true));
   const prompt = () => {
-    if (closed) return;
-    lines.setPrompt(reader.pending ? MORE : PROMPT);
-    lines.prompt();
+    lines.setPrompt(reader.pending ? '... ' : '>>> ');
+    if (!closed) lines.prompt();
   };
   lines.on('SIGINT', () => {
     if (running) return running.abort();
     reader.clear();
-    cli.out.note('');
     prompt();
   });
   prompt();

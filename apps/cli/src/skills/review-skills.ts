@@ -4,7 +4,6 @@ import {
   PruneSkillsRequestSchema,
   PruneSkillsResponse_PrunedSchema,
   PruneSkillsResponseSchema,
-  type Skill,
   Skills,
   SkillSchema,
   SkillStatus,
@@ -12,21 +11,13 @@ import {
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { callSettings, ridingOut } from '../calls.js';
 import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
-import { type Entry, fieldsOf, type Flags, type Given, hand, type Plain, plain, REPEAT, wholeSkill } from '../command.js';
+import { type Entry, fieldsOf, type Flags, hand, type Plain, plain, REPEAT, wholeSkill } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { plural } from '../output.js';
 import { bareName, show, tableOf } from '../show.js';
 import { doneLine, READER, SKILL_COLUMNS, versionWords } from './skill-lines.js';
 
 const REASON: Flags = { '--reason <text>': 'kept in the history' };
-
-/** Names the callers of a skill that became active: each gets a version that is pinned to this one. */
-async function callerNotes({ name, agent, user, version, status }: Skill, { cli, gateway }: Given): Promise<string[]> {
-  if (status !== SkillStatus.ACTIVE) return [];
-  const { dependents } = await gateway.skills.getSkillReview({ name, agent, user, version }, callSettings(cli));
-  const callers = [...new Set(dependents.map((caller) => bareName(caller.name)))];
-  return callers.length > 0 ? [`what calls it follows, each with a version that is verified first: ${callers.join(', ')}`] : [];
-}
 
 /** A decision of a reviewer: it answers the skill as it is afterwards. */
 const decision = <I extends DescMethodUnary['input']>(
@@ -39,18 +30,10 @@ const DECISIONS: readonly Entry[] = [
     command: 'approve <skill>',
     help: 'let a verified skill that waits for review be used',
     flags: {
-      '--digest <sha256>': 'of what was reviewed, always needed; skills review prints the whole line',
+      '--digest <sha256>': { help: 'of what was reviewed; skills review prints the whole line', required: true },
       '--merge <skill>': 'a skill that does the same: it is deprecated, and its uses go to this one',
     },
-    ask: (request, { cli }) => {
-      const { name = '', version = 0, agent = '', user = '', digest, merge } = request;
-      if (!digest) {
-        const review = commandLine(cli, `skills review ${versionWords({ name, version, agent, user })}`);
-        throw new CliError(EXIT.usage, 'the digest of what was reviewed is missing: --digest SHA256', [`${review} prints the whole line`]);
-      }
-      return { ...request, merge: merge ? wholeSkill(merge) : '' };
-    },
-    notes: callerNotes,
+    ask: (request) => ({ ...request, merge: request.merge ? wholeSkill(request.merge) : '' }),
   }),
   decision(Skills.method.rejectSkill, {
     command: 'reject <skill>',
@@ -61,7 +44,6 @@ const DECISIONS: readonly Entry[] = [
     command: 'rollback <skill>',
     help: 'an earlier version is used again',
     flags: { ...REASON, '--to <n>': { help: 'version (default: the newest that was active before)', field: 'toVersion' } },
-    notes: callerNotes,
   }),
   decision(Skills.method.deprecateSkill, {
     command: 'deprecate <skill>',
