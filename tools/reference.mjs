@@ -26,7 +26,8 @@ const starred = (text) => text.replace(/;? ?@FILE reads a file, - reads stdin/, 
 
 function meaningOf(option) {
   const choices = option.argChoices === undefined ? [] : [code(option.argChoices.join('|'))];
-  const usual = option.defaultValue === undefined ? [] : [`default: ${[option.defaultValue].flat().join(' ')}`];
+  const usual =
+    option.defaultValue === undefined ? [] : [`default: ${option.defaultValueDescription ?? [option.defaultValue].flat().join(' ')}`];
   return starred([option.description, ...choices, ...usual, ...(option.mandatory ? ['required'] : [])].join('; '));
 }
 

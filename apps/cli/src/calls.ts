@@ -62,6 +62,34 @@ export async function ridingOut<T>(signal: AbortSignal, call: () => Promise<T>, 
   }
 }
 
+/**
+ * Every event of a stream until the last one. A connection that breaks is taken up again behind the last event.
+ *
+ * @param resumeToken of the last event that was seen; '' for everything
+ * @throws what `ride` gives up with
+ */
+export async function* resuming<Event extends { readonly resumeToken: string }>(
+  ride: RideOut,
+  resumeToken: string,
+  { open, isLast }: { open: (resumeToken: string) => AsyncIterable<Event>; isLast: (event: Event) => boolean },
+): AsyncGenerator<Event, void> {
+  for (let token = resumeToken; ;) {
+    let why: unknown = null;
+    try {
+      for await (const event of open(token)) {
+        ride.works();
+        yield event;
+        token = event.resumeToken;
+        if (isLast(event)) return;
+      }
+    } catch (error) {
+      why = error;
+    }
+    if (why === null) await ride.wait(new Error('the gateway ended the stream before its last event'), true);
+    else await ride.wait(why);
+  }
+}
+
 const PAGE_MAX = 200;
 
 /** Every page up to `limit`. The token of the last page says whether there is more. */

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { asCalled, commandLine, createCli, readSettings, withGateway } from './cli.js';
 
 const line = (globals: object, environment: Record<string, string> = {}) =>
-  commandLine(createCli(readSettings(environment), { timeout: 30, ...globals }, new AbortController().signal), 'down');
+  commandLine(createCli(readSettings(environment), { timeout: 30_000, ...globals }, new AbortController().signal), 'down');
 
 it('repeats where the stack is, where that is not the usual place', () => {
   expect(line({})).toBe('./etude down');
@@ -14,7 +14,7 @@ it('repeats where the stack is, where that is not the usual place', () => {
 
 it('starts a missing stack where it was looked for', async () => {
   const settings = readSettings({ ETUDE_CALLED_AS: 'etude' });
-  const cli = createCli(settings, { timeout: 30, home: '/nowhere/to/be/found' }, new AbortController().signal);
+  const cli = createCli(settings, { timeout: 30_000, home: '/nowhere/to/be/found' }, new AbortController().signal);
   await expect(withGateway(cli, async () => 0)).rejects.toMatchObject({
     exit: 4,
     hint: expect.arrayContaining(['start one here: etude up --home /nowhere/to/be/found']) as string[],

@@ -15,7 +15,7 @@ import { z } from 'zod';
 import { CliError, EXIT, explain } from './errors.js';
 import { Output } from './output.js';
 import { keyPath } from './home/home.js';
-import { readStackState } from './home/stack-state.js';
+import { findStack } from './home/stack-state.js';
 
 const port = z.coerce.number().int().min(1).max(65_535);
 
@@ -79,12 +79,12 @@ export function openGateway(address: string, apiKey: string | undefined): Gatewa
 }
 
 /** From flags, environment and the local stack, in this order. @throws CliError where there is neither an address nor a stack here */
-function findGateway(cli: Cli): Gateway {
+async function findGateway(cli: Cli): Promise<Gateway> {
   const { globals, settings, home } = cli;
   const address = globals.address ?? settings.ETUDE_ADDRESS;
   const apiKey = globals.apiKey ?? settings.ETUDE_API_KEY;
   if (address) return openGateway(address, apiKey);
-  const stack = readStackState(home);
+  const stack = await findStack(home);
   if (!stack) {
     throw new CliError(EXIT.unavailable, `no gateway: there is no stack in ${home}, and no address was given`, [
       `start one here: ${commandLine(cli, 'up')}`,
@@ -104,7 +104,7 @@ export interface GlobalOptions {
   readonly address?: string;
   readonly apiKey?: string;
   readonly home?: string;
-  /** Seconds for one call. */
+  /** For one call, in ms. */
   readonly timeout: number;
 }
 
@@ -147,13 +147,13 @@ export function createCli(settings: Settings, globals: GlobalOptions, signal: Ab
     home: resolve(globals.home ?? settings.ETUDE_HOME ?? `${ROOT}/.etude`),
     root: ROOT,
     signal,
-    callTimeoutMs: globals.timeout * 1_000,
+    callTimeoutMs: globals.timeout,
   };
 }
 
 /** Opens the gateway for one command and closes it on every path; failed calls come out in words. */
 export async function withGateway(cli: Cli, work: (gateway: Gateway) => Promise<number>): Promise<number> {
-  const gateway = findGateway(cli);
+  const gateway = await findGateway(cli);
   try {
     return await work(gateway);
   } catch (error) {

@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { firstLine, Output, Progress, table } from './output.js';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { firstLine, Output, table } from './output.js';
 
 function terminal(isTTY: boolean) {
   let text = '';
@@ -74,19 +74,16 @@ describe('text', () => {
   });
 });
 
-function told(live: boolean): string[] {
-  const lines: string[] = [];
-  let now = 0;
-  const out = { live, status: (text: string) => lines.push(`status ${text}`), note: (text: string) => lines.push(`note ${text}`) };
-  const progress = new Progress(out, () => now);
+it('notes now and then how far it is, off a terminal', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const [live, plain] = [terminal(true), terminal(false)];
+  const outputs = [live, plain].map((err) => new Output(terminal(false), err, false));
   for (const at of [1, 9_999, 10_000, 15_000, 20_000]) {
-    now = at;
-    progress.tell(String(at));
+    vi.setSystemTime(at);
+    vi.advanceTimersByTime(at - performance.now());
+    for (const output of outputs) output.progress(String(at));
   }
-  return lines.filter((line) => line.startsWith('note'));
-}
-
-it('notes every ten seconds how far it is, off a terminal', () => {
-  expect(told(false)).toEqual(['note 10000', 'note 20000']);
-  expect(told(true)).toEqual([]);
+  expect(plain.text()).toBe('10000\n20000\n');
+  expect(live.text()).not.toContain('\n');
 });

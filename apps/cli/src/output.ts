@@ -4,6 +4,8 @@ export interface Terminal {
   readonly columns?: number | undefined;
 }
 
+const NOTE_EVERY_MS = 10_000;
+
 /**
  * Data on stdout, everything else on stderr.
  *
@@ -11,6 +13,7 @@ export interface Terminal {
  */
 export class Output {
   #status = '';
+  #notedAt = performance.now();
 
   constructor(
     private readonly stdout: Terminal,
@@ -50,6 +53,14 @@ export class Output {
     this.#clear();
     this.#status = shown;
     this.#draw();
+  }
+
+  /** How far a long work is: as `status`, and off a terminal a note now and then. */
+  progress(text: string): void {
+    this.status(text);
+    if (this.live || performance.now() - this.#notedAt < NOTE_EVERY_MS) return;
+    this.note(text);
+    this.#notedAt = performance.now();
   }
 
   #clear(): void {
@@ -100,29 +111,3 @@ export const printable = (text: string): string => text.replaceAll('\r\n', '\n')
 /** JSON with the same meaning, which is as safe to show. */
 export const printableJson = (json: string): string =>
   json.replace(CONTROLS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
-
-/** Off a terminal a line this often is enough. */
-const NOTE_EVERY_MS = 10_000;
-
-/** How far a long work is: a line that is overwritten on a terminal, a note now and then for everybody else. */
-export class Progress {
-  #notedAt: number;
-
-  constructor(
-    private readonly out: Pick<Output, 'live' | 'status' | 'note'>,
-    private readonly now: () => number = () => performance.now(),
-  ) {
-    this.#notedAt = now();
-  }
-
-  tell(text: string): void {
-    this.out.status(text);
-    if (this.out.live || this.now() - this.#notedAt < NOTE_EVERY_MS) return;
-    this.out.note(text);
-    this.#notedAt = this.now();
-  }
-
-  end(): void {
-    this.out.status('');
-  }
-}

@@ -31,7 +31,7 @@ describe('command line', () => {
     expect((await run('tasks', 'list', '--json', '--address', 'h:1', '--timeout', '2.5'))?.globals).toMatchObject({
       json: true,
       address: 'h:1',
-      timeout: 2.5,
+      timeout: 2_500,
     });
   });
 

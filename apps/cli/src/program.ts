@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { z } from 'zod';
 import { addAdmin } from './admin/admin.command.js';
 import { addAgents } from './admin/agents.command.js';
@@ -9,21 +9,17 @@ import { addEmbedder } from './embedder/fetch-embedder.js';
 import { addEval } from './eval/eval.command.js';
 import { addMcp } from './mcp/serve-mcp.js';
 import { addMemory } from './memory/memory.command.js';
+import { duration } from './options.js';
 import { addSandbox } from './sandbox/sandbox.command.js';
 import { addSkills } from './skills/skills.command.js';
 import { addStack } from './stack/stack.command.js';
 import { addTasks } from './tasks/tasks.command.js';
 
-/** Seconds, as a number above zero. */
-function seconds(text: string): number {
-  const value = Number(text);
-  if (!(value > 0)) throw new InvalidArgumentError('must be a number of seconds above 0');
-  return value;
-}
-
 const VERSION = z
   .object({ version: z.string() })
   .parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))).version;
+
+const NOUNS = [addStack, addDemo, addTasks, addSandbox, addMemory, addSkills, addAgents, addMcp, addAdmin, addEmbedder, addEval];
 
 /** The whole command line. Errors in flags throw a CommanderError and print nothing; where a command is missing help is on stderr, unless `json` is set. */
 export function buildProgram(start: Start, json = false): Command {
@@ -33,23 +29,13 @@ export function buildProgram(start: Start, json = false): Command {
     .addOption(new Option('--address <host:port>', 'gateway to talk to (ETUDE_ADDRESS; default: the stack of this checkout)'))
     .addOption(new Option('--api-key <key>', 'who you are (ETUDE_API_KEY)'))
     .addOption(new Option('--home <dir>', 'state of the local stack (ETUDE_HOME; default: .etude in the checkout)'))
-    .addOption(new Option('--timeout <seconds>', 'for a single call').argParser(seconds).default(30))
+    .addOption(new Option('--timeout <seconds>', 'for a single call').argParser(duration).default(30_000, '30'))
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
     .showSuggestionAfterError()
     .version(VERSION, '--version', 'print the version')
     .exitOverride();
   // Commands that are added take this over.
   program.configureOutput({ outputError: () => undefined, ...(json ? { writeErr: () => undefined } : {}) });
-  addStack(program, start);
-  addDemo(program, start);
-  addTasks(program, start);
-  addSandbox(program, start);
-  addMemory(program, start);
-  addSkills(program, start);
-  addAgents(program, start);
-  addMcp(program, start);
-  addAdmin(program, start);
-  addEmbedder(program, start);
-  addEval(program, start);
+  for (const add of NOUNS) add(program, start);
   return program;
 }

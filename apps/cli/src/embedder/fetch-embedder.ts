@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   copyFileSync,
   existsSync,
@@ -34,7 +34,7 @@ const OTHERWISE = [
 ];
 
 const unavailable = (what: string) => new CliError(EXIT.unavailable, what, OTHERWISE);
-const sha256Of = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
+const sha256Of = (path: string) => hash('sha256', readFileSync(path));
 
 /** What the program says is progress, which belongs to stderr. */
 function python({ settings }: Cli, ...args: readonly string[]): boolean {

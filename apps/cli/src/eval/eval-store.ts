@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -69,7 +69,7 @@ export class EvalStore {
   /** The same for the same sample, so that asking twice is one task; another one after an error, since that task is over. */
   requestId(id: string, sample: number): string {
     const errors = this.#known.filter((result) => result.id === id && result.sample === sample && result.error).length;
-    const digest = createHash('sha256').update(id).digest('hex').slice(0, 20);
+    const digest = hash('sha256', id).slice(0, 20);
     return `eval-${this.plan.run}-${digest}-${sample}${errors > 0 ? `-again${errors}` : ''}`;
   }
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { create, fromJson, type JsonObject, type MessageInitShape } from '@bufbuild/protobuf';
 import { type TaskSpec, TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
@@ -155,5 +155,5 @@ export function parseProblems(format: Format, text: string, path = 'the file'): 
 /** Reads a problem file, gzipped or not. Everything is checked before anything is submitted. @throws CliError */
 export function readProblems(format: Format, path: string): ProblemFile {
   const bytes = readBytes(path, FILE_MAX_BYTES);
-  return { problems: parseProblems(format, unpack(bytes, path), path), sha256: createHash('sha256').update(bytes).digest('hex') };
+  return { problems: parseProblems(format, unpack(bytes, path), path), sha256: hash('sha256', bytes) };
 }

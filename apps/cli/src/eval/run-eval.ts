@@ -4,7 +4,7 @@ import { clone } from '@bufbuild/protobuf';
 import { Mode, type TaskSpec, TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
 import { CliError, EXIT, explain } from '../errors.js';
-import { plural, Progress } from '../output.js';
+import { plural } from '../output.js';
 import { AWAY_MAX_MS, callSettings, ridingOut } from '../calls.js';
 import { type MemoryUse, setAttempts, useMemory } from '../tasks/task-spec.js';
 import { waitForTask } from '../tasks/watch-task.js';
@@ -112,7 +112,6 @@ export async function runEval(cli: Cli, options: EvalOptions, [file]: readonly s
   const resultOf = ({ problem, sample }: Sample) => store.latest(problem.id, sample);
   const left = samples.filter((sample) => resultOf(sample)?.error !== null);
   const resumeLine = commandLine(cli, `eval run --resume ${plan.run}`);
-  const progress = new Progress(cli.out);
   let done = samples.length - left.length;
   cli.out.note(`run ${plan.run}: ${plural(wanted.length, 'problem')}, ${left.length} to go, memory ${plan.memory}`);
   const print = (result: SampleResult) => cli.out.data(result, sampleText(result));
@@ -124,7 +123,7 @@ export async function runEval(cli: Cli, options: EvalOptions, [file]: readonly s
         const result = await runSample(cli, gateway, store, sample, signal);
         store.add(result);
         print(result);
-        progress.tell(`${++done}/${samples.length} done`);
+        cli.out.progress(`${++done}/${samples.length} done`);
       });
       return EXIT.ok;
     });
@@ -133,7 +132,7 @@ export async function runEval(cli: Cli, options: EvalOptions, [file]: readonly s
     if (cli.signal.aborted) return EXIT.interrupted;
     throw error;
   } finally {
-    progress.end();
+    cli.out.status('');
   }
   const results = samples.flatMap((sample) => resultOf(sample) ?? []);
   const summary = summarize(plan.run, results, plan.samples, (performance.now() - started) / 1_000);

@@ -1,11 +1,9 @@
-import { createHash, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, hash, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 
-/** Files of one local stack, all in its home folder. */
-export const statePath = (home: string) => join(home, 'stack.json');
-/** The API key that the command line uses; readable by its owner only. */
+/** Files of one local stack, all in its home folder. The API key that the command line uses; readable by its owner only. */
 export const keyPath = (home: string) => join(home, 'key');
 /** Digests of all keys; what the gateway reads. */
 export const keysPath = (home: string) => join(home, 'keys.json');
@@ -45,7 +43,7 @@ export function addKey(home: string, entry: Omit<KeyEntry, 'sha256'>): string {
   return key;
 }
 
-const digestOf = (key: string) => createHash('sha256').update(key, 'utf8').digest('hex');
+const digestOf = (key: string) => hash('sha256', key);
 
 /** The command line's own key, made once per home: tenant "local", with every role. */
 export function ensureLocalKey(home: string): void {
@@ -77,7 +75,3 @@ export function ensureProofKeys(home: string): ProofKeySettings {
   if (!known.includes(own.trim())) writeFileSync(believed, `${known}${own}`, { mode: 0o600 });
   return { signing: { ETUDE_SKILLS_SIGNING_KEY_PATH: signing }, believing: { ETUDE_SKILLS_PUBLIC_KEYS_PATH: believed } };
 }
-
-/** Whether pods run in a cluster that somebody else runs. `test/cluster` reads the same variables. */
-export const isClusterGiven = ({ ETUDE_CLUSTER, KUBECONFIG }: Readonly<Record<string, string | undefined>>): boolean =>
-  ETUDE_CLUSTER ? ETUDE_CLUSTER === 'given' : Boolean(KUBECONFIG);

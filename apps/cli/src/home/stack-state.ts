@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { createConnection, createServer, type Server } from 'node:net';
 import { text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
-import { statePath } from './home.js';
 
 /** Where code runs: in processes of this machine, or in pods. */
 export const SANDBOX_DRIVERS = ['local', 'kubernetes'] as const;
@@ -40,7 +39,7 @@ export type StackOptions = z.infer<typeof StackOptions>;
 export const Report = z.object({ note: z.string().optional(), ready: z.boolean().optional(), failed: z.string().optional() });
 export type Report = z.infer<typeof Report>;
 
-/** What a running stack says about itself; in `stack.json` for whoever wants to talk to it. */
+/** What a running stack says about itself, on a socket of its home: see `findStack`. */
 export const StackState = z.object({
   /** Of the supervisor, which owns all the others. */
   pid: z.number().int(),
@@ -79,43 +78,13 @@ export const StackState = z.object({
 });
 export type StackState = z.infer<typeof StackState>;
 
-/** null where no stack was started here. It may have died since; `findStack` knows. */
-export function readStackState(home: string): StackState | null {
-  let text: string;
-  try {
-    text = readFileSync(statePath(home), 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
-  const parsed = StackState.safeParse(JSON.parse(text));
-  return parsed.success ? parsed.data : null;
-}
-
-/** Readers see the old file or the new one, never half of one. */
-export function writeStackState(home: string, state: StackState): void {
-  const next = `${statePath(home)}.${process.pid}`;
-  try {
-    writeFileSync(next, `${JSON.stringify(state, null, 2)}\n`);
-    renameSync(next, statePath(home));
-  } catch (error) {
-    rmSync(next, { force: true });
-    throw error;
-  }
-}
-
-export const removeStackState = (home: string) => rmSync(statePath(home), { force: true });
-
 /**
  * Name of the abstract socket that the supervisor of this home listens on. The kernel frees it with the process, however
  * that ends, so a stale lock can't exist. Device and inode tell homes apart that only look alike from within containers.
  */
 function lockName(home: string): string {
   const { dev, ino } = statSync(home);
-  return `\0etude.${createHash('sha256')
-    .update(`${realpathSync(home)}\n${dev}\n${ino}`)
-    .digest('hex')
-    .slice(0, 32)}`;
+  return `\0etude.${hash('sha256', `${realpathSync(home)}\n${dev}\n${ino}`).slice(0, 32)}`;
 }
 
 /** Holds the home for this process and tells whoever connects how the stack is. null where another process holds it. */
@@ -124,10 +93,8 @@ export async function holdStack(home: string, state: () => StackState): Promise<
     socket.on('error', () => undefined); // it hung up before it was told; its own affair
     socket.end(JSON.stringify(state()));
   });
-  const listening = once(server, 'listening');
-  server.listen({ path: lockName(home) });
   try {
-    await listening;
+    await once(server.listen({ path: lockName(home) }), 'listening');
     return server;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return null;

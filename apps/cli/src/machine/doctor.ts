@@ -1,12 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, statfsSync } from 'node:fs';
 import { freemem } from 'node:os';
-import { join } from 'node:path';
-import { z } from 'zod';
 import { asCalled, type Cli } from '../cli.js';
 import { chooseEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT } from '../errors.js';
-import { isClusterGiven } from '../home/home.js';
 
 type Machine = Pick<Cli, 'settings' | 'home' | 'root'>;
 
@@ -29,6 +26,12 @@ interface Check {
   readonly fix: string;
   readonly look: (machine: Machine) => Seen;
 }
+
+const checkOf =
+  (needed: boolean) =>
+  (name: string, cost: string, fix: string, look: Check['look']): Check => ({ name, needed, cost, fix, look });
+const needs = checkOf(true);
+const likes = checkOf(false);
 
 /** One thing that a stack uses, as it is on this machine; cost and fix are '' where it is well. */
 export type Finding = Required<Seen> & Pick<Check, 'name'>;
@@ -76,83 +79,20 @@ const ALLOW =
   'Allow them: sudo sysctl -w kernel.unprivileged_userns_clone=1 (Debian) or kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu 24.04); in a container, allow clone and mount';
 
 const CHECKS: readonly Check[] = [
-  {
-    name: 'redis-server',
-    needed: true,
-    cost: 'nothing can be accepted: tasks and queues are kept in Redis',
-    fix: apt('redis-server'),
-    look: () => runs('redis-server', '--version'),
-  },
-  { name: 'bubblewrap', needed: true, cost: NO_CODE, fix: apt('bubblewrap'), look: () => runs('bwrap', '--version') },
-  { name: 'user namespaces', needed: true, cost: NO_CODE, fix: ALLOW, look: () => runs('bwrap', ...SANDBOX) },
-  {
-    name: 'python3',
-    needed: true,
-    cost: `answers are Python; ${PYTHON} runs them`,
-    fix: apt('python3'),
-    look: () => runs(PYTHON, '--version'),
-  },
-  {
-    name: 'setpriv',
-    needed: false,
-    cost: 'services outlive a supervisor that is killed with SIGKILL',
-    fix: apt('util-linux'),
-    look: () => runs('setpriv', '--pdeathsig', 'TERM', 'true'),
-  },
-  {
-    name: 'memory',
-    needed: false,
-    cost: 'sandboxes may be killed for want of memory',
-    fix: 'End something else, or run fewer tasks at once: --concurrency',
-    look: () => room(freemem()),
-  },
-  {
-    name: 'disk',
-    needed: false,
-    cost: 'Redis and memory stop accepting once it is full',
-    fix: 'Make room, or move the state: --home DIR',
-    look: disk,
-  },
-  {
-    name: 'model',
-    needed: false,
-    cost: '`etude up` has nothing to ask; demo and test work',
-    fix: 'Set OPENAI_BASE_URL, or OPENAI_API_KEY with OPENAI_MODEL',
-    look: model,
-  },
-  { name: 'embedder', needed: true, cost: 'memory can not be opened', fix: 'Set ETUDE_EMBEDDER to auto', look: embedder },
+  needs('redis-server', 'nothing can be accepted: tasks and queues are kept in Redis', apt('redis-server'), () =>
+    runs('redis-server', '-v'),
+  ),
+  needs('bubblewrap', NO_CODE, apt('bubblewrap'), () => runs('bwrap', '--version')),
+  needs('user namespaces', NO_CODE, ALLOW, () => runs('bwrap', ...SANDBOX)),
+  needs('python3', `answers are Python; ${PYTHON} runs them`, apt('python3'), () => runs(PYTHON, '--version')),
+  likes('setpriv', 'services outlive a supervisor that is killed with SIGKILL', apt('util-linux'), () => runs('setpriv', '--version')),
+  likes('memory', 'sandboxes may be killed for want of memory', 'End something else, or use a smaller --concurrency', () =>
+    room(freemem()),
+  ),
+  likes('disk', 'Redis and memory stop accepting once it is full', 'Make room, or move the state: --home DIR', disk),
+  likes('model', '`etude up` has nothing to ask; demo and test work', 'Set OPENAI_BASE_URL, or OPENAI_API_KEY with OPENAI_MODEL', model),
+  needs('embedder', 'memory can not be opened', 'Set ETUDE_EMBEDDER to auto', embedder),
 ];
-
-/** What `up --sandbox kubernetes` would use. Takes seconds, so that only `doctor` asks. */
-const KUBERNETES: Check = {
-  name: 'kubernetes',
-  needed: false,
-  cost: '`up --sandbox kubernetes` does not start',
-  fix: 'Look at KUBECONFIG and its cluster, install kubectl, or unset KUBECONFIG for a cluster of its own',
-  look: ({ settings: { environment }, root }) => {
-    const { KUBECONFIG = '', ETUDE_SANDBOX_IMAGE } = environment;
-    if (!isClusterGiven(environment)) return ownCluster(root, environment);
-    const { ok } = runs('kubectl', '--kubeconfig', KUBECONFIG, 'version', '--request-timeout=5s');
-    if (!ok) return { ok, state: `${KUBECONFIG} does not answer to kubectl` };
-    if (ETUDE_SANDBOX_IMAGE) return { ok, state: `${KUBECONFIG} answers; its pods are of ${ETUDE_SANDBOX_IMAGE}` };
-    return {
-      ok: false,
-      state: `${KUBECONFIG} answers; which image its pods are of is not set`,
-      fix: 'Set ETUDE_SANDBOX_IMAGE: docs/kubernetes.md',
-    };
-  },
-};
-
-const Lacks = z.object({ lacks: z.array(z.string()) });
-
-/** What the starter of clusters says itself that it lacks here. */
-function ownCluster(root: string, env: NodeJS.ProcessEnv): Seen {
-  const args = [join(root, 'test/cluster/dist/main.js'), 'check'];
-  const { stdout } = spawnSync(process.execPath, args, { cwd: root, env, encoding: 'utf8', timeout: 60_000 });
-  const { lacks } = Lacks.catch({ lacks: ['Build it: ./etude does, or tsc -b'] }).parse(JSON.parse(stdout || 'null'));
-  if (lacks.length === 0) return { ok: true, state: 'none is given; `up --sandbox kubernetes` starts one of its own' };
-  return { ok: false, state: 'none is given, and one of its own can not be started here', fix: lacks.join('; ') };
-}
 
 function find({ look, ...check }: Check, machine: Machine): Finding {
   const { ok, state, needed = check.needed, cost = ok ? '' : check.cost, fix = ok ? '' : check.fix } = look(machine);
@@ -172,7 +112,7 @@ function lines({ name, ok, needed, state, cost, fix }: Finding): string {
 
 /** `etude doctor`: 0 where a stack can run here, else 4. */
 export async function doctor(cli: Cli): Promise<number> {
-  const findings = [...inspectMachine(cli), find(KUBERNETES, cli)];
+  const findings = inspectMachine(cli);
   const missing = missingToRun(findings);
   const verdict = missing.length === 0 ? 'A stack can run here.' : `A stack can't run here: ${missing.map(({ name }) => name).join(', ')}.`;
   cli.out.data({ ok: missing.length === 0, findings }, [...findings.map(lines), '', verdict].join('\n'));

@@ -62,6 +62,6 @@ describe('failures', () => {
 });
 
 it('refuses a filter that no file fits', async () => {
-  const cli = createCli(readSettings({}), { timeout: 30 }, new AbortController().signal);
+  const cli = createCli(readSettings({}), { timeout: 30_000 }, new AbortController().signal);
   await expect(runTests(cli, ['libs/nothing'])).rejects.toMatchObject({ exit: 2, message: 'no test file has "libs/nothing" in its path' });
 });

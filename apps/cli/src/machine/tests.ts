@@ -92,22 +92,23 @@ const CONFORMANCE_SPEC = /^libs\/sandbox\/test\/conformance\//;
 
 const firstLine = (message = '') => message.trim().split('\n', 1)[0]?.slice(0, 300) || 'without a message';
 
-/** Every failure by name. A file that could not be loaded has no tests in the report, and counts as one failure. */
-export function failures(root: string, report: TestReport): Told[] {
-  return report.testResults.flatMap(({ name, status, message, assertionResults }): Told[] => {
+/** Every test that did not pass, by name. A file that could not be loaded has no tests in the report, and counts as one failure. */
+function notPassed(root: string, report: TestReport): ReadonlyArray<Told & { readonly status: string }> {
+  return report.testResults.flatMap(({ name, status: ofFile, message, assertionResults: tests }) => {
     const file = relative(root, name);
-    const failed = assertionResults.filter((test) => test.status === 'failed');
-    if (failed.length === 0 && status === 'failed') return [{ what: file, why: firstLine(message) }];
-    return failed.map(({ fullName, failureMessages }) => ({ what: `${file}: ${fullName}`, why: firstLine(failureMessages?.[0]) }));
+    if (ofFile === 'failed' && !tests.some(({ status }) => status === 'failed'))
+      return [{ what: file, status: ofFile, why: firstLine(message) }];
+    return tests
+      .filter(({ status }) => status !== 'passed')
+      .map(({ fullName, status, failureMessages }) => ({ what: `${file}: ${fullName}`, status, why: firstLine(failureMessages?.[0]) }));
   });
 }
 
-const skippedTests = (report: TestReport): Told[] =>
-  report.testResults.flatMap(({ name, assertionResults }) =>
-    assertionResults
-      .filter(({ status }) => !['passed', 'failed'].includes(status))
-      .map(({ fullName }) => ({ what: `${name}: ${fullName}`, why: 'skipped by the test itself' })),
-  );
+export const failures = (root: string, report: TestReport): Told[] =>
+  notPassed(root, report).flatMap(({ status, ...told }) => (status === 'failed' ? [told] : []));
+
+const skippedTests = (root: string, report: TestReport): Told[] =>
+  notPassed(root, report).flatMap(({ status, what }) => (status === 'failed' ? [] : [{ what, why: 'skipped by the test itself' }]));
 
 export interface TestOptions {
   /** Runs those that need a cluster, and no others. */
@@ -148,20 +149,15 @@ async function runHere(cli: Cli, all: readonly string[]): Promise<number> {
 const NO_CLUSTER = 3;
 
 async function runInCluster(cli: Cli, all: readonly string[]): Promise<number> {
-  cli.out.note(`${plural(all.length, 'test file')} in a cluster`);
   const end = await runVitest(cli, 'test/cluster/vitest.cluster.ts', all, [process.execPath, 'test/cluster/dist/main.js', 'run']);
   if (end.code !== NO_CLUSTER) return summarize(cli, end, []);
-  const why = 'needs a cluster, which can not be had here; why is said above';
-  return summarize(
-    cli,
-    NOTHING_RUN,
-    all.map((what) => ({ what, why })),
-  );
+  const skips = all.map((what) => ({ what, why: 'needs a cluster, which can not be had here; why is said above' }));
+  return summarize(cli, NOTHING_RUN, skips);
 }
 
 function summarize(cli: Cli, { report, broken }: VitestEnd, skippedHere: readonly Told[]): number {
   if (cli.signal.aborted) return EXIT.interrupted;
-  const skips = [...skippedHere, ...skippedTests(report)];
+  const skips = [...skippedHere, ...skippedTests(cli.root, report)];
   for (const { what, why } of skips) cli.out.note(`skipped: ${what} (${why})`);
   const failed = [...failures(cli.root, report), ...broken];
   const counts = { passed: report.numPassedTests, failed: failed.length, skipped: skips.length };

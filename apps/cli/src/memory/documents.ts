@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { ImportDocumentResponseSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
@@ -7,7 +7,7 @@ import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, type Gateway, withGateway } from '../cli.js';
 import { answeredCode, CliError, EXIT, isServiceError } from '../errors.js';
 import { readBytes } from '../files.js';
-import { plural, Progress } from '../output.js';
+import { plural } from '../output.js';
 import { show } from '../show.js';
 
 const BYTES_MAX = 32 * 1024 * 1024;
@@ -46,7 +46,7 @@ async function* parts(head: object, bytes: Uint8Array) {
 
 function importOne(cli: Cli, gateway: Gateway, file: string, { agent, user = '', mediaType = '', name = file }: ImportOptions) {
   const bytes = readBytes(file, BYTES_MAX);
-  const head = { name, mediaType, agent, user, sha256: createHash('sha256').update(bytes).digest('hex') };
+  const head = { name, mediaType, agent, user, sha256: hash('sha256', bytes) };
   // The same document again changes nothing, so it may be sent again.
   return ridingOut(cli.signal, () => gateway.memory.importDocument(parts(head, bytes), callSettings(cli, IMPORT_TIMEOUT_MS)));
 }
@@ -57,15 +57,14 @@ export function importDocuments(cli: Cli, paths: readonly string[], options: Imp
   if (options.name !== undefined && files.length > 1) throw new CliError(EXIT.usage, '--name is for a single file');
   return withGateway(cli, async (gateway) => {
     const counts = new Map<string, number>();
-    const progress = new Progress(cli.out);
     await sayingHowToGoOn(cli, async () => {
       for (const [index, file] of files.entries()) {
-        progress.tell(`importing ${index + 1} of ${files.length}: ${file}`);
+        cli.out.progress(`importing ${index + 1} of ${files.length}: ${file}`);
         const outcome = await tryOne(cli, gateway, file, options);
         counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
       }
     });
-    progress.end();
+    cli.out.status('');
     cli.out.note(`${plural(files.length, 'document')}: ${[...counts].map(([outcome, count]) => `${count} ${outcome}`).join(', ')}`);
     return counts.has('refused') ? EXIT.failed : EXIT.ok;
   });

@@ -3,26 +3,15 @@ import { ReembeddingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { expect, it } from 'vitest';
 import { createCli, readSettings } from '../cli.js';
 import { EXIT } from '../errors.js';
-import { checkFlags, embedded, nextStep, reembedText } from './reembed.js';
+import { checkFlags, embedded, reembedText } from './reembed.js';
 
-const cli = createCli(readSettings({}), { timeout: 30 }, new AbortController().signal);
+const cli = createCli(readSettings({}), { timeout: 30_000 }, new AbortController().signal);
 
 it.each([
   [{ stop: true, drop: 'lexical' }, '--stop goes'],
   [{ dimension: 5 }, '--to names'],
 ])('refuses %j', (options, message) => {
   expect(() => checkFlags(options)).toThrow(expect.objectContaining({ exit: EXIT.usage, message: expect.stringContaining(message) }));
-});
-
-it('names the commands that are left', () => {
-  const used = { used: 'lexical-hash-1', adapter: 'sqlite' };
-  expect(nextStep(cli, 'all-minilm-l6-v2', used)?.split('\n').slice(1)).toEqual([
-    '  ./etude down',
-    '  ETUDE_EMBEDDER=sentence ./etude up',
-    '  ./etude memory reembed --drop lexical-hash-1',
-  ]);
-  expect(nextStep(cli, 'all-minilm-l6-v2', { ...used, adapter: 'qdrant' })).toContain('./etude up --memory qdrant');
-  expect(nextStep(cli, 'lexical-hash-1', used)).toBeNull();
 });
 
 it.each([

@@ -1,11 +1,11 @@
-import { builtInOf, embedderSetting, modelNameOf } from '@etude/contracts/embedder-names';
+import { builtInOf, modelNameOf } from '@etude/contracts/embedder-names';
 import { type Reembedding, ReembeddingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { callSettings, poll, sayingHowToGoOn } from '../calls.js';
 import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
 import { hand } from '../command.js';
 import { recordEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT } from '../errors.js';
-import { readStackState } from '../home/stack-state.js';
+import { findStack } from '../home/stack-state.js';
 import { integer } from '../options.js';
 import { show } from '../show.js';
 
@@ -35,25 +35,6 @@ export function reembedText({
   return `${head}\n${state === 'running' ? 'held up, and tried again' : 'failed'}: ${error}`;
 }
 
-/** What to do once every record has vectors of `model` and services search by `used`; lines that can be repeated as they are. */
-export function nextStep(cli: Pick<Cli, 'home' | 'globals' | 'settings'>, model: string, { used, adapter }: Usage): string | null {
-  if (used === model) return null;
-  const line = (words: string) => commandLine(cli, words);
-  return [
-    `every record has vectors of ${model}; services search by ${used} still. Restart them with the new one, then drop the old ones:`,
-    `  ${line('down')}`,
-    `  ${embedderSetting(model)} ${line(adapter === 'qdrant' ? 'up --memory qdrant' : 'up')}`,
-    `  ${line(`memory reembed --drop ${used}`)}`,
-  ].join('\n');
-}
-
-interface Usage {
-  /** Model that services search by. */
-  readonly used: string;
-  /** "sqlite" or "qdrant". */
-  readonly adapter: string;
-}
-
 /** Polls until it is over, or was stopped. Ctrl-C ends the polling alone. */
 export function embedded(cli: Cli, memory: Pick<Gateway['memory'], 'getReembedding'>, started: Reembedding): Promise<Reembedding> {
   const [look, stop] = [commandLine(cli, 'memory reembed'), commandLine(cli, 'memory reembed --stop')];
@@ -70,9 +51,9 @@ export function embedded(cli: Cli, memory: Pick<Gateway['memory'], 'getReembeddi
 }
 
 /** The local stack starts with it from now on. */
-function rememberEmbedder(cli: Cli, model: string): void {
+async function rememberEmbedder(cli: Cli, model: string): Promise<void> {
   const builtIn = builtInOf(model);
-  if (builtIn !== null && cli.globals.address === undefined && readStackState(cli.home) !== null)
+  if (builtIn !== null && cli.globals.address === undefined && (await findStack(cli.home)) !== null)
     recordEmbedder(cli.home, { builtIn, model: '' });
 }
 
@@ -87,7 +68,7 @@ async function reembed(cli: Cli, options: ReembedOptions): Promise<number> {
       return state.state === 'failed' ? EXIT.failed : EXIT.ok;
     }
     const stats = await memory.getMemoryStats({}, callSettings(cli));
-    const { embeddingModel: used, adapter } = stats;
+    const { embeddingModel: used } = stats;
     const target =
       to === undefined ? { model: used, dimension: stats.dimension } : { model: modelNameOf(to), dimension: options.dimension ?? 0 };
     const dropModel = drop === undefined ? '' : modelNameOf(drop);
@@ -97,9 +78,8 @@ async function reembed(cli: Cli, options: ReembedOptions): Promise<number> {
     const state = detach ? started : await embedded(cli, memory, started);
     show(cli.out, ReembeddingSchema, state, reembedText(state));
     if (state.state === 'ready') {
-      rememberEmbedder(cli, state.model);
-      const next = nextStep(cli, state.model, { used, adapter });
-      if (next !== null) cli.out.note(next);
+      await rememberEmbedder(cli, state.model);
+      if (used !== state.model) cli.out.note(`services search by ${used} still; what comes next is in docs/embeddings.md`);
     }
     return state.state === 'failed' ? EXIT.failed : EXIT.ok;
   });

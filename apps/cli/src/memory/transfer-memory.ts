@@ -3,7 +3,7 @@ import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, type Gateway, withGateway } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
 import { openPart, sizeOf } from '../files.js';
-import { plural, Progress } from '../output.js';
+import { plural } from '../output.js';
 
 /** The lines of a file. A line feed alone ends one: `node:readline` also cuts at U+2028, which JSON has in its strings as it is. */
 export async function* linesOf(path: string): AsyncGenerator<string> {
@@ -33,7 +33,6 @@ interface ExportOptions {
 export function exportMemory(cli: Cli, { agent = '', user = '', layer = [], output }: ExportOptions): Promise<number> {
   return withGateway(cli, async (gateway) => {
     const file = output === undefined ? null : await openPart(output);
-    const progress = new Progress(cli.out);
     // The header is none.
     let records = -1;
     try {
@@ -42,14 +41,14 @@ export function exportMemory(cli: Cli, { agent = '', user = '', layer = [], outp
         if (file) await file.write(text);
         else cli.out.stream('stdout', text);
         records += lines.length;
-        progress.tell(`exported ${plural(records, 'record')}`);
+        cli.out.progress(`exported ${plural(records, 'record')}`);
       }
       await file?.finish();
     } catch (error) {
       await file?.discard();
       throw error;
     }
-    progress.end();
+    cli.out.status('');
     if (file) cli.out.data({ file: output, records }, `${output ?? ''}: ${plural(records, 'record')}`);
     return EXIT.ok;
   });
@@ -103,14 +102,13 @@ async function send(cli: Cli, gateway: Gateway, { lines, firstLine }: Batch, tot
 export function importMemory(cli: Cli, path: string): Promise<number> {
   return withGateway(cli, async (gateway) => {
     const totals: Totals = { added: 0, unchanged: 0, refused: [] };
-    const progress = new Progress(cli.out);
     await sayingHowToGoOn(cli, async () => {
       for await (const batch of batches(path)) {
         await send(cli, gateway, batch, totals);
-        progress.tell(`imported ${plural(totals.added + totals.unchanged, 'record')}`);
+        cli.out.progress(`imported ${plural(totals.added + totals.unchanged, 'record')}`);
       }
     });
-    progress.end();
+    cli.out.status('');
     const { added, unchanged, refused } = totals;
     for (const [reason, same] of [...Map.groupBy(refused, (line) => line.reason)].slice(0, REASONS_SHOWN))
       cli.out.note(`refused: line ${same[0]?.line ?? 0}${same.length > 1 ? ` and ${same.length - 1} more` : ''}: ${reason}`);

@@ -13,7 +13,7 @@ import {
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { SandboxLimitsSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { type ExitReason, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
-import { awayText, RideOut } from '../calls.js';
+import { awayText, resuming, RideOut } from '../calls.js';
 import { type Cli, commandLine, type Gateway } from '../cli.js';
 import { fieldsOf, type Flags } from '../command.js';
 import { CliError, EXIT, type ExitCode, isCancelled, isUnavailable } from '../errors.js';
@@ -66,25 +66,6 @@ export function outcomeExit({ exit }: ExecutionOutcome): ExitCode {
   return RETRYABLE_EXITS.has(exit as ExitReason) ? EXIT.unavailable : EXIT.failed;
 }
 
-/** Every event of an execution until its result. A connection that breaks is taken up again behind the last event. */
-async function* follow({ out }: Cli, gateway: Gateway, first: Execution): AsyncGenerator<ExecuteEvent> {
-  const ride = new RideOut(NEVER, (error) => out.note(error ? `(${awayText(error)})` : '(back)'));
-  let request = first;
-  for (;;) {
-    try {
-      for await (const event of gateway.sandboxes.execute(request)) {
-        ride.works();
-        request = { ...request, resumeToken: event.resumeToken };
-        yield event;
-        if (event.event.case === 'result') return;
-      }
-      throw new CliError(EXIT.internal, 'the execution ended without a result');
-    } catch (error) {
-      await ride.wait(error);
-    }
-  }
-}
-
 /** Prints output on the stream of its name, and outputs of richer kinds as their text. */
 function printDisplay({ out }: Cli, output: RichOutput, saved: readonly string[]): void {
   const text = output.text['text/plain'];
@@ -116,8 +97,10 @@ export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution
     cancelled.catch((error: unknown) => out.note(`it could not be cancelled: ${(error as Error).message}`));
   };
   options.cancel.addEventListener('abort', stop, { once: true });
+  const ride = new RideOut(NEVER, (error) => out.note(error ? `(${awayText(error)})` : '(back)'));
+  const open = (resumeToken: string) => gateway.sandboxes.execute({ ...execution, resumeToken });
   try {
-    for await (const message of follow(cli, gateway, execution)) {
+    for await (const message of resuming<ExecuteEvent>(ride, token, { open, isLast: ({ event }) => event.case === 'result' })) {
       token = message.resumeToken;
       const { event } = message;
       const dir = event.case === 'display' ? options.saveDisplays : undefined;

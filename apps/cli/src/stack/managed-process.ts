@@ -55,6 +55,7 @@ export class ManagedProcess {
   readyLine = '';
   #child: ChildProcess | null = null;
   #tail = '';
+  #heardReady: (how: string) => void = () => undefined;
   readonly #stopping = new AbortController();
   readonly #log: WriteStream;
 
@@ -103,40 +104,36 @@ export class ManagedProcess {
     const { command, args, env, cwd } = this.program;
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
+    this.#tail = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => this.#hear(chunk.toString()));
     return child;
   }
 
   #hear(text: string): void {
+    const { progress, ready } = this.program;
     this.#tail = (this.#tail + text).slice(-TAIL_CHARS);
     if (!this.#log.writableEnded) this.#log.write(text);
-    const { progress } = this.program;
-    if (!progress || this.ready) return;
+    if (this.ready) return;
     for (const line of text.split('\n')) {
-      const said = progress.exec(line)?.[1];
+      const said = progress?.exec(line)?.[1];
       if (said) this.onChange(said);
     }
+    this.readyLine = this.#tail.split('\n').find((line) => line.includes(ready)) ?? '';
+    if (this.readyLine !== '') this.#heardReady('ready');
   }
 
   /** "ready", or why it is not. */
   async #becomesReady(child: ChildProcess): Promise<string> {
     const timeoutMs = this.program.readyTimeoutMs ?? READY_TIMEOUT_MS;
     const { promise, resolve } = Promise.withResolvers<string>();
+    this.#heardReady = resolve;
     const timer = setTimeout(() => resolve(`was not ready within ${timeoutMs / 1_000} s`), timeoutMs);
-    let said = '';
     child.once('error', (error) => resolve(`could not be started: ${error.message}`));
     // Its last words may come after `exit`; `close` may never come where a child of its own holds the pipe.
     child.once('exit', (code, signal) => setTimeout(resolve, LAST_WORDS_MS, `ended with ${code ?? signal} before it was ready`));
-    child.stdout?.on('data', (chunk: Buffer) => {
-      said = (said + chunk.toString()).slice(-TAIL_CHARS);
-      const line = said.split('\n').find((one) => one.includes(this.program.ready));
-      if (line === undefined || this.ready) return;
-      this.readyLine = line;
-      this.ready = true;
-      resolve('ready');
-    });
     const how = await promise;
     clearTimeout(timer);
+    this.ready = how === 'ready';
     return how;
   }
 

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -77,7 +77,7 @@ export type ClusterReady = z.infer<typeof ClusterReady>;
 export const templatesPath = (home: string) => join(home, 'sandbox-templates.json');
 
 /** Tells the pods of this home from those of others in one namespace. */
-export const installationOf = (home: string) => `local-${createHash('sha256').update(home).digest('hex').slice(0, 8)}`;
+export const installationOf = (home: string) => `local-${hash('sha256', home).slice(0, 8)}`;
 
 /** Kept from start to start, so that a controller knows the pods of the one before. */
 function tokenSecret(home: string): string {

@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs';
-import { holdStack, removeStackState, type Report, type StackOptions, type StackState, writeStackState } from '../home/stack-state.js';
+import { holdStack, type Report, type StackOptions, type StackState } from '../home/stack-state.js';
 import { ManagedProcess, type Program } from './managed-process.js';
 import { modelName, modelUrl } from './model.js';
 import { ClusterReady, qdrantPlace } from './places.js';
@@ -87,14 +87,13 @@ class Stack {
     };
     await onFreePorts(start, () => this.#clear());
     this.#ready = true;
-    writeStackState(options.home, this.state());
     deps.report({ ready: true });
   }
 
   /** All of them at once. @throws the first failure, after all of them have settled; an AbortError once the stack is to stop */
   async #startAll(programs: readonly Program[]): Promise<void> {
     this.deps.signal.throwIfAborted();
-    const added = programs.map((program) => new ManagedProcess(program, (note) => this.#changed(note)));
+    const added = programs.map((program) => new ManagedProcess(program, (note) => this.deps.report({ note })));
     this.#processes.push(...added);
     const outcomes = await Promise.allSettled(added.map((process) => process.start()));
     const failure = outcomes.find((outcome) => outcome.status === 'rejected');
@@ -112,17 +111,6 @@ class Stack {
     this.deps.report({ note: 'a port was taken by another process after it was chosen; starting again on others' });
     await this.stop(this.#processes.filter(({ name }) => name !== 'cluster'));
     this.#processes = this.#processes.filter(({ name }) => name === 'cluster');
-  }
-
-  /** A full disk must not end the stack: what died of it is started again until there is room. */
-  #changed(note: string): void {
-    this.deps.report({ note });
-    if (this.deps.signal.aborted) return;
-    try {
-      writeStackState(this.options.home, this.state());
-    } catch (error) {
-      this.deps.report({ note: `the state of the stack could not be written: ${error instanceof Error ? error.message : String(error)}` });
-    }
   }
 }
 
@@ -153,7 +141,6 @@ export async function supervise(options: StackOptions, deps: SupervisorDeps): Pr
     await stack.stop();
     await starting.catch(() => undefined); // reported above, or cut short by the stop
     await stack.stop();
-    removeStackState(options.home);
     lock.close();
   }
 }

@@ -1,6 +1,6 @@
 import { toJson } from '@bufbuild/protobuf';
 import { type Task, type TaskEvent, TaskEventSchema, TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { RideOut } from '../calls.js';
+import { resuming, RideOut } from '../calls.js';
 import { type Cli, commandLine, type Gateway } from '../cli.js';
 import { CliError, EXIT, type ExitCode } from '../errors.js';
 import { eventLine, unjudgedAnswer } from './task-lines.js';
@@ -10,7 +10,7 @@ const AWAY_MAX_MS = 120_000;
 /** Exit code of a command that ends with this task: 0 once it succeeded. */
 export const taskExit = ({ state }: Task): ExitCode => (state === TaskState.SUCCEEDED ? EXIT.ok : EXIT.failed);
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly signal: AbortSignal;
   /** Resume token of the last event that was seen; '' for everything. */
   readonly resumeToken?: string;
@@ -18,30 +18,16 @@ export interface WatchOptions {
   readonly onAway?: (error: Error | null) => void;
 }
 
-/**
- * Yields every event of a task until its `finished`. A connection that breaks is taken up again behind the last event.
- *
- * @throws the ServiceError of the last try once the gateway was away for two minutes; an AbortError on `signal`
- */
-export async function* watchTask(gateway: Gateway, name: string, options: WatchOptions): AsyncGenerator<TaskEvent> {
-  const { signal, onAway } = options;
-  const ride = new RideOut(signal, onAway, AWAY_MAX_MS);
-  let resumeToken = options.resumeToken ?? '';
-  for (;;) {
-    try {
-      for await (const event of gateway.tasks.watchTask({ name, resumeToken }, { signal })) {
-        ride.works();
-        yield event;
-        resumeToken = event.resumeToken;
-        if (event.event.case === 'finished') return;
-      }
-    } catch (error) {
-      await ride.wait(error);
-      continue;
-    }
-    await ride.wait(new Error('the gateway ended the watch before the task was finished'), true);
-  }
-}
+/** Every event of a task until its `finished`. @throws the ServiceError of the last try once the gateway was away for two minutes */
+export const watchTask = (
+  gateway: Gateway,
+  name: string,
+  { signal, resumeToken = '', onAway }: WatchOptions,
+): AsyncGenerator<TaskEvent, void> =>
+  resuming<TaskEvent>(new RideOut(signal, onAway, AWAY_MAX_MS), resumeToken, {
+    open: (token) => gateway.tasks.watchTask({ name, resumeToken: token }, { signal }),
+    isLast: ({ event }) => event.case === 'finished',
+  });
 
 /** Answers the finished task. @throws as `watchTask` does */
 export async function waitForTask(
