@@ -2,7 +2,7 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills';
 import type { McpCaller } from './caller.js';
 import type { GatewayCalls } from './gateway-calls.js';
-import { SkillChanges, type SkillChangesOptions } from './skill-changes.js';
+import { type ChangeWatch, watchSkills } from './skill-changes.js';
 import { GatewaySkillSource, type OnUnfit } from './skill-source.js';
 import { serveTools, type ToolTiming } from './tools.js';
 
@@ -24,12 +24,6 @@ export interface EtudeServerOptions {
   readonly timing?: ToolTiming;
 }
 
-/** For a connection that lasts: how often it is looked whether skills have changed, and until when. */
-export interface ChangeWatch extends Omit<SkillChangesOptions, 'tell'> {
-  /** Hears of each message of the client from now on. */
-  readonly onMessage: (listener: () => void) => void;
-}
-
 /**
  * One MCP server for one caller; it holds nothing, so that making one for every request is cheap.
  *
@@ -46,11 +40,12 @@ export function etudeServer(
     { instructions: INSTRUCTIONS, cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } } },
   );
   serveTools(mcp.server, calls.tools, caller, timing);
-  const changes = watch && new SkillChanges(calls.skills, caller, { ...watch, tell: () => mcp.server.sendResourceListChanged() });
-  if (changes) watch?.onMessage(() => changes.heard());
-  const source = new GatewaySkillSource(calls.skills, caller, { onUnfit, onListing: () => changes?.begin() });
+  const onListing = watch
+    ? watchSkills(calls.skills, caller, { ...watch, tell: () => mcp.server.sendResourceListChanged() })
+    : () => undefined;
+  const source = new GatewaySkillSource(calls.skills, caller, { onUnfit, onListing });
   const onWarning = ({ path, message }: { path: string; message: string }) => onUnfit(path, message);
   new SkillsExtension({ source, cacheHint: { ttlMs: SKILLS_TTL_MS, cacheScope: 'private' }, onWarning }).attach(mcp);
-  mcp.server.registerCapabilities({ resources: { listChanged: changes !== undefined } });
+  mcp.server.registerCapabilities({ resources: { listChanged: watch !== undefined } });
   return mcp;
 }

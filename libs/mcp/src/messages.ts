@@ -49,11 +49,6 @@ function refused(message: unknown, code: number, why: string): ReadMessage {
   return { refusal: { jsonrpc: '2.0', id: isId ? (id as string | number) : null, error: { code, message: why } }, why };
 }
 
-const BLANK = /^\s*$/;
-
-/** Emitted for each message, before it is passed on. */
-export const MESSAGE = 'message';
-
 /** Passes on the lines that are messages of JSON-RPC, and tells of every other one. */
 export class MessageLines extends Transform {
   readonly #decoder = new StringDecoder('utf8');
@@ -69,11 +64,11 @@ export class MessageLines extends Transform {
     const [first = '', ...more] = this.#decoder.write(chunk).split('\n');
     this.#keep(first);
     for (const next of more) {
-      this.#take();
+      this.#read(this.#taken());
       this.#keep(next);
     }
     // Whoever reads on gives up on a line of this length, and with it on the connection.
-    if (this.#length > STDIO_DEFAULT_MAX_BUFFER_SIZE) this.push(this.#rest());
+    if (this.#length > STDIO_DEFAULT_MAX_BUFFER_SIZE) this.push(this.#taken());
     done();
   }
 
@@ -82,20 +77,15 @@ export class MessageLines extends Transform {
     this.#length += part.length;
   }
 
-  #rest(): string {
-    const text = this.#parts.join('');
-    this.#parts = [];
+  #taken(): string {
     this.#length = 0;
-    return text;
+    return this.#parts.splice(0).join('');
   }
 
-  #take(): void {
-    const line = this.#rest();
-    if (BLANK.test(line)) return;
+  #read(line: string): void {
+    if (line.trim() === '') return;
     const read = readRpcMessage(line);
-    if ('message' in read) {
-      this.emit(MESSAGE);
-      this.push(`${line}\n`);
-    } else this.onRefused(read.refusal, read.why);
+    if ('message' in read) this.push(`${line}\n`);
+    else this.onRefused(read.refusal, read.why);
   }
 }

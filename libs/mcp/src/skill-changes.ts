@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { setInterval } from 'node:timers/promises';
 import { SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { McpCaller } from './caller.js';
 import type { GatewayCalls } from './gateway-calls.js';
@@ -7,79 +7,40 @@ import type { GatewayCalls } from './gateway-calls.js';
 const SKILLS_MAX = 1_000;
 const TIMEOUT_MS = 30_000;
 
-export interface SkillChangesOptions {
-  /** Between two looks while the client asks for things. */
+/** For a connection that lasts: how often it is looked whether skills have changed, and until when. */
+export interface ChangeWatch {
   readonly everyMs: number;
-  /** A client that asks for nothing is looked for ever more seldom, up to this. */
-  readonly idleEveryMs: number;
-  /** Ends the looking. */
   readonly signal: AbortSignal;
-  readonly tell: () => Promise<void>;
 }
 
 /**
- * Looks every so often whether a caller's active skills are other ones than before, and tells when they are. Each look that follows without
- * a word of the client waits twice as long, so that one that is open all night costs next to nothing.
+ * Looks every so often whether a caller's active skills are other ones than before, and tells when they are.
+ *
+ * @returns what begins the looking, once: nobody has to hear of a change to what was never listed
  */
-export class SkillChanges {
-  #isBegun = false;
-  #waitMs: number;
-  #lookedAt = 0;
-  /** Undefined while a look is under way. */
-  #timer: NodeJS.Timeout | undefined;
-  /** Null until a look has succeeded. */
-  #seen: string | null = null;
-
-  constructor(
-    private readonly skills: Pick<GatewayCalls['skills'], 'listSkills'>,
-    private readonly caller: McpCaller,
-    private readonly options: SkillChangesOptions,
-  ) {
-    this.#waitMs = options.everyMs;
-  }
-
-  /** From the first time on: nobody has to hear of a change to what was never listed. */
-  begin(): void {
-    if (this.#isBegun) return;
-    this.#isBegun = true;
-    void this.#look();
-  }
-
-  /** The client has asked for something: what has changed by now, it hears soon. */
-  heard(): void {
-    this.#waitMs = this.options.everyMs;
-    if (this.#timer !== undefined) this.#lookIn(this.#lookedAt + this.#waitMs - performance.now());
-  }
-
-  #lookIn(ms: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#look(), Math.max(0, ms)).unref();
-  }
-
-  async #look(): Promise<void> {
-    const { signal, idleEveryMs, tell } = this.options;
-    this.#timer = undefined;
-    if (signal.aborted) return;
-    this.#lookedAt = performance.now();
-    try {
-      const now = await this.#fingerprint();
-      const isOther = this.#seen !== null && this.#seen !== now;
-      this.#seen = now;
-      if (isOther) await tell();
-    } catch {
-      // A gateway that is away changes nothing that could be told; the next look compares with the last that succeeded.
-    }
-    if (signal.aborted) return;
-    this.#lookIn(this.#waitMs);
-    this.#waitMs = Math.min(2 * this.#waitMs, idleEveryMs);
-  }
-
-  async #fingerprint(): Promise<string> {
-    const { agent, user, metadata } = this.caller;
-    const hash = createHash('sha256');
+export function watchSkills(
+  skills: Pick<GatewayCalls['skills'], 'listSkills'>,
+  { agent, user, metadata }: McpCaller,
+  { everyMs, signal, tell }: ChangeWatch & { readonly tell: () => Promise<void> },
+): () => void {
+  let seen: string | null = null;
+  const look = async () => {
     const request = { agent, user, status: SkillStatus.ACTIVE, brief: true, pageSize: SKILLS_MAX };
-    const { skills } = await this.skills.listSkills(request, { metadata, signal: this.options.signal, timeoutMs: TIMEOUT_MS });
-    for (const { name, agent: owner, user: whose, version } of skills) hash.update(JSON.stringify([name, owner, whose, version]));
-    return hash.digest('hex');
-  }
+    const { skills: active } = await skills.listSkills(request, { metadata, signal, timeoutMs: TIMEOUT_MS });
+    const before = seen;
+    seen = JSON.stringify(active.map(({ name, agent: owner, user: whose, version }) => [name, owner, whose, version]));
+    if (before !== null && before !== seen) await tell();
+  };
+  // A gateway that is away changes nothing that could be told; the next look compares with the last that succeeded.
+  const tried = () => look().catch(() => undefined);
+  const keepLooking = async () => {
+    await tried();
+    for await (const _ of setInterval(everyMs, null, { signal, ref: false })) await tried();
+  };
+  let isBegun = false;
+  return () => {
+    if (isBegun) return;
+    isBegun = true;
+    keepLooking().catch(() => undefined); // ended by its signal
+  };
 }

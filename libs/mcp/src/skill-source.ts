@@ -26,21 +26,19 @@ export interface SkillSourceListeners {
 
 /** The active skills that a caller sees, in the Agent Skills format, as the gateway exports them. Nothing is kept between requests. */
 export class GatewaySkillSource implements SkillSource {
-  readonly #calls: GatewayCalls['skills'];
-  readonly #caller: McpCaller;
-  readonly #heard: SkillSourceListeners;
-
-  constructor(calls: GatewayCalls['skills'], caller: McpCaller, heard: SkillSourceListeners) {
-    this.#calls = calls;
-    this.#caller = caller;
-    this.#heard = heard;
-  }
+  constructor(
+    private readonly calls: GatewayCalls['skills'],
+    private readonly caller: McpCaller,
+    private readonly heard: SkillSourceListeners,
+  ) {}
 
   async list({ cursor }: { cursor?: string }, context: ServerContext): Promise<{ skills: Skill[]; nextCursor?: string }> {
-    this.#heard.onListing();
-    const { agent, user } = this.#caller;
+    this.heard.onListing();
+    const { agent, user } = this.caller;
     const request = { agent, user, status: SkillStatus.ACTIVE, pageSize: PAGE_SIZE, pageToken: cursor ?? '' };
-    const page = await spoken(this.#calls.listSkills(request, this.#settings(context)));
+    const page = await this.calls
+      .listSkills(request, this.#settings(context))
+      .catch((error: unknown) => Promise.reject(protocolError(error)));
     const folders = await atOnce(page.skills, EXPORTS_MAX, (skill) => this.#folder(skill, context));
     const skills = folders.filter((folder) => folder !== undefined).map(({ entry }) => entry);
     return { skills, ...(page.nextPageToken === '' ? {} : { nextCursor: page.nextPageToken }) };
@@ -74,7 +72,7 @@ export class GatewaySkillSource implements SkillSource {
   }
 
   #settings({ mcpReq }: ServerContext): CallSettings {
-    return { metadata: this.#caller.metadata, signal: mcpReq.signal, timeoutMs: TIMEOUT_MS };
+    return { metadata: this.caller.metadata, signal: mcpReq.signal, timeoutMs: TIMEOUT_MS };
   }
 
   /** The folder that a URI is in, and the path inside. Undefined where no such skill is active. */
@@ -88,12 +86,12 @@ export class GatewaySkillSource implements SkillSource {
 
   /** As a listing has it: the narrowest owner's of those that have an active version. */
   async #active(name: string, context: ServerContext): Promise<Version | undefined> {
-    const { agent, user } = this.#caller;
+    const { agent, user } = this.caller;
     const seen = new Set<string>();
     for (const owner of [agent, ...(user === '' ? [] : [USER_AGENT]), TENANT_AGENT, GLOBAL_TENANT]) {
       if (seen.has(owner)) continue;
       const request = { name: skillResourceName(name), agent: owner, user };
-      const found = await unlessMissing(this.#calls.listSkillVersions(request, this.#settings(context)));
+      const found = await unlessMissing(this.calls.listSkillVersions(request, this.#settings(context)));
       const active = found?.skills.find(({ status }) => status === SkillStatus.ACTIVE);
       if (active !== undefined) return active;
       // Nobody narrower has it, either.
@@ -107,13 +105,13 @@ export class GatewaySkillSource implements SkillSource {
   async #folder({ name, agent, user, version }: Version, context: ServerContext): Promise<SkillFolder | undefined> {
     // Whoever's key it is, a model reads it.
     const request = { name, agent, user, version, withoutHiddenTests: true };
-    const exported = await unlessMissing(this.#calls.exportSkill(request, this.#settings(context)));
+    const exported = await unlessMissing(this.calls.exportSkill(request, this.#settings(context)));
     if (exported === undefined) return undefined;
     const skill = name.replace(/^skills\//, '');
     try {
       return await skillFolder(skill, exported.files);
     } catch (error) {
-      this.#heard.onUnfit(skill, error instanceof Error ? error.message : String(error));
+      this.heard.onUnfit(skill, error instanceof Error ? error.message : String(error));
       return undefined;
     }
   }
@@ -141,14 +139,6 @@ function textOf(bytes: Uint8Array): string | undefined {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     return undefined;
-  }
-}
-
-async function spoken<T>(call: Promise<T>): Promise<T> {
-  try {
-    return await call;
-  } catch (error) {
-    throw protocolError(error);
   }
 }
 

@@ -4,22 +4,20 @@ import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/s
 import type { McpCaller } from './caller.js';
 import { etudeServer, type EtudeServerOptions } from './etude-server.js';
 import type { GatewayCalls } from './gateway-calls.js';
-import { MESSAGE, MessageLines } from './messages.js';
+import { MessageLines } from './messages.js';
 
 export interface StdioOptions extends EtudeServerOptions {
   readonly stdin: Readable;
   readonly stdout: Writable;
   /** Ends the server as the end of its input does. */
   readonly signal: AbortSignal;
-  /** How often it is looked whether the skills that were listed have changed, at most; and at least, where the client asks for nothing. */
+  /** How often it is looked whether the skills that were listed have changed. */
   readonly skillsEveryMs?: number;
-  readonly skillsIdleEveryMs?: number;
   /** Hears of what is wrong with the connection. */
   readonly onError: (error: Error) => void;
 }
 
-const SKILLS_EVERY_MS = 10_000;
-const SKILLS_IDLE_EVERY_MS = 300_000;
+const SKILLS_EVERY_MS = 30_000;
 
 /** Tells of its end, whoever ends it. */
 class EndingTransport extends StdioServerTransport {
@@ -39,8 +37,7 @@ class EndingTransport extends StdioServerTransport {
  * Answers what broke the connection before that, such as a message that is too long; null where nothing did.
  */
 export async function serveOverStdio(calls: GatewayCalls, caller: McpCaller, options: StdioOptions): Promise<Error | null> {
-  const { stdin, stdout, signal, onError } = options;
-  const { skillsEveryMs: everyMs = SKILLS_EVERY_MS, skillsIdleEveryMs: idleEveryMs = SKILLS_IDLE_EVERY_MS } = options;
+  const { stdin, stdout, signal, onError, skillsEveryMs: everyMs = SKILLS_EVERY_MS } = options;
   const over = new AbortController();
   const ended = Promise.withResolvers<Error | null>();
   for (const event of ['close', 'error']) stdin.once(event, () => (stdin.readableEnded ? undefined : ended.resolve(null)));
@@ -58,8 +55,7 @@ export async function serveOverStdio(calls: GatewayCalls, caller: McpCaller, opt
   const transport = new EndingTransport(lines, stdout);
   lines.once('end', () => ended.resolve(null));
   stdin.pipe(lines);
-  const onMessage = (listener: () => void) => void lines.on(MESSAGE, listener);
-  const watch = { everyMs, idleEveryMs, signal: over.signal, onMessage };
+  const watch = { everyMs, signal: over.signal };
   const handle = serveStdio(() => etudeServer(calls, caller, options, watch), { transport, onerror });
   if (signal.aborted) ended.resolve(null);
   const broken = await Promise.race([ended.promise, transport.ended.then(() => last)]);

@@ -15,8 +15,8 @@ const skill = (name: string, version = 1, status = SkillStatus.ACTIVE) => ({
 const looksAt = ({ seen }: FakeGateway) => seen.filter(({ method, request }) => method === 'listSkills' && request['brief'] === true);
 const looks = (gateway: FakeGateway) => looksAt(gateway).length;
 
-async function listening(gateway: FakeGateway, revision: (typeof REVISIONS)[number], skillsIdleEveryMs = 10) {
-  const client = await connect(gateway, 'stdio', revision, { options: { skillsEveryMs: 10, skillsIdleEveryMs } });
+async function listening(gateway: FakeGateway, revision: (typeof REVISIONS)[number]) {
+  const client = await connect(gateway, 'stdio', revision, { options: { skillsEveryMs: 10 } });
   let told = 0;
   client.setNotificationHandler('notifications/resources/list_changed', () => void (told += 1));
   if (revision === MODERN) await client.listen({ resourcesListChanged: true });
@@ -45,23 +45,6 @@ describe.each(REVISIONS)('changes of skills over stdio in %s', (revision) => {
     gateway.held = [...gateway.held, skill('three', 1, SkillStatus.PENDING_REVIEW)];
     await lookedAgain(gateway);
     expect(told()).toBe(2);
-  });
-
-  it('are looked for ever more seldom, and soon again after the client has asked for something', async () => {
-    const gateway = new FakeGateway();
-    gateway.held = [skill('one')];
-    const { client, told } = await listening(gateway, revision, 3_600_000);
-    await new SkillsClient(client).list();
-    const begun = performance.now();
-    await until(() => looks(gateway) >= 10);
-    // 10 + 20 + ... + 2,560 ms between ten looks, and 5,120 to the next.
-    expect(performance.now() - begun).toBeGreaterThan(4_500);
-    gateway.held = [];
-    const before = performance.now();
-    await client.listTools();
-    await until(() => told() === 1);
-    expect(performance.now() - before).toBeLessThan(4_000);
-    expect(gateway.seen.filter(({ method }) => method === 'listSkills').at(-1)?.request).toMatchObject({ brief: true, pageSize: 1_000 });
   });
 
   it('cost a client nothing that never lists any', async () => {
