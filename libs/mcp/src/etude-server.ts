@@ -4,7 +4,7 @@ import type { McpCaller } from './caller.js';
 import type { GatewayCalls } from './gateway-calls.js';
 import { type ChangeWatch, watchSkills } from './skill-changes.js';
 import { GatewaySkillSource, type OnUnfit } from './skill-source.js';
-import { serveTools, type ToolTiming } from './tools.js';
+import { serveTools } from './tools.js';
 
 const INSTRUCTIONS = [
   'Etude runs Python in a sandbox without network and keeps what works as skills: verified code with a contract.',
@@ -21,7 +21,8 @@ export interface EtudeServerOptions {
   /** Of the program that serves. */
   readonly version: string;
   readonly onUnfit: OnUnfit;
-  readonly timing?: ToolTiming;
+  /** How often a client that asks for progress hears that its call goes on. */
+  readonly progressEveryMs?: number;
 }
 
 /**
@@ -32,14 +33,14 @@ export interface EtudeServerOptions {
 export function etudeServer(
   calls: GatewayCalls,
   caller: McpCaller,
-  { version, onUnfit, timing }: EtudeServerOptions,
+  { version, onUnfit, progressEveryMs }: EtudeServerOptions,
   watch?: ChangeWatch,
 ): McpServer {
   const mcp = new McpServer(
     { name: 'etude', title: 'Etude', version },
     { instructions: INSTRUCTIONS, cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } } },
   );
-  serveTools(mcp.server, calls.tools, caller, timing);
+  serveTools(mcp.server, calls.tools, caller, progressEveryMs);
   const onListing = watch
     ? watchSkills(calls.skills, caller, { ...watch, tell: () => mcp.server.sendResourceListChanged() })
     : () => undefined;

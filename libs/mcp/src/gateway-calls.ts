@@ -11,6 +11,14 @@ export interface GatewayCalls {
   readonly skills: Pick<ServiceClient<typeof Skills>, 'listSkills' | 'listSkillVersions' | 'exportSkill'>;
 }
 
+/** What a failed call of the gateway says; null for what is no such failure. */
+export function callFailure(error: unknown): { readonly code: ErrorCode; readonly message: string } | null {
+  // A gateway in the same process throws its errors as they are.
+  if (error instanceof EtudeError) return { code: error.code, message: error.message };
+  if (!isFailedCall(error)) return null;
+  return { code: decodeStatus(error.metadata)?.code ?? named(error.code), message: error.details };
+}
+
 interface FailedCall {
   /** gRPC's number. */
   readonly code: number;
@@ -18,32 +26,17 @@ interface FailedCall {
   readonly metadata: Parameters<typeof decodeStatus>[0];
 }
 
-/** What a failed call of the gateway says; null for what is no such failure. */
-export interface CallFailure {
-  readonly code: ErrorCode;
-  readonly message: string;
-}
-
-function isFailedCall(error: unknown): error is FailedCall {
-  return typeof error === 'object' && error !== null && 'details' in error && typeof (error as FailedCall).code === 'number';
-}
+const isFailedCall = (error: unknown): error is FailedCall => error instanceof Error && 'details' in error && 'code' in error;
 
 const named = (grpc: number): ErrorCode =>
   (Object.entries(ERROR_KINDS).find(([, kind]) => kind.grpc === grpc)?.[0] ?? 'INTERNAL') as ErrorCode;
-
-export function callFailure(error: unknown): CallFailure | null {
-  // A gateway in the same process throws its errors as they are.
-  if (error instanceof EtudeError) return { code: error.code, message: error.message };
-  if (!isFailedCall(error)) return null;
-  return { code: decodeStatus(error.metadata)?.code ?? named(error.code), message: error.details };
-}
 
 /** For requests that are no tool: an error of the protocol, with the gateway's own words. */
 export function protocolError(error: unknown): unknown {
   const failure = callFailure(error);
   if (failure === null) return error;
-  const isCallers =
-    ERROR_KINDS[failure.code].fault === 'caller' && failure.code !== 'UNAUTHENTICATED' && failure.code !== 'PERMISSION_DENIED';
+  const isRefusal = failure.code === 'UNAUTHENTICATED' || failure.code === 'PERMISSION_DENIED';
+  const isCallers = ERROR_KINDS[failure.code].fault === 'caller' && !isRefusal;
   const code = isCallers ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
   return new ProtocolError(code, failure.message, { code: failure.code });
 }

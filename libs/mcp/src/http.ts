@@ -32,12 +32,6 @@ interface Message {
   readonly params?: { readonly _meta?: Readonly<Record<string, unknown>>; readonly requestId?: unknown };
 }
 
-/** Null for answers, lists and what is no message at all, which the SDK refuses in its own words. */
-const messageOf = (body: unknown): Message | null => (typeof body === 'object' && body !== null && !Array.isArray(body) ? body : null);
-
-/** Of the revisions before 2026-07-28, which begin with a handshake and cancel by a message. */
-const isEarlier = ({ params }: Message) => params?.['_meta']?.[PROTOCOL_VERSION_META_KEY] === undefined;
-
 /** An answer that is no result: an error of JSON-RPC, for the whole request. */
 export function refuseHttp(
   response: ServerResponse,
@@ -50,16 +44,8 @@ export function refuseHttp(
   response.end(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id }));
 }
 
-function tryCaller(request: IncomingMessage): McpCaller | RangeError {
-  try {
-    return callerOf((name) => request.headers[name]?.toString());
-  } catch (error) {
-    return error as RangeError;
-  }
-}
-
 export function createMcpHttp(calls: GatewayCalls, options: HttpOptions): McpHttp {
-  const { onError, subscriptionsMax } = options;
+  const { onError, subscriptionsMax: maxSubscriptions } = options;
   const handler = createMcpHandler(
     ({ requestInfo }) =>
       etudeServer(
@@ -67,21 +53,29 @@ export function createMcpHttp(calls: GatewayCalls, options: HttpOptions): McpHtt
         callerOf((name) => requestInfo?.headers.get(name)),
         options,
       ),
-    { onerror: onError, ...(subscriptionsMax === undefined ? {} : { maxSubscriptions: subscriptionsMax }) },
+    {
+      onerror: onError,
+      ...(maxSubscriptions === undefined ? {} : { maxSubscriptions }),
+    },
   );
   const node = toNodeHandler(handler, { onerror: onError });
   const running = new RunningCalls();
   return {
     async handle(request, response, body) {
-      const caller = tryCaller(request);
-      if (caller instanceof RangeError) return refuseHttp(response, 400, caller.message);
       if (Array.isArray(body)) return refuseHttp(response, 400, NO_BATCHES);
-      const message = messageOf(body);
-      if (message && isEarlier(message)) {
+      let caller: McpCaller;
+      try {
+        caller = callerOf((name) => request.headers[name]?.toString());
+      } catch (error) {
+        return refuseHttp(response, 400, (error as RangeError).message);
+      }
+      const { id, method, params } = (body ?? {}) as Message;
+      // Of the revisions before 2026-07-28, which begin with a handshake and cancel by a message.
+      if (method !== undefined && params?.['_meta']?.[PROTOCOL_VERSION_META_KEY] === undefined) {
         // A name for what the client's calls belong to; the client alone keeps it.
-        if (message.method === 'initialize') response.setHeader(SESSION_HEADER, randomUUID());
-        if (message.method === 'notifications/cancelled') running.cancel(caller, message.params?.requestId);
-        else running.add(caller, message.id, response);
+        if (method === 'initialize') response.setHeader(SESSION_HEADER, randomUUID());
+        if (method === 'notifications/cancelled') running.cancel(caller, params?.requestId);
+        else running.add(caller, id, response);
       }
       await node(request, response, body);
     },
@@ -93,7 +87,7 @@ export function createMcpHttp(calls: GatewayCalls, options: HttpOptions): McpHtt
  * Answers that are still open, by whose they are and the id of their request. Before 2026-07-28 a client cancels with a request of its
  * own, which meets none of what serves the first; it finds it here, where the same process serves both.
  */
-export class RunningCalls {
+class RunningCalls {
   readonly #open = new Map<string, ServerResponse>();
 
   /** A request without an id, or of a client without a session, can't be cancelled. */
@@ -111,10 +105,6 @@ export class RunningCalls {
     const response = this.#open.get(keyOf(caller, id) ?? '');
     if (response?.headersSent) response.end();
     else response?.destroy();
-  }
-
-  get size(): number {
-    return this.#open.size;
   }
 }
 

@@ -7,9 +7,8 @@ import type { McpCaller } from './caller.js';
 import { callFailure, type GatewayCalls, protocolError } from './gateway-calls.js';
 import { MANIFEST, mediaTypeOf, placeOf, type SkillFolder, skillFolder } from './skill-folder.js';
 
-const PAGE_SIZE = 50;
-/** Exports of one page at once. */
-const EXPORTS_MAX = 8;
+/** Small, since each of a page is exported at the same time. */
+const PAGE_SIZE = 20;
 const TIMEOUT_MS = 30_000;
 
 /** One version of a skill, and exactly whose. */
@@ -18,18 +17,13 @@ type Version = Pick<WireSkill, 'name' | 'agent' | 'user' | 'version'>;
 /** Hears of a skill that can't be shown in the Agent Skills format, and why. */
 export type OnUnfit = (skill: string, why: string) => void;
 
-export interface SkillSourceListeners {
-  readonly onUnfit: OnUnfit;
-  /** Before skills are listed. */
-  readonly onListing: () => void;
-}
-
 /** The active skills that a caller sees, in the Agent Skills format, as the gateway exports them. Nothing is kept between requests. */
 export class GatewaySkillSource implements SkillSource {
   constructor(
     private readonly calls: GatewayCalls['skills'],
     private readonly caller: McpCaller,
-    private readonly heard: SkillSourceListeners,
+    /** `onListing` is called before skills are listed. */
+    private readonly heard: { readonly onUnfit: OnUnfit; readonly onListing: () => void },
   ) {}
 
   async list({ cursor }: { cursor?: string }, context: ServerContext): Promise<{ skills: Skill[]; nextCursor?: string }> {
@@ -39,8 +33,8 @@ export class GatewaySkillSource implements SkillSource {
     const page = await this.calls
       .listSkills(request, this.#settings(context))
       .catch((error: unknown) => Promise.reject(protocolError(error)));
-    const folders = await atOnce(page.skills, EXPORTS_MAX, (skill) => this.#folder(skill, context));
-    const skills = folders.filter((folder) => folder !== undefined).map(({ entry }) => entry);
+    const folders = await Promise.all(page.skills.map((skill) => this.#folder(skill, context)));
+    const skills = folders.flatMap((folder) => folder?.entry ?? []);
     return { skills, ...(page.nextPageToken === '' ? {} : { nextCursor: page.nextPageToken }) };
   }
 
@@ -149,15 +143,4 @@ async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
     if (callFailure(error)?.code === 'NOT_FOUND') return undefined;
     throw protocolError(error);
   }
-}
-
-/** Results in the order of `items`; the first failure ends it. */
-async function atOnce<T, R>(items: readonly T[], max: number, work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  const entries = items.entries();
-  const worker = async () => {
-    for (const [at, item] of entries) results[at] = await work(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(max, items.length) }, worker));
-  return results;
 }

@@ -16,15 +16,7 @@ const PROGRESS_EVERY_MS = 2_000;
 /** Of what is there as structure as well: larger results are not sent twice. */
 const TEXT_MAX_CHARS = 100_000;
 
-/** How often a client that asks for progress hears that its call goes on. */
-export interface ToolTiming {
-  readonly callTimeoutMs?: number;
-  readonly progressEveryMs?: number;
-}
-
-type Schema = Tool['inputSchema'];
-
-const objectSchema = (schema: object | undefined): Schema => ({ ...schema, type: 'object' });
+const objectSchema = (schema: object | undefined): Tool['inputSchema'] => ({ ...schema, type: 'object' });
 
 function toolOf({ name, title, description, inputSchema, outputSchema, readOnly, idempotent }: ToolDefinition): Tool {
   return {
@@ -56,15 +48,15 @@ function reportProgress({ mcpReq }: ServerContext, everyMs: number): () => void 
 const asText = (value: unknown) => ({ type: 'text' as const, text: typeof value === 'string' ? value : JSON.stringify(value) });
 
 /** For clients that read no structure; those that do have all of it there. */
-function partAsText(value: unknown) {
+function partAsText(value: object) {
   const { type, text } = asText(value);
   if (text.length <= TEXT_MAX_CHARS) return { type, text };
   const mark = `\n[cut: ${TEXT_MAX_CHARS} of ${text.length} characters; structuredContent holds all of it. Return less, or print a part of it.]`;
   return { type, text: text.slice(0, TEXT_MAX_CHARS).toWellFormed() + mark };
 }
 
-function failed(error: string, result: object | undefined): CallToolResult {
-  const more = result && Object.keys(result).length > 0 ? [asText(result)] : [];
+function failed(error: string, result: object = {}): CallToolResult {
+  const more = Object.keys(result).length > 0 ? [asText(result)] : [];
   return { isError: true, content: [asText(error), ...more] };
 }
 
@@ -72,13 +64,12 @@ function failed(error: string, result: object | undefined): CallToolResult {
 function failedCall(error: unknown): CallToolResult {
   const failure = callFailure(error);
   if (failure === null || ['UNAUTHENTICATED', 'PERMISSION_DENIED', 'CANCELLED'].includes(failure.code)) throw protocolError(error);
-  return failed(failure.message, undefined);
+  return failed(failure.message);
 }
 
 /** `tools/list` and `tools/call` of a server, in the name of one caller. */
-export function serveTools(server: Server, calls: GatewayCalls['tools'], caller: McpCaller, timing: ToolTiming = {}): void {
+export function serveTools(server: Server, calls: GatewayCalls['tools'], caller: McpCaller, progressEveryMs = PROGRESS_EVERY_MS): void {
   const { agent, user, session, metadata } = caller;
-  const { callTimeoutMs = CALL_TIMEOUT_MS, progressEveryMs = PROGRESS_EVERY_MS } = timing;
   server.registerCapabilities({ tools: {} });
   server.setRequestHandler('tools/list', async (_request, { mcpReq }) => {
     const listed = calls.listTools({ agent, user }, { metadata, signal: mcpReq.signal, timeoutMs: LIST_TIMEOUT_MS });
@@ -89,7 +80,7 @@ export function serveTools(server: Server, calls: GatewayCalls['tools'], caller:
     const request = { tool: params.name, arguments: (params.arguments ?? {}) as never, agent, user, session };
     const stop = reportProgress(context, progressEveryMs);
     try {
-      const settings = { metadata, signal: context.mcpReq.signal, timeoutMs: callTimeoutMs };
+      const settings = { metadata, signal: context.mcpReq.signal, timeoutMs: CALL_TIMEOUT_MS };
       const { success, result, error } = await calls.callTool(request, settings);
       if (!success) return failed(error, result);
       return { content: [partAsText(result ?? {})], structuredContent: result ?? {} };

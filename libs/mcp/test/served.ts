@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-const OPTIONS: EtudeServerOptions = { version: '1.2.3', onUnfit: () => undefined, timing: { progressEveryMs: 20 } };
+const OPTIONS: EtudeServerOptions = { version: '1.2.3', onUnfit: () => undefined, progressEveryMs: 20 };
 
 /** The URL of a server that is gone after the test. */
 export async function serveHttp(gateway: FakeGateway, options: Partial<EtudeServerOptions> = {}): Promise<URL> {
