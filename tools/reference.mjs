@@ -25,14 +25,17 @@ function commentsIn(text, name) {
 const starred = (text) => text.replace(/;? ?@FILE reads a file, - reads stdin/, '*').replace(/^\*/, 'text*');
 
 function meaningOf(option) {
-  const choices = option.argChoices === undefined ? [] : [code(option.argChoices.join('|'))];
+  const choices = option.argChoices === undefined ? [] : [option.argChoices.join('|')];
   const usual =
     option.defaultValue === undefined ? [] : [`default: ${option.defaultValueDescription ?? [option.defaultValue].flat().join(' ')}`];
   return starred([option.description, ...choices, ...usual, ...(option.mandatory ? ['required'] : [])].join('; '));
 }
 
-const item = (name, meaning) => `- ${code(name)} ${meaning}`;
-const flagItems = (options) => options.map((option) => item(option.flags, meaningOf(option)));
+const line = (name, meaning) => `${name}  ${meaning}`;
+const flagLines = (options) => options.map((option) => line(option.flags, meaningOf(option)));
+const block = (lines) => ['```text', ...lines, '```'].join('\n');
+/** Flags that mean the same wherever they are. */
+const EVERYWHERE = new Set(['--request-id <id>', '--limit <n>', '--dry-run', '--detach']);
 
 /** Commands below one noun, with their names behind it. */
 function commandsOf(noun, path = []) {
@@ -53,19 +56,20 @@ function typed([path, command]) {
 function flagsOf(commands) {
   const users = new Map();
   for (const [path, command] of commands)
-    for (const line of flagItems(command.options)) users.set(line, [...(users.get(line) ?? []), path.join(' ')]);
+    for (const flag of flagLines(command.options.filter(({ flags }) => !EVERYWHERE.has(flags))))
+      users.set(flag, [...(users.get(flag) ?? []), path.join(' ')]);
   const groups = Map.groupBy(users, ([, names]) => names.join(', '));
-  return [...groups].map(([names, flags]) => [`**${names}**`, '', ...flags.map(([line]) => line)].join('\n'));
+  return [...groups].map(([names, flags]) => [`**${names}**`, block(flags.map(([flag]) => flag))].join('\n\n'));
 }
 
 function nounSection(noun) {
   const commands = commandsOf(noun);
   if (noun.commands.length === 0) {
     const heading = ['## etude', noun.name(), typed(commands[0])].join(' ').trim();
-    return [heading, `${noun.description()}.`, ...(noun.options.length > 0 ? [flagItems(noun.options).join('\n')] : [])];
+    return [heading, `${noun.description()}.`, ...(noun.options.length > 0 ? [block(flagLines(noun.options))] : [])];
   }
-  const lines = commands.map((one) => item(typed(one), starred(one[1].description())));
-  return [`## etude ${noun.name()}`, `${noun.description()}.`, lines.join('\n'), ...flagsOf(commands)];
+  const lines = commands.map((one) => line(typed(one), starred(one[1].description())));
+  return [`## etude ${noun.name()}`, `${noun.description()}.`, block(lines), ...flagsOf(commands)];
 }
 
 async function cliPage() {
@@ -74,8 +78,8 @@ async function cliPage() {
   return [
     '# Commands',
     generated('apps/cli'),
-    'Where a text has a star, `@FILE` reads a file and `-` reads stdin. Every command takes these flags, before or behind its name:',
-    flagItems(program.options).join('\n'),
+    'Where a text has a star, `@FILE` reads a file and `-` reads stdin. `--request-id ID` makes a repeat of what changes something harmless; `--limit N` bounds a list; `--dry-run` says what would be done; `--detach` does not wait for the end. Every command takes these flags, before or behind its name:',
+    block(flagLines(program.options)),
     ...program.commands.flatMap(nounSection),
   ];
 }

@@ -42,13 +42,13 @@ const CONSOLIDATE = plain(Consolidation.method.runConsolidation, {
 const QUEUES = [
   plain(Queues.method.listQueues, {
     command: 'list',
-    help: 'waiting, active, delayed and dead jobs of each queue, and its workers',
+    help: 'jobs and workers of each',
     list: 'queues',
     columns: ['name', 'waiting', 'active', 'delayed', 'dead', 'workers', 'oldest_waiting_ms'],
   }),
   plain(Queues.method.listDeadLetters, {
     command: 'dead <queue>',
-    help: 'jobs that ran out of attempts or did not parse, newest first',
+    help: 'jobs that failed for good, newest first',
     flags: LIMIT(50),
     list: 'deadLetters',
     columns: ['id', 'code', 'path', 'attempts', 'fail_time', 'reason'],
@@ -109,6 +109,6 @@ const KEYS = [
 /** `consolidate`, `queues`, `keys`. */
 export function addAdmin(program: Command, start: Start): void {
   CONSOLIDATE(program, start);
-  addNoun(program, start, 'queues', 'for operators: waiting jobs, and jobs that failed for good', QUEUES);
+  addNoun(program, start, 'queues', 'for operators: jobs that wait, and that failed', QUEUES);
   addNoun(program, start, 'keys', 'API keys of the local stack', KEYS);
 }

@@ -175,7 +175,7 @@ async function demo(cli: Cli, { sandbox }: { readonly sandbox: SandboxDriver }):
 export function addDemo(program: Command, start: Start): void {
   hand<{ readonly sandbox: SandboxDriver }>({
     command: 'demo',
-    help: 'sample tasks, solved by a script in place of a model; then learned from, then solved by skills',
+    help: 'sample tasks, solved by a script in place of a model, then by skills',
     flags: { '--sandbox <where>': SANDBOX_FLAG },
     run: demo,
   })(program, start);

@@ -12,16 +12,16 @@ import { type EvalOptions, runEval } from './run-eval.js';
 
 /** `eval run`, `eval retrieval`. */
 export function addEval(program: Command, start: Start): void {
-  addNoun(program, start, 'eval', 'how well a data set is solved, and how well memory finds', [
+  addNoun(program, start, 'eval', 'how well problems are solved, and memory finds', [
     hand<RetrievalOptions>({
       command: 'retrieval [dirs...]',
-      help: 'nDCG@10 and recall@100 by vectors, by words, and by both; without a folder, over sets that are generated',
+      help: 'nDCG@10 and recall@100; without a folder, over generated sets',
       flags: {
         '--format <format>': { help: 'of the folders', choices: ['beir'], usual: 'beir' },
         '--adapter <adapter>': { help: 'the database that is filled for it', choices: ['sqlite', 'qdrant'], usual: 'sqlite' },
         '--embedder <embedder>': { help: 'as ETUDE_EMBEDDER', choices: ['auto', 'sentence', 'lexical'] },
         '--half <half>': { help: 'of the queries', choices: ['choose', 'report', 'all'], usual: 'all' },
-        '--sweep': 'also every weight of vectors against words, on the half for choosing',
+        '--sweep': 'also every weight of vectors against words',
       },
       run: evalRetrieval,
     }),
@@ -35,7 +35,7 @@ export function addEval(program: Command, start: Start): void {
         '--concurrency <n>': { help: 'tasks at once', usual: 2, parse: integer(1, 256) },
         '--samples <n>': { help: 'tasks per problem, for pass@k', usual: 1, parse: integer(1, 1_000) },
         '--memory <use>': {
-          help: 'off: problems do not help each other; read: recalls only; learn: training',
+          help: 'off: none; read: recalls only; learn: training',
           choices: MEMORY_USES,
           usual: 'off',
         },

@@ -31,15 +31,15 @@ const OWNER: Flags = {
   '--agent <name>': { help: 'whose it is', usual: 'default' },
   '--user <name>': "the user it belongs to (default: nobody's)",
 };
-const PARTIAL: Flags = { '--partial': 'where a layer cannot be searched, answer with the others' };
+const PARTIAL: Flags = { '--partial': 'answer without layers that cannot be searched' };
 const LAYER: Flags = { '--layer <layer>': { help: 'episodic, semantic or procedural; repeatable (default: all)', parse: repeated } };
 const SEARCH: Flags = {
   ...WHOSE,
   ...LAYER,
   '--kind <kind>': 'transition, episode, fact, summary, reflection, chunk or skill; repeatable (default: all)',
   '--limit <n>': { help: 'per layer', usual: 5, parse: integer(1, 100) },
-  '--importance-min <x>': 'of episodes (default: 0.3 where only episodes are searched)',
-  '--success-rate-min <x>': 'of skills and procedures (default: 0.6 where only they are searched)',
+  '--importance-min <x>': 'of episodes (default: 0.3 for episodes alone)',
+  '--success-rate-min <x>': 'of skills (default: 0.6 for skills alone)',
   '--similarity-min <x>': '0.7 is "probably the same task"',
   '--category <name>': 'of facts',
   '--archived': 'also what was archived',
@@ -108,7 +108,7 @@ const READING: readonly Entry[] = [
   search('explain <query>', 'the same, saying how each score came about', true),
   plain(Memory.method.recall, {
     command: 'recall <context>',
-    help: 'facts, experiences and procedures for a context, within a budget of tokens',
+    help: 'what helps in a context, within a budget of tokens',
     flags: {
       ...WHOSE,
       '--facts <n>': 'at most (default: 5)',
@@ -124,7 +124,7 @@ const READING: readonly Entry[] = [
   }),
   hand<GetOptions>({
     command: 'get <id>',
-    help: "a record, whole; a user's skill with --user, or the key of a reviewer",
+    help: 'a record, whole',
     flags: { ...WHOSE, '--layer <layer>': { help: 'where it is (default: looks in each)', choices: LAYERS } },
     run: getMemory,
   }),
@@ -173,7 +173,7 @@ const STORING: readonly Entry[] = [
       '--category <name>': 'default: general',
       '--confidence <x>': 'default: 1',
       '--source <name>': 'default: told',
-      '--subject <name>': 'what it is about: of facts with one subject only the newest is true (default: told from the text)',
+      '--subject <name>': 'of facts with one subject only the newest is true (default: told from the text)',
     },
     text: ({ fact, outcome, replaced }) => [fact?.id ?? '', outcome, ...replaced].join('  '),
   }),
@@ -229,7 +229,7 @@ const DOCUMENTS: readonly Entry[] = [
 const TRANSFER: readonly Entry[] = [
   hand<ImportOptions>({
     command: 'import <path...>',
-    help: 'Markdown, text, HTML, PDF, folders of them, or an export (.jsonl); what is there already is passed over',
+    help: 'Markdown, text, HTML, PDF, folders of them, or an export (.jsonl)',
     flags: {
       '--agent <name>': { help: 'whose the documents are', usual: 'default' },
       '--user <name>': "the user they belong to (default: nobody's)",
@@ -240,7 +240,7 @@ const TRANSFER: readonly Entry[] = [
   }),
   hand({
     command: 'export',
-    help: 'everything, lossless, as JSON Lines; with tests from the cases of tasks by the key of a reviewer alone',
+    help: 'everything, lossless, as JSON Lines',
     flags: { ...EXACTLY, ...LAYER, '-o, --output <file>': 'default: stdout' },
     run: exportMemory,
   }),
@@ -248,7 +248,7 @@ const TRANSFER: readonly Entry[] = [
 
 /** `memory`: what is remembered. */
 export function addMemory(program: Command, start: Start): void {
-  const memory = addNoun(program, start, 'memory', 'what is remembered: episodes, facts, documents, skills', READING);
+  const memory = addNoun(program, start, 'memory', 'what is remembered', READING);
   addNoun(memory, start, 'store', 'tell something; it is known to the next search', STORING);
   for (const entry of [UPDATE, ...TRANSFER]) entry(memory, start);
   addNoun(memory, start, 'documents', 'what was imported', DOCUMENTS);

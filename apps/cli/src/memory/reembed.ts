@@ -87,11 +87,11 @@ async function reembed(cli: Cli, options: ReembedOptions): Promise<number> {
 
 export const REEMBED = hand<ReembedOptions>({
   command: 'reembed',
-  help: 'for operators: move to another embedder while everything goes on; without --to and --drop, say how far it is',
+  help: 'for operators: move to another embedder, or say how far that is',
   flags: {
     '--to <model>': 'sentence, lexical, or a model of the embeddings server',
     '--dimension <n>': { help: 'of its vectors, where that is not known', parse: integer(1, 65_536) },
-    '--drop <model>': 'drop the vectors of this one, after --to where that is given',
+    '--drop <model>': 'drop the vectors of this one',
     '--stop': 'stop; the same command goes on later',
     '--detach': 'do not wait for its end',
   },

@@ -26,7 +26,7 @@ function whoseMemory(options: Options) {
 
 const ERASE = plain(Memory.method.eraseMemory, {
   command: 'erase',
-  help: 'remove every trace of an agent, a user or the tenant for good, and print a receipt',
+  help: 'remove every trace of an agent, a user or the tenant, for good',
   flags: {
     '--agent <name>': 'of this agent',
     '--user <name>': 'of this user',
@@ -62,7 +62,7 @@ export const UPKEEP: readonly Entry[] = [
     help: 'take what has little worth out of retrieval, and keep it',
     flags: {
       ...EXACTLY,
-      '--score-max <x>': 'what scores below, by importance, age and use (default: 0.2)',
+      '--score-max <x>': 'by importance, age and use (default: 0.2)',
       '--older-than-days <n>': 'default: 30',
       '--layer <layer>': 'repeatable (default: all)',
       '--dry-run': 'say what would be archived',
@@ -91,7 +91,7 @@ export const UPKEEP: readonly Entry[] = [
   }),
   hand<{ readonly pairs?: string }>({
     command: 'calibrate',
-    help: "fit the embedder's similarity to pairs that people have judged; prints settings",
+    help: "fit the embedder's similarity to judged pairs; prints settings",
     flags: { '--pairs <file>': 'JSON Lines of {"a", "b", "same": "words" | "task" | "no"} (default: pairs that come with Etude)' },
     run: (cli, { pairs }) =>
       runNode(

@@ -138,20 +138,20 @@ export async function executionOf(name: string, code: string | undefined, option
   const stdin = options.stdin === undefined ? '' : await readArgument(options.stdin);
   const language = options.shell ? Language.SHELL : Language.PYTHON;
   const text = code === undefined ? '' : await readArgument(code);
-  const limits = await fieldsOf(SandboxLimitsSchema, limitFlags(String), options);
+  const limits = await fieldsOf(SandboxLimitsSchema, LIMIT_FLAGS, options);
   return { name, language, code: text, stdin, executionId, resumeToken, limits };
 }
 
-/** Flags that bound each execution. @param usual names the limit where a flag is left out */
-export const limitFlags = (usual: (limit: string) => string): Flags => ({
-  '--cpu <time>': { help: `processor time of each execution (default: ${usual('10s')})`, field: 'cpuTime' },
-  '--wall <time>': { help: `wall time of each execution (default: ${usual('20s')})`, field: 'wallTime' },
-  '--memory <mib>': { help: `default: ${usual('512')}`, field: 'memoryMib', parse: integer(16, 65_536) },
-  '--processes <n>': `default: ${usual('64')}`,
-  '--file-size <mib>': { help: `of a single file (default: ${usual('64')})`, field: 'fileSizeMib' },
-  '--output <kib>': { help: `kept of each stream, head and tail (default: ${usual('256')})`, field: 'outputKib' },
-  '--disk <mib>': { help: `default: ${usual('128')}`, field: 'diskMib' },
-});
+/** Flags that bound each execution; `exec` takes by default what the sandbox was created with. */
+export const LIMIT_FLAGS: Flags = {
+  '--cpu <time>': { help: 'processor time (default: 10s)', field: 'cpuTime' },
+  '--wall <time>': { help: 'wall time (default: 20s)', field: 'wallTime' },
+  '--memory <mib>': { help: 'default: 512', field: 'memoryMib', parse: integer(16, 65_536) },
+  '--processes <n>': 'default: 64',
+  '--file-size <mib>': { help: 'of a single file (default: 64)', field: 'fileSizeMib' },
+  '--output <kib>': { help: 'kept of each stream, head and tail (default: 256)', field: 'outputKib' },
+  '--disk <mib>': { help: 'default: 128', field: 'diskMib' },
+};
 
 const MIB = 1_048_576;
 

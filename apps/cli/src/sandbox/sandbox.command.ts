@@ -8,27 +8,26 @@ import { type Cli, commandLine, type Gateway, type Start, withGateway } from '..
 import { addNoun, type Entry, fieldsOf, type Flags, hand, LIMIT, plain, resource } from '../command.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { duration, keyValue } from '../options.js';
-import { type CodeOptions, executionOf, limitFlags, outcomeExit, showExecution } from './execution.js';
+import { type CodeOptions, executionOf, LIMIT_FLAGS, outcomeExit, showExecution } from './execution.js';
 import { repl } from './repl.js';
 import { downloadFile, uploadFile } from './transfer.js';
 
 const SANDBOX_FLAGS: Flags = {
-  '--template <name>': 'kind of sandbox, from the settings of the installation (default: default)',
-  '--ttl <time>': { help: 'how long it lives unless renewed, such as 90s, 10m, 2h (default: 10m)', parse: duration },
+  '--template <name>': 'kind of sandbox (default: default)',
+  '--ttl <time>': { help: 'how long it lives unless renewed (default: 10m)', parse: duration },
   '--label <key=value>': { help: 'repeatable', parse: keyValue },
-  '--request-id <id>': 'makes a repeat harmless: same id and body, same sandbox',
+  '--request-id <id>': 'makes a repeat harmless',
 };
-const LIMITS = limitFlags((limit) => limit);
-const CREATE_FLAGS: Flags = { ...LIMITS, ...SANDBOX_FLAGS };
+const CREATE_FLAGS: Flags = { ...LIMIT_FLAGS, ...SANDBOX_FLAGS };
 
 const CODE_FLAGS: Flags = {
   '--shell': 'a command line for /bin/sh instead of Python',
   '--stdin <text>': 'for --shell; @FILE reads a file, - reads stdin',
-  '--save-displays <dir>': 'write images, tables and JSON that are displayed into files',
+  '--save-displays <dir>': 'write what is displayed into files',
 };
 
 async function createRequest(options: object): Promise<MessageInitShape<typeof CreateSandboxRequestSchema>> {
-  const limits = await fieldsOf(SandboxLimitsSchema, LIMITS, options);
+  const limits = await fieldsOf(SandboxLimitsSchema, LIMIT_FLAGS, options);
   return { requestId: randomUUID(), limits, ...(await fieldsOf(CreateSandboxRequestSchema, SANDBOX_FLAGS, options)) };
 }
 
@@ -61,7 +60,6 @@ async function runCode(cli: Cli, options: CodeOptions, [code]: readonly string[]
 }
 
 const one = { repeat: true };
-const RESUMES = 'goes on by itself where the connection breaks';
 
 const ENTRIES: readonly Entry[] = [
   plain(Sandboxes.method.createSandbox, {
@@ -83,7 +81,7 @@ const ENTRIES: readonly Entry[] = [
   plain(Sandboxes.method.getSandbox, { command: 'get <sandbox>', help: 'one sandbox as it stands', ...one }),
   hand<CodeOptions>({
     command: 'run <code>',
-    help: 'run code in a sandbox of its own that is closed afterwards; @FILE reads a file, - reads stdin',
+    help: 'run code in a sandbox of its own; @FILE reads a file, - reads stdin',
     flags: { ...CREATE_FLAGS, ...CODE_FLAGS },
     fills: SandboxLimitsSchema,
     run: runCode,
@@ -92,9 +90,9 @@ const ENTRIES: readonly Entry[] = [
     command: 'exec <sandbox> [code]',
     help: 'run a cell; its names stay for the next one; @FILE reads a file, - reads stdin; Ctrl-C cancels it',
     flags: {
-      ...limitFlags(() => 'as created'),
+      ...LIMIT_FLAGS,
       ...CODE_FLAGS,
-      '--execution-id <id>': 'makes a repeat harmless: the same id follows the first execution',
+      '--execution-id <id>': 'the same id follows the first execution',
       '--resume <token>': 'go on behind this event of --execution-id',
     },
     fills: SandboxLimitsSchema,
@@ -107,14 +105,14 @@ const ENTRIES: readonly Entry[] = [
   }),
   hand<{ resume?: boolean }>({
     command: 'upload <sandbox> <file> [path]',
-    help: `copy a file into the working directory; ${RESUMES}`,
+    help: 'copy a file into the working directory',
     flags: { '--resume': 'go on with an upload that was cut' },
     run: (cli, { resume = false }, [sandbox = '', file = '', path]) =>
       uploadFile(cli, { name: resource('sandbox', sandbox), path }, file, resume),
   }),
   hand<{ resume?: boolean }>({
     command: 'download <sandbox> <path> [file]',
-    help: `copy a file out of the sandbox, - is stdout; ${RESUMES}`,
+    help: 'copy a file out of the sandbox; - is stdout',
     flags: { '--resume': 'go on with what is in FILE.part' },
     run: (cli, { resume = false }, [sandbox = '', path = '', file]) =>
       downloadFile(cli, { name: resource('sandbox', sandbox), path }, file, resume),
@@ -134,17 +132,17 @@ const ENTRIES: readonly Entry[] = [
   plain(Sandboxes.method.renewSandbox, {
     command: 'renew <sandbox>',
     help: 'let a sandbox live longer, counted from now',
-    flags: { '--ttl <time>': 'such as 90s, 10m, 2h (default: 10m)' },
+    flags: { '--ttl <time>': 'default: 10m' },
     ...one,
   }),
   plain(Sandboxes.method.closeSandbox, {
     command: 'close <sandbox>',
-    help: 'end everything in a sandbox; one that has ended stays as it is',
+    help: 'end everything in a sandbox',
     ...one,
   }),
 ];
 
 /** `sandbox create|list|get|run|exec|repl|upload|download|files|rm|renew|close`. */
 export function addSandbox(program: Command, start: Start): void {
-  addNoun(program, start, 'sandbox', 'code interpreters of your own: run code, keep names and files, move files', ENTRIES);
+  addNoun(program, start, 'sandbox', 'code interpreters of your own', ENTRIES);
 }

@@ -31,7 +31,7 @@ const DECISIONS: readonly Entry[] = [
     help: 'let a verified skill that waits for review be used',
     flags: {
       '--digest <sha256>': { help: 'of what was reviewed; skills review prints the whole line', required: true },
-      '--merge <skill>': 'a skill that does the same: it is deprecated, and its uses go to this one',
+      '--merge <skill>': 'a skill that does the same, whose uses go to this one',
     },
     ask: (request) => ({ ...request, merge: request.merge ? wholeSkill(request.merge) : '' }),
   }),
@@ -113,7 +113,7 @@ async function undoPrune(cli: Cli, skills: Gateway['skills'], request: { readonl
 export const REVIEWING: readonly Entry[] = [
   plain(Skills.method.getSkillReview, {
     command: 'review <skill>',
-    help: 'code, what changed, tests, findings, where it comes from; for reviewers, as are the next',
+    help: 'what a reviewer has to see; for reviewers, as are the next',
     flags: READER,
     notes: ({ skill }, { cli }) => {
       if (skill?.status !== SkillStatus.PENDING_REVIEW) return [];
@@ -127,14 +127,14 @@ export const REVIEWING: readonly Entry[] = [
   ...DECISIONS,
   hand({
     command: 'prune',
-    help: 'archive what is unused, failing or superseded; for reviewers',
+    help: 'archive what is unused, failing or superseded',
     flags: { ...PRUNE_FLAGS, '--undo <id>': 'take a pruning back' },
     fills: PruneSkillsRequestSchema,
     run: pruneSkills,
   }),
   plain(Skills.method.revokeSource, {
     command: 'revoke <source>',
-    help: 'withdraw what was learned from tasks/ID, episodes/ID, documents/ID, facts/ID, procedures/ID, wantedSkills/ID, imports/ID, users/USER or skills/NAME@VERSION; for reviewers',
+    help: 'withdraw what was learned from it, such as tasks/ID, documents/ID, users/USER, skills/NAME@VERSION',
     flags: { ...REPEAT, ...REASON, '--dry-run': 'say what would be withdrawn' },
     text: ({ skills, facts }) => [tableOf(SkillSchema, skills, SKILL_COLUMNS), ...facts].filter(Boolean).join('\n'),
     notes: ({ skills, facts }, { args: [source], options }) => {
@@ -145,7 +145,7 @@ export const REVIEWING: readonly Entry[] = [
   }),
   plain(Skills.method.getSkillStats, {
     command: 'stats',
-    help: 'offered, used, succeeded, fell back; what is used most, fails, or is never used; for reviewers',
+    help: 'what is used most, fails, or is never used',
     flags: { '--agent <name>': "only this agent's (default: all)" },
     none: 'no skills',
   }),

@@ -9,8 +9,8 @@ import { bareName } from '../show.js';
 export const VERIFY_TIMEOUT_MS = 120_000;
 
 export const READER: Flags = {
-  '--agent <name>': 'as this agent sees it (default: all agents of the tenant)',
-  '--user <name>': "with what is this user's (default: nobody's in particular)",
+  '--agent <name>': 'as this agent sees it (default: all agents)',
+  '--user <name>': "with what is this user's",
 };
 export const OWNER: Flags = {
   '--agent <name>': 'whose it is (default: default)',

@@ -16,7 +16,7 @@ const TAGS: Flags = { '--tag <tag>': 'only with this tag; repeatable' };
 const READING: readonly Entry[] = [
   plain(Skills.method.listSkills, {
     command: 'list',
-    help: 'name, version, status, uses and success rate of each',
+    help: 'what there is',
     flags: {
       ...READER,
       '--status <status>': 'only in this status',
@@ -31,7 +31,7 @@ const READING: readonly Entry[] = [
   plain(Skills.method.getSkill, {
     command: 'get <skill>',
     alias: 'show',
-    help: 'everything about a skill: contract, proof, history, code; NAME@VERSION for one version',
+    help: 'everything about a skill; NAME@VERSION for one version',
     flags: { ...READER, '--code': 'its code alone' },
     text: (skill, { options }) => (options['code'] === true ? skill.code : details(SkillSchema, skill)),
   }),
@@ -119,14 +119,14 @@ const USING: readonly Entry[] = [
     help: 'skills that were asked for, and what became of them',
     flags: {
       '--agent <name>': "only this agent's",
-      '--user <name>': "this user's as well; without it nobody's in particular, for reviewers everybody's",
+      '--user <name>': "this user's as well; for reviewers everybody's",
       ...LIMIT(100),
     },
     run: showWanted,
   }),
   plain(Skills.method.withdrawWantedSkill, {
     command: 'withdraw <wanted>',
-    help: 'take back what was asked for, unless it is written already',
+    help: 'take back what was asked for',
     flags: { '--user <name>': 'the user who asked', '--reason <text>': 'shown with it' },
     repeat: true,
   }),

@@ -51,7 +51,7 @@ function jsonIn(text: string): JsonValue | undefined {
 
 export const USE = plain(Skills.method.useSkill, {
   command: 'use <skill> [arguments...]',
-  help: 'run it with NAME=VALUE each; a value that is JSON is taken as such. No model is asked',
+  help: 'run it, with NAME=VALUE each',
   flags: {
     ...READER,
     ...REPEAT,

@@ -25,7 +25,7 @@ const testFiles = (help: string, field: string) => ({
 const DRAFT: Flags = {
   '--description <text>': 'what it does (default: the docstring of a new skill)',
   '--display-name <text>': 'for people',
-  '--test <file>': testFiles('JSON list of {args, kwargs, expected} or {stdin, expected_stdout}, or Python with asserts', 'tests'),
+  '--test <file>': testFiles('of the skill, in JSON or Python', 'tests'),
   '--held-out <file>': testFiles('tests that are run and never shown', 'heldOutTests'),
   '--category <path>': 'such as text.csv',
   '--tag <tag>': 'repeatable',
@@ -152,7 +152,7 @@ export const WRITING: readonly Entry[] = [
   }),
   hand<RegisterOptions>({
     command: 'edit <skill> <file>',
-    help: 'the next version, with this code; - reads stdin. What is not given stays as it was, and so does its owner',
+    help: 'the next version, with this code; - reads stdin. What is not given stays',
     flags: { ...DRAFT, '--scope <scope>': 'which one is edited, where several have its name', ...READER, ...REPEAT, ...WAIT },
     fills: SkillDraftSchema,
     run: editSkill,
@@ -172,7 +172,7 @@ export const WRITING: readonly Entry[] = [
   }),
   plain(Skills.method.verifySkill, {
     command: 'verify <skill>',
-    help: 'verify a version again; an active version stays active meanwhile',
+    help: 'verify a version again',
     flags: { ...READER, ...REPEAT },
     leastMs: VERIFY_TIMEOUT_MS,
     status: ([skill = '']) => `verifying ${skill} …`,

@@ -10,7 +10,7 @@ import { MEMORY_ADAPTERS, SANDBOX_DRIVERS } from '../home/stack-state.js';
 import { up, type UpOptions } from './up.js';
 
 export const SANDBOX_FLAG: Flag = {
-  help: 'where code runs: in bubblewrap here, or in pods of KUBECONFIG or a cluster of its own',
+  help: 'in bubblewrap here, or in pods of KUBECONFIG or a cluster of its own',
   choices: SANDBOX_DRIVERS,
   usual: 'local',
 };
@@ -26,7 +26,7 @@ const ENTRIES: readonly Entry[] = [
       '--concurrency <n>': { help: 'tasks at once in each of them', usual: 4, parse: integer(1, 256) },
       '--sandbox <where>': SANDBOX_FLAG,
       '--memory <where>': {
-        help: 'where memory is kept: in a file here, or in the Qdrant server of ETUDE_QDRANT_URL or of the qdrant on the PATH',
+        help: 'in a file here, or in Qdrant: of ETUDE_QDRANT_URL, or the qdrant on the PATH',
         choices: MEMORY_ADAPTERS,
         usual: 'sqlite',
       },
@@ -38,8 +38,8 @@ const ENTRIES: readonly Entry[] = [
   hand({ command: 'doctor', help: 'what is there, what is missing, and what that costs', run: doctor }),
   hand<TestOptions>({
     command: 'test [filters...]',
-    help: 'every test that this machine can run; a filter is a part of a path, such as libs/queue or skills.int',
-    flags: { '--cluster': 'the tests that need a Kubernetes instead, which is started for them' },
+    help: 'every test that this machine can run; a filter is a part of a path',
+    flags: { '--cluster': 'the tests that need a Kubernetes, which is started for them' },
     run: (cli, options, filters) => runTests(cli, filters, options),
   }),
 ];

@@ -35,7 +35,7 @@ const FIELDS: Flags = {
 export const SPEC_FLAGS: Flags = {
   ...FIELDS,
   '--spec <file>': 'a whole TaskSpec as proto JSON; other flags win over it',
-  '--file <path>': { help: 'a file for the working directory, or NAME=PATH; repeatable, 8 MiB in all', parse: repeated },
+  '--file <path>': { help: 'for the working directory, or NAME=PATH; repeatable, 8 MiB in all', parse: repeated },
   '--evaluator <file>': 'an Evaluator as proto JSON',
   '--io-cases <file>': 'JSON list of {stdin, expectedStdout, public}',
   '--function-cases <file>': 'JSON list of {args, kwargs, expected, public}; needs --entry-point',
@@ -43,11 +43,11 @@ export const SPEC_FLAGS: Flags = {
   '--setup <file>': 'trusted Python that comes before answer and tests',
   '--entry-point <name>': 'the function that the answer must define',
   '--public': 'show the tests to the model',
-  '--command <command>': 'shell command that exits 0 for a right answer (in solution.py)',
+  '--command <command>': 'exits 0 for a right answer (in solution.py)',
   '--attempts <n>': { help: 'at most (default: 4)', parse: integer(1, 100) },
   '--label <key=value>': 'repeatable',
-  '--memory <use>': { help: 'off recalls and writes nothing, read writes nothing, learn does both', choices: MEMORY_USES },
-  '--reference <file>': 'a right answer; reaches no prompt before the reflection of a training run',
+  '--memory <use>': { help: 'off: none; read: recalls only; learn: training with memory', choices: MEMORY_USES },
+  '--reference <file>': 'a right answer; seen by the reflection of a training run alone',
 };
 
 /** Flags of `tasks submit` that are no field of their own. */

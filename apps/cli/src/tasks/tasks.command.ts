@@ -12,7 +12,7 @@ import { detachedText, printWatch, taskExit, waitForTask } from './watch-task.js
 
 const SUBMIT_FLAGS: Flags = {
   ...SPEC_FLAGS,
-  '--request-id <id>': 'makes a repeat harmless: same id and body, same task',
+  '--request-id <id>': 'makes a repeat harmless',
   '--watch': 'then print events until the task is finished',
   '--wait': 'then wait, and print the finished task',
 };
@@ -53,7 +53,7 @@ async function submitTask(cli: Cli, options: SubmitOptions): Promise<number> {
 
 /** `tasks submit|get|list|cancel|watch`. */
 export function addTasks(program: Command, start: Start): void {
-  addNoun(program, start, 'tasks', 'hand in tasks, look at them, follow them, stop them', [
+  addNoun(program, start, 'tasks', 'hand in tasks, follow them, stop them', [
     hand<SubmitOptions>({
       command: 'submit',
       help: 'hand in a task; prints its name',
@@ -81,14 +81,14 @@ export function addTasks(program: Command, start: Start): void {
     }),
     plain(Tasks.method.cancelTask, {
       command: 'cancel <task>',
-      help: 'ask a task to stop; a finished one stays as it is',
+      help: 'ask a task to stop',
       text: taskText,
       notes: ({ name, state, endTime }) =>
         endTime && state !== TaskState.CANCELLED ? [`${name} had ended before; nothing was cancelled`] : [],
     }),
     hand<{ from?: string }>({
       command: 'watch <task>',
-      help: 'print past and coming events until the task is finished; Ctrl-C leaves the task running',
+      help: 'print events until the task is finished',
       flags: { '--from <token>': 'go on behind this event' },
       run: (cli, { from }, [task = '']) => withGateway(cli, (gateway) => printWatch(cli, gateway, resource('task', task), from)),
     }),
