@@ -5,11 +5,10 @@ import sys
 import threading
 import types
 
-from runner.decoding import Decoder
-from runner.encoding import Encoder
 from runner.frames import PeerGone
 from runner.outcome import bounded_error
 from runner.stub import Stub, target_of
+from runner.values import Decoder, Encoder
 
 GOODBYE_S = 1
 

@@ -6,9 +6,8 @@ import traceback
 import types
 
 from runner.answer import FILE, describe, execute, flush, leave, new_module, own_traceback, report_exception
-from runner.decoding import Decoder
-from runner.encoding import Encoder
 from runner.frames import Peer, PeerGone, TooLarge
+from runner.values import Decoder, Encoder
 
 SETUP_FILE = "setup.py"
 

@@ -1,0 +1,275 @@
+"""Values as messages between an answer and its checker: plain data by value, everything else by what `foreign` and `resolve` say.
+
+A scalar is itself. Anything else is a list that begins with a tag. What has an identity, a list or an instance, is an entry of the
+message's table and named by its number, so that sharing, cycles and depth survive: ["x", number]. An entry is [tag, extra, content].
+"""
+import collections
+import enum
+import functools
+import importlib
+import math
+import sys
+import types
+
+SCALARS = frozenset((int, str, bool, type(None), float))
+INT_PLAIN = 2**63
+NAMED = {t.__name__: t for t in (bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict, object, type(None))}
+NAMED["Ellipsis"] = ...
+FACTORIES = {t.__name__: t for t in (int, float, str, list, set, dict, tuple, bool)}
+# Subclasses before what they extend.
+NUMBERED = {
+    "l": list, "od": collections.OrderedDict, "ct": collections.Counter, "dd": collections.defaultdict, "d": dict, "s": set,
+    "q": collections.deque, "ba": bytearray,
+}
+_NUMBERED_TYPES = tuple(NUMBERED.values())
+_HASHED = frozenset(("d", "s", "od", "ct", "dd"))
+# Tag: type, and how it is made of its items.
+_OF_ITEMS = {
+    "t": (tuple, tuple),
+    "fs": (frozenset, frozenset),
+    "k": (type({}.keys()), lambda items: dict.fromkeys(items).keys()),
+    "kv": (type({}.values()), lambda items: dict(enumerate(items)).values()),
+    "ki": (type({}.items()), lambda items: dict(items).items()),
+}
+_ITEM_TAGS = {kind: tag for tag, (kind, _make) in _OF_ITEMS.items()}
+# Tag: module and class, its method that makes one of scalars (None: the class itself), and these scalars.
+_OF_SCALARS = {
+    "i": ("builtins", "int", None, lambda v: ("%x" % v, 16)),
+    "f": ("builtins", "float", None, lambda v: (repr(v),)),
+    "c": ("builtins", "complex", None, lambda v: (v.real, v.imag)),
+    "b": ("builtins", "bytes", "fromhex", lambda v: (v.hex(),)),
+    "r": ("builtins", "range", None, lambda v: (v.start, v.stop, v.step)),
+    "sl": ("builtins", "slice", None, lambda v: (v.start, v.stop, v.step)),
+    "n": ("decimal", "Decimal", None, lambda v: (str(v),)),
+    "fr": ("fractions", "Fraction", None, lambda v: (v.numerator, v.denominator)),
+    "dt": ("datetime", "datetime", "fromisoformat", lambda v: (v.isoformat(),)),
+    "da": ("datetime", "date", "fromisoformat", lambda v: (v.isoformat(),)),
+    "ti": ("datetime", "time", "fromisoformat", lambda v: (v.isoformat(),)),
+    "td": ("datetime", "timedelta", None, lambda v: (v.days, v.seconds, v.microseconds)),
+}
+_SCALAR_TAGS = {(module, name): tag for tag, (module, name, _make, _fields) in _OF_SCALARS.items()}
+_BASES = ((int, int.__int__), (float, float.__float__), (str, str.__str__), (frozenset, frozenset))
+
+
+def is_plain_class(kind):
+    """Instances are attributes and nothing else, so that they can be copied by them."""
+    return kind.__new__ is object.__new__ and not issubclass(kind, (BaseException, type)) and type(kind).__call__ is type.__call__
+
+
+def attributes(value):
+    found = dict(getattr(value, "__dict__", {}))
+    for base in type(value).__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            if slot not in ("__dict__", "__weakref__") and hasattr(value, slot):
+                found[slot] = getattr(value, slot)
+    return [(name, item) for name, item in found.items() if not name.startswith("__")]
+
+
+class Encoder:
+    """Turns values into messages. `foreign(value)` answers the tagged form of what is not plain data, `shared(class)` the name of a
+    class whose instances travel by value, or None. `known` values have numbers already."""
+
+    def __init__(self, foreign, shared, known=()):
+        self.foreign = foreign
+        self.shared = shared
+        self.kept = list(known)
+        self.numbers = {id(value): number for number, value in enumerate(self.kept)}
+        self.contents = {}
+        self.waiting = []
+        self.base = len(self.kept)
+
+    def table(self):
+        """Contents of everything that was numbered here; call it last."""
+        while self.waiting:
+            number, value = self.waiting.pop()
+            self.contents[number] = self.content(value)
+        return [self.contents[number] for number in range(self.base, len(self.kept))]
+
+    def number(self, value):
+        number = self.numbers.get(id(value))
+        if number is None:
+            number = len(self.kept)
+            self.numbers[id(value)] = number
+            self.kept.append(value)
+            self.waiting.append((number, value))
+        return ["x", number]
+
+    def value(self, value):
+        kind = type(value)
+        if value is None or kind is bool or kind is str:
+            return value
+        if (kind is int and -INT_PLAIN < value < INT_PLAIN) or (kind is float and math.isfinite(value)):
+            return value
+        if kind is list or kind is dict or kind is set or id(value) in self.numbers:
+            return self.number(value)
+        if kind in _ITEM_TAGS:
+            return [_ITEM_TAGS[kind], self.values(list(value))]
+        if kind is type or value is ...:
+            name = "Ellipsis" if value is ... else value.__name__
+            return ["y", name] if NAMED.get(name) is value else self.foreign(value)
+        return self.subclass(value)
+
+    def values(self, values):
+        # Long lists of plain numbers and texts are frequent, and this is much faster.
+        if SCALARS.issuperset(map(type, values)) and all(-INT_PLAIN < v < INT_PLAIN for v in values if type(v) is int or type(v) is float):
+            return list(values)
+        return [self.value(value) for value in values]
+
+    def pairs(self, mapping):
+        return [[self.value(key), self.value(item)] for key, item in mapping.items()]
+
+    def subclass(self, value):
+        """A subclass of plain data travels as what it is below; its overrides stay behind."""
+        name = self.shared(type(value))
+        if isinstance(value, enum.Enum) and name:
+            return ["E", name, value.name]
+        if isinstance(value, tuple):
+            items = self.values(tuple(tuple.__iter__(value)))
+            return ["N", name, items] if name and hasattr(type(value), "_make") else ["t", items]
+        for base, convert in _BASES:
+            if isinstance(value, base) and type(value) is not base:
+                return self.value(convert(value))
+        if isinstance(value, _NUMBERED_TYPES):
+            return self.number(value)
+        tag = _scalar_tag(type(value))
+        if tag is not None:
+            return [tag, *self.values(_OF_SCALARS[tag][3](value))]
+        if name and is_plain_class(type(value)):
+            return self.number(value)
+        return self.foreign(value)
+
+    def content(self, value):
+        """What is inside a numbered object; nested ones by number only."""
+        for tag, kind in NUMBERED.items():
+            if isinstance(value, kind):
+                break
+        else:
+            return ["o", self.shared(type(value)), [[name, self.value(item)] for name, item in attributes(value)]]
+        if tag == "ba":
+            return [tag, None, bytes(value).hex()]
+        if isinstance(value, dict):
+            factory = getattr(getattr(value, "default_factory", None), "__name__", None)
+            return [tag, factory if FACTORIES.get(factory) is getattr(value, "default_factory", None) else None, self.pairs(value)]
+        return [tag, value.maxlen if tag == "q" else None, self.values(tuple(kind.__iter__(value)))]
+
+
+def _scalar_tag(kind):
+    """For a class below one of a module that may not be loaded, too."""
+    for base in kind.__mro__:
+        tag = _SCALAR_TAGS.get((base.__module__, base.__name__))
+        if tag is not None and getattr(sys.modules.get(base.__module__), base.__name__, None) is base:
+            return tag
+    return None
+
+
+class MalformedValue(Exception):
+    """The other side sent something that no honest side sends."""
+
+
+# What of a class an attribute of an instance must not stand before.
+_CODE = frozenset((types.FunctionType, staticmethod, classmethod, property, functools.cached_property))
+
+
+class Decoder:
+    """Builds values from messages. `resolve(tag, body)` answers for tags that are not plain data, or raises. `class_of(name)` is the
+    class of that name whose instances travel by value, or None. With `own_code_wins` no attribute from the other side stands before a
+    method of a class of this side.
+
+    Any Exception means that the message is malformed. A message that is wrong in another way makes plain data, as an honest one does.
+    """
+
+    def __init__(self, resolve, class_of, known=(), own_code_wins=False):
+        self.own_code_wins = own_code_wins
+        self.resolve = resolve
+        self.class_of = class_of
+        self.objects = list(known)
+
+    def open(self, table):
+        """Builds what the table names: first every object empty, then their contents, hashed ones last."""
+        start = len(self.objects)
+        self.objects += [self.shell(tag, extra) for tag, extra, _body in table]
+        rows = list(zip(self.objects[start:], table))
+        for late in (False, True):
+            for target, entry in rows:
+                if (entry[0] in _HASHED) == late:
+                    self.fill(target, entry)
+
+    def shell(self, tag, extra):
+        if tag == "o":
+            kind = self.class_of(extra)
+            _check(kind is not None and is_plain_class(kind))
+            return object.__new__(kind)
+        if tag == "dd":
+            return collections.defaultdict(FACTORIES.get(extra))
+        return collections.deque(maxlen=extra) if tag == "q" else NUMBERED[tag]()
+
+    def fill(self, target, entry):
+        """Replaces the contents of `target` by those of `entry`."""
+        tag, _extra, body = entry
+        if tag == "o":
+            self.fill_attributes(target, body)
+            return
+        _check(isinstance(target, NUMBERED[tag]))
+        if isinstance(target, dict):
+            pairs = [(self.value(key), self.value(item)) for key, item in body]
+            target.clear()
+            # Not by `update`, by which a Counter adds.
+            for key, item in pairs:
+                target[key] = item
+            return
+        items = bytes.fromhex(body) if tag == "ba" else self.values(body)
+        target.clear()
+        (target.update if isinstance(target, set) else target.extend)(items)
+
+    def fill_attributes(self, target, body):
+        _check(is_plain_class(type(target)) and not isinstance(target, _NUMBERED_TYPES))
+        wanted = {}
+        for name, item in body:
+            _check(type(name) is str and not name.startswith("__"))
+            if not self.hides_code(type(target), name):
+                wanted[name] = self.value(item)
+        for name, _old in attributes(target):
+            if name not in wanted and not self.hides_code(type(target), name):
+                object.__delattr__(target, name)
+        for name, item in wanted.items():
+            object.__setattr__(target, name, item)
+
+    def hides_code(self, kind, name):
+        """Whether an attribute would stand before a method or property of its class."""
+        return self.own_code_wins and any(type(base.__dict__.get(name)) in _CODE for base in kind.__mro__)
+
+    def values(self, items):
+        _check(type(items) is list)
+        return list(items) if SCALARS.issuperset(map(type, items)) else [self.value(item) for item in items]
+
+    def value(self, item):
+        if type(item) in SCALARS:
+            return item
+        _check(type(item) is list and len(item) > 1)
+        tag, first = item[0], item[1]
+        if tag == "x":
+            return self.objects[first]
+        if tag == "y":
+            return NAMED[first]
+        if tag in _OF_ITEMS:
+            return _OF_ITEMS[tag][1](self.values(first))
+        if tag in _OF_SCALARS:
+            return _of_scalars(tag, self.values(item[1:]))
+        if tag == "N":
+            kind, values = self.class_of(first), self.values(item[2])
+            _check(issubclass(kind, tuple) and len(values) == len(kind._fields))
+            return tuple.__new__(kind, values)
+        return self.class_of(first).__members__[item[2]] if tag == "E" else self.resolve(tag, item)
+
+
+def _of_scalars(tag, fields):
+    _check(SCALARS.issuperset(map(type, fields)))
+    module, name, make, _fields = _OF_SCALARS[tag]
+    kind = getattr(importlib.import_module(module), name)
+    return (getattr(kind, make) if make else kind)(*fields)
+
+
+def _check(ok):
+    if not ok:
+        raise MalformedValue("a value that no honest answer sends")
