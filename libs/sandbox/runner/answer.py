@@ -101,23 +101,23 @@ def _exit_status(code):
     return 1
 
 
+def is_runner(trace):
+    return trace.tb_frame.f_code.co_filename.startswith(RUNNER)
+
+
 def own_traceback(trace):
-    """Without the frames of the runner."""
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(RUNNER):
+    """Without the frames of the runner that called the code."""
+    while trace is not None and is_runner(trace):
         trace = trace.tb_next
     return trace
 
 
-def describe(error):
-    """Type, message and line of an exception; the line is the last one in the answer's own code, or one that is no Python."""
-    line = None
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == FILE:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    if isinstance(error, SyntaxError) and error.filename == FILE:
-        line = error.lineno
+def describe(error, file=FILE):
+    """Type, message and line of an exception; the line is the last one in the code's own file, or one that is no Python."""
+    line = error.lineno if isinstance(error, SyntaxError) and error.filename == file else None
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename == file:
+            line = number
     return plain.described(error, line)
 
 

@@ -10,8 +10,6 @@ PROCESSES_APART = 4 + SPARES
 
 
 class CellPool:
-    """Cells forked ahead, and a new zygote when the last one was killed."""
-
     def __init__(self, zygote, hash_seed):
         self.zygote = zygote
         self.hash_seed = hash_seed
@@ -25,16 +23,8 @@ class CellPool:
         """Forks this very process, which only is right while it has seen no payload."""
         self.spares += [SpareCell(fork_cell_from_here) for _ in range(count)]
 
-    def fill_while_code_runs(self, count):
-        """Never starts an interpreter: until it has hidden itself, the code could take it over."""
-        try:
-            while len(self.spares) < count:
-                self.spares.append(SpareCell(self.zygote.fork_cell))
-        except (ZygoteLost, OSError):
-            return
-
-    def fill_while_nothing_runs(self, count):
-        """Starts an interpreter where that is needed: no code is alive that could take it over."""
+    def fill(self, count):
+        """Between executions, so that the next one finds cells in waiting."""
         try:
             while len(self.spares) < count:
                 self.spares.append(self._fork())
@@ -46,6 +36,7 @@ class CellPool:
         return self.spares.pop(0) if self.spares else self._fork()
 
     def _fork(self):
+        """Only while no code runs: until a new interpreter has hidden itself, code could take it over."""
         try:
             return SpareCell(self.zygote.fork_cell)
         except ZygoteLost:
@@ -59,22 +50,15 @@ class CellPool:
             self.zygote.start_fresh(hash_seed)
 
     def forget(self, reaped):
-        """Drops what has ended: its number may be another process's by now."""
-        for cell in [cell for cell in self.spares if cell.pid in reaped]:
+        """Drops what has ended, whose number may be another process's by now, and what the code of a run has signalled: the kernel
+        may not have ended it yet. To be called when no code is alive."""
+        for cell in [cell for cell in self.spares if cell.pid in reaped or processes.is_doomed(cell.pid)]:
             self.spares.remove(cell)
             cell.close()
-        if self.zygote.pid in reaped:
+        if self.zygote.connection is not None and (self.zygote.pid in reaped or processes.is_doomed(self.zygote.pid)):
             self.zygote.stop()
         if self.session.cell and self.session.cell.pid in reaped:
             self.session.lost()
-
-    def forget_doomed(self):
-        """Drops what the code of a run has signalled and the kernel has not ended yet. To be asked when no code is alive."""
-        for cell in [cell for cell in self.spares if processes.is_doomed(cell.pid)]:
-            self.spares.remove(cell)
-            cell.close()
-        if self.zygote.connection is not None and processes.is_doomed(self.zygote.pid):
-            self.zygote.stop()
 
     def lose_all(self):
         """After everything was killed, or before it is."""
@@ -93,9 +77,5 @@ class CellPool:
         return {1} | zygote | {cell.pid for cell in self.spares}
 
     def kept(self):
-        """Processes that outlive a run of a session."""
+        """Processes that outlive a run."""
         return self.apart() | ({self.session.cell.pid} if self.session.cell else set())
-
-
-def cells_for(run):
-    return 2 if run["kind"] == "checked" else 1

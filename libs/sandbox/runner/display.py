@@ -2,10 +2,9 @@
 import binascii
 import io
 import itertools
-import json
 
-from runner.outcome import DEPTH_MAX, DIGITS_MAX, MEDIA_MAX
-from runner.plain import exact_json, exact_text, is_exact_text
+from runner.outcome import MEDIA_MAX
+from runner.plain import encode_json, exact_text, is_exact_text
 
 TEXT_CHARS_MAX = 64 * 1024
 JSON_VALUES_MAX = 100_000
@@ -91,10 +90,19 @@ def _put(bundle, media, data, notes):
         bundle[media] = exact_text(text)
         if not is_exact_text(text):
             notes.append("halves of surrogate pairs in its %s are shown as escapes" % media)
-    elif media != "text/plain" and is_json(data):
-        bundle[media] = exact_json(data)
     else:
-        notes.append("its %s is neither text nor bytes nor JSON" % media)
+        found = None if media == "text/plain" else _json_or_none(data)
+        if found is None:
+            notes.append("its %s is neither text nor bytes nor JSON" % media)
+        else:
+            bundle[media] = found
+
+
+def _json_or_none(value):
+    try:
+        return encode_json(value, JSON_VALUES_MAX)
+    except ValueError:
+        return None
 
 
 def _add_figure(value, bundle, _notes):
@@ -114,42 +122,9 @@ def _add_table(value, bundle, notes):
 
 
 def _add_json(value, bundle, _notes):
-    if type(value) in (dict, list) and "application/json" not in bundle and is_json(value):
-        bundle["application/json"] = exact_json(value)
-
-
-def is_json(value):
-    """Whether it consists of JSON's own types, is not too large, and reads the same everywhere."""
-    level, count = [value], 0
-    for _depth in range(DEPTH_MAX):
-        inner = []
-        for item in level:
-            count += 1
-            if count + len(inner) > JSON_VALUES_MAX or not _is_json_type(item):
-                return False
-            if type(item) in (dict, list):
-                inner += item.values() if type(item) is dict else item
-        if not inner:
-            return True
-        level = inner
-    return False
-
-
-def _is_json_type(item):
-    kind = type(item)
-    if kind is float:
-        # No infinities, and what equals itself.
-        return item - item == 0
-    if kind is int:
-        return item.bit_length() < DIGITS_MAX * 3
-    if kind is dict:
-        return len(item) <= JSON_VALUES_MAX and all(type(key) is str and is_exact_text(key) for key in item)
-    return kind in (str, bool, type(None)) or (kind is list and len(item) <= JSON_VALUES_MAX)
-
-
-def encoded(document):
-    """As bytes. Raises ValueError for what is no JSON after all."""
-    return json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
+    found = _json_or_none(value) if type(value) in (dict, list) else None
+    if found is not None:
+        bundle.setdefault("application/json", found)
 
 
 # Tables among the values are told as data resources: fields with types, and rows as objects.
@@ -202,26 +177,14 @@ def _frame_rows(frame):
 
 
 def _listed_rows(values):
-    """Flat dicts with the same keys, named tuples or dataclasses of one class."""
+    """Flat dicts with the same keys."""
     head = values[:ROWS_MAX]
-    first = head[0]
-    if type(first) is dict:
-        names = list(first)
-        if not all(type(row) is dict and row.keys() == first.keys() for row in head):
-            return None
-        rows = [[row[name] for name in names] for row in head]
-        if not names or not all(type(name) is str for name in names) or not all(isinstance(item, FLAT) for row in rows for item in row):
-            return None
-        return names, rows, len(values)
-    if not all(type(row) is type(first) for row in head) or isinstance(first, type):
+    names = list(head[0]) if type(head[0]) is dict else []
+    if not names or not all(type(name) is str for name in names):
         return None
-    if isinstance(first, tuple) and hasattr(type(first), "_fields"):
-        return list(type(first)._fields), head, len(values)
-    fields = getattr(type(first), "__dataclass_fields__", None)
-    if fields:
-        names = [name for name in fields if hasattr(first, name)]
-        return names, [[getattr(row, name, None) for name in names] for row in head], len(values)
-    return None
+    if not all(type(row) is dict and row.keys() == head[0].keys() and all(isinstance(item, FLAT) for item in row.values()) for row in head):
+        return None
+    return names, [[row[name] for name in names] for row in head], len(values)
 
 
 def _name(column):

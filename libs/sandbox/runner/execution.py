@@ -24,7 +24,6 @@ class Request:
         self.files = [{"path": text(file, "path", 4096), "contentBase64": text(file, "contentBase64")} for file in objects(frame, "files")]
         self.stop_on_failure = boolean(frame, "stopOnFailure")
         self.hash_seed = None if frame.get("hashSeed") is None else natural(frame, "hashSeed", 2**32 - 1, 0)
-        self.stream = boolean(frame, "stream")
         self.keep = boolean(frame, "keep")
 
 

@@ -13,6 +13,7 @@ VALUES_MAX = 400_000
 # Of what a call returned.
 RETURNED_VALUES_MAX = 2_000_000
 WHAT_TO_DO = "return less, or print a part of it"
+# Of one display.
 MEDIA_MAX = 20
 DEPTH_MAX = 200
 DIGITS_MAX = 300

@@ -1,4 +1,4 @@
-"""Keeps the head and the tail of a stream, whatever its length, and tells the head as it comes."""
+"""Keeps the head and the tail of what code prints, whatever its length, and tells the head as it comes."""
 import codecs
 import time
 
@@ -8,8 +8,9 @@ from runner.connection import FOREVER
 TELL_S = 0.005
 
 
-class HeadTail:
-    """At most `bytes_max` bytes in memory: the first half and the last half. `cut` counts what fell out between."""
+class Stream:
+    """At most `bytes_max` bytes in memory: the first half, told piece by piece, and the last half. All pieces and the rest together
+    are exactly `text()`. `cut` counts what fell out between."""
 
     def __init__(self, bytes_max):
         self.head_max = (bytes_max + 1) // 2
@@ -17,6 +18,8 @@ class HeadTail:
         self.head = bytearray()
         self.tail = bytearray()
         self.total = 0
+        self.told = 0
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def feed(self, data):
         self.total += len(data)
@@ -34,6 +37,10 @@ class HeadTail:
             del self.tail[: len(self.tail) - self.tail_max]
 
     @property
+    def untold(self):
+        return self.told < len(self.head)
+
+    @property
     def cut(self):
         self._trim()
         return self.total - len(self.head) - len(self.tail)
@@ -42,23 +49,6 @@ class HeadTail:
         self._trim()
         return (self.head + self.tail).decode("utf-8", "replace")
 
-    def rest(self):
-        """What is left to be told at the end."""
-        return self.text()
-
-
-class ToldHead(HeadTail):
-    """Its head is told piece by piece, as it comes. All pieces and the rest together are exactly `text()`."""
-
-    def __init__(self, bytes_max):
-        super().__init__(bytes_max)
-        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self.told = 0
-
-    @property
-    def untold(self):
-        return self.told < len(self.head)
-
     def piece(self):
         """Text of the head that was not told yet; a character that is not complete stays for later."""
         new = bytes(self.head[self.told :])
@@ -66,18 +56,17 @@ class ToldHead(HeadTail):
         return self.decoder.decode(new)
 
     def rest(self):
+        """What is left to be told at the end."""
         self._trim()
-        new = bytes(self.head[self.told :]) + bytes(self.tail)
-        self.told = len(self.head)
-        return self.decoder.decode(new, True)
+        return self.piece() + self.decoder.decode(bytes(self.tail), True)
 
 
-class Teller:
-    """Hands on what streams have printed, each a `ToldHead` by its name, to `tell(stream, text)`."""
+class Output:
+    """Both streams of a run. `add(stream, text)` is told their heads."""
 
-    def __init__(self, streams, tell):
-        self.streams = streams
-        self.tell = tell
+    def __init__(self, bytes_max, add):
+        self.streams = {"stdout": Stream(bytes_max), "stderr": Stream(bytes_max)}
+        self.add = add
         self.told_at = 0
 
     def serve(self):
@@ -86,12 +75,12 @@ class Teller:
             return FOREVER
         if time.monotonic() < self.told_at + TELL_S:
             return self.told_at + TELL_S
-        self.now()
+        self.tell()
         return FOREVER
 
-    def now(self):
+    def tell(self):
         self.told_at = time.monotonic()
         for name, stream in self.streams.items():
             piece = stream.piece()
             if piece:
-                self.tell(stream=name, text=piece)
+                self.add(stream=name, text=piece)

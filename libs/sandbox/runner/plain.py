@@ -1,4 +1,4 @@
-"""What a `call` returned, as JSON for the caller. Bounded in depth and size; never runs code of the value."""
+"""Values of the code as JSON for the caller, bounded in depth and size."""
 import binascii
 import math
 
@@ -23,61 +23,39 @@ def is_exact_text(text):
     return str.isascii(text) or exact_text(text) == text
 
 
-def exact_json(value):
-    """What a `call` returns for the same: {"$int": digits} beyond 2^53, {"$repr": text} for texts that are no Unicode.
-
-    The value itself where nothing in it has to change. It is JSON, and not nested deeper than JSON may be.
-    """
-    kind = type(value)
-    if kind is int:
-        return value if -EXACT_INT <= value <= EXACT_INT else {"$int": str(value)}
-    if kind is str:
-        return value if is_exact_text(value) else {"$repr": repr(value)}
-    if kind is list:
-        items = [exact_json(item) for item in value]
-        return value if all(map(_same, items, value)) else items
-    if kind is dict:
-        items = [exact_json(item) for item in value.values()]
-        return value if all(map(_same, items, value.values())) else dict(zip(value, items))
-    return value
-
-
-def _same(one, other):
-    return one is other
-
-
 DEPTH_MAX = 100
 NODES_MAX = 1_000_000
 
 
 def encode(value):
-    """Raises ValueError when the value is too deep, too large, or holds itself."""
-    return _Encoder().value(value, 0)
+    """What a `call` returned. Raises ValueError when the value is too deep, too large, or holds itself."""
+    return _Encoder(NODES_MAX).value(value, 0)
+
+
+def encode_json(value, parts_max):
+    """A value of JSON's own types, as `encode`; {"$repr": text} for a text that is no Unicode. Raises ValueError for any other."""
+    return _JsonEncoder(parts_max).value(value, 0)
 
 
 class _Encoder:
-    def __init__(self):
-        self.nodes = 0
+    def __init__(self, parts_max):
+        self.parts_left = parts_max
 
     def value(self, value, depth):
-        self.nodes += 1
+        self.parts_left -= 1
         if depth > DEPTH_MAX:
             raise ValueError("the value is nested deeper than %d" % DEPTH_MAX)
-        if self.nodes > NODES_MAX:
-            raise ValueError("the value has more than %d parts" % NODES_MAX)
+        if self.parts_left < 0:
+            raise ValueError("the value has too many parts")
         if value is None or value is True or value is False:
             return value
         if isinstance(value, (int, float, complex, str)):
             return self.scalar(value)
-        if isinstance(value, (bytes, bytearray)):
-            return {"$bytes": binascii.b2a_base64(bytes(value), newline=False).decode("ascii")}
         if isinstance(value, (list, tuple)):
             return [self.value(item, depth + 1) for item in value]
-        if isinstance(value, (set, frozenset)):
-            return {"$set": [self.value(item, depth + 1) for item in _ordered(value)]}
         if isinstance(value, dict):
             return self.mapping(value, depth)
-        return {"$repr": repr(value)[:10_000]}
+        return self.other(value, depth)
 
     def scalar(self, value):
         if isinstance(value, str):
@@ -96,6 +74,30 @@ class _Encoder:
         if all(type(key) is str and not key.startswith("$") for key, _ in pairs):
             return {key: self.value(item, depth + 1) for key, item in pairs}
         return {"$dict": [[self.value(key, depth + 1), self.value(item, depth + 1)] for key, item in pairs]}
+
+    def other(self, value, depth):
+        if isinstance(value, (bytes, bytearray)):
+            return {"$bytes": binascii.b2a_base64(bytes(value), newline=False).decode("ascii")}
+        if isinstance(value, (set, frozenset)):
+            return {"$set": [self.value(item, depth + 1) for item in _ordered(value)]}
+        return {"$repr": repr(value)[:10_000]}
+
+
+class _JsonEncoder(_Encoder):
+    def value(self, value, depth):
+        if type(value) not in (str, int, float, bool, type(None), list, dict):
+            raise ValueError("no type of JSON's own")
+        return super().value(value, depth)
+
+    def scalar(self, value):
+        if type(value) is float and not math.isfinite(value):
+            raise ValueError("no number of JSON's own")
+        return {"$repr": repr(value)} if type(value) is str and not is_exact_text(value) else super().scalar(value)
+
+    def mapping(self, value, depth):
+        if not all(type(key) is str and is_exact_text(key) for key in value):
+            raise ValueError("no key of JSON's own")
+        return {key: self.value(item, depth + 1) for key, item in value.items()}
 
 
 def _ordered(values):

@@ -7,12 +7,17 @@ import _signal
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 # Signals that end nothing, as the bits of a set.
 HARMLESS = sum(1 << (number - 1) for number in (_signal.SIGCHLD, _signal.SIGCONT, _signal.SIGSTOP, _signal.SIGTSTP, _signal.SIGURG, _signal.SIGWINCH))
-SHARED_EXACT_KIB = 32 * 1024
-# A process that ends while others are counted leaves its share to those that come after it, so more than one of them has mapped
-# is counted again: what is really there is there each time.
-SHARED_COUNTS_MAX = 3
 # For processes that were sent SIGKILL to be gone; freeing much memory takes the kernel a while.
 END_S = 5
+
+
+class Ended:
+    """How a cell ended whose interpreter lives on."""
+
+    signal = None
+
+    def __init__(self, exit_code):
+        self.exit_code = exit_code
 
 
 class Reaped:
@@ -66,8 +71,7 @@ class Load:
 def measure(apart):
     """Sums over all live processes that are not in `apart`. Threads count as processes, as the kernel's limit has it."""
     load = Load()
-    file_max = 0
-    shared = {}
+    mapped_kib = 0
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or int(entry) in apart:
             continue
@@ -81,32 +85,10 @@ def measure(apart):
         load.processes += max(1, int(fields[17]))
         # Page tables as well: one of them for each page of zeros that is only read, and none of these counts.
         load.memory_kib += sum(resident.get(name, 0) for name in ("RssAnon", "VmSwap", "VmPTE"))
-        file_max = max(file_max, resident.get("RssFile", 0))
-        shared[entry] = resident.get("RssShmem", 0)
-    load.memory_kib += file_max + _shared_kib(shared)
+        # Files may be mapped by all of them together, and the sizes of the writable places bound them.
+        mapped_kib = max(mapped_kib, resident.get("RssFile", 0) + resident.get("RssShmem", 0))
+    load.memory_kib += mapped_kib
     return load
-
-
-def _shared_kib(by_process):
-    """What several processes have in common counts once, where it is much enough to look closely."""
-    total = sum(by_process.values())
-    if total <= SHARED_EXACT_KIB or total == max(by_process.values()):
-        return total
-    counts = []
-    while len(counts) < SHARED_COUNTS_MAX and (not counts or counts[-1] > max(by_process.values())):
-        counts.append(sum(_proportional_kib(pid, most) for pid, most in by_process.items()))
-    return min(counts)
-
-
-def _proportional_kib(pid, most):
-    try:
-        with open("/proc/%s/smaps_rollup" % pid, encoding="ascii") as file:
-            return _kib_of(file).get("Pss_Shmem", most)
-    except PermissionError:
-        # It has hidden itself: then all of it is its own.
-        return most
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
 
 
 def _kib_of(lines):
@@ -126,19 +108,23 @@ def is_doomed(pid):
     return pending & ~HARMLESS != 0 or fields["State"].strip()[0] in "ZX"
 
 
+def has_ended(pid):
+    try:
+        return stat_fields(pid)[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def send_signal(pid, number):
+    """To a process that may have ended."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
 def kill(pid):
-    try:
-        os.kill(pid, _signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-
-
-def kill_all():
-    """Everything but process 1, in one step that no fork can outrun."""
-    try:
-        os.kill(-1, _signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+    send_signal(pid, _signal.SIGKILL)
 
 
 def end_all_but(known):

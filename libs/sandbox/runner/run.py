@@ -11,7 +11,7 @@ from runner.connection import READ
 from runner.frames import FrameReader
 from runner.kernel import socket_pair
 from runner.outcome import conclude, document, exit_reason, judge, value_excess
-from runner.output import HeadTail, Teller, ToldHead
+from runner.output import Output
 from runner.workspace import space
 
 LOOK_S = 0.025
@@ -26,22 +26,16 @@ VALUE_DEPTH_MAX = 250
 
 
 class Run:
-    """Everything of run `index` of an execution, from start to result. `pool` gives cells, `turn(until)` serves the loop;
-    `cells_next` cells are forked for the next run while this one is under way."""
+    """Everything of run `index` of an execution, from start to result. `pool` gives cells, `turn(until)` serves the loop."""
 
-    def __init__(self, execution, index, pool, loop, turn, cells_next):
-        request = execution.request
+    def __init__(self, execution, index, pool, loop, turn):
         self.execution = execution
         self.index = index
-        self.request = request.runs[index]
-        self.files = request.files
-        self.limits = request.limits
-        self.stream = request.stream
-        self.keep = request.keep
+        self.request = execution.request.runs[index]
+        self.limits = execution.request.limits
         self.pool = pool
         self.loop = loop
         self.turn = turn
-        self.cells_next = cells_next
         self.cells = []
         self.reaped = {}
         self.ended_early = {}
@@ -53,11 +47,7 @@ class Run:
         self.report = FrameReader(REPORT_BYTES_MAX)
         self.frame = None
         self.lied = False
-        kept = ToldHead if self.stream else HeadTail
-        self.stdout = kept(self.limits["outputKiB"] * 1024)
-        self.stderr = kept(self.limits["outputKiB"] * 1024)
-        streams = {"stdout": self.stdout, "stderr": self.stderr}
-        self.teller = Teller(streams, partial(execution.add, "output", run=index)) if self.stream else None
+        self.output = Output(self.limits["outputKiB"] * 1024, partial(execution.add, "output", run=index))
 
     def execute(self):
         """Answers a RunResult as a dict. Raises ZygoteLost, OSError when no cell could be started."""
@@ -66,7 +56,6 @@ class Run:
         self.cpu_before_ms = self.pool.session.cpu_ms()
         self.answer, self.judge = self._start_or_restart()
         try:
-            self.pool.fill_while_code_runs(self.cells_next)
             self._watch()
             self.wall_ms = (time.monotonic() - self.started) * 1000
             self._note_how_cells_ended()
@@ -90,21 +79,22 @@ class Run:
             return self._start_cells()
 
     def _start_cells(self):
-        kind = self.request["kind"]
+        request = self.request
         base = {"limits": self.limits, "processesApart": PROCESSES_APART}
-        if kind != "checked":
+        if request["kind"] != "checked":
             cell = self._cell()
-            role = {k: v for k, v in self.request.items() if k not in ("kind", "stdin")}
-            stdin = self.request.get("stdin", "").encode("utf-8", "replace")
+            given = {name: value for name, value in request.items() if name not in ("kind", "stdin")}
             # Outside a session there is nothing that a cell could keep.
-            cell.start(dict(base, role="program" if kind == "cell" else kind, **role), stdin)
+            role = "program" if request["kind"] == "cell" else request["kind"]
+            cell.start({**base, "role": role, **given}, request.get("stdin", "").encode("utf-8", "replace"))
             return cell, None
         answer, judge = self._cell(), self._cell()
         ours, theirs = socket_pair()
-        shared = {"setup": self.request["setup"], "entryPoint": self.request["entryPoint"]}
+        base.update(setup=request["setup"], entryPoint=request["entryPoint"])
         try:
-            judge.start(dict(base, role="checker", tests=self.request["tests"], modules=modules_of(self.files), **shared), peer=theirs)
-            answer.start(dict(base, role="answer", code=self.request["code"], **shared), peer=ours)
+            modules = modules_of(self.execution.request.files)
+            judge.start({**base, "role": "checker", "tests": request["tests"], "modules": modules}, peer=theirs)
+            answer.start({**base, "role": "answer", "code": request["code"]}, peer=ours)
         finally:
             ours.close()
             theirs.close()
@@ -135,7 +125,7 @@ class Run:
                     self._look()
                     look = time.monotonic() + LOOK_S
                 else:
-                    self.turn(min(deadline, look, self.teller.serve() if self.teller else look))
+                    self.turn(min(deadline, look, self.output.serve()))
         finally:
             for fd in (pidfd, *streams):
                 self.loop.forget(fd)
@@ -154,7 +144,7 @@ class Run:
 
     def _streams(self):
         """Descriptors to drain and where to. What a checker prints is nobody's business."""
-        streams = {self.answer.stdout: self.stdout, self.answer.stderr: self.stderr}
+        streams = {self.answer.stdout: self.output.streams["stdout"], self.answer.stderr: self.output.streams["stderr"]}
         if self.judge:
             streams[self.judge.control.fileno()] = self.report
         elif self.request["kind"] == "call":
@@ -172,7 +162,10 @@ class Run:
         if not data:
             return False
         if sink is self.report:
-            self._take_report(data)
+            try:
+                self._take_report(data)
+            except (ValueError, RecursionError):
+                self.lied = True
             return not self.lied
         sink.feed(data)
         if sink.total > max(self.limits["outputKiB"] * 1024 * OUTPUT_TIMES_MAX, OUTPUT_DRAINED_BYTES):
@@ -180,25 +173,20 @@ class Run:
         return True
 
     def _take_report(self, data):
-        try:
-            for frame in self.report.feed(data):
-                if self.frame is not None:
-                    raise ValueError("a second report")
-                if value_excess(frame, self.request):
-                    raise ValueError("a report of too much")
-                self.frame = document(frame, VALUE_DEPTH_MAX)
-        except (ValueError, RecursionError):
-            self.lied = True
+        """Raises ValueError, RecursionError for what no honest cell reports."""
+        for frame in self.report.feed(data):
+            if self.frame is not None or value_excess(frame, self.request):
+                raise ValueError("a second report, or one of too much")
+            self.frame = document(frame, VALUE_DEPTH_MAX)
 
     def _look(self):
         processes.reap(self.reaped)
         load = processes.measure(self.pool.apart())
-        cpu_ms = load.cpu_ms + self._ended_cpu_ms()
         self.memory_peak_kib = max(self.memory_peak_kib, load.memory_kib)
         self.processes_full = self.processes_full or load.processes >= self.limits["processes"]
         room = space()
         self.disk_full = self.disk_full or room.full
-        if cpu_ms > self.limits["cpuMs"]:
+        if load.cpu_ms + self._ended_cpu_ms() > self.limits["cpuMs"]:
             self.stopped = "cpu"
         elif load.memory_kib > self.limits["memoryMiB"] * 1024 + MEMORY_SLACK_KIB:
             self.stopped = "oom"
@@ -226,31 +214,19 @@ class Run:
         return not self.judge or (type(error) is dict and error.get("type") == "AnswerLost")
 
     def _stop_everything(self):
+        """From here on no code runs. Cells in waiting that the code has signalled are ended, too."""
         for cell in self.cells:
             if cell.pid not in self.reaped:
                 processes.kill(cell.pid)
+        processes.end_all_but(self.pool.kept())
         processes.reap(self.reaped)
         self.pool.forget(self.reaped)
-        if self.keep:
-            self.pool.forget_doomed()
-            processes.end_all_but(self.pool.kept())
-        waited = time.monotonic() + processes.END_S
-        while self._left():
-            strays = self._left() - {cell.pid for cell in self.cells}
-            if strays and not self.keep:
-                self.pool.lose_all()
-                processes.kill_all()
-            processes.reap(self.reaped)
-            if time.monotonic() > waited:
+        deadline = time.monotonic() + processes.END_S
+        while processes.children() - self.pool.kept():
+            if time.monotonic() > deadline:
                 raise OSError("processes of the run can't be stopped")
-            if self._left():
-                time.sleep(0.0005)
-
-    def _left(self):
-        """Processes that are to end before the next run. Cells in waiting that the code has signalled are among them."""
-        if not self.keep:
-            self.pool.forget_doomed()
-        return processes.children() - self.pool.kept()
+            time.sleep(0.0005)
+            processes.reap(self.reaped)
 
     def _drain(self, streams):
         """What is still in the pipes of those that write no more."""
@@ -261,34 +237,33 @@ class Run:
     def _result(self):
         cpu_ms = max(0.0, self._ended_cpu_ms() + self.pool.session.cpu_ms())
         ended = self.ended_early.get(self.answer.pid)
-        peak = max([self.memory_peak_kib] + [e.peak_kib for e in self.reaped.values()])
-        stderr = self.stderr.text()
+        stdout, stderr = self.output.streams["stdout"], self.output.streams["stderr"]
+        printed = stderr.text()
         result = {
             "exitCode": ended.exit_code if ended else None,
             "signal": ended.signal if ended else None,
-            "stdout": self.stdout.rest(),
-            "stderr": self.stderr.rest(),
-            "stdoutCutBytes": self.stdout.cut,
-            "stderrCutBytes": self.stderr.cut,
+            "stdout": stdout.rest(),
+            "stderr": stderr.rest(),
+            "stdoutCutBytes": stdout.cut,
+            "stderrCutBytes": stderr.cut,
             "cpuMs": round(cpu_ms, 3),
             "wallMs": round(self.wall_ms, 3),
-            "memoryPeakKiB": peak,
+            "memoryPeakKiB": max([self.memory_peak_kib] + [e.peak_kib for e in self.reaped.values()]),
         }
         if not self.stopped and cpu_ms > self.limits["cpuMs"]:
             self.stopped = "cpu"
-        if self.request["kind"] == "checked":
-            judge(result, self._reported(), self.stopped, partial(self._reason, ended, stderr))
-        else:
-            self._conclude(result, ended, stderr)
+        self._conclude(result, ended, printed)
         if result["exit"] in ("signal", "nonzero") and processes.memory_kills() > self.kills_before:
             result["exit"] = "oom"
         return result
 
     def _conclude(self, result, ended, stderr):
-        conclude(result, self.request["kind"], self._reported(), self.stopped, partial(self._reason, ended, stderr))
+        report = self.frame if isinstance(self.frame, dict) and not self.lied else None
+        reason_of = partial(self._reason, ended, stderr)
+        if self.judge:
+            judge(result, report, self.stopped, reason_of)
+        else:
+            conclude(result, self.request["kind"], report, self.stopped, reason_of)
 
     def _reason(self, ended, stderr, error):
         return exit_reason(ended, error, stderr, self.disk_full, self.processes_full)
-
-    def _reported(self):
-        return self.frame if isinstance(self.frame, dict) and not self.lied else None

@@ -5,7 +5,8 @@ import struct
 import threading
 from time import monotonic, sleep
 
-from runner import answer, display
+from runner import answer
+from runner.frames import encode_frame
 from runner.outcome import DISPLAYS_MAX, DISPLAY_BYTES_MAX, has_too_many_values
 
 FIONREAD = 0x541B
@@ -44,7 +45,6 @@ class Reports:
         self.lock = threading.Lock()
         self.pid = os.getpid()
         self.main = threading.get_ident()
-        self.pipes = {fd: os.fstat(fd).st_ino for fd in (1, 2)}
         self.begin(0)
 
     def begin(self, cell):
@@ -60,54 +60,59 @@ class Reports:
             print(bundle["text/plain"])
             return
         self._await_printed()
-        body = self._fitting(bundle)
-        self.displays += 1
-        if self.displays > DISPLAYS_MAX or self.bytes + len(body) > DISPLAY_BYTES_MAX:
+        frame = self._fitting(bundle)
+        if self.displays == DISPLAYS_MAX or self.bytes + len(frame) > DISPLAY_BYTES_MAX:
             self.dropped += 1
             return
-        self.bytes += len(body)
-        self._send(body)
+        self.displays += 1
+        self.bytes += len(frame)
+        self._send(frame)
 
     def began(self):
         """From here on an interrupt ends the cell, and none before: process 1 waits for this with its own."""
-        self._send(display.encoded({"type": "began", "cell": self.cell}))
+        self._send(encode_frame({"type": "began", "cell": self.cell}))
 
     def ended(self, exit_code, error):
-        self._send(display.encoded({"type": "ended", "cell": self.cell, "exitCode": exit_code, "error": error, "dropped": self.dropped}))
+        if self.dropped:
+            text = "%d more outputs were dropped: a cell may show %d, of 8 MiB together" % (self.dropped, DISPLAYS_MAX)
+            self._send(self._display({"text/plain": text}))
+        self._send(encode_frame({"type": "ended", "cell": self.cell, "exitCode": exit_code, "error": error}))
+
+    def _display(self, bundle):
+        return encode_frame({"type": "display", "cell": self.cell, "data": bundle})
 
     def _await_printed(self):
         """So that text and displays come in the order in which they were made, though by different ways."""
         answer.flush()
         until = monotonic() + PRINTED_WAIT_S
-        while any(self._unread(fd) for fd in self.pipes) and monotonic() < until:
+        while (_unread(1) or _unread(2)) and monotonic() < until:
             sleep(0.00005)
-
-    def _unread(self, fd):
-        """Bytes in a pipe that process 1 reads; 0 where the code made something else of it."""
-        try:
-            return os.fstat(fd).st_ino == self.pipes[fd] and struct.unpack("=i", fcntl.ioctl(fd, FIONREAD, bytes(4)))[0]
-        except OSError:
-            return 0
 
     def _fitting(self, bundle):
         """The frame, without the media that are too large for what is left of the cell's bounds."""
         bundle = dict(bundle)
-        left_out = []
         while True:
-            body = display.encoded({"type": "display", "cell": self.cell, "data": bundle})
-            if len(bundle) == 1 or (self.bytes + len(body) <= DISPLAY_BYTES_MAX and not has_too_many_values(body)):
-                return body
-            largest = max((media for media in bundle if media != "text/plain"), key=lambda media: len(display.encoded(bundle[media])))
-            left_out.append(largest)
+            frame = self._display(bundle)
+            if len(bundle) == 1 or (self.bytes + len(frame) <= DISPLAY_BYTES_MAX and not has_too_many_values(frame)):
+                return frame
+            largest = max((media for media in bundle if media != "text/plain"), key=lambda media: len(encode_frame(bundle[media])))
             del bundle[largest]
             bundle["text/plain"] += "\n(its %s is too large to be shown)" % largest
 
-    def _send(self, body):
+    def _send(self, frame):
         main = threading.get_ident() == self.main
         self.interrupts.held = self.interrupts.held or main
         try:
             with self.lock:
-                self.control.sendall(struct.pack(">I", len(body)) + body)
+                self.control.sendall(frame)
         finally:
             if main:
                 self.interrupts.release()
+
+
+def _unread(fd):
+    """Bytes that process 1 has not read yet; 0 where the code closed it."""
+    try:
+        return struct.unpack("=i", fcntl.ioctl(fd, FIONREAD, bytes(4)))[0]
+    except OSError:
+        return 0

@@ -8,15 +8,6 @@ from runner.run import Run
 INTERRUPT_S = 0.5
 
 
-class Ended:
-    """How a cell ended whose interpreter lives on."""
-
-    signal = None
-
-    def __init__(self, exit_code):
-        self.exit_code = exit_code
-
-
 class SessionRun(Run):
     """Decided by what the interpreter reports, or by its end. Whatever stops the run but an interrupt ends the interpreter."""
 
@@ -26,7 +17,6 @@ class SessionRun(Run):
         self.interrupted = None
         self.interrupted_at = None
         self.ended = None
-        self.displays = []
         self.state_lost = False
 
     def _start_cells(self):
@@ -34,7 +24,7 @@ class SessionRun(Run):
             self.state_lost = self.pool.session_began
             self.pool.session_began = True
         self.cpu_before_ms = self.session.cpu_ms()
-        self.session.start_cell(self.request, self.limits)
+        self.session.start_cell(self.request["code"])
         return self.session.cell, None
 
     def _streams(self):
@@ -42,18 +32,16 @@ class SessionRun(Run):
         return {self.answer.control.fileno(): self.report, **super()._streams()}
 
     def _take_report(self, data):
-        for event in self.session.feed(data):
-            if event["type"] == "ended":
-                self.ended = event
-                self.decided = True
-            elif event["type"] == "malformed":
-                self.lied = True
-                self.decided = True
-            elif self.stream:
-                self.teller.now()
-                self.execution.add("display", run=self.index, data=event["data"])
-            else:
-                self.displays.append(event["data"])
+        try:
+            for report in self.session.feed(data):
+                if report["type"] == "ended":
+                    self.ended = report
+                    self.decided = True
+                else:
+                    self.output.tell()
+                    self.execution.add("display", run=self.index, data=report["data"])
+        except (ValueError, RecursionError):
+            self.lied = self.decided = True
 
     def _stop(self, reason):
         """First by an interrupt, so that the names survive."""
@@ -78,13 +66,11 @@ class SessionRun(Run):
 
     def _conclude(self, result, ended, stderr):
         if self.ended:
-            ended = Ended(self.ended["exitCode"])
+            ended = processes.Ended(self.ended["exitCode"])
             result["exitCode"] = ended.exit_code
             if self.ended["error"]:
                 result["error"] = self.ended["error"]
         if self.state_lost:
             result["stateLost"] = True
-        if self.displays:
-            result["displays"] = self.displays
         stopped = self.stopped or (self.ended and self.interrupted)
         result["exit"] = stopped or self._reason(ended, stderr, result.get("error"))

@@ -8,7 +8,7 @@ import time
 import _signal
 
 from runner import processes, workspace
-from runner.cells import SPARES, CellPool, cells_for
+from runner.cells import SPARES, CellPool
 from runner.claim import Claim
 from runner.connection import FOREVER, READ, Connection, Loop, refusal
 from runner.execution import KEPT_BYTES_MAX, LIMITS, Execution, Executions, Request
@@ -60,7 +60,7 @@ class Supervisor:
                 self.run(self.current)
                 self.current = None
                 if self.refills:
-                    self.pool.fill_while_nothing_runs(SPARES)
+                    self.pool.fill(SPARES)
 
     def turn(self, until):
         """Answers whoever speaks, until the monotonic clock shows `until` at the latest."""
@@ -183,9 +183,8 @@ class Supervisor:
             self.place(request)
         except (OSError, ValueError, Refusal) as error:
             return refused_files(run, error)
-        cells_next = cells_for(request.runs[index + 1]) if index + 1 < len(request.runs) else 0
         kind = SessionRun if request.keep and run["kind"] == "cell" else Run
-        return kind(execution, index, self.pool, self.loop, self.turn, cells_next).execute()
+        return kind(execution, index, self.pool, self.loop, self.turn).execute()
 
     def place(self, request):
         """Raises OSError, ValueError, Refusal."""
@@ -245,12 +244,12 @@ def rehearse():
     fd = ours.detach()
     supervisor.connect(fd, os.dup(fd), supervisor.disconnected)
     limits = dict.fromkeys(LIMITS, 1)
-    request = {"executionId": "rehearsal", "limits": limits, "runs": [RUN], "stream": True, "after": 0}
+    request = {"executionId": "rehearsal", "limits": limits, "runs": [RUN], "after": 0}
     theirs.sendall(encode_frame({"type": "bind", "claim": "c"}) + encode_frame({"type": "execute", "claim": "c", **request}))
     while supervisor.current is None:
         supervisor.turn(FOREVER)
     execution = supervisor.current
-    _rehearse_run(Run(execution, 0, None, supervisor.loop, supervisor.turn, 0))
+    _rehearse_run(Run(execution, 0, None, supervisor.loop, supervisor.turn))
     execution.note("run", run=0, result=RESULT)
     execution.add("done")
     supervisor.owner.end()
@@ -267,7 +266,7 @@ def _rehearse_run(run):
     run.loop.forget(pidfd)
     os.close(pidfd)
     run._take_report(encode_frame({"value": RESULT["value"]}))
-    for sink in (run.stdout, run.stderr):
+    for sink in run.output.streams.values():
         sink.feed(b"text")
         sink.text()
         sink.rest()

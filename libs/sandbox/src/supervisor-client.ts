@@ -106,7 +106,7 @@ export class SupervisorClient implements ClaimedSandbox {
   }
 
   private ask({ execution, next, signal }: Following): void {
-    this.link.send({ type: 'execute', claim: this.options.claim, stream: true, ...execution, after: next });
+    this.link.send({ type: 'execute', claim: this.options.claim, ...execution, after: next });
     // A cancel that was sent while there was no connection.
     if (signal.aborted) this.stop(execution);
   }

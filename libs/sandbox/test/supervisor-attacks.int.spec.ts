@@ -125,7 +125,7 @@ os.sched_setaffinity(0, os.sched_getaffinity(0))`;
     await peer.run(program('pass'));
     const before = residentKiB(supervisor);
     // Nobody reads what comes of it; the connection stays open.
-    peer.execute(runs, { executionId: 'flood', stream: true, limits: limitsOf({ wallMs: 1_500 }) });
+    peer.execute(runs, { executionId: 'flood', limits: limitsOf({ wallMs: 1_500 }) });
     let most = 0;
     let worked = -1;
     const rests = () => {

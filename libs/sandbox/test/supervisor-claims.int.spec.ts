@@ -76,7 +76,7 @@ describe('a claim', () => {
   it('is taken over by its newest connection, also while code runs', async () => {
     const supervisor = await start();
     const first = await supervisor.bound();
-    const executionId = first.execute([program('import time\nprint("one", flush=True)\ntime.sleep(0.5)\nprint("two")')], { stream: true });
+    const executionId = first.execute([program('import time\nprint("one", flush=True)\ntime.sleep(0.5)\nprint("two")')]);
     expect(await first.next('output')).toMatchObject({ seq: 0, text: 'one\n' });
     const second = await supervisor.bound();
     first.drain();
@@ -122,7 +122,7 @@ describe('a claim', () => {
     expect(supervisor.alive).toBe(true);
     // Code that runs, prints, and forks extends nothing.
     const limits = limitsOf({ wallMs: 3_600_000, cpuMs: 600_000 });
-    peer.execute([program('import os, time\nos.fork()\nwhile True: print(1)')], { stream: true, limits });
+    peer.execute([program('import os, time\nos.fork()\nwhile True: print(1)')], { limits });
     peer.drain();
     await supervisor.ended;
     expect(performance.now() - from).toBeGreaterThan(3 * 1_500 + leaseMs - 200);
@@ -221,7 +221,6 @@ describe('frames that are none', () => {
       { after: 'x' },
       { hashSeed: -1 },
       { hashSeed: 2 ** 32 },
-      { stream: 'yes' },
       { keep: 1 },
     ];
     for (const fields of wrong) {

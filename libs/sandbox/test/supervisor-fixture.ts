@@ -170,11 +170,13 @@ export class Peer {
     return (more.executionId as string | undefined) ?? executionId;
   }
 
-  /** The result of one run. */
+  /** The result of one run, with all that it printed and displayed. */
   async run(run: SandboxRun, more: Record<string, unknown> = {}): Promise<Readonly<Record<string, unknown>>> {
     this.execute([run], more);
     const frames = await this.until('done');
-    return frames.find((frame) => frame.type === 'run')?.result ?? {};
+    const displays = frames.filter(({ type }) => type === 'display').map(({ data }) => data);
+    const result = frames.find(({ type }) => type === 'run')?.result;
+    return { ...result, stdout: printed(frames, 'stdout'), stderr: printed(frames, 'stderr'), displays };
   }
 
   /** The next frame. @throws Error when it is of another type, when there is none, and when the connection has ended */

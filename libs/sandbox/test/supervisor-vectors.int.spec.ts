@@ -14,6 +14,7 @@ const Step = z.union([
     on: z.string(),
     until: z.string(),
     exits: z.array(z.string()).optional(),
+    results: z.array(Fields).optional(),
     printed: Fields.optional(),
     displays: z.array(z.json()).optional(),
     seqFrom: z.number().optional(),
@@ -54,8 +55,10 @@ async function take(step: Step, supervisor: SupervisorProcess, peers: Map<string
 }
 
 function check(step: Extract<Step, { until: string }>, frames: readonly Frame[]): void {
+  const results = frames.filter(({ type }) => type === 'run').map(({ result }) => result);
   const told = {
-    exits: frames.filter(({ type }) => type === 'run').map(({ result }) => result?.exit),
+    exits: results.map((result) => result?.exit),
+    results,
     printed: { stdout: printed(frames, 'stdout'), stderr: printed(frames, 'stderr') },
     displays: frames.filter(({ type }) => type === 'display').map(({ data }) => data),
   };

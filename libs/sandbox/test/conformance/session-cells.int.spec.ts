@@ -45,7 +45,6 @@ describe('a cell of a session', () => {
     ['print(1)\0', /null bytes/],
     ['def f(n): return f(n + 1)\nf(0)', /RecursionError/],
     [`${'('.repeat(300)}1${')'.repeat(300)}`, /SyntaxError|MemoryError|RecursionError/],
-    ['async def f(): raise KeyError("k")\nawait f()', /File "<cell 1>", line 2, in <module>\n {4}await f\(\)\n[^]*KeyError: 'k'/],
   ])('fails by itself and keeps the session: %j', async (code, stderr) => {
     const { cell } = await open();
     const failed = await cell(code);
@@ -70,19 +69,6 @@ describe('a cell of a session', () => {
     const { cell } = await open();
     expect((await cell('input("name? ")')).stderr).toMatch(/EOFError: .*no stdin/);
     expect((await cell('import sys; sys.stdin.read()')).displays).toEqual([{ 'text/plain': "''" }]);
-  });
-
-  it('awaits at its top level, in one loop for all cells', async () => {
-    const { cell } = await open();
-    await cell('import asyncio\nready = asyncio.Event()\nasync def wait():\n    await ready.wait()\n    return 5');
-    await cell('task = asyncio.create_task(wait()); await asyncio.sleep(0)');
-    expect((await cell('ready.set()\nawait task')).displays).toEqual([{ 'text/plain': '5' }]);
-    expect((await cell('[x async for x in __import__("types").AsyncGeneratorType]')).stderr).toMatch(/TypeError/);
-    expect(await cell('try:\n    await asyncio.Event().wait()\nfinally:\n    print("cleaned")', { wallMs: 2_000 })).toMatchObject({
-      stdout: 'cleaned\n',
-      result: { exit: 'wall' },
-    });
-    expect((await cell('await asyncio.sleep(0, "on")')).displays).toEqual([{ 'text/plain': "'on'" }]);
   });
 
   it('is interrupted at its wall limit with its processes, and keeps its names', async () => {
@@ -154,18 +140,10 @@ describe('a cell of a session', () => {
     const { cell } = await open();
     const limits = { processes: 24 };
     const bomb =
-      'import os, subprocess, time\nstarted = [subprocess.Popen(["sleep", "600"]) for _ in range(3)]\nwhile True:\n    try:\n        pid = os.fork()\n    except OSError:\n        break\n    if pid == 0:\n        time.sleep(600)';
+      'import os, subprocess, time\nwhile True:\n    try:\n        pid = os.fork()\n    except OSError:\n        break\n    if pid == 0:\n        time.sleep(600)';
     await cell(bomb, limits);
-    expect((await cell('[one.wait() for one in started]', limits)).displays).toMatchObject([{ 'text/plain': '[-9, -9, -9]' }]);
     const next = await cell('[one.wait() for one in [subprocess.Popen(["true"]) for _ in range(12)]].count(0)', limits);
     expect(next).toMatchObject({ result: { exit: 'ok' }, displays: [{ 'text/plain': '12' }] });
-  });
-
-  it.each(['listdir', 'waitpid'])('loses nothing where one before it has put something else in place of os.%s', async (name) => {
-    const { cell } = await open();
-    const started = 'import os, subprocess\nkept = [subprocess.Popen(["sleep", "600"]) for _ in range(8)]';
-    await cell(`${started}\nos.${name} = None`);
-    expect(await cell('len(kept)')).toMatchObject({ result: { exit: 'ok' }, displays: [{ 'text/plain': '8' }] });
   });
 
   it('runs no thread between cells, and lets it go on in the next', async () => {
@@ -281,47 +259,24 @@ raise ValueError("bad \ud800")`;
 
   it('is a table where it is one', async () => {
     const code = `
-import collections, dataclasses, datetime
-Point = collections.namedtuple("Point", "x y")
-@dataclasses.dataclass
-class Row:
-    name: str
-    when: object
 class Frame:
     columns = ["a", "a", "c"]
     def __len__(self): return 5000
     def to_dict(self): raise AssertionError
     def itertuples(self, index=True, name="Pandas"): return ((i, i * 0.5, float("nan")) for i in range(5000))
-display([Point(1, 2.5), Point(2, 3)], [Row("n", datetime.date(2020, 1, 2))], [{"k": True, "big": 2**60}], Frame())`;
+display([{"k": True, "big": 2**60, "x": 1}, {"k": False, "big": 0, "x": 2.5}], Frame())`;
     const { displays } = await show(code);
+    const field = (name: string, type: string) => ({ name, type });
     expect(displays.map((display) => display[TABLE])).toMatchObject([
       {
-        schema: {
-          fields: [
-            { name: 'x', type: 'integer' },
-            { name: 'y', type: 'number' },
-          ],
-        },
-        data: [
-          { x: 1, y: 2.5 },
-          { x: 2, y: 3 },
-        ],
+        schema: { fields: [field('k', 'boolean'), field('big', 'any'), field('x', 'number')] },
+        data: [{ k: true, big: '1152921504606846976', x: 1 }, { x: 2.5 }],
       },
-      {
-        schema: {
-          fields: [
-            { name: 'name', type: 'string' },
-            { name: 'when', type: 'string' },
-          ],
-        },
-        data: [{ name: 'n', when: '2020-01-02' }],
-      },
-      { data: [{ k: true, big: '1152921504606846976' }] },
-      { schema: { fields: [{ name: 'a' }, { name: 'a.2' }, { name: 'c', type: 'any' }] }, rowsTotal: 5_000 },
+      { schema: { fields: [field('a', 'integer'), field('a.2', 'number'), field('c', 'any')] }, rowsTotal: 5_000 },
     ]);
-    expect(displays[3]).toHaveProperty([TABLE, 'data', 'length'], 1_000);
-    expect(displays[3]?.['text/plain']).toMatch(/first 1000 of 5000 rows/);
-    expect(displays[2]?.['application/json']).toBeDefined();
+    expect(displays[1]).toHaveProperty([TABLE, 'data', 'length'], 1_000);
+    expect(displays[1]?.['text/plain']).toMatch(/first 1000 of 5000 rows/);
+    expect(displays[0]?.['application/json']).toBeDefined();
   });
 
   it.each(['[]', '[{}]', '[{"a": 1}, {"b": 1}]', '[{"a": [1]}]', '[1, {"a": 1}]', '[(1, 2)]'])('is no table: %s', async (value) => {
@@ -372,7 +327,6 @@ display(figures[2])
     ['an unknown frame', 'forge(b\'{"type":"bound","cell":1,"claim":"x"}\')'],
     ['a frame without end', 'send(b"\\xff" * 100)'],
     ['half a frame', 'send(struct.pack(">I", 100) + b"{")'],
-    ['an end of another cell', 'forge(b\'{"type":"ended","cell":99,"exitCode":0}\')'],
     ['a number beyond all', 'forge(b\'{"type":"display","cell":1,"data":{"text/plain":"x","n":1e999}}\')'],
     ['digits without end', 'forge(b\'{"type":"display","cell":1,"data":{"text/plain":"x","n":\' + b"9" * 5000 + b"}}")'],
     ['deep nesting', 'forge(b\'{"type":"display","cell":1,"data":{"text/plain":"x","n":\' + b"[" * 100000 + b"]" * 100000 + b"}}")'],
