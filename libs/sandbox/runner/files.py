@@ -5,16 +5,29 @@ to the kernel as a whole: each folder is opened by its own name below the descri
 """
 import binascii
 import errno
-import itertools
 import os
+from contextlib import contextmanager
 
 from runner import folders
 from runner.folders import FILE_FLAGS, FOLDER_FLAGS, Refusal
+from runner.frames import Malformed, boolean, natural, text
 from runner.workspace import TMP
 
 # The one that was not written to for longest gives way; its sender is told offset 0 and may start again.
 UPLOADS_MAX = 32
 FINISHED_MAX = 32
+CHUNK_BYTES_MAX = 512 * 1024
+ENTRIES_MAX = 1000
+INTEGER_MAX = 2**53 - 1
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def _closing(fd):
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 class Upload:
@@ -35,39 +48,38 @@ class Uploads:
 
     def size(self, path):
         """Bytes that have arrived; 0 where there is no upload."""
-        upload = self.open.get(path)
-        return upload.size if upload else 0
+        return self.open[path].size if path in self.open else 0
 
-    def was_finished(self, path, offset, length, final):
+    def was_finished(self, path, end):
         """Whether this is the last piece of an upload once more, whose sender missed the answer."""
-        return final is True and offset > 0 and path not in self.open and self.finished.get(path) == offset + length
+        return path not in self.open and self.finished.get(path) == end
 
-    def append(self, path, offset, data):
-        """Answers the size reached. Raises OSError with the upload as it was before."""
+    def append(self, path, data):
+        """Raises OSError with the upload as it was before."""
         upload = self.open.pop(path, None) or self._start()
         # Behind the others: it was written to last.
         self.open[path] = upload
         view = memoryview(data)
         try:
             while view:
-                view = view[os.pwrite(upload.fd, view, offset + len(data) - len(view)) :]
+                view = view[os.pwrite(upload.fd, view, upload.size + len(data) - len(view)) :]
         except OSError:
             os.ftruncate(upload.fd, upload.size)
             raise
         upload.size += len(data)
-        return upload.size
 
     def finish(self, path, folder, name):
         """Renames the upload to `name` in `folder`. Raises Refusal when the code took the partial file away, OSError."""
         upload = self.open[path]
-        root = os.open(self.root, FOLDER_FLAGS)
-        try:
-            if not self._is_there(upload, root):
+        with _closing(os.open(self.root, FOLDER_FLAGS)) as root:
+            try:
+                there = os.path.samestat(os.stat(upload.name, dir_fd=root, follow_symlinks=False), os.fstat(upload.fd))
+            except FileNotFoundError:
+                there = False
+            if not there:
                 self.drop(path)
                 raise Refusal("offset", "the upload of %r was removed by code in the sandbox; start it again" % path, size=0)
             os.rename(upload.name, name, src_dir_fd=root, dst_dir_fd=folder)
-        finally:
-            os.close(root)
         del self.open[path]
         os.close(upload.fd)
         self.finished.pop(path, None)
@@ -82,45 +94,25 @@ class Uploads:
         if upload is None:
             return False
         os.close(upload.fd)
-        root = os.open(self.root, FOLDER_FLAGS)
-        try:
-            os.unlink(upload.name, dir_fd=root)
-        except OSError:
-            # The code had it already.
-            pass
-        finally:
-            os.close(root)
+        with _closing(os.open(self.root, FOLDER_FLAGS)) as root:
+            try:
+                os.unlink(upload.name, dir_fd=root)
+            except OSError:
+                # The code had it already.
+                pass
         return True
 
     def _start(self):
         while len(self.open) >= UPLOADS_MAX:
             self.drop(next(iter(self.open)))
-        root = os.open(self.root, FOLDER_FLAGS)
-        try:
+        with _closing(os.open(self.root, FOLDER_FLAGS)) as root:
             # A name that no code can take beforehand.
             name = ".etude-upload-" + os.urandom(8).hex()
             return Upload(os.open(name, FILE_FLAGS | os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=root), name)
-        finally:
-            os.close(root)
-
-    def _is_there(self, upload, root):
-        try:
-            named = os.stat(upload.name, dir_fd=root, follow_symlinks=False)
-        except OSError as error:
-            if error.errno == errno.ENOENT:
-                return False
-            raise
-        return os.path.samestat(named, os.fstat(upload.fd))
-
-
-CHUNK_BYTES_MAX = 512 * 1024
-ENTRIES_MAX = 1000
-INTEGER_MAX = 2**53 - 1
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class SessionFiles:
-    """Answers one frame at a time with a bounded amount of work; never waits for user code, never raises."""
+    """Answers one frame at a time with a bounded amount of work; never waits for user code."""
 
     def __init__(self, root=TMP):
         self.root = root
@@ -139,110 +131,93 @@ class SessionFiles:
             answer = self.operations[frame["type"]](frame)
         except Refusal as refusal:
             answer = dict(refusal.answer, type="file.failed")
+        except Malformed as malformed:
+            answer = {"type": "file.failed", "code": "size", "message": str(malformed)}
         except OSError as error:
             answer = {"type": "file.failed", "code": _code_of(error), "message": _message_of(error)}
-        except Exception as error:
-            # Whatever a caller sends: process 1 goes on.
-            answer = {"type": "file.failed", "code": "path", "message": "the request is malformed: %s" % type(error).__name__}
-        answer["requestId"] = frame.get("requestId") if isinstance(frame, dict) else None
+        answer["requestId"] = frame.get("requestId")
         return answer
 
     def place(self, path, content):
-        """Writes a whole file, for the files of an execution that keeps what is there. Raises Refusal, OSError."""
+        """Writes a whole file, and nothing where it can't be put in its place. Raises Refusal, OSError."""
+        # A null character would end the path for `normpath`.
+        path = path if "\0" in path else os.path.normpath(path)
         names = folders.names_of(path)
         self.uploads.drop(path)
-        self.uploads.append(path, 0, content)
-        self._put_in_place(path, names)
+        try:
+            self.uploads.append(path, content)
+            self._put_in_place(path, names)
+        except (OSError, Refusal):
+            self.uploads.drop(path)
+            raise
+
+    def _folder(self, names, make=False):
+        return _closing(folders.open_folder(self.root, names[:-1], make))
 
     def _write(self, frame):
-        path = frame["path"]
-        names = folders.names_of(path)
-        offset, data = _count(frame, "offset"), _decode(frame["data"])
-        if self.uploads.was_finished(path, offset, len(data), frame["final"]):
-            return {"type": "file.written", "size": offset + len(data)}
+        path, names = _path_of(frame)
+        offset, data, final = natural(frame, "offset", INTEGER_MAX, 0), _decode(text(frame, "data")), boolean(frame, "final")
+        end = offset + len(data)
+        if final and offset > 0 and self.uploads.was_finished(path, end):
+            return {"type": "file.written", "size": end}
         reached = self.uploads.size(path)
         if offset != reached:
             raise Refusal("offset", "the upload of %r has reached %d bytes, not %d" % (path, reached, offset), size=reached)
         # Before anything is taken: what can't be put in place later is refused now.
-        self._check_target(names)
-        size = self.uploads.append(path, offset, data)
-        if frame["final"] is True:
-            self._put_in_place(path, names)
-        return {"type": "file.written", "size": size}
-
-    def _check_target(self, names):
-        folder = folders.open_folder(self.root, names[:-1], make=True)
-        try:
+        with self._folder(names, make=True) as folder:
             folders.regular_file_or_none(folder, names[-1])
-        finally:
-            os.close(folder)
+        self.uploads.append(path, data)
+        if final:
+            self._put_in_place(path, names)
+        return {"type": "file.written", "size": end}
 
     def _put_in_place(self, path, names):
-        folder = folders.open_folder(self.root, names[:-1], make=True)
-        try:
+        with self._folder(names, make=True) as folder:
             folders.regular_file_or_none(folder, names[-1])
             self.uploads.finish(path, folder, names[-1])
-        finally:
-            os.close(folder)
 
     def _stat(self, frame):
-        path = frame["path"]
-        names = folders.names_of(path)
-        uploaded = self.uploads.size(path)
+        path, names = _path_of(frame)
         try:
-            folder = folders.open_folder(self.root, names[:-1])
+            with self._folder(names) as folder:
+                status = folders.regular_file_or_none(folder, names[-1])
         except FileNotFoundError:
-            return {"type": "file.entry", "entry": None, "uploadedBytes": uploaded}
-        try:
-            status = folders.regular_file_or_none(folder, names[-1])
-        finally:
-            os.close(folder)
-        return {"type": "file.entry", "entry": status and _entry(path, status), "uploadedBytes": uploaded}
+            status = None
+        return {"type": "file.entry", "entry": status and _entry(path, status), "uploadedBytes": self.uploads.size(path)}
 
     def _read(self, frame):
-        offset, length = _count(frame, "offset"), _count(frame, "length")
-        if length > CHUNK_BYTES_MAX:
-            raise Refusal("size", "length %d is over the limit of %d bytes" % (length, CHUNK_BYTES_MAX))
-        names = folders.names_of(frame["path"])
-        folder = folders.open_folder(self.root, names[:-1])
-        try:
-            fd = os.open(names[-1], folders.FILE_FLAGS | os.O_RDONLY, dir_fd=folder)
-        finally:
-            os.close(folder)
-        try:
-            status = folders.must_be_regular(os.fstat(fd))
-            data = os.pread(fd, length, offset)
-        finally:
-            os.close(fd)
-        text = binascii.b2a_base64(data, newline=False).decode("ascii")
-        return {"type": "file.data", "data": text, "sizeBytes": min(status.st_size, INTEGER_MAX)}
+        _path, names = _path_of(frame)
+        offset, length = natural(frame, "offset", INTEGER_MAX, 0), natural(frame, "length", CHUNK_BYTES_MAX, 0)
+        with self._folder(names) as folder:
+            opened = os.open(names[-1], FILE_FLAGS | os.O_RDONLY, dir_fd=folder)
+        with _closing(opened) as fd:
+            size = folders.must_be_regular(os.fstat(fd)).st_size
+            data = binascii.b2a_base64(os.pread(fd, length, offset), newline=False).decode("ascii")
+        return {"type": "file.data", "data": data, "sizeBytes": min(size, INTEGER_MAX)}
 
     def _list(self, frame):
-        limit = max(1, min(_count(frame, "limit"), ENTRIES_MAX))
-        files = folders.walk(self.root, frame["after"])
-        try:
-            entries = [_entry(path, status) for path, status in itertools.islice(files, limit)]
-            more = next(files, None) is not None
-        finally:
-            files.close()
-        return {"type": "file.entries", "entries": entries, "more": more}
+        limit = max(1, min(natural(frame, "limit", INTEGER_MAX, 0), ENTRIES_MAX))
+        files = folders.list_files(self.root, text(frame, "after"))
+        return {"type": "file.entries", "entries": [_entry(path, status) for path, status in files[:limit]], "more": len(files) > limit}
 
     def _delete(self, frame):
         """Also gives up an upload to that path which is not final yet."""
-        names = folders.names_of(frame["path"])
-        dropped = self.uploads.drop(frame["path"])
+        path, names = _path_of(frame)
+        dropped = self.uploads.drop(path)
         try:
-            folder = folders.open_folder(self.root, names[:-1])
-            try:
+            with self._folder(names) as folder:
                 if folders.regular_file_or_none(folder, names[-1]) is None:
                     raise FileNotFoundError(errno.ENOENT, "no such file")
                 os.unlink(names[-1], dir_fd=folder)
-            finally:
-                os.close(folder)
         except FileNotFoundError:
             if not dropped:
                 raise
         return {"type": "file.deleted"}
+
+
+def _path_of(frame):
+    path = text(frame, "path")
+    return path, folders.names_of(path)
 
 
 def _entry(path, status):
@@ -250,26 +225,15 @@ def _entry(path, status):
     return {"path": path, "sizeBytes": min(status.st_size, INTEGER_MAX), "modifiedMs": modified_ms}
 
 
-def _count(frame, field):
-    value = frame[field]
-    if type(value) is not int or not 0 <= value <= INTEGER_MAX:
-        raise Refusal("size", "%s must be a whole number from 0 to 2^53 - 1" % field)
-    return value
-
-
-def _decode(text):
+def _decode(data):
     """Base64 without anything else in it: what a lenient reader skips would be missing from the file."""
-    if type(text) is not str or len(text) > CHUNK_BYTES_MAX * 4 // 3 + 4:
-        raise Refusal("size", "data must be base64 of at most %d bytes" % CHUNK_BYTES_MAX)
     try:
-        data = binascii.a2b_base64(text)
+        decoded = binascii.a2b_base64(data)
     except ValueError:
-        data = None
-    if data is None or len(text) != (len(data) + 2) // 3 * 4:
-        raise Refusal("size", "data is no base64")
-    if len(data) > CHUNK_BYTES_MAX:
-        raise Refusal("size", "data must be at most %d bytes" % CHUNK_BYTES_MAX)
-    return data
+        decoded = None
+    if decoded is None or len(data) != (len(decoded) + 2) // 3 * 4 or len(decoded) > CHUNK_BYTES_MAX:
+        raise Refusal("size", "data must be base64 of at most %d bytes" % CHUNK_BYTES_MAX)
+    return decoded
 
 
 def _code_of(error):

@@ -1,11 +1,10 @@
 """Ways through a session's working directory by descriptors, none of which follows a link or waits."""
 import errno
-import heapq
 import os
 import stat
 
 PATH_CHARS_MAX = 512
-# What one walk may look at, so that it takes some tenths of a second at most: entries, a folder that is opened counting ten.
+# What one listing may look at, so that it takes some tenths of a second at most: entries, a folder that is opened counting ten.
 LOOKED_AT_MAX = 100_000
 FOLDER_COSTS = 10
 WORK_NAME = "work"
@@ -24,16 +23,20 @@ class Refusal(Exception):
 
 def names_of(path):
     """The parts of a relative path. Raises Refusal."""
-    if type(path) is not str or not 0 < len(path) <= PATH_CHARS_MAX or "\0" in path:
-        raise Refusal("path", "a path has 1 to %d characters and no null character" % PATH_CHARS_MAX)
+    if not 0 < len(path) <= PATH_CHARS_MAX or "\0" in path or not _is_unicode(path):
+        raise Refusal("path", "a path has 1 to %d Unicode characters, none of them null" % PATH_CHARS_MAX)
     names = path.split("/")
     if any(name in ("", ".", "..") for name in names):
         raise Refusal("path", "the path %r is not plain and relative: no empty parts, no . and no .." % path)
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        raise Refusal("path", "the path is no valid Unicode") from None
     return names
+
+
+def _is_unicode(name):
+    try:
+        name.encode("utf-8")
+        return True
+    except UnicodeEncodeError:
+        return False
 
 
 def open_folder(root, names, make=False):
@@ -75,88 +78,40 @@ def regular_file_or_none(folder, name):
         return None
 
 
-def walk(root, after):
+def list_files(root, after):
     """Regular files below the working directory as (path, status), ordered by path, those behind `after`.
 
     Only what a path of the protocol can name: no names that are not UTF-8, nothing deeper than a path may be long.
-    Raises Refusal when there is more to look at than one walk may.
+    Raises Refusal when there is more to look at than one listing may.
     """
-    yield from _Walk(after).files(open_folder(root, []), "")
+    found = []
+    left = LOOKED_AT_MAX
 
-
-class _Walk:
-    def __init__(self, after):
-        self.after = after
-        self.left = LOOKED_AT_MAX
-
-    def files(self, folder, prefix):
+    def look_into(folder, prefix):
         """Closes `folder`. Recursion is bounded by the length of a path."""
+        nonlocal left
         try:
-            self.count(FOLDER_COSTS)
-            for key in self.ordered_keys(folder, prefix):
-                name = key[:-1] if key.endswith("/") else key
-                if name is key:
-                    status = _status_or_none(folder, name)
-                    if status is not None:
-                        yield prefix + name, status
-                    continue
-                inner = _folder_or_none(folder, name)
-                if inner is not None:
-                    yield from self.files(inner, prefix + key)
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    path = prefix + entry.name
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    left -= FOLDER_COSTS if is_folder else 1
+                    if left < 0:
+                        raise Refusal("size", "the working directory holds too much to be listed: remove files, or pack them")
+                    if len(path) > PATH_CHARS_MAX or not _is_unicode(entry.name):
+                        continue
+                    if is_folder:
+                        inner = _folder_or_none(folder, entry.name) if path + "/" > after or after.startswith(path + "/") else None
+                        if inner is not None:
+                            look_into(inner, path + "/")
+                    elif path > after and entry.is_file(follow_symlinks=False):
+                        status = regular_file_or_none(folder, entry.name)
+                        found.extend([(path, status)] if status else [])
         finally:
             os.close(folder)
 
-    def count(self, looked_at):
-        self.left -= looked_at
-        if self.left < 0:
-            raise Refusal("size", "the working directory holds too much to be listed: remove files, or pack them")
-
-    def ordered_keys(self, folder, prefix):
-        """Names of files and of folders, these with a slash behind, so that they come in the order of whole paths."""
-        keys = []
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                self.count(1)
-                key = self.key_of(entry, prefix)
-                if key is not None:
-                    keys.append(key)
-        heapq.heapify(keys)
-        return _popped(keys)
-
-    def key_of(self, entry, prefix):
-        name = entry.name
-        if not name.isascii() and not _is_text(name):
-            return None
-        path = prefix + name
-        if len(path) > PATH_CHARS_MAX:
-            return None
-        if entry.is_dir(follow_symlinks=False):
-            path += "/"
-            return name + "/" if path > self.after or self.after.startswith(path) else None
-        return name if path > self.after and entry.is_file(follow_symlinks=False) else None
-
-
-def _popped(heap):
-    """Ordered as far as somebody asks: a page of a large folder need not sort all of it."""
-    while heap:
-        yield heapq.heappop(heap)
-
-
-def _is_text(name):
-    try:
-        name.encode("utf-8")
-        return True
-    except UnicodeEncodeError:
-        return False
-
-
-def _status_or_none(folder, name):
-    """None when it has gone or changed since it was seen."""
-    try:
-        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except OSError:
-        return None
-    return status if stat.S_ISREG(status.st_mode) else None
+    look_into(open_folder(root, []), "")
+    return sorted(found)
 
 
 def _folder_or_none(folder, name):

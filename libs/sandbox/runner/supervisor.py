@@ -188,10 +188,6 @@ class Supervisor:
 
     def place(self, request):
         """Raises OSError, ValueError, Refusal."""
-        if not request.keep:
-            workspace.place_files(request.files)
-            return
-        # What lies there already may be links of the code.
         for file in request.files:
             self.files.place(file["path"], binascii.a2b_base64(file["contentBase64"]))
 
@@ -215,7 +211,7 @@ def main(zygote_command):
 
 def warm_pool(zygote_command, hash_seed, spares):
     """Cells of a warm interpreter, which has seen no payload; so many of them forked ahead."""
-    workspace.place_files([])
+    os.makedirs(workspace.WORK, exist_ok=True)
     zygote = Zygote(zygote_command)
     zygote.fork_from_here()
     pool = CellPool(zygote, hash_seed)
