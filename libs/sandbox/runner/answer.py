@@ -114,11 +114,10 @@ def own_traceback(trace):
 
 def describe(error, file=FILE):
     """Type, message and line of an exception; the line is the last one in the code's own file, or one that is no Python."""
-    line = error.lineno if isinstance(error, SyntaxError) and error.filename == file else None
-    for frame, number in traceback.walk_tb(error.__traceback__):
-        if frame.f_code.co_filename == file:
-            line = number
-    return plain.described(error, line)
+    lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
+    if isinstance(error, SyntaxError) and error.filename == file:
+        lines.append(error.lineno)
+    return plain.described(error, lines[-1] if lines else None)
 
 
 def flush():

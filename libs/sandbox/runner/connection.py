@@ -45,8 +45,6 @@ UNBOUND_READ_BYTES = 1024
 # Answers that wait to be sent; beyond it nothing more is read from this connection.
 REPLIES_BYTES_MAX = 1024 * 1024
 READ_BYTES = 256 * 1024
-# Of small frames that leave in one write. A larger one leaves alone, so that it is not copied.
-TOGETHER_BYTES = 16 * 1024
 
 
 class Connection:
@@ -114,36 +112,22 @@ class Connection:
             self.ended(self)
 
     def _next(self):
-        """Takes what is ready; small frames together, so that they are one write. False where nothing is."""
-        frames = []
-        room = None
-        while room is None or room > 0:
-            frame = self._next_frame(room)
-            if frame is None:
-                break
-            frames.append(frame)
-            room = (TOGETHER_BYTES if room is None else room) - len(frame)
-        self.sending = memoryview(frames[0] if len(frames) == 1 else b"".join(frames))
-        return bool(frames)
-
-    def _next_frame(self, bytes_max):
-        """None where there is none yet, or it is longer than `bytes_max`; without that, whatever its length."""
+        """Takes the next frame that is ready. False where none is."""
         if self.replies:
-            if bytes_max is not None and len(self.replies[0]) > bytes_max:
-                return None
-            data = self.replies.popleft()
-            self.replies_bytes -= len(data)
-            return data
-        if self.following is None:
-            return None
+            frame = self.replies.popleft()
+            self.replies_bytes -= len(frame)
+        else:
+            frame = self._next_of_execution()
+        self.sending = memoryview(frame or b"")
+        return frame is not None
+
+    def _next_of_execution(self):
         try:
-            frame = self.following.frame(self.number)
+            frame = self.following and self.following.frame(self.number)
         except Refused as refused:
             self.following = None
             return encode_frame(refusal(refused.code, refused))
-        if frame is None or (bytes_max is not None and len(frame) > bytes_max):
-            return None
-        self.number += 1
+        self.number += frame is not None
         return frame
 
     def _readable(self):

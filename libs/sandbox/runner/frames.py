@@ -58,12 +58,7 @@ class FrameReader:
     def feed(self, data):
         """All frames that are complete with `data`."""
         self.push(data)
-        frames = []
-        frame = self.take()
-        while frame is not None:
-            frames.append(frame)
-            frame = self.take()
-        return frames
+        return list(iter(self.take, None))
 
     def push(self, data):
         self.buffer += data
@@ -107,6 +102,7 @@ class TooLarge(ValueError):
 class Peer:
     def __init__(self, sock):
         self.socket = sock
+        self.reader = FrameReader(MESSAGE_BYTES_MAX)
 
     def send(self, message):
         """Raises TooLarge, PeerGone."""
@@ -123,29 +119,22 @@ class Peer:
 
     def receive(self):
         """Raises PeerGone."""
-        length = struct.unpack(">I", self._exactly(4))[0]
-        if length > MESSAGE_BYTES_MAX:
-            raise PeerGone("a message of %d bytes" % length)
         try:
-            message = json.loads(self._exactly(length), parse_constant=_refuse)
+            body = self.reader.take()
+            while body is None:
+                data = self.socket.recv(1 << 20)
+                if not data:
+                    raise PeerGone("the other side is gone")
+                self.reader.push(data)
+                body = self.reader.take()
+            message = json.loads(body, parse_constant=_refuse)
+        except OSError as error:
+            raise PeerGone("the other side is gone") from error
         except (ValueError, RecursionError) as error:
-            raise PeerGone("a message that is not JSON") from error
+            raise PeerGone("a message that is malformed") from error
         if type(message) is not dict:
             raise PeerGone("a message that is not an object")
         return message
-
-    def _exactly(self, count):
-        parts = []
-        while count > 0:
-            try:
-                part = self.socket.recv(min(count, 1 << 20))
-            except OSError as error:
-                raise PeerGone("the other side is gone") from error
-            if not part:
-                raise PeerGone("the other side is gone")
-            parts.append(part)
-            count -= len(part)
-        return b"".join(parts)
 
 
 def _refuse(constant):

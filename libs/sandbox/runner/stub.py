@@ -16,36 +16,15 @@ class Stub:
         object.__setattr__(self, "_etude_line", line)
         object.__setattr__(self, "_etude_target", target)
 
-    def __call__(self, /, *args, **kwargs):
-        return _ask(self, "call", *args, **kwargs)
-
     def __getattr__(self, name):
         if name.startswith("__") and name not in FORWARDED_DUNDERS:
             raise AttributeError(name)
         return _ask(self, "getattr", name)
 
-    def __setattr__(self, name, value):
-        _ask(self, "setattr", name, value)
-
-    def __delattr__(self, name):
-        _ask(self, "delattr", name)
-
-    def __getitem__(self, key):
-        return _ask(self, "getitem", key)
-
-    def __setitem__(self, key, value):
-        _ask(self, "setitem", key, value)
-
-    def __delitem__(self, key):
-        _ask(self, "delitem", key)
-
     def __len__(self):
         length = _ask_for(self, int, "len")
         _line(self).note_length(target_of(self), length)
         return length
-
-    def __bool__(self):
-        return _ask_for(self, bool, "bool")
 
     def __iter__(self):
         source = _ask(self, "iter")
@@ -54,23 +33,8 @@ class Stub:
         # An empty loop of the tests would assert nothing, so a length that was told is held to.
         return _elements(source, _line(self), len(self) if _line(self).length_known(target_of(self)) else 0)
 
-    def __next__(self):
-        return _ask(self, "next")
-
     def __contains__(self, wanted):
         return any(item is wanted or item == wanted for item in iter(self))
-
-    def __str__(self):
-        return _ask_for(self, str, "str")
-
-    def __repr__(self):
-        return _ask_for(self, str, "repr")
-
-    def __format__(self, spec):
-        return _ask_for(self, str, "format", spec)
-
-    def __copy__(self):
-        return _ask(self, "copy")
 
     def __deepcopy__(self, _memo):
         return _ask(self, "deepcopy")
@@ -80,6 +44,20 @@ class Stub:
 
     def __subclasscheck__(self, value):
         return type(value) is Stub and _ask_for(self, bool, "issubclass", value)
+
+
+def _asking(op):
+    return lambda self, /, *args, **kwargs: _ask(self, op, *args, **kwargs)
+
+
+def _asking_for(op, kind):
+    return lambda self, *args: _ask_for(self, kind, op, *args)
+
+
+for _op in ("call", "setattr", "delattr", "getitem", "setitem", "delitem", "next", "copy"):
+    setattr(Stub, "__%s__" % _op, _asking(_op))
+for _op, _kind in (("bool", bool), ("str", str), ("repr", str), ("format", str)):
+    setattr(Stub, "__%s__" % _op, _asking_for(_op, _kind))
 
 
 def _ask(stub, op, /, *args, **kwargs):

@@ -12,6 +12,7 @@ import sys
 
 import _signal
 
+from runner.frames import write_all
 from runner.kernel import PACKETS, be_killed_first, receive_fds, send_fds, socket_of, socket_pair, wipe_environment
 
 PID = struct.Struct("=i")
@@ -224,9 +225,7 @@ class SpareCell:
 def sealed(data):
     """An in-memory file that the code can't make larger: its pages would count against no limit."""
     fd = os.memfd_create("etude", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+    write_all(fd, data)
     fcntl.fcntl(fd, F_ADD_SEALS, SEALS)
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
