@@ -199,7 +199,7 @@ describe('frames that are none', () => {
   it('are refused where a field is missing or wrong, and nothing runs', async () => {
     const supervisor = await start();
     const peer = await supervisor.bound();
-    const good = { type: 'execute', claim: CLAIM, executionId: 'x', files: [], limits: limitsOf(), runs: [program('print(1)')] };
+    const good = { type: 'execute', claim: CLAIM, executionId: 'x', files: [], limits: limitsOf(), runs: [program('pass')] };
     const wrong: Array<Record<string, unknown>> = [
       { executionId: undefined },
       { executionId: 'x'.repeat(201) },
