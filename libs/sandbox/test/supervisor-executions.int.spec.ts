@@ -12,6 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => supervisor.stop());
 
+const cell = (code: string) => ({ kind: 'cell' as const, code });
 const again = (executionId: string, after: number) => peer.send({ type: 'execute', claim: CLAIM, executionId, after });
 
 describe('an execution', () => {
@@ -105,7 +106,6 @@ describe('a cancel', () => {
   });
 
   it('keeps the names of a session also where its cell has not begun yet', async () => {
-    const cell = (code: string) => ({ kind: 'cell' as const, code });
     await peer.run(cell('kept = 41'), { keep: true });
     for (let i = 0; i < 20; i += 1) {
       peer.execute([cell('while True: pass')], { keep: true });

@@ -3,6 +3,7 @@ import { useSandboxes } from '../sandbox-fixture.js';
 import { openSession } from '../session-fixture.js';
 
 const TABLE = 'application/vnd.dataresource+json';
+const field = (name: string, type: string) => ({ name, type });
 /** Uses so much CPU time. */
 const burn = (seconds: number) => `import time\nend = time.process_time() + ${seconds}\nwhile time.process_time() < end: pass`;
 /** Writes to whatever socket the interpreter reports by. */
@@ -266,7 +267,6 @@ class Frame:
     def itertuples(self, index=True, name="Pandas"): return ((i, i * 0.5, float("nan")) for i in range(5000))
 display([{"k": True, "big": 2**60, "x": 1}, {"k": False, "big": 0, "x": 2.5}], Frame())`;
     const { displays } = await show(code);
-    const field = (name: string, type: string) => ({ name, type });
     expect(displays.map((display) => display[TABLE])).toMatchObject([
       {
         schema: { fields: [field('k', 'boolean'), field('big', 'any'), field('x', 'number')] },
