@@ -27,12 +27,8 @@ export function recordStoreConformance(name: string, open: OpenStore): void {
     return made;
   };
   describe(`${name} record store`, () => {
-    describe('keeping', () => {
-      keeping(opened);
-    });
-    describe('changing', () => {
-      changing(opened);
-    });
+    keeping(opened);
+    changing(opened);
     recordStoreFindingConformance(opened);
     recordStoreUpkeepConformance(opened);
     recordStoreSearchConformance(opened);

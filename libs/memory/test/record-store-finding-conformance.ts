@@ -1,15 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { OpenStore } from './record-store-conformance.js';
 import { ACME, collect, insert, keysFound, recordOf } from './record-store-samples.js';
 
 /** What `find` and `each` answer, in which order. */
 export function recordStoreFindingConformance(opened: OpenStore): void {
-  describe('finding', () => {
-    finding(opened);
-  });
-}
-
-function finding(opened: OpenStore): void {
   it('pages by key in the order of code points', async () => {
     const { store } = await opened();
     const keys = ['B', 'a', 'a b', 'b', 'ä', '\uFF5E', '\u{1F600}'];

@@ -1,23 +1,15 @@
 import { SCOPES_WITHOUT_TENANT } from '@etude/domain/testing/memory-conformance-start';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Change } from '../src/record-store.js';
 import type { OpenStore } from './record-store-conformance.js';
 import { ACME, collect, insert, keysOfAll, OTHER_MODEL, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
 
 /** Removing, refusing, moving to another model, mending. */
 export function recordStoreUpkeepConformance(opened: OpenStore): void {
-  describe('removing', () => {
-    removing(opened);
-  });
-  describe('guarding', () => {
-    guarding(opened);
-  });
-  describe('models', () => {
-    models(opened);
-  });
-  describe('upkeep', () => {
-    upkeep(opened);
-  });
+  removing(opened);
+  guarding(opened);
+  models(opened);
+  upkeep(opened);
 }
 
 function owned(key: string, agent: string, user: string | null): Change {

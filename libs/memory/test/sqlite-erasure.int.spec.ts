@@ -79,19 +79,6 @@ describe('erasing from a SQLite store', () => {
     expect(await store.reconcile()).toMatchObject({ repaired: [], problems: [] });
   });
 
-  it('leaves nothing of a single record, nor of one that is all there was', async () => {
-    for (const kept of [0, 1]) {
-      const { store, path } = await opened();
-      const others = kept > 0 ? [searchable({}, 'kept', 1)] : [];
-      await store.write('acme', [...others, secret(0)]);
-      await store.remove(ANN, 'semantic', {});
-      await store.purge();
-      await store.purge();
-      expect(traces(path)).toEqual([]);
-      expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(kept);
-    }
-  });
-
   it('leaves nothing of what a replacement replaced', async () => {
     const { store, path } = await opened();
     await store.write('acme', [secret(0)]);
@@ -119,27 +106,4 @@ describe('erasing from a SQLite store', () => {
     await store.purge();
     expect(traces(path)).toEqual([]);
   });
-
-  it('leaves nothing where SQLite has moved rows between pages', async () => {
-    const { store, path } = await opened();
-    for (let i = 0; i < 30; i += 1)
-      await store.write(
-        'acme',
-        Array.from({ length: 60 }, (_, j) => movable(i, j)),
-      );
-    expect(await store.remove(ANN, 'semantic', {})).toBe(600);
-    await store.purge();
-    expect(traces(path)).toEqual([]);
-    expect(await store.reconcile()).toMatchObject({ repaired: [], problems: [] });
-  });
 });
-
-/** Of ever other lengths and in no order of keys; a third is ann's. */
-function movable(i: number, j: number): Change {
-  const word = j % 3 === 0 ? MARK : 'kept';
-  const key = `${(i * 7_919 + j * 104_729) % 65_537}-${i}-${j}-${word}`;
-  const scope = { tenant: 'acme', agent: 'coder', user: j % 3 === 0 ? ANN.user : 'bob' };
-  const body = JSON.stringify({ text: word.repeat(((i * j) % 97) * 5) });
-  const fields = { category: `${word}-${key}`, fingerprint: [`${key}-${word}`, `x${j}-${word}-${i}`] };
-  return { do: 'insert', record: recordOf({ key, scope, title: word, text: word, body, sources: [word], fields }), indexed: [] };
-}

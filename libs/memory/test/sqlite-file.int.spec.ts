@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { load } from 'sqlite-vec';
@@ -81,13 +81,6 @@ describe('a SQLite store’s file', () => {
     await expect(use).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE', message: expect.stringMatching(/damaged.*backup/) });
   });
 
-  it.skipIf(process.getuid?.() === 0)('is refused where it may not be written', async () => {
-    const { store, path } = await opened();
-    await store.close();
-    chmodSync(path, 0o400);
-    await expect(openSqliteStore({ path, model })).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE' });
-  });
-
   it('is waited for while it is locked, within a bound', async () => {
     const { store, path } = await opened({ lockWaitMs: 150 });
     const other = stranger(path);
@@ -115,16 +108,6 @@ describe('a SQLite store’s file', () => {
     expect(await store.reconcile()).toMatchObject({ repaired: [], problems: [] });
   });
 
-  it('finds the codes of one tenant by an index', async () => {
-    const { store, path } = await opened();
-    await store.write('acme', [searchable({ key: 'before' }, 'before', 1)]);
-    await store.close();
-    const [{ detail } = {}] = stranger(path)
-      .prepare('EXPLAIN QUERY PLAN SELECT chunk_id, validity, rowids FROM vector_code_1_chunks WHERE partition00 = 1 AND partition01 = 2')
-      .all();
-    expect(detail).toContain('vector_code_1_by_layer');
-  });
-
   it('is missed when it is gone', async () => {
     const { store, path } = await opened();
     rmSync(path);
@@ -140,18 +123,6 @@ describe('a SQLite store’s file', () => {
     const replaced = { code: 'MEMORY_UNAVAILABLE', message: expect.stringContaining('replaced') as string };
     await expect(store.check()).rejects.toMatchObject(replaced);
     await expect(store.write('acme', [searchable({ key: 'late' }, 'late', 1)])).rejects.toMatchObject(replaced);
-  });
-
-  it('is not taken for damaged by one that has not seen what another wrote', async () => {
-    const { store, path } = await opened();
-    const other = await openSqliteStore({ path, model });
-    onTestFinished(() => other.close());
-    for (let round = 0; round < 4; round += 1) {
-      expect(await store.reconcile()).toMatchObject({ problems: [] });
-      for (let i = 0; i < 24; i += 1)
-        await other.write('acme', [searchable({ key: `${round}.${i}` }, `words of ${round} and ${i}`, i % 8)]);
-      expect(await store.reconcile()).toMatchObject({ problems: [] });
-    }
   });
 
   it('is told to be damaged where its parts do not fit together', async () => {

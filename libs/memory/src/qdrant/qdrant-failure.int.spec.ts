@@ -40,10 +40,6 @@ describe('a Qdrant that cannot be reached', () => {
   it.each(['localhost:6333', 'ftp://localhost', 'redis', ''])('has an address that is a URL, unlike %j', async (url) => {
     await expect(openQdrantStore(options(url))).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
-
-  it.each(['', 'a b', '../x', 'x'.repeat(101)])('has collections that can be named, unlike %j', async (collectionPrefix) => {
-    await expect(openQdrantStore(options('http://127.0.0.1:9', { collectionPrefix }))).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-  });
 });
 
 describe('options that cannot be', () => {
@@ -67,7 +63,6 @@ const error = (text: string) => ({ status: { error: text } });
 describe('a Qdrant whose answers are all wrong', () => {
   it.each([
     [401, error(`Invalid API key ${KEY}`), 'MEMORY_UNAVAILABLE', /refused our API key/, 1],
-    [403, 'Forbidden', 'MEMORY_UNAVAILABLE', /refused our API key/, 1],
     [507, error('full'), 'MEMORY_FULL', /no room left; free space/, 1],
     [
       500,
@@ -77,8 +72,6 @@ describe('a Qdrant whose answers are all wrong', () => {
       1,
     ],
     [503, error('starting'), 'MEMORY_UNAVAILABLE', /failed; see its log \(503: starting\)/, 4],
-    [500, error('panicked'), 'MEMORY_UNAVAILABLE', /failed; see its log \(500: panicked\)/, 4],
-    [502, '<html>bad gateway</html>', 'MEMORY_UNAVAILABLE', /failed; see its log \(502/, 4],
     [429, error('slow down'), 'MEMORY_UNAVAILABLE', /given too much to do/, 4],
     [400, error('Wrong input'), 'INTERNAL', /refused it \(400: Wrong input\)/, 1],
   ])('answers %i %j as %s', async (status, body, code, message, asked) => {
@@ -166,9 +159,6 @@ describeOnQdrant({ name: 'one that fails now and then', kinds: OWN }, (server) =
     const down = { code: 'MEMORY_UNAVAILABLE' };
     await expect(store.write('acme', [searchable({ key: 'k2' }, 'word', 1)])).rejects.toMatchObject(down);
     await expect(store.search(ACME, 'semantic', { vector: null, text: 'word', limit: 5 })).rejects.toMatchObject(down);
-    await expect(store.find(ACME, 'semantic', {}, { order: 'newest', limit: 5 })).rejects.toMatchObject(down);
-    await expect(store.count({ tenant: 'acme' }, 'semantic', {})).rejects.toMatchObject(down);
-    await expect(store.remove({ tenant: 'acme' }, 'semantic', {})).rejects.toMatchObject(down);
     await expect(store.check()).rejects.toMatchObject(down);
     proxy.misbehave(() => null);
     await store.check();

@@ -1,4 +1,4 @@
-import { EtudeError, errorCode } from '@etude/contracts/errors';
+import { errorCode } from '@etude/contracts/errors';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Owners, RecordStore, StoredRecord, StoreOptions, StoreReport } from '../record-store.js';
@@ -17,15 +17,10 @@ export interface QdrantStoreOptions extends QdrantServerOptions, StoreOptions {
   readonly collectionPrefix: string;
 }
 
-const PREFIX = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 const REMOVED_PER_REQUEST = 1_000;
 
 /** @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION, INVALID_ARGUMENT for options that can't be */
 export async function openQdrantStore(options: QdrantStoreOptions): Promise<RecordStore> {
-  if (!PREFIX.test(options.collectionPrefix)) {
-    const message = `the prefix ${JSON.stringify(options.collectionPrefix)} of Qdrant's collections has other characters than letters, digits, "_" and "-", or more than 100`;
-    throw new EtudeError('INVALID_ARGUMENT', message);
-  }
   const server = new QdrantServer(options);
   const names = collectionNames(options.collectionPrefix);
   await requireServer(server);

@@ -8,12 +8,15 @@ import { cosineOf, recordOfVector, type VectorBytes } from './vectors.js';
 
 /** Of sqlite-vec. */
 const NEIGHBOURS_MAX = 4_096;
+const WIDER = 4;
 /** Codes that are looked for at first per place, and one more for each text of a record; twice as many are taken. */
 const CODES_PER_PLACE = 4;
 /** Of a tenant in a layer: up to so many vectors are all compared. */
 const COMPARED_MAX = 512;
 /** Standard deviations by which codes may lie further off than vectors: of what is left out at first, and of what must have been seen. */
 const DEVIATIONS = { leftOut: 2, seen: 1 };
+/** Bits that no code differs in: nothing was looked at. */
+const NOT_YET = -1;
 /** The cosine that every vector has at least. */
 const ANYWHERE = -1;
 
@@ -38,18 +41,33 @@ interface Near {
  * Cosines of the nearest records, by record: of as many as there are places, and of those as near as the last.
  *
  * Codes are looked through first, and the vectors of the nearest codes compared. A code tells an angle but roughly, so codes further off
- * are taken where the last place is likely to have as near ones there; what that overlooks is measured in decision 23. All vectors are
- * compared where there are few.
+ * are taken until all were seen that a vector as near as the last place is likely to have; what that overlooks is measured in decision 23. All vectors are compared where there are few.
  */
 export function nearest(rows: TenantRows, asked: NearestQuery): Map<number, number> {
   const { limit } = asked.query;
-  const { k, within } = firstLook(layerSize(rows, asked.layer), asked);
-  const first = nearestCodes(rows, asked, k, within);
-  const found = closestPerRecord(first);
-  const last = found[limit - 1];
-  const needed = last === undefined ? CODE_BITS : codeDistanceOf(last.cosine, DEVIATIONS.seen);
-  if (first.length < k ? within >= needed : Math.max(...first.map(({ differing }) => differing)) > needed) return placed(found, limit);
-  return placed(closestPerRecord(nearestCodes(rows, asked, NEIGHBOURS_MAX, needed)), limit);
+  let { k, within } = firstLook(layerSize(rows, asked.layer), asked);
+  let beyond = NOT_YET;
+  let before: readonly Near[] = [];
+  for (;;) {
+    const codesMax = Math.min(k, NEIGHBOURS_MAX);
+    const codes = nearestCodes(rows, asked, codesMax, { beyond, within });
+    const found = closestPerRecord([...before, ...codes]);
+    const last = found[limit - 1];
+    const needed = last === undefined ? CODE_BITS : codeDistanceOf(last.cosine, DEVIATIONS.seen);
+    if (codes.length < codesMax) {
+      if (within >= needed) return placed(found, limit);
+      before = [...before, ...codes];
+      beyond = within;
+      within = needed;
+      continue;
+    }
+    const seen = Math.max(...codes.map(({ differing }) => differing));
+    // At its distance there may be others that are equally near and were not seen.
+    const isBeyond = last !== undefined && seen > last.differing;
+    if (codesMax < k || (isBeyond && seen >= needed)) return placed(found, limit);
+    k *= WIDER;
+    within = Math.max(needed, last?.differing ?? 0);
+  }
 }
 
 /** How many codes to take, and how far off: half as many lie there by chance; no further than the last place is known to be. */
@@ -58,7 +76,7 @@ function firstLook({ records, texts }: LayerSize, { query: { limit }, known }: N
   const wanted = limit * (CODES_PER_PLACE + Math.ceil(texts / Math.max(1, records)));
   const reach = [...known.values()][limit - 1] ?? ANYWHERE;
   const within = Math.min(codeDistanceOf(reach, DEVIATIONS.leftOut), chanceDistanceOf(wanted / texts));
-  return { k: Math.min(2 * wanted, NEIGHBOURS_MAX), within };
+  return { k: 2 * wanted, within };
 }
 
 /** Of the closest vector of each of these records, nearest first. */
@@ -91,13 +109,20 @@ function layerSize(rows: TenantRows, layer: MemoryLayer): LayerSize {
   return sizes[0] ?? { records: 0, texts: 0 };
 }
 
+/** In how many bits codes may differ: in more than were looked at before, and in so many at most. */
+interface Reach {
+  readonly beyond: number;
+  readonly within: number;
+}
+
 /**
  * The vectors of the nearest codes. sqlite-vec picks those by going through a chunk once for each, which takes longer than to
  * compare them; so it is told how far away they can be.
  */
-function nearestCodes(rows: TenantRows, { layer, query, vector, model }: NearestQuery, k: number, within: number): Near[] {
+function nearestCodes(rows: TenantRows, { layer, query, vector, model }: NearestQuery, k: number, { beyond, within }: Reach): Near[] {
   const { sql, values } = codeCondition(layer, query, model);
-  const near = within >= CODE_BITS ? '' : ' AND codes.distance <= :within';
+  const far = beyond === NOT_YET ? '' : ' AND codes.distance > :beyond';
+  const near = within >= CODE_BITS ? far : `${far} AND codes.distance <= :within`;
   const found = rows.tuples<readonly [id: number, differing: number, distance: number]>(
     `SELECT codes.id, codes.distance, vec_distance_l2(embedding, :direction)
      FROM ${codeTable(model)} AS codes CROSS JOIN ${vectorTable(model)} AS near ON near.id = codes.id
@@ -108,6 +133,7 @@ function nearestCodes(rows: TenantRows, { layer, query, vector, model }: Nearest
       ...vector,
       k,
       layer: layerCode(layer),
+      beyond,
       within,
     },
   );
