@@ -2,10 +2,7 @@ import type { Scope } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
 
-/**
- * What records are looked up by, besides their key; every one is indexed. Values match exactly or not at all: nothing in them
- * is an operator.
- */
+/** What records are looked up by, besides their key; every one is indexed. Values match exactly, and nothing in them is an operator. */
 export const RECORD_FIELDS = [
   'id',
   'rollout',
@@ -177,17 +174,14 @@ export interface RecordStore {
   count(owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number>;
   /** Records with their texts, vectors, words and every other trace. Answers how many records. */
   remove(owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number>;
-  /**
-   * After removing: makes sure that nothing of it is left where the database keeps what was deleted (free pages, write-ahead log,
-   * shadow tables, deleted segments). Answers what it did, one sentence each.
-   */
+  /** Removes what the database keeps of deleted records: free pages, logs, segments. Answers what it did, one sentence each. */
   purge(): Promise<readonly string[]>;
 
   /** Tenants that have records, by name. For maintenance of the whole store. */
   tenants(): Promise<readonly string[]>;
   models(): Promise<readonly VectorModel[]>;
   /** Adds one that is building; nothing where it is there. @throws EtudeError MEMORY_VERSION for another dimension */
-  addModel(model: { readonly name: string; readonly dimension: number }): Promise<void>;
+  addModel(model: StoreOptions['model']): Promise<void>;
   setModelReady(name: string): Promise<void>;
   /** With all its vectors. @throws EtudeError FAILED_PRECONDITION for the last one that is ready */
   dropModel(name: string): Promise<void>;
@@ -199,7 +193,7 @@ export interface RecordStore {
     vectors: ReadonlyArray<Float32Array | null>,
   ): Promise<boolean>;
 
-  /** Looks for half-written things (text without vector, parts without record, words of nothing) and mends them. */
+  /** Looks for damage, and for records without vectors. */
   reconcile(): Promise<StoreReport>;
   /** null where the database does not tell. */
   diskBytes(): number | null;
