@@ -2,7 +2,7 @@ import type { MemoryUpkeepJob } from '@etude/contracts/queues';
 import type { Clock } from '@etude/domain/ports/clock';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { type PruneDeps, pruneSkills } from '@etude/domain/skills/life/prune';
-import type { StoreReport } from '@etude/memory/record-store';
+import type { StoreReport } from '@etude/memory/memory';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
 import type { z } from 'zod';
 import { type EraseDeps, eraseSubject } from './erase-subject.js';

@@ -133,6 +133,15 @@ export interface ImportReport {
   readonly refused: ReadonlyArray<{ line: number; reason: string }>;
 }
 
+export interface StoreReport {
+  /** What was looked at, by name: records, vectors, texts, parts. */
+  readonly checked: Readonly<Record<string, number>>;
+  /** What was wrong and is mended now, one sentence each; at most 100. */
+  readonly repaired: readonly string[];
+  /** What was wrong and is still. */
+  readonly problems: readonly string[];
+}
+
 export interface ReembedReport {
   readonly embedded: number;
   readonly left: number;

@@ -126,15 +126,6 @@ export interface VectorModel {
   readonly state: 'ready' | 'building';
 }
 
-export interface StoreReport {
-  /** What was looked at, by name: records, vectors, texts, parts. */
-  readonly checked: Readonly<Record<string, number>>;
-  /** What was wrong and is mended now, one sentence each; at most 100. */
-  readonly repaired: readonly string[];
-  /** What was wrong and is still. */
-  readonly problems: readonly string[];
-}
-
 /**
  * Keeps records of the three layers with their vectors and words. One adapter per database; all meaning is above it, in `layers/`.
  *
@@ -193,8 +184,8 @@ export interface RecordStore {
     vectors: ReadonlyArray<Float32Array | null>,
   ): Promise<boolean>;
 
-  /** Looks for damage, and for records without vectors. */
-  reconcile(): Promise<StoreReport>;
+  /** What another program or a broken disk has damaged, one sentence each. */
+  damage(): Promise<readonly string[]>;
   /** null where the database does not tell. */
   diskBytes(): number | null;
   /** For readiness. */

@@ -4,8 +4,6 @@ import type { ReadScope } from '@etude/domain/ports/memory';
 import type { Change, Owners, RecordFilter, RecordKind, RecordStore, StoredRecord, StoreQuery } from '../src/record-store.js';
 import { byCodePoints, RecordModel } from './record-model.js';
 
-const LAYERS = ['episodic', 'semantic', 'procedural'] as const;
-
 /** The plain model as a store, for tests of the layers alone: quick, and in no way durable. Has one model of vectors. */
 export function modelStore(): RecordStore {
   const model = new RecordModel();
@@ -37,7 +35,7 @@ export function modelStore(): RecordStore {
     },
     each: (owners: Owners, layer: MemoryLayer, filter: RecordFilter) => pages(model.owned(owners, layer, filter)),
     async count(owners: Owners, layer: MemoryLayer, filter: RecordFilter) {
-      return model.owned(owners, layer, filter).length;
+      return filter.withoutVectorsOf === undefined ? model.owned(owners, layer, filter).length : 0;
     },
     async remove(owners: Owners, layer: MemoryLayer, filter: RecordFilter) {
       return model.remove(owners, layer, filter);
@@ -57,9 +55,7 @@ export function modelStore(): RecordStore {
     async setVectors() {
       return false;
     },
-    async reconcile() {
-      return { checked: { layers: LAYERS.length }, repaired: [], problems: [] };
-    },
+    damage: async () => [],
     diskBytes: () => null,
     async check() {},
     close() {},

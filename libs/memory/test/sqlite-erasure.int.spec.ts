@@ -76,7 +76,7 @@ describe('erasing from a SQLite store', () => {
     expect(traces(path)).toEqual([]);
     expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(200);
     expect((await store.search(ACME, 'semantic', { vector: null, text: 'kept', limit: 500 })).words).toHaveLength(200);
-    expect(await store.reconcile()).toMatchObject({ repaired: [], problems: [] });
+    expect(await store.damage()).toEqual([]);
   });
 
   it('leaves nothing of what a replacement replaced', async () => {

@@ -105,7 +105,7 @@ describe('a SQLite store’s file', () => {
     });
     expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(1);
     expect(await store.write('acme', [searchable({ key: 'small' }, 'small', 4)])).toEqual([true]);
-    expect(await store.reconcile()).toMatchObject({ repaired: [], problems: [] });
+    expect(await store.damage()).toEqual([]);
   });
 
   it('is missed when it is gone', async () => {
@@ -131,10 +131,7 @@ describe('a SQLite store’s file', () => {
       'acme',
       ['a', 'b'].map((key, i) => searchable({ key, fields: { id: key } }, `words ${key}`, i)),
     );
-    stranger(path).exec('DELETE FROM record_body WHERE id = 1; DELETE FROM embedding WHERE record = 2');
-    expect((await store.reconcile()).problems).toEqual([
-      '1 records have lost their text; restore the file from a backup',
-      expect.stringContaining('1 records have no vectors of sample-8; run "etude memory reembed"'),
-    ]);
+    stranger(path).exec('DELETE FROM record_body WHERE id = 1');
+    expect(await store.damage()).toEqual(['1 records have lost their text; restore the file from a backup']);
   });
 });

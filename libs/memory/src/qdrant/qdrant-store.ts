@@ -1,10 +1,10 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Owners, RecordStore, StoredRecord, StoreOptions, StoreReport } from '../record-store.js';
+import type { Owners, RecordStore, StoredRecord, StoreOptions } from '../record-store.js';
 import { ownedBy, seenBy } from '../tenant-view.js';
 import { searchCandidates } from './candidate-search.js';
-import { ANCHOR_TENANT, type CollectionNames, collectionNames, LAYERS, vectorName } from './collections.js';
+import { ANCHOR_TENANT, type CollectionNames, collectionNames, vectorName } from './collections.js';
 import { denseOf, PointVectors } from './point-vectors.js';
 import { QdrantServer, type QdrantServerOptions } from './qdrant-server.js';
 import { eachRecord, filterConditions, is, loadRecords, newestRecords, recordId, recordsByKey, revisionIn } from './record-points.js';
@@ -74,7 +74,8 @@ function storeOn({ server, names, models, secret, model }: Opened): RecordStore 
       const points = owned({ tenant });
       return setVectors(points, layers[record.layer], record, name, denseOf(vectors, await models.require(name)));
     },
-    reconcile: () => reconcile(server, names, model.name),
+    // A point is written whole or not at all.
+    damage: async () => [],
     diskBytes: () => null,
     check: () => models.check(),
     close: () => server.close(),
@@ -133,22 +134,6 @@ async function tenantsOf(server: QdrantServer, collections: readonly string[]): 
     }
   }
   return [...tenants].toSorted();
-}
-
-/** A point is written whole or not at all, so only vectors can be missing. */
-async function reconcile(server: QdrantServer, { layers }: CollectionNames, model: string): Promise<StoreReport> {
-  const checked = { records: 0 };
-  const problems: string[] = [];
-  for (const tenant of await tenantsOf(server, Object.values(layers))) {
-    const points = TenantPoints.of(server, tenant);
-    for (const layer of LAYERS) {
-      checked.records += await points.count(layers[layer], []);
-      const without = await points.count(layers[layer], filterConditions({ withoutVectorsOf: model }));
-      const records = `${without} records of tenant ${tenant} in the ${layer} layer`;
-      if (without > 0) problems.push(`${records} have no vectors of ${model}; run "etude memory reembed" to make them`);
-    }
-  }
-  return { checked, repaired: [], problems };
 }
 
 const VACUUM_WAIT_MS = 60_000;

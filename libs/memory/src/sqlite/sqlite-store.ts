@@ -7,7 +7,7 @@ import { purgeFile, removeRecords } from './record-removal.js';
 import { kindCode } from './record-rows.js';
 import { applyChanges, knownRecord, prepareChange, StaleChange } from './record-writes.js';
 import { StoreFile, type WholeFile } from './store-file.js';
-import { reconcileFile } from './store-reconciliation.js';
+import { fileDamage } from './file-damage.js';
 import type { TenantRows } from './tenant-rows.js';
 import { deleteVectors, insertVectors, vectorBytes, VectorModels } from './vectors.js';
 
@@ -66,7 +66,7 @@ function storeIn(file: StoreFile, model: StoreOptions['model']): RecordStore {
     dropModel: (name) => models.drop(name),
     setVectors: (tenant, record, name, vectors) =>
       file.write({ tenant }, (rows) => setVectors(rows, models.find(rows, name), record, vectors)),
-    reconcile: () => reconcileFile(file),
+    damage: () => fileDamage(file),
     diskBytes: () => file.diskBytes(),
     check: () => file.check(),
     close: () => file.close(),

@@ -1,6 +1,6 @@
 import { mendDocuments } from '../layers/documents.js';
 import { mergeDuplicates } from '../layers/fact-writes.js';
-import type { StoreReport } from '../record-store.js';
+import type { StoreReport } from '../memory.js';
 import { LAYERS } from './owned-records.js';
 import { reconcileSkills } from './reconcile-skills.js';
 import type { UpkeepDeps } from './record-upkeep.js';
@@ -12,11 +12,12 @@ const FACTS_SINCE_MS = 7 * DAY_MS;
 /** A write or request is not repeated after so long. */
 const APPLIED_KEPT_MS = 30 * DAY_MS;
 
-/** What the store finds half written in itself, then what the layers can have left between two records of theirs. */
+/** What is damaged, records without vectors, then what the layers can have left between two records of theirs. */
 export async function reconcileRecords(deps: UpkeepDeps): Promise<StoreReport> {
   const { store, clock } = deps;
-  let report = await store.reconcile();
+  let report: StoreReport = { checked: {}, repaired: [], problems: await store.damage() };
   for (const tenant of await store.tenants()) {
+    report = together(report, await lookForVectors(deps, tenant));
     report = together(report, { checked: {}, repaired: await mendDocuments(store, tenant), problems: [] });
     report = together(report, await reconcileFacts(deps, tenant));
     report = together(report, await reconcileSkills(deps, tenant));
@@ -24,6 +25,19 @@ export async function reconcileRecords(deps: UpkeepDeps): Promise<StoreReport> {
     for (const layer of LAYERS) await store.remove({ tenant }, layer, old);
   }
   return report;
+}
+
+async function lookForVectors({ store, embedder }: UpkeepDeps, tenant: string): Promise<StoreReport> {
+  const { model } = embedder.profile;
+  const problems: string[] = [];
+  let records = 0;
+  for (const layer of LAYERS) {
+    records += await store.count({ tenant }, layer, {});
+    const without = await store.count({ tenant }, layer, { withoutVectorsOf: model });
+    if (without > 0)
+      problems.push(`${without} ${layer} records of ${tenant} have no vectors of ${model}; run "etude memory reembed" to make them`);
+  }
+  return { checked: { records }, repaired: [], problems };
 }
 
 /** Facts that were told in the same instant, and one that was cut off before it took the place of another. */

@@ -1,6 +1,6 @@
 import { callGraph, type MoveDeps, moveSkills } from '../layers/skill-moves.js';
 import { openedSkill, ownedSkills } from '../layers/skill-records.js';
-import type { StoreReport } from '../record-store.js';
+import type { StoreReport } from '../memory.js';
 import type { Skill } from '@etude/contracts/memory';
 import { uncallableReason, versionKey } from '@etude/domain/skills/life/call-graph';
 import { activatedAt, IN_USE, keyOf, lastActivated, VERIFIER } from '@etude/domain/skills/life/skill-life';
