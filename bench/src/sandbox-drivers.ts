@@ -37,7 +37,7 @@ export async function startDriver(choice: DriverChoice): Promise<StartedDriver> 
   if (choice.kind === 'local') {
     const { startLocalDriver } = await import('@etude/sandbox/local-driver');
     const driver = await startLocalDriver({ warm: choice.warm, warmDiskMiB: SHAPE.diskMiB });
-    return { driver, free: () => driver.warmCount, close: () => driver.close() };
+    return { driver, free: () => driver.counts().free, close: () => driver.close() };
   }
   const { KubernetesDriver } = await import('@etude/sandbox/kubernetes/kubernetes-driver');
   const { SandboxTemplates } = await import('@etude/sandbox/kubernetes/sandbox-template');
@@ -47,7 +47,7 @@ export async function startDriver(choice: DriverChoice): Promise<StartedDriver> 
     { kubeconfigPath, namespace },
     AbortSignal.timeout(30_000),
   );
-  return { driver, free: () => driver.figures()['default']?.free ?? 0, close: () => driver.close() };
+  return { driver, free: () => driver.counts().free, close: () => driver.close() };
 }
 
 /** Small requests, so that a hundred pods fit on one node; the limits are those of any pod. */

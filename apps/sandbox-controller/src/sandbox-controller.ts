@@ -7,17 +7,17 @@ import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
 import { CancelBus } from '@etude/queue/tasks/cancel';
 import { DrivenSandboxes } from '@etude/sandbox/driven-sandboxes';
+import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import type { SandboxControllerConfig } from './sandbox-controller.config.js';
 import { sandboxExecuteProcessor, tellOfDeath } from './sandbox-execute.processor.js';
 import type { SessionService } from './sessions/session-service.js';
-import { type ControllerLogger, MeasuredDriver, startDriver } from './start-driver.js';
+import { type ControllerLogger, startDriver } from './start-driver.js';
 
 /** Below the 10 s after which a service is ended. */
 const CLOSE_GRACE_MS = 6_000;
 
 interface Parts {
-  readonly driver: MeasuredDriver;
-  readonly driverCheck: HealthCheck;
+  readonly driver: SandboxDriver;
   readonly sandboxes: DrivenSandboxes;
   readonly redis: ReturnType<typeof connectRedis>;
   readonly consumer: Consumer;
@@ -34,8 +34,7 @@ export class SandboxController implements RunningWorker {
   /** Resolves once jobs are being taken and sessions served; waits for Redis. @throws EtudeError as `startDriver`, FAILED_PRECONDITION */
   static async start(config: SandboxControllerConfig, logger: ControllerLogger): Promise<SandboxController> {
     const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_CONCURRENCY: concurrency } = config;
-    const started = await startDriver(config, logger);
-    const driver = new MeasuredDriver(started.driver, () => started.free());
+    const driver = await startDriver(config, logger);
     const sandboxes = new DrivenSandboxes(driver);
     const sessions = await startSessions(config, driver, logger).catch(async (error: unknown) => {
       await driver.close();
@@ -49,13 +48,13 @@ export class SandboxController implements RunningWorker {
     const processor = sandboxExecuteProcessor({ sandboxes, executions, cancels });
     const consumer = consume(SandboxExecute, processor, { redisUrl, prefix, concurrency, logger, onDead: tellOfDeath(executions) });
     await consumer.ready();
-    return new SandboxController({ driver, driverCheck: started.check, sandboxes, redis, consumer, sessions });
+    return new SandboxController({ driver, sandboxes, redis, consumer, sessions });
   }
 
   /** For readiness: that executions are being taken, that sandboxes can be had, and that sessions are served. */
   checks(): Record<string, HealthCheck> {
-    const { consumer, driverCheck, sessions } = this.parts;
-    const checks: Record<string, HealthCheck> = { [SandboxExecute.name]: () => consumer.check(), sandboxes: driverCheck };
+    const { consumer, driver, sessions } = this.parts;
+    const checks: Record<string, HealthCheck> = { [SandboxExecute.name]: () => consumer.check(), sandboxes: async () => driver.check() };
     return sessions ? { ...checks, sessions: () => sessions.check() } : checks;
   }
 
@@ -74,7 +73,7 @@ export class SandboxController implements RunningWorker {
   }
 }
 
-async function startSessions(config: SandboxControllerConfig, driver: MeasuredDriver, logger: QueueLogger): Promise<SessionService | null> {
+async function startSessions(config: SandboxControllerConfig, driver: SandboxDriver, logger: QueueLogger): Promise<SessionService | null> {
   const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
   if (token !== undefined) {
     // Loaded where it is used: a gRPC server costs memory.

@@ -136,6 +136,8 @@ export class FakeCluster {
         if (!found) throw new EtudeError('SANDBOX_UNAVAILABLE', 'the fake sandbox is gone');
         return found.claimed();
       },
+      counts: () => ({ free: 0, waiting: 0 }),
+      check: () => undefined,
       close: async () => undefined,
     };
   }

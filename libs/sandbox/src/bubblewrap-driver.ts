@@ -3,6 +3,7 @@ import {
   type ClaimedSandbox,
   expectHello,
   noTemplate,
+  type SandboxCounts,
   type SandboxDriver,
   type SandboxLink,
   type SandboxShape,
@@ -36,10 +37,11 @@ export class BubblewrapDriver implements SandboxDriver {
     private readonly warmShape: SandboxShape,
   ) {}
 
-  /** Ready sandboxes at this moment. */
-  get warmCount(): number {
-    return this.spares.filter(({ ready }) => ready).length;
+  counts(): SandboxCounts {
+    return { free: this.spares.filter(({ ready }) => ready).length, waiting: 0 };
   }
+
+  check(): void {}
 
   async claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox> {
     signal.throwIfAborted();

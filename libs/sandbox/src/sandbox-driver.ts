@@ -77,6 +77,12 @@ export interface ClaimedSandbox {
   leave?(): Promise<void>;
 }
 
+/** Sandboxes that are ready for a claim at this moment, and claims that wait for one. */
+export interface SandboxCounts {
+  readonly free: number;
+  readonly waiting: number;
+}
+
 /**
  * Where sandboxes come from: local processes, pods.
  *
@@ -88,13 +94,15 @@ export interface SandboxDriver {
   /**
    * Waits its turn where none is free.
    *
-   * @param onQueued hears how many wait before this claim, whenever that changes
    * @throws EtudeError SANDBOX_CAPACITY (none became free in time, too many wait, quota, unschedulable) or SANDBOX_UNAVAILABLE, both
    *   with `metadata.exit` of the exit reasons; INVALID_ARGUMENT for a template or size that the settings don't have
    */
-  claim(shape: SandboxShape, signal: AbortSignal, onQueued?: (before: number) => void): Promise<ClaimedSandbox>;
+  claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox>;
   /** Takes over a claim that another process held, or this one. @throws EtudeError SANDBOX_UNAVAILABLE where it is gone */
   attach(place: string, signal: AbortSignal): Promise<ClaimedSandbox>;
+  counts(): SandboxCounts;
+  /** For readiness. @throws EtudeError SANDBOX_UNAVAILABLE where no sandboxes can be had just now */
+  check(): void;
   /** Destroys what this process has claimed, and what nobody else could use. */
   close(): Promise<void>;
 }

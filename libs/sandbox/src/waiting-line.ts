@@ -1,8 +1,6 @@
 interface Waiting<T> {
   readonly resolve: (value: T) => void;
   readonly reject: (error: Error) => void;
-  readonly onQueued: ((before: number) => void) | undefined;
-  told: number;
 }
 
 export interface LineLimits {
@@ -26,17 +24,16 @@ export class WaitingLine<T> {
    * @param first ahead of all others, for a caller whose turn came and whose value was of no use
    * @throws what `refusal` says; the signal's reason when it aborts
    */
-  wait(signal: AbortSignal, onQueued?: (before: number) => void, first = false): Promise<T> {
+  wait(signal: AbortSignal, first = false): Promise<T> {
     if (!first && this.waiting.length >= this.limits.waitingMax) return Promise.reject(this.limits.refusal(this.waiting.length));
     const { waitMs, refusal } = this.limits;
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const waiting: Waiting<T> = { resolve, reject, onQueued, told: -1 };
+    const waiting: Waiting<T> = { resolve, reject };
     const abort = () => this.drop(waiting, () => signal.reason as Error);
     const timer = setTimeout(() => this.drop(waiting, refusal), waitMs);
     signal.addEventListener('abort', abort, { once: true });
     if (first) this.waiting.unshift(waiting);
     else this.waiting.push(waiting);
-    this.tell();
     return promise.finally(() => {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
@@ -46,7 +43,6 @@ export class WaitingLine<T> {
   /** Gives the value to the caller that waits longest. */
   give(value: T): void {
     this.waiting.shift()?.resolve(value);
-    this.tell();
   }
 
   /** Tells those behind the first `keep` that nothing comes. */
@@ -59,14 +55,5 @@ export class WaitingLine<T> {
     if (before < 0) return;
     this.waiting.splice(before, 1);
     waiting.reject(why(before));
-    this.tell();
-  }
-
-  private tell(): void {
-    for (const [before, waiting] of this.waiting.entries()) {
-      if (waiting.told === before) continue;
-      waiting.told = before;
-      waiting.onQueued?.(before);
-    }
   }
 }

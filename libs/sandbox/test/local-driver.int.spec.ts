@@ -44,9 +44,9 @@ describe('local sandboxes', () => {
 
   it('keeps as many sandboxes ready as it was told', async () => {
     const sandboxes = await start({ warm: 3 });
-    expect(sandboxes.driver.warmCount).toBe(3);
+    expect(sandboxes.driver.counts().free).toBe(3);
     await sandboxes.execute(requestOf([program('print(1)')]), never());
-    await expect.poll(() => sandboxes.driver.warmCount).toBe(3);
+    await expect.poll(() => sandboxes.driver.counts().free).toBe(3);
     await expect.poll(sandboxCount).toBe(3);
   });
 

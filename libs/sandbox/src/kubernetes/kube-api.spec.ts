@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KubeApi, type PodManifest } from './kube-api.js';
 import { readConfig } from './kube-client.js';
-import { type Answer, apiOf, cut, KubeServerFixture, refuse } from '../../test/kubernetes/kube-server-fixture.js';
+import { type Answer, apiOf, KubeServerFixture, refuse } from '../../test/kubernetes/kube-server-fixture.js';
 
 const never = new AbortController().signal;
-const NO_RETRY = { attemptsMax: 1, backoffMinMs: 1, backoffMaxMs: 1, retryAfterMaxMs: 1 };
 const manifest = (name: string): PodManifest => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -33,25 +32,13 @@ describe('KubeApi', () => {
     expect(server.asked.map(({ kind }) => kind)).toEqual(['create']);
   });
 
-  it('makes no second pod where the answer to the first try was lost', async () => {
-    server.next('create', (request) => {
-      server.put('pod', 'Pending');
-      request.socket.destroy();
-    });
-    await expect(api.createPod(manifest('pod'), never)).rejects.toMatchObject({ details: { metadata: { reason: 'AlreadyExists' } } });
-    expect(Object.keys(server.truth)).toEqual(['pod']);
-  });
-
-  it('makes a pod again that lost the race for the quota', async () => {
-    server.next('create', refuse(409, 'Conflict', 'Operation cannot be fulfilled on resourcequotas "q"'));
-    expect(await api.createPod(manifest('pod'), never)).toMatchObject({ name: 'pod' });
-  });
-
   it.each([
     [403, 'Forbidden', 'pods "p" is forbidden: exceeded quota: q, used: pods=1', 'QuotaExceeded', /Raise the ResourceQuota/],
     [403, 'Forbidden', 'pods "p" is forbidden: violates PodSecurity "restricted:latest"', 'PodSecurity', /change the template/],
     [403, 'Forbidden', 'User "u" cannot create resource "pods"', 'Forbidden', /"u" cannot create resource .* The Role .* lacks this verb/],
     [422, 'Invalid', 'Pod "p" is invalid', 'Invalid', /correct the template/],
+    [409, 'Conflict', 'Operation cannot be fulfilled on resourcequotas "q"', 'QuotaConflict', /resourcequotas/],
+    [429, 'TooManyRequests', 'busy', 'TooManyRequests', /lower the request rate/],
     [404, 'NotFound', 'namespaces "ns" not found', 'NotFound', /kubectl apply -k k8s/],
   ])('tells refusals apart and never repeats them: %i %s %s', async (status, said, message, reason, advice) => {
     server.next('create', refuse(status, said, message));
@@ -64,18 +51,6 @@ describe('KubeApi', () => {
     expect(server.asked).toHaveLength(1);
   });
 
-  it('repeats reads, deletes and patches while the server is away', async () => {
-    server.put('pod');
-    for (const kind of ['get', 'patch', 'delete'] as const) {
-      server.next(kind, cut);
-      server.next(kind, refuse(503, 'ServiceUnavailable'));
-    }
-    expect(await api.getPod('pod')).toMatchObject({ name: 'pod' });
-    await api.labelPod('pod', 'uid-1', { a: 'b' });
-    await api.deletePod('pod', { uid: 'uid-1', graceSeconds: 0 });
-    expect([server.asked.length, server.truth]).toEqual([9, {}]);
-  });
-
   it('deletes only the pod that was meant', async () => {
     server.put('pod');
     await api.deletePod('pod', { uid: 'another', graceSeconds: 0 });
@@ -85,16 +60,20 @@ describe('KubeApi', () => {
     expect(JSON.parse(server.asked[0]?.body ?? '')).toMatchObject({ gracePeriodSeconds: 0, preconditions: { uid: 'another' } });
   });
 
-  it('waits as long as a busy server asks, up to its limit', async () => {
-    server.next('get', refuse(429, 'TooManyRequests', 'busy', { 'retry-after': '3600' }));
-    const began = performance.now();
-    expect(await api.getPod('pod')).toBeNull();
-    expect(performance.now() - began).toBeGreaterThanOrEqual(199);
+  it('labels a pod, and no other of its name', async () => {
+    server.put('pod');
+    await api.labelPod('pod', 'uid-1', { a: 'b' });
+    expect(JSON.parse(server.asked[0]?.body ?? '')).toEqual({ metadata: { uid: 'uid-1', labels: { a: 'b' } } });
+  });
+
+  it('tells how long a busy server asks to wait', async () => {
+    server.next('get', refuse(429, 'TooManyRequests', 'busy', { 'retry-after': '7' }));
+    await expect(api.getPod('pod')).rejects.toMatchObject({ details: { retryAfterMs: 7_000 } });
   });
 
   it('gives up a server that says nothing', async () => {
-    const impatient = server.api({ requestTimeoutMs: 50 });
-    for (let i = 0; i < 3; i++) server.next('get', () => undefined);
+    const impatient = server.api(50);
+    server.next('get', () => undefined);
     await expect(impatient.getPod('pod')).rejects.toThrow('failed with Timeout: no answer within 50 ms');
     impatient.close();
   });
@@ -107,7 +86,7 @@ describe('KubeApi', () => {
   });
 
   it('says what a server is that cannot be reached', async () => {
-    await expect(apiOf('http://127.0.0.1:1', { retry: NO_RETRY }).getPod('pod')).rejects.toMatchObject({
+    await expect(apiOf('http://127.0.0.1:1').getPod('pod')).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
       message: expect.stringContaining('failed with ECONNREFUSED'),
       details: { metadata: { exit: 'infra', reason: 'ECONNREFUSED', status: '0' } },
@@ -184,7 +163,7 @@ describe('access to the API server', () => {
 
   it('says which file is missing', async () => {
     const none = join(directory, 'none');
-    const account = KubeApi.connect({ namespace: 'ns', server: server.url, accountPath: none }, { retry: NO_RETRY });
+    const account = KubeApi.connect({ namespace: 'ns', server: server.url, accountPath: none });
     await expect(account.getPod('pod')).rejects.toThrow(/ENOENT/);
     expect(() => readConfig({ kubeconfigPath: none })).toThrow(/ENOENT/);
   });

@@ -1,14 +1,6 @@
 import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
 import { KubeClient, type KubeConnectOptions, type KubeRequest, readConfig } from './kube-client.js';
-import {
-  KUBE_RETRY_POLICY,
-  type KubeRetryPolicy,
-  type KubeTarget,
-  kubeError,
-  kubeStatus,
-  statusError,
-  withKubeRetries,
-} from './kube-error.js';
+import { type KubeTarget, kubeError, kubeStatus, statusError } from './kube-error.js';
 import { type PodView, podView } from './pod-view.js';
 
 /** A pod to be made. */
@@ -17,12 +9,6 @@ export interface PodManifest {
   readonly kind: 'Pod';
   readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
   readonly spec: V1PodSpec;
-}
-
-export interface KubeApiLimits {
-  /** Of one try. */
-  readonly requestTimeoutMs?: number;
-  readonly retry?: KubeRetryPolicy;
 }
 
 export interface PodPage {
@@ -46,35 +32,30 @@ export type WatchEvent =
   /** Nothing changed up to this version. */
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
-/** How much longer than asked for a watch may take to begin. */
-const WATCH_BEGIN_MS = 15_000;
+/** For a watch until it begins. */
+const REQUEST_TIMEOUT_MS = 15_000;
 const NEVER = new AbortController().signal;
 
 /**
  * Pods of one namespace, through the verbs that the controller's Role has: create, get, list, watch, patch, delete.
  *
- * All but a watch is repeated while the server is away or sheds load (429, 5xx, no connection).
+ * Each is tried once: whoever asks has its own way to try again, which knows what happened meanwhile.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE or SANDBOX_CAPACITY (a full quota) with `metadata` exit, reason (the API's own word, such as
  *   AlreadyExists) and status; see kube-error.ts
  */
 export class KubeApi {
-  readonly #limits: Required<KubeApiLimits>;
-
   constructor(
     private readonly client: KubeClient,
     readonly namespace: string,
-    limits: KubeApiLimits = {},
-  ) {
-    this.#limits = { requestTimeoutMs: 15_000, retry: KUBE_RETRY_POLICY, ...limits };
-  }
+    private readonly timeoutMs = REQUEST_TIMEOUT_MS,
+  ) {}
 
   /** Reads credentials; talks to no server yet. @throws Error where files are missing or name no such context */
-  static connect(options: KubeConnectOptions & { readonly namespace: string }, limits: KubeApiLimits = {}): KubeApi {
-    return new KubeApi(new KubeClient(() => readConfig(options)), options.namespace, limits);
+  static connect(options: KubeConnectOptions & { readonly namespace: string }): KubeApi {
+    return new KubeApi(new KubeClient(() => readConfig(options)), options.namespace);
   }
 
-  /** @throws as above; AlreadyExists also where it was made by a try before whose answer was lost */
   async createPod(manifest: PodManifest, signal: AbortSignal): Promise<PodView> {
     return podView(await this.#call<V1Pod>('POST', this.#path(), signal, { body: manifest }));
   }
@@ -121,7 +102,7 @@ export class KubeApi {
   ): AsyncIterable<WatchEvent> {
     const query = { watch: 'true', allowWatchBookmarks: 'true', resourceVersion, timeoutSeconds: String(timeoutS) };
     const path = this.#path('', { labelSelector: selector, ...query });
-    const request: KubeRequest = { method: 'GET', path, timeoutMs: WATCH_BEGIN_MS };
+    const request: KubeRequest = { method: 'GET', path, timeoutMs: this.timeoutMs };
     for await (const line of this.client.lines(request, signal)) yield watchEvent(line, request);
   }
 
@@ -136,8 +117,7 @@ export class KubeApi {
   }
 
   #call<T>(method: KubeRequest['method'], path: string, signal = NEVER, more: Partial<KubeRequest> = {}): Promise<T> {
-    const { requestTimeoutMs: timeoutMs, retry } = this.#limits;
-    return withKubeRetries(() => this.client.json<T>({ method, path, timeoutMs, ...more }, signal), signal, retry);
+    return this.client.json<T>({ method, path, timeoutMs: this.timeoutMs, ...more }, signal);
   }
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { errorDetails, EtudeError } from '@etude/contracts/errors';
 
 /** The request that failed. */
@@ -29,7 +28,7 @@ export interface ApiStatus {
 
 const QUOTA = 'QuotaExceeded';
 /** Admission counts with compare-and-set, which fails when many pods are made at once. */
-const QUOTA_RACE = 'QuotaConflict';
+export const QUOTA_RACE = 'QuotaConflict';
 
 /** What a failure means beyond its status; the first that matches. The reason takes the place of the API's; '' keeps that. */
 const MEANINGS: ReadonlyArray<readonly [status: number, message: RegExp, reason: string, advice: string]> = [
@@ -86,42 +85,4 @@ export function kubeStatus(error: unknown): number | null {
 
 export function kubeReason(error: unknown): string | null {
   return errorDetails(error).metadata?.['reason'] ?? null;
-}
-
-export const KUBE_RETRY_POLICY = {
-  /** Tries in all, the first included. */
-  attemptsMax: 5,
-  /** First wait; doubles with each try, half of it at random. */
-  backoffMinMs: 100,
-  backoffMaxMs: 5_000,
-  /** A longer Retry-After is cut to this. */
-  retryAfterMaxMs: 30_000,
-};
-export type KubeRetryPolicy = Readonly<typeof KUBE_RETRY_POLICY>;
-
-/** @param made tries so far, at least 1 */
-export function backoffMs(made: number, error: unknown, policy: Omit<KubeRetryPolicy, 'attemptsMax'>): number {
-  const backoff = Math.min(policy.backoffMaxMs, policy.backoffMinMs * 2 ** Math.min(made - 1, 30)) * (0.5 + Math.random() / 2);
-  const asked = Math.min(errorDetails(error).retryAfterMs ?? 0, policy.retryAfterMaxMs);
-  // Jitter on top of the wait that was asked for, or all clients that were turned away come back at once.
-  return asked > 0 ? asked + Math.min(backoff, asked) / 2 : backoff;
-}
-
-/** No answer, a server that sheds load or fails, or a lost race for the quota: the same request may succeed later. */
-function isTransient(error: unknown): boolean {
-  const status = kubeStatus(error);
-  return status !== null && (status === 0 || status === 429 || status >= 500 || kubeReason(error) === QUOTA_RACE);
-}
-
-/** Repeats `attempt` while it may succeed later. @throws the last error; an AbortError */
-export async function withKubeRetries<T>(attempt: () => Promise<T>, signal: AbortSignal, policy: KubeRetryPolicy): Promise<T> {
-  for (let made = 1; ; made++) {
-    try {
-      return await attempt();
-    } catch (error) {
-      signal.throwIfAborted();
-      if (made >= policy.attemptsMax || !isTransient(error)) throw error;
-      await sleep(backoffMs(made, error, policy), undefined, { signal });
-    }
-  }
 }

@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
-import { type ClaimedSandbox, noTemplate, type SandboxDriver, type SandboxShape, unavailable } from '../sandbox-driver.js';
+import {
+  type ClaimedSandbox,
+  noTemplate,
+  type SandboxCounts,
+  type SandboxDriver,
+  type SandboxShape,
+  unavailable,
+} from '../sandbox-driver.js';
 import { newClaim } from '../supervisor-client.js';
 import { ClaimedPods } from './claimed-pods.js';
 import { KubeApi, type PodApi } from './kube-api.js';
@@ -108,11 +115,11 @@ export class KubernetesDriver implements SandboxDriver {
     }
   }
 
-  async claim(shape: SandboxShape, signal: AbortSignal, onQueued?: (before: number) => void): Promise<ClaimedSandbox> {
+  async claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox> {
     signal.throwIfAborted();
     const pool = this.poolFor(shape);
     await this.proofs.get(shape.template)?.ensure();
-    return this.claimFrom(pool, shape.template, signal, onQueued);
+    return this.claimFrom(pool, shape.template, signal);
   }
 
   async attach(text: string, signal: AbortSignal): Promise<ClaimedSandbox> {
@@ -129,7 +136,11 @@ export class KubernetesDriver implements SandboxDriver {
     return this.hold(place, token, link, (last) => pool.remove(pod, last));
   }
 
-  /** @throws EtudeError SANDBOX_UNAVAILABLE where the pods of the cluster can't be watched just now */
+  counts(): SandboxCounts {
+    const pools = Object.values(this.figures());
+    return { free: pools.reduce((sum, { free }) => sum + free, 0), waiting: pools.reduce((sum, { waiting }) => sum + waiting, 0) };
+  }
+
   check(): void {
     const { lastError = null } = this.parts.feed.state ?? {};
     if (lastError !== null) throw unreachable(lastError);
@@ -153,15 +164,10 @@ export class KubernetesDriver implements SandboxDriver {
     this.parts.api.close?.();
   }
 
-  private async claimFrom(
-    pool: TemplatePool,
-    template: string,
-    signal: AbortSignal,
-    onQueued?: (before: number) => void,
-  ): Promise<ClaimedSandbox> {
+  private async claimFrom(pool: TemplatePool, template: string, signal: AbortSignal): Promise<ClaimedSandbox> {
     if (this.closed) throw unavailable('the sandboxes are being shut down');
     const claim = newClaim();
-    const { pod, link, token } = await pool.claim(claim, signal, onQueued);
+    const { pod, link, token } = await pool.claim(claim, signal);
     const { uid = '', ip, labels } = pod.view ?? {};
     const place: PodPlace = { template, pod: pod.name, uid, ip: ip ?? '', nonce: labels?.[LABELS.nonce] ?? '', claim };
     return this.hold(place, token, link, (last) => pool.remove(pod, last));

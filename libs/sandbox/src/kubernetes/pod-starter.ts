@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { ExitReason } from '@etude/contracts/sandbox';
 import type { PodApi } from './kube-api.js';
-import { kubeReason } from './kube-error.js';
+import { kubeReason, QUOTA_RACE } from './kube-error.js';
 import { numberOf, podNameOf, tokenOf } from './pod-identity.js';
 import { podManifest, userOf, type PodContext } from './pod-spec.js';
-import type { PodRoster } from './pod-roster.js';
+import type { PodRoster, RosterPod } from './pod-roster.js';
 import type { KubeLogger } from './pod-view.js';
 import type { PoolSettings } from './pool-settings.js';
 import type { SandboxTemplate } from './sandbox-template.js';
@@ -107,7 +107,6 @@ export class PodStarter {
     this.stop.abort();
   }
 
-  /** A creation that is made without an answer is found again by its name: in the next try, or by the watch. */
   private async create(slot: number): Promise<void> {
     const { name, template, digest, context, tokenSecret } = this.kind;
     const pod = this.roster.expect(slot, podNameOf(context.installation, name, slot));
@@ -118,13 +117,16 @@ export class PodStarter {
     try {
       this.roster.created(pod, await this.deps.api.createPod(manifest, this.stop.signal));
     } catch (error) {
-      // The name is taken: another controller was sooner, and the watch will tell of its pod.
-      if (kubeReason(error) !== 'AlreadyExists' && !this.stop.signal.aborted) {
-        this.roster.forget(pod);
-        const { metadata, retryAfterMs } = errorDetails(error);
-        this.failed({ exit: (metadata?.exit ?? 'infra') as ExitReason, message: (error as Error).message, retryAfterMs });
-      }
+      // The name is taken: another controller was sooner, or a try whose answer was lost, and the watch will tell of its pod.
+      if (kubeReason(error) !== 'AlreadyExists' && !this.stop.signal.aborted) this.notCreated(pod, error);
     }
     this.changed();
+  }
+
+  private notCreated(pod: RosterPod, error: unknown): void {
+    this.roster.forget(pod);
+    if (kubeReason(error) === QUOTA_RACE) return;
+    const { metadata, retryAfterMs } = errorDetails(error);
+    this.failed({ exit: (metadata?.exit ?? 'infra') as ExitReason, message: (error as Error).message, retryAfterMs });
   }
 }

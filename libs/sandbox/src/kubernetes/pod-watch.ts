@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorDetails } from '@etude/contracts/errors';
 import type { KubeApi, WatchEvent } from './kube-api.js';
-import { backoffMs, kubeReason, kubeStatus } from './kube-error.js';
+import { kubeReason, kubeStatus } from './kube-error.js';
 import type { KubeLogger, PodView } from './pod-view.js';
 
 export interface PodChange {
@@ -201,12 +202,20 @@ export class PodWatch implements PodFeed {
   async #recover(failure: unknown, signal: AbortSignal): Promise<void> {
     this.#failures++;
     if (kubeStatus(failure) === 410 || this.#failures % FAILURES_MAX === 0) this.#listDueAt = 0;
-    const waitMs = Math.round(backoffMs(this.#failures, failure, { ...this.#options, retryAfterMaxMs: RETRY_AFTER_MAX_MS }));
+    const waitMs = this.#waitMs(failure);
     const { message } = failure as Error;
     this.state.lastError = message;
     const context = { reason: kubeReason(failure), failures: this.#failures, waitMs, relist: this.#listDueAt === 0 };
     // The first failure of a row is everyday: servers end watches when they restart.
     this.#options.logger?.[this.#failures === 1 ? 'info' : 'warn'](context, `the watch of sandbox pods goes on after: ${message}`);
     await sleep(waitMs, undefined, { signal }).catch(() => undefined);
+  }
+
+  #waitMs(failure: unknown): number {
+    const { backoffMinMs, backoffMaxMs } = this.#options;
+    const backoff = Math.min(backoffMaxMs, backoffMinMs * 2 ** Math.min(this.#failures - 1, 30)) * (0.5 + Math.random() / 2);
+    const asked = Math.min(errorDetails(failure).retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
+    // Jitter on top of the wait that was asked for, or all clients that were turned away come back at once.
+    return Math.round(asked > 0 ? asked + Math.min(backoff, asked) / 2 : backoff);
   }
 }

@@ -90,11 +90,11 @@ export class TemplatePool {
    *
    * @throws EtudeError SANDBOX_CAPACITY or SANDBOX_UNAVAILABLE where none comes in time; the signal's reason when it aborts
    */
-  async claim(claim: string, signal: AbortSignal, onQueued?: (before: number) => void): Promise<OwnPod> {
+  async claim(claim: string, signal: AbortSignal): Promise<OwnPod> {
     this.deps.pace.note();
     let own = this.queue.length === 0 ? this.take() : null;
     for (let again = false; ; again = true) {
-      own ??= await this.wait(signal, onQueued, again);
+      own ??= await this.wait(signal, again);
       if (await this.bind(own, claim)) {
         this.lookSoon();
         if (!signal.aborted) return own;
@@ -153,11 +153,11 @@ export class TemplatePool {
     return { pod, link, token: tokenOf(this.kind.tokenSecret, pod.view?.labels[LABELS.nonce] ?? '') };
   }
 
-  private wait(signal: AbortSignal, onQueued: ((before: number) => void) | undefined, again: boolean): Promise<OwnPod> {
+  private wait(signal: AbortSignal, again: boolean): Promise<OwnPod> {
     const { problem, held } = this.starter;
     // Nothing comes before the next try, which is not soon.
     if (problem && held && this.roster.supply === 0) return Promise.reject(claimRefusal(this.kind, this.queue.length, problem));
-    const waiting = this.queue.wait(signal, onQueued, again);
+    const waiting = this.queue.wait(signal, again);
     this.lookSoon();
     return waiting;
   }

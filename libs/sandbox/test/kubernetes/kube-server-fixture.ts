@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
-import { KubeApi, type KubeApiLimits } from '../../src/kubernetes/kube-api.js';
+import { KubeApi } from '../../src/kubernetes/kube-api.js';
 import { KubeClient } from '../../src/kubernetes/kube-client.js';
 
 interface StoredPod {
@@ -75,9 +75,8 @@ export class KubeServerFixture {
     return Object.fromEntries([...this.#pods.values()].map((pod) => [pod.name, `${pod.uid} ${pod.phase} ${pod.version}`]));
   }
 
-  api(limits: KubeApiLimits = {}): KubeApi {
-    const retry = { attemptsMax: 3, backoffMinMs: 2, backoffMaxMs: 10, retryAfterMaxMs: 200 };
-    return apiOf(this.url, { requestTimeoutMs: 60_000, retry, ...limits });
+  api(timeoutMs = 60_000): KubeApi {
+    return apiOf(this.url, timeoutMs);
   }
 
   put(name: string, phase = 'Running', labels: Readonly<Record<string, string>> = {}): void {
@@ -210,10 +209,10 @@ export class KubeServerFixture {
 }
 
 /** Of a server without authentication. */
-export function apiOf(server: string, limits: KubeApiLimits = {}): KubeApi {
+export function apiOf(server: string, timeoutMs?: number): KubeApi {
   const config = new KubeConfig();
   config.loadFromClusterAndUser({ name: 'plain', server, skipTLSVerify: true }, { name: 'plain' });
-  return new KubeApi(new KubeClient(() => config), 'ns', limits);
+  return new KubeApi(new KubeClient(() => config), 'ns', timeoutMs);
 }
 
 interface CreateBody {
