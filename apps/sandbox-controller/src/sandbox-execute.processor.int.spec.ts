@@ -73,11 +73,6 @@ describe('an execution whose sandbox fails', () => {
     ]);
   });
 
-  it('is an error where that does not say which', async () => {
-    const { execute } = await start([refused(), refused(), refused('ok')]);
-    await expect(execute()).rejects.toMatchObject({ code: 'SANDBOX_CAPACITY' });
-  });
-
   it('is told that its job is dead', async () => {
     const { execute } = await start([refused(), refused(), refused()]);
     // Without a word of it, who waits would find out by looking again and again: here never.

@@ -122,28 +122,6 @@ describe('opening a session', () => {
 });
 
 describe('the life of a session', () => {
-  it('ends with its sandbox at a close', async () => {
-    const { cluster, start } = world();
-    const { host } = await start();
-    const { id } = await host.open(request('a'), never());
-    expect(await host.close('acme', id)).toMatchObject({ state: 'closed' });
-    expect([host.sessionCount, cluster.newest.released]).toEqual([0, true]);
-  });
-
-  it('lives on where it is renewed', async () => {
-    const { cluster, store, start } = world();
-    const { host } = await start();
-    const { id, expiresAt } = await host.open(request('a', { ttlMs: 3_000 }), never());
-    const renewed = await host.renew('acme', id, 600_000);
-    expect(renewed.expiresAt).toBeGreaterThan(expiresAt + 500_000);
-    // It ends after the time that the first one was given at first.
-    const other = await host.open(request('b', { ttlMs: 3_000 }), never());
-    await until(async () => (await store.get('acme', other.id))?.session.state === 'expired');
-    expect(await host.get('acme', id)).toMatchObject({ state: 'open' });
-    expect(cluster.sandboxes.map(({ released }) => released)).toEqual([false, true]);
-    await host.close('acme', id);
-  });
-
   it('is lost with its sandbox and says why', async () => {
     const { cluster, store, start } = world();
     const { host } = await start();
@@ -226,10 +204,11 @@ describe('executions of a session', () => {
   });
 
   it('end as cancelled when the session is closed', async () => {
-    const { held, host, id } = await opened();
+    const { held, host, id, sandbox } = await opened();
     const told = await events(held, 'x', 'one wait');
-    await host.close('acme', id);
+    expect(await host.close('acme', id)).toMatchObject({ state: 'closed' });
     expect(await words(told)).toEqual(['one', '=cancelled']);
+    expect([host.sessionCount, sandbox.released]).toEqual([0, true]);
   });
 
   it('say that it was not their caller who ended them when the session expires', async () => {

@@ -46,10 +46,8 @@ export class SessionHost {
   /** Requests whose sandboxes are being claimed. They take room before the store has a record of them. */
   readonly #opening = new Set<SessionRequest>();
   readonly #takingOver = new Map<string, Promise<HeldSession>>();
-  /** Ends that could not be written because Redis was away. */
+  /** How sessions end at the next look that are recorded for this controller without a sandbox, as when Redis was away at their end. */
   readonly #unwritten = new Map<string, End>();
-  /** Sessions recorded for this controller without a sandbox at the last look. The next look ends them. */
-  #strays: ReadonlySet<string> = new Set();
   #closing = false;
 
   constructor(private readonly parts: SessionHostParts) {}
@@ -129,7 +127,7 @@ export class SessionHost {
   async reconcile(): Promise<void> {
     const { store, controllerId } = this.parts;
     const before = [...this.#held.values()];
-    const unwritten = new Map(this.#unwritten);
+    const ends = new Map(this.#unwritten);
     const recorded = new Map((await store.heldBy(controllerId)).map((one) => [keyOf(one), one]));
     for (const held of before) {
       if (recorded.has(held.key) || this.#held.get(held.key) !== held) continue;
@@ -137,14 +135,14 @@ export class SessionHost {
       if (stored?.controllerId === controllerId && stored.session.state === 'open') continue;
       await this.#letGo(held, stored);
     }
-    const strays = [...recorded].filter(([key]) => !this.#held.has(key) && !this.#takingOver.has(key));
-    for (const [key, { tenant, id }] of strays) {
-      const end = unwritten.get(key) ?? (this.#strays.has(key) ? NEVER_HELD : null);
+    for (const [key, { tenant, id }] of recorded) {
+      if (this.#held.has(key) || this.#takingOver.has(key)) continue;
+      const end = ends.get(key);
       const stored = end && (await store.get(tenant, id));
+      if (!end && !this.#unwritten.has(key)) this.#unwritten.set(key, NEVER_HELD);
       if (end && stored?.controllerId === controllerId) await store.end(tenant, id, stored.ownerEpoch, end.state, end.reason);
     }
-    for (const key of unwritten.keys()) this.#unwritten.delete(key);
-    this.#strays = new Set(strays.map(([key]) => key));
+    for (const [key, end] of ends) if (this.#unwritten.get(key) === end) this.#unwritten.delete(key);
   }
 
   /** Sessions that others can attach to go on there; the others are lost with this process, and say so. */

@@ -20,7 +20,7 @@ const short = { ...full, supply: 1, free: 1, claimed: 3 };
 
 describe('the plan for a pool', () => {
   it('leaves a full pool alone', () => {
-    expect(planRefill(full)).toMatchObject({ create: 0, short: 0, surplus: 0 });
+    expect(planRefill(full)).toMatchObject({ create: 0, short: 0 });
   });
 
   it('replaces what it owes, and leaves the rest to who owes it', () => {
@@ -61,9 +61,5 @@ describe('the plan for a pool', () => {
 
   it('counts the claimed ones towards the least', () => {
     expect(planRefill({ ...full, supply: 1, free: 1, claimed: 2, sizes: { min: 5, max: 10, free: 1 }, adopt: true }).short).toBe(2);
-  });
-
-  it('says how many are too many', () => {
-    expect(planRefill({ ...full, supply: 6, free: 6 }).surplus).toBe(2);
   });
 });

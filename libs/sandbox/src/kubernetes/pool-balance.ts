@@ -66,8 +66,6 @@ export interface RefillPlan {
   readonly urgent: boolean;
   /** Pods are missing for want of places: those that end should end soon. */
   readonly crowded: boolean;
-  /** Pods beyond the target. */
-  readonly surplus: number;
   /** Pods that this controller still has to replace. */
   readonly owed: number;
 }
@@ -95,7 +93,7 @@ export function planRefill(now: PoolSituation): RefillPlan {
   const urgent = now.waiting > 0 || now.free < lowWater || (now.free === 0 && free > 0);
   const atOnce = urgent || now.moment === 'calm' ? now.startsMax : now.moment === 'quiet' ? 1 : 0;
   const create = Math.min(mine, atOnce, Math.max(0, now.startsMax - now.starting));
-  return { short, create, urgent, crowded: missing > room, owed, surplus: Math.max(0, now.supply - wanted) };
+  return { short, create, urgent, crowded: missing > room, owed };
 }
 
 /** A start that takes longer is not waited for before the next. */
@@ -107,13 +105,12 @@ export interface BalanceDeps {
   readonly now: () => number;
 }
 
-/** Keeps account of how many pods there should be, and for how long there have been fewer or more. */
+/** Keeps account of how many pods there should be, and for how long there have been fewer. More are used up by claims. */
 export class PoolBalance {
   private owed = 0;
   private lastCreateMs = -Infinity;
   /** At the start nobody is waited for: what is missing is made up. */
   private shortSinceMs: number | null = -Infinity;
-  private surplusSinceMs: number | null = null;
 
   constructor(
     private readonly sizes: SandboxTemplate['warm'],
@@ -129,12 +126,8 @@ export class PoolBalance {
 
   /** Whether pods are missing for so long that all controllers make them up. */
   get adopting(): boolean {
-    return this.since(this.shortSinceMs) >= this.deps.settings.adoptAfterMs * (1 + this.jitter / 2);
-  }
-
-  /** Whether there are too many for so long that some are given up; one controller's word at a time. */
-  get overfull(): boolean {
-    return this.since(this.surplusSinceMs) >= this.deps.settings.surplusAfterMs * (1 + this.jitter);
+    const { now, settings } = this.deps;
+    return this.shortSinceMs !== null && now() - this.shortSinceMs >= settings.adoptAfterMs * (1 + this.jitter / 2);
   }
 
   plan(roster: PodRoster, waiting: number): RefillPlan {
@@ -157,7 +150,6 @@ export class PoolBalance {
     this.owed = plan.owed;
     if (plan.create > 0) this.lastCreateMs = now();
     this.shortSinceMs = plan.short > 0 ? (this.shortSinceMs ?? now()) : null;
-    this.surplusSinceMs = plan.surplus > 0 ? (this.surplusSinceMs ?? now()) : null;
     return plan;
   }
 
@@ -172,9 +164,5 @@ export class PoolBalance {
     const { settings, pace, now } = this.deps;
     if (pace.quietFor(settings.calmMs)) return 'calm';
     return pace.quietFor(settings.quietMs) && now() - this.lastCreateMs >= settings.spacingMs ? 'quiet' : 'busy';
-  }
-
-  private since(ms: number | null): number {
-    return ms === null ? 0 : this.deps.now() - ms;
   }
 }

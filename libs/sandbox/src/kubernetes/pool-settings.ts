@@ -27,8 +27,8 @@ export const POOL_SETTINGS = {
   explainMs: 3_000,
   /** Missing pods that this controller does not owe are made up when they are missing for so long. */
   adoptAfterMs: 3_000,
-  /** Pods beyond the target are given up after so long. */
-  surplusAfterMs: 30_000,
+  /** Free pods of a former template are given up after so long. */
+  outdatedMaxMs: 30_000,
   /** What was asked of the API server and not seen since is taken for undone after so long. */
   unseenMaxMs: 15_000,
   /** A pod that did not start within this is removed. */

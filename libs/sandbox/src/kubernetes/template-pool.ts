@@ -253,13 +253,12 @@ export class TemplatePool {
     // One that can't be placed tells as much as ten.
     if (!this.obstacle) this.starter.start(Math.min(plan.create, this.starter.startsMax), !this.balance.adopting);
     if (this.starter.problem && this.starter.held) this.refuseHopeless(this.starter.problem);
-    if (plan.surplus > 0 && this.balance.overfull) this.retireOne((pod) => !pod.outdated);
     const crowded = plan.crowded || this.obstacle !== null;
     if (this.remover.idle) this.retireOld(this.obstacle !== null || (this.queue.length > 0 && plan.short === 0));
     // Starting goes before ending, unless it is the places of ended pods, or their node's, that are missing.
     const startFirst = plan.urgent && !crowded && plan.short > 0;
     this.remover.tick(plan.urgent && crowded ? 'pressed' : pace.quietFor(settings.quietMs) && !startFirst ? 'quiet' : 'busy');
-    return plan.short > 0 || plan.surplus > 0 || this.queue.length > 0 || !this.remover.idle || this.starter.problem !== null;
+    return plan.short > 0 || this.queue.length > 0 || !this.remover.idle || this.starter.problem !== null;
   }
 
   /** A pod that will never start is told to those who wait for it, and makes room. */
@@ -284,7 +283,7 @@ export class TemplatePool {
   private retireOld(pressed: boolean): void {
     const { settings, now } = this.deps;
     const ageMaxMs = this.kind.template.activeDeadlineSeconds * WAITING_SHARE * 1_000;
-    this.retireOne((pod) => pod.outdated && (pressed || now() - pod.sinceMs > settings.surplusAfterMs));
+    this.retireOne((pod) => pod.outdated && (pressed || now() - pod.sinceMs > settings.outdatedMaxMs));
     // What is claimed late would meet its deadline early.
     this.retireOne((pod) => now() - pod.addedMs > ageMaxMs);
   }
