@@ -21,7 +21,7 @@ describe('KubernetesDriver on a real cluster', () => {
 
   it('runs code in a pod that it claimed, and deletes the pod after it', async () => {
     const driver = await start('one', { free: 1, max: 3 });
-    const { result, pod } = await execute(driver, 'import os, time; print(os.getuid() > 99_999, flush=True); time.sleep(1)');
+    const { result, pod } = await execute(driver, 'import os, time; print(os.getuid() > 99_999, flush=True); time.sleep(4)');
     await until(async () => (await pods('etude.dev/state=claimed')).join() === `pod/${pod.pod}`, { what: 'the claim to be told' });
     expect(await result).toMatchObject({ exit: 'ok', stdout: 'True\n' });
     await until(async () => (await pods('etude.dev/state=claimed')).length === 0, { what: 'the claimed pod to be deleted' });

@@ -56,10 +56,6 @@ describe('the pod of a sandbox', () => {
     expect(container()?.env).toContainEqual({ name: 'ETUDE_SANDBOX_TOKEN_SHA256', value: tokenDigestOf(variety.token) });
   });
 
-  it('has a place in its name, so that no place is taken twice', () => {
-    expect(manifest().metadata.name).toBe('etude-default-7');
-  });
-
   it('takes runtime class, user namespace and placement from the template', () => {
     const spec = manifest({
       runtimeClassName: 'gvisor',

@@ -52,18 +52,6 @@ describe('PodWatch', () => {
     expect(watch.state).toMatchObject({ relists: 1, resourceVersion: server.version, lastError: null });
   });
 
-  it('starts the list again when its pages expire', async () => {
-    for (let i = 0; i < 5; i++) server.put(`pod-${i}`);
-    server.next('list', (_request, response) => {
-      response.setHeader('content-type', 'application/json');
-      response.end(JSON.stringify({ metadata: { resourceVersion: '1', continue: '2@1' }, items: [] }));
-      server.compact();
-    });
-    await started({ pageSize: 2 });
-    await agrees();
-    expect(watch.state.relists).toBe(1);
-  });
-
   it('goes on from a bookmark without a new list', async () => {
     await started();
     await watching();
@@ -97,32 +85,6 @@ describe('PodWatch', () => {
     await agrees();
     expect(changes.filter(({ gone }) => gone).map(({ pod }) => pod.name)).toEqual(['goes']);
     expect(watch.state.relists).toBe(2);
-  });
-
-  it.each([
-    ['an error of the server', '{"type":"ERROR","object":{"kind":"Status","code":500,"reason":"InternalError","message":"etcd"}}\n'],
-    ['a line that is no JSON', 'garbage\n'],
-    ['a line that is no event', '{"type":"ADDED","object":{"kind":"Pod"}}\n'],
-  ])('goes on without a new list after %s', async (_, line) => {
-    await started();
-    await watching();
-    server.send(line);
-    await until(() => server.count('watch') === 2);
-    server.put('later');
-    await agrees();
-    expect(watch.state.relists).toBe(1);
-  });
-
-  it('cuts a silent connection and finds what it did not hear', async () => {
-    server.put('goes');
-    await started({ silentMs: 150 });
-    await watching();
-    server.muted = true;
-    server.remove('goes');
-    server.put('comes');
-    await agrees();
-    server.muted = false;
-    expect(watch.state.relists).toBe(1);
   });
 
   it('finds a removal that no event told of by listing now and then', async () => {
