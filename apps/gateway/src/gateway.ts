@@ -9,6 +9,7 @@ import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import type { ListeningServer } from '@etude/contracts/grpc-server';
+import type { WantedSkill } from '@etude/contracts/skill-proof';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { agentTools, type ToolRegistry } from '@etude/domain/tools/agent-tools';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
@@ -50,7 +51,7 @@ import { recordCalls } from './memory/record-calls.js';
 import { searchCalls } from './memory/search-calls.js';
 import { operatorCalls, upkeepCalls } from './memory/upkeep-calls.js';
 import { queueCalls } from './queues/queue-calls.js';
-import { GatewaySkillWishes, type SkillDeps, SkillRegistration } from './registration/skill-registration.js';
+import { type SkillDeps, SkillRegistration } from './registration/skill-registration.js';
 import { sandboxCalls } from './sandboxes/sandbox-calls.js';
 import { fileCalls } from './skills/file-calls.js';
 import { hygieneCalls } from './skills/hygiene-calls.js';
@@ -136,7 +137,6 @@ export class Gateway implements OnApplicationShutdown {
       mutationScoreMin: config.ETUDE_SKILLS_MUTATION_SCORE_MIN,
       registration: new SkillRegistration({ sandboxes, settings, producer, templateFor }),
       wanted,
-      wishes: new GatewaySkillWishes(wanted),
       toolCalls: new ToolCalls(redis, keys),
     };
   }
@@ -153,7 +153,12 @@ export class Gateway implements OnApplicationShutdown {
       finder: new MemorySkillFinder(skills),
       runner: new ProvenSkillRunner(skills),
       registrar: new AgentSkillRegistrar(skills),
-      wishes: skills.wishes,
+      wishes: {
+        request: async ({ tenant, agent, user }, { name, description, example }) => {
+          const wish = { tenant, agent, user, skill: name, description, example: example as WantedSkill['example'] };
+          return (await skills.wanted.request({ wish, requestId: '' })).id;
+        },
+      },
       sessions,
       codeSessions: new SandboxCodeSessions({ router: this.#router, sandboxes, sessions, openMax, log }),
       skillPath: (tenant, name) => `/instances/${tenant}/providers/${provider}/skills/${name}`,

@@ -9,12 +9,10 @@ import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
 
 const rig = new GatewayRig();
 let url: URL;
-let restUrl: string;
 beforeAll(async () => {
-  const [port, restPort] = [await freePort(), await freePort()];
+  const port = await freePort();
   url = new URL(`http://127.0.0.1:${port}/mcp`);
-  restUrl = `http://127.0.0.1:${restPort}`;
-  await rig.start({ ETUDE_MCP_PORT: String(port), ETUDE_REST_PORT: String(restPort), ETUDE_SKILLS_ENABLED: 'true' });
+  await rig.start({ ETUDE_MCP_PORT: String(port), ETUDE_SKILLS_ENABLED: 'true' });
 });
 afterAll(() => rig.stop());
 
@@ -42,19 +40,6 @@ describe.each(REVISIONS)('MCP of the gateway in %s', (revision) => {
       expect({ inputSchema, outputSchema }).toMatchObject({ inputSchema: { type: 'object' }, outputSchema: { type: 'object' } });
       expect(description).not.toBe('');
     }
-  });
-
-  it('gives the schemas that REST gives, by the names that each has for fields', async () => {
-    const { client } = await connect(revision, 'acme');
-    const { tools } = await client.listTools();
-    const answer = await fetch(`${restUrl}/v1/tools?agent=default`, { headers: { authorization: `Bearer ${KEYS.acme}` } });
-    const overRest = (await answer.json()) as { tools: unknown[] };
-    expect(overRest.tools).toEqual(
-      tools.map(({ name, inputSchema, outputSchema }) =>
-        expect.objectContaining({ name, input_schema: inputSchema, output_schema: outputSchema }),
-      ),
-    );
-    expect(Object.keys(overRest.tools[0] as object)).not.toContain('inputSchema');
   });
 
   it('gives answers that keep to their output schemas', async () => {

@@ -1,27 +1,22 @@
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { episodeOf, factOf, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
-import type { Memory as OpenedMemory } from '@etude/memory/memory';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { collect, gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
-import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
+import { collect, type KeyName, refusal } from './gateway.harness.js';
+import { skillMemoryForFile } from './skill-store.js';
 
-const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true' });
-const signer = signerAt(writeProofKeys(rig.dir).signingPath);
+const { rig, memory, store } = skillMemoryForFile({ ETUDE_SKILLS_ENABLED: 'true' });
 const searchFields = async (request: object) => (await refusal(rig.client(Memory).searchMemory(request))).fields;
 const exported = async (request: object = {}, key: KeyName = 'rev') =>
   (await collect(rig.client(Memory, key).exportMemory(request))).flatMap(({ lines }) => lines);
 const agent = (name: string) => ({ tenant: 'acme', agent: name, user: null });
 
-/** As the consolidation worker would: another connection to the same file. */
-let memory: OpenedMemory;
 beforeAll(async () => {
-  memory = await rig.openMemory();
-  await storeSkill(memory.procedural, skillOf({ name: 'sum_even', status: 'active' }), signer);
-  await storeSkill(memory.procedural, skillOf({ name: 'sum_even', scope: agent('other'), status: 'active' }), signer);
-  await storeSkill(memory.procedural, skillOf({ name: 'waiting', status: 'pending_review' }), signer);
-  await memory.episodic.storeTransition(transitionOf());
-  await memory.semantic.applyFacts('acme', 'unit-1', [factOf({ text: 'The even numbers of a list sum to an even number.' })]);
+  await store(skillOf({ name: 'sum_even', status: 'active' }));
+  await store(skillOf({ name: 'sum_even', scope: agent('other'), status: 'active' }));
+  await store(skillOf({ name: 'waiting', status: 'pending_review' }));
+  await memory().episodic.storeTransition(transitionOf());
+  await memory().semantic.applyFacts('acme', 'unit-1', [factOf({ text: 'The even numbers of a list sum to an even number.' })]);
 });
 
 describe('search', () => {
@@ -60,7 +55,7 @@ describe('an import of skills', () => {
 
   it('for more than an agent is for those who may register them', async () => {
     const shared = skillOf({ name: 'for_all', scope: { tenant: 'acme', agent: '@tenant', user: null }, status: 'active' });
-    await storeSkill(memory.procedural, shared, signer);
+    await store(shared);
     const lines = (await exported()).filter((line, i) => i === 0 || line.includes('for_all'));
     const { added, refused } = await rig.client(Memory, 'globex').importMemory({ lines });
     expect({ added, reasons: refused.map(({ reason }) => reason) }).toEqual({
@@ -71,7 +66,7 @@ describe('an import of skills', () => {
 });
 
 const shared = (name: string, owner: string, user: string | null = null) =>
-  storeSkill(memory.procedural, skillOf({ name, scope: { tenant: 'acme', agent: owner, user }, status: 'active' }), signer);
+  store(skillOf({ name, scope: { tenant: 'acme', agent: owner, user }, status: 'active' }));
 
 describe('a search of skills', () => {
   it('shows an agent the skills that it may use, whoever owns them', async () => {
@@ -100,7 +95,7 @@ describe('a skill as a record', () => {
   const heldOut = [{ kind: 'python' as const, setup: '', tests: 'assert never_shown' }];
 
   it('has tests that come from tasks for a reviewer alone, and held-out ones for nobody', async () => {
-    await storeSkill(memory.procedural, skillOf({ name: 'learned', scope: agent('shy'), origin: 'rollout', tests, heldOut }), signer);
+    await store(skillOf({ name: 'learned', scope: agent('shy'), origin: 'rollout', tests, heldOut }));
     expect(await testsShownTo('acme', 'learned@1')).toEqual({ heldOut: false });
     expect(await testsShownTo('rev', 'learned')).toEqual({ tests, heldOut: false });
   });
@@ -113,13 +108,9 @@ const refusalOf = async (request: object) => (await refusal(get(request))).code;
 describe("a user's skill as a record", () => {
   beforeAll(async () => {
     for (const [name, user] of Object.entries({ anns: 'ann', bobs: 'bob' }))
-      await storeSkill(memory.procedural, skillOf({ name, scope: { tenant: 'acme', agent: 'keeper', user }, status: 'active' }), signer);
+      await store(skillOf({ name, scope: { tenant: 'acme', agent: 'keeper', user }, status: 'active' }));
     for (const user of ['ann', 'bob', null])
-      await storeSkill(
-        memory.procedural,
-        skillOf({ name: 'both', scope: { tenant: 'acme', agent: 'keeper', user }, code: `print('${user}')`, status: 'active' }),
-        signer,
-      );
+      await store(skillOf({ name: 'both', scope: { tenant: 'acme', agent: 'keeper', user }, code: `print('${user}')`, status: 'active' }));
   });
 
   it('is there for that user alone, by its name and by its version', async () => {
@@ -146,7 +137,7 @@ describe("a user's skill as a record", () => {
 
 it('gives the skill of every tenant that a search found', async () => {
   const scope = { tenant: '@global', agent: '@tenant', user: null };
-  await storeSkill(memory.procedural, skillOf({ name: 'for_everybody', scope, status: 'active' }), signer);
+  await store(skillOf({ name: 'for_everybody', scope, status: 'active' }));
   const query = { query: 'sum the even numbers', layers: ['procedural'], limit: 50 };
   expect((await rig.client(Memory, 'globex').searchMemory(query)).hits.map(({ id }) => id)).toContain('for_everybody@1');
   const { id, fields } = await rig.client(Memory, 'globex').getMemory({ layer: 'procedural', id: 'for_everybody@1' });
@@ -157,7 +148,7 @@ const hasCases = (shown: unknown) => JSON.stringify(shown).includes('total([]) =
 
 describe('tests from the cases of a task', () => {
   const tests = [{ kind: 'python' as const, setup: '', tests: 'assert total([]) == 7' }];
-  beforeAll(() => memory.episodic.storeEpisode(episodeOf({ id: 'solved', scope: agent('solver'), createdAt: Date.now(), tests })));
+  beforeAll(() => memory().episodic.storeEpisode(episodeOf({ id: 'solved', scope: agent('solver'), createdAt: Date.now(), tests })));
 
   it.each(['acme', 'rev'] as const)('are in an episode for a reviewer alone: %s', async (key) => {
     const client = rig.client(Memory, key);
@@ -172,7 +163,7 @@ describe('tests from the cases of a task', () => {
     ['a skill has held-out ones', { agent: 'author' }],
   ])('are in an export for a reviewer alone: %s', async (_what, request) => {
     const heldOut = [{ kind: 'python' as const, setup: '', tests: 'assert told' }];
-    await storeSkill(memory.procedural, skillOf({ name: 'told', scope: agent('author'), origin: 'person', heldOut }), signer);
+    await store(skillOf({ name: 'told', scope: agent('author'), origin: 'person', heldOut }));
     const refused = await refusal(collect(rig.client(Memory).exportMemory(request)));
     expect(refused).toMatchObject({ code: 'PERMISSION_DENIED', message: expect.stringContaining('role "reviewer"') });
     expect(refused.message).toContain('"semantic"');

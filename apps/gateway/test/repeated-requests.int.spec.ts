@@ -53,26 +53,6 @@ describe('a registration that comes again', () => {
     expect(await skills().registerSkill(caller)).toMatchObject({ version: 1, status: ARCHIVED });
     expect(await versionsOf(name.replace('skills/', ''))).toEqual([[1, ARCHIVED]]);
   });
-
-  it('answers what it stored, as it is now, whatever version was edited', async () => {
-    const [one = '', two = '', three = ''] = codes('one', 'two', 'three');
-    const first = { skill: addingDraft('superseded', { code: one }), requestId: 'edit-1', wait: true };
-    const edit = { skill: addingDraft('superseded', { code: two }), baseVersion: 1, requestId: 'edit-2', wait: true };
-    await skills().registerSkill(first);
-    await skills().registerSkill(edit);
-    await skills().registerSkill({ skill: addingDraft('superseded', { code: three }), wait: true });
-    expect(await skills().registerSkill(first)).toMatchObject({ version: 1, status: DEPRECATED });
-    expect(await skills().registerSkill(edit)).toMatchObject({ version: 2, status: DEPRECATED });
-  });
-
-  it('is done where it was refused before', async () => {
-    const [code = ''] = codes('turned_on');
-    const request = { skill: addingDraft('turned_on', { agent: 'turned', code }), requestId: 'turned-1' };
-    await turn(false);
-    expect((await refusal(skills().registerSkill(request))).code).toBe('FAILED_PRECONDITION');
-    await turn(true);
-    expect(await skills().registerSkill(request)).toMatchObject({ version: 1 });
-  });
 });
 
 describe('an import that comes again', () => {
@@ -86,20 +66,6 @@ describe('an import that comes again', () => {
 });
 
 describe('a decision that comes again', () => {
-  it('rolls nothing back that is in use again', async () => {
-    const [one = '', two = ''] = codes('one', 'two');
-    for (const code of [one, two]) await skills().registerSkill({ skill: addingDraft('rolled_again', { code }), wait: true });
-    const named = { name: 'skills/rolled_again', agent };
-    const back = { ...named, requestId: 'back-1' };
-    expect(await skills('rev').rollbackSkill(back)).toMatchObject({ version: 1, status: ACTIVE });
-    await skills('rev').rollbackSkill({ ...named, toVersion: 2, requestId: 'forth-1' });
-    expect(await skills('rev').rollbackSkill(back)).toMatchObject({ version: 1, status: DEPRECATED });
-    expect(await versionsOf('rolled_again')).toEqual([
-      [2, ACTIVE],
-      [1, DEPRECATED],
-    ]);
-  });
-
   it('is the same whoever of the tenant sends it', async () => {
     const [code = ''] = codes('by_either');
     await skills().registerSkill({ skill: addingDraft('by_either', { code }), wait: true });

@@ -5,30 +5,15 @@ import { Memory as MemoryService } from '@etude/contracts/gen/etude/v1/memory_pb
 import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { skillOf } from '@etude/domain/testing/memory-records';
 import { zipOf } from '@etude/documents/skill-folder/read-archive';
-import type { Memory } from '@etude/memory/memory';
 import { status } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayRig, KEYS, type KeyName, refusal } from './gateway.harness.js';
-import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
+import { describe, expect, it } from 'vitest';
+import { KEYS, type KeyName, refusal } from './gateway.harness.js';
+import { skillMemoryForFile } from './skill-store.js';
 import { freePort } from '@etude/test-support/ports';
 
-const rig = new GatewayRig();
-const { signingPath, publicPath } = writeProofKeys(rig.dir);
+const restPort = await freePort();
+const { rig, store } = skillMemoryForFile({ ETUDE_SKILLS_ENABLED: 'true', ETUDE_REST_PORT: String(restPort) });
 const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
-
-let memory: Memory;
-let restPort = 0;
-beforeAll(async () => {
-  restPort = await freePort();
-  await rig.start({
-    ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath,
-    ETUDE_SKILLS_ENABLED: 'true',
-    ETUDE_REST_PORT: String(restPort),
-  });
-  // As the consolidation worker would: another connection to the same file.
-  memory = await rig.openMemory();
-});
-afterAll(() => rig.stop());
 
 const text = (name: string) => `---\nname: ${name}\ndescription: One of many.\n---\n\nText.\n`;
 
@@ -215,17 +200,8 @@ describe('an export', () => {
   it('is of the active version, has no held-out test, and of no other version unless asked', async () => {
     const heldOut = [{ kind: 'python' as const, setup: '', tests: 'assert hidden' }];
     const scope = { tenant: 'acme', agent: 'cook', user: null };
-    const signer = signerAt(signingPath);
-    await storeSkill(
-      memory.procedural,
-      skillOf({ name: 'total', scope, code: 'def total(xs): return sum(xs)', heldOut, status: 'active' }),
-      signer,
-    );
-    await storeSkill(
-      memory.procedural,
-      skillOf({ name: 'total', scope, code: 'def total(xs): return 0', heldOut, status: 'candidate' }),
-      signer,
-    );
+    await store(skillOf({ name: 'total', scope, code: 'def total(xs): return sum(xs)', heldOut, status: 'active' }));
+    await store(skillOf({ name: 'total', scope, code: 'def total(xs): return 0', heldOut, status: 'candidate' }));
     const { files } = await skills().exportSkill({ name: 'skills/total', agent: 'cook' });
     expect(texts(files)['scripts/total.py']).toBe('def total(xs): return sum(xs)');
     expect(JSON.stringify(texts(files))).not.toContain('hidden');
@@ -237,7 +213,7 @@ describe('an export', () => {
     const scope = { tenant: 'acme', agent: 'learner', user: null };
     const tests = [{ kind: 'python' as const, setup: '', tests: 'assert twice(21) == 42' }];
     const learned = skillOf({ name: 'twice', scope, code: 'def twice(n): return n * 2', tests, origin: 'rollout', status: 'active' });
-    await storeSkill(memory.procedural, learned, signerAt(signingPath));
+    await store(learned);
     const without = [false, [expect.stringContaining('without its tests') as string]];
     expect(await exportedTwice('acme')).toEqual(without);
     expect(await exportedTwice('rev')).toEqual([true, []]);
@@ -249,7 +225,7 @@ describe('an export', () => {
     const tests = [{ kind: 'python' as const, setup: '', tests: 'assert thrice(14) == 42\n' }];
     const words = { kind: 'procedure' as const, code: '# Thrice\n', entryPoint: null };
     const learned = skillOf({ name: 'thrice', scope, ...words, tests, origin: 'rollout', status: 'active' });
-    await storeSkill(memory.procedural, learned, signerAt(signingPath));
+    await store(learned);
     const { files } = await skills('rev').exportSkill({ name: 'skills/thrice', agent: 'learner' });
     const { 'tests/cases.json': _cases, ...others } = texts(files);
     const folder = { ...others, 'tests/test_thrice.py': 'assert thrice(14) == 42\n' };

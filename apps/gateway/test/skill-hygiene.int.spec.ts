@@ -4,14 +4,12 @@ import type { Skill } from '@etude/contracts/memory';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { episodeOf, factOf, NEW_YEAR, skillOf } from '@etude/domain/testing/memory-records';
-import type { Memory as OpenedMemory } from '@etude/memory/memory';
 import { status } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayRig, refusal } from './gateway.harness.js';
-import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
+import { describe, expect, it } from 'vitest';
+import { refusal } from './gateway.harness.js';
+import { skillMemoryForFile } from './skill-store.js';
 
-const rig = new GatewayRig();
-const { signingPath, publicPath } = writeProofKeys(rig.dir);
+const { rig, memory, store } = skillMemoryForFile();
 const reviewer = () => rig.client(Skills, 'rev');
 /** Each with code of its own: a mark goes with the code. */
 const idle = (name: string, changes: Partial<Skill> = {}) =>
@@ -24,17 +22,6 @@ const idle = (name: string, changes: Partial<Skill> = {}) =>
     updatedAt: NEW_YEAR,
     ...changes,
   });
-
-/** As the consolidation worker would: another connection to the same file. */
-let memory: OpenedMemory;
-let store: (skill: Skill) => Promise<Skill>;
-beforeAll(async () => {
-  await rig.start({ ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath });
-  memory = await rig.openMemory();
-  const signer = signerAt(signingPath);
-  store = (skill) => storeSkill(memory.procedural, skill, signer);
-});
-afterAll(() => rig.stop());
 
 const statusOf = async (name: string) => (await reviewer().getSkill({ name: `skills/${name}` })).status;
 
@@ -90,11 +77,11 @@ describe('pruning', () => {
 describe('revoking a source', () => {
   it('lists and withdraws skills, those that call them, and facts', async () => {
     const waiting = await store(idle('bad', { status: 'pending_review', sources: ['documents/poison'] }));
-    const bad = (await memory.procedural.move([{ key: keyOf(waiting), to: 'active', by: 'rev', reason: '', at: 2 }]))[0] ?? waiting;
+    const bad = (await memory().procedural.move([{ key: keyOf(waiting), to: 'active', by: 'rev', reason: '', at: 2 }]))[0] ?? waiting;
     await store(idle('caller', { dependencies: [dependencyOn(bad)] }));
-    await memory.episodic.storeEpisode(episodeOf({ id: 'tpoisoned1-r1.episode', touched: ['documents/poison'] }));
+    await memory().episodic.storeEpisode(episodeOf({ id: 'tpoisoned1-r1.episode', touched: ['documents/poison'] }));
     const text = 'Zebras compile faster than walruses.';
-    await memory.semantic.applyFacts('acme', 'poisoned', [factOf({ text, episodes: ['tpoisoned1-r1.episode'] })]);
+    await memory().semantic.applyFacts('acme', 'poisoned', [factOf({ text, episodes: ['tpoisoned1-r1.episode'] })]);
     const found = async () => (await rig.client(Memory).searchMemory({ query: text, kinds: ['fact'] })).hits.length;
     expect(await found()).toBe(1);
 
@@ -113,8 +100,8 @@ describe('revoking a source', () => {
   it('is done once for one request', async () => {
     const waiting = await store(idle('put_right', { status: 'pending_review', sources: ['documents/doubted'] }));
     const text = 'Walruses type faster than zebras.';
-    await memory.episodic.storeEpisode(episodeOf({ id: 'tdoubted01-r1.episode', touched: ['documents/doubted'] }));
-    await memory.semantic.applyFacts('acme', 'doubted', [factOf({ text, episodes: ['tdoubted01-r1.episode'] })]);
+    await memory().episodic.storeEpisode(episodeOf({ id: 'tdoubted01-r1.episode', touched: ['documents/doubted'] }));
+    await memory().semantic.applyFacts('acme', 'doubted', [factOf({ text, episodes: ['tdoubted01-r1.episode'] })]);
     const request = { source: 'documents/doubted', reason: 'in doubt', requestId: 'revoke-1' };
     const first = await reviewer().revokeSource(request);
     expect(first).toMatchObject({ skills: [{ name: 'skills/put_right', status: SkillStatus.ARCHIVED }], facts: [text] });

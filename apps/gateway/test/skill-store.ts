@@ -8,7 +8,10 @@ import type { ProofSigner } from '@etude/domain/ports/proof-signer';
 import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { signProof } from '@etude/domain/skills/proof/proof';
 import { storeAt } from '@etude/domain/testing/skill-lives';
+import type { Memory } from '@etude/memory/memory';
 import { fileProofSigner } from '@etude/platform/proof-keys';
+import { afterAll, beforeAll } from 'vitest';
+import { GatewayRig } from './gateway.harness.js';
 
 /** Keys as the launcher makes them: one that verification signs with, and the public one that the gateway believes. */
 export function writeProofKeys(dir: string): { readonly signingPath: string; readonly publicPath: string } {
@@ -37,3 +40,17 @@ export function storeSkill(
 }
 
 export const signerAt = (path: string): ProofSigner => fileProofSigner(path);
+
+/** A gateway for one test file, and beside it another connection to its memory, as the consolidation worker would have. */
+export function skillMemoryForFile(settings: Readonly<Record<string, string>> = {}) {
+  const rig = new GatewayRig();
+  const { signingPath, publicPath } = writeProofKeys(rig.dir);
+  const signer = signerAt(signingPath);
+  let memory: Memory;
+  beforeAll(async () => {
+    await rig.start({ ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath, ...settings });
+    memory = await rig.openMemory();
+  });
+  afterAll(() => rig.stop());
+  return { rig, signer, memory: () => memory, store: (skill: Skill) => storeSkill(memory.procedural, skill, signer) };
+}

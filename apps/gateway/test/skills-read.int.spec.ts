@@ -1,37 +1,26 @@
 import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
 import { skillOf } from '@etude/domain/testing/memory-records';
-import type { Memory } from '@etude/memory/memory';
 import { status } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayRig, type KeyName, refusal } from './gateway.harness.js';
-import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type KeyName, refusal } from './gateway.harness.js';
+import { skillMemoryForFile } from './skill-store.js';
 
-const rig = new GatewayRig();
-const { signingPath, publicPath } = writeProofKeys(rig.dir);
-const signer = signerAt(signingPath);
+const { rig, store: keep } = skillMemoryForFile();
 const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
 const names = async (request: object, key: KeyName = 'acme') =>
   (await skills(key).listSkills(request)).skills.map(({ name, agent }) => `${name.slice('skills/'.length)}/${agent}`);
 
 const told = (answer: object) => JSON.stringify(answer, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 
-let memory: Memory;
 let counter = 0;
 async function store(changes: Partial<Skill>): Promise<Skill> {
   counter += 1;
-  return storeSkill(
-    memory.procedural,
-    skillOf({ code: `def total(xs): return sum(xs) + ${counter}`, status: 'active', ...changes }),
-    signer,
-  );
+  return keep(skillOf({ code: `def total(xs): return sum(xs) + ${counter}`, status: 'active', ...changes }));
 }
 const owned = (agent: string, user: string | null = null, tenant = 'acme') => ({ scope: { tenant, agent, user } });
 
 beforeAll(async () => {
-  await rig.start({ ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath });
-  // As the consolidation worker would: another connection to the same file.
-  memory = await rig.openMemory();
   await store({ name: 'shared_name', ...owned('coder'), tags: ['lists'], category: 'math.sums' });
   await store({ name: 'shared_name', ...owned('@tenant'), category: 'math.sums' });
   await store({ name: 'shared_name', ...owned('other'), category: 'math.sums' });
@@ -47,7 +36,6 @@ beforeAll(async () => {
   await store({ name: 'versions', ...owned('coder'), description: 'Sums all numbers.', tests: [], status: 'pending_review' });
   await store({ name: 'archived_one', ...owned('coder'), status: 'archived' });
 });
-afterAll(() => rig.stop());
 
 describe('a list of skills', () => {
   it("has an agent's own and what is shared, of equal names the narrowest", async () => {

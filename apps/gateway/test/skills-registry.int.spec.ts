@@ -57,19 +57,6 @@ describe('a registration', () => {
     expect(stale.message).toContain('changed code');
   });
 
-  it("is version 1 of each user's own, whatever other users have", async () => {
-    const verified = { status: SkillStatus.ACTIVE, version: 1 };
-    expect(await register(ownDraft('ann'))).toMatchObject({ ...verified, user: 'ann' });
-    expect(await register(ownDraft('ann', { code: `${ADD}\n\nLIMIT = 100\n` }))).toMatchObject({ version: 2 });
-    expect(await register(ownDraft('bob'))).toMatchObject({ ...verified, user: 'bob' });
-    expect(await register(ownDraft(''))).toMatchObject({ ...verified, user: '' });
-    const named = { name: 'skills/whose', agent };
-    expect((await skills().listSkillVersions({ ...named, user: 'bob' })).skills).toMatchObject([{ version: 1, user: 'bob' }]);
-    const stale = await refusal(skills().registerSkill({ skill: ownDraft('bob', { code: `${ADD}\n\nTWO = 2\n` }), baseVersion: 2 }));
-    expect(stale.message).toContain('no version 2 to edit; the newest is 1');
-    expect((await refusal(skills().getSkill({ ...named, user: 'bob', version: 2 }))).status).toBe(status.NOT_FOUND);
-  });
-
   it.each([
     ['does not parse', 'def broken(:\n    pass', 'line 1'],
     ['does things at import', 'print("hello")\n\ndef greet(name: str) -> str:\n    return name', 'line 1'],
@@ -78,14 +65,6 @@ describe('a registration', () => {
     expect(refused).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [expect.stringContaining('skill.code') as string] });
     expect(refused.message).toContain(line);
     expect((await refusal(skills().getSkill({ name: 'skills/refused', agent }))).status).toBe(status.NOT_FOUND);
-  });
-
-  it('takes a class for a snippet, and a program for what it is', async () => {
-    const stack = addingDraft('stack_class', { code: 'class Stack:\n    def push(self, x): ...\n', tests: [] });
-    expect(await skills().registerSkill({ skill: stack })).toMatchObject({ kind: 'snippet' });
-    const called = await refusal(skills().registerSkill({ skill: addingDraft('no_snippet', { kind: 'snippet', tests: [] }) }));
-    expect(called).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['skill.kind'] });
-    expect(await register(DOUBLE_IT)).toMatchObject({ entryPoint: '', status: SkillStatus.ACTIVE });
   });
 
   it('rejects what its own tests refute, with the reason', async () => {

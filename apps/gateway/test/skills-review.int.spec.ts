@@ -4,33 +4,23 @@ import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/s
 import type { Skill } from '@etude/contracts/memory';
 import { skillOf } from '@etude/domain/testing/memory-records';
 import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
-import type { Memory } from '@etude/memory/memory';
 import { status } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayRig, type KeyName, refusal } from './gateway.harness.js';
-import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
+import { describe, expect, it } from 'vitest';
+import { type KeyName, refusal } from './gateway.harness.js';
+import { signerAt, skillMemoryForFile, storeSkill, writeProofKeys } from './skill-store.js';
 
-const rig = new GatewayRig();
-const { signingPath, publicPath } = writeProofKeys(rig.dir);
-const signer = signerAt(signingPath);
+const { rig, memory, signer, store: keep } = skillMemoryForFile();
 const skills = (key: KeyName = 'rev') => rig.client(Skills, key);
 const agent = 'coder';
 
-let memory: Memory;
 let counter = 0;
 /** A version of its own content. */
 async function store(name: string, changes: Partial<Skill> = {}): Promise<Skill> {
   counter += 1;
-  return storeSkill(memory.procedural, skillOf({ name, code: `def total(xs): return sum(xs) + ${counter}`, ...changes }), signer);
+  return keep(skillOf({ name, code: `def total(xs): return sum(xs) + ${counter}`, ...changes }));
 }
 const named = (name: string, more: object = {}) => ({ name: `skills/${name}`, agent, ...more });
 const stateOf = async (name: string, version: number) => (await skills().getSkill(named(name, { version }))).status;
-
-beforeAll(async () => {
-  await rig.start({ ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath });
-  memory = await rig.openMemory();
-});
-afterAll(() => rig.stop());
 
 describe('a review', () => {
   it('shows code, difference, tests, likeness and what depends on it, and counts what is held out', async () => {
@@ -62,7 +52,7 @@ describe('a review', () => {
 describe('an approval', () => {
   it('names the version where two wait with one content in other words', async () => {
     const first = await store('worded', { status: 'pending_review' });
-    const { procedural } = memory;
+    const { procedural } = memory();
     const inOtherWords = { versions: procedural.versions.bind(procedural), move: procedural.move.bind(procedural) };
     const edited = (skill: Skill) => procedural.store(skill, { words: 'edited' });
     const second = await storeSkill(
@@ -91,7 +81,7 @@ describe('an approval', () => {
   it('is refused where nobody who is believed signed the evidence', async () => {
     const stranger = mkdtempSync(join(rig.dir, 'stranger-'));
     const forged = skillOf({ name: 'forged', status: 'pending_review', code: 'def forged(xs): return 0' });
-    const { digest } = await storeSkill(memory.procedural, forged, signerAt(writeProofKeys(stranger).signingPath));
+    const { digest } = await storeSkill(memory().procedural, forged, signerAt(writeProofKeys(stranger).signingPath));
     const refused = await refusal(skills().approveSkill(named('forged', { digest })));
     expect(refused).toMatchObject({ status: status.FAILED_PRECONDITION, message: expect.stringContaining('verify it again') as string });
     expect(await stateOf('forged', 1)).toBe(SkillStatus.PENDING_REVIEW);

@@ -120,31 +120,6 @@ describe('a session of the code interpreter', () => {
     await close(name);
   });
 
-  it('refuses calls beyond those that may wait, and lets one go that waits and is given up', async () => {
-    const first = await interpret('ran = []', { session: 'full' });
-    const name = String(first.result['sandbox']);
-    const running = interpret(UNTIL_GO, { session: 'full' });
-    await until(() => hasFile(name, 'on'));
-    const gone = new AbortController();
-    const request = { tool: 'code_interpreter', arguments: { prompt: 'ran.append("left")' }, agent: 'coder', session: 'full' };
-    const left = rig.client(Tools).callTool(request, { signal: gone.signal });
-    const waiting = Array.from({ length: 20 }, (_, i) => interpret(`ran.append(${i})`, { session: 'full' }));
-    const settled = Promise.allSettled(waiting);
-    const refused = (await Promise.any(waiting.map((one) => refusal(one)))) as { code: string; message: string };
-    expect(refused).toMatchObject({
-      code: 'SANDBOX_CAPACITY',
-      message: expect.stringMatching(/runs one call at a time, and 16 wait already; nothing of this one ran/),
-    });
-    gone.abort();
-    await expect(left).rejects.toThrow(/CANCELLED/);
-    await sandboxes().uploadFile(upload(name, 'go', 'x'));
-    expect(await running).toMatchObject({ success: true });
-    const ran = (await settled).map(({ status }, i) => (status === 'fulfilled' ? i : -1)).filter((i) => i >= 0);
-    expect(ran.length).toBeGreaterThanOrEqual(15);
-    expect((await interpret('sorted(ran)', { session: 'full' })).result['results']).toEqual([ran]);
-    await close(name);
-  });
-
   it('refuses a call while code of another caller of the sandbox runs, as one to be sent again', async () => {
     const first = await interpret('x = 1', { session: 'shared' });
     const name = String(first.result['sandbox']);

@@ -157,15 +157,6 @@ describe('skills by tools', () => {
       expect(await useBobs(caller)).toMatchObject({ success: false, error: 'Skill not found' });
   });
 
-  it('are registered with tests made from examples, and with what they call', async () => {
-    await register('slug');
-    const code =
-      'from skills import slug\n\ndef titles(texts: list[str]) -> list[str]:\n    """Slugs of titles."""\n    return [slug(text) for text in texts]\n';
-    const draft = { name: 'titles', description: 'Slugs of many titles.', code, examples: [{ args: [['A B', 'C']] }, { args: [[]] }] };
-    expect(await call('register_skill', draft)).toMatchObject({ result: { status: 'registered', tests: 'recorded' } });
-    expect(await call('use_skill', { skill_id: 'titles', parameters: { texts: ['X Y'] } })).toMatchObject({ result: { result: ['x-y'] } });
-  });
-
   it('answer one request once, and refuse its id for another', async () => {
     await register('slug');
     const before = Number((await skills().getSkill({ name: 'skills/slug', agent })).usedCount);

@@ -1,7 +1,6 @@
 import { isAbort } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { SkillVerify, verificationOf } from '@etude/contracts/queues';
-import type { WantedSkill } from '@etude/contracts/skill-proof';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { CodeAnalyser } from '@etude/domain/ports/code-analyser';
 import type { MemoryOutbox, ProceduralMemory } from '@etude/domain/ports/memory';
@@ -13,7 +12,6 @@ import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
 import { pinDependencies } from '@etude/domain/skills/proof/bundle-code';
 import { inspectCode, problemTexts, undeclaredProblems } from '@etude/domain/skills/proof/inspect-code';
 import { reverifyDependents } from '@etude/domain/skills/proof/reverify-dependents';
-import type { SkillWish, SkillWishes, ToolReader } from '@etude/domain/tools/tool-ports';
 import type { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import type { ToolCalls } from '@etude/queue/agents/tool-sessions';
 import type { WantedSkills } from '@etude/queue/agents/wanted-skills';
@@ -38,7 +36,6 @@ export interface SkillDeps {
   readonly settings: AgentSettingsStore;
   readonly registration: SkillRegistration;
   readonly wanted: WantedSkills;
-  readonly wishes: GatewaySkillWishes;
   /** Which agents called lately. */
   readonly toolCalls: ToolCalls;
 }
@@ -207,28 +204,4 @@ function testProblems({ kind, entryPoint, tests, heldOut = [] }: Skill): Violati
   const wrongIn = (list: Skill['tests'], field: string) =>
     list.flatMap((test, index) => (test.kind === wrong ? [{ field: `${field}[${index}]`, description }] : []));
   return [...wrongIn(tests, 'skill.tests'), ...wrongIn(heldOut, 'skill.held_out_tests')];
-}
-
-export interface WishOrigin {
-  /** Name of a reviewer's key: the words of such a wish are trusted. Absent: nobody vouches for them. */
-  readonly vouchedBy?: string;
-  /** Empty: none. */
-  readonly requestId?: string;
-}
-
-/** Where everybody in the gateway asks for skills that are missing. @throws EtudeError QUEUE_UNAVAILABLE */
-export class GatewaySkillWishes implements SkillWishes {
-  constructor(private readonly wanted: WantedSkills) {}
-
-  /** The same wish again is the first one. Answers its id. */
-  async request(reader: ToolReader, wish: SkillWish): Promise<string> {
-    return (await this.requestSkill(reader, wish)).id;
-  }
-
-  async requestSkill({ tenant, agent, user }: ToolReader, wish: SkillWish, origin: WishOrigin = {}): Promise<WantedSkill> {
-    const { name: skill, description } = wish;
-    const { vouchedBy, requestId = '' } = origin;
-    const asked = { tenant, agent, user, skill, description, example: wish.example as WantedSkill['example'] };
-    return this.wanted.request({ wish: vouchedBy === undefined ? asked : { ...asked, vouchedBy }, requestId });
-  }
 }

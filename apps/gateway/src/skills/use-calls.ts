@@ -5,6 +5,7 @@ import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { Skills, UseSkillRequest } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { SkillName, skillResourceName } from '@etude/contracts/ids';
 import { Scope } from '@etude/contracts/memory';
+import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { knownNames, type SkillReader } from '@etude/domain/skills/life/find-skill';
 import { wrongName } from '@etude/domain/skills/life/register-skill';
@@ -99,7 +100,8 @@ async function missing(
   const wrong = wrongName(name);
   if (wrong !== null) return { ...notFound(request.name), error: notFoundFor(wrong) };
   try {
-    const wanted = await deps.wishes.request(reader, { name, description: '', example });
+    const wish = { ...reader, skill: name, description: '', example: example as WantedSkill['example'] };
+    const { id: wanted } = await deps.wanted.request({ wish, requestId: '' });
     return { ...notFound(request.name), skillRequestSubmitted: true, wantedSkill: `wantedSkills/${wanted}` };
   } catch (error) {
     if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;

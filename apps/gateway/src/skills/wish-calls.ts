@@ -40,8 +40,10 @@ export const wishCalls = {
         `There is an active skill "${name}" for this reader already; use it, or register another version.`,
       );
     const { roles, name: by } = call;
-    const origin = hasRole(roles, 'reviewer') ? { vouchedBy: by, requestId } : { requestId };
-    return wantedMessage(await deps.wishes.requestSkill(reader, { name, description, example }, origin));
+    const wish = { ...reader, skill: name, description, example: example as WantedSkill['example'] };
+    // Nobody vouches for the words of others.
+    const vouched = hasRole(roles, 'reviewer') ? { ...wish, vouchedBy: by } : wish;
+    return wantedMessage(await deps.wanted.request({ wish: vouched, requestId }));
   },
 
   async getWantedSkill(request, call, deps) {
