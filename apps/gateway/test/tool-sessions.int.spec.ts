@@ -1,6 +1,5 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { Sandboxes, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { RedisToolSessions } from '@etude/queue/agents/tool-sessions';
 import { QueueErasure } from '@etude/queue/erasure/queue-erasure';
 import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';

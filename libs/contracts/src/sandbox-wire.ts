@@ -30,15 +30,20 @@ const STATES: Readonly<Record<SandboxSession['state'], SandboxState>> = {
 export const sessionStateOf = (state: SandboxState): SandboxSession['state'] | null =>
   (Object.keys(STATES) as Array<SandboxSession['state']>).find((name) => STATES[name] === state) ?? null;
 
-export const sandboxLimitsMessage = (limits: SandboxLimits): MessageInitShape<typeof SandboxLimitsSchema> => ({
-  cpuTime: durationFromMs(limits.cpuMs),
-  wallTime: durationFromMs(limits.wallMs),
-  memoryMib: limits.memoryMiB,
-  processes: limits.processes,
-  fileSizeMib: limits.fileSizeMiB,
-  outputKib: limits.outputKiB,
-  diskMib: limits.diskMiB,
-});
+/** Limits as messages call them, by their names in the contract. */
+const LIMITS = {
+  cpuMs: 'cpuTime',
+  wallMs: 'wallTime',
+  memoryMiB: 'memoryMib',
+  processes: 'processes',
+  fileSizeMiB: 'fileSizeMib',
+  outputKiB: 'outputKib',
+  diskMiB: 'diskMib',
+} as const;
+const LIMIT_NAMES = Object.entries(LIMITS) as ReadonlyArray<[keyof typeof LIMITS, (typeof LIMITS)[keyof typeof LIMITS]]>;
+
+export const sandboxLimitsMessage = (limits: SandboxLimits): MessageInitShape<typeof SandboxLimitsSchema> =>
+  Object.fromEntries(LIMIT_NAMES.map(([key, name]) => [name, key.endsWith('Ms') ? durationFromMs(limits[key]) : limits[key]]));
 
 /** Whole milliseconds, rounded up so that a tiny duration is not taken for none; undefined where unset or zero. */
 export function millisecondsOf(duration: Duration | undefined): number | undefined {
@@ -48,18 +53,11 @@ export function millisecondsOf(duration: Duration | undefined): number | undefin
 
 /** The limits that a message sets, by their names in the contract; zero and unset are left out. Not checked for range. */
 export function sandboxLimitsOf(limits: LimitsMessage | undefined): Partial<SandboxLimits> {
-  if (!limits) return {};
-  const { cpuTime, wallTime, memoryMib, processes, fileSizeMib, outputKib, diskMib } = limits;
-  const given = {
-    cpuMs: millisecondsOf(cpuTime),
-    wallMs: millisecondsOf(wallTime),
-    memoryMiB: memoryMib,
-    processes,
-    fileSizeMiB: fileSizeMib,
-    outputKiB: outputKib,
-    diskMiB: diskMib,
-  };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value));
+  const given = LIMIT_NAMES.map(([key, name]) => {
+    const value = limits?.[name];
+    return [key, typeof value === 'number' ? value : millisecondsOf(value)] as const;
+  });
+  return Object.fromEntries(given.filter(([, value]) => value));
 }
 
 export const sandboxMessage = (session: SandboxSession): MessageInitShape<typeof SandboxSchema> => ({

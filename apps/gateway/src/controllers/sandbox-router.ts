@@ -116,7 +116,7 @@ export class SandboxRouter {
   /** @throws EtudeError NOT_FOUND, SANDBOX_UNAVAILABLE, FAILED_PRECONDITION */
   async owner(tenant: string, id: string, tries = 0): Promise<ControllerClient> {
     const channels = this.requireOn();
-    const [stored, live] = await Promise.all([this.session(tenant, id), this.#live(tries > 0 ? 0 : undefined)]);
+    const [stored, live] = await Promise.all([this.session(tenant, id), this.parts.directory.live(tries > 0 ? 0 : undefined)]);
     const chosen = live.find((one) => one.controllerId === stored.controllerId) ?? leastLoaded(live)[0];
     if (!chosen) throw stored.session.state === 'open' ? noneLives() : endedError(stored);
     return channels.to(chosen.address);
@@ -126,7 +126,7 @@ export class SandboxRouter {
   async create<T>(context: CallContext, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
     const channels = this.requireOn();
     let refusal: unknown = null;
-    for (const { address } of leastLoaded(await this.#live())) {
+    for (const { address } of leastLoaded(await this.parts.directory.live())) {
       try {
         return await work(channels.to(address), forwardSettings(context));
       } catch (error) {
@@ -142,12 +142,6 @@ export class SandboxRouter {
 
   close(): void {
     this.parts.channels?.close();
-  }
-
-  async #live(maxAgeMs?: number): Promise<readonly ControllerAnnouncement[]> {
-    const live = await this.parts.directory.live(maxAgeMs);
-    this.parts.channels?.keepOnly(new Set(live.map(({ address }) => address)));
-    return live;
   }
 }
 

@@ -10,7 +10,7 @@ import { askedSkills, authorOf, meantVersion, readsHiddenTests } from '../reader
 import { skillMessage } from '../readers/skill-message.js';
 import type { Registration, SkillDeps } from '../registration/skill-registration.js';
 import { invalidField } from '../wire/validation.js';
-import { type ImportOrder, importedSkill, orderImport, readImport, sourceOfImport, storeImport } from './import-skills.js';
+import { type ImportOrder, importedSkill, orderImport, readImport, sourceOfImport } from './import-skills.js';
 
 /** Of one import. */
 const SKILLS_MAX = 20;
@@ -43,7 +43,9 @@ export const fileCalls = {
           const looked = await lookedAt(deps, memory.procedural, registrations, signal);
           ({ waiting } = looked);
           if (dryRun) return looked.checked.map((skill) => ({ ...skill, digest: skillDigest(skill) }));
-          return storeImport(looked.ready, (one) => deps.registration.register(memory.procedural, one, signal, first));
+          const stored: Skill[] = [];
+          for (const one of looked.ready) stored.push(await deps.registration.register(memory.procedural, one, signal, first));
+          return stored;
         },
         again,
         // What waited is stored by a repeat where it need not wait any more.

@@ -1,16 +1,9 @@
 import { createHash } from 'node:crypto';
-import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
-import type { ImportSkillRequest, ImportSkillRequest_Head } from '@etude/contracts/gen/etude/v1/skills_pb';
-import type { Scope, Skill } from '@etude/contracts/memory';
-import {
-  filesOfFolder,
-  FOLDER_LIMITS,
-  type FolderFile,
-  type FolderFiles,
-  type FoundFolder,
-  tooLarge,
-} from '@etude/documents/skill-folder/file-collector';
-import { ARCHIVE_BYTES_MAX, ARCHIVE_FORMATS, type ArchiveFormat, filesOfArchive } from '@etude/documents/skill-folder/read-archive';
+import { EtudeError } from '@etude/contracts/errors';
+import type { ImportSkillRequest } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { Scope } from '@etude/contracts/memory';
+import { filesOfFolder, FOLDER_LIMITS, type FolderFile, type FoundFolder, tooLarge } from '@etude/documents/skill-folder/file-collector';
+import { ARCHIVE_BYTES_MAX, ARCHIVE_FORMATS, filesOfArchive } from '@etude/documents/skill-folder/read-archive';
 import { readSkill } from '@etude/documents/skill-folder/skill-folder';
 import { codePath, SKILL_TEXT, type SkillParts } from '@etude/documents/skill-folder/skill-parts';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
@@ -91,32 +84,23 @@ function refuseLarge({ name, kind, code, tests, tags, examplePrompts = [], param
 
 const FORMATS = ['folder', ...ARCHIVE_FORMATS] as const;
 
-export interface SkillImport {
-  readonly head: ImportSkillRequest_Head;
-  readonly came: FolderFiles;
-}
-
 /**
  * What an import sends, whole: it is small, or refused before it is.
  *
  * @throws EtudeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, CANCELLED
  */
-export async function readImport(requests: AsyncIterable<ImportSkillRequest>, signal: AbortSignal): Promise<SkillImport> {
+export async function readImport(requests: AsyncIterable<ImportSkillRequest>, signal: AbortSignal) {
   const incoming = requests[Symbol.asyncIterator]();
   const first = await incoming.next();
-  const part = first.done ? undefined : first.value.part;
-  if (part?.case !== 'head') throw invalidField('head', 'is required in the first message of an import');
-  const head = part.value;
+  if (first.done || first.value.part.case !== 'head') throw invalidField('head', 'is required in the first message of an import');
+  const head = first.value.part.value;
   const format = FORMATS.find((one) => one === head.format);
   if (format === undefined) throw invalidField('head.format', `must be ${FORMATS.join(', ')}; it is ${JSON.stringify(head.format)}`);
   const bytesMax = format === 'folder' ? FOLDER_LIMITS.bytesMax : ARCHIVE_BYTES_MAX;
   const files = await filesIn({ [Symbol.asyncIterator]: () => incoming }, bytesMax);
-  return { head, came: format === 'folder' ? filesOfFolder(files) : await archived(files, format, signal) };
-}
-
-async function archived(files: readonly FolderFile[], format: ArchiveFormat, signal: AbortSignal): Promise<FolderFiles> {
+  if (format === 'folder') return { head, came: filesOfFolder(files) };
   if (files.length > 1) throw invalidField('file.path', 'must be the same in every message: these are the bytes of one archive');
-  return filesOfArchive(files[0]?.bytes ?? new Uint8Array(), format, signal);
+  return { head, came: await filesOfArchive(files[0]?.bytes ?? new Uint8Array(), format, signal) };
 }
 
 async function filesIn(requests: AsyncIterable<ImportSkillRequest>, bytesMax: number): Promise<FolderFile[]> {
@@ -194,32 +178,4 @@ function calledFirst(imports: readonly ReadImport[]): readonly ReadImport[] {
   };
   for (const one of imports) visit(one, []);
   return [...ordered];
-}
-
-/**
- * One behind the other. All were looked at before; what is refused all the same, such as where others took the last places meanwhile, leaves
- * those before it stored, and the same import again finds them.
- *
- * @throws EtudeError of the one that is refused; it says what was stored
- */
-export async function storeImport<R>(
-  registrations: readonly R[],
-  register: (registration: R) => Promise<Skill>,
-): Promise<readonly Skill[]> {
-  const stored: Skill[] = [];
-  for (const one of registrations) {
-    try {
-      stored.push(await register(one));
-    } catch (error) {
-      throw stored.length === 0 ? error : withStored(error, stored, registrations.length);
-    }
-  }
-  return stored;
-}
-
-function withStored(cause: unknown, stored: readonly Skill[], count: number): unknown {
-  if (!(cause instanceof Error) || errorCode(cause) === 'INTERNAL') return cause;
-  const names = stored.map(({ name, version }) => `${name}@${version}`).join(', ');
-  const message = `${cause.message}; of ${count} skills of this import ${stored.length} were stored before: ${names}. The same import again finds them.`;
-  return new EtudeError(errorCode(cause), message, errorDetails(cause), { cause });
 }

@@ -40,7 +40,7 @@ export const wishCalls = {
         `There is an active skill "${name}" for this reader already; use it, or register another version.`,
       );
     const { roles, name: by } = call;
-    const wish = { ...reader, skill: name, description, example: example as WantedSkill['example'] };
+    const wish = { ...reader, skill: name, description, example };
     // Nobody vouches for the words of others.
     const vouched = hasRole(roles, 'reviewer') ? { ...wish, vouchedBy: by } : wish;
     return wantedMessage(await deps.wanted.request({ wish: vouched, requestId }));
