@@ -1,7 +1,7 @@
 """Cells for runs: some forked ahead, more from the zygote, and a new zygote where the last one was killed."""
 from runner import processes
 from runner.session_kernel import SessionKernel
-from runner.zygote import SpareCell, ZygoteLost, fork_cell_from_here
+from runner.zygote import SpareCell, ZygoteLost
 
 # As many as a checked run takes.
 SPARES = 2
@@ -19,12 +19,8 @@ class CellPool:
         # Whether the next cell counts on names of those before.
         self.session_began = False
 
-    def fill_from_here(self, count):
-        """Forks this very process, which only is right while it has seen no payload."""
-        self.spares += [SpareCell(fork_cell_from_here) for _ in range(count)]
-
     def fill(self, count):
-        """Between executions, so that the next one finds cells in waiting."""
+        """So that the next execution finds so many cells in waiting."""
         try:
             while len(self.spares) < count:
                 self.spares.append(self._fork())
@@ -38,10 +34,10 @@ class CellPool:
     def _fork(self):
         """Only while no code runs: until a new interpreter has hidden itself, code could take it over."""
         try:
-            return SpareCell(self.zygote.fork_cell)
+            return SpareCell(self.zygote)
         except ZygoteLost:
             self.zygote.start_fresh(self.hash_seed)
-            return SpareCell(self.zygote.fork_cell)
+            return SpareCell(self.zygote)
 
     def reseed(self, hash_seed):
         if hash_seed != self.hash_seed:

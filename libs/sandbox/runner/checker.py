@@ -13,6 +13,7 @@ from runner.answer import show_in_tracebacks
 from runner.frames import Peer, PeerGone, encode_frame
 from runner.plain import described
 from runner.remote import AnswerLine
+from runner.stub import Stub
 from runner.workspace import WORK
 
 SETUP_FILE = "setup.py"
@@ -32,7 +33,7 @@ def run(payload, sock, control):
     sys.modules["__main__"] = module
     line = AnswerLine(Peer(sock), module.__dict__)
     error = _judge(payload, line, module.__dict__)
-    if error is None and line.broken:
+    if error is None and line.peer.broken:
         error = _gone(line)
     remote = error is not None and error.pop("remote", False)
     if remote:
@@ -54,7 +55,7 @@ def _judge(payload, line, namespace):
         else:
             offered = line.load()
         line.remember_setup_classes()
-        namespace[payload["entryPoint"]] = namespace["candidate"] = line.named(payload["entryPoint"])
+        namespace[payload["entryPoint"]] = namespace["candidate"] = Stub(line, {"name": payload["entryPoint"]})
         used = _borrow(line, namespace, offered, (setup, tests))
         if "unittest" in used:
             failed = note_failures()
@@ -104,7 +105,7 @@ def _compile(source, file):
 def _gone(line):
     if line.last_raised is not None and line.last_raised[0] is None:
         return dict(line.last_raised[1], remote=False)
-    return {"type": "AnswerLost", "message": "the answer ended before its tests did: %s" % line.broken, "line": None}
+    return {"type": "AnswerLost", "message": "the answer ended before its tests did: %s" % line.peer.broken, "line": None}
 
 
 def _failure(error, line):

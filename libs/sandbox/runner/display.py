@@ -134,6 +134,7 @@ COLUMNS_MAX = 200
 CELL_CHARS_MAX = 4096
 SAFE_INTEGER = 2**53
 FLAT = (str, int, float, bool, type(None))
+KINDS = {bool: "boolean", int: "integer", float: "number"}
 
 
 def table_of(value):
@@ -147,9 +148,9 @@ def table_of(value):
     if found is None:
         return None
     names, rows, total = found
-    if not 0 < len(names) <= COLUMNS_MAX:
+    # Rows are objects, in which a name can't come twice.
+    if not 0 < len(set(names)) == len(names) <= COLUMNS_MAX:
         return None
-    names = _distinct(names)
     cells = [[_cell(item) for item in row] for row in rows]
     fields = [{"name": name, "type": _type_of(row[at] for row in cells)} for at, name in enumerate(names)]
     table = {"schema": {"fields": fields}, "data": [dict(zip(names, row)) for row in cells]}
@@ -191,17 +192,6 @@ def _name(column):
     return exact_text(str(column)[:CELL_CHARS_MAX])
 
 
-def _distinct(names):
-    """Rows are objects, in which a name can't come twice."""
-    seen = {}
-    for name in names:
-        candidate, number = name, 2
-        while candidate in seen:
-            candidate, number = "%s.%d" % (name, number), number + 1
-        seen[candidate] = True
-    return list(seen)
-
-
 def _cell(value):
     """As JSON that every reader takes for the same; text where there is none."""
     if type(value).__module__ == "numpy" and hasattr(value, "item"):
@@ -212,21 +202,11 @@ def _cell(value):
         return value if abs(value) < SAFE_INTEGER else str(value)[:CELL_CHARS_MAX]
     if type(value) is float:
         return value if value - value == 0 else None
-    if type(value).__name__ in ("NaTType", "NAType"):
-        return None
-    if hasattr(type(value), "isoformat"):
-        return str(value.isoformat())
     return exact_text(str(value)[:CELL_CHARS_MAX])
 
 
 def _type_of(column):
-    kinds = {_kind(value) for value in column if value is not None}
+    kinds = {KINDS.get(type(value), "string") for value in column if value is not None}
     if kinds == {"integer", "number"}:
         return "number"
     return kinds.pop() if len(kinds) == 1 else "any"
-
-
-def _kind(value):
-    if type(value) is bool:
-        return "boolean"
-    return {int: "integer", float: "number"}.get(type(value), "string")

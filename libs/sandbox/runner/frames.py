@@ -100,9 +100,17 @@ class TooLarge(ValueError):
 
 
 class Peer:
+    """`broken` says why the other side is not spoken to any more."""
+
     def __init__(self, sock):
         self.socket = sock
         self.reader = FrameReader(MESSAGE_BYTES_MAX)
+        self.broken = None
+
+    def fail(self, why):
+        """Raises PeerGone."""
+        self.broken = why
+        raise PeerGone(why)
 
     def send(self, message):
         """Raises TooLarge, PeerGone."""
@@ -114,8 +122,8 @@ class Peer:
             raise TooLarge("the value has %d bytes, over the limit of %d" % (len(frame), MESSAGE_BYTES_MAX))
         try:
             self.socket.sendall(frame)
-        except OSError as error:
-            raise PeerGone("the other side is gone") from error
+        except OSError:
+            self.fail("the other side is gone")
 
     def receive(self):
         """Raises PeerGone."""
@@ -124,16 +132,16 @@ class Peer:
             while body is None:
                 data = self.socket.recv(1 << 20)
                 if not data:
-                    raise PeerGone("the other side is gone")
+                    self.fail("the other side is gone")
                 self.reader.push(data)
                 body = self.reader.take()
             message = json.loads(body, parse_constant=_refuse)
-        except OSError as error:
-            raise PeerGone("the other side is gone") from error
-        except (ValueError, RecursionError) as error:
-            raise PeerGone("a message that is malformed") from error
+        except OSError:
+            self.fail("the other side is gone")
+        except (ValueError, RecursionError):
+            self.fail("a message that is malformed")
         if type(message) is not dict:
-            raise PeerGone("a message that is not an object")
+            self.fail("a message that is not an object")
         return message
 
 

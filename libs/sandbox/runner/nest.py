@@ -15,7 +15,7 @@ import _socket
 
 from runner import kernel, processes
 from runner.frames import FrameReader, encode_frame, write_all
-from runner.zygote import preload
+from runner.zygote import hide, preload
 
 INODES_PER_MIB = 400
 INODES_MAX = 50_000
@@ -160,9 +160,7 @@ def _bring_loopback_up():
 def main(zygote_command, first_fd, filter_hex, own_network):
     from runner import supervisor
 
-    kernel.set_readable(False)
-    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-    sys.dont_write_bytecode = True
+    hide()
     preload()
     for _ in range(REHEARSALS):
         supervisor.rehearse()

@@ -6,7 +6,6 @@ ETUDE_SANDBOX_HOST, _PORT, _NAME, _TOKEN_SHA256, _FILTER (a system call filter, 
 import os
 import sys
 
-import _signal
 import _socket
 
 from runner import kernel
@@ -14,7 +13,7 @@ from runner.cells import SPARES
 from runner.claim import Claim
 from runner.connection import Listener, internet_socket
 from runner.supervisor import Supervisor, warm_pool
-from runner.zygote import preload
+from runner.zygote import hide, preload
 
 PREFIX = "ETUDE_SANDBOX_"
 LISTENING = 64
@@ -24,10 +23,7 @@ DISCARD_PORT = 9
 def main():
     settings = take_settings()
     hash_seed = take_hash_seed()
-    kernel.set_readable(False)
-    # To process 1 a signal without handler is no signal at all: nothing inside can stop it.
-    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-    sys.dont_write_bytecode = True
+    hide()
     # Made before the filter, behind which nobody gets another.
     address = settings.get("HOST", "0.0.0.0")
     sock = internet_socket(address)

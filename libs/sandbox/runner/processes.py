@@ -42,12 +42,6 @@ def reap(into):
         into[pid] = Reaped(status, usage)
 
 
-def children():
-    """Direct children of process 1 that are not reaped yet."""
-    with open("/proc/1/task/1/children", encoding="ascii") as file:
-        return {int(pid) for pid in file.read().split()}
-
-
 def stat_fields(pid):
     """Fields of /proc/PID/stat behind the command's name: 0 is the state, 11 to 14 the CPU times, 17 the number of threads."""
     with open("/proc/%s/stat" % pid, encoding="ascii", errors="replace") as file:
@@ -162,17 +156,10 @@ def _alive():
             yield int(entry)
 
 
-# Of version 2 and of version 1 of control groups.
-MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
-
-
 def memory_kills():
     """Processes that the kernel has killed here for want of memory, by the control group of a container; 0 where nobody counts them."""
-    for source in MEMORY_EVENTS:
-        try:
-            with open(source, encoding="ascii") as file:
-                lines = dict(line.split() for line in file)
-        except (OSError, ValueError):
-            continue
-        return int(lines.get("oom_kill", 0))
-    return 0
+    try:
+        with open("/sys/fs/cgroup/memory.events", encoding="ascii") as file:
+            return int(dict(line.split() for line in file).get("oom_kill", 0))
+    except (OSError, ValueError):
+        return 0

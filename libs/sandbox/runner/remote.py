@@ -18,12 +18,11 @@ class RemoteError(Exception):
 
 
 class AnswerLine:
-    """Asks the answer and judges what it replies. Once it has lied or died, `broken` stays set."""
+    """Asks the answer and judges what it replies. Once it has lied or died, nothing more is asked."""
 
     def __init__(self, peer, namespace):
         self.peer = peer
         self.namespace = namespace
-        self.broken = None
         self.setup_classes = {}
         self.exceptions = {}
         self.stubs = {}
@@ -34,20 +33,16 @@ class AnswerLine:
         self.lengths = {}
         self.turn = threading.RLock()
 
-    def named(self, name):
-        """A stand-in for what the answer calls `name`."""
-        return Stub(self, {"name": name})
-
     def load(self):
-        """Names that the answer defined. Raises PeerGone; `broken` says why when the answer could not be loaded."""
-        message = self._receive()
+        """Names that the answer defined. Raises PeerGone; `peer.broken` says why when the answer could not be loaded."""
+        message = self.peer.receive()
         failed = message.get("failed")
         if failed is not None:
             self.last_raised = (None, bounded_error(failed) or {})
-            self._break("the answer failed while it was loaded")
+            self.peer.fail("the answer failed while it was loaded")
         names = message.get("ready")
         if type(names) is not list:
-            self._break("it sent something else than its names")
+            self.peer.fail("it sent something else than its names")
         return {name for name in names if type(name) is str}
 
     def fetch(self, name):
@@ -71,30 +66,24 @@ class AnswerLine:
         known = self.lengths.get(key)
         self.lengths[key] = now
         if known is not None and known[0] != length and known[1] == self.changes:
-            self._break("an object changed its length by being asked for it")
+            self.peer.fail("an object changed its length by being asked for it")
 
     def length_known(self, target):
         return tuple(target.items()) in self.lengths
 
-    def end_short(self):
-        self._break("an object had fewer elements than its length")
-
     def _ask(self, op, target, args, kwargs):
-        if self.broken:
-            raise PeerGone(self.broken)
+        if self.peer.broken:
+            raise PeerGone(self.peer.broken)
         encoder = Encoder(self._foreign, self._shared)
         request = {"op": op, "args": encoder.values(args), "kwargs": [[k, encoder.value(v)] for k, v in kwargs.items()], **target}
         request["table"] = encoder.table()
-        try:
-            self.peer.send(request)
-        except PeerGone as gone:
-            self._break(str(gone))
+        self.peer.send(request)
         reply = self._serve_callbacks()
         return self._take(op, reply, encoder.kept)
 
     def goodbye(self):
         """Lets the answer print the traceback of its last exception before it is stopped; does not wait for long."""
-        if self.broken:
+        if self.peer.broken:
             return
         try:
             self.peer.socket.settimeout(GOODBYE_S)
@@ -103,26 +92,12 @@ class AnswerLine:
         except PeerGone:
             return
 
-    def _receive(self):
-        try:
-            return self.peer.receive()
-        except PeerGone as gone:
-            self._break(str(gone))
-
-    def _break(self, why):
-        self.broken = why
-        raise PeerGone(why)
-
     def _serve_callbacks(self):
         while True:
-            message = self._receive()
+            message = self.peer.receive()
             if "op" not in message:
                 return message
-            reply = self._callback(message)
-            try:
-                self.peer.send(reply)
-            except PeerGone as gone:
-                self._break(str(gone))
+            self.peer.send(self._callback(message))
 
     def _callback(self, message):
         try:
@@ -131,14 +106,11 @@ class AnswerLine:
             decoder = self._decoder(())
             decoder.open(message["table"])
             args = decoder.values(message["args"])
-            kwargs = dict((str(name), decoder.value(item)) for name, item in message["kwargs"])
+            kwargs = {str(name): decoder.value(item) for name, item in message["kwargs"]}
         except Exception:
-            self._break("it asked for something malformed")
+            self.peer.fail("it asked for something malformed")
         try:
-            if message["op"] == "next" and isinstance(function, types.GeneratorType) or hasattr(function, "__next__"):
-                value = next(function)
-            else:
-                value = function(*args, **kwargs)
+            value = next(function) if hasattr(function, "__next__") else function(*args, **kwargs)
         except StopIteration:
             return {"kind": "stop", "table": []}
         except Exception as error:
@@ -151,7 +123,7 @@ class AnswerLine:
         kind = reply.get("kind")
         if kind == "left":
             self.last_raised = (None, bounded_error(reply))
-            self._break("it ended itself during a call")
+            self.peer.fail("it ended itself during a call")
         try:
             decoder = self._decoder(sent)
             decoder.open(reply["table"])
@@ -163,22 +135,21 @@ class AnswerLine:
                 return decoder.value(reply["root"])
             error = self._exception(reply, decoder) if kind == "raised" else None
         except Exception:
-            self._break("it sent something malformed")
+            self.peer.fail("it sent something malformed")
         if kind == "stop":
             # Outside of iteration it would end a loop of the tests as if all were well.
             raise StopIteration if op == "next" else RuntimeError("the answer raised StopIteration")
         if error is None:
-            self._break("it sent something malformed")
+            self.peer.fail("it sent something malformed")
         self.last_raised = (error, bounded_error(reply))
         raise error
 
     def _exception(self, reply, decoder):
-        described = bounded_error(reply)
         kind = self._exception_class(reply["names"])
         try:
             return kind(*decoder.values(reply["args"]))
         except Exception:
-            return RemoteError("%s: %s" % (described["type"], described["message"]))
+            return RemoteError("%(type)s: %(message)s" % bounded_error(reply))
 
     def _exception_class(self, names):
         """The builtin exception of that name, or one made for the answer's own, below the builtin that it extends."""

@@ -214,19 +214,13 @@ class Run:
         return not self.judge or (type(error) is dict and error.get("type") == "AnswerLost")
 
     def _stop_everything(self):
-        """From here on no code runs. Cells in waiting that the code has signalled are ended, too."""
+        """From here on no code runs."""
         for cell in self.cells:
             if cell.pid not in self.reaped:
                 processes.kill(cell.pid)
         processes.end_all_but(self.pool.kept())
         processes.reap(self.reaped)
         self.pool.forget(self.reaped)
-        deadline = time.monotonic() + processes.END_S
-        while processes.children() - self.pool.kept():
-            if time.monotonic() > deadline:
-                raise OSError("processes of the run can't be stopped")
-            time.sleep(0.0005)
-            processes.reap(self.reaped)
 
     def _drain(self, streams):
         """What is still in the pipes of those that write no more."""

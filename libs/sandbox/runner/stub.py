@@ -87,7 +87,7 @@ def _elements(source, line, length):
         yield item
     # Each element and the end were asked for; whoever asked for more may have taken some out.
     if count < length and line.changes == changes + count + 1:
-        line.end_short()
+        line.peer.fail("an object had fewer elements than its length")
 
 
 def target_of(stub):

@@ -5,8 +5,6 @@ import os
 import sys
 import time
 
-import _signal
-
 from runner import processes, workspace
 from runner.cells import SPARES, CellPool
 from runner.claim import Claim
@@ -15,11 +13,11 @@ from runner.execution import KEPT_BYTES_MAX, LIMITS, Execution, Executions, Requ
 from runner.files import SessionFiles
 from runner.folders import Refusal
 from runner.frames import Malformed, Refused, encode_frame, natural, text
-from runner.kernel import set_readable, socket_pair
+from runner.kernel import socket_pair
 from runner.outcome import refused_files
 from runner.run import Run
 from runner.session_run import SessionRun
-from runner.zygote import Zygote, preload, sealed
+from runner.zygote import Zygote, hide, preload, sealed
 
 PROTOCOL = 2
 CONNECTIONS_MAX = 32
@@ -201,10 +199,7 @@ class Supervisor:
 
 
 def main(zygote_command):
-    set_readable(False)
-    # To process 1 a signal without handler is no signal at all: nothing inside can stop it.
-    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-    sys.dont_write_bytecode = True
+    hide()
     preload()
     serve_sandbox(zygote_command)
 
@@ -215,7 +210,7 @@ def warm_pool(zygote_command, hash_seed, spares):
     zygote = Zygote(zygote_command)
     zygote.fork_from_here()
     pool = CellPool(zygote, hash_seed)
-    pool.fill_from_here(spares)
+    pool.fill(spares)
     return pool
 
 
@@ -266,4 +261,3 @@ def _rehearse_run(run):
         sink.feed(b"text")
         sink.text()
         sink.rest()
-    processes.children()

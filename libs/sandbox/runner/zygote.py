@@ -13,13 +13,11 @@ import sys
 import _signal
 
 from runner.frames import write_all
-from runner.kernel import PACKETS, be_killed_first, receive_fds, send_fds, socket_of, socket_pair, wipe_environment
+from runner.kernel import PACKETS, be_killed_first, receive_fds, send_fds, set_readable, socket_of, socket_pair, wipe_environment
 
 PID = struct.Struct("=i")
 NO_CELL = b"-"
-# Nothing else is served while a cell is asked for; code that keeps stopping the zygote gains no more than this.
-ANSWER_S = 1
-# The first answer of a new interpreter; no code is alive then.
+# For a new interpreter to start and fork its first cell. No code is alive while a cell is asked for.
 START_S = 10
 
 # What answers import most, so that a fork has it already. More would make each start dearer than it makes a run cheaper.
@@ -30,6 +28,13 @@ PRELOADED = (
 
 # What the runner itself reads /proc with: a sandbox would load it while somebody waits for its first result.
 OWN_ENCODINGS = ("encodings.ascii",)
+
+
+def hide():
+    """For process 1: nobody reads it, and nothing inside stops it, since to it a signal without handler is no signal at all."""
+    set_readable(False)
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    sys.dont_write_bytecode = True
 
 
 def preload():
@@ -94,8 +99,7 @@ class Zygote:
         mine, theirs = socket_pair(PACKETS)
         self.pid = os.fork()
         if self.pid == 0:
-            mine.close()
-            _leave_supervisor(lambda: serve(theirs), [theirs.fileno()])
+            _leave_supervisor(theirs)
         theirs.close()
         self._keep(mine)
 
@@ -127,7 +131,7 @@ class Zygote:
         if self.connection is None:
             raise ZygoteLost()
         try:
-            # Code may have stopped it, and after each run of a session everything is.
+            # After each run everything is stopped.
             os.kill(self.pid, _signal.SIGCONT)
             send_fds(self.connection, b"f", fds)
             answer = self.connection.recv(PID.size)
@@ -137,34 +141,20 @@ class Zygote:
         if len(answer) != PID.size:
             self.stop()
             raise ZygoteLost()
-        self.connection.settimeout(ANSWER_S)
         return PID.unpack(answer)[0]
 
 
-def fork_cell_from_here(fds):
-    """A cell forked by the supervisor itself, before it has seen any payload. Answers its pid."""
-    from runner.cell import main as cell_main
-
-    pid = os.fork()
-    if pid == 0:
-        _leave_supervisor(lambda: cell_main(*fds), fds)
-    return pid
-
-
-def _leave_supervisor(then, keep):
-    """In the fork: forgets the supervisor's descriptors, then goes on; never comes back."""
+def _leave_supervisor(sock):
+    """In the fork: forgets the supervisor's descriptors, then serves; never comes back."""
     try:
         null = os.open("/dev/null", os.O_RDWR)
         for fd in (0, 1, 2):
             os.dup2(null, fd)
-        last = 2
-        for fd in sorted(keep):
-            os.closerange(last + 1, fd)
-            last = fd
-        os.closerange(last + 1, 4096)
+        os.closerange(3, sock.fileno())
+        os.closerange(sock.fileno() + 1, 4096)
         _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
         be_killed_first()
-        then()
+        serve(sock)
     finally:
         os._exit(70)
 
@@ -186,13 +176,13 @@ F_ADD_SEALS, SEALS = 1033, 0xF
 class SpareCell:
     """One waiting cell and the supervisor's ends of its pipes."""
 
-    def __init__(self, fork):
-        """`fork(fds)` answers the pid of a new cell. Raises what it raises, and OSError."""
+    def __init__(self, zygote):
+        """Raises ZygoteLost, OSError."""
         self.control, control = socket_pair()
         self.stdout, stdout = os.pipe()
         self.stderr, stderr = os.pipe()
         try:
-            self.pid = fork([control.fileno(), stdout, stderr])
+            self.pid = zygote.fork_cell([control.fileno(), stdout, stderr])
         except BaseException:
             self.close()
             raise

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { program } from './sandbox-fixture.js';
-import { CLAIM, limitsOf, printed, SupervisorProcess, TOKEN } from './supervisor-fixture.js';
+import { CLAIM, limitsOf, SupervisorProcess, TOKEN } from './supervisor-fixture.js';
 
 const started: SupervisorProcess[] = [];
 const start = async (env: Record<string, string> = {}, before = '') => {
@@ -12,7 +12,7 @@ afterEach(async () => {
   await Promise.all(started.splice(0).map((supervisor) => supervisor.stop()));
 });
 
-const bind = (claim: string, more: Record<string, unknown> = {}) => ({ type: 'bind', claim, token: TOKEN, leaseMs: 60_000, ...more });
+const bind = (claim: string) => ({ type: 'bind', claim, token: TOKEN, leaseMs: 60_000 });
 
 /** Where there is a file /tmp/pause, process 1 stands still until its owner has sent something; its lease is over by then. */
 const PAUSING = `import os, select, sys, time
@@ -38,27 +38,6 @@ describe('a claim', () => {
     expect(answers.filter(({ type, code }) => type === 'refused' && code === 'claimed')).toHaveLength(19);
   });
 
-  it('needs the token, and a lease', async () => {
-    const peer = await (await start()).connect();
-    for (const wrong of [{ token: 'another' }, { token: `${TOKEN} ` }]) {
-      peer.send(bind(CLAIM, wrong));
-      expect(await peer.next('refused')).toMatchObject({ code: 'token' });
-    }
-    for (const wrong of [
-      { token: undefined },
-      { leaseMs: undefined },
-      { leaseMs: 0 },
-      { leaseMs: true },
-      { leaseMs: 1e12 },
-      { claim: '' },
-    ]) {
-      peer.send(bind(CLAIM, wrong));
-      expect(await peer.next('refused')).toMatchObject({ code: 'malformed' });
-    }
-    peer.send(bind(CLAIM));
-    expect(await peer.next('bound')).toMatchObject({ claim: CLAIM });
-  });
-
   it('is served in time while others without a token send without end', async () => {
     const supervisor = await start();
     const owner = await supervisor.bound();
@@ -71,20 +50,6 @@ describe('a claim', () => {
     expect(result).toMatchObject({ exit: 'wall' });
     // Whoever served the others first would never come to it.
     expect(result['wallMs']).toBeLessThan(30_000);
-  });
-
-  it('is taken over by its newest connection, also while code runs', async () => {
-    const supervisor = await start();
-    const first = await supervisor.bound();
-    const executionId = first.execute([program('import time\nprint("one", flush=True)\ntime.sleep(0.5)\nprint("two")')]);
-    expect(await first.next('output')).toMatchObject({ seq: 0, text: 'one\n' });
-    const second = await supervisor.bound();
-    first.drain();
-    await first.ended;
-    second.send({ type: 'execute', claim: CLAIM, executionId, after: 1 });
-    const frames = await second.until('done');
-    expect(frames.map(({ seq }) => seq)).toEqual(frames.map((_frame, i) => i + 1));
-    expect(printed(frames, 'stdout')).toBe('two\n');
   });
 
   it('lets others do nothing, neither before it nor beside it', async () => {
@@ -171,26 +136,12 @@ describe('a sandbox without a claim', () => {
   });
 });
 
-const long = (bytes: number) => {
-  const head = Buffer.alloc(4);
-  head.writeUInt32BE(bytes);
-  return head;
-};
-const framed = (body: string) => Buffer.concat([long(Buffer.byteLength(body)), Buffer.from(body)]);
-
 describe('frames that are none', () => {
-  it.each([
-    ['no JSON', framed('{"type":')],
-    ['no object', framed('[1]')],
-    ['no Unicode', Buffer.concat([long(3), Buffer.from([0x22, 0xff, 0x22])])],
-    ['JSON without end', framed('['.repeat(60_000))],
-    ['a length without measure', long(0xffffffff)],
-    ['more than 64 KiB before a bind', long(64 * 1024 + 1)],
-    ['another protocol', Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n')],
-  ])('end the connection: %s', async (_name, bytes) => {
+  it('end the connection where their nesting has no end', async () => {
     const supervisor = await start();
     const peer = await supervisor.connect();
-    peer.write(bytes);
+    const body = Buffer.from('['.repeat(60_000));
+    peer.write(Buffer.concat([Buffer.from([0, 0, body.length >> 8, body.length & 0xff]), body]));
     peer.drain();
     await peer.ended;
     expect(await (await supervisor.bound()).run(program('print(1)'))).toMatchObject({ stdout: '1\n' });

@@ -15,13 +15,8 @@ check(f)
 
 const BASICS: Record<string, string> = {
   'prints PASS': 'def f(x):\n    print("PASS")\n    print("{\\"passed\\": true}")\n    return None',
-  'exits 0 while it loads': 'import sys\nsys.exit(0)',
   'exits 0 when it is called': 'import sys\ndef f(x):\n    sys.exit(0)',
   'calls os._exit(0) while it loads': 'import os\nos._exit(0)',
-  'calls os._exit(0) when it is called': 'import os\ndef f(x):\n    os._exit(0)',
-  'calls exit()': 'def f(x):\n    exit()',
-  'raises SystemExit from a thread':
-    'import threading, os\ndef f(x):\n    threading.Thread(target=lambda: os._exit(0)).start()\n    return x',
   'exits 0 by a hook': 'import atexit, os, sys\natexit.register(lambda: os._exit(0))\ndef f(x):\n    sys.exit(0)',
   'replaces sys.exit and os._exit': 'import sys, os\nsys.exit = os._exit = lambda *a: None\ndef f(x):\n    return None',
   'replaces sys.stdout': 'import sys, io\nsys.stdout = io.StringIO()\nsys.stderr = sys.stdout\nprint("PASS")\ndef f(x):\n    return None',
@@ -98,8 +93,6 @@ const OBJECTS: Record<string, string> = {
   'returns an object that equals all': `class Same:${EQUAL}\ndef f(x):\n    return Same()`,
   'returns a forged int': `class Same(int):${EQUAL}\ndef f(x):\n    return Same(0)`,
   'returns a forged str': `class Same(str):${EQUAL}\ndef f(x):\n    return Same("")`,
-  'returns a forged list': `class Same(list):${EQUAL}\ndef f(x):\n    return Same([])`,
-  'returns a forged dict': `class Same(dict):${EQUAL}\ndef f(x):\n    return Same()`,
   'returns a forged float': `class Same(float):${EQUAL}\n    def __sub__(self, o): return 0.0\n    def __abs__(self): return 0.0\ndef f(x):\n    return Same(0)`,
   'forges __class__': `class Same:${EQUAL}\n    __class__ = property(lambda self: int)\ndef f(x):\n    return Same()`,
   'forges through a metaclass': `class Meta(type):${EQUAL}\nclass Same(metaclass=Meta):\n    pass\ndef f(x):\n    return Same`,
@@ -225,15 +218,6 @@ for body in (b'{"ready":["f"]}', b'{"kind":"value","root":8671309,"table":[],"ch
     send(body)
 def f(x):
     return None`,
-  'claims a message without end': `
-import os, struct
-def f(x):
-    for fd in range(3, 64):
-        try:
-            os.write(fd, struct.pack(">I", 2**32 - 1))
-        except OSError:
-            pass
-    return None`,
 };
 
 describe('a forged verdict', () => {
@@ -335,27 +319,5 @@ def f(x):
     // It does find what it was given.
     const given = await sandboxes.one(checked(spy, 'f("the secret is 8671309")'));
     expect(given.stdout).toContain("'memory'");
-  });
-
-  it('finds nothing of an earlier run of the same execution', async () => {
-    const spy = checked(
-      `
-import glob, re
-def f(x):
-    found = [path for path in glob.glob("/proc/[0-9]*/mem") if can_read(path)]
-    print(len(found))
-def can_read(path):
-    try:
-        open(path, "rb").close()
-        return path != "/proc/%d/mem" % __import__("os").getpid()
-    except OSError:
-        return False`,
-      TESTS,
-    );
-    const results = await sandboxes.run([spy, spy]);
-    expect(results.map(({ stdout, passed }) => [stdout, passed])).toEqual([
-      ['0\n', false],
-      ['0\n', false],
-    ]);
   });
 });

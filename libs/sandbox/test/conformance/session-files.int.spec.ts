@@ -156,33 +156,6 @@ while time.monotonic() < end:
     expect((await session.cell('print(open("/tmp/other").read(), open("f").read())')).stdout).toBe('kept mine\n');
   });
 
-  it('wait for no lease that the code holds on a file', async () => {
-    const session = await open();
-    const lease = `
-import fcntl, os, signal, threading, time
-signal.signal(signal.SIGIO, signal.SIG_IGN)
-open("f", "w").write("x")
-fd = os.open("f", os.O_WRONLY)
-fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-print("held")
-time.sleep(1.5)`;
-    const holding = session.cell(lease);
-    for (let entry = null; entry === null;) ({ entry } = await session.files.stat('f'));
-    // Either it comes before the lease is taken, or it is refused at once.
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () =>
-        session.files.read('f', 0, 1).then(
-          () => 'read',
-          () => 'refused',
-        ),
-      ),
-    );
-    expect(answers.every((answer) => ['read', 'refused'].includes(answer))).toBe(true);
-    await session.files.write('f', 0, bytes('new'), true);
-    expect((await holding).result.exit).toBe('ok');
-    expect(await text(session, 'f')).toBe('new');
-  });
-
   it('start an upload anew that the code took away, and keep the code from naming its own', async () => {
     const session = await open();
     await session.files.write('f', 0, bytes('first'), false);
