@@ -166,18 +166,12 @@ class Connection:
             self.end()
 
 
-class Listener:
+def listen(loop, sock, opened):
     """Takes connections: `opened(read_fd, write_fd)` gets each."""
 
-    def __init__(self, loop, sock, opened):
-        self.sock = sock
-        self.opened = opened
-        sock.setblocking(False)
-        loop.watch(sock.fileno(), READ, self._ready)
-
-    def _ready(self):
+    def ready():
         try:
-            fd, _address = self.sock._accept()
+            fd, _address = sock._accept()
         except OSError:
             return
         peer = _socket.socket(fileno=fd)
@@ -186,7 +180,10 @@ class Listener:
         peer.setsockopt(_socket.SOL_SOCKET, _socket.SO_KEEPALIVE, 1)
         fd = peer.detach()
         # Two descriptors of the same socket, so that reading and writing are waited for apart, as with pipes.
-        self.opened(fd, os.dup(fd))
+        opened(fd, os.dup(fd))
+
+    sock.setblocking(False)
+    loop.watch(sock.fileno(), READ, ready)
 
 
 def internet_socket(address):

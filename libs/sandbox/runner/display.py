@@ -142,8 +142,6 @@ def table_of(value):
 
     Of long ones the first rows, and `rowsTotal` says how many there are.
     """
-    if isinstance(value, type):
-        return None
     found = _frame_rows(value) if _is_frame(value) else _listed_rows(value) if type(value) is list and value else None
     if found is None:
         return None

@@ -19,19 +19,15 @@ class Request:
     """An `execute` frame whose fields are what they must be. Raises Malformed."""
 
     def __init__(self, frame):
-        self.limits = {name: natural(_object(frame, "limits"), name) for name in LIMITS}
+        limits = frame.get("limits")
+        if type(limits) is not dict:
+            raise Malformed("limits must be an object")
+        self.limits = {name: natural(limits, name) for name in LIMITS}
         self.runs = [_checked_run(run) for run in objects(frame, "runs", 1)]
         self.files = [{"path": text(file, "path", 4096), "contentBase64": text(file, "contentBase64")} for file in objects(frame, "files")]
         self.stop_on_failure = boolean(frame, "stopOnFailure")
         self.hash_seed = None if frame.get("hashSeed") is None else natural(frame, "hashSeed", 2**32 - 1, 0)
         self.keep = boolean(frame, "keep")
-
-
-def _object(frame, name):
-    value = frame.get(name)
-    if type(value) is not dict:
-        raise Malformed("%s must be an object" % name)
-    return value
 
 
 def _checked_run(run):

@@ -80,7 +80,7 @@ CHECKER_LOST = {"type": "CheckerLost", "message": "the checker was stopped while
 
 
 def exit_reason(ended, error, stderr, disk_full, processes_full):
-    """How the code ended when nobody stopped it. `ended` is a Reaped or None, `error` what a cell said or None."""
+    """How the code ended when nobody stopped it. `ended` is an Ended or None, `error` what a cell said or None."""
     tail = stderr[-400:]
     kind = (error or {}).get("type")
     if ended and ended.signal is not None:

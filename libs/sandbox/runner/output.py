@@ -37,10 +37,6 @@ class Stream:
             del self.tail[: len(self.tail) - self.tail_max]
 
     @property
-    def untold(self):
-        return self.told < len(self.head)
-
-    @property
     def cut(self):
         self._trim()
         return self.total - len(self.head) - len(self.tail)
@@ -71,7 +67,7 @@ class Output:
 
     def serve(self):
         """Tells, not too often. Answers when to come again."""
-        if not any(stream.untold for stream in self.streams.values()):
+        if all(stream.told == len(stream.head) for stream in self.streams.values()):
             return FOREVER
         if time.monotonic() < self.told_at + TELL_S:
             return self.told_at + TELL_S

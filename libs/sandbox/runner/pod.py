@@ -11,7 +11,7 @@ import _socket
 from runner import kernel
 from runner.cells import SPARES
 from runner.claim import Claim
-from runner.connection import Listener, internet_socket
+from runner.connection import internet_socket, listen
 from runner.supervisor import Supervisor, warm_pool
 from runner.zygote import hide, preload
 
@@ -37,7 +37,7 @@ def main():
     supervisor = Supervisor(pool, claim, settings.get("NAME"), refills=True)
     sock.bind((address, int(settings.get("PORT", "7070"))))
     sock.listen(LISTENING)
-    Listener(supervisor.loop, sock, lambda *fds: supervisor.connect(*fds, supervisor.disconnected))
+    listen(supervisor.loop, sock, lambda *fds: supervisor.connect(*fds, supervisor.disconnected))
     supervisor.serve()
 
 

@@ -1,6 +1,7 @@
 """Children of the supervisor, as seen from process 1: every process of the sandbox ends up below it."""
 import os
 import time
+from collections import namedtuple
 
 import _signal
 
@@ -11,27 +12,14 @@ HARMLESS = sum(1 << (number - 1) for number in (_signal.SIGCHLD, _signal.SIGCONT
 END_S = 5
 
 
-class Ended:
-    """How a cell ended whose interpreter lives on."""
-
-    signal = None
-
-    def __init__(self, exit_code):
-        self.exit_code = exit_code
-
-
-class Reaped:
-    """How a child ended. `cpu_ms` and `peak_kib` include the children that it waited for."""
-
-    def __init__(self, status, usage):
-        self.exit_code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
-        self.signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
-        self.cpu_ms = (usage.ru_utime + usage.ru_stime) * 1000
-        self.peak_kib = usage.ru_maxrss
+# How a process ended, or a cell whose interpreter lives on. `cpu_ms` and `peak_kib` include the children that it waited for.
+Ended = namedtuple("Ended", "exit_code signal cpu_ms peak_kib", defaults=(None, 0, 0))
+# What the processes of a run use at this moment.
+Load = namedtuple("Load", "cpu_ms memory_kib processes")
 
 
 def reap(into):
-    """Collects every child that has ended: pid to Reaped."""
+    """Collects every child that has ended: pid to Ended."""
     while True:
         try:
             pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -39,7 +27,9 @@ def reap(into):
             return
         if pid == 0:
             return
-        into[pid] = Reaped(status, usage)
+        exit_code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
+        signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+        into[pid] = Ended(exit_code, signal, (usage.ru_utime + usage.ru_stime) * 1000, usage.ru_maxrss)
 
 
 def stat_fields(pid):
@@ -53,19 +43,9 @@ def cpu_ms_of(fields):
     return sum(int(fields[i]) for i in (11, 12, 13, 14)) * TICK_MS
 
 
-class Load:
-    """What the processes of a run use at this moment."""
-
-    def __init__(self):
-        self.cpu_ms = 0.0
-        self.memory_kib = 0
-        self.processes = 0
-
-
 def measure(apart):
     """Sums over all live processes that are not in `apart`. Threads count as processes, as the kernel's limit has it."""
-    load = Load()
-    mapped_kib = 0
+    cpu_ms = memory_kib = count = mapped_kib = 0
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or int(entry) in apart:
             continue
@@ -75,14 +55,13 @@ def measure(apart):
                 resident = _kib_of(file)
         except (FileNotFoundError, ProcessLookupError):
             continue
-        load.cpu_ms += cpu_ms_of(fields)
-        load.processes += max(1, int(fields[17]))
+        cpu_ms += cpu_ms_of(fields)
+        count += max(1, int(fields[17]))
         # Page tables as well: one of them for each page of zeros that is only read, and none of these counts.
-        load.memory_kib += sum(resident.get(name, 0) for name in ("RssAnon", "VmSwap", "VmPTE"))
+        memory_kib += sum(resident.get(name, 0) for name in ("RssAnon", "VmSwap", "VmPTE"))
         # Files may be mapped by all of them together, and the sizes of the writable places bound them.
         mapped_kib = max(mapped_kib, resident.get("RssFile", 0) + resident.get("RssShmem", 0))
-    load.memory_kib += mapped_kib
-    return load
+    return Load(cpu_ms, memory_kib + mapped_kib, count)
 
 
 def _kib_of(lines):

@@ -1,6 +1,7 @@
 """The writable places of a sandbox, emptied between runs."""
 import os
 import stat
+from collections import namedtuple
 
 TMP = "/tmp"
 WORK = "/tmp/work"
@@ -9,13 +10,8 @@ SHARED_MEMORY = "/dev/shm"
 QUEUES = "/dev/mqueue"
 
 
-class Space:
-    """What the writable places hold."""
-
-    def __init__(self, used_mib, full, files):
-        self.used_mib = used_mib
-        self.full = full
-        self.files = files
+# What the writable places hold.
+Space = namedtuple("Space", "used_mib full files")
 
 
 def space():
