@@ -10,9 +10,10 @@ PROCESSES_APART = 4 + SPARES
 
 
 class CellPool:
-    def __init__(self, zygote, hash_seed):
+    def __init__(self, zygote):
         self.zygote = zygote
-        self.hash_seed = hash_seed
+        # PYTHONHASHSEED of the sandbox's first interpreter.
+        self.hash_seed = 0
         self.spares = []
         # Of a session, the interpreter that keeps its names; most sandboxes never start it.
         self.session = SessionKernel(PROCESSES_APART)

@@ -15,7 +15,7 @@ import _socket
 
 from runner import kernel, processes
 from runner.frames import FrameReader, encode_frame, write_all
-from runner.zygote import hide, preload
+from runner.zygote import fork_orphan, hide, preload
 
 INODES_PER_MIB = 400
 INODES_MAX = 50_000
@@ -68,39 +68,19 @@ class Nest:
 
     def open(self, slot, disk_mib):
         fd = self.first_fd + slot
+        pid = fork_orphan(lambda kept: self._open_namespaces(fd, kept), lambda: self._become_supervisor(disk_mib))
         # A number below zero stands for one that could not be opened; it is told as gone.
-        self.slots[self.fork_sandbox(fd, disk_mib)] = slot
+        self.slots[pid or -fd] = slot
         os.close(fd)
         self.reap()
 
-    def fork_sandbox(self, fd, disk_mib):
-        """Answers the pid of process 1 of the new sandbox, as seen from here. Its middle parent has left by then, so
-        that it belongs to this process."""
-        reading, writing = os.pipe()
-        middle = os.fork()
-        if middle == 0:
-            self._in_fork(lambda: self._open_namespaces(fd, writing, disk_mib))
-        os.close(writing)
-        answer = os.read(reading, 4)
-        os.close(reading)
-        os.waitpid(middle, 0)
-        return struct.unpack("=i", answer)[0] if len(answer) == 4 else -fd
-
-    def _in_fork(self, then):
-        try:
-            _signal.set_wakeup_fd(-1)
-            _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-            then()
-        except BaseException as error:
-            os.write(2, ("a sandbox could not be opened: %r\n" % (error,)).encode("utf-8", "replace"))
-        finally:
-            os._exit(70)
-
-    def _open_namespaces(self, fd, writing, disk_mib):
+    def _open_namespaces(self, fd, kept):
+        """For the next fork, which is process 1 of the new sandbox; here it has a number of this nest."""
+        _signal.set_wakeup_fd(-1)
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         uid, gid = os.getuid(), os.getgid()
         for other in (0, 1):
             os.dup2(fd, other)
-        kept = os.dup(writing)
         os.closerange(3, kept)
         os.closerange(kept + 1, 65536)
         network = kernel.CLONE_NEWNET if self.own_network else 0
@@ -113,12 +93,6 @@ class Nest:
         kernel.write_file("/proc/self/uid_map", "%d %d 1" % (uid, uid))
         kernel.write_file("/proc/self/gid_map", "%d %d 1" % (gid, gid))
         kernel.set_readable(False)
-        pid = os.fork()
-        if pid == 0:
-            os.close(kept)
-            self._become_supervisor(disk_mib)
-        os.write(kept, struct.pack("=i", pid))
-        os._exit(0)
 
     def _become_supervisor(self, disk_mib):
         os.setsid()

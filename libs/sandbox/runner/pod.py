@@ -22,7 +22,6 @@ DISCARD_PORT = 9
 
 def main():
     settings = take_settings()
-    hash_seed = take_hash_seed()
     hide()
     # Made before the filter, behind which nobody gets another.
     address = settings.get("HOST", "0.0.0.0")
@@ -32,7 +31,7 @@ def main():
     if settings.get("FILTER"):
         kernel.filter_system_calls(bytes.fromhex(settings["FILTER"]))
     preload()
-    pool = warm_pool(fresh_zygote(), hash_seed, SPARES)
+    pool = warm_pool(fresh_zygote(), SPARES)
     claim = Claim(settings.get("TOKEN_SHA256"), leased=True, unclaimed_s=int(settings.get("UNCLAIMED_MS", "600000")) / 1000)
     supervisor = Supervisor(pool, claim, settings.get("NAME"), refills=True)
     sock.bind((address, int(settings.get("PORT", "7070"))))
@@ -63,11 +62,6 @@ def take_settings():
     settings = {name[len(PREFIX) :]: value for name, value in os.environ.items() if name.startswith(PREFIX)}
     kernel.wipe_environment()
     return settings
-
-
-def take_hash_seed():
-    """None where nobody set it, so that an execution that asks for one gets interpreters of its own."""
-    return None if sys.flags.hash_randomization else 0
 
 
 def fresh_zygote():

@@ -40,8 +40,6 @@ class Supervisor:
         self.executions = Executions()
         self.files = SessionFiles()
         self.current = None
-        # Something ran before.
-        self.used = False
         self.obeyed = {
             "bind": self.bind,
             "lease": self.lease,
@@ -166,9 +164,8 @@ class Supervisor:
         if request.hash_seed is not None and self.pool.session.cell is None:
             self.pool.reseed(request.hash_seed)
         for index, run in enumerate(request.runs):
-            if self.used and not request.keep:
+            if not request.keep:
                 workspace.empty_all()
-            self.used = True
             result = self.result(execution, index, run)
             is_last = index + 1 == len(request.runs) or result["exit"] == "cancelled" or (request.stop_on_failure and result["exit"] != "ok")
             yield result, is_last
@@ -204,19 +201,19 @@ def main(zygote_command):
     serve_sandbox(zygote_command)
 
 
-def warm_pool(zygote_command, hash_seed, spares):
+def warm_pool(zygote_command, spares):
     """Cells of a warm interpreter, which has seen no payload; so many of them forked ahead."""
     os.makedirs(workspace.WORK, exist_ok=True)
     zygote = Zygote(zygote_command)
     zygote.fork_from_here()
-    pool = CellPool(zygote, hash_seed)
+    pool = CellPool(zygote)
     pool.fill(spares)
     return pool
 
 
 def serve_sandbox(zygote_command):
     """One connection for ever, over stdin and stdout. Its end is the controller's, and takes the whole sandbox with it."""
-    pool = warm_pool(zygote_command, int(os.environ.get("PYTHONHASHSEED", "0")), LOCAL_SPARES)
+    pool = warm_pool(zygote_command, LOCAL_SPARES)
     # Behind the forks, with which all pages are shared again.
     rehearse()
     supervisor = Supervisor(pool, Claim())

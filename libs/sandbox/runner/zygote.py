@@ -24,11 +24,9 @@ START_S = 10
 PRELOADED = (
     "abc", "bisect", "collections", "contextlib", "copy", "enum", "functools", "heapq", "io", "itertools", "json",
     "linecache", "math", "operator", "random", "re", "string", "struct", "threading", "time", "traceback", "typing",
+    # What the runner itself reads /proc with.
+    "encodings.ascii",
 )
-
-# What the runner itself reads /proc with: a sandbox would load it while somebody waits for its first result.
-OWN_ENCODINGS = ("encodings.ascii",)
-
 
 def hide():
     """For process 1: nobody reads it, and nothing inside stops it, since to it a signal without handler is no signal at all."""
@@ -38,12 +36,38 @@ def hide():
 
 
 def preload():
-    for name in (*PRELOADED, *OWN_ENCODINGS):
+    for name in PRELOADED:
         __import__(name)
     from runner import cell  # noqa: F401
 
     gc.collect()
     gc.freeze()
+
+
+def fork_orphan(prepare, act):
+    """Forks twice, so that `act`, which never returns, belongs to process 1, which alone learns how it ends. Answers its pid, or None
+    where that failed. `prepare(fd)` is called in between, and leaves that descriptor open."""
+    reading, writing = os.pipe()
+    middle = os.fork()
+    if middle == 0:
+        try:
+            prepare(writing)
+            pid = os.fork()
+            if pid == 0:
+                os.close(writing)
+                act()
+            os.write(writing, PID.pack(pid))
+            os._exit(0)
+        except BaseException as error:
+            os.write(2, ("a process could not be started: %r\n" % (error,)).encode("utf-8", "replace"))
+        finally:
+            os._exit(70)
+    os.close(writing)
+    # Until the middle one is gone, the other is not yet a child of process 1.
+    os.waitpid(middle, 0)
+    answer = os.read(reading, PID.size)
+    os.close(reading)
+    return PID.unpack(answer)[0] if answer else None
 
 
 def serve(connection):
@@ -54,32 +78,10 @@ def serve(connection):
         message, fds = receive_fds(connection, 3)
         if not message:
             os._exit(0)
-        reading, writing = os.pipe()
-        middle = os.fork()
-        if middle == 0:
-            _fork_cell(connection, writing, fds, cell_main)
-        for fd in (writing, *fds):
+        pid = fork_orphan(lambda _fd: connection.close(), lambda: cell_main(*fds))
+        for fd in fds:
             os.close(fd)
-        # Told only when the middle one is gone: until then the cell is not yet a child of process 1, which waits for it.
-        os.waitpid(middle, 0)
-        answer = os.read(reading, PID.size)
-        os.close(reading)
-        connection.send(answer or NO_CELL)
-
-
-def _fork_cell(connection, writing, fds, cell_main):
-    """Forks once more and leaves, so that the cell belongs to process 1, which alone learns how it ends."""
-    status = 0
-    try:
-        pid = os.fork()
-        if pid == 0:
-            connection.close()
-            os.close(writing)
-            cell_main(*fds)
-        os.write(writing, PID.pack(pid))
-    except BaseException:
-        status = 70
-    os._exit(status)
+        connection.send(PID.pack(pid) if pid else NO_CELL)
 
 
 class ZygoteLost(Exception):
@@ -104,12 +106,11 @@ class Zygote:
         self._keep(mine)
 
     def start_fresh(self, hash_seed):
-        """Starts a new interpreter, for a hash seed of its own (None: any) or in place of one that was killed."""
+        """Starts a new interpreter, for a hash seed of its own or in place of one that was killed."""
         self.stop()
         mine, theirs = socket_pair(PACKETS)
         os.set_inheritable(theirs.fileno(), True)
-        seed = "random" if hash_seed is None else str(hash_seed)
-        environment = {"PYTHONHASHSEED": seed, "ETUDE_ZYGOTE": str(theirs.fileno())}
+        environment = {"PYTHONHASHSEED": str(hash_seed), "ETUDE_ZYGOTE": str(theirs.fileno())}
         null = os.open("/dev/null", os.O_RDWR)
         actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)]
         self.pid = os.posix_spawn(self.command[0], self.command, environment, file_actions=actions)
