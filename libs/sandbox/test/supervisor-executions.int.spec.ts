@@ -62,7 +62,7 @@ describe('output that is streamed', () => {
         const stdoutCutBytes = whole.length - kept.length;
         expect(frames.find(({ type }) => type === 'run')?.result).toMatchObject({ exit: 'ok', stdoutCutBytes });
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 
@@ -94,7 +94,7 @@ describe('a cancel', () => {
 
   it('has the whole tree dead before it is answered, not at a limit', async () => {
     const limits = limitsOf({ wallMs: 3_600_000 });
-    for (let i = 0; i < 50; i += 1) {
+    for (let i = 0; i < 10; i += 1) {
       peer.execute([tree], { limits });
       await peer.next('output');
       expect(treesIn(supervisor.pid)).not.toBe(0);
