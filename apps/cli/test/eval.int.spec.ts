@@ -47,15 +47,6 @@ describe('eval run', () => {
   );
 
   it(
-    'takes the first problems only where it is limited',
-    async () => {
-      const { stdout } = await run('--format', 'humaneval', SAMPLE, '--limit', '2', '--attempts', '1', '--samples', '2');
-      expect(lines(stdout).at(-1)).toMatchObject({ problems: 2, samples: 2, passAt1: 0.5, passAtK: { 1: 0.5, 2: 0.5 }, attempts: 4 });
-    },
-    TIMEOUT_MS,
-  );
-
-  it(
     'goes on after an interruption and submits nothing twice',
     async () => {
       const first = new Etude(['eval', 'run', '--format', 'humaneval', SAMPLE, '--concurrency', '1', '--home', home, '--json']);

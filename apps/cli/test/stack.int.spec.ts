@@ -91,13 +91,6 @@ describe('a stack in the background', () => {
     expect(again).toMatchObject({ exit: 0, stderr: expect.stringContaining('already running') });
   });
 
-  it('says where memory is and what it is searched with', async () => {
-    const { stdout } = await run('status');
-    expect(stdout).toContain(join(home, 'memory.sqlite'));
-    expect(stdout).toMatch(/embedder +lexical/);
-    expect(readFileSync(join(home, 'embedder'), 'utf8')).toBe('lexical\n');
-  });
-
   it(
     'names the vectors that there are where there are none to drop',
     async () => {

@@ -74,13 +74,6 @@ describe('chooseEmbedder', () => {
     );
   });
 
-  it('leaves the choice to the environment', () => {
-    expect(chooseEmbedder(machine({ fetched: true, ETUDE_EMBEDDER: 'lexical' }).cli)).toMatchObject({ builtIn: 'lexical', fix: '' });
-    const server = machine({ fetched: true, ETUDE_EMBEDDING_MODEL: 'nomic' });
-    expect(settleEmbedder(server.cli).environment).toEqual({ ETUDE_EMBEDDING_MODEL: 'nomic' });
-    expect(server.notes).toEqual([]);
-  });
-
   it('refuses what is not there and what nobody knows', () => {
     expect(() => chooseEmbedder(machine({ fetched: false, ETUDE_EMBEDDER: 'sentence' }).cli)).toThrow('not in');
     expect(() => chooseEmbedder(machine({ fetched: true, ETUDE_EMBEDDER: 'word2vec' }).cli)).toThrow('auto, sentence or lexical');

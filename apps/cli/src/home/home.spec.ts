@@ -25,14 +25,6 @@ describe('key file', () => {
     for (const path of [keyPath(home), keysPath(home)]) expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  it('keeps the local key from one start to the next', () => {
-    ensureLocalKey(home);
-    const key = readFileSync(keyPath(home), 'utf8');
-    ensureLocalKey(home);
-    expect(readFileSync(keyPath(home), 'utf8')).toBe(key);
-    expect(readKeys(home)).toHaveLength(1);
-  });
-
   it('makes a new local key where its digest is gone', () => {
     ensureLocalKey(home);
     rmSync(keysPath(home));

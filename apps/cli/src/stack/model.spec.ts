@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { freePort } from '@etude/test-support/ports';
 import { expect, it, onTestFinished } from 'vitest';
 import { readSettings } from '../cli.js';
-import { modelName, modelTrouble, modelUrl } from './model.js';
+import { modelTrouble, modelUrl } from './model.js';
 
 it.each([
   [undefined, 'https://api.openai.com/v1'],
@@ -13,12 +13,6 @@ it.each([
   ['nonsense', null],
 ])('shows %s without what may be a key', (OPENAI_BASE_URL, shown) => {
   expect(modelUrl({ OPENAI_BASE_URL })).toBe(shown);
-});
-
-it('calls the model by its name, else by where the first one is', () => {
-  const OPENAI_BASE_URL = 'http://me:secret@localhost:1/v1';
-  expect(modelName({ OPENAI_BASE_URL, OPENAI_MODEL: 'small' })).toBe('small');
-  expect(modelName({ OPENAI_BASE_URL })).toBe('the first model of localhost:1');
 });
 
 const never = new AbortController().signal;

@@ -29,9 +29,3 @@ it('does not start again after another failure', async () => {
   await expect(done).rejects.toThrow('Settings are wrong');
   expect(log).toEqual(['start']);
 });
-
-it('gives up after five starts', async () => {
-  const { log, done } = startsThatSay(...Array.from({ length: 9 }, () => 'EADDRINUSE'));
-  await expect(done).rejects.toThrow('EADDRINUSE');
-  expect(log.filter((step) => step === 'start')).toHaveLength(5);
-});

@@ -35,10 +35,6 @@ describe('task lines', () => {
     expect(outcomeLine(solved(false))).toBe('succeeded (solved) AC 2/2 by skills/add/versions/1 · 1 attempt, 2 model calls, 10 tokens');
   });
 
-  it('say only once that a task was cancelled', () => {
-    expect(outcomeLine(create(TaskSchema, { state: TaskState.CANCELLED, stopReason: StopReason.CANCELLED }))).toBe('cancelled');
-  });
-
   it('show what the code printed where nothing judged it', () => {
     const result = { verdict: Verdict.AC, output: '76127\n' };
     const none = { case: 'none', value: {} } as const;
@@ -55,10 +51,5 @@ describe('task lines', () => {
       },
     });
     expect(eventLine(event)).toBe('  attempt 2 WA 1/3: case 2: 5 is not 6');
-  });
-
-  it('name no other worker where the same one may have tried again', () => {
-    const event = create(TaskEventSchema, { event: { case: 'workerChanged', value: { epoch: 2 } } });
-    expect(eventLine(event)).toBe('  taken up again (epoch 2)');
   });
 });

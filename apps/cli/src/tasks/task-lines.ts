@@ -43,21 +43,20 @@ export function unjudgedAnswer({ spec, result }: Task): string {
 
 /** Everything about one task, for people; the answer's code comes last. */
 export function taskText(task: Task): string {
-  const { spec, result } = task;
+  const { spec, result, cancelRequested, endTime } = task;
   const rows = [
     ['task', task.name],
     ['state', outcomeLine(task)],
     ['prompt', firstLine(spec?.prompt ?? '', 100)],
     ['agent', spec?.agent || 'default'],
     ['created', when(task.createTime)],
-    ['ended', when(task.endTime)],
+    ['ended', cancelRequested && !endTime ? 'asked to stop' : when(endTime)],
+    ['reason', firstLine(result?.reason ?? '', 100)],
+    ['model', result?.model ?? ''],
   ];
-  if (task.cancelRequested && !task.endTime) rows.push(['cancel', 'requested']);
-  if (result?.reason) rows.push(['reason', firstLine(result.reason, 100)]);
-  if (result?.model) rows.push(['model', [result.model, ...mark(result.scripted)].join(' ')]);
-  const parts = [table(rows)];
+  const parts = [table(rows.filter(([, value]) => value !== ''))];
   if (result?.output) parts.push(`output:\n${result.output.trimEnd()}`);
-  if (result?.code) parts.push(`code:${result.scripted ? ` ${SCRIPTED}` : ''}\n${result.code.trimEnd()}`);
+  if (result?.code) parts.push(`code:\n${result.code.trimEnd()}`);
   return parts.join('\n\n');
 }
 

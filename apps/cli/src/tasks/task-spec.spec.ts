@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Mode } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { taskSpec } from './task-spec.js';
 
@@ -15,10 +14,6 @@ describe('taskSpec', () => {
     dir = mkdtempSync(join(tmpdir(), 'etude-spec-'));
   });
   afterEach(() => rmSync(dir, { recursive: true }));
-
-  it('takes the final answer where no evaluator is given', async () => {
-    expect(await taskSpec({ prompt: 'Say hello.' })).toMatchObject({ prompt: 'Say hello.', evaluator: { kind: { case: 'none' } } });
-  });
 
   it('reads prompt, cases and reference from files', async () => {
     const spec = await taskSpec({
@@ -40,13 +35,6 @@ describe('taskSpec', () => {
       limits: { attempts: 7, steps: 9 },
       labels: { k: '1', l: '2' },
       memory: { off: true, readOnly: true },
-    });
-  });
-
-  it('trains where memory is to learn', async () => {
-    expect(await taskSpec({ prompt: 'a', memory: 'learn' })).toMatchObject({
-      mode: Mode.TRAINING,
-      memory: { off: false, readOnly: false },
     });
   });
 
@@ -77,10 +65,5 @@ describe('taskSpec', () => {
   it('names the field that a spec file has wrong', async () => {
     await expect(taskSpec({ spec: put('s.json', '{"prompt":1}') })).rejects.toThrow(/s\.json: .*prompt/);
     await expect(taskSpec({ spec: put('t.json', '{"promt":"x"}') })).rejects.toThrow(/t\.json: .*promt/);
-  });
-
-  it('refuses a prompt that is no UTF-8', async () => {
-    writeFileSync(join(dir, 'bad'), Buffer.from([0xc3, 0x28]));
-    await expect(taskSpec({ prompt: `@${join(dir, 'bad')}` })).rejects.toThrow('is not UTF-8 text');
   });
 });
