@@ -79,12 +79,6 @@ describe('a use', () => {
     expect((await use({ name: 'skills/nothing_such' })).wantedSkill).toBe(missing.wantedSkill);
   });
 
-  it('of a misspelled name asks for nothing, and says what was meant', async () => {
-    const near = await use({ name: 'skills/add_nubmers' });
-    expect(near).toMatchObject({ success: false, error: expect.stringContaining('did you mean "add_numbers"?') as string });
-    expect(near).toMatchObject({ skillRequestSubmitted: false, wantedSkill: '' });
-  });
-
   it('of another tenant’s skill finds nothing', async () => {
     expect(await use({}, 'globex')).toMatchObject({ success: false, error: 'Skill not found' });
     expect(await use({ agent: 'other' })).toMatchObject({ success: false });

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { isDeepStrictEqual } from 'node:util';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import { approveSkill, archiveSkill, deprecateSkill, rejectSkill, restoreSkill, rollbackSkill } from '../src/skills/life/decisions.js';
-import { findSkill, knownNames, ownersFor, searchSkills, type SkillReader, viewOf } from '../src/skills/life/find-skill.js';
+import { findSkill, ownersFor, searchSkills, type SkillReader, viewOf } from '../src/skills/life/find-skill.js';
 import { registerSkill } from '../src/skills/life/register-skill.js';
 import { pinDependencies } from '../src/skills/proof/bundle-code.js';
 import { promoteSkill } from '../src/skills/life/promote-skill.js';
@@ -188,7 +188,6 @@ async function sightOf(registry: ProceduralMemory, step: Step): Promise<unknown>
     version: await findSkill(registry, reader, name, { version }),
     anyhow: await findSkill(registry, reader, name, { status: 'any' }),
     searched: (await searchSkills(registry, reader, { text: 'even numbers', limit: 50 })).map(({ skill }) => skill.name).toSorted(),
-    names: await knownNames(registry, reader, 'active'),
     versions: await Promise.all(owners.map((owner) => registry.versions(owner, name))),
     counts: await Promise.all(owners.map((owner) => registry.countNames(owner, 50))),
     got: await Promise.all(owners.map((owner) => registry.get(viewOf(owner, reader.user), name))),

@@ -7,13 +7,12 @@ import { SkillName, skillResourceName } from '@etude/contracts/ids';
 import { Scope } from '@etude/contracts/memory';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { knownNames, type SkillReader } from '@etude/domain/skills/life/find-skill';
+import type { SkillReader } from '@etude/domain/skills/life/find-skill';
 import { wrongName } from '@etude/domain/skills/life/register-skill';
-import { misspelledOf } from '@etude/domain/skills/proof/call-arguments';
 import { loadFunctions } from '@etude/domain/skills/proof/load-functions';
 import { type SkillCall, useSkill } from '@etude/domain/skills/proof/use-skill';
-import { notFoundBut, notFoundFor } from '@etude/domain/tools/use-skill-tool';
-import { claimRequest, earlierRequest } from '@etude/memory/layers/repeats';
+import { notFoundFor } from '@etude/domain/tools/use-skill-tool';
+import { claimRequest } from '@etude/memory/layers/repeats';
 import type { Memory } from '@etude/memory/memory';
 import { z } from 'zod';
 import type { CallContext } from '../calls/caller.js';
@@ -37,14 +36,13 @@ export const useCalls = {
     const reader = await readerOf(memory, request, call);
     if (reader === null) return notFound(request.name);
     const use = identifiedUse(memory, reader, { requestId: request.requestId, content: { name, parameters, stdin } });
-    // Asked last: `useSkill` waits for the answer on every path, so that a refusal is never left alone.
-    const allowed = requireEnabled(deps, reader);
+    await requireEnabled(deps, reader);
     const used = await useSkill(
-      { reader, name, parameters, allowed, ...use, ...(stdin === '' ? {} : { stdin }) },
+      { reader, name, parameters, ...use, ...(stdin === '' ? {} : { stdin }) },
       { ...deps, procedural: memory.procedural },
       signal,
     );
-    if (used.outcome === 'not_found') return missing(deps, request, reader, { memory, example: parameters });
+    if (used.outcome === 'not_found') return missing(deps, request, reader, parameters);
     const { success, version, output, error, durationMs, resultNote: note } = used;
     const result = success && used.result !== undefined ? { result: fromJson(ValueSchema, used.result as JsonValue) } : {};
     return { success, version, output, error, durationMs, note, ...result, name: skillResourceName(used.name) };
@@ -88,15 +86,8 @@ async function requireEnabled(deps: SkillDeps, { tenant, agent }: SkillReader): 
 }
 
 /** It is asked for, so that it may be there the next time; nobody vouches for what a use says. */
-async function missing(
-  deps: SkillDeps,
-  request: UseSkillRequest,
-  reader: SkillReader,
-  { memory, example }: { memory: Memory; example: JsonObject },
-) {
+async function missing(deps: SkillDeps, request: UseSkillRequest, reader: SkillReader, example: JsonObject) {
   const name = skillOfName(request.name);
-  const meant = misspelledOf(name, await knownNames(memory.procedural, reader, 'active'));
-  if (meant !== null) return { ...notFound(request.name), error: notFoundBut(meant) };
   const wrong = wrongName(name);
   if (wrong !== null) return { ...notFound(request.name), error: notFoundFor(wrong) };
   try {
@@ -118,7 +109,7 @@ interface Use {
 
 const Meant = z.strictObject({ scope: Scope, name: SkillName, version: z.number().int() });
 
-/** With a request id, what a repeat goes by. Its methods throw EtudeError ALREADY_EXISTS where it was used for something else. */
+/** With a request id, what a repeat goes by. Claiming throws EtudeError ALREADY_EXISTS where it was used for something else. */
 function identifiedUse(
   { store }: Pick<Memory, 'store'>,
   { tenant, agent, user }: SkillReader,
@@ -130,15 +121,9 @@ function identifiedUse(
   const request = { layer: 'procedural', scope: { tenant, agent, user }, requestId: key, digest, at: Date.now() } as const;
   return {
     useId: key,
-    claim: {
-      async find() {
-        const note = await earlierRequest(store, request);
-        return note === null || note === '' ? null : Meant.parse(JSON.parse(note));
-      },
-      async take(meant) {
-        const { note } = await claimRequest(store, { ...request, note: JSON.stringify(meant) });
-        return note === '' ? meant : Meant.parse(JSON.parse(note));
-      },
+    claim: async (meant) => {
+      const { note } = await claimRequest(store, { ...request, note: JSON.stringify(meant) });
+      return note === '' ? meant : Meant.parse(JSON.parse(note));
     },
   };
 }

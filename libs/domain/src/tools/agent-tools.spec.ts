@@ -154,15 +154,6 @@ describe('use_skill', () => {
     expect(await call('code_interpreter', { prompt: 'x', operation: 'use_skill', skill_name: 'missing' })).toEqual(told);
   });
 
-  it('asks for nothing where the name was misspelled', async () => {
-    const { call, fake } = startTools([skillOf('parse_csv')]);
-    expect(await call('use_skill', { skill_id: 'parse_cvs' })).toMatchObject({
-      success: false,
-      error: expect.stringContaining('Skill not found; did you mean "parse_csv"?'),
-    });
-    expect(fake.wished).toEqual([]);
-  });
-
   it('asks for nothing by a name that no skill can have', async () => {
     const { call, fake } = startTools();
     expect(await call('use_skill', { skill_id: 'DROP TABLE' })).toMatchObject({

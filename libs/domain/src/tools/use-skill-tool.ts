@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { errorCode } from '@etude/contracts/errors';
 import { SkillName } from '@etude/contracts/ids';
 import { wrongName } from '../skills/life/register-skill.js';
-import { misspelledOf } from '../skills/proof/call-arguments.js';
 import { parametersOf } from './search-tool.js';
 import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 import type { SkillFinder, SkillRunner, SkillWish, SkillWishes } from './tool-ports.js';
@@ -44,8 +43,7 @@ const Output = z.strictObject({
 export type UsedSkill = z.input<typeof Output>;
 
 /**
- * Runs a skill without a model. One that is not there is asked for, where a skill of its name could be registered and it is no misspelled
- * one.
+ * Runs a skill without a model. One that is not there is asked for, where a skill of its name could be registered.
  *
  * @throws EtudeError FAILED_PRECONDITION where its code is not what was proven; SANDBOX_UNAVAILABLE and other faults of the system
  */
@@ -64,9 +62,6 @@ export async function useSkillByTool(
     return { success: false, error: `"skill_id" is no name of a skill: ${JSON.stringify(name.slice(0, 100))}. Search for one first.` };
   const used = await runner.use(context, { name, parameters, useId: context.callId }, signal);
   if (used === null) {
-    const known = (await finder.list(context)).map((skill) => skill.name);
-    const meant = misspelledOf(name, known);
-    if (meant !== null) return { success: false, error: notFoundBut(meant) };
     const wrong = wrongName(name);
     if (wrong !== null) return { success: false, error: notFoundFor(wrong) };
     const example = Object.keys(parameters).length === 0 ? null : parameters;
@@ -88,10 +83,6 @@ async function askFor(wish: SkillWish, context: ToolContext, wishes: SkillWishes
     return { success: false, error: `Skill not found. ${(error as Error).message}`, result: { skill_request_submitted: false } };
   }
 }
-
-/** What is said in place of asking for one more of nearly the same name. */
-export const notFoundBut = (meant: string) =>
-  `Skill not found; did you mean "${meant}"? Nothing was asked for; request a skill of the other name where it is another one.`;
 
 /** What is said in place of asking for one that nobody could register. */
 export const notFoundFor = (wrong: string) => `Skill not found, and nothing was asked for: ${wrong}. Ask for it by another name.`;

@@ -79,7 +79,7 @@ export async function claimRequest(store: RecordStore, claim: RequestClaim): Pro
  *
  * @throws EtudeError ALREADY_EXISTS as `claimRequest`
  */
-export async function earlierRequest(store: RecordStore, claim: RequestClaim): Promise<string | null> {
+async function earlierRequest(store: RecordStore, claim: RequestClaim): Promise<string | null> {
   const known = await readNote(store, claim, claim.requestId);
   if (known === null) return null;
   if (known.digest !== claim.digest) throw usedForAnother(claim.requestId);

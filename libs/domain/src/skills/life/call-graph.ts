@@ -86,15 +86,10 @@ export async function requireCallable(graph: CallGraph, moved: readonly MovedVer
   return needed;
 }
 
-/** Why it can't call what it was verified with; null where it can. */
-export async function uncallableReason(graph: Pick<CallGraph, 'versions'>, skill: Skill): Promise<string | null> {
-  try {
-    await neededSkills(graph, skill);
-    return null;
-  } catch (error) {
-    if (errorCode(error) !== 'FAILED_PRECONDITION' || !(error instanceof Error)) throw error;
-    return error.message;
-  }
+/** Why something can't be done as it is asked for. Any other error is thrown. */
+export function refusalOf(error: unknown): string {
+  if (errorCode(error) !== 'FAILED_PRECONDITION' || !(error instanceof Error)) throw error;
+  return error.message;
 }
 
 export function comesIntoUse({ before, after }: Pick<MovedVersion, 'before' | 'after'>): boolean {

@@ -9,7 +9,7 @@ import {
   type SkillStatus,
 } from '@etude/contracts/skill-proof';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
-import { isPinOf, uncallableReason } from './call-graph.js';
+import { isPinOf, neededSkills, refusalOf } from './call-graph.js';
 import {
   activatedAt,
   type Decision,
@@ -84,8 +84,9 @@ export async function settleVerified(
     const reason = why === '' ? 'waits for review' : `waits for review: ${why}`;
     return await moveOne(procedural, moveOf(skill, 'pending_review', { by: VERIFIER, reason, at }));
   } catch (error) {
-    const reason = errorCode(error) === 'FAILED_PRECONDITION' ? await uncallableReason(procedural, skill) : null;
-    if (reason === null) throw error;
+    if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;
+    const reason = await neededSkills(procedural, skill).catch(refusalOf);
+    if (typeof reason !== 'string') throw error;
     return moveOne(procedural, moveOf(skill, 'rejected', { by: VERIFIER, reason, at }));
   }
 }

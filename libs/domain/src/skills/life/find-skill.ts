@@ -167,28 +167,6 @@ function isOwner(a: Scope, b: Scope): boolean {
   return a.tenant === b.tenant && a.agent === b.agent && a.user === b.user;
 }
 
-/** Of one owner, in the order of names; further names are not read. */
-const NAMES_MAX = 2_000;
-
-/** Names of the skills of a status that a reader sees, to suggest one for a misspelled name. @throws EtudeError MEMORY_UNAVAILABLE */
-export async function knownNames(
-  procedural: Pick<ProceduralMemory, 'every'>,
-  reader: SkillReader,
-  status: SkillStatus,
-): Promise<readonly string[]> {
-  const names = new Set<string>();
-  const owners = new Map(ownersFor(reader).map(({ tenant, agent }) => [`${tenant} ${agent}`, { tenant, agent }]));
-  for (const owner of owners.values()) {
-    let seen = 0;
-    for await (const { name, scope } of procedural.every(owner, [status])) {
-      if (isReadBy(scope, reader)) names.add(name);
-      seen += 1;
-      if (seen >= NAMES_MAX) break;
-    }
-  }
-  return [...names];
-}
-
 /** The version that a key names; null where there is none. A key without a user names a skill without a user. */
 export async function versionOfKey(
   registry: Pick<SkillRegistry, 'versions'>,

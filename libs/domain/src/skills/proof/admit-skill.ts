@@ -1,4 +1,4 @@
-import { EtudeError, errorCode, errorDetails } from '@etude/contracts/errors';
+import { EtudeError, errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { AgentSettingsReader } from '../../ports/agent-settings.js';
@@ -7,16 +7,17 @@ import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
 import type { SkillKey } from '../../ports/skill-registry.js';
 import { activeVersion, isVerifiedAgainst, recordVerification, settleVerified, type Verified } from '../life/decisions.js';
 import { wasRejectedByPerson } from '../life/skill-life.js';
+import { refusalOf } from '../life/call-graph.js';
 import { versionOfKey } from '../life/find-skill.js';
-import { isProven, signProof, confidenceOf, NOTHING_FOUND } from './proof.js';
+import { isProven, signProof, confidenceOf } from './proof.js';
 import { carryApprovalOver, type ReverificationDeps, reverifyDependents } from './reverify-dependents.js';
 import type { CodeAnalyser } from '../../ports/code-analyser.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { withCarriedTests } from '../life/known-version.js';
 import { skillDigest } from '../content-digest.js';
 import type { TemplateFor } from '../life/skill-packages.js';
-import { gatherGround, type VerificationGround } from './verification-ground.js';
-import { type Verification, verifySkill } from './verify-skill.js';
+import { gatherGround } from './verification-ground.js';
+import { type Verification, verificationOf, verifySkill } from './verify-skill.js';
 
 export interface AdmissionDeps extends Omit<CheckDeps, 'checker' | 'round'>, ReverificationDeps {
   /** Who approves is the agent's own setting. */
@@ -25,9 +26,6 @@ export interface AdmissionDeps extends Omit<CheckDeps, 'checker' | 'round'>, Rev
   readonly checker: ProofChecker;
 }
 
-/** How often another version may come into use while one is verified. */
-const TURNS_MAX = 5;
-
 /** `round`: the content is verified again, whatever was found before. */
 export type Admission = SkillKey & { readonly round?: number | undefined };
 
@@ -35,42 +33,24 @@ export type Admission = SkillKey & { readonly round?: number | undefined };
  * A skill's way to being used: verified in a sandbox, its evidence signed, then approved as its agent's settings say, or rejected with
  * the reason. Whatever calls it is then verified with it. Repeating it goes on where it was left, and changes nothing once it is through.
  *
- * Where another version came into use meanwhile, whose tests it was not held to, it is verified once more.
- *
  * What is in use, or waits for review, is verified again where a round is given, or where its evidence is not believed: by a key that
  * is no longer known, or from before there was any.
- * @throws EtudeError NOT_FOUND, ABORTED (the version holds other code now), SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY,
- *   MEMORY_UNAVAILABLE (also where others were faster each time: it is tried again later), MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError
+ * @throws EtudeError NOT_FOUND, ABORTED (the version holds other code), SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY,
+ *   MEMORY_UNAVAILABLE (also where another decision was faster: tried again, it goes by that one), MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError
  *   when `signal` aborts
  */
 export async function admitSkill(key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
-  for (let turn = 1; ; turn += 1) {
-    try {
-      return await admitOnce(key, deps, signal);
-    } catch (error) {
-      if (errorCode(error) !== 'ABORTED' || isOtherContent(error)) throw error;
-      if (turn === TURNS_MAX) throw overtaken(key, error);
-    }
-  }
-}
-
-/** Whoever verifies it later meets others, or none; how often is for the queue to say. */
-function overtaken({ name, version }: SkillKey, cause: unknown): EtudeError {
-  const why = cause instanceof Error ? `: ${cause.message}` : '';
-  return new EtudeError(
-    'MEMORY_UNAVAILABLE',
-    `version ${version} of skill "${name}" was overtaken by other decisions ${TURNS_MAX} times while it was verified and settled; it is tried again${why}`,
-    {},
-    { cause },
-  );
-}
-
-async function admitOnce(key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
   const skill = await loadSkill(key, deps.procedural);
-  const replaced = await activeVersion(deps.procedural, skill);
-  const isOutdated = skill.status === 'verified' && !isVerifiedAgainst(skill, replaced);
-  const verified = isOutdated || isToVerify(skill, key, deps) ? await verifiedNow(skill, key, deps, signal) : skill;
-  return settle(verified, replaced, deps);
+  try {
+    const replaced = await activeVersion(deps.procedural, skill);
+    const isOutdated = skill.status === 'verified' && !isVerifiedAgainst(skill, replaced);
+    const verified = isOutdated || isToVerify(skill, key, deps) ? await verifiedNow(skill, key, deps, signal) : skill;
+    return await settle(verified, replaced, deps);
+  } catch (error) {
+    if (errorCode(error) !== 'ABORTED') throw error;
+    const overtaken = `version ${key.version} of skill "${key.name}" was overtaken by another decision; it is tried again`;
+    throw new EtudeError('MEMORY_UNAVAILABLE', `${overtaken}: ${(error as Error).message}`, {}, { cause: error });
+  }
 }
 
 function isToVerify(skill: Skill, { round }: Admission, { checker }: AdmissionDeps): boolean {
@@ -79,13 +59,11 @@ function isToVerify(skill: Skill, { round }: Admission, { checker }: AdmissionDe
   return round !== undefined || !isProven(skill, checker);
 }
 
-async function verifiedNow(skill: Skill, key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
+async function verifiedNow(skill: Skill, { round }: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
   const { procedural, clock } = deps;
-  const { round } = key;
   const found = await examineSkill(skill, round === undefined ? deps : { ...deps, round }, signal);
   signal.throwIfAborted();
-  const record = recordOf(skill, found, deps);
-  return recordVerification(procedural, skill, record, clock.now()).catch((error: unknown) => movedOn(key, procedural, error));
+  return recordVerification(procedural, skill, recordOf(skill, found, deps), clock.now());
 }
 
 /** The outcome as it is recorded, with a signed proof where the skill passed. */
@@ -110,10 +88,6 @@ async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps)
   return admitted;
 }
 
-/** Nothing that is tried again changes that. */
-const OTHER_CONTENT = 'digest';
-const isOtherContent = (error: unknown) => errorDetails(error).field === OTHER_CONTENT;
-
 async function loadSkill(key: SkillKey, procedural: ProceduralMemory): Promise<Skill> {
   const { name, version, digest } = key;
   const skill = await versionOfKey(procedural, key);
@@ -122,16 +96,7 @@ async function loadSkill(key: SkillKey, procedural: ProceduralMemory): Promise<S
     throw new EtudeError(
       'ABORTED',
       `Version ${version} of skill "${name}" has digest ${skill.digest}, not ${digest}, which was to be verified.`,
-      { field: OTHER_CONTENT },
     );
-  return skill;
-}
-
-/** Another worker with the same job was faster, and its outcome stands. */
-async function movedOn(key: SkillKey, procedural: ProceduralMemory, error: unknown): Promise<Skill> {
-  if (errorCode(error) !== 'ABORTED') throw error;
-  const skill = await loadSkill(key, procedural);
-  if (skill.status === 'candidate') throw error;
   return skill;
 }
 
@@ -189,17 +154,10 @@ export async function checkSkill(draft: Skill, deps: Omit<CheckDeps, 'round'>, s
 export async function examineSkill(version: Skill, deps: CheckDeps, signal: AbortSignal): Promise<SkillCheck> {
   const digest = skillDigest(version);
   const skill = { ...version, digest };
-  const ground = await groundOf(skill, deps);
-  const verification = 'reason' in ground ? ground : await verifySkill(skill, { ...deps, ground }, signal);
+  const { procedural, checker } = deps;
+  // A callee that can't be loaded is the skill's fault, not the system's.
+  const ground = await gatherGround(skill, procedural, checker && ((needed) => isProven(needed, checker))).catch(refusalOf);
+  const refused = (reason: string) => verificationOf([{ evidence: [], reason }], null);
+  const verification = typeof ground === 'string' ? refused(ground) : await verifySkill(skill, { ...deps, ground }, signal);
   return { ...verification, digest, confidence: verification.passed ? confidenceOf(verification.found) : 0 };
-}
-
-/** A callee that can't be loaded is the skill's fault, not the system's. */
-async function groundOf(skill: Skill, { procedural, checker }: CheckDeps): Promise<VerificationGround | Verification> {
-  try {
-    return await gatherGround(skill, procedural, checker && ((needed) => isProven(needed, checker)));
-  } catch (error) {
-    if (errorCode(error) !== 'FAILED_PRECONDITION' || !(error instanceof Error)) throw error;
-    return { passed: false, reason: error.message, evidence: [], contract: null, found: NOTHING_FOUND };
-  }
 }

@@ -4,6 +4,7 @@ import { bundledCode, dependencyOn } from './bundle-code.js';
 import { canonicalJson, contentDigest } from '../content-digest.js';
 import { runTrial, type TestPlace, type Trial } from './run-skill-tests.js';
 import type { DependentSkill, VerificationGround, SimilarSkill } from './verification-ground.js';
+import { joinedTests } from '../life/known-version.js';
 import { testsByName } from './skill-tests.js';
 import type { Stage } from './proof.js';
 import { SandboxLimits } from '@etude/contracts/sandbox';
@@ -15,31 +16,22 @@ import { SandboxLimits } from '@etude/contracts/sandbox';
 export async function keepWhatWorked(
   skill: Skill,
   trial: Trial,
-  { replaced, earlier = [], dependents }: VerificationGround,
+  { replaced, earlier, dependents }: VerificationGround,
   place: TestPlace,
-): Promise<Stage> {
-  const stages = [await heldOutTests(skill, trial, replaced, place)];
-  if (replaced) stages.push(await testsOfVersions([replaced, ...earlier], trial, place));
-  stages.push(await testsOfDependents(dependents, place));
-  const reason = stages.find((stage) => stage.reason !== undefined)?.reason;
-  const found = {
-    heldOutPassed: stages[0]?.found?.heldOutPassed ?? 0,
-    kept: stages.flatMap((stage) => stage.found?.kept ?? []),
-  };
-  return { evidence: stages.flatMap(({ evidence }) => evidence), found, ...(reason === undefined ? {} : { reason }) };
+): Promise<readonly Stage[]> {
+  const heldOut = await heldOutTests(skill, trial, replaced, place);
+  const versions = replaced === null ? [] : [await testsOfVersions([replaced, ...earlier], trial, place)];
+  return [heldOut, ...versions, await testsOfDependents(dependents, place)];
 }
 
 async function heldOutTests(skill: Skill, trial: Trial, replaced: Skill | null, place: TestPlace): Promise<Stage> {
-  const own = skill.heldOut ?? [];
-  const tests = [...own, ...(replaced?.heldOut ?? []).filter((test) => !isAmong(test, own))];
+  const tests = joinedTests(skill.heldOut, replaced?.heldOut);
   if (tests.length === 0) return { evidence: [] };
   const { passed, reason } = await runTrial({ ...trial, step: 'held-out', tests, isAuthors: false }, place);
   // Which one is nobody's to know: a test that is told is held out no longer.
   if (!passed) return { evidence: [], reason: `its held-out tests fail: ${reason.replace(/^test \d+ of \d+: /, '')}` };
   return { evidence: [`its held-out tests pass (${tests.length})`], found: { heldOutPassed: tests.length } };
 }
-
-const isAmong = (test: unknown, tests: readonly unknown[]) => tests.some((one) => canonicalJson(one) === canonicalJson(test));
 
 /**
  * The tests of the version that is replaced, and of those before it that are in none after them: whoever gives new tests takes none of
@@ -106,14 +98,9 @@ const LIMITS = SandboxLimits.parse({ cpuMs: 2_000, wallMs: 4_000 });
 export async function compareAlike(skill: Skill, own: Trial, similar: readonly SimilarSkill[], place: TestPlace): Promise<Stage> {
   const alike = await Promise.all(similar.map((other) => likeness(skill, own, other, place)));
   const same = alike.filter(({ passesTheirs, theyPass }) => passesTheirs && theyPass).map(({ name }) => name);
-  const evidence =
-    alike.length === 0
-      ? []
-      : [alike.length === 1 ? '1 active skill reads much the same' : `${alike.length} active skills read much the same`];
-  return {
-    evidence: same.length === 0 ? evidence : [...evidence, `and do the same on each other's tests: ${same.join(', ')}`],
-    found: { alike },
-  };
+  const evidence = alike.length === 0 ? [] : [`active skills that read much the same: ${alike.map(({ name }) => name).join(', ')}`];
+  if (same.length > 0) evidence.push(`each passes the tests of the other: ${same.join(', ')}`);
+  return { evidence, found: { alike } };
 }
 
 async function likeness(

@@ -150,7 +150,7 @@ describe('approval', () => {
     await admitSkill(keyOf(newStep), deps, signal);
     expect(await drain(review(procedural))).toEqual(['twice@2 active']);
     const [, second] = await versions('twice');
-    expect(second?.statusReason).toBe('approval of version 1 by ann carries over: only what it calls is another version');
+    expect(second?.statusReason).toBe('approval of version 1 carries over: only what it calls is another version');
   });
 
   it('carries over to nothing that changed in another way', async () => {

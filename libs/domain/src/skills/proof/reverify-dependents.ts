@@ -72,17 +72,11 @@ async function presentPin(pin: SkillDependency, procedural: ProceduralMemory): P
 export async function carryApprovalOver(skill: Skill, replaced: Skill | null, deps: ReverificationDeps): Promise<Skill> {
   const { procedural, clock } = deps;
   if (skill.status !== 'pending_review' || replaced === null || replaced.status !== 'active') return skill;
-  if (!onlyPinsDiffer(skill, replaced) || addsAFinding(skill, replaced)) return skill;
+  if (!onlyPinsDiffer(skill, replaced) || findingsOf(skill) !== findingsOf(replaced)) return skill;
   const pins = await Promise.all((skill.dependencies ?? []).map((pin) => presentPin(pin, procedural)));
   if (canonicalJson(pins) !== canonicalJson(skill.dependencies)) return skill;
-  const reason = `approval of version ${replaced.version} by ${approverOf(replaced)} carries over: only what it calls is another version`;
+  const reason = `approval of version ${replaced.version} carries over: only what it calls is another version`;
   return approveSkill(procedural, skill, { by: 'verification', reason, at: clock.now(), digest: skill.digest });
-}
-
-/** Who approved it, or the version whose approval it carries. */
-function approverOf({ history = [] }: Skill): string {
-  const approval = history.findLast(({ from, to }) => to === 'active' && from !== 'active');
-  return /^approval of version \d+ by (.+) carries over:/.exec(approval?.reason ?? '')?.[1] ?? approval?.by ?? 'nobody that is known';
 }
 
 /** Whether this version is another one with other versions of the skills that it calls, and nothing else. */
@@ -96,7 +90,4 @@ function withoutPins({ dependencies = [], ...content }: Skill): string {
   return canonicalJson({ code, entryPoint, kind, description, parameters, tests, heldOut, packages, files, untrusted, called });
 }
 
-function addsAFinding(skill: Skill, other: Skill): boolean {
-  const known = new Set((other.proof?.findings ?? []).map((finding) => canonicalJson(finding)));
-  return (skill.proof?.findings ?? []).some((finding) => !known.has(canonicalJson(finding)));
-}
+const findingsOf = ({ proof }: Skill) => canonicalJson(proof?.findings ?? []);

@@ -1,4 +1,4 @@
-import type { Skill, SkillTest } from '@etude/contracts/memory';
+import type { SkillTest } from '@etude/contracts/memory';
 import { type ExecutionRequest, type RunResult, SandboxLimits, type SandboxRun } from '@etude/contracts/sandbox';
 import type { Evaluator } from '@etude/contracts/task';
 import { sameValue } from '../../evaluation/compare.js';
@@ -43,15 +43,14 @@ export interface TrialOutcome {
 }
 
 /** One test of a trial as the sandbox runs it. */
-export interface PlannedTest {
+interface PlannedTest {
   readonly evaluator: Evaluator;
   readonly run: SandboxRun;
 }
 
 const LIMITS = SandboxLimits.parse({});
 
-/** One run for each test. */
-export function planTrial({ code, entryPoint, tests, load = (text) => text }: Omit<Trial, 'step'>): PlannedTest[] {
+function planTrial({ code, entryPoint, tests, load = (text) => text }: Omit<Trial, 'step'>): PlannedTest[] {
   return tests.map((test) => {
     const evaluator = evaluatorOf(test, entryPoint);
     const [run] = rulesOf(evaluator).plan(code);
@@ -67,72 +66,57 @@ export function planTrial({ code, entryPoint, tests, load = (text) => text }: Om
  *   what went in from the lines and names of its exceptions, a few bits each time
  * @throws EtudeError SANDBOX_UNAVAILABLE (retryable), CANCELLED
  */
-export function failureOf({ evaluator, run }: PlannedTest, result: RunResult | undefined, isAuthors = false): string | null {
+function failureOf({ evaluator, run }: PlannedTest, result: RunResult | undefined, isAuthors = false): string | null {
   const { verdict, reason } = judge(evaluator, [run], result ? [result] : []);
   if (verdict === 'AC') return null;
   return verdict === 'RE' && !isAuthors ? 'it ended with an error' : reason.replace(/^(hidden )?case 1 of 1: /, '');
 }
 
 /** Parts that fit into one execution each, in order. */
-function* inExecutions<T extends { readonly run: SandboxRun }>(planned: readonly T[]): Generator<readonly T[]> {
-  let part: T[] = [];
+function inExecutions(planned: readonly PlannedTest[]): readonly PlannedTest[][] {
+  const parts: PlannedTest[][] = [];
   let size = 0;
   for (const one of planned) {
     const length = 'code' in one.run ? one.run.code.length : 0;
-    if (part.length > 0 && (part.length >= RUNS_MAX || size + length > CODE_MAX)) {
-      yield part;
-      part = [];
-      size = 0;
-    }
-    part.push(one);
-    size += length;
+    const last = parts.at(-1);
+    size = last === undefined || last.length >= RUNS_MAX || size + length > CODE_MAX ? length : size + length;
+    if (last === undefined || size === length) parts.push([one]);
+    else last.push(one);
   }
-  if (part.length > 0) yield part;
+  return parts;
 }
 
-/** Results in the order of the runs; where it stops on a failure those behind it are missing. */
-async function executePart(
-  { sandboxes, idPrefix, tenant, owner, template, signal }: TestPlace,
-  step: string,
-  part: ReadonlyArray<{ readonly run: SandboxRun }>,
-  options: { limits?: SandboxLimits; hashSeed?: number; stopOnFailure: boolean },
-): Promise<readonly RunResult[]> {
-  const { limits = LIMITS, hashSeed, stopOnFailure } = options;
-  const request: ExecutionRequest = {
-    executionId: `${idPrefix}-${step}`,
-    tenant,
-    ...(owner === undefined ? {} : { owner }),
-    ...(template === undefined ? {} : { template }),
-    ...(hashSeed === undefined ? {} : { hashSeed }),
-    files: [],
-    limits,
-    stopOnFailure,
-    runs: part.map(({ run }) => run),
-  };
-  return (await sandboxes.execute(request, signal)).runs;
+type Options = Pick<ExecutionRequest, 'limits' | 'hashSeed' | 'stopOnFailure'> & { readonly step: string };
+
+/** Results in the order of the tests, in as few executions as they fit into; undefined for tests behind the failure where it stopped. */
+async function runPlanned(
+  planned: readonly PlannedTest[],
+  { step, ...options }: Options,
+  { sandboxes, idPrefix, signal, ...whose }: TestPlace,
+): Promise<ReadonlyArray<RunResult | undefined>> {
+  const results: Array<RunResult | undefined> = [];
+  for (const [number, part] of inExecutions(planned).entries()) {
+    const executionId = `${idPrefix}-${step}${number === 0 ? '' : `.${number}`}`;
+    const request = { ...whose, ...options, executionId, files: [], runs: part.map(({ run }) => run) };
+    const { runs } = await sandboxes.execute(request, signal);
+    results.push(...part.map((_, at) => runs[at]));
+    if (runs.length < part.length) break;
+  }
+  return results;
 }
 
-/** All tests in as few executions as they fit into; stops at the first that fails. @throws EtudeError as `Sandboxes.execute` */
+/** All tests, until the first that fails. @throws EtudeError as `Sandboxes.execute` */
 export async function runTrial(trial: Trial, place: TestPlace): Promise<TrialOutcome> {
-  const { step, tests, limits, hashSeed } = trial;
-  const options = {
-    stopOnFailure: true,
-    ...(limits === undefined ? {} : { limits }),
-    ...(hashSeed === undefined ? {} : { hashSeed }),
-  };
-  const results: RunResult[] = [];
-  let at = 0;
-  for (const part of inExecutions(planTrial(trial))) {
-    const answers = await executePart(place, at === 0 ? step : `${step}.${at}`, part, options);
-    results.push(...answers);
-    for (const [index, planned] of part.entries()) {
-      const failure = failureOf(planned, answers[index], trial.isAuthors);
-      if (failure === null) continue;
-      const number = at + index;
-      const how = trial.isAuthors === true ? failedCall(trial, tests[number], answers[index]) : '';
-      return { passed: false, reason: `test ${number + 1} of ${tests.length}: ${failure}${how}`, results };
-    }
-    at += part.length;
+  const { step, tests, limits = LIMITS, hashSeed, isAuthors = false } = trial;
+  const planned = planTrial(trial);
+  const seed = hashSeed === undefined ? {} : { hashSeed };
+  const answers = await runPlanned(planned, { step, limits, stopOnFailure: true, ...seed }, place);
+  const results = answers.filter((result) => result !== undefined);
+  for (const [at, test] of planned.entries()) {
+    const failure = failureOf(test, answers[at], isAuthors);
+    if (failure === null) continue;
+    const how = isAuthors ? failedCall(trial, tests[at], answers[at]) : '';
+    return { passed: false, reason: `test ${at + 1} of ${tests.length}: ${failure}${how}`, results };
   }
   return { passed: true, reason: '', results };
 }
@@ -154,12 +138,6 @@ function changeOf(run: RunResult, other: RunResult | undefined): string | null {
   return run.stdout === other?.stdout ? null : 'it printed something else';
 }
 
-/** The owner of executions for this skill's verification. */
-export const ownerOfExecutions = ({ scope: { agent, user } }: Pick<Skill, 'scope'>): NonNullable<ExecutionRequest['owner']> => ({
-  agent,
-  user,
-});
-
 export interface MutantsNoticed {
   readonly made: number;
   readonly noticed: number;
@@ -169,8 +147,6 @@ export interface MutantsNoticed {
 
 /** The first test notices most; the others run on what it left. */
 const ROUNDS = [1, 3, 16] as const;
-/** Executions at the same time: a broken copy may well run until its time is up. */
-const LANES = 2;
 
 /**
  * Runs the tests on every broken copy, in few executions. Running out of time or memory is noticed, too.
@@ -190,12 +166,24 @@ export async function countMutants(
   for (let round = 0; from < trial.tests.length && alive.length > 0; round += 1) {
     const to = from + (ROUNDS[round] ?? 100);
     const tests = trial.tests.slice(from, to);
-    const planned = alive.flatMap((mutant) => planTrial({ ...trial, code: mutant.code, tests }).map((test) => ({ ...test, mutant })));
-    const failing = await failingMutants(planned, { step: `mutants${round + 1}`, limits }, place);
-    alive = alive.filter((mutant) => !failing.has(mutant));
+    const failing = await Promise.all(inLanes(alive).map((lane, number) => failingMutants(lane, `mutants${round}.${number}`, tests)));
+    const noticed = new Set(failing.flat());
+    alive = alive.filter((mutant) => !noticed.has(mutant));
     from = to;
   }
   return { made: mutants.length, noticed: mutants.length - alive.length, survived: alive.map(({ what }) => what) };
+
+  async function failingMutants(lane: readonly Mutant[], step: string, tests: Trial['tests']): Promise<readonly Mutant[]> {
+    const planned = lane.flatMap((mutant) => planTrial({ ...trial, code: mutant.code, tests }).map((test) => ({ ...test, mutant })));
+    const answers = await runPlanned(planned, { step, limits, stopOnFailure: false }, place);
+    return planned.filter((test, at) => failureOf(test, answers[at]) !== null).map(({ mutant }) => mutant);
+  }
+}
+
+/** Two executions at the same time: a broken copy may well run until its time is up. */
+function inLanes(mutants: readonly Mutant[]): ReadonlyArray<readonly Mutant[]> {
+  const half = Math.ceil(mutants.length / 2);
+  return [mutants.slice(0, half), mutants.slice(half)];
 }
 
 /** A copy gets some times what the code needed, and enough where that was next to nothing. */
@@ -206,26 +194,4 @@ function brokenLimits(results: readonly RunResult[]): SandboxLimits {
     cpuMs: Math.round(Math.min(3_000, 250 + cpuMs * 8)),
     wallMs: Math.round(Math.min(6_000, 600 + wallMs * 8)),
   });
-}
-
-type MutantTest = PlannedTest & { readonly mutant: Mutant };
-
-async function failingMutants(
-  planned: readonly MutantTest[],
-  { step, limits }: { step: string; limits: SandboxLimits },
-  place: TestPlace,
-): Promise<ReadonlySet<Mutant>> {
-  const failing = new Set<Mutant>();
-  const lane = async (tests: readonly MutantTest[], number: number) => {
-    let at = 0;
-    for (const part of inExecutions(tests)) {
-      const answers = await executePart(place, `${step}.${number}.${at}`, part, { limits, stopOnFailure: false });
-      for (const [index, test] of part.entries()) if (failureOf(test, answers[index]) !== null) failing.add(test.mutant);
-      at += part.length;
-    }
-  };
-  const half = Math.ceil(planned.length / LANES);
-  const lanes = Array.from({ length: LANES }, (_, number) => planned.slice(number * half, (number + 1) * half));
-  await Promise.all(lanes.map((tests, number) => lane(tests, number)));
-  return failing;
 }

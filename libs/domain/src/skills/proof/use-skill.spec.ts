@@ -1,4 +1,4 @@
-import { EtudeError } from '@etude/contracts/errors';
+import type { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it, vi } from 'vitest';
 import { afterUse } from '../../retrieval/reinforce.js';
@@ -7,7 +7,7 @@ import { FakeSandboxes, type FakeRun } from '../../../test/fake-sandboxes.js';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { registryOf } from '../../../test/bundle-fixture.js';
 import { proven, provenSkillOf, TEST_SIGNER } from '../../../test/proven-fixture.js';
-import { type MeantVersion, type SkillCall, type UseClaim, useSkill, type UseSkillDeps } from './use-skill.js';
+import { type MeantVersion, type SkillCall, useSkill, type UseSkillDeps } from './use-skill.js';
 
 const reader = { tenant: 'acme', agent: 'solver', user: null };
 const ADD = provenSkillOf('add', 'def add(a, b=10):\n    return a + b', { a: { type: 'integer' }, b: { type: 'integer', default: 10 } });
@@ -25,7 +25,6 @@ const errorOf = (work: Promise<unknown>) =>
     () => 'none',
     (error: EtudeError) => `${error.code}: ${error.message}`,
   );
-const switchedOff = () => Promise.reject(new EtudeError('FAILED_PRECONDITION', 'Skills are switched off'));
 const failing = (result: Awaited<ReturnType<FakeRun>>) => world([ADD], new FakeSandboxes(() => result));
 
 describe('useSkill', () => {
@@ -71,9 +70,9 @@ describe('useSkill', () => {
   });
 
   it('claims nothing for what is refused, and runs for a repeat what the first time meant', async () => {
-    const newer = provenSkillOf('add', 'def add(a, c): return c', { a: { type: 'integer' }, c: { type: 'integer' } }, { version: 2 });
+    const newer = provenSkillOf('add', 'def add(a): return 0', { a: { type: 'integer' } }, { version: 2 });
     let meant: MeantVersion | null = null;
-    const claim: UseClaim = { find: async () => meant, take: async (now) => (meant ??= now) };
+    const claim = async (now: MeantVersion) => (meant ??= now);
     expect(await errorOf(world([ADD]).use({ claim, parameters: { x: 1 } }))).toMatch(/^INVALID_ARGUMENT/);
     expect(meant).toBeNull();
     expect(await world([ADD]).use({ claim })).toMatchObject({ version: 1, result: 11 });
@@ -88,18 +87,7 @@ describe('useSkill', () => {
     ['agent', { agent: 'spy' }],
   ])('runs nothing of another %s, whatever a note of the request says', async (_, other) => {
     const theirs = { ...ADD, scope: { ...ADD.scope, ...other } };
-    const claim: UseClaim = { find: async () => theirs, take: async (now) => now };
-    expect(await errorOf(world([theirs]).use({ claim }))).toMatch(/add@1, which is gone/);
-    const taken: UseClaim = { find: async () => null, take: async () => theirs };
-    expect(await errorOf(world([theirs, ADD]).use({ claim: taken }))).toMatch(/add@1, which is gone/);
-  });
-
-  it('says nothing of a skill to who may use none', async () => {
-    const { use, uses } = world([ADD]);
-    const claim: UseClaim = { find: () => Promise.reject(new Error('asked')), take: async (now) => now };
-    for (const call of [{}, { name: 'nothing' }, { parameters: { x: 1 } }, { claim }])
-      expect(await errorOf(use({ ...call, allowed: switchedOff() }))).toBe('FAILED_PRECONDITION: Skills are switched off');
-    expect(uses()).toHaveLength(0);
+    expect(await errorOf(world([theirs, ADD]).use({ claim: async () => theirs }))).toMatch(/add@1, which is gone/);
   });
 
   it('brings in what the skill needs, as pinned', async () => {

@@ -22,10 +22,11 @@ export interface SkillCall {
   readonly stdin?: string;
   /** The same again, with the same input, is run and counted once. */
   readonly useId: string;
-  /** Rejects where this reader may use no skills: nothing is said of one, claimed or run before it resolves. Absent: that was asked before. */
-  readonly allowed?: Promise<void>;
-  /** Absent: nothing is remembered of this use. */
-  readonly claim?: UseClaim;
+  /**
+   * Claims the use for this version, once nothing is wrong with it. Answers the version that a repeat, or the first of two at once, claimed.
+   * Absent: nothing is remembered of this use.
+   */
+  readonly claim?: (meant: MeantVersion) => Promise<MeantVersion>;
 }
 
 /** Which version of a skill, and whose. */
@@ -33,14 +34,6 @@ export interface MeantVersion {
   readonly scope: Scope;
   readonly name: string;
   readonly version: number;
-}
-
-/** What a repeat of a use goes by. */
-export interface UseClaim {
-  /** What the first time meant; null: this is the first time. */
-  find(): Promise<MeantVersion | null>;
-  /** Claims the use once nothing is wrong with it. Answers what is meant: of two at once, what the first one meant. */
-  take(meant: MeantVersion): Promise<MeantVersion>;
 }
 
 export interface UseSkillDeps {
@@ -118,17 +111,13 @@ interface PreparedUse extends Executable {
 
 /** Nothing is claimed for what is refused. null where there is no such skill in use. */
 async function claimedUse(call: SkillCall, deps: UseSkillDeps): Promise<PreparedUse | null> {
-  if (call.claim) await call.allowed;
-  const earlier = (await call.claim?.find()) ?? null;
-  if (earlier !== null) return preparedUse(await versionMeant(earlier, call.reader, deps), call, deps);
-  // Whether it is allowed is on its way while the skill is being read.
-  const [skill] = await Promise.all([findSkill(deps.procedural, call.reader, call.name), call.allowed]);
+  const skill = await findSkill(deps.procedural, call.reader, call.name);
   if (skill === null) return null;
   const prepared = await preparedUse(skill, call, deps);
-  const taken = (await call.claim?.take({ scope: skill.scope, name: skill.name, version: skill.version })) ?? skill;
-  if (taken.version === skill.version && taken.name === skill.name && contentDigest(taken.scope) === contentDigest(skill.scope))
-    return prepared;
-  return preparedUse(await versionMeant(taken, call.reader, deps), call, deps);
+  const now = { scope: skill.scope, name: skill.name, version: skill.version };
+  const meant = (await call.claim?.(now)) ?? now;
+  if (contentDigest(meant) === contentDigest(now)) return prepared;
+  return preparedUse(await versionMeant(meant, call.reader, deps), call, deps);
 }
 
 async function preparedUse(skill: Skill, call: SkillCall, deps: UseSkillDeps): Promise<PreparedUse> {

@@ -1,10 +1,9 @@
-import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillRegistry } from '../../ports/skill-registry.js';
 import { activeVersion } from '../life/decisions.js';
 import { dependencyOn } from './bundle-code.js';
-import { isPinOf, neededSkills } from '../life/call-graph.js';
+import { isPinOf, neededSkills, refusalOf } from '../life/call-graph.js';
 import { isReadBy, searchSkills } from '../life/find-skill.js';
 import { isPruning } from '../life/prune.js';
 
@@ -13,7 +12,7 @@ export interface VerificationGround {
   /** The active version that this one would replace: it has to pass that one's tests as well. */
   readonly replaced: Skill | null;
   /** Versions whose tests that one had to pass, and so on back: this one has to pass them as well. Newest first. */
-  readonly earlier?: readonly Skill[];
+  readonly earlier: readonly Skill[];
   /** Skills that it calls, at any depth, in the order of loading. */
   readonly needed: readonly Skill[];
   /**
@@ -56,8 +55,7 @@ export async function gatherGround(skill: Skill, procedural: ProceduralMemory, i
     dependentsOf(skill, needed, procedural, isProven),
     similarTo(skill, procedural, isProven),
   ]);
-  const earlier = replaced === null ? [] : await earlierVersions(replaced, procedural);
-  return { replaced, earlier, needed, dependents, similar };
+  return { replaced, earlier: replaced === null ? [] : await earlierVersions(replaced, procedural), needed, dependents, similar };
 }
 
 async function dependentsOf(
@@ -92,59 +90,31 @@ async function similarTo(skill: Skill, procedural: ProceduralMemory, isProven?: 
   // Its own earlier versions are among the most similar.
   const found = await searchSkills(procedural, skill.scope, { text, limit: SIMILAR_MAX + 1, similarityMin: SIMILARITY_MIN });
   const others = found.filter((hit) => hit.skill.kind === 'function' && hit.skill.name !== skill.name).slice(0, SIMILAR_MAX);
-  const similar = await Promise.all(
-    others.map(async (hit) => ({
-      skill: hit.skill,
-      similarity: hit.similarity,
-      needed: await neededSkills(procedural, hit.skill, isProven).catch(nothingToRun),
-    })),
-  );
-  return similar.flatMap(({ needed, ...one }) => (needed === null ? [] : [{ ...one, needed }]));
+  const similar = others.map(async ({ skill: other, similarity }) => {
+    const needed = await neededSkills(procedural, other, isProven).catch(refusalOf);
+    // One whose own calls can't be made has no results to compare.
+    return typeof needed === 'string' ? [] : [{ skill: other, similarity, needed }];
+  });
+  return (await Promise.all(similar)).flat();
 }
 
-/** null where its own calls can't be made: it has no results to compare. Any other failure is the memory's, and is thrown. */
-function nothingToRun(error: unknown): null {
-  if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;
-  return null;
-}
-
-/** Versions, and their tests together, that a new version is held to beside the one that it replaces. */
+/** Versions that a new version is held to beside the one that it replaces. */
 const VERSIONS_MAX = 20;
-const TESTS_MAX = 1_000;
 
 /**
- * The versions whose tests this one had to pass, by its evidence, those that they had to pass, and so on back, newest first. One that
- * was archived by a decision binds nobody any more; pruning is none. Without a proof there is nothing to go by.
+ * The versions whose tests this one had to pass, by its evidence, newest first. One that was archived by a decision binds nobody any more;
+ * pruning is none. Without a proof there is nothing to go by.
  *
  * @param skill in use; its own tests are not among them
  * @throws EtudeError MEMORY_UNAVAILABLE
  */
-export async function earlierVersions(skill: Skill, registry: Pick<SkillRegistry, 'versions'>): Promise<readonly Skill[]> {
-  if (keptOf(skill).length === 0) return [];
-  const versions = new Map((await registry.versions(skill.scope, skill.name)).map((version) => [version.version, version]));
-  const found = new Map<number, Skill>();
-  for (let open = keptOf(skill); open.length > 0;) {
-    const next = open.flatMap(({ version, digest }) => {
-      const one = versions.get(version);
-      return one === undefined || one.digest !== digest || one.version === skill.version || found.has(version) ? [] : [one];
-    });
-    for (const one of next) found.set(one.version, one);
-    open = next.flatMap(keptOf);
-  }
-  const binding = [...found.values()].filter((one) => !isWithdrawn(one)).toSorted((a, b) => b.version - a.version);
-  return withinBounds(binding);
-}
-
-/** Its own versions, of those whose tests passed with it. */
-function keptOf(skill: Skill) {
-  return (skill.proof?.kept ?? []).filter((pin) => isPinOf(pin, skill));
+async function earlierVersions(skill: Skill, registry: Pick<SkillRegistry, 'versions'>): Promise<readonly Skill[]> {
+  const kept = (skill.proof?.kept ?? []).filter((pin) => isPinOf(pin, skill));
+  const versions = kept.length === 0 ? [] : await registry.versions(skill.scope, skill.name);
+  const isKept = ({ version, digest }: Skill) => kept.some((pin) => pin.version === version && pin.digest === digest);
+  return versions.filter((one) => isKept(one) && !isWithdrawn(one)).slice(0, VERSIONS_MAX);
 }
 
 function isWithdrawn({ status, history = [] }: Skill): boolean {
   return status === 'archived' && !isPruning(history.findLast(({ to }) => to === 'archived')?.reason ?? '');
-}
-
-function withinBounds(versions: readonly Skill[]): readonly Skill[] {
-  let tests = 0;
-  return versions.slice(0, VERSIONS_MAX).filter((version) => (tests += version.tests.length) <= TESTS_MAX);
 }

@@ -1,4 +1,3 @@
-import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract, SkillFinding } from '@etude/contracts/skill-proof';
 import type { CodeAnalyser } from '../../ports/code-analyser.js';
@@ -7,16 +6,9 @@ import { analyseSkill, secretFindings } from './analyse-skill.js';
 import { bundledCode } from './bundle-code.js';
 import { contentDigest, hasHiddenTests, isInWords } from '../content-digest.js';
 import { MANY_MUTANTS, NOTHING_FOUND, type ProofFindings, type Stage } from './proof.js';
+import { refusalOf } from '../life/call-graph.js';
 import { otherKindReason } from '../life/register-skill.js';
-import {
-  countMutants,
-  differenceOf,
-  ownerOfExecutions,
-  runTrial,
-  type TestPlace,
-  type Trial,
-  type TrialOutcome,
-} from './run-skill-tests.js';
+import { countMutants, differenceOf, runTrial, type TestPlace, type Trial, type TrialOutcome } from './run-skill-tests.js';
 import {
   inspectCode,
   type InspectedCode,
@@ -59,7 +51,7 @@ export interface Verification {
 /** Sandboxes come warmed with one of their own; one with this seed is started for the purpose, so only one run asks for it. */
 const OTHER_HASH_SEED = 4_242_424_242;
 
-export const NO_GROUND: VerificationGround = { replaced: null, needed: [], dependents: [], similar: [] };
+export const NO_GROUND: VerificationGround = { replaced: null, earlier: [], needed: [], dependents: [], similar: [] };
 
 /**
  * Whether a skill may be used, by what can be found without a person: its code is what it declares and holds no secret; its tests pass
@@ -85,15 +77,11 @@ export async function verifySkill(skill: Skill, deps: VerificationDeps, signal: 
 }
 
 /** The first stage that has something against the skill gives the reason. */
-function verificationOf(stages: readonly Stage[], contract: SkillContract | null): Verification {
+export function verificationOf(stages: readonly Stage[], contract: SkillContract | null): Verification {
   const reason = stages.find((stage) => stage.reason !== undefined)?.reason ?? '';
-  return {
-    passed: reason === '',
-    reason,
-    evidence: stages.flatMap((stage) => stage.evidence),
-    contract,
-    found: Object.assign({ ...NOTHING_FOUND }, ...stages.map(({ found }) => found)) as ProofFindings,
-  };
+  const kept = stages.flatMap(({ found }) => found?.kept ?? []);
+  const found = Object.assign({ ...NOTHING_FOUND }, ...stages.map((stage) => stage.found), { kept }) as ProofFindings;
+  return { passed: reason === '', reason, evidence: stages.flatMap(({ evidence }) => evidence), contract, found };
 }
 
 /**
@@ -104,7 +92,12 @@ function placeOf(skill: Skill, { sandboxes, ground, attempt = 1, round = 1 }: Ve
   const { scope, name, version, digest, code } = skill;
   const heldOut = [skill.heldOut ?? [], ground.replaced?.heldOut ?? []];
   const content = contentDigest([scope.tenant, scope.agent, scope.user, name, version, digest, code, heldOut]).slice(0, 32);
-  return { sandboxes, tenant: scope.tenant, owner: ownerOfExecutions(skill), idPrefix: `verify-${content}-${round}.${attempt}` };
+  return {
+    sandboxes,
+    tenant: scope.tenant,
+    owner: { agent: scope.agent, user: scope.user },
+    idPrefix: `verify-${content}-${round}.${attempt}`,
+  };
 }
 
 /** The sandbox for whatever runs while it is verified; a stage that failed where none has all the packages. */
@@ -117,8 +110,7 @@ function templateOf(
     const template = templateFor?.([...new Set(together.flatMap(({ packages = [] }) => packages))]);
     return template === undefined ? {} : { template };
   } catch (error) {
-    if (errorCode(error) !== 'FAILED_PRECONDITION' || !(error instanceof Error)) throw error;
-    return { evidence: [], reason: error.message };
+    return { evidence: [], reason: refusalOf(error) };
   }
 }
 
@@ -210,18 +202,15 @@ async function runStages(skill: Skill, inspected: InspectedCode, deps: Verificat
   };
   const first = await runTrial(trial, place);
   if (!first.passed) return [{ evidence: [], reason: `its tests fail: ${first.reason}` }];
-  return inOrder([
+  const stages = [
     testAgain(trial, first, place),
     keepWhatWorked(skill, trial, ground, place),
     noticeMutants(inspected.mutants, trial, first, { place, mutationScoreMin }),
     compareAlike(skill, trial, ground.similar, place),
-  ]);
-}
-
-/** All of them, ended: nothing goes on behind an answer. The first error in this order is thrown. */
-async function inOrder(stages: ReadonlyArray<Promise<Stage>>): Promise<readonly Stage[]> {
+  ];
+  // Nothing goes on behind an answer. The first error in this order is thrown.
   await Promise.allSettled(stages);
-  return Promise.all(stages);
+  return (await Promise.all(stages)).flat();
 }
 
 async function testAgain(trial: Trial, first: TrialOutcome, place: TestPlace): Promise<Stage> {
