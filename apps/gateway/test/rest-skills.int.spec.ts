@@ -82,7 +82,7 @@ describe('a skill as a resource', () => {
     const replaced = await ask('PUT', `${ROOT}/add_numbers`, { ...(body as object), code, tests: ADDING.tests });
     expect(replaced).toMatchObject({ status: 200, body: { version: 2, code, status: 'active' } });
     const stale = await ask('PUT', `${ROOT}/add_numbers`, { ...ADDING, code: `${ADD}\n\nOTHER = 1\n`, version: 1 });
-    const changed = expect.stringMatching(/changed since version 1: version 2 by .* changed code/) as string;
+    const changed = expect.stringMatching(/changed since version 1: the newest is version 2 by /) as string;
     const fields = [{ field: 'version', description: changed }];
     expect(stale).toMatchObject({ status: 409, body: { error: { code: 'ABORTED', message: changed, fields } } });
   });

@@ -46,7 +46,7 @@ describe('a registration', () => {
     expect((await refusal(skills().registerSkill(other))).code).toBe('ALREADY_EXISTS');
   });
 
-  it('takes an edit of the newest version only, and says what changed since', async () => {
+  it('takes an edit of the newest version only, and says which is the newest', async () => {
     const first = await register(addingDraft('edited'));
     const edited = addingDraft('edited', { code: `${ADD}\n\nLIMIT = 100\n` });
     expect(await skills().registerSkill({ skill: edited, baseVersion: first.version, wait: true })).toMatchObject({ version: 2 });
@@ -54,7 +54,7 @@ describe('a registration', () => {
       skills().registerSkill({ skill: addingDraft('edited', { code: `${ADD}\n\nOTHER = 1\n` }), baseVersion: 1 }),
     );
     expect(stale).toMatchObject({ status: status.ABORTED });
-    expect(stale.message).toContain('changed code');
+    expect(stale.message).toContain('the newest is version 2 by ');
   });
 
   it.each([

@@ -93,7 +93,7 @@ export interface ProceduralMemory extends SkillRegistry {
    * Stores a new version as a candidate, whatever status, proof or history it says it has; what one (agent, name, user) has already is
    * the version that is there, with the sources of both (`knownVersion`). Code that is marked anywhere in the tenant is marked here.
    * Answers the stored version.
-   * @throws EtudeError ABORTED where another version than `baseVersion` is the newest, with what changed since; FAILED_PRECONDITION for a
+   * @throws EtudeError ABORTED where another version than `baseVersion` is the newest; FAILED_PRECONDITION for a
    *   new name beyond `namesMax`, however many come at once
    */
   store(skill: Skill, options?: StoreSkillOptions): Promise<Skill>;

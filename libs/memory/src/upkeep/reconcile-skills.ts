@@ -2,7 +2,7 @@ import { callGraph, type MoveDeps, moveSkills } from '../layers/skill-moves.js';
 import { openedSkill, ownedSkills } from '../layers/skill-records.js';
 import type { StoreReport } from '../memory.js';
 import type { Skill } from '@etude/contracts/memory';
-import { uncallableReason, versionKey } from '@etude/domain/skills/life/call-graph';
+import { neededSkills, refusalOf, versionKey } from '@etude/domain/skills/life/call-graph';
 import { activatedAt, IN_USE, keyOf, lastActivated, VERIFIER } from '@etude/domain/skills/life/skill-life';
 
 /**
@@ -21,8 +21,8 @@ export async function reconcileSkills(deps: MoveDeps, tenant: string): Promise<S
       const name = versionKey({ ...skill, version: 0 });
       if (skill.status === 'active') active.set(name, (active.get(name) ?? 0) + 1);
       if (active.get(name) === 2) repaired.push(await leaveOneActive(deps, skill));
-      const reason = (skill.dependencies ?? []).length === 0 ? null : await uncallableReason(callGraph(deps.store), skill);
-      if (reason !== null) problems.push(`${textOf(skill)} is ${skill.status} and can't run: ${reason}`);
+      const reason = await neededSkills(callGraph(deps.store), skill).catch(refusalOf);
+      if (typeof reason === 'string') problems.push(`${textOf(skill)} is ${skill.status} and can't run: ${reason}`);
     }
   }
   return { checked: { skills: checked }, repaired, problems };

@@ -25,7 +25,7 @@ export interface KnownVersion {
 export function knownVersion(given: Skill, own: readonly Skill[], words: SkillWords = 'ignored'): KnownVersion | null {
   const digest = skillDigest(given);
   const same = own.filter((version) => version.digest === digest);
-  const worded = words === 'ignored' ? same : same.filter((version) => differingWords(version, given).length === 0);
+  const worded = words === 'ignored' ? same : same.filter((version) => hasSameWords(version, given));
   if (worded.length === 0 && (words === 'kept' || same.some(({ status }) => LIVING.has(status)))) return null;
   const meant = worded.length === 0 ? same : worded;
   const marks = marksOf(given);
@@ -35,14 +35,13 @@ export function knownVersion(given: Skill, own: readonly Skill[], words: SkillWo
 }
 
 /** The author's words about a skill, which are not part of its content. */
-const WORDS = ['description', 'tags', 'category', 'displayName', 'examplePrompts', 'metadata', 'heldOut'] as const;
+const WORDS = ['description', 'tags', 'category', 'displayName', 'examplePrompts', 'metadata'] as const;
 
-/** The names of the words that differ. Held-out tests carry over from version to version; metadata that is left out stays. */
-export function differingWords(stored: Skill, given: Skill): readonly string[] {
-  const { heldOut = [] } = stored;
-  const metadata = given.metadata ?? stored.metadata;
-  const asked = { ...given, heldOut: joinedTests(heldOut, given.heldOut), ...(metadata && { metadata }) };
-  return changedFields({ ...stored, heldOut }, asked, WORDS);
+/** Held-out tests carry over from version to version; metadata that is left out stays. */
+function hasSameWords(stored: Skill, given: Skill): boolean {
+  const asked: Skill = { ...given, metadata: given.metadata ?? stored.metadata };
+  const isNew = joinedTests(stored.heldOut, given.heldOut).length > (stored.heldOut ?? []).length;
+  return !isNew && WORDS.every((field) => canonicalJson(stored[field] ?? []) === canonicalJson(asked[field] ?? []));
 }
 
 function takesMarks(version: Skill): boolean {
@@ -62,62 +61,19 @@ function withSources(version: Skill, given: Skill): Skill | null {
   return { ...version, sources, updatedAt, ...(untrusted.length === 0 ? {} : { untrusted }) };
 }
 
-/** What an author writes, with what it is called in messages. */
-const WRITTEN = {
-  description: 'description',
-  code: 'code',
-  entryPoint: 'entry point',
-  kind: 'kind',
-  parameters: 'parameters',
-  tests: 'tests',
-  heldOut: 'held-out tests',
-  tags: 'tags',
-  category: 'category',
-  displayName: 'display name',
-  examplePrompts: 'example prompts',
-  dependencies: 'dependencies',
-  packages: 'packages',
-  files: 'files',
-  metadata: 'metadata',
-} as const satisfies Partial<Record<keyof Skill, string>>;
-
 /**
- * That somebody edited another version than the newest, with what changed since, by whom and when; null where nobody did.
+ * That somebody edited another version than the newest, and whose the newest is; null where nobody did.
  *
  * @param versions all of the owner's and the same user's, newest first: nobody is told of another user's
  */
 export function staleEdit(name: string, baseVersion: number, versions: readonly Skill[]): EtudeError | null {
-  const newest = versions[0];
+  const [newest] = versions;
   if ((newest?.version ?? 0) === baseVersion) return null;
-  const base = versions.find(({ version }) => version === baseVersion);
-  if (newest === undefined || base === undefined)
-    return new EtudeError('ABORTED', `skill "${name}" has no version ${baseVersion} to edit; the newest is ${newest?.version ?? 'none'}`, {
-      field: 'base_version',
-    });
-  const since = versions.filter(({ version }) => version > baseVersion).toReversed();
-  return new EtudeError(
-    'ABORTED',
-    `skill "${name}" changed since version ${baseVersion}: ${since.map((version) => changeOf(base, version)).join('; ')}. Read version ${newest.version} and make the edit on it.`,
-    { field: 'base_version', metadata: { newest_version: String(newest.version), changed: changedFields(base, newest).join(', ') } },
-  );
-}
-
-type Written = keyof typeof WRITTEN;
-
-/** What differs, by what an author calls it; of these fields alone where some are given. */
-export function changedFields(a: Skill, b: Skill, fields = Object.keys(WRITTEN) as readonly Written[]): readonly string[] {
-  return fields.flatMap((field) => {
-    const [before, after] = [a, b].map((skill) => canonicalJson(skill[field] ?? []));
-    return before === after ? [] : [WRITTEN[field]];
-  });
-}
-
-function changeOf(base: Skill, version: Skill): string {
-  const stored = version.history?.[0];
-  const fields = changedFields(base, version);
-  const what = fields.length === 0 ? 'nothing that an author writes' : fields.join(', ');
-  const who = stored === undefined ? '' : ` by ${stored.by}`;
-  return `version ${version.version}${who} at ${new Date(stored?.at ?? version.createdAt).toISOString()} changed ${what}`;
+  const why =
+    newest === undefined || versions.every(({ version }) => version !== baseVersion)
+      ? `skill "${name}" has no version ${baseVersion} to edit; the newest is ${newest?.version ?? 'none'}`
+      : `skill "${name}" changed since version ${baseVersion}: the newest is version ${newest.version} by ${newest.history?.[0]?.by ?? 'nobody that is known'}; compare the two (DiffSkill) and make the edit on it`;
+  return new EtudeError('ABORTED', why, { field: 'base_version' });
 }
 
 /**

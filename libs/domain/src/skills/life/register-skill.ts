@@ -4,7 +4,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings, SkillStatus } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory, StoreSkillOptions } from '../../ports/memory.js';
-import { differingWords, knownVersion, withCarriedTests } from './known-version.js';
+import { knownVersion, withCarriedTests } from './known-version.js';
 import type { SkillOwner, SkillRegistry } from '../../ports/skill-registry.js';
 import { GONE, isVersionOf } from './skill-life.js';
 
@@ -47,7 +47,7 @@ export async function registerSkill(
   const isSetAside = options.setAside !== undefined;
   const { given, versions } = await registrable(candidate, isSetAside ? { ...deps, settings: { ...settings, maxSkills: 0 } } : deps);
   const stored = await procedural.store(given, { ...options, words: 'edited', namesMax: settings.maxSkills });
-  if (!isSetAside) requireLiving(stored, given, versions);
+  if (!isSetAside) requireLiving(stored, versions);
   return stored;
 }
 
@@ -65,7 +65,7 @@ export async function requireRegistrable(
 ): Promise<boolean> {
   const { given, versions, isNew } = await registrable(candidate, deps, planned);
   const known = knownVersion(given, versions, 'edited');
-  if (known !== null) requireLiving(known.version, given, versions);
+  if (known !== null) requireLiving(known.version, versions);
   return isNew;
 }
 
@@ -91,15 +91,8 @@ async function registrable(candidate: Skill, deps: RegistrationDeps, planned: Re
 }
 
 /** A version that was taken out of use comes back by another call, not by registering it. @throws EtudeError FAILED_PRECONDITION */
-function requireLiving(stored: Skill, given: Skill, versions: readonly Skill[]): void {
+function requireLiving(stored: Skill, versions: readonly Skill[]): void {
   const { name, version, status } = stored;
-  const lost = status === 'rejected' ? differingWords(stored, given) : [];
-  if (lost.length > 0)
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `version ${version} of skill "${name}" has this content already, and was rejected; other ${lost.join(', ')} alone make no new version of it, and nothing was stored. Change the content, or have ${name}@${version} verified again (VerifySkill).`,
-      { field: 'skill', metadata: { version: String(version), status, not_taken: lost.join(', ') } },
-    );
   if (status !== 'deprecated' && status !== 'archived') return;
   const active = versions.find((other) => other.status === 'active');
   const inUse = active === undefined ? 'and no version is active' : `and version ${active.version} is active`;

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { SkillTest } from '@etude/contracts/memory';
+import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { SkillFinding } from '@etude/contracts/skill-proof';
 import { expect, it } from 'vitest';
 import { analyseSkill } from './analyse-skill.js';
@@ -22,7 +22,7 @@ it('looks at code as Python, and at a procedure as text', async () => {
   const { calls, analyser } = asked();
   await analyseSkill({ kind: 'function', code: 'a', tests: [] }, analyser, signal);
   await analyseSkill({ kind: 'procedure', code: 'b', tests: [] }, analyser, signal);
-  expect(calls).toEqual(['python: a', 'text: b']);
+  expect(calls.filter((call) => /[ab]$/.test(call))).toEqual(['python: a', 'text: b']);
 });
 
 it('looks at files and tests too, and says where it found something', async () => {
@@ -33,10 +33,10 @@ it('looks at files and tests too, and says where it found something', async () =
     [null, 'tests, line 3: found'],
     [null, 'scripts/x.py, line 3: found'],
   ]);
-  expect(calls.slice(3)).toEqual(['python: SECRET', 'text: fine']);
+  expect(calls.slice(-2)).toEqual(['python: SECRET', 'text: fine']);
 });
 
-it.each([
+it.each<[string, Partial<Skill>]>([
   ['description', { description: 'SECRET' }],
   ['display name', { displayName: 'SECRET' }],
   ['category', { category: 'SECRET' }],
@@ -45,7 +45,7 @@ it.each([
   ['parameters', { parameters: [{ name: 'a', type: '', description: 'SECRET', required: true }] }],
   ['metadata', { metadata: { note: 'SECRET' } }],
   ['file names', { files: [file('SECRET.md', 'fine')] }],
-])('looks for secrets in what is said of a skill: %s', async (place, said) => {
+])('looks for secrets in what is said of a skill: %s', async (_place, said) => {
   const found = await analyseSkill({ kind: 'function', code: '', tests: [], ...said }, asked().analyser, signal);
-  expect(found.map(({ message }) => message)).toEqual([`${place}, line 3: found`]);
+  expect(found.map(({ message }) => message)).toEqual(['its words, line 3: found']);
 });

@@ -3,10 +3,10 @@ import type { Skill } from '@etude/contracts/memory';
 import { type SkillFinding, SECRET_RULE_PREFIX } from '@etude/contracts/skill-proof';
 import type { CodeAnalyser } from '../../ports/code-analyser.js';
 
-type Said = Partial<
-  Pick<Skill, 'description' | 'displayName' | 'category' | 'tags' | 'examplePrompts' | 'parameters' | 'files' | 'metadata'>
->;
-type Analysed = Pick<Skill, 'kind' | 'code' | 'tests'> & Partial<Pick<Skill, 'heldOut'>> & Said;
+/** What its author says of a skill. */
+const WORDS = ['description', 'displayName', 'category', 'tags', 'examplePrompts', 'parameters', 'metadata'] as const;
+
+type Analysed = Pick<Skill, 'kind' | 'code' | 'tests'> & Partial<Skill>;
 
 /**
  * Findings about all that a skill brings along: its code, which of a procedure is text; its tests and all that is said of it, for
@@ -19,7 +19,10 @@ export async function analyseSkill(skill: Analysed, analyser: CodeAnalyser, sign
   const found = [...(await analyser.analyse(code, signal, kind === 'procedure' ? 'text' : 'python'))];
   const all = [...tests, ...heldOut];
   if (all.length > 0) found.push(...placed('tests', await analyser.analyse(JSON.stringify(all, null, 1), signal, 'text')));
-  for (const [place, text] of saidOf(skill)) found.push(...placed(place, await analyser.analyse(text, signal, 'text')));
+  // Line breaks of texts stay: some keys are recognised by them.
+  const words = [...WORDS.map((field) => skill[field]), files.map(({ path }) => path)];
+  const said = words.map((value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 1))).join('\n');
+  found.push(...placed('its words', await analyser.analyse(said, signal, 'text')));
   for (const { path, contentBase64 } of files) {
     const text = Buffer.from(contentBase64, 'base64').toString('utf8');
     // Bytes that are no text hold no key that anybody could read in them.
@@ -28,16 +31,6 @@ export async function analyseSkill(skill: Analysed, analyser: CodeAnalyser, sign
     found.push(...placed(path, await analyser.analyse(text, signal, path.endsWith('.py') && !isTest ? 'python' : 'text')));
   }
   return found;
-}
-
-/** Where its author wrote text beside the code, with the text; what is empty is left out. */
-function saidOf(skill: Said): ReadonlyArray<readonly [place: string, text: string]> {
-  const { description, displayName, category, tags, examplePrompts, parameters, files, metadata } = skill;
-  const said = { description, 'display name': displayName, category, tags, 'example prompts': examplePrompts, parameters, metadata };
-  return Object.entries({ ...said, 'file names': files?.map(({ path }) => path) }).flatMap(([place, value]) => {
-    const text = value === undefined || value.length === 0 ? '' : typeof value === 'string' ? value : JSON.stringify(value, null, 1);
-    return text === '' || text === '{}' ? [] : [[place, text] as const];
-  });
 }
 
 function placed(place: string, findings: readonly SkillFinding[]): SkillFinding[] {

@@ -123,40 +123,16 @@ export function problemTexts(problems: readonly CodeProblem[]): string[] {
 }
 
 /** What an author declared that the code says otherwise; each names the parameter. */
-export function undeclaredProblems(declared: Skill['parameters'], contract: SkillContract): string[] {
+export function undeclaredProblems(declared: Skill['parameters'], { parameters, inputSchema }: SkillContract): string[] {
   if (declared.length === 0) return [];
-  const problems = declared.flatMap((parameter) => parameterProblems(parameter, contract));
+  const problems = declared.flatMap(({ name, required }) => {
+    const known = parameters.find((one) => one.name === name);
+    if (known === undefined) return inputSchema['additionalProperties'] === false ? [`"${name}": the code has none of that name`] : [];
+    return !required && known.required ? [`"${name}": it is declared as optional and the code has no default for it`] : [];
+  });
   const named = new Set(declared.map(({ name }) => name));
-  for (const { name, required } of contract.parameters)
-    if (required && !named.has(name)) problems.push(`parameter "${name}": the code needs it and it is not declared`);
-  return problems;
-}
-
-function parameterProblems(parameter: SkillParameter, { parameters, inputSchema }: SkillContract): string[] {
-  const { name, type, required } = parameter;
-  const known = parameters.find((one) => one.name === name);
-  if (known === undefined)
-    return inputSchema['additionalProperties'] === false ? [`parameter "${name}": the code has none of that name`] : [];
-  const problems: string[] = [];
-  if (!required && known.required) problems.push(`parameter "${name}": it is declared as optional and the code has no default for it`);
-  if (type !== '' && known.type !== '' && plainType(type) !== plainType(known.type))
-    problems.push(`parameter "${name}": it is declared as ${type}, and the code says ${known.type}`);
-  return problems;
-}
-
-/** Names that JSON and older Python have for the same types. */
-const SAME_TYPE: Readonly<Record<string, string>> = {
-  string: 'str',
-  integer: 'int',
-  number: 'float',
-  boolean: 'bool',
-  array: 'list',
-  object: 'dict',
-  null: 'None',
-};
-
-function plainType(type: string): string {
-  const words = type.replaceAll(/\s+|\btyping\./g, '').replaceAll(/\b(List|Dict|Tuple|Set)\b/g, (word) => word.toLowerCase());
-  const optional = /^Optional\[(.*)\]$/.exec(words);
-  return (optional ? `${optional[1]}|None` : words).replaceAll(/\b[a-z]+\b/g, (word) => SAME_TYPE[word] ?? word);
+  const missed = parameters.filter(({ name, required }) => required && !named.has(name));
+  return [...problems, ...missed.map(({ name }) => `"${name}": the code needs it and it is not declared`)].map(
+    (problem) => `parameter ${problem}`,
+  );
 }

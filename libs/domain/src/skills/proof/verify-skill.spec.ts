@@ -209,9 +209,9 @@ describe('what else speaks against a skill', () => {
   });
 
   it('is a parameter that is declared otherwise', async () => {
-    const declared = { name: 'n', type: 'str', description: '', required: true };
+    const declared = { name: 'm', type: 'int', description: '', required: true };
     expect(await reasonOf({ ...skillOf(double, tests, 'double'), parameters: [declared] })).toBe(
-      'the code is not what is declared: parameter "n": it is declared as str, and the code says int',
+      'the code is not what is declared: parameter "m": the code has none of that name; parameter "n": the code needs it and it is not declared',
     );
   });
 
@@ -319,7 +319,7 @@ describe('words', () => {
     const words = { ...skillOf('x', [io('', '')]), kind: 'procedure' as const, code: '', tests: [], description: 'Log in with hunter2.' };
     const secretive = { analyse: async (text: string) => (text.includes('hunter2') ? [finding('secret/password', 'error')] : []) };
     expect(await reasonOf(words, { analyser: secretive })).toMatch(
-      /^the skill holds a secret: description, line 2: it looks odd; take it out/,
+      /^the skill holds a secret: its words, line 2: it looks odd; take it out/,
     );
   });
 
