@@ -12,7 +12,7 @@ import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { registerSkill } from '@etude/domain/skills/life/register-skill';
 import { type AdmissionDeps, admitSkill } from '@etude/domain/skills/proof/admit-skill';
 import { pinDependencies } from '@etude/domain/skills/proof/bundle-code';
-import { inspectCode, problemTexts, undeclaredProblems } from '@etude/domain/skills/proof/inspect-code';
+import { inspectCode, problemTexts } from '@etude/domain/skills/proof/inspect-code';
 import { requestedSkill, writeSkill, WrittenSkill } from '@etude/domain/skills/proof/write-skill';
 import { isErased } from '@etude/memory/upkeep/erasure-marks';
 import { counter } from '@etude/platform/metrics';
@@ -129,8 +129,6 @@ async function problemsOf(wanted: WantedSkill, candidate: Skill, deps: SkillRequ
   const found = await inspectCode({ ...candidate, name }, { sandboxes, tenant, owner: { agent, user } }, signal);
   if ('problems' in found) return problemTexts(found.problems);
   if (found.kind !== 'function') return [found.note || `it is a ${found.kind}, and not a function`];
-  const undeclared = undeclaredProblems(candidate.parameters, found.contract);
-  if (undeclared.length > 0) return undeclared;
   try {
     const { passed, reason } = await deps.check(await pinned(wanted, candidate, found.uses, deps), signal);
     return passed ? [] : [reason];

@@ -138,10 +138,9 @@ def indent(line):
 
 
 def described(docstring):
-    """Descriptions by parameter, from the docstring: an `Args:` section, or `:param name:` fields."""
+    """Descriptions by parameter, from the `Args:` section of a docstring."""
     lines = unicodedata.normalize("NFC", docstring).split("\n")
-    field = re.compile(r"^\s*:(?:param|parameter|arg|argument)\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)$")
-    google = re.compile(r"^\s*\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
+    entry = re.compile(r"^\s*\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
     found, section, inner, current = {}, None, None, None
     for line in lines:
         depth, is_blank = indent(line), not line.strip()
@@ -152,7 +151,7 @@ def described(docstring):
             continue
         if section is not None and inner is None and not is_blank:
             inner = depth
-        match = field.match(line) if section is None else google.match(line) if depth == inner else None
+        match = entry.match(line) if section is not None and depth == inner else None
         if match:
             current = (identifier(match[1]), depth)
             found.setdefault(current[0], []).append(match[2])

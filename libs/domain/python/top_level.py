@@ -10,9 +10,9 @@ PURE_CALLS = frozenset(
     """abs bool bytearray bytes chr complex dict divmod enumerate float frozenset int len list max min object ord pow property range
     repr reversed round set slice sorted staticmethod classmethod str sum tuple type zip
     dict.fromkeys str.maketrans bytes.fromhex float.fromhex int.from_bytes
-    contextvars.ContextVar datetime.date datetime.datetime datetime.time datetime.timedelta datetime.timezone decimal.Context
+    contextlib.asynccontextmanager contextlib.contextmanager contextvars.ContextVar datetime.date datetime.datetime datetime.time datetime.timedelta datetime.timezone decimal.Context
     decimal.Decimal functools.cache functools.cached_property functools.lru_cache functools.partial functools.partialmethod
-    logging.getLogger numpy.array operator.attrgetter operator.itemgetter pathlib.Path pathlib.PurePath pathlib.PurePosixPath
+    functools.singledispatch functools.singledispatchmethod functools.total_ordering functools.wraps logging.getLogger numpy.array operator.attrgetter operator.itemgetter pathlib.Path pathlib.PurePath pathlib.PurePosixPath
     textwrap.dedent threading.Lock threading.RLock types.MappingProxyType types.SimpleNamespace zoneinfo.ZoneInfo""".split()
 )
 # A name that one of these made may be called, too.
@@ -20,14 +20,8 @@ TYPE_MAKERS = frozenset(("collections.namedtuple", "typing.NamedTuple", "typing.
 PURE_METHODS = frozenset(
     name for kind in (str, bytes, list, tuple, dict, set, frozenset, int, float) for name in dir(kind) if not name.startswith("_")
 )
-DECORATORS = frozenset(
-    """classmethod property staticmethod contextlib.asynccontextmanager contextlib.contextmanager dataclasses.dataclass
-    functools.cache functools.cached_property functools.lru_cache functools.singledispatch functools.singledispatchmethod
-    functools.total_ordering functools.wraps""".split()
-)
 # Decorators that a property or a generic function of the same module has.
 OWN_DECORATORS = frozenset(("setter", "getter", "deleter", "register"))
-CONSTRUCTORS = frozenset(("__new__", "__init__", "__post_init__"))
 
 
 def dotted(node):
@@ -93,7 +87,7 @@ class TopLevel:
         self.functions = {node.name for node in statements if isinstance(node, DEFINITIONS)}
         self.constants, self.types = set(), set()
         for node in statements:
-            if isinstance(node, ast.ClassDef) and not any(getattr(part, "name", "") in CONSTRUCTORS for part in node.body):
+            if isinstance(node, ast.ClassDef):
                 self.types.add(node.name)
             if isinstance(node, (ast.Assign, ast.AnnAssign)):
                 names = {target.id for target in targets_of(node) if isinstance(target, ast.Name)}
@@ -125,13 +119,13 @@ class TopLevel:
 
     def definition(self, node):
         for decorator in node.decorator_list:
-            callee, name = decorator, ""
+            callee = decorator
             if isinstance(decorator, ast.Call):
                 callee = decorator.func
                 self.values(decorator.args + [keyword.value for keyword in decorator.keywords])
             name = self.full_name(callee) or ""
             is_own = isinstance(callee, ast.Attribute) and callee.attr in OWN_DECORATORS and name.split(".")[0] not in self.imported
-            if not (is_own or self.is_from(callee, DECORATORS)):
+            if not (is_own or self.is_from(callee, PURE_CALLS)):
                 self.refuse(decorator, "it calls the decorator " + (dotted(callee) or "of an expression"))
         if isinstance(node, ast.ClassDef):
             self.values(node.bases + [keyword.value for keyword in node.keywords])
@@ -145,7 +139,7 @@ class TopLevel:
         for target in targets_of(node):
             parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
             if not all(isinstance(part, ast.Name) for part in parts):
-                self.refuse(node, "it changes " + (dotted(target) or dotted(getattr(target, "value", None)) or "a value"))
+                self.refuse(node, "it changes " + ast.unparse(target)[:60])
         self.values([node.value, getattr(node, "annotation", None)])
 
     def values(self, nodes):

@@ -71,9 +71,6 @@ class TopLevelTest(unittest.TestCase):
             with self.subTest(code):
                 self.assertEqual(lines(code), [2])
 
-    def test_refuses_a_class_whose_own_constructor_would_run(self):
-        self.assertEqual(lines("class A:\n    def __init__(self):\n        print(1)\nX = A()"), [4])
-
     def test_tells_each_line_once_and_what_to_do(self):
         problems = top_level.problems_of(ast.parse("print(open('f'))\nx = 1\nx = input()"))
         self.assertEqual([problem["line"] for problem in problems], [1, 3])

@@ -81,8 +81,7 @@ export async function requireCallable(graph: CallGraph, moved: readonly MovedVer
   const view = behind(graph, moved);
   const needed: Skill[] = [];
   for (const { after } of moved.filter(comesIntoUse)) needed.push(...(await neededSkills(view, after)));
-  const callersOf = callerLookup(view);
-  for (const { after } of moved.filter(leaves)) await requireUncalled(after, callersOf);
+  for (const { after } of moved.filter(leaves)) await requireUncalled(after, view);
   return needed;
 }
 
@@ -112,8 +111,8 @@ function behind(graph: CallGraph, moved: readonly MovedVersion[]): CallGraph {
   };
 }
 
-async function requireUncalled(called: Skill, callersOf: CallerLookup): Promise<void> {
-  const callers = await callersInUse(called, callersOf);
+async function requireUncalled(called: Skill, graph: CallGraph): Promise<void> {
+  const callers = await callersInUse(called, graph);
   if (callers.length === 0) return;
   const own = callers.filter(({ scope }) => scope.tenant === called.scope.tenant);
   const foreign = callers.length - own.length;
@@ -131,30 +130,18 @@ async function requireUncalled(called: Skill, callersOf: CallerLookup): Promise<
  * The skills in use that call this version, also through versions that are not in use: a caller keeps the versions that it was verified
  * with, and those are often deprecated.
  */
-async function callersInUse(called: Skill, callersOf: CallerLookup): Promise<readonly Skill[]> {
-  const seen = new Set([versionKey(called)]);
-  const found: Skill[] = [];
+async function callersInUse(called: Skill, graph: CallGraph): Promise<readonly Skill[]> {
+  const found = new Map<string, Skill>();
   const open = [called];
-  for (let next = open.shift(); next !== undefined; next = open.shift())
-    for (const caller of await callersOf(next)) {
-      if (seen.has(versionKey(caller)) || GONE.has(caller.status)) continue;
-      seen.add(versionKey(caller));
-      (IN_USE.has(caller.status) ? found : open).push(caller);
+  for (let next = open.shift(); next !== undefined; next = open.shift()) {
+    const key = versionKey(next);
+    for (const caller of await graph.dependents({ ...next.scope, name: next.name }, { all: true })) {
+      const isNew = calledVersions(caller).includes(key) && !GONE.has(caller.status) && !found.has(versionKey(caller));
+      if (isNew) found.set(versionKey(caller), caller);
+      if (isNew && !IN_USE.has(caller.status)) open.push(caller);
     }
-  return found;
-}
-
-type CallerLookup = (skill: Skill) => Promise<readonly Skill[]>;
-
-/** The direct callers of a version. The registry is asked once for all versions of a name. */
-function callerLookup(graph: Pick<CallGraph, 'dependents'>): CallerLookup {
-  const asked = new Map<string, Promise<readonly Skill[]>>();
-  return async (skill) => {
-    const name = versionKey({ ...skill, version: 0 });
-    const callers = asked.get(name) ?? graph.dependents({ ...skill.scope, name: skill.name }, { all: true });
-    asked.set(name, callers);
-    return (await callers).filter((caller) => calledVersions(caller).includes(versionKey(skill)));
-  };
+  }
+  return [...found.values()].filter(({ status }) => IN_USE.has(status));
 }
 
 /** Whether a pin is of a version of that skill. */

@@ -1,6 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Scope, Skill } from '@etude/contracts/memory';
-import { contentDigest, skillDigest } from '../content-digest.js';
+import { contentDigest } from '../content-digest.js';
+import { newCandidate } from '../proof/skill-candidate.js';
 import { withCarriedMarks, withMarkOfCode } from './marks.js';
 import { withMarks } from '../../trust/sources.js';
 import { keyOf, LIVING, movedSkill, newSkill, wasOnlyTold } from './skill-life.js';
@@ -81,31 +82,10 @@ function countsOf({ executionCount, successRate, cues, fingerprints, usage }: Sk
 
 /** A told procedure is its own source, so records that were learned from its words are untrusted too. */
 function wordedProcedure({ scope, name, words, at }: Telling, version: number): Skill {
-  const skill: Omit<Skill, 'digest'> = {
-    name,
-    version,
-    scope,
-    kind: 'procedure',
-    description: words,
-    code: '',
-    entryPoint: null,
-    parameters: [],
-    tests: [],
-    tags: [],
-    cues: [],
-    fingerprints: [],
-    status: 'active',
-    statusReason: 'told in words',
-    evidence: [],
-    sources: [`procedures/${contentDigest([scope, name, version]).slice(0, ID_CHARS)}`],
-    model: null,
-    scripted: false,
-    executionCount: 0,
-    successRate: RATE_AT_FIRST,
-    createdAt: at,
-    updatedAt: at,
-  };
-  return withMarks({ ...skill, digest: skillDigest(skill) });
+  const told = { kind: 'procedure', description: words, code: '', entryPoint: null } as const;
+  const sources = [`procedures/${contentDigest([scope, name, version]).slice(0, ID_CHARS)}`];
+  const made = newCandidate({ ...told, parameters: [], tests: [], tags: [], name, scope, sources, model: null, scripted: false, at });
+  return withMarks({ ...made, version, status: 'active', statusReason: 'told in words', successRate: RATE_AT_FIRST });
 }
 
 function requireWords({ name }: Telling, newest: Skill | undefined): void {

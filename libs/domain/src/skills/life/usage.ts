@@ -52,43 +52,41 @@ export interface SkillStats {
 const LISTED_MAX = 10;
 const FAILING_RATE_MAX = 0.5;
 
-/** @param skills every version, as it comes by */
+/** @param skills every version */
 export async function skillStats(skills: AsyncIterable<Skill> | Iterable<Skill>): Promise<SkillStats> {
-  const agents = new Map<string, AgentSkillStats>();
-  let mostUsed: readonly Skill[] = [];
-  let failing: readonly Skill[] = [];
-  let unused: readonly Skill[] = [];
-  for await (const skill of skills) {
-    const { status, usage, successRate, scope } = skill;
-    agents.set(scope.agent, countedWith(agents.get(scope.agent), skill));
-    const [isActive, uses] = [status === 'active', usesOf(skill)];
-    if (uses > 0) mostUsed = first(mostUsed, skill, (a, b) => usesOf(b) - usesOf(a));
-    if (isActive && uses > 0 && successRate < FAILING_RATE_MAX) failing = first(failing, skill, (a, b) => a.successRate - b.successRate);
-    if (isActive && uses === 0 && (usage?.lastUsedAt ?? null) === null) unused = first(unused, skill, (a, b) => a.createdAt - b.createdAt);
-  }
-  return { agents: [...agents.values()].toSorted(byAgent), mostUsed, failing, unused };
-}
-
-const NOTHING: Omit<AgentSkillStats, 'agent'> = { byStatus: {}, offered: 0, used: 0, succeeded: 0, fellBack: 0 };
-
-function countedWith(known: AgentSkillStats | undefined, skill: Skill): AgentSkillStats {
-  const { scope, status, usage, executionCount } = skill;
-  const { byStatus, offered, used, succeeded, fellBack } = known ?? NOTHING;
+  const all = await Array.fromAsync(skills);
+  const active = all.filter(({ status }) => status === 'active');
+  const isUsed = (skill: Skill) => usesOf(skill) > 0;
+  const agents = [...Map.groupBy(all, ({ scope }) => scope.agent)].map(([agent, own]) => statsOf(agent, own));
   return {
-    agent: scope.agent,
-    byStatus: { ...byStatus, [status]: (byStatus[status] ?? 0) + 1 },
-    offered: offered + (usage?.offered ?? 0),
-    used: used + usesOf(skill),
-    succeeded: succeeded + executionCount,
-    fellBack: fellBack + (usage?.fellBack ?? 0),
+    agents: agents.toSorted((a, b) => (a.agent < b.agent ? -1 : 1)),
+    mostUsed: first(all.filter(isUsed), (a, b) => usesOf(b) - usesOf(a)),
+    failing: first(
+      active.filter((skill) => isUsed(skill) && skill.successRate < FAILING_RATE_MAX),
+      (a, b) => a.successRate - b.successRate,
+    ),
+    unused: first(
+      active.filter((skill) => !isUsed(skill) && (skill.usage?.lastUsedAt ?? null) === null),
+      (a, b) => a.createdAt - b.createdAt,
+    ),
   };
 }
 
-const byAgent = (a: AgentSkillStats, b: AgentSkillStats) => (a.agent < b.agent ? -1 : 1);
+function statsOf(agent: string, skills: readonly Skill[]): AgentSkillStats {
+  const sum = (count: (skill: Skill) => number) => skills.reduce((total, skill) => total + count(skill), 0);
+  const byStatus = Map.groupBy(skills, ({ status }) => status);
+  return {
+    agent,
+    byStatus: Object.fromEntries([...byStatus].map(([status, { length }]) => [status, length])),
+    offered: sum(({ usage }) => usage?.offered ?? 0),
+    used: sum(usesOf),
+    succeeded: sum(({ executionCount }) => executionCount),
+    fellBack: sum(({ usage }) => usage?.fellBack ?? 0),
+  };
+}
 
-/** The first few with one more among them. */
-function first(known: readonly Skill[], skill: Skill, order: (a: Skill, b: Skill) => number): readonly Skill[] {
-  return [...known, skill].toSorted((a, b) => order(a, b) || (a.name < b.name ? -1 : 1)).slice(0, LISTED_MAX);
+function first(skills: readonly Skill[], order: (a: Skill, b: Skill) => number): readonly Skill[] {
+  return skills.toSorted((a, b) => order(a, b) || (a.name < b.name ? -1 : 1)).slice(0, LISTED_MAX);
 }
 
 /** Older records count successful uses only. */

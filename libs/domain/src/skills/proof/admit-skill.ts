@@ -5,19 +5,16 @@ import type { AgentSettingsReader } from '../../ports/agent-settings.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
 import type { SkillKey } from '../../ports/skill-registry.js';
-import { activeVersion, isVerifiedAgainst, recordVerification, settleVerified, type Verified } from '../life/decisions.js';
+import { activeVersion, isVerifiedAgainst, recordVerification, settleVerified } from '../life/decisions.js';
 import { wasRejectedByPerson } from '../life/skill-life.js';
 import { refusalOf } from '../life/call-graph.js';
 import { versionOfKey } from '../life/find-skill.js';
 import { isProven, signProof, confidenceOf } from './proof.js';
 import { carryApprovalOver, type ReverificationDeps, reverifyDependents } from './reverify-dependents.js';
-import type { CodeAnalyser } from '../../ports/code-analyser.js';
-import type { Sandboxes } from '../../ports/sandboxes.js';
 import { withCarriedTests } from '../life/known-version.js';
 import { skillDigest } from '../content-digest.js';
-import type { TemplateFor } from '../life/skill-packages.js';
 import { gatherGround } from './verification-ground.js';
-import { type Verification, verificationOf, verifySkill } from './verify-skill.js';
+import { type Verification, type VerificationDeps, verificationOf, verifySkill } from './verify-skill.js';
 
 export interface AdmissionDeps extends Omit<CheckDeps, 'checker' | 'round'>, ReverificationDeps {
   /** Who approves is the agent's own setting. */
@@ -60,22 +57,11 @@ function isToVerify(skill: Skill, { round }: Admission, { checker }: AdmissionDe
 }
 
 async function verifiedNow(skill: Skill, { round }: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
-  const { procedural, clock } = deps;
+  const { procedural, clock, signer } = deps;
   const found = await examineSkill(skill, round === undefined ? deps : { ...deps, round }, signal);
   signal.throwIfAborted();
-  return recordVerification(procedural, skill, recordOf(skill, found, deps), clock.now());
-}
-
-/** The outcome as it is recorded, with a signed proof where the skill passed. */
-function recordOf(skill: Skill, check: SkillCheck, { signer, clock }: AdmissionDeps): Verified {
-  const { passed, evidence, contract, found, reason } = check;
-  return {
-    passed,
-    evidence,
-    reason,
-    ...(contract === null ? {} : { contract }),
-    ...(passed ? { proof: signProof(skill, found, signer, clock.now()) } : {}),
-  };
+  const proof = found.passed ? { proof: signProof(skill, found.found, signer, clock.now()) } : {};
+  return recordVerification(procedural, skill, { ...found, ...proof }, clock.now());
 }
 
 /** Approves the skill as the settings say, then repins its callers. */
@@ -112,17 +98,10 @@ export async function settledStatus(
   return skill !== undefined && SETTLED.has(skill.status) ? skill.status : null;
 }
 
-export interface CheckDeps {
+export interface CheckDeps extends Omit<VerificationDeps, 'ground'> {
   readonly procedural: ProceduralMemory;
-  readonly sandboxes: Sandboxes;
-  readonly analyser: CodeAnalyser;
   /** Absent: what the skill calls is believed to be verified. */
   readonly checker?: ProofChecker;
-  /** See `VerificationDeps`. */
-  readonly mutationScoreMin: number;
-  readonly templateFor?: TemplateFor;
-  readonly attempt?: number;
-  readonly round?: number;
 }
 
 export interface SkillCheck extends Verification {

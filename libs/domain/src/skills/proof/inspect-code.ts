@@ -17,43 +17,35 @@ export const MUTANTS_MAX = 16;
 /** Parsing takes milliseconds; what takes longer is an attack on the parser. */
 const LIMITS = SandboxLimits.parse({ outputKiB: 16_384, cpuMs: 5_000, wallMs: 10_000, memoryMiB: 512 });
 
-export interface CodeProblem {
+const CodeProblem = z.strictObject({
   /** From 1; null: the whole code. */
-  readonly line: number | null;
-  readonly message: string;
-}
+  line: z.number().int().nullable(),
+  message: z.string(),
+});
+type CodeProblem = z.infer<typeof CodeProblem>;
 
-export interface Mutant {
+const Mutant = z.strictObject({
   /** Where it differs, such as "line 3: a < b became a <= b". */
-  readonly what: string;
-  readonly code: string;
-}
+  what: z.string(),
+  code: z.string(),
+});
+export type Mutant = z.infer<typeof Mutant>;
 
-export interface InspectedCode {
+const InspectedCode = z.strictObject({
   /** `function`: called by its entry point. `program`: run whole. `snippet`: shown, never run; `note` says why. */
-  readonly kind: 'function' | 'program' | 'snippet';
+  kind: z.enum(['function', 'program', 'snippet']),
   /** null: a program, or a snippet without one. */
-  readonly entryPoint: string | null;
-  readonly contract: SkillContract;
+  entryPoint: z.string().nullable(),
+  contract: SkillContract,
   /** Names of the skills that it calls. */
-  readonly uses: readonly string[];
-  readonly note: string;
-  readonly mutants: readonly Mutant[];
-}
+  uses: z.array(z.string()),
+  note: z.string(),
+  mutants: z.array(Mutant),
+});
+export type InspectedCode = z.infer<typeof InspectedCode>;
 
-export type Inspection = InspectedCode | { readonly problems: readonly CodeProblem[] };
-
-const Output = z.union([
-  z.strictObject({ problems: z.array(z.strictObject({ line: z.number().int().nullable(), message: z.string() })).min(1) }),
-  z.strictObject({
-    kind: z.enum(['function', 'program', 'snippet']),
-    entryPoint: z.string().nullable(),
-    contract: SkillContract,
-    uses: z.array(z.string()),
-    note: z.string(),
-    mutants: z.array(z.strictObject({ what: z.string(), code: z.string() })),
-  }),
-]);
+const Inspection = z.union([z.strictObject({ problems: z.array(CodeProblem).min(1) }), InspectedCode]);
+export type Inspection = z.infer<typeof Inspection>;
 
 export interface InspectionRequest {
   readonly code: string;
@@ -102,7 +94,7 @@ export async function inspectCode(
       `The sandbox was lost while it parsed the code (${run?.exit ?? 'no result'}); ask for it again.`,
     );
   if (run.exit !== 'ok') return whole(`it could not be parsed: the parser ended with ${run.exit}; make it smaller or less deeply nested`);
-  const parsed = Output.safeParse(jsonOf(run.stdout));
+  const parsed = Inspection.safeParse(jsonOf(run.stdout));
   return parsed.success ? parsed.data : whole('it could not be parsed: what the parser says of it is too large; make it smaller');
 }
 

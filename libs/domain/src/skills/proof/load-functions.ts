@@ -28,13 +28,9 @@ export interface LoadedFunctions {
   readonly code: string;
 }
 
-interface FunctionDeps {
-  readonly procedural: Pick<ProceduralMemory, 'versions'>;
-  readonly checker: ProofChecker;
-}
-
-interface LoadDeps extends FunctionDeps {
+interface LoadDeps {
   readonly procedural: Pick<ProceduralMemory, 'versions' | 'countOffers'>;
+  readonly checker: ProofChecker;
   readonly clock: Clock;
 }
 
@@ -56,16 +52,12 @@ export async function loadFunctions(reader: SkillReader, names: readonly string[
   for (const skill of skills) requireLoadable(skill, deps.checker);
   const pins = skills.map((skill) => dependencyOn(skill));
   const imports = skills.length === 0 ? '' : `from skills import ${skills.map(({ name }) => name).join(', ')}\n`;
-  const needed = await neededOf(pins, reader, deps);
+  const { tenant, agent, user } = reader;
+  const caller = { name: 'the code', scope: { tenant, agent, user }, dependencies: pins };
+  const needed = await neededSkills(deps.procedural, caller, (skill) => isProven(skill, deps.checker));
   const loadedAt = deps.clock.now();
   await deps.procedural.countOffers(skills.map(({ scope, name, version }) => ({ ...scope, name, version, loadedAt })));
   return { functions: skills.map(functionOf), pins, code: needed.length === 0 ? '' : `${loadingCode(needed, pins)}${imports}` };
-}
-
-/** As for a skill that calls all of them. */
-function neededOf(pins: readonly SkillDependency[], { tenant, agent, user }: SkillReader, { procedural, checker }: FunctionDeps) {
-  const caller = { name: 'the code', scope: { tenant, agent, user }, dependencies: [...pins] };
-  return neededSkills(procedural, caller, (skill) => isProven(skill, checker));
 }
 
 function requireLoadable(skill: Skill, checker: ProofChecker): void {

@@ -35,9 +35,8 @@ function withName(tests: string, line: string): string {
   return `${future}${line}${tests.slice(future.length)}`;
 }
 
-/** Characters of one value, and of all arguments. */
+/** Characters of one value. */
 const VALUE_MAX = 80;
-const CALL_MAX = 160;
 
 /**
  * What a failed test called, wanted and got, on one line behind its verdict: `; f("a", n=2) gave "x", not "y"`. Not for tests that
@@ -49,27 +48,23 @@ export function failedCall(
   result: RunResult | undefined,
 ): string {
   if (test === undefined || test.kind === 'python') return '';
-  const called = test.kind === 'io' ? `with the input ${shown(test.stdin)} it` : `${entryPoint ?? ''}(${argumentsOf(test)})`;
-  const got = gotOf(test, result);
-  const wanted = shown(test.kind === 'io' ? test.expectedStdout : test.expected);
-  return got === null ? `; ${called}, where ${wanted} is expected` : `; ${called} gave ${got}, not ${wanted}`;
-}
-
-/** null: it came to no answer. */
-function gotOf({ kind }: SkillTest, result: RunResult | undefined): string | null {
-  if (result === undefined || result.exit !== 'ok' || result.error !== undefined) return null;
-  if (kind === 'io') return shown(result.stdout);
-  return result.value === undefined ? null : shown(result.value);
+  const isProgram = test.kind === 'io';
+  const called = isProgram ? `with the input ${shown(test.stdin)} it` : `${entryPoint}(${argumentsOf(test)})`;
+  const wanted = shown(isProgram ? test.expectedStdout : test.expected);
+  const got = isProgram ? result?.stdout : result?.value;
+  const isAnswer = result?.exit === 'ok' && result.error === undefined && got !== undefined;
+  return isAnswer ? `; ${called} gave ${shown(got)}, not ${wanted}` : `; ${called}, where ${wanted} is expected`;
 }
 
 function argumentsOf({ args, kwargs }: Extract<SkillTest, { kind: 'call' }>): string {
-  const named = Object.entries(kwargs).map(([name, value]) => `${cut(oneLine(name), VALUE_MAX)}=${shown(value)}`);
-  return cut([...args.map(shown), ...named].join(', '), CALL_MAX);
+  const named = Object.entries(kwargs).map(([name, value]) => `${name}=${shown(value)}`);
+  return oneLine([...args.map(shown), ...named].join(', '), 2 * VALUE_MAX);
 }
 
-/** JSON has no line breaks; those that it leaves as they are go, too. */
-const shown = (value: unknown) => cut(oneLine(JSON.stringify(value)), VALUE_MAX);
+const shown = (value: unknown) => oneLine(JSON.stringify(value), VALUE_MAX);
 
-const oneLine = (text: string) => text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' ');
-
-const cut = (text: string, max: number) => (text.length <= max ? text : `${text.slice(0, max - 1)}…`);
+/** Without line breaks, which JSON leaves some of as they are. */
+function oneLine(text: string, max: number): string {
+  const line = text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' ');
+  return line.length <= max ? line : `${line.slice(0, max - 1)}…`;
+}

@@ -7,7 +7,6 @@ const WRITTEN = {
   code: 'def double(n: int) -> int:\n    """Doubles a number."""\n    return n * 2',
   entry_point: 'double',
   description: 'Doubles a number.',
-  parameters: [{ name: 'n', type: 'int', description: 'the number', required: true }],
   tests: [
     { args: [2], kwargs: {}, expected: 4 },
     { args: [], kwargs: { n: -1 }, expected: -2 },
