@@ -54,7 +54,7 @@ export async function useSkillByTool(
     description,
   }: { readonly skillId: string; readonly parameters: Input['parameters']; readonly description: string },
   context: ToolContext,
-  { finder, runner, wishes }: UseSkillToolDeps,
+  { runner, wishes }: UseSkillToolDeps,
   signal: AbortSignal,
 ): Promise<ToolOutcome<UsedSkill>> {
   const name = nameOf(skillId);

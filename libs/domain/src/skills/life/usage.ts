@@ -56,7 +56,6 @@ const FAILING_RATE_MAX = 0.5;
 export async function skillStats(skills: AsyncIterable<Skill> | Iterable<Skill>): Promise<SkillStats> {
   const all = await Array.fromAsync(skills);
   const active = all.filter(({ status }) => status === 'active');
-  const isUsed = (skill: Skill) => usesOf(skill) > 0;
   const agents = [...Map.groupBy(all, ({ scope }) => scope.agent)].map(([agent, own]) => statsOf(agent, own));
   return {
     agents: agents.toSorted((a, b) => (a.agent < b.agent ? -1 : 1)),
@@ -71,6 +70,8 @@ export async function skillStats(skills: AsyncIterable<Skill> | Iterable<Skill>)
     ),
   };
 }
+
+const isUsed = (skill: Skill) => usesOf(skill) > 0;
 
 function statsOf(agent: string, skills: readonly Skill[]): AgentSkillStats {
   const sum = (count: (skill: Skill) => number) => skills.reduce((total, skill) => total + count(skill), 0);

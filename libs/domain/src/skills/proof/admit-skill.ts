@@ -136,7 +136,9 @@ export async function examineSkill(version: Skill, deps: CheckDeps, signal: Abor
   const { procedural, checker } = deps;
   // A callee that can't be loaded is the skill's fault, not the system's.
   const ground = await gatherGround(skill, procedural, checker && ((needed) => isProven(needed, checker))).catch(refusalOf);
-  const refused = (reason: string) => verificationOf([{ evidence: [], reason }], null);
-  const verification = typeof ground === 'string' ? refused(ground) : await verifySkill(skill, { ...deps, ground }, signal);
+  const verification =
+    typeof ground === 'string'
+      ? verificationOf([{ evidence: [], reason: ground }], null)
+      : await verifySkill(skill, { ...deps, ground }, signal);
   return { ...verification, digest, confidence: verification.passed ? confidenceOf(verification.found) : 0 };
 }

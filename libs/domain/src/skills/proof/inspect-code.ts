@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { RETRYABLE_EXITS, type ExecutionRequest, SandboxLimits } from '@etude/contracts/sandbox';
-import { SkillContract, type SkillParameter } from '@etude/contracts/skill-proof';
+import { SkillContract } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { pythonProgram } from '../../python-files.js';
