@@ -59,7 +59,7 @@ describe('validateArguments', () => {
   it('refuses unknown ones and names those that it takes', () => {
     const { message, fields } = refused({ text: 'a', seperator: ';' });
     expect(fields).toEqual(['parameters.seperator']);
-    expect(message).toContain('it takes text, separator');
+    expect(message).toContain('known are text, separator');
   });
 
   it('says what was expected and what came, each sentence ended once', () => {

@@ -70,7 +70,7 @@ function requireContract(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint' | 'co
 function violationsOf(issue: z.core.$ZodIssue, given: Arguments, { parameters }: SkillContract): Violation[] {
   if (issue.code === 'unrecognized_keys' && issue.path.length === 0) {
     const known = parameters.map(({ name }) => name).join(', ');
-    return issue.keys.map((name) => ({ field: `parameters.${name}`, description: `is not known; it takes ${known || 'no arguments'}` }));
+    return issue.keys.map((name) => ({ field: `parameters.${name}`, description: `is not known; known are ${known || 'no arguments'}` }));
   }
   const [name] = issue.path;
   const field = ['parameters', ...issue.path].join('.');
