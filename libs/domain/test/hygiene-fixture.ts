@@ -1,8 +1,9 @@
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillDependency, SkillProof } from '@etude/contracts/skill-proof';
+import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { SkillMove } from '../src/ports/skill-registry.js';
 import { FakeProceduralMemory } from './fake-procedural-memory.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';
+import { proofOf } from './skill-lives.js';
 import { skillDigest } from '../src/skills/content-digest.js';
 
 export const DAY_MS = 86_400_000;
@@ -18,22 +19,7 @@ export function provenSkill(name: string, changes: Partial<Skill> = {}): Skill {
     ...changes,
   });
   const digest = skillDigest(skill);
-  const proof: SkillProof = {
-    v: 1,
-    digest,
-    verifiedAt: NEW_YEAR,
-    testsPassed: 1,
-    heldOutPassed: 0,
-    mutantsMade: 1,
-    mutantsNoticed: 1,
-    mutantsSurvived: [],
-    findings: [],
-    kept: [],
-    alike: [],
-    confidence: 1,
-    keyId: 'test',
-    signature: '',
-  };
+  const proof = proofOf(skill, { testsPassed: 1, mutantsMade: 1, mutantsNoticed: 1, confidence: 1 });
   return { ...skill, digest, proof };
 }
 

@@ -3,7 +3,7 @@ import type { SkillContract } from '@etude/contracts/skill-proof';
 import type { ProofChecker, ProofSigner } from '../src/ports/proof-signer.js';
 import { skillOf, type SkillGiven } from './bundle-fixture.js';
 import { contentDigest, skillDigest } from '../src/skills/content-digest.js';
-import { signProof } from '../src/skills/proof/proof.js';
+import { NOTHING_FOUND, signProof } from '../src/skills/proof/proof.js';
 
 /** Signs for tests; anybody could. */
 export const TEST_SIGNER: ProofSigner & ProofChecker = {
@@ -12,16 +12,7 @@ export const TEST_SIGNER: ProofSigner & ProofChecker = {
   isSigned: (text, keyId, signature) => keyId === 'test' && signature === contentDigest(['signed', text]),
 };
 
-const FOUND = {
-  testsPassed: 2,
-  heldOutPassed: 0,
-  mutantsMade: 2,
-  mutantsNoticed: 2,
-  mutantsSurvived: [],
-  findings: [],
-  kept: [],
-  alike: [],
-};
+const FOUND = { ...NOTHING_FOUND, testsPassed: 2, mutantsMade: 2, mutantsNoticed: 2 };
 
 /** The same with a contract of these parameters, by JSON Schema, and a proof that `TEST_SIGNER` takes. */
 export function provenSkillOf(name: string, code: string, parameters: Record<string, object> = {}, given: SkillGiven = {}): Skill {

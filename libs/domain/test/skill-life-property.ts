@@ -17,7 +17,7 @@ import {
 } from '../src/skills/life/decisions.js';
 import { registerSkill } from '../src/skills/life/register-skill.js';
 import { proofText, skillDigest } from '../src/skills/content-digest.js';
-import { signProof } from '../src/skills/proof/proof.js';
+import { NOTHING_FOUND, signProof } from '../src/skills/proof/proof.js';
 import { keyOf, TRANSITIONS } from '../src/skills/life/skill-life.js';
 import { promoteSkill } from '../src/skills/life/promote-skill.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';
@@ -45,16 +45,7 @@ const OWNERS = [
 ] as const;
 const NAMES = ['one', 'two'] as const;
 const LETTERS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const;
-const FINDINGS = {
-  testsPassed: 3,
-  heldOutPassed: 0,
-  mutantsMade: 4,
-  mutantsNoticed: 4,
-  mutantsSurvived: [],
-  findings: [],
-  kept: [],
-  alike: [],
-};
+const FINDINGS = { ...NOTHING_FOUND, testsPassed: 3, mutantsMade: 4, mutantsNoticed: 4 };
 const ERROR_FINDING = { analyser: 'ruff', rule: 'S102', severity: 'error', line: 1, message: 'exec is used' } as const;
 /** Codes that a caller is refused with. Anything else is a fault of the registry. */
 const REFUSALS = new Set(['ABORTED', 'FAILED_PRECONDITION', 'NOT_FOUND', 'INVALID_ARGUMENT']);

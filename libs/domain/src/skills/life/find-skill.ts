@@ -57,7 +57,7 @@ export function scopeOf({ scope: { tenant, agent } }: Pick<Skill, 'scope'>): Ski
 }
 
 export function isReadBy(owner: Scope, reader: SkillReader): boolean {
-  return ownersFor(reader).some(({ tenant, agent, user }) => owner.tenant === tenant && owner.agent === agent && owner.user === user);
+  return ownersFor(reader).some((one) => isOwner(one, owner));
 }
 
 export interface FindOptions {
@@ -117,29 +117,18 @@ export async function searchSkills(
   const owners = Map.groupBy(ownersFor(reader), ({ tenant }) => tenant);
   const asked = { ...query, limit: limit * (tags.length === 0 ? PER_HIT : PER_TAGGED_HIT) };
   const found = await Promise.all([...owners].map(([tenant, ofTenant]) => procedural.search(viewOfAll(tenant, ofTenant, reader), asked)));
-  const best = found.flat().toSorted((a, b) => b.score - a.score || b.similarity - a.similarity);
-  const narrowest = narrowestByName(
-    best.map(({ skill }) => skill),
-    reader,
-  );
-  return best.filter(({ skill }) => narrowest.has(skill) && tags.every((tag) => skill.tags.includes(tag))).slice(0, limit);
+  const placeOf = ({ skill }: FoundSkill) => ownersFor(reader).findIndex((owner) => isOwner(owner, skill.scope));
+  const seen = found.flat().filter((hit) => placeOf(hit) >= 0);
+  const best = seen.toSorted((a, b) => b.score - a.score || b.similarity - a.similarity);
+  const ofOneName = [...Map.groupBy(best, ({ skill }) => skill.name).values()];
+  const narrowest = new Set(ofOneName.map((hits) => hits.toSorted((a, b) => placeOf(a) - placeOf(b))[0]));
+  return best.filter((hit) => narrowest.has(hit) && tags.every((tag) => hit.skill.tags.includes(tag))).slice(0, limit);
 }
 
 /** All owners of a tenant in one search. */
 function viewOfAll(tenant: string, owners: readonly Scope[], { user }: SkillReader): ReadScope {
   const [agent = '', ...also] = new Set(owners.map((owner) => owner.agent));
   return { ...viewOf({ tenant, agent }, user), also };
-}
-
-function narrowestByName(skills: readonly Skill[], reader: SkillReader): ReadonlySet<Skill> {
-  const owners = ownersFor(reader);
-  const placeOf = ({ scope }: Skill) => owners.findIndex((owner) => isOwner(owner, scope));
-  const narrowest = new Map<string, Skill>();
-  for (const skill of skills) {
-    const known = narrowest.get(skill.name);
-    if (placeOf(skill) >= 0 && (known === undefined || placeOf(skill) < placeOf(known))) narrowest.set(skill.name, skill);
-  }
-  return new Set(narrowest.values());
 }
 
 async function findExactly(

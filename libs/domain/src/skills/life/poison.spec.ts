@@ -8,7 +8,7 @@ import { episodeOf, NEW_YEAR } from '../../../test/memory-records.js';
 import { provenSkill } from '../../../test/hygiene-fixture.js';
 import { skillDigest } from '../content-digest.js';
 import { keyOf, movedSkill } from './skill-life.js';
-import { isTrusted, touchedSources, withMarks } from '../../trust/sources.js';
+import { touchedSources } from '../../trust/sources.js';
 
 const BOUNDARY = '4f1c9a2b';
 const TASK = { spec: { prompt: 'Add up.', evaluator: { kind: 'none' as const }, files: [] }, boundary: BOUNDARY };
@@ -91,18 +91,5 @@ describe('a skill that was learned in sight of a poisoned document', () => {
     expect(movedSkill(waiting, { key: keyOf(waiting), to: 'active', by: 'ann', reason: 'looked', at: 3 }).status).toBe('active');
     const clean = verified(proposeSkill(GROUP, [], PROPOSAL)!);
     expect(approvedByItself(clean).status).toBe('active');
-  });
-});
-
-describe('forged sources', () => {
-  it.each([
-    ['a task in place of the document that was read', { sources: ['tasks/taaaaaaaa', 'documents/poison'] }],
-    ['marks that were taken out', { sources: ['documents/poison'], untrusted: [] }],
-    ['a name that only looks like a task', { sources: ['tasks/taaaaaaaa\ndocuments/poison'] }],
-    ['a kind of source that nobody knows', { sources: ['trusted/yes'] }],
-  ])('give no trust: %s', (_what, claimed) => {
-    expect(isTrusted(claimed)).toBe(false);
-    const marked: Pick<Skill, 'sources' | 'untrusted'> = withMarks(claimed);
-    expect(marked.untrusted).not.toEqual([]);
   });
 });

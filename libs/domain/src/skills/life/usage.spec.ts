@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
-import { SCOPE } from '../../../test/memory-records.js';
-import { provenSkill } from '../../../test/hygiene-fixture.js';
-import { skillStats } from './usage.js';
+import { NEW_YEAR, SCOPE } from '../../../test/memory-records.js';
+import { DAY_MS, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
+import { pruneSkills } from './prune.js';
+import { afterOffers, skillStats } from './usage.js';
 
 const usage = { offered: 5, used: 4, fellBack: 1, lastUsedAt: 1, failures: [], outputs: [], nondeterministic: false };
 
@@ -33,4 +34,16 @@ it('names the most used, the failing and the unused', async () => {
     ['worse', 'bad'],
     ['old', 'young'],
   ]);
+});
+
+const offerOf = (name: string) => ({ ...SCOPE, name, version: 1 });
+
+it('keeps what is only loaded from pruning, and from what is never used', async () => {
+  const at = NEW_YEAR + 100 * DAY_MS;
+  const loaded = afterOffers(provenSkill('loaded'), [{ ...offerOf('loaded'), loadedAt: at - DAY_MS }, offerOf('loaded')]);
+  const shown = afterOffers(provenSkill('shown'), [offerOf('shown')]);
+  const input = { tenant: 'acme', agent: null, policy: { unusedDays: 30 }, pruneId: 'p1', by: 'ann', dryRun: true, at };
+  const { pruned } = await pruneSkills(input, new Shelf(loaded, shown));
+  expect(pruned.map(({ skill, reason }) => `${skill.name}: ${reason}`)).toEqual(['shown: not used for 100 days']);
+  expect((await skillStats([loaded, shown])).unused.map(({ name }) => name)).toEqual(['shown']);
 });

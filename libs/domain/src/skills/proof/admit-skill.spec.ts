@@ -128,6 +128,8 @@ describe('admitSkill', () => {
   });
 });
 
+const ofUser = (user: string, status: SkillStatus) => candidate({ scope: { ...scope, user }, status });
+
 describe('settledStatus', () => {
   it('says nothing before verification and approval are over', async () => {
     for (const status of SKILL_STATUSES) {
@@ -135,15 +137,11 @@ describe('settledStatus', () => {
       expect(await settledStatus(procedural, candidate())).toBe(status === 'candidate' || status === 'verified' ? null : status);
     }
   });
-});
 
-const skillOfUser = (user: string, status: SkillStatus) => candidate({ scope: { ...scope, user }, status });
-
-describe('settledStatus of a skill that two users have', () => {
-  it("says nothing of the other's", async () => {
-    const { procedural } = memoryOf(skillOfUser('ann', 'active'), { ...skillOfUser('bob', 'candidate'), version: 2 });
-    expect(await settledStatus(procedural, skillOfUser('ann', 'candidate'))).toBe('active');
-    expect(await settledStatus(procedural, skillOfUser('bob', 'candidate'))).toBeNull();
+  it("says nothing of another user's", async () => {
+    const { procedural } = memoryOf(ofUser('ann', 'active'), { ...ofUser('bob', 'candidate'), version: 2 });
+    expect(await settledStatus(procedural, ofUser('ann', 'candidate'))).toBe('active');
+    expect(await settledStatus(procedural, ofUser('bob', 'candidate'))).toBeNull();
   });
 });
 

@@ -2,7 +2,7 @@ import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
-import { bundledCode, dependencyOn, loadingCode } from './bundle-code.js';
+import { bundledCode, dependencyOn } from './bundle-code.js';
 import { neededSkills } from '../life/call-graph.js';
 import { registryOf, skillOf } from '../../../test/bundle-fixture.js';
 
@@ -89,10 +89,6 @@ describe('bundledCode', () => {
       }),
       { numRuns: 10 },
     );
-  });
-
-  it('loads skills for an interpreter that runs code later', async () => {
-    expect(await printed(`${loadingCode([increment])}\nfrom skills import increment\nprint(increment(1))`)).toBe('2');
   });
 });
 

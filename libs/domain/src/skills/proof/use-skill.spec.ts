@@ -127,14 +127,8 @@ describe('useSkill', () => {
       expect(await errorOf(world([{ ...ADD, status }]).use())).toMatch(`FAILED_PRECONDITION: Skill add is ${status}`);
   });
 
-  it.each<[string, (skill: Skill) => Skill]>([
-    ['other code', (skill) => ({ ...skill, code: 'def add(a, b): return 0' })],
-    ['other code with its digest', (skill) => ({ ...proven({ ...skill, code: 'def add(a, b): return 0' }), proof: skill.proof })],
-    ['no proof', (skill) => ({ ...skill, proof: undefined })],
-    ['a proof of an unknown key', (skill) => ({ ...skill, proof: { ...skill.proof!, keyId: 'theirs' } })],
-    ['a proof that was changed', (skill) => ({ ...skill, proof: { ...skill.proof!, testsPassed: 99 } })],
-  ])('refuses a skill with %s', async (_, change) => {
-    const { use, uses } = world([change(ADD)]);
+  it('refuses a skill whose evidence is of other code', async () => {
+    const { use, uses } = world([{ ...ADD, code: 'def add(a, b): return 0' }]);
     expect(await errorOf(use())).toMatch(/^FAILED_PRECONDITION: .*does not match its evidence; verify it again/);
     expect(uses()).toEqual([]);
   });
@@ -188,17 +182,5 @@ describe('useSkill', () => {
     const { use, uses } = failing({ exit: 'node_lost' });
     expect(await errorOf(use())).toMatch(/^SANDBOX_UNAVAILABLE/);
     expect(uses()).toEqual([]);
-  });
-
-  it('leaves the same input with another output as a flag', async () => {
-    let runs = 0;
-    const { use, uses } = world([ADD], new FakeSandboxes(() => ({ value: (runs += 1) > 2 ? 1 : 0 })));
-    for (const useId of ['u1', 'u2', 'u3']) await use({ useId });
-    const after = (...places: number[]) =>
-      uses()
-        .filter((_, place) => places.includes(place))
-        .reduce(afterUse, ADD).usage;
-    expect(after(0, 1)).toMatchObject({ used: 2, nondeterministic: false });
-    expect(after(0, 2)).toMatchObject({ used: 2, nondeterministic: true });
   });
 });

@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
+import type { MemoryWrite, Skill } from '@etude/contracts/memory';
 import { type RunResult, RETRYABLE_EXITS, SandboxLimits, type SandboxRun, SHOWN_VALUE, type ExitReason } from '@etude/contracts/sandbox';
 import { crashOf } from '../../evaluation/crash.js';
 import type { Clock } from '../../ports/clock.js';
@@ -30,11 +30,7 @@ export interface SkillCall {
 }
 
 /** Which version of a skill, and whose. */
-export interface MeantVersion {
-  readonly scope: Scope;
-  readonly name: string;
-  readonly version: number;
-}
+export type MeantVersion = Pick<Skill, 'scope' | 'name' | 'version'>;
 
 export interface UseSkillDeps {
   readonly procedural: Pick<ProceduralMemory, 'versions'>;
@@ -242,10 +238,6 @@ function errorOf(result: RunResult, { kind }: SandboxRun): string {
   return (type === null ? summary : `${type}: ${message}${where}`).slice(0, TEXT_MAX);
 }
 
-function ownerOf({ scope: { tenant, agent, user } }: Skill) {
-  return { tenant, agent, ...(user === null ? {} : { user }) };
-}
-
 /** Names reader and use, so that a repeat is the same write; the tenant too, since job ids are not kept apart by tenant. */
 function writeIdOf({ reader: { tenant, agent, user }, useId }: SkillCall): string {
   return `use-${contentDigest({ tenant, agent, user, useId })}`;
@@ -260,7 +252,7 @@ function useOf(
   return {
     kind: 'skill_use',
     scope: { tenant, agent, user },
-    owner: ownerOf(skill),
+    owner: { tenant: skill.scope.tenant, agent: skill.scope.agent, ...(skill.scope.user === null ? {} : { user: skill.scope.user }) },
     name: skill.name,
     version: skill.version,
     success,

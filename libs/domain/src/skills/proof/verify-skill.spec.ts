@@ -57,14 +57,6 @@ describe('verifySkill', () => {
     });
   });
 
-  it('passes functions and test code alike', async () => {
-    const code = 'def double(n):\n    return n * 2';
-    expect(await verify(skillOf(code, [call([2], 4), call([3], 6)], 'double'))).toMatchObject({ passed: true });
-    expect(
-      await verify(skillOf(code, [{ kind: 'python', setup: 'import math\n', tests: 'assert double(3) == 6' }], 'double')),
-    ).toMatchObject({ passed: true });
-  });
-
   it('rejects code that does not parse, with the line', async () => {
     expect(await verify(skillOf('print(1\nx ==', [io('', '1')]))).toMatchObject({
       passed: false,
@@ -116,15 +108,6 @@ describe('verifySkill', () => {
     });
   });
 
-  it('rejects what prints something else under another hash seed, in tests of every kind', async () => {
-    const hashed = 'def hashd(text):\n    print("start")\n    print(*set(text))\n    return len(text)';
-    const python: SkillTest = { kind: 'python', setup: '', tests: 'assert hashd("ab") == 2' };
-    const letters: SkillTest = { kind: 'python', setup: '', tests: 'assert hashd("abcdefgh") == 8' };
-    const reason = 'its tests give other results under another hash seed and clock: test 2 of 2: it printed something else';
-    const skill = skillOf(hashed.replace('*set(text)', '*set(text) if len(text) > 2 else text'), [python, letters], 'hashd');
-    expect(await verify(skill)).toMatchObject({ passed: false, reason });
-  });
-
   it('takes for no snippet what has a function to call', async () => {
     const snippet = { ...skillOf('def double(n):\n    return n * 2', [call([1], 2)], 'double'), kind: 'snippet' as const, tests: [] };
     expect(await verify(snippet)).toMatchObject({
@@ -141,8 +124,6 @@ describe('verifySkill', () => {
         passed: false,
         reason: expect.stringMatching(/^version 1, which it would replace, is a function, and it is a (snippet|procedure), which is shown/),
       });
-    const words = { ...replaced, kind: 'procedure' as const, code: '', tests: [], version: 2 };
-    expect(await verify(words, new PythonSandboxes(), { ground })).toMatchObject({ passed: false });
   });
 
   it('parses a snippet and never runs it', async () => {
@@ -277,12 +258,6 @@ describe('what else speaks against a skill', () => {
       passed: true,
       found: { kept: [{ name: replaced.name, version: 1, digest: replaced.digest }] },
     });
-    const sandboxes = new PythonSandboxes();
-    await verify(renamed, sandboxes, { ground: { ...NO_GROUND, replaced } });
-    const held = sandboxes.requests.find(({ executionId }) => executionId.includes('-v1-'))?.runs;
-    expect(held).toMatchObject([
-      { kind: 'checked', code: renamed.code, entryPoint: 'twice', tests: 'double = twice\nassert double(4) == 8' },
-    ]);
     const program = { ...skillOf('print(int(input()) * 2)', [io('2', '4')]), version: 2 };
     expect(await reasonOf(program, { ground: { ...NO_GROUND, replaced } })).toMatch(/is a function, and it is none/);
   });

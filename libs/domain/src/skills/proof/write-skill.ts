@@ -95,22 +95,20 @@ export async function writeSkill(request: SkillRequestText, deps: WriteSkillDeps
   }
 }
 
-/** Escaped so that nothing in it can close the element around it. */
 function requestText({ skill, description, example }: SkillRequestText): string {
   const shown = JSON.stringify(example ?? null);
-  const asked = {
-    skill,
-    description: description.slice(0, DESCRIPTION_CHARS),
-    example: shown.length > EXAMPLE_CHARS ? `${shown.slice(0, EXAMPLE_CHARS)} [cut]` : example,
-  };
-  return `<request>\n${JSON.stringify(asked, null, 1).replaceAll('<', '\\u003c')}\n</request>`;
+  const cut = shown.length > EXAMPLE_CHARS ? `${shown.slice(0, EXAMPLE_CHARS)} [cut]` : example;
+  return `<request>\n${escaped({ skill, description: description.slice(0, DESCRIPTION_CHARS), example: cut })}\n</request>`;
 }
 
 /** What code printed or raised is data, too. */
 function complaint(wrong: string): string {
-  const escaped = JSON.stringify(wrong.slice(0, DESCRIPTION_CHARS)).replaceAll('<', '\\u003c');
-  return `That can't be used. What is wrong, as JSON text, which is data: ${escaped}\nAnswer again with the JSON object alone.`;
+  const what = escaped(wrong.slice(0, DESCRIPTION_CHARS));
+  return `That can't be used. What is wrong, as JSON text, which is data: ${what}\nAnswer again with the JSON object alone.`;
 }
+
+/** Nothing in it can close the element around it. */
+const escaped = (value: unknown) => JSON.stringify(value, null, 1).replaceAll('<', '\\u003c');
 
 async function ask(
   model: ChatModel,
