@@ -57,6 +57,29 @@ export function isProofOf(skill: Skill, proof: SkillProof | undefined): boolean 
   return proof !== undefined && proof.digest === skill.digest && proof.digest === skillDigest(skill);
 }
 
+type Given = 'name' | 'scope' | 'kind' | 'description' | 'code' | 'entryPoint' | 'parameters' | 'tests' | 'tags' | 'sources';
+
+/** A skill that nothing has happened to yet. @param given `at`: ms since 1970 */
+export function newCandidate({
+  at,
+  ...given
+}: Pick<Skill, Given | 'model' | 'scripted'> & Partial<Skill> & { readonly at: number }): Skill {
+  const skill: Omit<Skill, 'digest'> = {
+    cues: [],
+    fingerprints: [],
+    statusReason: '',
+    ...given,
+    version: 1,
+    status: 'candidate',
+    evidence: [],
+    executionCount: 0,
+    successRate: 1,
+    createdAt: at,
+    updatedAt: at,
+  };
+  return { ...skill, digest: skillDigest(skill) };
+}
+
 /**
  * A skill as it is first stored, whatever its author claims: a candidate without proof or history, with the marks of its sources.
  *

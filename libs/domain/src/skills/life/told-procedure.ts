@@ -1,10 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import { contentDigest } from '../content-digest.js';
-import { newCandidate } from '../proof/skill-candidate.js';
 import { withCarriedMarks, withMarkOfCode } from './marks.js';
 import { withMarks } from '../../trust/sources.js';
-import { keyOf, LIVING, movedSkill, newSkill, wasOnlyTold } from './skill-life.js';
+import { keyOf, LIVING, movedSkill, newCandidate, newSkill, wasOnlyTold } from './skill-life.js';
 
 /** The success rate of an untried procedure. A function that passed its tests starts at 1. */
 const RATE_AT_FIRST = 0.5;

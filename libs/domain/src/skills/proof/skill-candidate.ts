@@ -2,7 +2,8 @@ import type { Scope, Skill, SkillTest } from '@etude/contracts/memory';
 import type { Evaluator } from '@etude/contracts/task';
 import { definesName } from '../../evaluation/answer-code.js';
 import { rulesOf } from '../../evaluation/evaluators.js';
-import { skillDigest, contentDigest } from '../content-digest.js';
+import { contentDigest } from '../content-digest.js';
+import { newCandidate } from '../life/skill-life.js';
 import { testsFrom } from './skill-tests.js';
 
 export interface SkillOrigin {
@@ -42,29 +43,6 @@ export function candidateFromTests(
   const name = skillName(prompt, fingerprint, entryPoint);
   const found = { name, scope, kind, description: describe(origin), code, entryPoint, tests, model, scripted, at } as const;
   return newCandidate({ ...found, parameters: [], tags: [], cues: [prompt], fingerprints: [fingerprint], sources: [...sources] });
-}
-
-type Given = 'name' | 'scope' | 'kind' | 'description' | 'code' | 'entryPoint' | 'parameters' | 'tests' | 'tags' | 'sources';
-
-/** A skill that nothing has happened to yet. @param given `at`: ms since 1970 */
-export function newCandidate({
-  at,
-  ...given
-}: Pick<Skill, Given | 'model' | 'scripted'> & Partial<Skill> & { readonly at: number }): Skill {
-  const skill: Omit<Skill, 'digest'> = {
-    cues: [],
-    fingerprints: [],
-    statusReason: '',
-    ...given,
-    version: 1,
-    status: 'candidate',
-    evidence: [],
-    executionCount: 0,
-    successRate: 1,
-    createdAt: at,
-    updatedAt: at,
-  };
-  return { ...skill, digest: skillDigest(skill) };
 }
 
 /** An answer to `python_tests` may lean on the setup's imports and helpers, or be the body of its stub; a skill stands alone. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { ChatMessage, ChatModel } from '../../ports/model.js';
 import type { Skill } from '@etude/contracts/memory';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
-import { newCandidate } from './skill-candidate.js';
+import { newCandidate } from '../life/skill-life.js';
 
 /** What somebody misses. All of it is somebody's words. */
 export interface SkillRequestText {
