@@ -111,7 +111,7 @@ describe('a skill in the sandbox', () => {
       'import sys, os\ndef double(n):\n    os._exit(0)',
       'import builtins\ndef double(n):\n    builtins.AssertionError = Exception\n    raise SystemExit(0)',
     ];
-    for (const code of cheats) expect(await reasonFor(code, checked)).toMatch(/^its tests (fail|prove nothing)/);
+    for (const code of cheats) expect(await reasonFor(code, checked)).toMatch(/^its tests (fail|notice 0 of)/);
   });
 
   it('is not verified by tests that it answers from a list', async () => {

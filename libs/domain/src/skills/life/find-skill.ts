@@ -41,12 +41,8 @@ export function ownerOf(scope: SkillScope, { tenant, agent, user }: SkillReader)
       return { tenant, agent: USER_AGENT, user };
     case 'tenant':
       return { tenant, agent: TENANT_AGENT, user: null };
-    case 'global':
-      return { tenant: GLOBAL_TENANT, agent: TENANT_AGENT, user: null };
     default:
-      throw new EtudeError('INVALID_ARGUMENT', `there is no scope ${JSON.stringify(scope)}; take agent, user, tenant or global`, {
-        field: 'scope',
-      });
+      return { tenant: GLOBAL_TENANT, agent: TENANT_AGENT, user: null };
   }
 }
 

@@ -2,7 +2,6 @@ import { EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { type ApprovalMode, SKILL_STATUSES, type SkillStatus } from '@etude/contracts/skill-proof';
 import { describe, expect, it } from 'vitest';
-import type { AgentSettingsReader } from '../../ports/agent-settings.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { admitSkill, settledStatus } from './admit-skill.js';
@@ -142,17 +141,6 @@ describe('settledStatus', () => {
     const { procedural } = memoryOf(ofUser('ann', 'active'), { ...ofUser('bob', 'candidate'), version: 2 });
     expect(await settledStatus(procedural, ofUser('ann', 'candidate'))).toBe('active');
     expect(await settledStatus(procedural, ofUser('bob', 'candidate'))).toBeNull();
-  });
-});
-
-describe('the setting of an agent', () => {
-  it('is taken by their own name', async () => {
-    const { procedural } = memoryOf(candidate());
-    const asked: string[] = [];
-    const deps = admissionDeps(procedural);
-    const settings: AgentSettingsReader = { get: (tenant, agent) => (asked.push(`${tenant} ${agent}`), deps.settings.get(tenant, agent)) };
-    await admitSkill(keyOf(candidate()), { ...deps, settings }, signal);
-    expect(asked).toEqual(['acme solver']);
   });
 });
 

@@ -99,7 +99,8 @@ export function dependencyOn({ name, scope, version, digest }: Pick<Skill, 'name
   return { name, tenant: scope.tenant, agent: scope.agent, user: scope.user, version, digest };
 }
 
-function entryPointOf(skill: NeededSkill): string {
+/** The function that other code calls. @throws EtudeError FAILED_PRECONDITION where there is none */
+export function entryPointOf(skill: NeededSkill): string {
   const nothing = nothingToCall(skill);
   if (nothing !== null) throw refusal(`${skill.name}@${skill.version} ${nothing}`);
   return skill.entryPoint ?? '';

@@ -4,8 +4,8 @@ import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
-import { dependencyOn, loadingCode } from './bundle-code.js';
-import { neededSkills, nothingToCall } from '../life/call-graph.js';
+import { dependencyOn, entryPointOf, loadingCode } from './bundle-code.js';
+import { neededSkills } from '../life/call-graph.js';
 import { findSkill, type SkillReader } from '../life/find-skill.js';
 import { isProven } from './proof.js';
 import { requireProven } from './use-skill.js';
@@ -49,7 +49,10 @@ export async function loadFunctions(reader: SkillReader, names: readonly string[
       field: 'names',
     });
   const skills = found.filter((skill) => skill !== null);
-  for (const skill of skills) requireLoadable(skill, deps.checker);
+  for (const skill of skills) {
+    entryPointOf(skill);
+    requireProven(skill, deps.checker);
+  }
   const pins = skills.map((skill) => dependencyOn(skill));
   const imports = skills.length === 0 ? '' : `from skills import ${skills.map(({ name }) => name).join(', ')}\n`;
   const { tenant, agent, user } = reader;
@@ -58,12 +61,6 @@ export async function loadFunctions(reader: SkillReader, names: readonly string[
   const loadedAt = deps.clock.now();
   await deps.procedural.countOffers(skills.map(({ scope, name, version }) => ({ ...scope, name, version, loadedAt })));
   return { functions: skills.map(functionOf), pins, code: needed.length === 0 ? '' : `${loadingCode(needed, pins)}${imports}` };
-}
-
-function requireLoadable(skill: Skill, checker: ProofChecker): void {
-  const nothing = nothingToCall(skill);
-  if (nothing !== null) throw new EtudeError('FAILED_PRECONDITION', `${skill.name} ${nothing}.`);
-  requireProven(skill, checker);
 }
 
 function functionOf({ name, version, digest, contract, description }: Skill): LoadedFunction {

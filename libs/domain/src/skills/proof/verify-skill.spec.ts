@@ -83,7 +83,10 @@ describe('verifySkill', () => {
     const idle = skillOf('def idle(n):\n    return None', [call([1], null)], 'idle');
     expect(await verify(idle)).toMatchObject({ passed: false, reason: 'its tests prove nothing: no mutant could be made' });
     const weak = skillOf('def double(n):\n    return n * 2', [{ kind: 'python', setup: '', tests: 'assert callable(double)' }], 'double');
-    expect(await verify(weak)).toMatchObject({ passed: false, reason: 'its tests prove nothing: they pass on every mutant' });
+    expect(await verify(weak)).toMatchObject({
+      passed: false,
+      reason: expect.stringMatching(/^its tests notice 0 of \d mutants, and at least \d/),
+    });
   });
 
   it('rejects answers that change with the hash seed', async () => {
@@ -218,7 +221,7 @@ describe('what else speaks against a skill', () => {
     const code = 'def double(n):\n    yield n * 2\n    yield n + 2\n    yield n - 2';
     const one = [{ kind: 'python' as const, setup: '', tests: 'assert double(3) is not None' }];
     expect(await reasonOf(skillOf(code, one, 'double'), { mutationScoreMin: 0 })).toMatch(
-      /^its tests prove little: they notice 1 of \d+ mutants, and 2 are wanted/,
+      /^its tests notice 1 of \d+ mutants, and at least 2 are wanted/,
     );
   });
 
