@@ -53,7 +53,9 @@ export function failedCall(
   const wanted = shown(isProgram ? test.expectedStdout : test.expected);
   const got = isProgram ? result?.stdout : result?.value;
   const isAnswer = result?.exit === 'ok' && result.error === undefined && got !== undefined;
-  return isAnswer ? `; ${called} gave ${shown(got)}, not ${wanted}` : `; ${called}, where ${wanted} is expected`;
+  if (isAnswer) return `; ${called} gave ${shown(got)}, not ${wanted}`;
+  const why = result?.error === undefined ? '' : `: ${oneLine(result.error.message, VALUE_MAX)}`;
+  return `; ${called}, where ${wanted} is expected${why}`;
 }
 
 function argumentsOf({ args, kwargs }: Extract<SkillTest, { kind: 'call' }>): string {
