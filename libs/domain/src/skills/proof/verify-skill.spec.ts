@@ -73,7 +73,7 @@ describe('verifySkill', () => {
     expect(await told({ ...double, tests: [long] })).toMatch(/; double\(n="a\\n.*…, by=1\) gave ".*…, not ""$/);
     expect(await told(skillOf('print(3)', [io('2', '4')]))).toContain('wrong answer; with the input "2" it gave "3\\n", not "4"');
     expect(await told(skillOf('def f(n):\n    return 1 // n', [call([0], 4)], 'f'))).toMatch(
-      /ZeroDivisionError.*; f\(0\), where 4 is expected: .*by zero$/,
+      /ZeroDivisionError.*; f\(0\), where 4 is expected/,
     );
     const heldOut = await told({ ...skillOf('def f(n):\n    return n + 1', [call([1], 2), call([4], 5)], 'f'), heldOut: [call([77], 4)] });
     expect(heldOut).toBe('its held-out tests fail: wrong answer');
