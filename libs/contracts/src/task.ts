@@ -60,6 +60,8 @@ export const Evaluator = z.discriminatedUnion('kind', [
     answerPath: z.string().min(1).max(512).default('solution.py'),
   }),
   z.strictObject({ kind: z.literal('none') }),
+  /** A kind that only the domain knows, with its fields; see `evaluation/evaluators.ts` there. */
+  z.strictObject({ kind: z.literal('named'), name: z.string(), spec: z.record(z.string(), Json).default({}) }),
 ]);
 export type Evaluator = z.infer<typeof Evaluator>;
 

@@ -1,8 +1,9 @@
 import { type Evaluator, type TaskFile, type TaskSpec as TaskSpecMessage, TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { TASK_FILES_MAX_BYTES, TaskSpec } from '@etude/contracts/task';
+import { evaluatorProblems } from '@etude/domain/evaluation/evaluators';
 import { fromWire } from '../wire/messages.js';
 import { pathProblem } from '../wire/names.js';
-import { invalidField, refuseAny, type Violation } from '../wire/validation.js';
+import { invalidField, joinPath, refuseAny, type Violation } from '../wire/validation.js';
 
 export const LABELS_MAX = 64;
 const FILES_MAX = 100;
@@ -23,6 +24,12 @@ export function taskSpecOf(message: TaskSpecMessage | undefined): TaskSpec {
   const { layers = [] } = message.memory ?? {};
   const memory = message.memory && { ...message.memory, layers: [...new Set(layers)] };
   const spec = fromWire(TaskSpec, TaskSpecSchema, { ...message, memory }, { root: 'spec', found });
+  refuseAny(
+    evaluatorProblems(spec.evaluator).map(({ path, message }) => ({
+      field: path.map((key) => (typeof key === 'number' ? key : String(key))).reduce<string>(joinPath, 'spec.evaluator.named'),
+      description: message,
+    })),
+  );
   refuseAny(diskViolations(message.files, spec.limits.sandbox.diskMiB));
   return spec;
 }

@@ -1,6 +1,7 @@
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { RunResult, SandboxFile, SandboxRun } from '@etude/contracts/sandbox';
 import type { Verdict } from '@etude/contracts/task';
+import type { z } from 'zod';
 import { crashOf } from './crash.js';
 
 /** How one case went. `null`: it was not run because an earlier one crashed. */
@@ -22,6 +23,8 @@ export interface PromptParts {
 
 /** All that the domain knows about one task's evaluator. A kind of evaluator is a function that makes these rules of its fields. */
 export interface EvaluatorRules {
+  /** The function that the answer has to define; absent where it is a program. */
+  readonly entryPoint?: string;
   /** The runs that judge this code, one for each case. Expected outputs are in none of them. */
   plan(code: string): SandboxRun[];
   /** Files that the runs need beside the task's own. */
@@ -47,6 +50,17 @@ export interface EvaluatorRules {
   adapt(skill: AnsweringSkill): SkillAnswer | null;
   /** A skill's tests from its cases; absent where something other than the code's answers is judged. */
   readonly tests?: SkillTest[];
+}
+
+/** A kind of evaluator that callers send by its name: its fields, and the rules that follow from them. */
+export interface NamedKind {
+  readonly spec: z.ZodType;
+  /** @throws ZodError where `spec` doesn't take the fields */
+  rules(fields: unknown): EvaluatorRules;
+}
+
+export function namedKind<S extends z.ZodType>(spec: S, rules: (fields: z.output<S>) => EvaluatorRules): NamedKind {
+  return { spec, rules: (fields) => rules(spec.parse(fields)) };
 }
 
 const SHOWN_CHARS_MAX = 1_500;

@@ -1,6 +1,8 @@
 import type { Evaluator } from '@etude/contracts/task';
+import { EtudeError } from '@etude/contracts/errors';
+import { acceptedOutputs } from './accepted-outputs.js';
 import { command } from './command.js';
-import { crashOutcome, type EvaluatorRules, PASSED, streams } from './evaluator.js';
+import { crashOutcome, type EvaluatorRules, type NamedKind, PASSED, streams } from './evaluator.js';
 import { functionCases } from './function-cases.js';
 import { ioCases } from './io-cases.js';
 import { pythonTests } from './python-tests.js';
@@ -15,15 +17,38 @@ const NONE: EvaluatorRules = {
   adapt: ({ entryPoint }) => (entryPoint === null ? null : 'needs_arguments'),
 };
 
-/** Every kind of evaluator. */
+/** Kinds that callers send as `named`, each in a file of its own. */
+const NAMED: Readonly<Record<string, NamedKind>> = {
+  accepted_outputs: acceptedOutputs,
+};
+
+/** Every kind of evaluator on the wire. */
 const EVALUATORS: { readonly [Kind in Evaluator['kind']]: (evaluator: Extract<Evaluator, { kind: Kind }>) => EvaluatorRules } = {
   io_cases: ioCases,
   function_cases: functionCases,
   python_tests: pythonTests,
   command,
   none: () => NONE,
+  named: ({ name, spec }) => namedKindOf(name).rules(spec),
 };
 
 export function rulesOf(evaluator: Evaluator): EvaluatorRules {
   return (EVALUATORS[evaluator.kind] as (given: Evaluator) => EvaluatorRules)(evaluator);
+}
+
+function namedKindOf(name: string): NamedKind {
+  const kind = NAMED[name];
+  if (kind === undefined) throw new EtudeError('FAILED_PRECONDITION', `there is no evaluator ${JSON.stringify(name)} in this release`);
+  return kind;
+}
+
+/** What is wrong with the fields of a named evaluator, by path; empty for other kinds, whose fields the contract checks. */
+export function evaluatorProblems(
+  evaluator: Evaluator,
+): ReadonlyArray<{ readonly path: readonly PropertyKey[]; readonly message: string }> {
+  if (evaluator.kind !== 'named') return [];
+  const kind = NAMED[evaluator.name];
+  if (kind === undefined) return [{ path: ['name'], message: `must be one of ${Object.keys(NAMED).join(', ')}` }];
+  const { error } = kind.spec.safeParse(evaluator.spec);
+  return (error?.issues ?? []).map(({ path, message }) => ({ path: ['spec', ...path], message }));
 }

@@ -16,6 +16,7 @@ import {
 
 /** A function is called with each case's arguments, and what it returns is compared. */
 export const functionCases = ({ cases, entryPoint, tolerance }: Extract<Evaluator, { kind: 'function_cases' }>): EvaluatorRules => ({
+  entryPoint,
   plan: (code) => cases.map(({ args, kwargs }) => ({ kind: 'call', code, entryPoint, args, kwargs })),
   cases,
   outcome: (run, at, code) => crashOutcome(run, code) ?? (sameValue(run.value, cases[at]!.expected, tolerance) ? PASSED : WRONG),

@@ -3,7 +3,7 @@ import { Evaluator } from '@etude/contracts/task';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { judge, judgeWithoutCode } from './judge.js';
-import { rulesOf } from './evaluators.js';
+import { evaluatorProblems, rulesOf } from './evaluators.js';
 import { CLEAN_RUN } from '../../test/run-results.js';
 
 const crashed = (last: string): RunResult => ({
@@ -109,6 +109,22 @@ describe('judge', () => {
     expect(judged(evaluator, { ...CLEAN_RUN, exit: 'nonzero', exitCode: 3, stdout: 'yes\n' }).verdict).toBe('AC');
     expect(judged(evaluator, { ...CLEAN_RUN, exit: 'nonzero', exitCode: 3, stdout: 'no' }).verdict).toBe('WA');
     expect(judged(evaluator, { ...CLEAN_RUN, stdout: 'yes' }).verdict).toBe('WA');
+  });
+
+  it('accepts any of several outputs where the evaluator names them', () => {
+    const spec = { cases: [{ stdin: '4', outputs: ['2 2', '1 3'], public: true }] };
+    const evaluator = Evaluator.parse({ kind: 'named', name: 'accepted_outputs', spec });
+    expect(evaluatorProblems(evaluator)).toEqual([]);
+    expect(judged(evaluator, { ...CLEAN_RUN, stdout: '1 3\n' }).verdict).toBe('AC');
+    expect(judged(evaluator, { ...CLEAN_RUN, stdout: '3 1' })).toMatchObject({ verdict: 'WA', reason: 'case 1 of 1: wrong answer' });
+  });
+
+  it.each([
+    ['any_name', {}, 'name'],
+    ['accepted_outputs', { cases: [{ stdin: '', outputs: [] }] }, 'spec.cases.0.outputs'],
+  ])('says what is wrong with the fields of evaluator %s', (name, spec, path) => {
+    const problems = evaluatorProblems(Evaluator.parse({ kind: 'named', name, spec }));
+    expect(problems.map((problem) => problem.path.join('.'))).toEqual([path]);
   });
 
   it('accepts no command that never exited', () => {

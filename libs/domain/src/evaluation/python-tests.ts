@@ -10,6 +10,7 @@ export function pythonTests(evaluator: Extract<Evaluator, { kind: 'python_tests'
   const { entryPoint, setup, tests, public: isPublic } = evaluator;
   const stub = stubIn(setup, entryPoint);
   return {
+    entryPoint,
     /**
      * An answer that defines the entry point stands on its own below the setup; one that doesn't is the body of the stub that the
      * setup ends with, if it ends with one. The stub itself goes with the answer, so that both texts are Python by themselves.

@@ -9,7 +9,8 @@ import { rulesOf } from '../evaluation/evaluators.js';
  * come back with others. Case and inner spacing do count: "print A" is not "print a".
  */
 export function fingerprintOf({ prompt, evaluator }: Pick<TaskSpec, 'prompt' | 'evaluator'>): string {
-  const parts = [normalised(prompt), evaluator.kind, 'entryPoint' in evaluator ? evaluator.entryPoint : '', rulesOf(evaluator).visible];
+  const { entryPoint = '', visible } = rulesOf(evaluator);
+  const parts = [normalised(prompt), evaluator.kind, entryPoint, visible];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 

@@ -1,5 +1,6 @@
 import type { Episode, RecalledItem, Scope, Transition } from '@etude/contracts/memory';
 import type { StopReason, TaskResult, TaskSpec } from '@etude/contracts/task';
+import { rulesOf } from '../evaluation/evaluators.js';
 import type { Judgement } from '../evaluation/judge.js';
 import { testsFrom } from '../skills/proof/skill-tests.js';
 import { touchedSources } from '../trust/sources.js';
@@ -77,7 +78,7 @@ export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], le
     prompt: spec.prompt,
     fingerprint,
     evaluatorKind: spec.evaluator.kind,
-    entryPoint: 'entryPoint' in spec.evaluator ? spec.evaluator.entryPoint : null,
+    entryPoint: rulesOf(spec.evaluator).entryPoint ?? null,
     code: success ? best.code : null,
     ...(success ? { tests: testsFrom(spec.evaluator) } : {}),
     ...lessons,

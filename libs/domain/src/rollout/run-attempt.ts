@@ -1,5 +1,6 @@
 import type { RecalledItem } from '@etude/contracts/memory';
 import { extractAnswer } from '../evaluation/answer-code.js';
+import { rulesOf } from '../evaluation/evaluators.js';
 import { recall, recallsNothing } from '../recall/recall.js';
 import { isInWords } from '../skills/content-digest.js';
 import { isProven } from '../skills/proof/proof.js';
@@ -22,7 +23,7 @@ export async function runAttempt(context: RolloutContext, attempt: number): Prom
   const generated = await askModel(context, `a${attempt}.generate`, 'generate', () =>
     generateRequest(task, { recalled, draft, attempts: before, critique }),
   );
-  const answer = extractAnswer(generated.text, 'entryPoint' in spec.evaluator ? spec.evaluator.entryPoint : undefined);
+  const answer = extractAnswer(generated.text, rulesOf(spec.evaluator).entryPoint);
   const said = {
     attempt,
     draft,

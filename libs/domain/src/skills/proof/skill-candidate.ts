@@ -27,7 +27,7 @@ export interface SolvedTask extends SkillOrigin {
 
 /** A candidate from code that its evaluator accepted, or null where the evaluator gives no test that could verify it. */
 export function buildSkillCandidate({ taskId, evaluator, ...origin }: SolvedTask): Skill | null {
-  const entryPoint = 'entryPoint' in evaluator ? evaluator.entryPoint : null;
+  const { entryPoint = null } = rulesOf(evaluator);
   return candidateFromTests({ ...origin, entryPoint, tests: testsFrom(evaluator), sources: [`tasks/${taskId}`] });
 }
 
