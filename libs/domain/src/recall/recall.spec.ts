@@ -35,7 +35,7 @@ function memory(episodic: MemoryHit[], semantic: MemoryHit[], skills = [skillOf(
 }
 
 const input = (policy: Partial<Parameters<typeof recall>[0]['policy']> = {}) => ({
-  scope: { tenant: 'acme', agent: 'default' },
+  scope: { tenant: 'acme', agent: 'default', user: null },
   cue: 'the cue',
   rolloutId: 't00000000-r1',
   shows: () => true,

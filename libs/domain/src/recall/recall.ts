@@ -1,6 +1,6 @@
-import type { RecalledItem, Skill } from '@etude/contracts/memory';
+import type { RecalledItem, Scope, Skill } from '@etude/contracts/memory';
 import type { MemoryPolicy } from '@etude/contracts/task';
-import type { MemoryHit, ReadScope } from '../ports/memory.js';
+import type { MemoryHit } from '../ports/memory.js';
 import type { SkillRegistry } from '../ports/skill-registry.js';
 import { episodeKey, reasonsNotTrusted, type Shown, sourceOf, touchedSources, untrustedAmong } from '../trust/sources.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
@@ -8,7 +8,7 @@ import { searchSkills } from '../skills/life/find-skill.js';
 import { recollect, type RecollectDeps } from './recollect.js';
 
 export interface RecallInput {
-  readonly scope: ReadScope & { readonly agent: string };
+  readonly scope: Scope;
   readonly cue: string;
   readonly policy: Pick<MemoryPolicy, 'recallCount' | 'layers' | 'off'>;
   /** What this rollout itself left behind is no memory of another task. */
@@ -41,35 +41,24 @@ export async function recall({ scope, cue, policy, rolloutId, shows }: RecallInp
   if (recallsNothing(policy)) return { items: [], offered: [] };
   const counts = Object.fromEntries(policy.layers.map((layer) => [layer, policy.recallCount]));
   const leaveOut = ({ id }: { id: string }) => id.startsWith(rolloutId);
-  const reader = { tenant: scope.tenant, agent: scope.agent, user: scope.user ?? null };
-  const shown: Skill[] = [];
   const search: RecollectDeps['procedural']['search'] = async (_scope, { limit, ...query }) => {
-    const found = await searchSkills(deps.procedural, reader, { ...query, limit: limit * FOUND_PER_SHOWN });
-    const fit = found.filter(({ skill }) => shows(skill)).slice(0, limit);
-    shown.push(...fit.map(({ skill }) => skill));
-    return fit;
+    const found = await searchSkills(deps.procedural, scope, { ...query, limit: limit * FOUND_PER_SHOWN });
+    return found.filter(({ skill }) => shows(skill)).slice(0, limit);
   };
-  const { hits } = await recollect({ scope, cue, counts, tokensMax: TOKENS_MAX, leaveOut }, { ...deps, procedural: { search } });
-  const ids = new Set(hits.filter(({ kind }) => kind === 'skill').map(({ id }) => id));
-  const offered = shown.filter(({ name, version }) => ids.has(`${name}@${version}`));
+  const { hits, skills } = await recollect({ scope, cue, counts, tokensMax: TOKENS_MAX, leaveOut }, { ...deps, procedural: { search } });
   return {
-    items: hits.map((hit) => plainItem(hit, shown)),
-    offered: offered.map(({ scope: owner, name, version }) => ({ ...owner, name, version })),
+    items: hits.map((hit) => plainItem(hit, skills)),
+    offered: skills.map(({ scope: owner, name, version }) => ({ ...owner, name, version })),
   };
 }
 
 /** A hit without what only searches show. What a fact rests on, and what of others is not trusted, can't be told from an id. */
 function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
-  const { id, layer, kind, title, text, score, similarity } = hit;
+  const { id, layer, kind, title, text, score, similarity, agent } = hit;
   const item = { id, layer, kind, title, text, score, similarity };
-  const sources = carriedBy(hit, skills);
+  const skill = skills.find(({ name, version, scope }) => kind === 'skill' && `${name}@${version}` === id && scope.agent === agent);
+  const sources = skill ? untrustedOfSkill(skill) : kind === 'fact' ? hit.sources : untrustedAmong(hit.sources);
   return sources.length > 0 ? { ...item, sources } : item;
-}
-
-function carriedBy({ id, kind, agent, sources }: MemoryHit, skills: readonly Skill[]): readonly string[] {
-  if (kind === 'fact') return sources;
-  if (kind !== 'skill') return untrustedAmong(sources);
-  return skills.filter(({ name, version, scope }) => `${name}@${version}` === id && scope.agent === agent).flatMap(untrustedOfSkill);
 }
 
 /** Where what a memory says comes from, for who is shown it. */
@@ -80,7 +69,7 @@ export interface Provenance {
   readonly untrustedOrigins: string[];
 }
 
-/** Of a skill where it was learned; of all else what it is, or what it rests on, and what is not trusted of what it was made in sight of. */
+/** The origins of a skill are the records that it was learned from; of other memories, the memory itself or the records that support it. */
 export function provenanceOf({ id, kind, sources = [] }: Shown): Provenance {
   const origins = kind === 'skill' ? [...new Set(sources.map(originOf))] : touchedSources([{ id, kind, sources }]);
   return { origins, untrustedOrigins: origins.filter((origin) => reasonsNotTrusted([origin]).length > 0) };

@@ -27,21 +27,13 @@ export async function recallMemory(
   const { context: cue, facts = FACTS, experiences = EXPERIENCES, procedures = PROCEDURES, tokensMax = TOKENS_MAX } = request;
   const knowledge: typeof semantic.search = (within, query) => semantic.search(within, { ...query, kinds: KNOWLEDGE });
   const counts = { semantic: facts, episodic: experiences, procedural: procedures };
-  const found: FoundSkill[] = [];
-  const skills: typeof procedural.search = async (within, query) => {
-    found.push(...(await readableSkills(procedural, within, query)));
-    return found;
-  };
-  const layers = { episodic, semantic: { search: knowledge }, procedural: { search: skills } };
+  const search: typeof procedural.search = (within, query) => readableSkills(procedural, within, query);
+  const layers = { episodic, semantic: { search: knowledge }, procedural: { search } };
   const floor = request.similarityMin === undefined ? {} : { similarityMin: request.similarityMin };
-  const { hits, tokens, missing } = await recollect({ scope, cue, counts, tokensMax, partial, ...floor }, layers);
+  const { hits, skills, tokens, missing } = await recollect({ scope, cue, counts, tokensMax, partial, ...floor }, layers);
   const of = (layer: keyof typeof counts) => hits.filter((hit) => hit.layer === layer);
-  const shown = of('procedural');
-  const offered = found.filter(({ skill }) =>
-    shown.some(({ id, agent }) => id === `${skill.name}@${skill.version}` && agent === skill.scope.agent),
-  );
-  if (scope.agent !== null && offered.length > 0) await procedural.countOffers(offered.map(({ skill }) => keyOf(skill)));
-  return { facts: of('semantic'), experiences: of('episodic'), procedures: shown, tokens, missing };
+  if (scope.agent !== null && skills.length > 0) await procedural.countOffers(skills.map(keyOf));
+  return { facts: of('semantic'), experiences: of('episodic'), procedures: of('procedural'), tokens, missing };
 }
 
 /**
