@@ -77,21 +77,18 @@ async function runOnce(record: ConsolidationRecord, deps: ConsolidationRunDeps, 
 }
 
 /** A run should see the writes that were accepted before it. It doesn't wait for a stuck write for ever, and names it. */
-async function waitForWrites(
-  tenant: string,
-  { pendingWrites, writesWaitMs }: ConsolidationRunDeps,
-  signal: AbortSignal,
-): Promise<string[]> {
-  const applied = await waitUntil(async () => (await pendingWrites.pending(tenant)) === 0, writesWaitMs, signal);
-  if (applied) return [];
+async function waitForWrites(tenant: string, deps: ConsolidationRunDeps, signal: AbortSignal): Promise<string[]> {
+  const { pendingWrites, writesWaitMs } = deps;
+  if (await waitUntil(async () => (await pendingWrites.pending(tenant)) === 0, writesWaitMs, signal)) return [];
   return [
     `${await pendingWrites.pending(tenant)} memory writes were not applied within ${writesWaitMs} ms; what they hold is left out (see the dead letters of memory.write)`,
   ];
 }
 
 /** For a run during an erasure: facts about the erased are dropped, the others are applied. */
-export function factsUnlessErased(semantic: SemanticMemory): SemanticMemory {
+export function factsUnlessErased(semantic: SemanticMemory): ConsolidationDeps['semantic'] {
   return {
+    wasApplied: (tenant, unitId) => semantic.wasApplied(tenant, unitId),
     async applyFacts(tenant, unitId, facts) {
       try {
         return await semantic.applyFacts(tenant, unitId, facts);
@@ -100,9 +97,6 @@ export function factsUnlessErased(semantic: SemanticMemory): SemanticMemory {
         throw error;
       }
     },
-    wasApplied: (tenant, unitId) => semantic.wasApplied(tenant, unitId),
-    search: (scope, query) => semantic.search(scope, query),
-    list: (scope, limit) => semantic.list(scope, limit),
   };
 }
 
@@ -128,13 +122,8 @@ export class StoredVerifications implements SkillVerifications {
 const POLL_FIRST_MS = 20;
 const POLL_MOST_MS = 500;
 
-/**
- * Asks until the answer is true, at growing intervals, for `timeoutMs` at most.
- *
- * @returns whether it became true
- * @throws AbortError when `signal` aborts
- */
-export async function waitUntil(condition: () => Promise<boolean>, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+/** Asks until the answer is true, at growing intervals, for `timeoutMs` at most. @returns whether it became true */
+async function waitUntil(condition: () => Promise<boolean>, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
   for (let waitMs = POLL_FIRST_MS; ; waitMs = Math.min(waitMs * 2, POLL_MOST_MS)) {
     if (await condition()) return true;

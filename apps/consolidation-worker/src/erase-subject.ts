@@ -34,104 +34,89 @@ export async function eraseSubject(
 ): Promise<void> {
   const stored = await deps.store.loadErasure(tenant, id);
   if (stored === null || stored.receipt.state === 'succeeded') return;
-  const { subject } = stored;
-  const erasure = new QueueErasure(deps.producer, {
-    skillIsGone: (skill) => isGone(skill, deps.memory),
-    ...(deps.stopWaitMs === undefined ? {} : { stopWaitMs: deps.stopWaitMs }),
-  });
-  const run = new ErasureRun(stored, erasure, deps);
+  const run = new ErasureRun(stored, deps);
   try {
-    if (subject !== null) await run.erase(subject, context.signal);
+    if (stored.subject !== null) await run.erase(stored.subject, context.signal);
     await run.finish(context.signal);
   } catch (error) {
     const failure = finalFailure(error, context);
-    if (failure !== null) await run.fail(failure);
+    if (failure !== null) await run.put({ state: 'failed', error: failure, finishedAt: deps.clock.now() });
     throw error;
   }
 }
 
 class ErasureRun {
-  #stored: StoredErasure;
+  readonly #queue: QueueErasure;
 
   constructor(
-    stored: StoredErasure,
-    private readonly erasure: QueueErasure,
+    private stored: StoredErasure,
     private readonly deps: EraseDeps,
   ) {
-    this.#stored = stored;
+    const { memory, producer, stopWaitMs } = deps;
+    const skillIsGone = (skill: SkillKey) => isGone(skill, memory);
+    this.#queue = new QueueErasure(producer, { skillIsGone, ...(stopWaitMs === undefined ? {} : { stopWaitMs }) });
   }
 
   async erase(subject: ErasureSubject, signal: AbortSignal): Promise<void> {
-    const owners = { tenant: this.#stored.receipt.tenant, ...('all' in subject ? {} : subject) };
-    await this.#begin(owners, subject);
-    await this.#remove(owners, subject, signal);
+    const { upkeep } = this.deps.memory;
+    const { found, newFrom: begun } = this.stored;
+    const { tenant } = this.stored.receipt;
+    const owners = { tenant, ...('all' in subject ? {} : subject) };
+    // What there is is counted before anything is removed.
+    const all = Object.keys(found).length > 0 ? found : await this.#find(owners, subject, begun ?? Number.MAX_SAFE_INTEGER);
+    await this.put({ state: 'running', error: null, finishedAt: null }, { found: { ...all } });
+    await this.#count(await this.#queue.erase(tenant, subject, signal, begun ?? undefined));
+    // Once what ran has been stopped, and for good: a repeat takes nothing from who comes after.
+    await this.#removeBefore(begun ?? (await upkeep.newFrom(owners)), owners, subject, signal);
+    // What was told meanwhile goes too.
+    if (begun === null) await this.#removeBefore(await upkeep.newFrom(owners), owners, subject, signal);
     await this.#prove(owners, subject);
   }
 
   /** Nothing is left, and no name is written down any more: now what Redis wrote down of it on its disk can go. */
   async finish(signal: AbortSignal): Promise<void> {
-    const notes = [...new Set([...this.#stored.receipt.notes, ...(await this.erasure.purge(signal))])];
-    await this.#put({ state: 'succeeded', notes, finishedAt: this.deps.clock.now() });
+    const notes = [...new Set([...this.stored.receipt.notes, ...(await this.#queue.purge(signal))])];
+    await this.put({ state: 'succeeded', notes, finishedAt: this.deps.clock.now() });
   }
 
-  /** What there is is counted before anything is removed. */
-  async #begin(owners: Owners, subject: ErasureSubject): Promise<void> {
-    const { found: before, newFrom } = this.#stored;
-    const found = Object.keys(before).length > 0 ? before : await this.#find(owners, subject, newFrom ?? Number.MAX_SAFE_INTEGER);
-    await this.#put({ state: 'running', error: null, finishedAt: null }, { found: { ...found } });
-  }
-
-  async #remove(owners: Owners, subject: ErasureSubject, signal: AbortSignal): Promise<void> {
-    const { upkeep } = this.deps.memory;
-    const begun = this.#stored.newFrom;
-    await this.#count(await this.erasure.erase(owners.tenant, subject, signal, begun ?? undefined));
-    // Once what ran has been stopped, and for good: a repeat takes nothing from who comes after.
-    await this.#removeBefore(begun ?? (await upkeep.newFrom(owners)), owners, subject, signal);
-    // What was told meanwhile goes too.
-    if (begun === null) await this.#removeBefore(await upkeep.newFrom(owners), owners, subject, signal);
+  async put(receipt: Partial<StoredErasure['receipt']>, change: Partial<Omit<StoredErasure, 'receipt'>> = {}): Promise<void> {
+    this.stored = { ...this.stored, ...change, receipt: { ...this.stored.receipt, ...receipt } };
+    await this.deps.store.putErasure(this.stored);
   }
 
   /** @param before ms since 1970; written down first, so that a repeat keeps to it */
   async #removeBefore(before: number, owners: Owners, subject: ErasureSubject, signal: AbortSignal): Promise<void> {
-    const notes = new Set(this.#stored.receipt.notes);
-    await this.#put({}, { newFrom: before });
+    const notes = new Set(this.stored.receipt.notes);
+    await this.put({}, { newFrom: before });
     await this.#count(await this.deps.memory.upkeep.erase(owners, { before, signal, onNote: (note) => notes.add(note) }));
-    await this.#count(await this.erasure.erase(owners.tenant, subject, signal, before));
-    await this.#put({ notes: [...notes] });
+    await this.#count(await this.#queue.erase(owners.tenant, subject, signal, before));
+    await this.put({ notes: [...notes] });
   }
 
   async #prove(owners: Owners, subject: ErasureSubject): Promise<void> {
-    const left = await this.#find(owners, subject, this.#stored.newFrom ?? undefined);
-    const { receipt, found } = this.#stored;
+    const left = await this.#find(owners, subject, this.stored.newFrom ?? undefined);
+    const { receipt, found } = this.stored;
     // A worker that was killed may have removed more than it could write down.
     const removed = { ...receipt.removed };
     for (const [place, count] of Object.entries(found)) removed[place] = Math.max(removed[place] ?? 0, count);
     const places = Object.fromEntries(Object.keys(removed).map((place) => [place, 0]));
-    await this.#put({ left: { ...places, ...left } });
-    if (Object.keys(left).length > 0)
-      throw new EtudeError('MEMORY_UNAVAILABLE', `${sentenceOf(left)} still there; it is tried again, once what runs has ended`);
+    await this.put({ left: { ...places, ...left } });
+    const named = Object.entries(left).map(([place, count]) => `${count} of ${place}`);
+    if (named.length > 0)
+      throw new EtudeError('MEMORY_UNAVAILABLE', `${named.join(', ')} still there; it is tried again, once what runs has ended`);
     const notes = Object.keys(removed).length === 0 ? [NOTHING_FOUND, ...receipt.notes] : receipt.notes;
-    await this.#put({ removed, notes: [...new Set(notes)] }, { subject: null });
-  }
-
-  async fail(failure: string): Promise<void> {
-    await this.#put({ state: 'failed', error: failure, finishedAt: this.deps.clock.now() });
+    await this.put({ removed, notes: [...new Set(notes)] }, { subject: null });
   }
 
   async #find(owners: Owners, subject: ErasureSubject, newFrom?: number): Promise<CountsByPlace> {
     const inMemory = await this.deps.memory.upkeep.findErased(owners, newFrom);
-    return { ...inMemory, ...(await this.erasure.find(owners.tenant, subject, newFrom)) };
+    return { ...inMemory, ...(await this.#queue.find(owners.tenant, subject, newFrom)) };
   }
 
   async #count(counts: CountsByPlace): Promise<void> {
-    const removed = { ...this.#stored.receipt.removed };
+    const removed = { ...this.stored.receipt.removed };
     for (const [place, count] of Object.entries(counts)) removed[place] = (removed[place] ?? 0) + count;
-    await this.#put({ removed });
-  }
-
-  async #put(receipt: Partial<StoredErasure['receipt']>, change: Partial<Omit<StoredErasure, 'receipt'>> = {}): Promise<void> {
-    this.#stored = { ...this.#stored, ...change, receipt: { ...this.#stored.receipt, ...receipt } };
-    await this.deps.store.putErasure(this.#stored);
+    await this.put({ removed });
   }
 }
 
@@ -140,10 +125,4 @@ const NOTHING_FOUND = 'nothing was found: check the name, if there should have b
 /** Another version may have taken its number. */
 async function isGone(key: SkillKey, { procedural }: EraseDeps['memory']): Promise<boolean> {
   return (await versionOfKey(procedural, key))?.digest !== key.digest;
-}
-
-function sentenceOf(left: CountsByPlace): string {
-  return Object.entries(left)
-    .map(([place, count]) => `${count} of ${place}`)
-    .join(', ');
 }

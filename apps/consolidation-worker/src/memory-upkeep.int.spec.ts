@@ -240,13 +240,13 @@ describe('memory upkeep', () => {
   it('knows by its short name what it searches by', async () => {
     await work();
     await store.startReembedding({ model: 'other', dropModel: 'lexical' });
-    expect(await failure()).toContain('this service searches by them');
+    expect(await failure()).toContain('services search by them');
   });
 
   it('names the choices where the model is unknown', async () => {
     await work(() => Promise.reject(new Error('ETUDE_EMBEDDING_DIMENSION is not set')));
     await store.startReembedding({ model: 'bogus' });
-    expect(await failure()).toMatch(/INVALID_ARGUMENT: bogus .*sentence, lexical, or a model of that server with --dimension/);
+    expect(await failure()).toMatch(/INVALID_ARGUMENT: bogus .*sentence, lexical, or a model of the embeddings server with --dimension/);
   });
 
   it('knows the length of the vectors that it goes on with', async () => {

@@ -31,8 +31,10 @@ export async function moveVectors(id: string, deps: ReembedDeps, context: JobCon
   const record = await deps.store.reembedding();
   if (record.id !== id || record.state !== 'running') return;
   const beat = new Beat(record, deps);
+  // What is to be dropped may be gone already where somebody has worked on it before.
+  const isFirst = context.attempt === 1 && context.stalledCount === 0;
   try {
-    await moveAll(record, beat, deps, { signal: AbortSignal.any([context.signal, beat.stopped]), isRepeat: wasBegun(context) });
+    await moveAll(record, beat, deps, isFirst, AbortSignal.any([context.signal, beat.stopped]));
   } catch (error) {
     if (beat.stopped.aborted) return;
     const isOver = context.isLastAttempt || !isRetryable(error);
@@ -44,20 +46,18 @@ export async function moveVectors(id: string, deps: ReembedDeps, context: JobCon
   }
 }
 
-/** Whether somebody may have worked on it before. */
-const wasBegun = ({ attempt, stalledCount }: JobContext) => attempt > 1 || stalledCount > 0;
-
-interface Run {
-  readonly signal: AbortSignal;
-  /** What is to be dropped may be gone already. */
-  readonly isRepeat: boolean;
-}
-
-async function moveAll(record: Reembedding, beat: Beat, deps: ReembedDeps, { signal, isRepeat }: Run): Promise<void> {
+async function moveAll(record: Reembedding, beat: Beat, deps: ReembedDeps, isFirst: boolean, signal: AbortSignal): Promise<void> {
   const { memory } = deps;
-  const to = await embedderFor(record, deps);
+  const models = await memory.store.models();
+  const to = await embedderFor(record, models.find(({ name }) => name === modelNameOf(record.model))?.dimension ?? null, deps);
   const dropModel = record.dropModel === null ? null : modelNameOf(record.dropModel);
-  if (dropModel !== null) await checkDrop(dropModel, to.profile.model, deps, isRepeat);
+  if (dropModel !== null) {
+    if (dropModel === deps.usedModel || dropModel === to.profile.model)
+      throw new EtudeError('FAILED_PRECONDITION', `the vectors of ${dropModel} are not dropped: services search by them, or will`);
+    const names = models.map(({ name }) => name);
+    if (isFirst && !names.includes(dropModel))
+      throw new EtudeError('NOT_FOUND', `there are no vectors of ${dropModel} to drop; there are those of ${names.join(' and ')}`);
+  }
   const { state, left } = await memory.upkeep.reembed(to, { signal, onProgress: (progress) => beat.tell(progress) });
   signal.throwIfAborted();
   if (state === 'running')
@@ -66,36 +66,18 @@ async function moveAll(record: Reembedding, beat: Beat, deps: ReembedDeps, { sig
   await beat.put({ state: 'ready', error: null });
 }
 
-/** @throws EtudeError INVALID_ARGUMENT that names the choices, where the model is not one that this service can ask */
-async function embedderFor({ model, dimension }: Reembedding, deps: ReembedDeps): Promise<Embedder> {
+/**
+ * @param known length of the vectors that a move has begun: who goes on need not say it again
+ * @throws EtudeError INVALID_ARGUMENT that names the choices, where the model is not one that this service can ask
+ */
+async function embedderFor({ model, dimension }: Reembedding, known: number | null, deps: ReembedDeps): Promise<Embedder> {
   try {
-    return await deps.embedderOf(model, dimension ?? (await knownDimension(modelNameOf(model), deps)));
+    return await deps.embedderOf(model, dimension ?? known);
   } catch (error) {
     if (builtInOf(model) !== null || isRetryable(error)) throw error;
-    const why = (error as Error).message.replace(/\.+$/, '');
-    throw new EtudeError(
-      'INVALID_ARGUMENT',
-      `${model} cannot be moved to: it is neither sentence nor lexical, and as a model of the embeddings server: ${why}. ` +
-        'Name sentence, lexical, or a model of that server with --dimension',
-      {},
-      { cause: error },
-    );
+    const why = `${model} cannot be moved to: ${(error as Error).message}`;
+    throw new EtudeError('INVALID_ARGUMENT', `${why}. Name sentence, lexical, or a model of the embeddings server with --dimension`);
   }
-}
-
-/** Of a model whose vectors were begun: a move that goes on need not say it again. */
-async function knownDimension(model: string, { memory }: ReembedDeps): Promise<number | null> {
-  return (await memory.store.models()).find(({ name }) => name === model)?.dimension ?? null;
-}
-
-/** @throws EtudeError FAILED_PRECONDITION for what is in use or asked for, NOT_FOUND for what memory has no vectors of */
-async function checkDrop(dropModel: string, target: string, { usedModel, memory }: ReembedDeps, isRepeat: boolean): Promise<void> {
-  const kept = (why: string) => new EtudeError('FAILED_PRECONDITION', `the vectors of ${dropModel} are not dropped: ${why}`);
-  if (dropModel === target && dropModel !== usedModel) throw kept('they are those that are asked for');
-  if (dropModel === usedModel) throw kept('this service searches by them; start all services with the new model first');
-  const names = (await memory.store.models()).map(({ name }) => name);
-  if (isRepeat || names.includes(dropModel)) return;
-  throw new EtudeError('NOT_FOUND', `there are no vectors of ${dropModel} to drop; there are those of ${names.join(' and ')}`);
 }
 
 /** Writes how far it is, once a second, and learns so whether it shall go on. */

@@ -2,7 +2,7 @@ import { errorCode, EtudeError, isAbort, isRetryable } from '@etude/contracts/er
 import type { RolloutRun } from '@etude/contracts/queues';
 import { isFinal, type TaskRecord } from '@etude/contracts/task';
 import type { RolloutDeps } from '@etude/domain/rollout/rollout-context';
-import { cancelledByCaller, wallTimeOver } from '@etude/domain/rollout/durable-steps';
+import { RolloutStop } from '@etude/domain/rollout/durable-steps';
 import { runRollout } from '@etude/domain/rollout/run-rollout';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
 import type { RedisKeys, RolloutAddress } from '@etude/queue/redis/keys';
@@ -106,11 +106,11 @@ export function stopSignal(
   { tasks, cancels, signal }: StopSources,
 ): Disposable & { readonly signal: AbortSignal } {
   const stop = new AbortController();
-  const cancel = () => stop.abort(cancelledByCaller());
+  const cancel = () => stop.abort(new RolloutStop('cancelled'));
   if (journal.cancelRequested) cancel();
   const release = cancels.watch({ tenant, id: taskId }, () => tasks.cancelRequested(tenant, taskId), cancel);
   const leftMs = Math.max(0, journal.startedAt + task.spec.limits.wallMs - Date.now());
-  const timer = setTimeout(() => stop.abort(wallTimeOver()), leftMs);
+  const timer = setTimeout(() => stop.abort(new RolloutStop('wall_time')), leftMs);
   return {
     signal: AbortSignal.any([signal, stop.signal]),
     [Symbol.dispose]() {

@@ -37,28 +37,21 @@ export interface RecordOrigin {
   readonly fingerprint: string;
 }
 
+const originOf = ({ taskId, rolloutId, scope, spec, fingerprint }: RecordOrigin) => ({
+  scope,
+  taskId,
+  rolloutId,
+  prompt: spec.prompt,
+  fingerprint,
+});
+
 /** Ids come from rollout and attempt, so that the same attempt is one record however often it is written. */
 export function transitionOf(origin: RecordOrigin, evaluated: Attempt, before: readonly Attempt[] = []): Transition {
-  const { judgement, at, ofSkill: _ofSkill, ...attempt } = evaluated;
-  const { taskId, rolloutId, scope, spec, fingerprint } = origin;
-  const { verdict, reason, feedback, casesPassed, casesTotal } = judgement;
-  return {
-    ...attempt,
-    id: `${rolloutId}.a${attempt.attempt}`,
-    scope,
-    taskId,
-    rolloutId,
-    prompt: spec.prompt,
-    fingerprint,
-    recalled: [...attempt.recalled],
-    feedback,
-    verdict,
-    reason,
-    casesPassed,
-    casesTotal,
-    ...touchedIn(origin, [...before, evaluated]),
-    createdAt: at,
-  };
+  const { judgement, at, ofSkill: _ofSkill, recalled, ...attempt } = evaluated;
+  const { output: _output, ...judged } = judgement;
+  const id = `${origin.rolloutId}.a${attempt.attempt}`;
+  const touched = touchedIn(origin, [...before, evaluated]);
+  return { ...originOf(origin), ...attempt, ...judged, ...touched, id, recalled: [...recalled], createdAt: at };
 }
 
 export interface Lessons {
@@ -67,20 +60,16 @@ export interface Lessons {
 }
 
 export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], lessons: Lessons): Episode {
-  const { taskId, rolloutId, scope, spec, fingerprint } = origin;
+  const { evaluator } = origin.spec;
   const best = bestOf(attempts);
   const success = best?.judgement.verdict === 'AC';
   return {
-    id: `${rolloutId}.episode`,
-    scope,
-    taskId,
-    rolloutId,
-    prompt: spec.prompt,
-    fingerprint,
-    evaluatorKind: spec.evaluator.kind,
-    entryPoint: rulesOf(spec.evaluator).entryPoint ?? null,
+    ...originOf(origin),
+    id: `${origin.rolloutId}.episode`,
+    evaluatorKind: evaluator.kind,
+    entryPoint: rulesOf(evaluator).entryPoint ?? null,
     code: success ? best.code : null,
-    ...(success ? { tests: testsFrom(spec.evaluator) } : {}),
+    ...(success ? { tests: testsFrom(evaluator) } : {}),
     ...lessons,
     success,
     importance: importanceOf(attempts, success),
@@ -113,17 +102,10 @@ function importanceOf(attempts: readonly Attempt[], success: boolean): number {
 
 /** One text without a model: what was asked and how the attempts ended. */
 export function plainSummary({ spec }: RecordOrigin, attempts: readonly Attempt[], stopReason: StopReason): string {
-  const title =
-    spec.prompt
-      .split('\n')
-      .find((line) => line.trim() !== '')
-      ?.trim()
-      .slice(0, 200) ?? '';
-  const trail = attempts
-    .map(({ skill, judgement }) => `${judgement.verdict}${skill ? ` by skill ${skill}` : ''} (${judgement.reason})`)
-    .join(', then ');
+  const [title = ''] = spec.prompt.trim().split('\n', 1);
+  const trail = attempts.map(({ skill, judgement }) => `${judgement.verdict}${skill ? ` by skill ${skill}` : ''} (${judgement.reason})`);
   const end = stopReason === 'solved' ? 'Solved' : `Not solved (${stopReason})`;
-  return `${end}: ${title}\nAttempts: ${trail || 'none was evaluated'}.`;
+  return `${end}: ${title.trim().slice(0, 200)}\nAttempts: ${trail.join(', then ') || 'none was evaluated'}.`;
 }
 
 /** The accepted attempt, else the one that passed the largest share of its cases; of equals the latest. */
@@ -135,7 +117,7 @@ export function bestOf(attempts: readonly Attempt[]): Attempt | null {
 export function resultOf(attempts: readonly Attempt[]): TaskResult | null {
   const best = bestOf(attempts);
   if (best === null) return null;
-  const { verdict, reason, output, casesPassed, casesTotal } = best.judgement;
+  const { feedback: _feedback, ...judged } = best.judgement;
   const { code, skill, scripted, model } = best;
-  return { verdict, reason, code, output, casesPassed, casesTotal, skill, scripted, model };
+  return { ...judged, code, skill, scripted, model };
 }

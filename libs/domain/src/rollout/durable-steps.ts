@@ -1,7 +1,7 @@
 import { type Limits, type StepKind, type StopReason, type TaskEvent, Usage } from '@etude/contracts/task';
 import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
-import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { EtudeError } from '@etude/contracts/errors';
 
 /** What a step did. `value` is all that later steps may use: after a crash it is all there is. */
 export interface StepOutcome<Value> {
@@ -53,7 +53,9 @@ export class DurableSteps {
     if (this.journal.entries.has(key)) return this.replay(key) as Value;
     if (kind !== 'record') this.#refuseOverLimits(kind);
     const from = this.clock.now();
-    const outcome = await this.#work(work);
+    const outcome = await work().catch((error: unknown) => {
+      throw this.signal.reason instanceof RolloutStop ? this.signal.reason : error;
+    });
     await this.#append(key, kind, outcome, this.clock.now() - from);
     return outcome.value;
   }
@@ -70,24 +72,13 @@ export class DurableSteps {
   #refuseOverLimits(kind: StepKind): void {
     const { limits } = this;
     const { steps, inputTokens, outputTokens, costUsd } = this.#usage;
-    const stopped = this.#cancelRequested ? 'cancelled' : stopReasonOf(this.signal);
-    if (stopped) throw new RolloutStop(stopped);
+    if (this.#cancelRequested) throw new RolloutStop('cancelled');
     this.signal.throwIfAborted();
     if (this.clock.now() - this.journal.startedAt >= limits.wallMs) throw new RolloutStop('wall_time');
     if (steps >= limits.stepsMax) throw new RolloutStop('steps');
     if (!ASKS_MODEL.has(kind)) return;
     if (inputTokens + outputTokens >= limits.modelTokensMax) throw new RolloutStop('model_tokens');
     if (limits.costUsdMax !== null && costUsd >= limits.costUsdMax) throw new RolloutStop('cost');
-  }
-
-  async #work<Value>(work: () => Promise<StepOutcome<Value>>): Promise<StepOutcome<Value>> {
-    try {
-      return await work();
-    } catch (error) {
-      const stopped = stopReasonOf(this.signal);
-      if (stopped) throw new RolloutStop(stopped);
-      throw error;
-    }
   }
 
   async #append(key: string, kind: StepKind, outcome: StepOutcome<unknown>, durationMs: number): Promise<void> {
@@ -116,32 +107,14 @@ function sum(a: Usage, b: Usage): Usage {
   return Object.fromEntries(keys.map((key) => [key, a[key] + b[key]])) as Usage;
 }
 
-/** Ends the attempts loop with a typed reason; what was learned so far is kept. Never leaves `runRollout`. */
-export class RolloutStop extends Error {
+/**
+ * Ends the attempts loop with a typed reason; what was learned so far is kept. Never leaves `runRollout`. Also for
+ * `AbortController.abort`: somebody cancelled the task, or its wall time is over.
+ */
+export class RolloutStop extends EtudeError {
   constructor(readonly reason: StopReason) {
-    super(`the rollout stops: ${reason}`);
-    this.name = 'RolloutStop';
+    super(reason === 'wall_time' ? 'DEADLINE_EXCEEDED' : 'CANCELLED', `the rollout stops: ${reason}`);
+    // As every abort is named, so that adapters know it for one.
+    this.name = 'AbortError';
   }
-}
-
-/** For `AbortController.abort`: somebody asked to cancel the task. Any other reason leaves the rollout to the next worker. */
-export function cancelledByCaller(): Error {
-  return abortError('CANCELLED', 'The task was cancelled by its caller.');
-}
-
-/** For `AbortController.abort`: the task's wall time is over. */
-export function wallTimeOver(): Error {
-  return abortError('DEADLINE_EXCEEDED', "The task's wall time is over.");
-}
-
-/** Named like every abort, so that adapters know it for one. */
-function abortError(code: 'CANCELLED' | 'DEADLINE_EXCEEDED', message: string): Error {
-  return Object.assign(new EtudeError(code, message), { name: 'AbortError' });
-}
-
-/** Why an aborted signal stops the rollout; null where it only stops this worker. */
-export function stopReasonOf(signal: AbortSignal): StopReason | null {
-  if (!signal.aborted) return null;
-  if (signal.reason === 'cancelled' || errorCode(signal.reason) === 'CANCELLED') return 'cancelled';
-  return errorCode(signal.reason) === 'DEADLINE_EXCEEDED' ? 'wall_time' : null;
 }

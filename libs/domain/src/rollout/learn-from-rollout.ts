@@ -1,12 +1,11 @@
 import type { StopReason } from '@etude/contracts/task';
-import type { Skill } from '@etude/contracts/memory';
 import { mayLearn } from '../skills/life/register-skill.js';
 import { withMarks } from '../trust/sources.js';
-import { buildSkillCandidate, type SolvedTask } from '../skills/proof/skill-candidate.js';
+import { buildSkillCandidate } from '../skills/proof/skill-candidate.js';
 import { z } from 'zod';
 import { readJsonAnswer } from '../model-answer.js';
 import { askModel, type RolloutContext } from './rollout-context.js';
-import { type Attempt, bestOf, episodeOf, type Lessons, plainSummary, touchedBy } from './attempt-record.js';
+import { bestOf, episodeOf, type Lessons, plainSummary, touchedBy } from './attempt-record.js';
 import { distilRequest, reflectionRequest, summaryRequest } from './prompts.js';
 import { RolloutStop } from './durable-steps.js';
 
@@ -51,43 +50,23 @@ async function train(context: RolloutContext, lessons: Lessons): Promise<StopRea
 
 /** A skill from newly written code. What a skill solved needs no other one. */
 async function putSkill(context: RolloutContext): Promise<void> {
-  const { deps, tenant, rolloutId, promptTask, attempts } = context;
+  const { deps, scope, tenant, taskId, rolloutId, spec, fingerprint, promptTask, attempts, steps } = context;
   const best = bestOf(attempts);
   if (best?.judgement.verdict !== 'AC' || best.skill !== null) return;
-  const solved = solvedTask(context, best);
+  const { code, model, scripted, at } = best;
+  const { prompt, evaluator } = spec;
+  const solved = { scope, taskId, prompt, fingerprint, evaluator, code, description: '', scenarios: [], model, scripted, at };
   const candidate = buildSkillCandidate(solved);
   if (candidate === null) return; // no test could be made: nothing would ever verify it
-  if (!(await isWanted(context, candidate))) return;
-  const { text } = await askModel(context, 't.distil', 'distil', () => distilRequest(promptTask, best.code));
+  // What was described before stays wanted, so that another worker goes on as this one began.
+  const isWanted = steps.replay('t.distil') !== undefined || (await mayLearn(candidate, await context.settings(), deps.procedural));
+  if (!isWanted) return;
+  const { text } = await askModel(context, 't.distil', 'distil', () => distilRequest(promptTask, code));
   const skill = buildSkillCandidate({ ...solved, ...readDistilled(text) });
-  if (skill) await deps.outbox.put(tenant, `${rolloutId}.skill`, { kind: 'skill', skill: marked(skill, context) });
-}
-
-/** What was described before stays wanted, so that another worker goes on as this one began. */
-async function isWanted({ steps, deps, settings }: RolloutContext, candidate: Skill): Promise<boolean> {
-  return steps.replay('t.distil') !== undefined || mayLearn(candidate, await settings(), deps.procedural);
-}
-
-/** Code may say what its author read: with what the rollout was shown, and whether that is trusted. */
-function marked(skill: Skill, context: RolloutContext): Skill {
-  const sources = [...new Set([...skill.sources, ...touchedBy(context, context.attempts)])];
-  return withMarks({ ...skill, sources, origin: 'rollout' });
-}
-
-function solvedTask({ scope, taskId, spec, fingerprint }: RolloutContext, { code, model, scripted, at }: Attempt): SolvedTask {
-  return {
-    scope,
-    taskId,
-    prompt: spec.prompt,
-    fingerprint,
-    evaluator: spec.evaluator,
-    code,
-    description: '',
-    scenarios: [],
-    model,
-    scripted,
-    at,
-  };
+  if (skill === null) return;
+  // Code may say what its author read: with what the rollout was shown, and whether that is trusted.
+  const sources = [...new Set([...skill.sources, ...touchedBy(context, attempts)])];
+  await deps.outbox.put(tenant, `${rolloutId}.skill`, { kind: 'skill', skill: withMarks({ ...skill, sources, origin: 'rollout' }) });
 }
 
 /** An answer that is no such JSON is taken as the description in words, without its code; an empty one falls back to the task's prompt. */
@@ -98,7 +77,7 @@ function readDistilled(text: string): z.output<typeof Distilled> {
   return { description: description.slice(0, DESCRIPTION_CHARS_MAX), scenarios: scenarios.slice(0, SCENARIOS_MAX) };
 }
 
-export async function putEpisode(context: RolloutContext, lessons: Lessons): Promise<void> {
+async function putEpisode(context: RolloutContext, lessons: Lessons): Promise<void> {
   const { deps, tenant, rolloutId, attempts } = context;
   await deps.outbox.put(tenant, `${rolloutId}.episode`, { kind: 'episode', episode: episodeOf(context, attempts, lessons) });
 }

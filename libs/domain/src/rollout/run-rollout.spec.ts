@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { describe, expect, it } from 'vitest';
 import { AnsweringModel, fenced, HIDDEN, learnsFromCritique, REFERENCE, World } from '../../test/rollout-fixture.js';
-import { cancelledByCaller, wallTimeOver } from './durable-steps.js';
+import { RolloutStop } from './durable-steps.js';
 
 const modelOf = (world: World) => world.model as AnsweringModel;
 
@@ -208,19 +208,16 @@ describe('limits', () => {
     expect(world.steps).toEqual(['a1.draft']);
   });
 
-  it.each([
-    [cancelledByCaller(), 'cancelled'],
-    [wallTimeOver(), 'wall_time'],
-  ])('stops a model call in the middle when aborted by %s', async (reason, stopReason) => {
+  it.each(['cancelled', 'wall_time'] as const)('stops a model call in the middle when aborted by %s', async (stopReason) => {
     const abort = new AbortController();
-    const world = new World({ model: new AnsweringModel(() => (abort.abort(reason), 'late')) });
+    const world = new World({ model: new AnsweringModel(() => (abort.abort(new RolloutStop(stopReason)), 'late')) });
     expect(await world.run(abort.signal)).toMatchObject({ stopReason });
   });
 
   it('keeps what it had when it is cancelled while code runs', async () => {
     const abort = new AbortController();
     const world = new World({
-      runs: (run) => ('code' in run && run.code.includes('right') && abort.abort(cancelledByCaller()), { stdout: 'x' }),
+      runs: (run) => ('code' in run && run.code.includes('right') && abort.abort(new RolloutStop('cancelled')), { stdout: 'x' }),
     });
     expect(await world.run(abort.signal)).toMatchObject({ state: 'cancelled', result: { verdict: 'WA', code: 'print("no")' } });
     expect(world.outbox.of('transition')).toHaveLength(1);

@@ -15,7 +15,7 @@ import { runAttempt } from './run-attempt.js';
  * Every step is journaled before the next begins. Called again with the same journal it goes on behind the last entry: nothing
  * that a model answered is asked again.
  *
- * @param signal aborted with `cancelledByCaller()` or `wallTimeOver()` it ends the rollout; with anything else it leaves the
+ * @param signal aborted with a `RolloutStop` it ends the rollout; with anything else it leaves the
  *   rollout to the next worker, and the AbortError is thrown
  * @throws EtudeError JOURNAL_FENCED; system errors (MODEL_UNAVAILABLE, SANDBOX_UNAVAILABLE, MEMORY_UNAVAILABLE, ...), after which
  *   the same call goes on where it was, unless `deps.givesUp` says that nobody will make it: then the task has failed with it
