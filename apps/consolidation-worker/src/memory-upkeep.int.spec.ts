@@ -230,35 +230,21 @@ describe('memory upkeep', () => {
   const failure = async () =>
     (await until(async () => ((await store.reembedding()).state === 'failed' ? store.reembedding() : null)))?.error;
 
-  it('names the models that there are where there is none to drop', async () => {
-    await work();
-    await store.startReembedding({ model: 'other', dropModel: 'sentence' });
-    expect(await failure()).toBe('NOT_FOUND: there are no vectors of all-minilm-l6-v2 to drop; there are those of lexical-hash-1');
+  it.each([
+    [{ model: 'other', dropModel: 'sentence' }, /NOT_FOUND: there are no vectors of all-minilm-l6-v2 .* of lexical-hash-1/],
+    [{ model: 'other', dropModel: 'lexical' }, /services search by them/],
+    [{ model: 'bogus' }, /INVALID_ARGUMENT: bogus .*sentence, lexical, or a model of the embeddings server with --dimension/],
+  ])('refuses a move that can not be made, and says why: %j', async (asked, why) => {
+    await work(async (model) => {
+      if (model === 'bogus') throw new Error('ETUDE_EMBEDDING_DIMENSION is not set');
+      return otherEmbedder();
+    });
+    await store.startReembedding(asked);
+    expect(await failure()).toMatch(why);
     expect((await memory.store.models()).map(({ name }) => name)).toEqual(['lexical-hash-1']);
   });
 
-  it('knows by its short name what it searches by', async () => {
-    await work();
-    await store.startReembedding({ model: 'other', dropModel: 'lexical' });
-    expect(await failure()).toContain('services search by them');
-  });
-
-  it('names the choices where the model is unknown', async () => {
-    await work(() => Promise.reject(new Error('ETUDE_EMBEDDING_DIMENSION is not set')));
-    await store.startReembedding({ model: 'bogus' });
-    expect(await failure()).toMatch(/INVALID_ARGUMENT: bogus .*sentence, lexical, or a model of the embeddings server with --dimension/);
-  });
-
-  it('knows the length of the vectors that it goes on with', async () => {
-    await memory.store.addModel({ name: 'begun', dimension: 12 });
-    const asked: unknown[] = [];
-    await work((...whatFor) => Promise.reject(new Error(`asked for ${asked.push(whatFor)}`)));
-    await store.startReembedding({ model: 'begun' });
-    expect(await failure()).toContain('begun cannot be moved to');
-    expect(asked).toEqual([['begun', 12]]);
-  });
-
-  it.each(['other', 'lexical'])('says what holds it up while it is tried again, and no more once it goes on: %s', async (model) => {
+  it('says what holds it up while it is tried again, and no more once it goes on', async () => {
     await live(BOB);
     let tries = 0;
     await work(async () => {
@@ -266,7 +252,7 @@ describe('memory upkeep', () => {
       if (tries === 1) throw new EtudeError('MODEL_UNAVAILABLE', 'nobody answers at the embeddings server');
       return otherEmbedder();
     });
-    await store.startReembedding({ model });
+    await store.startReembedding({ model: 'other' });
     const held = await until(async () => ((await store.reembedding()).error === null ? null : store.reembedding()));
     expect(held).toMatchObject({ state: 'running', error: 'MODEL_UNAVAILABLE: nobody answers at the embeddings server' });
     expect(await until(async () => ((await store.reembedding()).state === 'ready' ? store.reembedding() : null))).toMatchObject({

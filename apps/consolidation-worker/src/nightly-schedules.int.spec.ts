@@ -37,17 +37,6 @@ function start() {
 }
 
 describe('NightlySchedules', () => {
-  it('sets what is set for a tenant that learns, and says nothing of what is so already', async () => {
-    const { worker, fires, info } = start();
-    await worker(ALL).ensure('acme');
-    const all = ['archive.acme 0 3 * * *', 'nightly.acme.all 0 3 * * *', 'prune.acme 0 3 * * *'];
-    expect([await fires(), info.mock.calls.length]).toEqual([all, 3]);
-    await worker(ALL).ensure('acme');
-    expect([await fires(), info.mock.calls.length]).toEqual([all, 3]);
-    await worker(NONE).ensure('globex');
-    expect(await fires()).toEqual(all);
-  });
-
   it('brings schedules of all tenants to the settings of a worker that starts', async () => {
     const { worker, fires } = start();
     const before = worker(ALL);

@@ -43,6 +43,14 @@ describe('a field that is wrong is named as the caller wrote it', () => {
     ['spec.agent', { ...SPEC, agent: '../other' }],
     ['spec.evaluator', { prompt: 'p' }],
     ['spec.evaluator.io_cases.cases', { prompt: 'p', evaluator: io({ cases: [] }) }],
+    [
+      'spec.evaluator.named.spec.cases[0].outputs',
+      {
+        prompt: 'p',
+        evaluator: { kind: { case: 'named', value: { name: 'accepted_outputs', spec: { cases: [{ stdin: '', outputs: [] }] } } } },
+      },
+    ],
+    ['spec.evaluator.named.name', { prompt: 'p', evaluator: { kind: { case: 'named', value: { name: 'any' } } } }],
     ['spec.evaluator.io_cases.comparison', { prompt: 'p', evaluator: io({ cases: [{}], comparison: 9 }) }],
     ['spec.evaluator.io_cases.tolerance', { prompt: 'p', evaluator: io({ cases: [{}], tolerance: NaN }) }],
     [

@@ -101,29 +101,14 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect((await memory.search(ALL, { text: query, limit: 5 })).map(({ id }) => id)).toEqual([transitionOf().id]);
     });
 
-    it.each([
-      '"',
-      "'",
-      'a AND',
-      'NEAR(',
-      '*',
-      '(',
-      'kind:fact',
-      '-x',
-      'a" OR "b',
-      'tenant:beta',
-      '; DROP TABLE entry',
-      '%',
-      '\u0000',
-      '',
-      '^',
-      '{a b}:c',
-      '\ud800',
-    ])('takes the query %j as data', async (text) => {
-      const memory = await start(make);
-      await memory.storeTransition(transitionOf());
-      await expect(memory.search(ALL, { text, limit: 5 })).resolves.toBeInstanceOf(Array);
-    });
+    it.each(['"', 'NEAR(', 'kind:fact', 'a" OR "b', '; DROP TABLE entry', '\u0000', '', '\ud800'])(
+      'takes the query %j as data',
+      async (text) => {
+        const memory = await start(make);
+        await memory.storeTransition(transitionOf());
+        await expect(memory.search(ALL, { text, limit: 5 })).resolves.toBeInstanceOf(Array);
+      },
+    );
 
     it('answers no more than the limit, nothing below the minimum', async () => {
       const memory = await start(make);
@@ -153,21 +138,6 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect((await memory.recent(ALL, NEW_YEAR - 5 * DAY_MS, 10)).map(({ id }) => id)).toEqual(['e1', 'e2', 'e3']);
       expect((await memory.recent(ALL, 0, 2)).map(({ id }) => id)).toEqual(['e1', 'e2']);
       expect(await Array.fromAsync(memory.every(ALL, NEW_YEAR - 5 * DAY_MS), ({ id }) => id)).toEqual(['e1', 'e2', 'e3']);
-    });
-
-    it('shows a user what is theirs and what is nobody’s', async () => {
-      const memory = await start(make);
-      for (const user of [null, 'ann', 'bob']) await memory.storeEpisode(episodeOf({ id: `of-${user}`, scope: { ...SCOPE, user } }));
-      const seen = async (user: string | null | undefined) => {
-        const scope = { ...ALL, user };
-        const hits = await memory.search(scope, { text: 'even ones summed', limit: 9 });
-        expect(hits.map(({ id }) => id).toSorted()).toEqual((await memory.recent(scope, 0, 9)).map(({ id }) => id).toSorted());
-        return hits.map(({ id }) => id).toSorted();
-      };
-      expect(await seen('ann')).toEqual(['of-ann', 'of-null']);
-      expect(await seen('eve')).toEqual(['of-null']);
-      expect(await seen(null)).toEqual(['of-ann', 'of-bob', 'of-null']);
-      expect(await seen(undefined)).toEqual(['of-ann', 'of-bob', 'of-null']);
     });
 
     it('refuses to work without a tenant', async () => {

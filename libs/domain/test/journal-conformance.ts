@@ -66,20 +66,6 @@ export function journalConformance(make: () => Promise<JournalSubject>): void {
       expect((await subject.events()).at(-1)).toEqual({ type: 'worker', epoch: 2 });
     });
 
-    it('appends the events of each entry in order', async () => {
-      const journal = await open();
-      await journal.append(entry('a1.draft', 1), [started(1), started(2)]);
-      await journal.append(entry('a1.code', 2), [started(3)]);
-      expect((await subject.events()).slice(2)).toEqual([started(1), started(2), started(3)]);
-    });
-
-    it('shows the usage of the newest entry', async () => {
-      const journal = await open();
-      await journal.append(entry('a1.draft', 1), []);
-      await journal.append(entry('a1.code', 2), []);
-      expect((await subject.task()).usage).toEqual(usage(2));
-    });
-
     it('keeps the first entry when one is repeated', async () => {
       const journal = await open();
       await journal.append(entry('a1.draft', 1, 'first'), [started(1)]);

@@ -35,13 +35,6 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     expect(await memory.list(ALL, 10)).toMatchObject([{ text: 'Ann likes tea.', support: 2 }]);
   });
 
-  it('gives a fact the id of its text, whatever id came with it', async () => {
-    const memory = await start(make);
-    const { fact } = await memory.store('w1', { ...told('Ann likes tea.'), id: 'mine' });
-    expect(fact.id).toBe(told('Ann likes tea.').id);
-    expect(await memory.get(ALL, 'mine')).toBeNull();
-  });
-
   it('counts a hundred writers of one fact that write at once', { timeout: 180_000 }, async () => {
     const memory = await start(make);
     const stored = await Promise.all(Array.from({ length: 100 }, (_, i) => memory.store(`w${i}`, told('The tea is in the kitchen.'))));
@@ -92,16 +85,6 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
       expect(textsOf(await memory.history(ALL, fact.id))).toEqual(['Ann moved to Munich', 'Ann lives in Berlin']);
     }
     expect(await memory.history(ALL, 'none')).toEqual([]);
-  });
-
-  it('keeps the newest of a given subject, whatever its words', async () => {
-    const memory = await start(make);
-    const about = { subject: 'Editor', category: 'tools' };
-    const first = await memory.store('w1', told('She types everything in Vim', 0, about));
-    const second = await memory.store('w2', told('Emacs it is these days', 1, { ...about, subject: ' editor' }));
-    expect(second).toMatchObject({ outcome: 'superseded', replaced: [first.fact.id] });
-    await memory.store('w3', told('Nano, thank you', 2, { ...about, category: 'jokes' }));
-    expect(textsOf(await memory.list(ALL, 10))).toEqual(['Nano, thank you', 'Emacs it is these days']);
   });
 
   it('puts what is older than what is known into the history', async () => {
@@ -215,10 +198,5 @@ function changesConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     await memory.store('w1', told('Tea is brewed in the kitchen', 0, { category: 'house' }));
     await memory.store('w2', told('Tea is sold in the market', 0, { category: 'town' }));
     expect(await memory.search(ALL, { text: 'tea', limit: 5, category: 'town' })).toMatchObject([{ text: 'Tea is sold in the market' }]);
-  });
-
-  it('refuses a fact without a text', async () => {
-    const memory = await start(make);
-    await expect(memory.store('w1', { ...told('x'), text: '  ' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 }

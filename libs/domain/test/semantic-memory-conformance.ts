@@ -43,19 +43,6 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
       expect(await memory.list(ALL, 10)).toEqual([factOf()]);
     });
 
-    it('counts what was told without an episode each time', async () => {
-      const memory = await start(make);
-      for (const unit of ['u1', 'u2', 'u3']) await memory.applyFacts('acme', unit, [factOf({ episodes: [] })]);
-      expect(await memory.list(ALL, 10)).toEqual([factOf({ episodes: [], support: 3 })]);
-    });
-
-    it('leaves one fact when a hundred units bring the same', { timeout: 180_000 }, async () => {
-      const memory = await start(make);
-      const units = Array.from({ length: 100 }, (_, i) => memory.applyFacts('acme', `u${i}`, [factOf({ episodes: [`e${i}`] })]));
-      expect((await Promise.all(units)).filter(({ added }) => added === 1)).toHaveLength(1);
-      expect(await memory.list(ALL, 10)).toMatchObject([{ support: 100 }]);
-    });
-
     it('applies nothing of a unit that holds a fact of another tenant', async () => {
       const memory = await start(make);
       const foreign = factOf({ scope: { ...SCOPE, tenant: 'beta' } });
@@ -91,12 +78,6 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
       expect(best?.text).toBe('Walnut is a word of trees.');
     });
 
-    it('keeps what two users told apart', async () => {
-      const memory = await start(make);
-      expect(await memory.applyFacts('acme', 'u1', [factOfUser('ann'), factOfUser('bob')])).toEqual({ added: 2, reinforced: 0 });
-      expect(await memory.list({ ...ALL, user: 'ann' }, 10)).toEqual([factOfUser('ann')]);
-    });
-
     it('refuses to work without a tenant', async () => {
       const memory = await start(make);
       for (const scope of SCOPES_WITHOUT_TENANT) {
@@ -125,8 +106,6 @@ export function factOf(changes: Partial<Fact> = {}): Fact {
   const fact = recordOf(changes);
   return { ...fact, id: factId(fact.scope, fact.text) };
 }
-
-const factOfUser = (user: string) => factOf({ scope: { ...SCOPE, user }, episodes: [user] });
 
 /** Its text tells whose it is. Words instead of numbers, so that none is a newer value of another. */
 function ownFact(tenant: string, agent: string, key: string): Fact {

@@ -4,6 +4,7 @@ import type { RunResult, SandboxRun } from '@etude/contracts/sandbox';
 import { ProceduralMemorySettings, type SkillDependency } from '@etude/contracts/skill-proof';
 import { LexicalEmbedder } from '../src/retrieval/lexical-embedder.js';
 import { FakeSandboxes } from './fake-sandboxes.js';
+import { skillOf as recordOf } from './memory-records.js';
 import { agentTools } from '../src/tools/agent-tools.js';
 import type { CellOutcome, CodeSession, CodeSessions } from '../src/tools/code-sessions.js';
 import type { ToolContext } from '../src/tools/tool-definition.js';
@@ -26,34 +27,17 @@ const FILES_MAX = 1_000;
 
 export const never: AbortSignal = new AbortController().signal;
 
-export function skillOf(name: string, more: Partial<Skill> = {}): Skill {
-  return {
+export const skillOf = (name: string, more: Partial<Skill> = {}): Skill =>
+  recordOf({
     name,
-    version: 1,
-    scope: { tenant: 'acme', agent: 'coder', user: null },
-    kind: 'function',
     description: `What ${name} does.`,
     code: `def ${name}(text):\n    return text`,
     entryPoint: name,
     parameters: [{ name: 'text', type: 'str', description: 'the text', required: true }],
-    tests: [],
-    tags: [],
-    cues: [],
-    fingerprints: [],
     status: 'active',
-    statusReason: '',
-    evidence: [],
-    digest: 'd'.repeat(64),
     sources: [],
-    model: null,
-    scripted: false,
-    executionCount: 0,
-    successRate: 1,
-    createdAt: 1,
-    updatedAt: 1,
     ...more,
-  };
-}
+  });
 
 const pinOf = ({ name, version, digest, scope }: Skill): SkillDependency => ({ name, ...scope, version, digest });
 

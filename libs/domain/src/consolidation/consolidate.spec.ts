@@ -186,16 +186,6 @@ describe('consolidate', () => {
     expect(await run(true)).toMatchObject({ episodesRead: 4_001, groups: 2 });
   });
 
-  it('lists the skills of an owner once, however many groups there are', async () => {
-    const { run, listings } = world([
-      ...twice,
-      episode('e3', { prompt: 'zip', fingerprint: 'z' }),
-      episode('e4', { prompt: 'zip', fingerprint: 'z' }),
-    ]);
-    expect(await run()).toMatchObject({ groups: 2 });
-    expect(listings()).toBe(1);
-  });
-
   it('plans and changes nothing when dry', async () => {
     const { run, state } = world(twice);
     const before = state();

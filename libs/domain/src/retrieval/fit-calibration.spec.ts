@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { calibration, countRight, fitCalibration, judged, quantile, type ScoredPair } from './calibration.js';
+import { calibration, countRight, fitCalibration, judged, type ScoredPair } from './calibration.js';
 
 const scored = (same: ScoredPair['same'], ...cosines: number[]): ScoredPair[] => cosines.map((cosine) => ({ same, cosine }));
 const PAIRS = [...scored('no', 0.1, 0.2, 0.4), ...scored('task', 0.5, 0.6, 0.8), ...scored('words', 0.9, 0.95, 0.99)];
@@ -37,9 +37,5 @@ describe('fitCalibration', () => {
 
   it('reads 0.7 as the same and 0.9 as the same words', () => {
     expect([0.69, 0.7, 0.89, 0.9].map(judged)).toEqual(['no', 'task', 'task', 'words']);
-  });
-
-  it('takes quantiles between the two nearest', () => {
-    expect([0, 0.5, 0.95, 1].map((share) => quantile([3, 1, 2], share))).toEqual([1, 2, 2.9, 3]);
   });
 });

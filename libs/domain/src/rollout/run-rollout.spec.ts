@@ -197,11 +197,6 @@ describe('limits', () => {
     expect(world.outbox.of('episode')).toMatchObject([{ episode: { summary: expect.stringContaining('Not solved (steps)') } }]);
   });
 
-  it('accepts an answer that used up the tokens', async () => {
-    const world = new World({ spec: { limits: { modelTokensMax: 30 } }, model: new AnsweringModel(() => fenced('right')) });
-    expect(await world.run()).toMatchObject({ stopReason: 'solved' });
-  });
-
   it('stops at the next step after a cancel was asked for', async () => {
     const world: World = new World({ model: new AnsweringModel((text) => (world.journals.cancel(), learnsFromCritique(text))) });
     expect(await world.run()).toMatchObject({ state: 'cancelled', stopReason: 'cancelled', result: null });

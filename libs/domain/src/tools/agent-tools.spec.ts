@@ -330,13 +330,4 @@ describe('code_interpreter', () => {
     });
     expect(fake.registered[0]?.tests).toEqual([{ kind: 'call', args: [], kwargs: { text: 'a' }, expected: 'a', tolerance: 0 }]);
   });
-
-  it('asks for a skill that is not there', async () => {
-    const { call } = startTools();
-    expect(await call('code_interpreter', { prompt: 'do', operation: 'use_skill', skill_name: 'missing' })).toEqual({
-      success: false,
-      error: 'Skill not found',
-      result: { skill_request_submitted: true, request_id: 'w1' },
-    });
-  });
 });
