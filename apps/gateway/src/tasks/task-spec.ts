@@ -24,12 +24,7 @@ export function taskSpecOf(message: TaskSpecMessage | undefined): TaskSpec {
   const { layers = [] } = message.memory ?? {};
   const memory = message.memory && { ...message.memory, layers: [...new Set(layers)] };
   const spec = fromWire(TaskSpec, TaskSpecSchema, { ...message, memory }, { root: 'spec', found });
-  refuseAny(
-    evaluatorProblems(spec.evaluator).map(({ path, message }) => ({
-      field: path.map((key) => (typeof key === 'number' ? key : String(key))).reduce<string>(joinPath, 'spec.evaluator.named'),
-      description: message,
-    })),
-  );
+  refuseAny(namedViolations(spec));
   refuseAny(diskViolations(message.files, spec.limits.sandbox.diskMiB));
   return spec;
 }
@@ -39,6 +34,13 @@ function labelViolations(labels: Readonly<Record<string, string>>): readonly Vio
   return total > LABELS_MAX
     ? [{ field: 'spec.labels', description: `must not have more than ${LABELS_MAX} entries; it has ${total}` }]
     : [];
+}
+
+function namedViolations({ evaluator }: TaskSpec): readonly Violation[] {
+  return evaluatorProblems(evaluator).map(({ path, message }) => {
+    const keys = path.map((key) => (typeof key === 'number' ? key : String(key)));
+    return { field: keys.reduce<string>(joinPath, 'spec.evaluator.named'), description: message };
+  });
 }
 
 /** The shell's own rules for commands and paths. */
