@@ -30,7 +30,7 @@ export function otherEmbedder(): Embedder {
   };
 }
 
-export async function exportOf({ upkeep }: Memory, tenant = TENANT): Promise<string[]> {
+export async function exportOf({ upkeep }: Pick<Memory, 'upkeep'>, tenant = TENANT): Promise<string[]> {
   const lines: string[] = [];
   for await (const line of upkeep.exportLines({ tenant })) lines.push(line);
   return lines;

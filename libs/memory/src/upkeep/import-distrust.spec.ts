@@ -6,6 +6,7 @@ import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etud
 import { proofOf } from '@etude/domain/testing/skill-lives';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
+import { exportOf, linesOf } from '../../test/upkeep-samples.js';
 import type { MemoryRecord, RecordStore } from '../record-store.js';
 import { chunkRecord, documentRecord } from '../layers/documents.js';
 import { episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
@@ -39,17 +40,8 @@ function open(): void {
 
 const write = async (...records: readonly MemoryRecord[]) => store.write('acme', await insertsOf(embedder, records));
 
-async function exported(): Promise<string[]> {
-  const lines: string[] = [];
-  for await (const line of upkeep.exportLines({ tenant: 'acme' })) lines.push(line);
-  return lines;
-}
-
-async function* given(lines: readonly string[]) {
-  yield* lines;
-}
-
-const taken = (lines: readonly string[], options: ImportOptions = {}) => upkeep.importLines('acme', given([HEADER, ...lines]), options);
+const exported = () => exportOf({ upkeep });
+const taken = (lines: readonly string[], options: ImportOptions = {}) => upkeep.importLines('acme', linesOf([HEADER, ...lines]), options);
 const reasonsOf = async (...lines: readonly string[]) => (await taken(lines)).refused.map(({ reason }) => reason);
 
 const DIGEST = 'd'.repeat(64);
@@ -97,7 +89,7 @@ function lineOf({ scope: { agent, user }, ...record }: MemoryRecord, change: obj
 
 const chunkLine = (change: object) => lineOf(chunkRecord({ document, digest: DIGEST }, chunk), change);
 const factLine = (change: Partial<Fact>) => lineOf(factRecord(factOf(change), []));
-const linesOf = (...skills: readonly Skill[]) => skills.map((skill) => lineOf(skillRecord(skill, [])));
+const skillLines = (...skills: readonly Skill[]) => skills.map((skill) => lineOf(skillRecord(skill, [])));
 const signedWith = (name: string, signature: string) => skillOf({ name, status: 'active', proof: proofOf(skillOf(), { signature }) });
 describe('what an import believes of a line', () => {
   it('is lossless for records of every kind, archived ones too', async () => {
@@ -170,7 +162,7 @@ describe('a skill that somebody proposes', () => {
   };
   const proposedBy = async (...skills: readonly Skill[]) => {
     proposed.length = 0;
-    const report = await taken(linesOf(...skills), { proposeSkill });
+    const report = await taken(skillLines(...skills), { proposeSkill });
     return { ...report, skills: proposed.map(({ skill }) => skill) };
   };
 
@@ -220,12 +212,12 @@ describe('a skill that somebody proposes', () => {
 
   it('is refused by its line where it may not be registered', async () => {
     const denied = new EtudeError('PERMISSION_DENIED', 'only reviewers may');
-    expect(await taken(linesOf(skillOf()), { proposeSkill: () => Promise.reject(denied) })).toMatchObject({
+    expect(await taken(skillLines(skillOf()), { proposeSkill: () => Promise.reject(denied) })).toMatchObject({
       added: 0,
       refused: [{ line: 2, reason: 'only reviewers may' }],
     });
     const gone = new EtudeError('QUEUE_UNAVAILABLE', 'nobody answers');
-    await expect(taken(linesOf(skillOf()), { proposeSkill: () => Promise.reject(gone) })).rejects.toMatchObject({
+    await expect(taken(skillLines(skillOf()), { proposeSkill: () => Promise.reject(gone) })).rejects.toMatchObject({
       code: 'QUEUE_UNAVAILABLE',
     });
   });

@@ -2,6 +2,7 @@ import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
+import { exportOf, linesOf } from '../../test/upkeep-samples.js';
 import type { MemoryRecord, Owners, RecordStore } from '../record-store.js';
 import { episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
 import { insertsOf } from '../layers/indexed-texts.js';
@@ -185,17 +186,8 @@ describe('archiving', () => {
   });
 });
 
-async function exported(): Promise<string[]> {
-  const lines: string[] = [];
-  for await (const line of upkeep.exportLines(ACME)) lines.push(line);
-  return lines;
-}
-
-async function* given(lines: readonly string[]) {
-  yield* lines;
-}
-
-const refusal = (line: string) => upkeep.importLines('acme', given([line]), {}).catch((error: { code: string }) => error.code);
+const exported = () => exportOf({ upkeep });
+const refusal = (line: string) => upkeep.importLines('acme', linesOf([line]), {}).catch((error: { code: string }) => error.code);
 
 /** Of what they were made in sight of. */
 const TOUCHED = ['episodes/taaaaaaaa-r1', 'documents/d1'];
@@ -214,7 +206,7 @@ describe('export and import', () => {
     expect(await refusal('{"etude":"memory","version":2,"tenant":"acme"}')).toBe('FAILED_PRECONDITION');
     expect(await refusal('{"kind":"fact"}')).toBe('INVALID_ARGUMENT');
     expect(await refusal('no json')).toBe('INVALID_ARGUMENT');
-    expect(await upkeep.importLines('acme', given([]), {}).catch((error: { code: string }) => error.code)).toBe('INVALID_ARGUMENT');
+    expect(await upkeep.importLines('acme', linesOf([]), {}).catch((error: { code: string }) => error.code)).toBe('INVALID_ARGUMENT');
   });
 
   it('refuse single lines with their numbers, and take the others', async () => {
@@ -227,7 +219,7 @@ describe('export and import', () => {
     [store, upkeep] = opened();
     const report = await upkeep.importLines(
       'acme',
-      given([
+      linesOf([
         `\uFEFF${header}\r`,
         '',
         '{"layer":',
@@ -255,7 +247,7 @@ describe('export and import', () => {
     [store, upkeep] = opened();
     now += 1;
     await erase(BOB);
-    const report = await upkeep.importLines('acme', given(lines), {});
+    const report = await upkeep.importLines('acme', linesOf(lines), {});
     expect(report).toMatchObject({ added: 1 });
     expect(report.refused[0]?.reason).toContain('was erased');
   });
