@@ -1,4 +1,3 @@
-import { startProcess } from '@etude/test-support/processes';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,26 +12,11 @@ const run = promisify(execFile);
 let directory = '';
 
 beforeAll(async () => {
-  await run(process.execPath, [inLib('../../node_modules/ts7/bin/tsc'), '-b', inLib('.')]);
   directory = await mkdtemp(join(tmpdir(), 'scripted-'));
-}, 120_000);
+});
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 describe('the scripted model as a process', () => {
-  it('says where it listens, answers, and ends on SIGTERM', async () => {
-    const script = join(directory, 'script.yaml');
-    await writeFile(script, 'name: demo\ndefault: {reply: hi}\n');
-    const server = await startProcess({ args: [MAIN, '--script', script] });
-    const ready = JSON.parse(server.output().split('\n')[0] ?? '') as { url: string; model: string };
-    expect(ready.model).toBe('scripted/demo');
-    const response = await fetch(`${ready.url}/chat/completions`, {
-      method: 'POST',
-      body: JSON.stringify({ messages: [{ role: 'user', content: 'hello' }] }),
-    });
-    expect(await response.json()).toMatchObject({ choices: [{ message: { content: 'hi' } }] });
-    expect(await server.stop()).toBe(0);
-  });
-
   it('only reads the script where it is to check it', async () => {
     const [script, text] = [join(directory, 'good.yaml'), join(directory, 'README.md')];
     await writeFile(script, 'name: demo\ndefault: {reply: hi}\n');

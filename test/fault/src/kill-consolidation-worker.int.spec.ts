@@ -1,10 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { EtudeError } from '@etude/contracts/errors';
-import { Consolidation, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
-import { Producer } from '@etude/queue/jobs/producer';
-import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis } from '@etude/queue/redis/redis';
 import { startStack, type TestStack } from '@etude/test-support/stack';
@@ -45,28 +41,6 @@ const MOMENTS = {
   'what it wrote is kept': { field: 'draft', is: (draft) => draft !== null },
   'the wish is over': { field: 'registered', is: (registered) => registered !== null && registered !== '' },
 } satisfies Record<string, Moment>;
-
-/** A gateway that dies between a record and its job. */
-class DyingProducer extends Producer {
-  override add(): Promise<void> {
-    return Promise.reject(new EtudeError('QUEUE_UNAVAILABLE', 'the process died'));
-  }
-}
-
-it('finishes a consolidation run whose job was never added', async () => {
-  const dying = new DyingProducer(stack.redis.url, 'etude');
-  const { record } = await new ConsolidationStore(dying).create(TENANT, { agent: 'nobody', days: 7, dryRun: false }, '');
-  await dying.close();
-  await worker.kill();
-  worker = await stack.start('consolidation-worker');
-  const runs = createServiceClient(Consolidation, stack.address);
-  const finished = async () => {
-    const run = await runs.getConsolidationRun({ name: `consolidationRuns/${record.id}` });
-    return run.endTime ? run.state : null;
-  };
-  expect(await until(finished, { what: 'the end of the run' })).toBe(ConsolidationState.DONE);
-  runs.close();
-});
 
 describe('a consolidation worker that is killed with SIGKILL', () => {
   it.each(Object.keys(MOMENTS) as Array<keyof typeof MOMENTS>)(

@@ -70,9 +70,14 @@ const MOMENTS = {
   'it is to be counted': async () => (await redis.hlen(keys.memoryOutbox(TENANT))) > 0,
 } satisfies Record<string, (execution: string) => Promise<boolean>>;
 
-const CASES = (Object.keys(MOMENTS) as Array<keyof typeof MOMENTS>).flatMap((moment) =>
-  (['gateway', 'sandbox-controller', 'consolidation-worker'] as const).map((victim) => ({ moment, victim })),
-);
+/** Who has something to do with the use at that moment. */
+const CASES = [
+  { moment: 'the use is asked for', victim: 'gateway' },
+  { moment: 'the use is asked for', victim: 'sandbox-controller' },
+  { moment: 'its result is saved', victim: 'gateway' },
+  { moment: 'it is to be counted', victim: 'gateway' },
+  { moment: 'it is to be counted', victim: 'consolidation-worker' },
+] as const;
 
 describe('a use of a skill', () => {
   it.each(CASES)(

@@ -1,5 +1,6 @@
 import { hasUnnameable, isDeeper, UNNAMEABLE } from '@etude/contracts/json';
 import { Skill } from '@etude/contracts/memory';
+import type { z } from 'zod';
 import type { FolderFile } from './file-collector.js';
 import { type Frontmatter, parseSkillText, wrong } from './frontmatter.js';
 import {
@@ -80,7 +81,7 @@ function fieldsIn(metadata: Readonly<Record<string, string>>): Partial<SkillPart
   return Object.fromEntries(
     there.map(({ key, field, schema, text }) => [
       field,
-      parsed(key, schema as Schema<unknown>, text ? metadata[key] : jsonIn(`metadata "${key}"`, metadata[key]!)),
+      parsed(key, schema, text ? metadata[key] : jsonIn(`metadata "${key}"`, metadata[key]!)),
     ]),
   );
 }
@@ -146,16 +147,10 @@ function jsonIn(place: string, text: string): unknown {
   }
 }
 
-interface Schema<T> {
-  safeParse(
-    value: unknown,
-  ): { success: true; data: T } | { success: false; error: { issues: readonly { path: PropertyKey[]; message: string }[] } };
-}
-
 /** As deep as Python reads JSON. */
 const NESTING_MAX = 1_000;
 
-function parsed<T>(place: string, schema: Schema<T>, value: unknown): T {
+function parsed<S extends z.ZodType>(place: string, schema: S, value: unknown): z.infer<S> {
   if (isDeeper(value, NESTING_MAX)) throw wrong(`${place}: is nested too deep`);
   const result = schema.safeParse(value);
   if (result.success) return result.data;

@@ -147,15 +147,6 @@ describe('WantedSkills', () => {
     await expect(store.withdraw('acme', id, '')).rejects.toMatchObject({ message: expect.stringContaining('is registered') as string });
   });
 
-  it('forgets in its list what has expired', async () => {
-    const { store, redis, keys } = start();
-    const { id } = await store.request(asked());
-    await redis.del(keys.wantedSkill('acme', id));
-    expect((await store.list('acme', { limit: 10 })).wishes).toEqual([]);
-    await store.request(asked({ skill: 'other' }));
-    expect(await redis.zcard(keys.wantedSkills('acme'))).toBe(1);
-  });
-
   it('lists newest first, a page at a time, for one agent or all', async () => {
     const { store } = start();
     for (const skill of ['a', 'b', 'c', 'd']) await store.request(asked({ skill, agent: skill === 'b' ? 'tester' : 'coder' }));

@@ -233,8 +233,8 @@ describe('consume', () => {
     );
     await producer.add(Echo, { v: 1, id: 'j1', text: '' });
     await until(() => runs === 1);
-    const checks = await countUntil(async () => (await queue.getBackend().client).get(queue.toKey('stalled-check')), 12);
-    expect([checks, runs]).toEqual([12, 1]);
+    const checks = await countUntil(async () => (await queue.getBackend().client).get(queue.toKey('stalled-check')), 6);
+    expect([checks, runs]).toEqual([6, 1]);
     finish();
   });
 

@@ -35,16 +35,7 @@ export interface ConsumerOptions<P extends z.ZodType = z.ZodType> {
   readonly onDead?: (payload: z.infer<P> | null, failure: JobFailure, diedAt: number) => Promise<void>;
 }
 
-export interface Consumer {
-  /** Name of its queue. */
-  readonly queue: string;
-  /** Resolves once jobs are being taken. */
-  ready(): Promise<void>;
-  /** Rejects when this worker can't take jobs now: for a readiness check. */
-  check(): Promise<void>;
-  /** Takes no more jobs, aborts the running ones, which go back to waiting at once, and waits for them at most `graceMs`. */
-  close(graceMs: number): Promise<void>;
-}
+export type Consumer = Pick<QueueConsumer<z.ZodType, z.ZodType>, 'queue' | 'ready' | 'check' | 'close'>;
 
 /** A handler that ignores its signal gets this long after the declared time; then the job fails without it. */
 const OVERTIME_MS = 5_000;
@@ -67,11 +58,12 @@ export function consume<P extends z.ZodType, R extends z.ZodType>(
   return new QueueConsumer(declaration, handler, options);
 }
 
-class QueueConsumer<P extends z.ZodType, R extends z.ZodType> implements Consumer {
+class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
   readonly #redis;
   readonly #worker: Worker;
   readonly #running: RunningJobs;
   #closing = false;
+  /** Name of its queue. */
   readonly queue: string;
 
   constructor(
@@ -103,10 +95,12 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> implements Consume
     this.#worker.on('failed', (job, error) => this.#onFailed(job, error));
   }
 
+  /** Resolves once jobs are being taken. */
   async ready(): Promise<void> {
     await this.#worker.waitUntilReady();
   }
 
+  /** Rejects when this worker can't take jobs now: for a readiness check. */
   async check(): Promise<void> {
     if (this.#closing || !this.#worker.isRunning())
       throw new EtudeError('QUEUE_UNAVAILABLE', `the worker of ${this.declaration.name} takes no jobs; restart the service`);
@@ -118,6 +112,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> implements Consume
     await this.#redis.ping();
   }
 
+  /** Takes no more jobs, aborts the running ones, which go back to waiting at once, and waits for them at most `graceMs`. */
   async close(graceMs: number): Promise<void> {
     if (this.#closing) return;
     this.#closing = true;

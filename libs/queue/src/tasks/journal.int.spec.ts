@@ -66,14 +66,6 @@ describe('journal in Redis', () => {
     expect(ttls.every((ttl) => ttl > 50_000 && ttl <= 60_000)).toBe(true);
   });
 
-  it('drops ids of expired tasks from the index as others end', async () => {
-    const { redis, keys, address, open } = await makeRollout();
-    await redis.zadd(keys.tasks('acme'), 0, 't0000000000expired');
-    const journal = await open();
-    await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: Usage.parse({}), error: null }, []);
-    expect(await redis.zrange(keys.tasks('acme'), '0', '-1')).toEqual([address.taskId]);
-  });
-
   it('loses and doubles nothing under random takeovers', async () => {
     const step = fc.record({ worker: fc.nat(1), act: fc.constantFrom('open', 'append', 'append', 'append', 'repeat', 'race') });
     const connections = [connectRedis(file.server.url, 'worker'), connectRedis(file.server.url, 'worker')];
