@@ -48,7 +48,7 @@ function placesOf(metadata: NonNullable<SkillParts['metadata']>) {
   const entries = sorted(metadata);
   const foreign = metadata['metadata'];
   const fields = Object.fromEntries(entries.filter(([key, value]) => fitsField(key, value)));
-  const rest = entries.filter(([key]) => !(key in fields) && !(key === 'metadata' && isForeign(foreign)));
+  const rest = entries.filter(([key]) => !Object.hasOwn(fields, key) && !(key === 'metadata' && isForeign(foreign)));
   return { fields, foreign: isForeign(foreign) ? Object.fromEntries(sorted(foreign)) : {}, rest: Object.fromEntries(rest) };
 }
 
