@@ -1,25 +1,20 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Chunk, ParsedDocument, Section } from './document.js';
 
-export interface ChunkOptions {
-  /** Of a chunk's text; its headings are not counted. */
-  readonly charsMax?: number;
-}
-
 /** About 250 tokens: what a small sentence embedder reads before it cuts, headings included. */
 export const CHUNK_CHARS_MAX = 1_200;
 /** Of one document. As many make some 20 million characters of prose; each is embedded and kept for itself. */
 export const CHUNKS_MAX = 20_000;
 
 /**
- * Cuts a document where it is divided: at sections first, then between paragraphs, then between sentences.
+ * Cuts a document into texts of `charsMax` at most, headings not counted, where it is divided: at sections first, then between paragraphs, then between sentences.
  *
  * Code and tables stay whole where they fit. Every chunk carries the headings it stands under; a heading with nothing under it is
  * a line of the section before. Chunks do not overlap: their headings say what they are about, and text that is stored twice is
  * found twice. The same document gives the same chunks.
  * @throws EtudeError PAYLOAD_TOO_LARGE for more than `CHUNKS_MAX` chunks
  */
-export function chunkDocument(document: ParsedDocument, { charsMax = CHUNK_CHARS_MAX }: ChunkOptions = {}): Chunk[] {
+export function chunkDocument(document: ParsedDocument, { charsMax = CHUNK_CHARS_MAX }: { readonly charsMax?: number } = {}): Chunk[] {
   const chunks = filledSections(document.sections)
     .flatMap(({ headings, text, page }) => textsOf(text, charsMax).map((piece) => ({ headings, text: piece, page })))
     .map((chunk, index) => ({ index, ...chunk }));

@@ -6,12 +6,6 @@ import { metricsContentType, renderMetrics, startProcessMetrics } from './metric
 /** Resolves where the part works, throws with what is wrong where it does not. */
 export type HealthCheck = () => Promise<void>;
 
-export interface Readiness {
-  readonly ready: boolean;
-  /** 'ok', or what is wrong, by name of the check. */
-  readonly checks: Readonly<Record<string, string>>;
-}
-
 const CHECK_TIMEOUT_MS = 3_000;
 
 async function outcome(check: HealthCheck): Promise<string> {
@@ -34,7 +28,8 @@ export class HealthChecks {
 
   constructor(private readonly checks: Readonly<Record<string, HealthCheck>>) {}
 
-  async readiness(): Promise<Readiness> {
+  /** 'ok', or what is wrong, by name of the check. */
+  async readiness(): Promise<{ readonly ready: boolean; readonly checks: Readonly<Record<string, string>> }> {
     if (this.#closing) return { ready: false, checks: { service: 'is shutting down' } };
     const entries = await Promise.all(Object.entries(this.checks).map(async ([name, check]) => [name, await outcome(check)] as const));
     return { ready: entries.every(([, said]) => said === 'ok'), checks: Object.fromEntries(entries) };

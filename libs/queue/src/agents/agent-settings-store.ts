@@ -19,13 +19,6 @@ const Stored = z.object({
 /** Request ids that are remembered, for repeats. */
 const REQUESTS_MAX = 8;
 
-export interface SettingsUpdate {
-  /** Etag of the settings that the caller saw; absent: any. */
-  readonly etag?: string | undefined;
-  /** A repeated request changes nothing. */
-  readonly requestId?: string;
-}
-
 /**
  * Settings of agents. An agent without settings of its own follows the installation's.
  *
@@ -44,7 +37,8 @@ export class AgentSettingsStore implements AgentSettingsReader {
   }
 
   /**
-   * Changes some of them; from then on all are the agent's own.
+   * Changes some of them; from then on all are the agent's own. A repeated request changes nothing. An etag is that of the settings which
+   * the caller saw.
    *
    * @throws EtudeError ABORTED where they changed since, INVALID_ARGUMENT where one is out of bounds
    */
@@ -52,7 +46,7 @@ export class AgentSettingsStore implements AgentSettingsReader {
     tenant: string,
     agent: string,
     change: Partial<ProceduralMemorySettings>,
-    { etag, requestId }: SettingsUpdate = {},
+    { etag, requestId }: { readonly etag?: string | undefined; readonly requestId?: string } = {},
   ): Promise<AgentSettings> {
     for (;;) {
       const before = await this.#text(tenant, agent);

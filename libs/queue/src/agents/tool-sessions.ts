@@ -28,12 +28,6 @@ const Outcome = z.union([
 ]);
 const Answer = z.object({ digest: z.string(), outcome: Outcome, at: z.number() });
 
-/** The sandbox that a session of tools opened last, and the request id with which it opens one; null: none yet. */
-export interface ToolSandbox {
-  readonly requestId: string | null;
-  readonly sandbox: string | null;
-}
-
 /** The request id with which a session opens its sandbox. All callers use the same one, so they get the same sandbox. */
 export interface ToolSandboxClaim {
   readonly requestId: string;
@@ -67,7 +61,8 @@ export class RedisToolSessions implements ToolSessions {
     return (await this.read(key)).loaded;
   }
 
-  async readSandbox(key: SessionKey): Promise<ToolSandbox> {
+  /** The sandbox that a session opened last, and the request id with which it opens one; null: none yet. */
+  async readSandbox(key: SessionKey): Promise<{ readonly requestId: string | null; readonly sandbox: string | null }> {
     const read = this.redis.hmget(this.#of(key), 'sandboxRequest', 'sandbox');
     const [requestId = null, sandbox = null] = await whileRedisAnswers(this.redis, read);
     return { requestId, sandbox };

@@ -32,12 +32,6 @@ export interface Wish {
   readonly vouchedBy?: string;
 }
 
-export interface WishPage {
-  readonly wishes: readonly WantedSkill[];
-  /** null: there are no more. */
-  readonly nextAfter: string | null;
-}
-
 const OPEN_STATES: ReadonlySet<string> = new Set(['waiting', 'writing']);
 
 const WISH_FIELDS = { id: true, tenant: true, agent: true, user: true, skill: true, description: true, example: true } as const;
@@ -147,7 +141,7 @@ export class WantedSkills {
   async list(
     tenant: string,
     { limit, after = null, agent = null, user }: { limit: number; after?: string | null; agent?: string | null; user?: string | null },
-  ): Promise<WishPage> {
+  ): Promise<{ readonly wishes: readonly WantedSkill[]; readonly nextAfter: string | null }> {
     const { redis, keys } = this.producer;
     const index = keys.wantedSkills(tenant);
     const wishes: WantedSkill[] = [];

@@ -7,6 +7,7 @@ import type { Redis } from 'ioredis';
 import { deathOf, parseOr, readFailure } from './job-end.js';
 import type { Producer } from './producer.js';
 import { whileRedisAnswers } from '../redis/redis.js';
+import type { TaskStore } from '../tasks/task-store.js';
 
 export interface QueueCounts {
   readonly name: string;
@@ -39,16 +40,11 @@ export interface Redriven {
   readonly refused: readonly string[];
 }
 
-/** A task is put back to `queued` before its rollout's job is redriven. @returns "queued", "gone", or the state that forbids it */
-export interface TaskRequeue {
-  requeue(tenant: string, taskId: string): Promise<string>;
-}
-
 /** Jobs that ran out of attempts or did not parse: BullMQ's failed set of each queue. @throws EtudeError NOT_FOUND, QUEUE_UNAVAILABLE */
 export class DeadLetters {
   constructor(
     private readonly producer: Producer,
-    private readonly tasks: TaskRequeue,
+    private readonly tasks: Pick<TaskStore, 'requeue'>,
   ) {}
 
   async queues(): Promise<QueueCounts[]> {

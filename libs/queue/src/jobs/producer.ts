@@ -14,11 +14,6 @@ export interface AddOptions {
   readonly priority?: number;
 }
 
-export interface ProducerOptions {
-  /** Waits out an outage of Redis instead of failing in seconds: for workers, whose jobs would only be tried again. */
-  readonly patient?: boolean;
-}
-
 /** Kept to answer a repeat with the first result. */
 const COMPLETED_JOBS = { count: 1_000, age: 3_600 };
 /** Entries of BullMQ's stream of events, which nobody reads and which can't be turned off. */
@@ -29,7 +24,8 @@ const LOOK_FIRST_MS = 20;
 const LOOK_MOST_MS = 500;
 
 /**
- * Adds jobs and waits for them, over one connection.
+ * Adds jobs and waits for them, over one connection. A patient one waits out an outage of Redis instead of failing in seconds: for
+ * workers, whose jobs would only be tried again.
  *
  * @throws EtudeError JOB_PAYLOAD_INVALID, PAYLOAD_TOO_LARGE, QUEUE_UNAVAILABLE; every method
  */
@@ -42,7 +38,7 @@ export class Producer {
     redisUrl: string,
     prefix: string,
     private readonly logger?: QueueLogger,
-    { patient = false }: ProducerOptions = {},
+    { patient = false }: { readonly patient?: boolean } = {},
   ) {
     this.redis = connectRedis(redisUrl, patient ? 'worker' : 'producer', logger);
     this.keys = new RedisKeys(prefix);

@@ -24,15 +24,6 @@ const StoredErasure = z.object({
 });
 export type StoredErasure = z.infer<typeof StoredErasure>;
 
-export type UpkeepReport = NonNullable<z.output<typeof MemoryUpkeepJob.result>['report']>;
-
-export interface ReembeddingRequest {
-  readonly model: string;
-  /** Of a model whose length is not known by its name. */
-  readonly dimension?: number | null;
-  readonly dropModel?: string | null;
-}
-
 /** Receipts are kept that long after their end. */
 export const RECEIPT_KEPT_MS = 400 * 86_400_000;
 /** One that failed has a name in it, so that it can be tried again. */
@@ -117,7 +108,11 @@ export class UpkeepStore {
    *
    * @throws EtudeError FAILED_PRECONDITION while all are moved to a different model
    */
-  async startReembedding({ model, dimension = null, dropModel = null }: ReembeddingRequest): Promise<Reembedding> {
+  async startReembedding({
+    model,
+    dimension = null,
+    dropModel = null,
+  }: Pick<Reembedding, 'model'> & Partial<Reembedding>): Promise<Reembedding> {
     const now = Date.now();
     const asked: Reembedding = { ...IDLE, id: newId('m'), model, dimension, dropModel, state: 'running', startedAt: now, updatedAt: now };
     const { redis, keys } = this.producer;
@@ -147,7 +142,7 @@ export class UpkeepStore {
   }
 
   /** Has a worker look for half-written things and mend them, and waits for its report. @throws AbortError when `signal` aborts */
-  async reconcile(signal: AbortSignal): Promise<UpkeepReport> {
+  async reconcile(signal: AbortSignal): Promise<NonNullable<z.output<typeof MemoryUpkeepJob.result>['report']>> {
     const { report } = await this.producer.addAndWait(MemoryUpkeepJob, { v: 1, work: 'reconcile', id: newId('c') }, signal);
     if (!report) throw new EtudeError('INTERNAL', 'the job that reconciles memory ended without a report');
     return report;

@@ -22,10 +22,6 @@ export const ControllerAnnouncement = z.object({
 });
 export type ControllerAnnouncement = z.infer<typeof ControllerAnnouncement>;
 
-export interface DirectoryOptions {
-  readonly ttlMs?: number;
-}
-
 /** Which sandbox controllers live, and where. Times are Redis's own. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class ControllerDirectory {
   readonly #ttlMs: number;
@@ -34,7 +30,7 @@ export class ControllerDirectory {
   constructor(
     private readonly redis: Redis,
     private readonly keys: RedisKeys,
-    { ttlMs = CONTROLLER_TTL_MS }: DirectoryOptions = {},
+    { ttlMs = CONTROLLER_TTL_MS }: { readonly ttlMs?: number } = {},
   ) {
     this.#ttlMs = ttlMs;
   }

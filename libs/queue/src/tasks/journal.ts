@@ -6,11 +6,6 @@ import type { Redis } from 'ioredis';
 import { memberOf, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
 
-export interface JournalOptions {
-  /** Of the task, its journal and its events, counted from the end. */
-  readonly retentionMs?: number;
-}
-
 type Opening = ['gone'] | ['final', string] | ['open', string, string, string, string, string[]];
 
 /**
@@ -23,7 +18,7 @@ export async function openJournal(
   redis: Redis,
   keys: RedisKeys,
   rollout: RolloutAddress,
-  { retentionMs = RETENTION_MS }: JournalOptions = {},
+  { retentionMs = RETENTION_MS }: { readonly retentionMs?: number } = {},
 ): Promise<RedisJournal | null> {
   const args = [memberOf(rollout.tenant, rollout.rolloutId), keys.wake(rollout.tenant, rollout.taskId)];
   const opening = await runScript<Opening>(redis, 'openRollout', taskKeys(keys, rollout), args);

@@ -28,13 +28,6 @@ export const retentionFrom = ({ ETUDE_TASK_RETENTION_DAYS: days }: z.infer<typeo
   retentionMs: Math.round(days * DAY_MS),
 });
 
-export interface TaskStoreOptions {
-  readonly retentionMs?: number;
-}
-
-/** Why a dead letter's task was not put back to work: the state it is in, or `gone`. */
-export type RequeueAnswer = 'queued' | 'gone' | TaskState;
-
 /**
  * Tasks as callers see them. What a running rollout changes goes through its journal, not through here.
  *
@@ -47,7 +40,7 @@ export class TaskStore {
 
   constructor(
     private readonly producer: Producer,
-    { retentionMs = RETENTION_MS }: TaskStoreOptions = {},
+    { retentionMs = RETENTION_MS }: { readonly retentionMs?: number } = {},
   ) {
     this.#redis = producer.redis;
     this.#keys = producer.keys;
@@ -129,8 +122,8 @@ export class TaskStore {
     return this.#run('failTask', addressOf(tenant, taskId), [this.#retentionMs, diedAt, JSON.stringify(error)]);
   }
 
-  /** Puts a task that `markFailed` ended back to `queued`; the caller then retries its job. */
-  async requeue(tenant: string, taskId: string): Promise<RequeueAnswer> {
+  /** Puts a task that `markFailed` ended back to `queued`; the caller then retries its job. Answers `gone`, or the state that forbids it. */
+  async requeue(tenant: string, taskId: string): Promise<'gone' | TaskState> {
     return this.#run('requeueTask', addressOf(tenant, taskId), [taskId]);
   }
 
