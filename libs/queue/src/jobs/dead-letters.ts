@@ -7,7 +7,6 @@ import type { Redis } from 'ioredis';
 import { deathOf, parseOr, readFailure } from './job-end.js';
 import type { Producer } from './producer.js';
 import { whileRedisAnswers } from '../redis/redis.js';
-import type { TaskStore } from '../tasks/task-store.js';
 
 export interface QueueCounts {
   readonly name: string;
@@ -44,7 +43,8 @@ export interface Redriven {
 export class DeadLetters {
   constructor(
     private readonly producer: Producer,
-    private readonly tasks: Pick<TaskStore, 'requeue'>,
+    /** Puts a task back to `queued` before its rollout's job is redriven, or answers `gone`, or the state that forbids it. */
+    private readonly tasks: { requeue(tenant: string, taskId: string): Promise<string> },
   ) {}
 
   async queues(): Promise<QueueCounts[]> {
