@@ -29,10 +29,10 @@ function networkOf(second: number): Network {
 }
 
 /** The candidates of 10.100.0.0/16 to 10.199.0.0/16 that none of `taken` touches, in a random order: two that start at once differ. */
-export function freeNetworks(taken: readonly string[], random: () => number = Math.random): Network[] {
+export function freeNetworks(taken: readonly string[]): Network[] {
   return Array.from({ length: 100 }, (_, index) => index + 100)
     .filter((second) => !taken.some((subnet) => overlap(subnet, `10.${second}.0.0/16`)))
-    .map((second) => ({ second, at: random() }))
+    .map((second) => ({ second, at: Math.random() }))
     .toSorted((a, b) => a.at - b.at)
     .map(({ second }) => networkOf(second));
 }

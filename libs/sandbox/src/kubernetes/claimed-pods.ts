@@ -1,21 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClaimedSandbox, LostSandbox, SandboxLink } from '../sandbox-driver.js';
 import { KERNEL_LOST, SupervisorClient } from '../supervisor-client.js';
-import type { PodApi } from './kube-api.js';
 import { placeOf, type PodPlace } from './pod-identity.js';
-import { bindAgain, type OpenLink, type PodConnection } from './pod-link.js';
+import { bindAgain, type PodConnection } from './pod-link.js';
 import { podProblem } from './pod-state.js';
-import type { KubeLogger, PodView } from './pod-view.js';
-import type { PodFeed } from './pod-watch.js';
-import type { PoolSettings } from './pool-settings.js';
-
-export interface ClaimedDeps {
-  readonly api: PodApi;
-  readonly feed: PodFeed;
-  readonly open: OpenLink;
-  readonly settings: PoolSettings;
-  readonly log: KubeLogger;
-}
+import type { PodView } from './pod-view.js';
+import type { PoolDeps } from './pool-settings.js';
 
 interface Held {
   readonly place: PodPlace;
@@ -41,7 +31,7 @@ export class ClaimedPods {
   private readonly unsubscribe: () => void;
   private readonly stop = new AbortController();
 
-  constructor(private readonly deps: ClaimedDeps) {
+  constructor(private readonly deps: PoolDeps) {
     this.renewal = setInterval(() => this.renew(), deps.settings.leaseRenewMs);
     this.unsubscribe = deps.feed.subscribe(({ pod, gone }) => {
       for (const held of this.held) {

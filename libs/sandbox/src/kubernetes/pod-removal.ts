@@ -1,18 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PodApi } from './kube-api.js';
 import { LABELS } from './pod-identity.js';
 import type { PodConnection } from './pod-link.js';
 import type { PodRoster, RosterPod } from './pod-roster.js';
-import type { KubeLogger, PodView } from './pod-view.js';
-import type { PodFeed } from './pod-watch.js';
-import type { PoolSettings } from './pool-settings.js';
-
-interface RemoverDeps {
-  readonly api: PodApi;
-  readonly log: KubeLogger;
-  readonly settings: PoolSettings;
-  readonly now: () => number;
-}
+import type { PodView } from './pod-view.js';
+import type { PoolDeps } from './pool-settings.js';
 
 interface Removal {
   readonly pod: RosterPod;
@@ -33,7 +24,7 @@ export class PodRemover {
 
   constructor(
     private readonly roster: PodRoster,
-    private readonly deps: RemoverDeps,
+    private readonly deps: PoolDeps,
     private readonly changed: () => void,
   ) {}
 
@@ -79,14 +70,13 @@ export class PodRemover {
   }
 }
 
-async function deletePod({ api, log }: RemoverDeps, { name, uid }: { name: string; uid: string }, graceSeconds: number): Promise<void> {
+async function deletePod({ api, log }: PoolDeps, { name, uid }: { name: string; uid: string }, graceSeconds: number): Promise<void> {
   await api.deletePod(name, { uid, graceSeconds }).catch((error: unknown) => {
     log.warn({ pod: name, err: error }, 'a sandbox pod could not be deleted yet');
   });
 }
 
-export interface ReaperDeps extends RemoverDeps {
-  readonly feed: PodFeed;
+export interface ReaperDeps extends PoolDeps {
   /** Pods that this process holds a claim of, or ends itself. */
   readonly holds: (uid: string) => boolean;
   /** Templates that this controller knows. */

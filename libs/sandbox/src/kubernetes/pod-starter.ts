@@ -1,13 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { ExitReason } from '@etude/contracts/sandbox';
-import type { PodApi } from './kube-api.js';
 import { kubeReason, QUOTA_RACE } from './kube-error.js';
 import { numberOf, podNameOf, tokenOf } from './pod-identity.js';
 import { podManifest, userOf, type PodContext } from './pod-spec.js';
 import type { PodRoster, RosterPod } from './pod-roster.js';
-import type { KubeLogger } from './pod-view.js';
-import type { PoolSettings } from './pool-settings.js';
+import type { PoolDeps } from './pool-settings.js';
 import type { SandboxTemplate } from './sandbox-template.js';
 
 /** Why pods can't be created or don't start. */
@@ -42,13 +40,6 @@ export interface PodKind {
   readonly tokenSecret: string;
 }
 
-interface StarterDeps {
-  readonly api: PodApi;
-  readonly log: KubeLogger;
-  readonly settings: PoolSettings;
-  readonly now: () => number;
-}
-
 /** Creates pods in free places, and waits longer each time that it does not work. */
 export class PodStarter {
   creations = 0;
@@ -61,7 +52,7 @@ export class PodStarter {
   constructor(
     private readonly kind: PodKind,
     private readonly roster: PodRoster,
-    private readonly deps: StarterDeps,
+    private readonly deps: PoolDeps,
     private readonly changed: () => void,
   ) {}
 

@@ -1,5 +1,5 @@
 import type { PodRoster } from './pod-roster.js';
-import type { PoolSettings } from './pool-settings.js';
+import type { PoolDeps } from './pool-settings.js';
 import type { SandboxTemplate } from './sandbox-template.js';
 
 /** The rate is taken over this long. */
@@ -99,12 +99,6 @@ export function planRefill(now: PoolSituation): RefillPlan {
 /** A start that takes longer is not waited for before the next. */
 const SLOW_START_MS = 10_000;
 
-export interface BalanceDeps {
-  readonly settings: PoolSettings;
-  readonly pace: ClaimPace;
-  readonly now: () => number;
-}
-
 /** Keeps account of how many pods there should be, and for how long there have been fewer. More are used up by claims. */
 export class PoolBalance {
   private owed = 0;
@@ -116,7 +110,7 @@ export class PoolBalance {
     private readonly sizes: SandboxTemplate['warm'],
     /** Between 0 and 1, other in each controller. */
     private readonly jitter: number,
-    private readonly deps: BalanceDeps,
+    private readonly deps: PoolDeps,
   ) {}
 
   /** @param pods 1: this controller took a pod; -1: another one was sooner */

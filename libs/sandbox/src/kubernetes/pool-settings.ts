@@ -1,3 +1,9 @@
+import type { PodApi } from './kube-api.js';
+import type { OpenLink } from './pod-link.js';
+import type { KubeLogger } from './pod-view.js';
+import type { PodFeed } from './pod-watch.js';
+import type { ClaimPace } from './pool-balance.js';
+
 /** How pods are claimed and replaced. Times in ms. */
 export const POOL_SETTINGS = {
   /** Port of the supervisor in a pod. */
@@ -40,3 +46,15 @@ export const POOL_SETTINGS = {
   reapEveryMs: 10_000,
 };
 export type PoolSettings = Readonly<typeof POOL_SETTINGS>;
+
+/** What all pools of a driver and their parts share. */
+export interface PoolDeps {
+  readonly api: PodApi;
+  readonly feed: PodFeed;
+  readonly open: OpenLink;
+  readonly log: KubeLogger;
+  readonly settings: PoolSettings;
+  /** In ms, monotonic. */
+  readonly now: () => number;
+  readonly pace: ClaimPace;
+}

@@ -1,26 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WaitingLine } from '../waiting-line.js';
-import type { PodApi } from './kube-api.js';
 import { LABELS, numberOf, type PodPlace, supervisorNameOf, tokenOf } from './pod-identity.js';
-import type { OpenLink, PodConnection } from './pod-link.js';
+import type { PodConnection } from './pod-link.js';
 import { PodRemover } from './pod-removal.js';
 import { PodRoster, type RosterPod } from './pod-roster.js';
 import { podProblem } from './pod-state.js';
 import { claimRefusal, type PodKind, PodStarter, type PoolProblem } from './pod-starter.js';
-import type { KubeLogger } from './pod-view.js';
 import type { PodChange } from './pod-watch.js';
-import { type ClaimPace, PoolBalance } from './pool-balance.js';
-import type { PoolSettings } from './pool-settings.js';
-
-export interface PoolDeps {
-  readonly api: PodApi;
-  readonly open: OpenLink;
-  readonly log: KubeLogger;
-  readonly settings: PoolSettings;
-  readonly now: () => number;
-  /** Over all templates. */
-  readonly pace: ClaimPace;
-}
+import { PoolBalance } from './pool-balance.js';
+import type { PoolDeps } from './pool-settings.js';
 
 /** A pod of this process, with a connection and what binds it. */
 export interface OwnPod {
