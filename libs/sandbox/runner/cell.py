@@ -131,15 +131,11 @@ def _reset_interpreter():
     sys.argv[:] = ["solution.py"]
     sys.dont_write_bytecode = True
     _reset_stdio()
-    _add_site_builtins()
+    site.setquit()
+    site.sethelper()
 
 
 def _reset_stdio():
     sys.stdin = sys.__stdin__ = io.open(0, "r", encoding="utf-8", errors="surrogateescape", closefd=False)
     sys.stdout = sys.__stdout__ = io.open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
     sys.stderr = sys.__stderr__ = io.open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
-
-
-def _add_site_builtins():
-    site.setquit()
-    site.sethelper()

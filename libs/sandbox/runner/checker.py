@@ -48,12 +48,11 @@ def _judge(payload, line, namespace):
     try:
         setup = _compile(payload["setup"], SETUP_FILE)
         tests = _compile(payload["tests"], TESTS_FILE)
-        if not _try_setup(setup, namespace):
-            offered = line.load()
+        is_set_up = _try_setup(setup, namespace)
+        offered = line.load()
+        if not is_set_up:
             _borrow(line, namespace, offered, (setup,))
             exec(setup, namespace)
-        else:
-            offered = line.load()
         line.remember_setup_classes()
         namespace[payload["entryPoint"]] = namespace["candidate"] = Stub(line, {"name": payload["entryPoint"]})
         used = _borrow(line, namespace, offered, (setup, tests))

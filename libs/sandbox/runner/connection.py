@@ -186,9 +186,5 @@ def listen(loop, sock, opened):
     loop.watch(sock.fileno(), READ, ready)
 
 
-def internet_socket(address):
-    return _socket.socket(_socket.AF_INET6 if ":" in address else _socket.AF_INET, _socket.SOCK_STREAM)
-
-
 def refusal(code, reason):
     return {"type": "refused", "code": code, "reason": str(reason)}

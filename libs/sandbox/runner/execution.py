@@ -94,9 +94,6 @@ class Executions:
     def __init__(self):
         self.known = {}
 
-    def find(self, name):
-        return self.known.get(name)
-
     def add(self, execution):
         self.known[execution.name] = execution
         while len(self.known) > REMEMBERED_MAX:

@@ -11,7 +11,7 @@ import _socket
 from runner import kernel
 from runner.cells import SPARES
 from runner.claim import Claim
-from runner.connection import internet_socket, listen
+from runner.connection import listen
 from runner.supervisor import Supervisor, warm_pool
 from runner.zygote import hide, preload
 
@@ -25,7 +25,7 @@ def main():
     hide()
     # Made before the filter, behind which nobody gets another.
     address = settings.get("HOST", "0.0.0.0")
-    sock = internet_socket(address)
+    sock = _socket.socket(_socket.AF_INET6 if ":" in address else _socket.AF_INET, _socket.SOCK_STREAM)
     announce(address)
     kernel.refuse_new_privileges()
     if settings.get("FILTER"):

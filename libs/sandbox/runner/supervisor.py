@@ -115,7 +115,7 @@ class Supervisor:
         self.expect_bound(connection, frame)
         name = text(frame, "executionId", 200)
         after = natural(frame, "after", least=0) if "after" in frame else 0
-        execution = self.executions.find(name)
+        execution = self.executions.known.get(name)
         if execution is None:
             if self.current:
                 raise Refused("busy", "another execution runs")

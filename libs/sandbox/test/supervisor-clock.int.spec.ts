@@ -15,14 +15,10 @@ describe('a clock that is set while a sandbox runs', () => {
   const start = async () => (supervisor = await SupervisorProcess.start({}, JUMPING));
   afterEach(() => supervisor.stop());
 
-  it('jumps for everybody who asks for it', async () => {
-    const peer = await (await start()).bound();
-    const code = 'import time\nprint(abs(time.time() - time.time()) > 1_000_000)';
-    expect(await peer.run(program(code))).toMatchObject({ exit: 'ok', stdout: 'True\n' });
-  });
-
   it('neither shortens nor lengthens what code may take', async () => {
     const peer = await (await start()).bound();
+    const jumps = await peer.run(program('import time\nprint(abs(time.time() - time.time()) > 1_000_000)'));
+    expect(jumps).toMatchObject({ exit: 'ok', stdout: 'True\n' });
     // A jump is of ten days: what counts it is far beyond these bounds, and a busy machine is not.
     const rested = await peer.run(program('import time\ntime.sleep(0.3)\nprint("rested")'), { limits: limitsOf({ wallMs: 30_000 }) });
     expect(rested).toMatchObject({ exit: 'ok', stdout: 'rested\n' });
