@@ -162,19 +162,9 @@ describe('a call', () => {
     expect(lied).toMatchObject({ exit: 'nonzero', error: { type: 'NoValue' } });
   });
 
-  it('survives a number that no float holds', async () => {
-    const code =
-      'import os, struct\nb = b\'{"value":1e400}\'\nfor fd in range(3, 64):\n    try: os.write(fd, struct.pack(">I", len(b)) + b)\n    except OSError: pass\nos._exit(0)';
-    const results = await sandboxes.run([call(code), program('print("after")')]);
-    expect(results).toMatchObject([
-      { exit: 'nonzero', error: { type: 'NoValue' } },
-      { exit: 'ok', stdout: 'after\n' },
-    ]);
-  });
-
   it('can not be made to report anything but its own value', async () => {
     const code =
-      'import os, struct\ndef f():\n    for body in (b"[" * 100000, b"{}", b"\\xff", b\'{"value":\' + b"[" * 5000 + b"]" * 5000 + b"}"):\n        for fd in range(3, 30):\n            try: os.write(fd, struct.pack(">I", len(body)) + body)\n            except OSError: pass\n    return 1';
+      'import os, struct\ndef f():\n    for body in (b"[" * 100000, b"{}", b"\\xff", b\'{"value":1e400}\', b\'{"value":\' + b"[" * 5000 + b"]" * 5000 + b"}"):\n        for fd in range(3, 30):\n            try: os.write(fd, struct.pack(">I", len(body)) + body)\n            except OSError: pass\n    return 1';
     expect((await sandboxes.one(call(code))).exit).toBe('nonzero');
   });
 });

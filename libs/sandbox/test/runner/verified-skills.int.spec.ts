@@ -104,16 +104,6 @@ describe('a skill in the sandbox', () => {
     expect(await reasonFor(code)).toMatch(/^its tests fail under another hash seed and clock: test 1 of 3: wrong answer$/);
   });
 
-  it('gains nothing by cheating in test code that it can reach', async () => {
-    const checked: SkillTest[] = [{ kind: 'python', setup: '', tests: 'assert double(2) == 4\nassert double(3) == 6' }];
-    const cheats = [
-      'class Yes:\n    def __eq__(self, other):\n        return True\ndef double(n):\n    return Yes()',
-      'import sys, os\ndef double(n):\n    os._exit(0)',
-      'import builtins\ndef double(n):\n    builtins.AssertionError = Exception\n    raise SystemExit(0)',
-    ];
-    for (const code of cheats) expect(await reasonFor(code, checked)).toMatch(/^its tests (fail|notice 0 of)/);
-  });
-
   it('is not verified by tests that it answers from a list', async () => {
     const learned = 'KNOWN = {2: 4, 3: 6, 0: 0}\ndef double(n):\n    return KNOWN.get(n)';
     const { passed, reason } = await verify(skillOf('double', learned, { tests: DOUBLE, heldOut: [call([8], 16)] }));
