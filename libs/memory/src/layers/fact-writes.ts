@@ -2,7 +2,7 @@ import type { FactOutcome } from '../memory.js';
 import type { Change, IndexedText, RecordStore } from '../record-store.js';
 import { factOfRecord, factRecord, LAYER, similarFacts, type StoredKnownFact, surroundingFacts } from './fact-records.js';
 import { embedTexts, indexedTextsOf } from './indexed-texts.js';
-import { type LayerDeps, untilTaken, withTaken } from './records.js';
+import { type LayerDeps, unlessUnreadable, untilTaken, withTaken } from './records.js';
 import { markApplied } from './repeats.js';
 import type { Fact } from '@etude/contracts/memory';
 import { type FactPlan, type KnownFact, planFact, type Told } from '@etude/domain/facts/fact-plan';
@@ -98,6 +98,8 @@ export interface MergeReport {
   /** Records that went into another one of the same fact. */
   readonly merged: number;
   readonly superseded: number;
+  /** Facts that could not be looked at, one sentence each. */
+  readonly problems: readonly string[];
 }
 
 /** Stores each current fact once more, as if it had just been told, so that facts of the same instant find each other. */
@@ -108,16 +110,18 @@ export async function mergeDuplicates(
 ): Promise<MergeReport> {
   const owners = { tenant: scope.tenant, ...(scope.agent === null ? {} : { agent: scope.agent }) };
   const filter = { kinds: ['fact'], shown: true, ...(since === undefined ? {} : { createdSince: since }) } as const;
-  const report = { looked: 0, merged: 0, superseded: 0 };
+  const report = { looked: 0, merged: 0, superseded: 0, problems: [] as string[] };
   for await (const page of deps.store.each(owners, LAYER, filter)) {
     const texts = page.map(({ text }) => text);
     const indexed = await embedTexts(deps.embedder, texts, signal);
     for (const [at, record] of page.entries()) {
       signal?.throwIfAborted();
-      const { merged, superseded } = await lookAgain(deps, factOfRecord(record), indexed[at]!);
       report.looked += 1;
-      report.merged += merged;
-      report.superseded += superseded;
+      await unlessUnreadable(deps.store, report.problems, `fact ${JSON.stringify(record.key)}`, async () => {
+        const { merged, superseded } = await lookAgain(deps, factOfRecord(record), indexed[at]!);
+        report.merged += merged;
+        report.superseded += superseded;
+      });
     }
   }
   return report;

@@ -30,6 +30,8 @@ export interface StoredBody<T> {
 /** After so many later writes on the same record, only the `applied` record still shows that a write was applied. */
 export const TAKEN_MAX = 256;
 
+const REASON_CHARS_MAX = 300;
+
 export function bodyOf(value: object, taken: readonly string[] = []): string {
   return JSON.stringify(taken.length === 0 ? { value } : { value, taken });
 }
@@ -43,6 +45,20 @@ export function parseBody<T>({ layer, kind, key, body }: Pick<MemoryRecord, 'lay
     throw damaged(layer, kind, key, cause);
   }
   throw damaged(layer, kind, key, null);
+}
+
+/**
+ * Does `work` for one record among many. Where it fails for that record, a sentence joins `problems` and the caller goes on.
+ *
+ * @throws EtudeError of a store that does not answer at all
+ */
+export async function unlessUnreadable(store: RecordStore, problems: string[], what: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    await store.check();
+    problems.push(`${what} could not be looked at: ${(error instanceof Error ? error.message : String(error)).slice(0, REASON_CHARS_MAX)}`);
+  }
 }
 
 export function withTaken(taken: readonly string[], writeId: string): readonly string[] {

@@ -43,12 +43,12 @@ async function lookForVectors({ store, embedder }: UpkeepDeps, tenant: string): 
 /** Facts that were told in the same instant, and one that was cut off before it took the place of another. */
 async function reconcileFacts(deps: UpkeepDeps, tenant: string): Promise<StoreReport> {
   const since = deps.clock.now() - FACTS_SINCE_MS;
-  const { looked, merged, superseded } = await mergeDuplicates(deps, { tenant, agent: null }, { since });
+  const { looked, merged, superseded, problems } = await mergeDuplicates(deps, { tenant, agent: null }, { since });
   const repaired = [
     ...(merged > 0 ? [`${merged} facts of ${tenant} that said the same are one each now`] : []),
     ...(superseded > 0 ? [`${superseded} facts of ${tenant} gave way to newer ones of their subject`] : []),
   ];
-  return { checked: { facts: looked }, repaired, problems: [] };
+  return { checked: { facts: looked }, repaired, problems };
 }
 
 function together(a: StoreReport, b: StoreReport): StoreReport {

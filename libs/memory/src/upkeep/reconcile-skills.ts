@@ -1,4 +1,5 @@
 import { callGraph, type MoveDeps, moveSkills } from '../layers/skill-moves.js';
+import { unlessUnreadable } from '../layers/records.js';
 import { openedSkill, ownedSkills } from '../layers/skill-records.js';
 import type { StoreReport } from '../memory.js';
 import type { Skill } from '@etude/contracts/memory';
@@ -16,14 +17,15 @@ export async function reconcileSkills(deps: MoveDeps, tenant: string): Promise<S
   let checked = 0;
   for await (const page of deps.store.each({ tenant }, 'procedural', { kinds: ['skill'], where: { status: [...IN_USE] } })) {
     checked += page.length;
-    for (const record of page) {
-      const { skill } = openedSkill(record);
-      const name = versionKey({ ...skill, version: 0 });
-      if (skill.status === 'active') active.set(name, (active.get(name) ?? 0) + 1);
-      if (active.get(name) === 2) repaired.push(await leaveOneActive(deps, skill));
-      const reason = await neededSkills(callGraph(deps.store), skill).catch(refusalOf);
-      if (typeof reason === 'string') problems.push(`${textOf(skill)} is ${skill.status} and can't run: ${reason}`);
-    }
+    for (const record of page)
+      await unlessUnreadable(deps.store, problems, `skill ${JSON.stringify(record.key)} of ${tenant}`, async () => {
+        const { skill } = openedSkill(record);
+        const name = versionKey({ ...skill, version: 0 });
+        if (skill.status === 'active') active.set(name, (active.get(name) ?? 0) + 1);
+        if (active.get(name) === 2) repaired.push(await leaveOneActive(deps, skill));
+        const reason = await neededSkills(callGraph(deps.store), skill).catch(refusalOf);
+        if (typeof reason === 'string') problems.push(`${textOf(skill)} is ${skill.status} and can't run: ${reason}`);
+      });
   }
   return { checked: { skills: checked }, repaired, problems };
 }

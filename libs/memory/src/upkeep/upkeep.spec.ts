@@ -254,6 +254,19 @@ describe('export and import', () => {
 });
 
 describe('reconciling', () => {
+  it('reports a record that cannot be read, and goes on with the others', async () => {
+    const skill = { ...skillRecord(skillOf({ status: 'active' }), []), key: 'odd', body: 'no json' };
+    const bare = [{ ...factRecord({ id: 'f1' }), body: 'no json' }, skill].map(
+      (record) => ({ do: 'insert', record, indexed: [] }) as const,
+    );
+    await store.write('acme', bare);
+    await write(factRecord({ id: 'f2', text: 'Whales sing at night.' }));
+    const { checked, problems } = await upkeep.reconcile();
+    expect(checked).toMatchObject({ facts: 2, skills: 1 });
+    const told = ['fact "f1"', 'skill "odd" of acme'].map((what) => expect.stringContaining(`${what} could not be looked at`));
+    expect(problems).toEqual(expect.arrayContaining(told));
+  });
+
   it('drops the notes of writes that nobody repeats any more', async () => {
     const marks = ['old', 'recent'].map((id, i) => markApplied('semantic', SCOPE, id, now - (i === 0 ? 31 : 29) * DAY_MS));
     await store.write('acme', marks);
