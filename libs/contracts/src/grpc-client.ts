@@ -12,20 +12,20 @@ import {
 } from '@grpc/grpc-js';
 import { type Caller, methodDefinition } from './grpc.js';
 
-/** A task comes back with its files, which gRPC's own limit of 4 MiB would cut off. */
+/** Tasks are answered with their files, which can exceed gRPC's default limit of 4 MiB. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
 export interface CallSettings {
-  /** Milliseconds from now; none means no deadline. */
+  /** Deadline in ms from now; absent: no deadline. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** Sent besides the key. */
+  /** Metadata that is sent beside the key. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /**
- * Typed client of one service: unary calls are promises, streams of answers are async iterables that cancel when left, streams of
- * requests are pulled no faster than the server reads.
+ * Typed client of one service. Unary calls are promises. Answer streams are async iterables; leaving the loop cancels the call.
+ * Request streams are read no faster than the server takes them.
  */
 export type ServiceClient<S extends DescService> = {
   readonly [K in keyof S['method']]: Caller<S['method'][K], [settings?: CallSettings]>;
@@ -93,13 +93,13 @@ function serverStreaming(client: Client, method: DescMethod, metadata: Metadata)
       yield* call;
     } finally {
       release();
-      call.on('error', () => undefined); // leaving early cancels, which grpc-js reports as an error to nobody
+      call.on('error', () => undefined); // leaving the loop early cancels, and grpc-js emits that as an error without a listener
       call.cancel();
     }
   };
 }
 
-/** Until the source ends or `over` aborts, which is how an answer before the end comes in. */
+/** Sends requests until the source ends, or until `over` aborts because the server has answered early. */
 async function send(call: ClientWritableStream<object>, requests: AsyncIterable<object>, over: AbortSignal): Promise<void> {
   for await (const request of requests) {
     if (over.aborted) return;
@@ -119,7 +119,7 @@ function clientStreaming(client: Client, method: DescMethod, metadata: Metadata)
       if (error || value === undefined) answer.reject(error ?? new Error(`${path} answered nothing`));
       else answer.resolve(value);
     });
-    call.on('error', () => undefined); // the answer says it
+    call.on('error', () => undefined); // the error also reaches the callback above
     const release = cancelOn(settings.signal, call);
     send(call, requests, over.signal).catch((error: unknown) => {
       if (over.signal.aborted) return;
@@ -136,7 +136,7 @@ function clientStreaming(client: Client, method: DescMethod, metadata: Metadata)
 
 const CALLS = { unary, server_streaming: serverStreaming, client_streaming: clientStreaming } as const;
 
-/** @param address "host:port". Rejections are grpc-js `ServiceError`s: `code`, `details`, `metadata`. */
+/** @param address "host:port". Calls reject with the `ServiceError` of grpc-js: `code`, `details`, `metadata`. */
 export function createServiceClient<S extends DescService>(service: S, address: string, settings: ClientSettings = {}): ServiceClient<S> {
   const client = new Client(address, settings.credentials ?? credentials.createInsecure(), {
     'grpc.max_receive_message_length': ANSWER_MAX_BYTES,

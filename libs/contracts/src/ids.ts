@@ -10,19 +10,19 @@ const slug = (max = 64) =>
 export const TenantId = slug();
 export const AgentId = slug();
 export const UserId = slug(128);
-/** Owners of skills that more than one agent reads: `user` of one user, `tenant` of all, and in no tenant's name for all tenants. */
+/** Owners of shared skills: all agents of one user, all agents of a tenant, or, as a tenant, all tenants. */
 export const USER_AGENT = '@user';
 export const TENANT_AGENT = '@tenant';
 export const GLOBAL_TENANT = '@global';
-/** Who owns a record. No caller is authenticated as, or may name, one that starts with "@". */
+/** The owner of a record. Callers can't authenticate as, or name, an owner that starts with "@". */
 export const OwnerTenant = z.union([TenantId, z.literal(GLOBAL_TENANT)]);
 export const OwnerAgent = z.union([AgentId, z.literal([USER_AGENT, TENANT_AGENT])]);
 export const RequestId = slug(128);
-/** `t` and a time-ordered unique part, so that the order of ids is the order of creation. */
+/** `t` and a time-ordered unique part: sorting the ids sorts them by creation. */
 export const TaskId = z.string().regex(/^t[0-9a-z]{8,40}$/);
-/** `<task>-r<n>`: the n-th run of the loop for a task. */
+/** `<task>-r<n>`: the n-th rollout of a task. */
 export const RolloutId = z.string().regex(/^t[0-9a-z]{8,40}-r[0-9]{1,6}$/);
-/** A session's sandbox: `s` and a time-ordered unique part. */
+/** The sandbox of a session: `s` and a time-ordered unique part. */
 export const SandboxId = z.string().regex(/^s[0-9a-z]{8,40}$/);
 export const SkillName = z
   .string()
@@ -34,7 +34,7 @@ export const SkillName = z
 export const rolloutIdOf = (taskId: string, n = 1) => `${taskId}-r${n}`;
 export const taskIdOf = (rolloutId: string) => rolloutId.slice(0, rolloutId.lastIndexOf('-r'));
 
-/** The task of an execution, whose id is `<rollout>.<step>`; null where it is for no task, such as for verifying a skill. */
+/** The task of an execution with the id `<rollout>.<step>`; null if it runs for no task, such as to verify a skill. */
 export function taskOfExecution(executionId: string): string | null {
   const rollout = RolloutId.safeParse(executionId.split('.')[0]);
   return rollout.success ? taskIdOf(rollout.data) : null;

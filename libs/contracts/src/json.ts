@@ -3,7 +3,7 @@ import { EtudeError } from './errors.js';
 
 export type Json = z.core.util.JSONType;
 
-/** By value, and not by schema: those of zod leave out what an object keeps under the key "__proto__". */
+/** Checks values instead of using a zod schema: zod drops the key "__proto__" of an object. */
 function isJson(value: unknown): boolean {
   const left: unknown[] = [value];
   while (left.length > 0) {
@@ -15,39 +15,39 @@ function isJson(value: unknown): boolean {
   return true;
 }
 
-/** Any JSON value, with all of its keys. */
+/** Any JSON value. Keeps all keys, including "__proto__". */
 export const Json = z.unknown().refine(isJson, 'must be JSON') as unknown as z.ZodType<Json>;
 
-/** JavaScript's name for what an object inherits from: schemas leave it out of names, and no code has a parameter that is called so. */
+/** A name that objects inherit in JavaScript. Schemas drop it as a name, and code has no parameter with it. */
 export const UNNAMEABLE = '__proto__';
 
-/** Whether something is named so in it, itself; values in it may have such keys. */
+/** Whether the value itself has this key. Values nested in it may have it. */
 export function hasUnnameable(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, UNNAMEABLE);
 }
 
 const isJsonObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value) && isJson(value);
 
-/** The same of objects. */
+/** Any JSON object. Keeps all keys, including "__proto__". */
 export const JsonObject = z.unknown().refine(isJsonObject, 'must be an object') as unknown as z.ZodType<Record<string, Json>>;
 
-/** Whether lists and objects are nested in each other more often than so. Decoders of protobuf give up where JSON still goes on. */
+/** Whether lists and objects are nested deeper than this many levels. Protobuf decoders have a lower limit than JSON parsers. */
 export function isDeeper(data: unknown, levels: number): boolean {
   if (typeof data !== 'object' || data === null) return false;
   return levels === 0 || Object.values(data).some((value) => isDeeper(value, levels - 1));
 }
 
-/** Of lists and objects in each other; decoders of messages go no deeper. */
+/** Levels of nested lists and objects; protobuf decoders go no deeper. */
 const DEPTH_MAX = 100;
-/** What a text must have before a number or text in it can come out as another one. */
+/** Texts without a match can't change when parsed: they have no long number, large exponent or escaped surrogate. */
 const MAY_CHANGE = /\d{16}|\d[eE]\+?\d{3}|\\u[dD][89a-fA-F]/;
 const SHOWN_CHARS_MAX = 40;
 
 /**
- * JSON whose numbers and texts are what was written: nothing is rounded, and no text is one that can't be sent on.
+ * Parses JSON without changing numbers or texts.
  *
- * @throws SyntaxError for what is no JSON; EtudeError INVALID_ARGUMENT for a whole number beyond 2^53 that would be rounded, for one that
- *   is too large for any number, for half of a surrogate pair, and for what is nested too deep
+ * @throws SyntaxError if it isn't JSON; EtudeError INVALID_ARGUMENT for a whole number beyond 2^53 that would be rounded, a number that is
+ *   too large, half a surrogate pair, or nesting that is too deep
  */
 export function parseExactJson(text: string): unknown {
   const value = JSON.parse(text) as unknown;
@@ -56,7 +56,7 @@ export function parseExactJson(text: string): unknown {
   return value;
 }
 
-/** A reviver. @param source the number as it was written */
+/** A reviver for JSON.parse. @param source the number as it was written */
 function refuseChanged(key: string, value: unknown, { source = '' }: { readonly source?: string } = {}): unknown {
   const place = /^\d*$/.test(key) ? '' : `${JSON.stringify(key.slice(0, SHOWN_CHARS_MAX).toWellFormed())}: `;
   for (const one of [key, value]) {

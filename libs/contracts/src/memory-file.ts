@@ -1,15 +1,15 @@
-/** What a SQLite memory file says about itself in its header, so that a stack can be checked before it starts. */
+/** The header fields of a SQLite memory file. They let the launcher check the file before services start. */
 export const MEMORY_FILE = {
-  /** "Etu1": marks the file as ours. */
+  /** "Etu1": marks the file as a memory file of Etude. */
   applicationId: 0x4574_7531,
-  /** Raised with every change of its tables; a file of another layout is refused. */
+  /** Version of the tables, raised with every change. A file with another layout is refused. */
   layout: 1,
 } as const;
 
-/** "Etud": files of the versions before the first release. */
+/** "Etud": marks files of versions before the first release. */
 const UNRELEASED_ID = 0x4574_7564;
 
-/** Why this version can't open a memory file of ours, with the way out, for people; null where it can, and for files of other programs. */
+/** Explains to people why this version can't open a memory file, and what to do; null if it can, and for files of other programs. */
 export function memoryFileTrouble(path: string, { applicationId, layout }: { applicationId: number; layout: number }): string | null {
   if (applicationId === UNRELEASED_ID)
     return (

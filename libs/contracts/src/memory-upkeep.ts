@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { TenantId } from './ids.js';
 
-/** The proof of an erasure: what was removed, and that nothing was found afterwards. Holds counts and digests, no erased data. */
+/** The receipt of an erasure: what was removed, and a check that nothing is left. It holds counts and digests, no erased data. */
 export const ErasureReceipt = z.object({
   id: z.string(),
   tenant: TenantId,
-  /** SHA-256 of the name, hexadecimal; null: not limited to one. */
+  /** Hex SHA-256 of the agent's or user's name; null: the erasure isn't limited to one. */
   agentDigest: z.string().nullable(),
   userDigest: z.string().nullable(),
   state: z.enum(['running', 'succeeded', 'failed']),
-  /** Records removed, by place: "memory.episodic.transition", "queue.outbox", "queue.tasks", … */
+  /** Count of removed records by place: "memory.episodic.transition", "queue.outbox", "queue.tasks", … */
   removed: z.record(z.string(), z.number().int()),
-  /** Records found afterwards, by place; all 0 when it succeeded. */
+  /** Count of records found after the erasure, by place; all 0 on success. */
   left: z.record(z.string(), z.number().int()),
-  /** What was done beyond removing, and what the databases may still hold for a while, one sentence each. */
+  /** One sentence for each other action, and for data that the databases may keep for a while. */
   notes: z.array(z.string()),
   error: z.string().nullable(),
   requestedAt: z.number().int(),
@@ -21,21 +21,21 @@ export const ErasureReceipt = z.object({
 });
 export type ErasureReceipt = z.infer<typeof ErasureReceipt>;
 
-/** Moving all vectors to another model; there is one of them at a time. */
+/** Moves all vectors to another embedding model. At most one runs at a time. */
 export const Reembedding = z.object({
-  /** Empty where there was none yet. */
+  /** Empty before the first re-embedding. */
   id: z.string(),
   model: z.string(),
-  /** Of a model whose length is not known by its name. */
+  /** Length of the vectors; null for a model whose length is known by its name. */
   dimension: z.number().int().min(1).max(65_536).nullable(),
-  /** Model whose vectors are dropped once all records have those of `model`. */
+  /** Model whose vectors are dropped once all records have vectors of `model`; null: none. */
   dropModel: z.string().nullable(),
-  /** `stopped`: goes on where it was when started again. `ready`: no record is without a vector. */
+  /** `stopped`: continues from there when started again. `ready`: every record has a vector. */
   state: z.enum(['idle', 'running', 'stopped', 'ready', 'failed']),
-  /** Records. */
+  /** Count of records. */
   done: z.number().int(),
   total: z.number().int().nullable(),
-  /** While `running`: the reason for a delay, such as a server that is away; the move is tried again. */
+  /** While `running`: why it is delayed, such as an unreachable server. It retries. */
   error: z.string().nullable(),
   /** ms since 1970 */
   startedAt: z.number().int(),
@@ -43,7 +43,7 @@ export const Reembedding = z.object({
 });
 export type Reembedding = z.infer<typeof Reembedding>;
 
-/** One pass over an agent's recent episodes, as callers see it. */
+/** One consolidation run over an agent's recent episodes, as callers see it. */
 export const ConsolidationRecord = z.object({
   id: z.string(),
   tenant: z.string(),

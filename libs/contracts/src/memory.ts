@@ -17,7 +17,7 @@ import {
 import { Verdict } from './task.js';
 import { VisibleText } from './visible-text.js';
 
-/** Who owns a record. The tenant comes from authentication; search is always inside it. */
+/** The owner of a record. The tenant comes from authentication. Searches never leave the tenant. */
 export const Scope = z.strictObject({ tenant: OwnerTenant, agent: OwnerAgent, user: UserId.nullable().default(null) });
 export type Scope = z.infer<typeof Scope>;
 
@@ -30,14 +30,14 @@ export const RecalledItem = z.object({
   score: z.number(),
   similarity: z.number(),
   /**
-   * The origins of the record. For a fact: ids of the episodes that support it, and "facts/{id}" where somebody told it. For every kind
-   * also the untrusted records that its author had seen, in the form of a skill's sources.
+   * The origins of the record: for a fact, ids of its supporting episodes, and "facts/{id}" if somebody told it. Every kind adds the
+   * untrusted records that its author had seen, in the form of a skill's sources.
    */
   sources: z.array(z.string()).readonly().optional(),
 });
 export type RecalledItem = z.infer<typeof RecalledItem>;
 
-/** What one attempt leaves behind, kept losslessly. Stored records take fields that a newer version added, and leave them out. */
+/** The lossless record of one attempt. When read, fields that a newer version added are dropped. */
 export const Transition = z.object({
   id: z.string(),
   scope: Scope,
@@ -62,13 +62,13 @@ export const Transition = z.object({
   inputTokens: z.number().int(),
   outputTokens: z.number().int(),
   costUsd: z.number(),
-  /** Records that were shown in this attempt or one before it, in the form of a skill's sources. */
+  /** Records that were shown in this attempt or an earlier one, in the form of a skill's sources. */
   touched: z.array(z.string()).optional(),
   createdAt: z.number().int(),
 });
 export type Transition = z.infer<typeof Transition>;
 
-/** A test of a skill, made from an evaluator's cases; never shown to a model. */
+/** A test of a skill, made from an evaluator's cases. Models never see it. */
 export const SkillTest = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('io'),
@@ -88,16 +88,16 @@ export const SkillTest = z.discriminatedUnion('kind', [
 ]);
 export type SkillTest = z.infer<typeof SkillTest>;
 
-/** What an outside agent lived through. */
+/** An experience that an outside agent reports. */
 export const Experience = z.strictObject({
   context: z.array(z.string().max(1_000_000)).min(1).max(1_000),
   actions: z.array(z.string().max(1_000_000)).max(10_000).default([]),
-  /** `type: "action_error"` marks an error. A success has outcomes, of which fewer than 30% are errors. */
+  /** `type: "action_error"` marks an error. A success has outcomes, fewer than 30% of them errors. */
   outcomes: z.array(JsonObject).max(10_000).default([]),
 });
 export type Experience = z.infer<typeof Experience>;
 
-/** A finished rollout with its summary and reflection; its transitions are found by `rolloutId`. */
+/** A finished rollout with its summary and reflection. Its transitions have the same `rolloutId`. */
 export const Episode = z.object({
   id: z.string(),
   scope: Scope,
@@ -107,18 +107,20 @@ export const Episode = z.object({
   fingerprint: z.string(),
   evaluatorKind: z.string(),
   entryPoint: z.string().nullable(),
-  /** Code of the accepted attempt; null where none was accepted. */
+  /** Code of the accepted attempt; null if none was accepted. */
   code: z.string().nullable(),
-  /** The evaluator's cases, where `code` was accepted: what a skill made of it can be verified by. */
+  /** The evaluator's cases, if `code` was accepted. A skill made from this episode is verified with them. */
   tests: z.array(SkillTest).optional(),
   summary: z.string(),
   reflection: z.string().nullable(),
   success: z.boolean(),
   importance: z.number().min(0).max(1),
   skillsUsed: z.array(z.string()),
-  /** What it was made in sight of, as a skill names its sources: "documents/…", "episodes/…"; with what of those is not trusted. */
+  /**
+   * Records that its author had seen, named like a skill's sources ("documents/…", "episodes/…"), with the untrusted records behind them.
+   */
   touched: z.array(z.string()).optional(),
-  /** What an outside agent told, whole; absent where a rollout made the episode. */
+  /** The complete report of an outside agent; absent if a rollout made the episode. */
   experience: Experience.optional(),
   attempts: z.number().int(),
   model: z.string().nullable(),
@@ -128,47 +130,47 @@ export const Episode = z.object({
 export type Episode = z.infer<typeof Episode>;
 
 export const Fact = z.object({
-  /** Made from tenant, agent and normalised text, so that the same fact is one record. */
+  /** Derived from tenant, agent and normalised text, so that the same fact is stored once. */
   id: z.string(),
   scope: Scope,
   text: VisibleText.max(4_000),
   category: z.string().default('general'),
   confidence: z.number().min(0).max(1).default(1),
   source: z.string().default('experience'),
-  /** Episodes that support it. */
+  /** Ids of the episodes that support it. */
   episodes: z.array(z.string()).default([]),
-  /** Untrusted records that were in sight when it was learned, in the form of a skill's sources. */
+  /** Untrusted records that were visible when it was learned, in the form of a skill's sources. */
   touched: z.array(z.string()).optional(),
   support: z.number().int().default(1),
   accessCount: z.number().int().default(0),
   createdAt: z.number().int(),
   /**
-   * What the fact is about, such as "favourite editor"; of facts with one subject (and agent and user) only the newest is true.
-   * Absent: told from the text where it can be.
+   * The topic, such as "favourite editor"; absent: derived from the text if possible. Of the facts with one subject, agent and user, only
+   * the newest is true.
    */
   subject: VisibleText.max(200).optional(),
-  /** ms since 1970; absent: since it was created. */
+  /** ms since 1970; absent: valid since its creation. */
   validFrom: z.number().int().optional(),
-  /** Since when it is no longer true; absent: it still is. */
+  /** End of its validity, in ms since 1970; absent: still valid. */
   validTo: z.number().int().optional(),
-  /** Id of the fact that took its place. */
+  /** Id of the fact that replaced it. */
   supersededBy: z.string().optional(),
-  /** Other wordings of it that were told. */
+  /** Other wordings of the same fact. */
   wordings: z.array(z.string()).max(20).optional(),
   updatedAt: z.number().int().optional(),
 });
 export type Fact = z.infer<typeof Fact>;
 
-/** A text that was imported, without its chunks. */
+/** An imported text, without its chunks. */
 export const DocumentRecord = z.strictObject({
-  /** Made from the scope and the content's digest, or from the scope and `name` where a newer content replaces an older one. */
+  /** Derived from the scope and `name`, so that new content under the same name replaces the old. */
   id: z.string(),
   scope: Scope,
-  /** What the importer calls it, such as a path or URL. */
+  /** The importer's name for it, such as a path or URL. */
   name: z.string().min(1).max(1_000),
   title: z.string(),
   mediaType: z.string(),
-  /** SHA-256 of the bytes, hexadecimal. */
+  /** Hex SHA-256 of the bytes. */
   digest: z.string(),
   bytes: z.number().int(),
   chunks: z.number().int(),
@@ -181,7 +183,7 @@ export const DocumentChunk = z.strictObject({
   scope: Scope,
   documentId: z.string(),
   index: z.number().int().min(0),
-  /** Of its document; it is searched with the text. Set where the chunk is stored. */
+  /** Title of the document, searched together with the text. Set when the chunk is stored. */
   title: z.string().optional(),
   headings: z.array(z.string()),
   page: z.number().int().nullable(),
@@ -197,15 +199,15 @@ export const Skill = z.object({
   kind: z.enum(['function', 'snippet', 'procedure']),
   description: z.string(),
   code: z.string(),
-  /** null: a program that reads stdin and writes stdout. */
+  /** Name of the function to call; null: a program that reads stdin and writes stdout. */
   entryPoint: z.string().nullable(),
-  /** As the author declared them; what the code says is in `contract`. */
+  /** As declared by the author. `contract` has those read from the code. */
   parameters: z.array(SkillParameter).default([]),
   tests: z.array(SkillTest),
   tags: z.array(z.string()).default([]),
-  /** Task texts this skill has solved; its retrieval cues beside the description. */
+  /** Texts of tasks that this skill has solved. Retrieval matches them beside the description. */
   cues: z.array(z.string()),
-  /** Fingerprints of tasks that it solved. */
+  /** Fingerprints of tasks that it has solved. */
   fingerprints: z.array(z.string()),
   status: SkillStatus,
   statusReason: z.string().default(''),
@@ -214,7 +216,7 @@ export const Skill = z.object({
   sources: z.array(z.string()),
   model: z.string().nullable(),
   scripted: z.boolean(),
-  /** Uses that succeeded. */
+  /** Successful uses. */
   executionCount: z.number().int().default(0),
   successRate: z.number().min(0).max(1).default(1),
   createdAt: z.number().int(),
@@ -222,36 +224,35 @@ export const Skill = z.object({
   displayName: z.string().max(200).optional(),
   category: SkillCategory.optional(),
   examplePrompts: z.array(z.string()).optional(),
-  /** Skills that its code calls; part of the digest. */
+  /** Skills that its code calls. Part of the digest. */
   dependencies: z.array(SkillDependency).optional(),
   /** Part of the digest. */
   packages: z.array(SkillPackage).optional(),
-  /** Tests that verification runs and nobody is shown; they go from version to version. */
+  /** Hidden tests that only verification runs. New versions inherit them. */
   heldOut: z.array(SkillTest).optional(),
-  /** Read from the code by verification. */
+  /** The contract that verification read from the code. */
   contract: SkillContract.optional(),
   proof: SkillProof.optional(),
   /** Every change of status, oldest first. */
   history: z.array(SkillChange).optional(),
   origin: SkillOriginKind.optional(),
-  /** Some of its tests were made from cases of tasks elsewhere, or for a version before it, whatever its origin. */
+  /** Whether some tests come from hidden cases of tasks elsewhere or of an earlier version, whatever `origin` says. */
   hiddenTests: z.boolean().optional(),
-  /** Why it is never approved automatically, one reason each: what it was learned from is not trusted. */
+  /** Reasons why it is never approved automatically: its sources aren't trusted. */
   untrusted: z.array(z.string()).optional(),
-  /** Name of the skill that is used in its place. */
   replacedBy: SkillName.optional(),
   usage: SkillUsage.optional(),
-  /** Of the Agent Skills format: files beside the code, and fields that Etude has no own place for. */
+  /** From the Agent Skills format: files beside the code, and fields that Etude has no place for. */
   files: z.array(SkillFile).optional(),
   metadata: JsonObject.optional(),
 });
 export type Skill = z.infer<typeof Skill>;
 
-/** Everything that is written to memory goes through `memory.write` as one of these, under an id made from its content. */
+/** The jobs of `memory.write`. Each has an id derived from its content. */
 export const MemoryWrite = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('transition'), transition: Transition }),
   z.object({ kind: z.literal('episode'), episode: Episode }),
-  /** A candidate; stored, then sent to verification. */
+  /** A candidate: stored, then sent to verification. */
   z.object({ kind: z.literal('skill'), skill: Skill }),
   z.object({
     kind: z.literal('skill_use'),
@@ -262,14 +263,13 @@ export const MemoryWrite = z.discriminatedUnion('kind', [
     fingerprint: z.string(),
     cue: z.string(),
     at: z.number().int(),
-    /** Whose the skill is, where it is not the user's own agent's. Without a user it is nobody's in particular. */
+    /** The owner of the skill, if not the caller's own agent; absent `user`: no particular user. */
     owner: z.object({ tenant: OwnerTenant, agent: OwnerAgent, user: UserId.optional() }).optional(),
-    /** Digests of the arguments and of the result. */
     inputDigest: z.string().optional(),
     outputDigest: z.string().optional(),
-    /** Of a use that failed. */
+    /** Input and error of a failed use. */
     failure: z.object({ input: z.string().max(4_000), error: z.string().max(4_000) }).optional(),
-    /** A model had to do the work afterwards. */
+    /** Whether a model had to do the work afterwards. */
     fellBack: z.boolean().optional(),
   }),
 ]);

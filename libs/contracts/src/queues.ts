@@ -2,32 +2,32 @@ import { z } from 'zod';
 import { AgentId, OwnerAgent, OwnerTenant, RolloutId, SkillName, TaskId, TenantId, UserId } from './ids.js';
 import type { Skill } from './memory.js';
 
-/** Payloads and results take fields that a newer version added, and leave them out: two versions run side by side in an upgrade. */
+/** Two versions run side by side during an upgrade, so fields that a newer version added are dropped from payloads and results. */
 export interface QueueDeclaration<P extends z.ZodType = z.ZodType, R extends z.ZodType = z.ZodType> {
   readonly name: string;
   readonly payload: P;
   readonly result: R;
-  /** The same work twice is one job. */
+  /** The job id: the same work always has the same id, so that it becomes one job. */
   readonly jobId: (payload: z.infer<P>) => string;
   readonly attemptsMax: number;
-  /** First wait; doubles with each attempt. */
+  /** The first wait between attempts, in ms; it doubles with each attempt. */
   readonly backoffMs: number;
   readonly timeoutMs: number;
   /**
-   * How often workers may die with one job before it is a dead letter with WORKER_LOST. Absent: without end, for a queue whose
-   * work counts its takeovers itself.
+   * How many workers may die with one job before it becomes a dead letter with WORKER_LOST. Absent: no limit, because the work of this
+   * queue counts its takeovers itself.
    */
   readonly workersLostMax?: number;
-  /** Payload of one firing of a schedule, made from the schedule's own; the same firing always gives the same. */
+  /** The payload for one firing of a schedule, made from the schedule's template. The same firing always gives the same payload. */
   readonly firing?: (template: z.infer<P>, firedAtMs: number) => z.infer<P>;
 }
 
 const queue = <P extends z.ZodType, R extends z.ZodType>(declaration: QueueDeclaration<P, R>) => declaration;
 
-/** More than a few restarts in a row would cost; far less than a job that takes its workers down with it for ever. */
+/** Survives a few restarts in a row, but stops a job that kills every worker. */
 const WORKERS_LOST_MAX = 10;
 
-/** Bytes of a payload as JSON. Larger things go to the store they belong to; payloads carry ids. */
+/** Size of a payload as JSON. Larger data belongs in a store; payloads carry its id. */
 export const PAYLOAD_MAX_BYTES = 16 * 1024;
 
 export const RolloutRun = queue({
@@ -40,7 +40,7 @@ export const RolloutRun = queue({
   timeoutMs: 86_400_000,
 });
 
-/** The request and its result are kept under the execution id in the execution store. */
+/** The execution store keeps the request and its result under the execution id. */
 export const SandboxExecute = queue({
   name: 'sandbox.execute',
   payload: z.object({ v: z.literal(1), tenant: OwnerTenant, executionId: z.string().min(1).max(200), taskId: TaskId.nullable() }),
@@ -52,7 +52,7 @@ export const SandboxExecute = queue({
   workersLostMax: WORKERS_LOST_MAX,
 });
 
-/** The record is kept under the write id in the outbox of memory writes until it was applied. */
+/** The outbox keeps the record under the write id until it is applied. */
 export const MemoryWriteJob = queue({
   name: 'memory.write',
   payload: z.object({ v: z.literal(1), tenant: TenantId, writeId: z.string().min(1).max(200) }),
@@ -95,16 +95,16 @@ export const SkillVerify = queue({
     v: z.literal(1),
     tenant: OwnerTenant,
     agent: OwnerAgent,
-    /** Whose it is; absent: nobody's in particular. */
+    /** The user who owns the skill; absent: no particular user. */
     user: UserId.optional(),
     name: SkillName,
     version: z.number().int().min(1),
     digest: z.string().length(64),
-    /** Raised where the same content is verified again. */
+    /** Incremented when the same content is verified again; absent: the first round. */
     round: z.number().int().min(1).optional(),
   }),
   result: z.object({ status: z.string() }),
-  // No name holds a "~" or "@", so that no two skills share a job.
+  // Names contain no "~" or "@", so two skills never share a job id.
   jobId: ({ tenant, agent, name, version, digest, round, user }) =>
     [
       tenant,
@@ -121,7 +121,7 @@ export const SkillVerify = queue({
   workersLostMax: WORKERS_LOST_MAX,
 });
 
-/** The job that verifies this version. @param round see `SkillVerify` */
+/** The payload of the job that verifies this version. @param round see `SkillVerify` */
 export function verificationOf(
   { scope: { tenant, agent, user }, name, version, digest }: Pick<Skill, 'scope' | 'name' | 'version' | 'digest'>,
   round?: number,
@@ -130,7 +130,7 @@ export function verificationOf(
   return { v: 1, ...key, ...(round === undefined ? {} : { round }) };
 }
 
-/** The skill architect writes a skill that somebody missed. The wish is kept under its id. */
+/** The skill architect writes a skill that was asked for. The wish is stored under its id. */
 export const SkillRequest = queue({
   name: 'skill.request',
   payload: z.object({ v: z.literal(1), tenant: TenantId, id: z.string().min(1).max(100) }),
@@ -142,14 +142,14 @@ export const SkillRequest = queue({
   workersLostMax: WORKERS_LOST_MAX,
 });
 
-/** What was looked at, mended and left by a pass over the whole store. */
+/** The result of a pass over the whole store: records checked, repairs made, problems left. */
 const ReconcileReport = z.object({
   checked: z.record(z.string(), z.number()),
   repaired: z.array(z.string()),
   problems: z.array(z.string()),
 });
 
-/** What is done to memory as a whole. State and outcome are kept in the upkeep store under the id; payloads hold no names of owners. */
+/** Work on memory as a whole. The upkeep store keeps its state and result under the id. Payloads contain no names of owners. */
 export const MemoryUpkeepJob = queue({
   name: 'memory.upkeep',
   payload: z.discriminatedUnion('work', [
@@ -164,7 +164,7 @@ export const MemoryUpkeepJob = queue({
       scoreMax: z.number().min(0).max(1),
       olderThanDays: z.number().int().min(0).max(36_500),
     }),
-    /** Skills; what is 0 is not looked at. */
+    /** Archives skills; a criterion with the value 0 is off. */
     z.object({
       v: z.literal(1),
       work: z.literal('prune'),

@@ -4,15 +4,15 @@ import type { Metadata } from '@grpc/grpc-js';
 import { type ErrorCode, ERROR_KINDS, type ErrorDetails, EtudeError } from './errors.js';
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema, type Status, StatusSchema } from './gen/google/rpc/status_pb.js';
 
-/** Binary metadata key in which gRPC carries a `google.rpc.Status` beside code and message. */
+/** The binary metadata key of `google.rpc.Status`, which gRPC sends beside code and message. */
 export const STATUS_DETAILS_KEY = 'grpc-status-details-bin';
 const ERROR_DOMAIN = 'etude';
-/** For a retryable error that doesn't say when to come back. */
+/** Default for a retryable error without its own retry time. */
 const RETRY_AFTER_DEFAULT_MS = 1_000;
 
 const packed = <D extends DescMessage>(schema: D, value: MessageInitShape<D>) => create(AnySchema, anyPack(schema, create(schema, value)));
 
-/** `google.rpc.Status` of an error: ErrorInfo always, BadRequest where fields are wrong, RetryInfo where trying again helps. */
+/** Encodes an error as `google.rpc.Status`: always ErrorInfo, BadRequest for wrong fields, RetryInfo for retryable errors. */
 export function encodeStatus(error: EtudeError): Buffer {
   const { violations, field, retryAfterMs, metadata = {} } = error.details;
   const fieldViolations = violations?.map((one) => ({ ...one })) ?? (field ? [{ field, description: error.message }] : []);
@@ -31,7 +31,7 @@ function unpacked<D extends DescMessage>({ details }: Status, schema: D) {
   return found && anyUnpack(found, schema);
 }
 
-/** What a client can know about a failed call beyond its status: Etude's code, the wrong fields, when to try again. */
+/** Decodes the details of a failed call: Etude's code, the wrong fields and the retry time; null if it has none of Etude. */
 export function decodeStatus(metadata: Metadata | undefined): ({ code: ErrorCode } & ErrorDetails) | null {
   const bytes = metadata?.get(STATUS_DETAILS_KEY)[0];
   if (!(bytes instanceof Buffer)) return null;
@@ -49,8 +49,8 @@ export function decodeStatus(metadata: Metadata | undefined): ({ code: ErrorCode
 }
 
 /**
- * A status travels in trailers, which peers take up to 8 KiB of: a larger one breaks the connection, with every other call on it. The
- * message is in there twice, with up to three characters for one where it is not plain text.
+ * Limits of a status. It travels in trailers, which peers accept up to 8 KiB; a larger one breaks the connection with all its calls.
+ * It contains the message twice, with up to three characters for each one that isn't plain text.
  */
 const MESSAGE_MAX_BYTES = 1_500;
 const VIOLATIONS_MAX_BYTES = 2_000;
@@ -60,7 +60,7 @@ const METADATA_MAX_BYTES = 500;
 
 const bytesOf = (text: string) => Buffer.byteLength(encodeURIComponent(text.toWellFormed()).replaceAll('%20', ' '));
 
-/** As much of the text as fits in gRPC's encoding, with "..." where something is missing. */
+/** Cuts the text to fit `bytesMax` in gRPC's encoding, and marks the cut with "...". */
 function cut(text: string, bytesMax: number): string {
   if (bytesOf(text) <= bytesMax) return text;
   let kept = text.slice(0, bytesMax);
@@ -80,7 +80,7 @@ function someViolations(violations: NonNullable<ErrorDetails['violations']>): No
   return kept;
 }
 
-/** The same error, cut to the size that a status can carry. */
+/** Cuts an error to the size that a status can carry. */
 export function boundedError({ code, message, details }: EtudeError): EtudeError {
   const { field, violations, metadata, ...rest } = details;
   return new EtudeError(code, cut(message, MESSAGE_MAX_BYTES), {

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { SandboxId } from './ids.js';
 import { SandboxLimits, TemplateName } from './sandbox.js';
 
-/** How long a session lives without being renewed, at most and unless asked otherwise. */
+/** Lifetime of a session that isn't renewed: the maximum and the default. */
 export const SESSION_TTL_MS_MAX = 24 * 3_600_000;
 export const SESSION_TTL_MS_DEFAULT = 600_000;
-/** Bytes of a file in one piece, on every way between caller and sandbox. */
+/** Size of one chunk in an upload or download. */
 export const FILE_CHUNK_BYTES_MAX = 512 * 1024;
 
-/** What is asked for when a session is opened. `requestId`: the same again gives the same session. */
+/** The request to open a session. Repeating a `requestId` returns the same session. */
 export const SessionRequest = z.strictObject({
   tenant: z.string(),
   requestId: z.string().min(1).max(200),
@@ -21,12 +21,12 @@ export type SessionRequest = z.infer<typeof SessionRequest>;
 
 export const SESSION_STATES = ['open', 'closed', 'expired', 'lost'] as const;
 
-/** A session as callers see it; kept for an hour after its end, so that they can learn how it ended. */
+/** A session as callers see it. It is kept for an hour after its end, so that callers can learn how it ended. */
 export const SandboxSession = z.object({
   id: SandboxId,
   tenant: z.string(),
   state: z.enum(SESSION_STATES),
-  /** `lost`: why, with the exit reason of the infrastructure, such as evicted or node_lost. */
+  /** For `lost`: the reason, starting with the exit reason of the infrastructure, such as evicted or node_lost. */
   stateReason: z.string().default(''),
   template: TemplateName,
   limits: SandboxLimits,

@@ -30,7 +30,7 @@ const STATES: Readonly<Record<SandboxSession['state'], SandboxState>> = {
 export const sessionStateOf = (state: SandboxState): SandboxSession['state'] | null =>
   (Object.keys(STATES) as Array<SandboxSession['state']>).find((name) => STATES[name] === state) ?? null;
 
-/** Limits as messages call them, by their names in the contract. */
+/** The names of limits in messages, by their names in the contract. */
 const LIMITS = {
   cpuMs: 'cpuTime',
   wallMs: 'wallTime',
@@ -45,13 +45,13 @@ const LIMIT_NAMES = Object.entries(LIMITS) as ReadonlyArray<[keyof typeof LIMITS
 export const sandboxLimitsMessage = (limits: SandboxLimits): MessageInitShape<typeof SandboxLimitsSchema> =>
   Object.fromEntries(LIMIT_NAMES.map(([key, name]) => [name, key.endsWith('Ms') ? durationFromMs(limits[key]) : limits[key]]));
 
-/** Whole milliseconds, rounded up so that a tiny duration is not taken for none; undefined where unset or zero. */
+/** Whole milliseconds, rounded up so that a tiny duration isn't zero; undefined if unset or zero. */
 export function millisecondsOf(duration: Duration | undefined): number | undefined {
   if (!duration) return undefined;
   return Number(duration.seconds) * 1_000 + Math.ceil(duration.nanos / 1_000_000) || undefined;
 }
 
-/** The limits that a message sets, by their names in the contract; zero and unset are left out. Not checked for range. */
+/** The limits that a message sets, by their names in the contract. Zero and unset are left out. Ranges aren't checked. */
 export function sandboxLimitsOf(limits: LimitsMessage | undefined): Partial<SandboxLimits> {
   const given = LIMIT_NAMES.map(([key, name]) => {
     const value = limits?.[name];
@@ -80,10 +80,10 @@ export const sandboxFileMessage = (file: SessionFile, uploadedBytes = 0): Sandbo
 
 const isBinary = (mediaType: string) => /^(image\/(?!svg\+xml)|audio\/|video\/|application\/(pdf|octet-stream)$)/.test(mediaType);
 
-/** Decoders of protobuf give up at 100 messages inside each other; one object in another is three of them. */
+/** Protobuf decoders stop at 100 nested messages, and each nested object takes three. */
 const JSON_DEPTH_MAX = 30;
 
-/** Text as text, base64 as bytes, everything else as JSON. What is nested too deeply for JSON on the wire is left out; its text says so. */
+/** Texts stay text, images and the like become bytes, the rest JSON. JSON nested too deeply is left out, with a note in `text/plain`. */
 export function richOutputMessage(display: Display): MessageInitShape<typeof RichOutputSchema> {
   const message = { text: {} as Record<string, string>, binary: {} as Record<string, Uint8Array>, json: {} as Record<string, Value> };
   const tooDeep: string[] = [];

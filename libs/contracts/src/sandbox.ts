@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Json } from './json.js';
 
-/** Resources of each single run inside an execution. */
+/** Limits for each single run of an execution. */
 export const SandboxLimits = z.strictObject({
   cpuMs: z.number().int().min(10).max(600_000).default(10_000),
   wallMs: z.number().int().min(10).max(3_600_000).default(20_000),
@@ -35,27 +35,27 @@ export const EXIT_REASONS = [
   'infra',
 ] as const;
 export type ExitReason = (typeof EXIT_REASONS)[number];
-/** The infrastructure's fault, and the only ones worth another try. */
+/** Exits that the infrastructure caused. Only these are retried. */
 export const RETRYABLE_EXITS: ReadonlySet<ExitReason> = new Set(['evicted', 'node_lost', 'image_pull', 'capacity', 'infra']);
 
-/** A program as `__main__`, with its own stdin. */
+/** Runs a program as `__main__`, with its own stdin. */
 const ProgramRun = z.strictObject({ kind: z.literal('program'), code: z.string(), stdin: z.string().default('') });
-/** One call of a function that the code defines; its value comes back as JSON (see `RunResult.value`). */
+/** Calls a function that the code defines. Its value comes back as JSON (see `RunResult.value`). */
 const CallRun = z.strictObject({
   kind: z.literal('call'),
   code: z.string(),
   entryPoint: z.string(),
   args: z.array(Json).default([]),
   kwargs: z.record(z.string(), Json).default({}),
-  /** What the value may be as JSON: its size, and its commas and brackets. More is an error of the call, a ValueError. */
+  /** Limits of the value as JSON: its size, and its count of commas and brackets. Exceeding one fails the call with a ValueError. */
   valueKiB: z.number().int().min(1).max(65_536).optional(),
   valueParts: z.number().int().min(1).max(2_000_000).optional(),
 });
-/** For values that are looked at and handed on, part by part, by services that others wait for. */
+/** Limits for values that services inspect part by part while others wait for them. */
 export const SHOWN_VALUE = { valueKiB: 1_024, valueParts: 20_000 } as const;
 /**
- * The answer and its tests, in two processes: `setup + code` in one, `setup + tests` in the other, which calls
- * `entryPoint` across. Only the second can write the verdict.
+ * Runs the answer and its tests in two processes: `setup + code` in one, `setup + tests` in the other.
+ * The tests call `entryPoint` across processes. Only their process can write the verdict.
  */
 const CheckedRun = z.strictObject({
   kind: z.literal('checked'),
@@ -64,10 +64,10 @@ const CheckedRun = z.strictObject({
   entryPoint: z.string(),
   tests: z.string(),
 });
-/** A shell command in the working directory, after `files` were placed there. */
+/** Runs a shell command in the working directory, after `files` were placed there. */
 const CommandRun = z.strictObject({ kind: z.literal('command'), command: z.string(), stdin: z.string().default('') });
 
-/** Python in the interpreter of a session, which keeps its names from cell to cell. Outside a session: a program without stdin. */
+/** Runs Python in the interpreter of a session, which keeps names between cells. Outside a session: a program without stdin. */
 const CellRun = z.strictObject({ kind: z.literal('cell'), code: z.string() });
 
 export const SandboxRun = z.discriminatedUnion('kind', [ProgramRun, CallRun, CheckedRun, CommandRun, CellRun]);
@@ -76,30 +76,30 @@ export type SandboxRun = z.infer<typeof SandboxRun>;
 export const SandboxFile = z.strictObject({ path: z.string().min(1).max(512), contentBase64: z.base64() });
 export type SandboxFile = z.infer<typeof SandboxFile>;
 
-/** As in `ETUDE_SANDBOX_TEMPLATES_PATH`. */
+/** Name of a template in `ETUDE_SANDBOX_TEMPLATES_PATH`. */
 export const TemplateName = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?$/, 'must be 1 to 30 lower-case letters, digits and "-", such as "default"');
 
-/** Everything one sandbox does between claim and destruction. Runs are sequential, each in a fresh fork. */
+/** All work of one sandbox between claim and destruction. Runs are sequential, each in a fresh fork. */
 export const ExecutionRequest = z.object({
   executionId: z.string().min(1).max(200),
   tenant: z.string(),
-  /** Whose code it is, where it is for no task, so that it is erased with the rest of theirs. */
+  /** The owner of code that runs for no task, so that an erasure finds it. */
   owner: z.strictObject({ agent: z.string(), user: z.string().nullable() }).optional(),
   files: z.array(SandboxFile).default([]),
   limits: SandboxLimits,
-  /** PYTHONHASHSEED of the warmed interpreter's children; verification runs the same code under two. */
+  /** PYTHONHASHSEED of the forked interpreters. Verification runs the same code under two seeds. */
   hashSeed: z.number().int().min(0).max(4_294_967_295).optional(),
-  /** Which kind of sandbox: image, sizes, packages. Templates are settings of the controller; absent: "default", which always exists. */
+  /** The kind of sandbox: image, sizes, packages, from the controller's settings. Absent: "default", which always exists. */
   template: TemplateName.optional(),
-  /** Stop after the first run that does not exit `ok`; the rest is left out of the result. */
+  /** Stop after the first run that doesn't exit `ok`, and leave the rest out of the result. */
   stopOnFailure: z.boolean().default(false),
   runs: z.array(SandboxRun).min(1).max(1_000),
 });
 export type ExecutionRequest = z.infer<typeof ExecutionRequest>;
 
-/** One rich output by media type: text as text, binary as base64, JSON as JSON. `text/plain` is always there. */
+/** One rich output by media type: text as text, binary as base64, JSON as JSON. `text/plain` is always present. */
 export const Display = z.record(z.string(), Json);
 export type Display = z.infer<typeof Display>;
 
@@ -116,18 +116,18 @@ export const RunResult = z.object({
   wallMs: z.number(),
   memoryPeakKiB: z.number(),
   /**
-   * `call` only: what the function returned, as JSON. Tuples become lists, sets `{"$set": [...]}`, bytes
-   * `{"$bytes": base64}`, complex `{"$complex": [re, im]}`, dicts with keys other than text `{"$dict": [[k, v], ...]}`,
-   * NaN and infinities `{"$float": "nan"|"inf"|"-inf"}`, integers beyond 2^53 `{"$int": "..."}`, anything else `{"$repr": text}`.
+   * `call` only: the returned value as JSON. Tuples become lists, sets `{"$set": [...]}`, bytes `{"$bytes": base64}`, complex `{"$complex":
+   * [re, im]}`, dicts with other keys than text `{"$dict": [[k, v], ...]}`, NaN and infinities `{"$float": "nan"|"inf"|"-inf"}`, integers
+   * beyond 2^53 `{"$int": "..."}`, anything else `{"$repr": text}`.
    */
   value: Json.optional(),
-  /** `call` and `checked`: the exception that ended it. */
+  /** `call` and `checked` only: the exception that ended the run. */
   error: z.strictObject({ type: z.string(), message: z.string(), line: z.number().int().nullable() }).optional(),
-  /** `cell` only: what it displayed, in order. */
+  /** `cell` only: the rich outputs, in order. */
   displays: z.array(Display).optional(),
-  /** `cell` only: its interpreter had to be ended, so the next cell starts with no names. */
+  /** `cell` only: the interpreter was ended, so the next cell starts without names. */
   stateLost: z.boolean().optional(),
-  /** `checked` only: true only if the checker ran all tests to their end and none failed. */
+  /** `checked` only: whether the checker ran all tests to the end without a failure. */
   passed: z.boolean().optional(),
 });
 export type RunResult = z.infer<typeof RunResult>;

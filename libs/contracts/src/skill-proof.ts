@@ -6,7 +6,7 @@ export const SKILL_STATUSES = ['candidate', 'verified', 'pending_review', 'activ
 export const SkillStatus = z.enum(SKILL_STATUSES);
 export type SkillStatus = z.infer<typeof SkillStatus>;
 
-/** What may be read of a skill. `agent` is one agent's, of one user where it has one. */
+/** Who may read a skill: one agent (for one user, if set), all agents of one user, all agents of a tenant, or all tenants. */
 export const SKILL_SCOPES = ['agent', 'user', 'tenant', 'global'] as const;
 export const SkillScope = z.enum(SKILL_SCOPES);
 export type SkillScope = z.infer<typeof SkillScope>;
@@ -14,41 +14,39 @@ export type SkillScope = z.infer<typeof SkillScope>;
 const Digest = z.string().length(64);
 const JsonObject = z.record(z.string(), Json);
 
-/** Path of categories, from the widest to the narrowest. */
+/** Category path, from the widest to the narrowest name. */
 export const SkillCategory = z
   .string()
   .max(200)
   .regex(/^[a-z0-9_]+(\.[a-z0-9_]+)*$/, 'must be names of small letters, digits and "_" with dots between them, such as "text.csv"');
 
-/** One argument of a skill. `type` as Python writes it, such as "str" or "list[int]"; empty where the code says nothing. */
+/** One argument of a skill. `type` is in Python's notation, such as "str" or "list[int]"; empty without an annotation. */
 export const SkillParameter = z.strictObject({
   name: z.string(),
   type: z.string(),
   description: z.string(),
   required: z.boolean(),
   defaultValue: Json.optional(),
-  /** Set where Python takes the argument without its name: by its position ("a" of `def f(a, /)`), or in a list ("rest" of `*rest`). */
+  /** Set if Python doesn't take the argument by name: "position" for `a` in `def f(a, /)`, "rest" for `*rest`. */
   passed: z.enum(['position', 'rest']).optional(),
 });
 export type SkillParameter = z.infer<typeof SkillParameter>;
 
-/** What a skill takes and gives, as its code says. */
+/** The arguments and result of a skill, read from its code. */
 export const SkillContract = z.strictObject({
   parameters: z.array(SkillParameter),
-  /** JSON Schema of the arguments, an object with a property for each parameter. */
+  /** JSON Schema of the arguments: an object with one property per parameter. */
   inputSchema: JsonObject,
-  /** JSON Schema of the result; null where the code says nothing of it. */
+  /** JSON Schema of the result; null without a return annotation. */
   outputSchema: JsonObject.nullable(),
   /** "def parse_csv(text: str, sep: str = ',') -> list[list[str]]"; empty for a program. */
   signature: z.string(),
-  /** Docstring of the entry point. Somebody's words: data in every prompt. */
+  /** Docstring of the entry point. Written by somebody else, so prompts treat it as data. */
   docstring: z.string(),
 });
 export type SkillContract = z.infer<typeof SkillContract>;
 
-/**
- * Another skill, exactly as it was when both were verified together. `agent` and `user`: whose it is; null: nobody's in particular.
- */
+/** A skill that another one calls, pinned to the content that both were verified with. `user` null: no particular user. */
 export const SkillDependency = z.strictObject({
   name: SkillName,
   tenant: z.string(),
@@ -59,40 +57,40 @@ export const SkillDependency = z.strictObject({
 });
 export type SkillDependency = z.infer<typeof SkillDependency>;
 
-/** Begins the rule of every finding that is a key or a password. */
+/** Prefix of the rules that find keys and passwords. */
 export const SECRET_RULE_PREFIX = 'secret/';
 
 export const SkillFinding = z.strictObject({
-  /** Which analyser, such as "ruff" or "secretlint". */
+  /** The analyser, such as "ruff" or "secretlint". */
   analyser: z.string(),
-  /** Its own name for the rule. */
+  /** The analyser's name for the rule. */
   rule: z.string(),
-  /** An error is never approved automatically. */
+  /** A skill with an "error" is never approved automatically. */
   severity: z.enum(['info', 'warning', 'error']),
-  /** From 1; null: the whole code. */
+  /** Line number from 1; null: the whole code. */
   line: z.number().int().nullable(),
   message: z.string(),
 });
 export type SkillFinding = z.infer<typeof SkillFinding>;
 
-/** A skill that does much the same. */
+/** Another skill that does nearly the same. */
 export const SkillLikeness = z.strictObject({
   name: SkillName,
   agent: z.string(),
-  /** Whose it is; absent: not written down then. */
+  /** The user who owns it; null: no particular user; absent: not recorded at the time. */
   user: UserId.nullable().optional(),
   version: z.number().int(),
-  /** Calibrated, of name and description. */
+  /** Calibrated similarity of name and description. */
   similarity: z.number(),
-  /** Whether this one passes the other's tests, and the other this one's. */
+  /** Whether this skill passes the tests of the other, and the other the tests of this one. */
   passesTheirs: z.boolean(),
   theyPass: z.boolean(),
 });
 export type SkillLikeness = z.infer<typeof SkillLikeness>;
 
 /**
- * What verification found, for exactly the content with this digest. Signed by the installation: `signature` is Ed25519 over the
- * canonical JSON of all other fields.
+ * The result of verification for the content with this digest. `signature` is the installation's Ed25519 signature over the canonical JSON
+ * of all other fields.
  */
 export const SkillProof = z.strictObject({
   v: z.literal(1),
@@ -101,12 +99,12 @@ export const SkillProof = z.strictObject({
   verifiedAt: z.number().int(),
   testsPassed: z.number().int().min(0),
   heldOutPassed: z.number().int().min(0),
-  /** Mutants: copies that were broken in one place; those that the tests noticed, and in a phrase each those that they did not. */
+  /** Mutants are copies of the code with one place broken. Counts those made and noticed by the tests; describes each that survived. */
   mutantsMade: z.number().int().min(0),
   mutantsNoticed: z.number().int().min(0),
   mutantsSurvived: z.array(z.string()),
   findings: z.array(SkillFinding),
-  /** Skills whose tests still pass: the version that it replaces, and those that depend on it. */
+  /** Skills whose tests still pass: the version that this one replaces, and its dependents. */
   kept: z.array(SkillDependency),
   alike: z.array(SkillLikeness),
   /** 0 to 1; see `confidenceOf`. */
@@ -121,10 +119,10 @@ const SKILL_ORIGINS = ['rollout', 'consolidation', 'tool', 'person', 'import', '
 export const SkillOriginKind = z.enum(SKILL_ORIGINS);
 export type SkillOriginKind = z.infer<typeof SkillOriginKind>;
 
-/** Parts of Etude that stand in histories as those who did something; of a skill that nobody is named for, its origin. Nobody's key is called so. */
+/** Parts of Etude that histories name as actors. A skill's origin stands in for an unnamed author. No key may have such a name. */
 const SYSTEM_ACTORS: readonly string[] = [...SKILL_ORIGINS, 'verification', 'architect', 'pruning'];
 
-/** Whether somebody of this name could be taken for a part of Etude, in whichever letters it is written. */
+/** Whether this name could be mistaken for a part of Etude, ignoring case, punctuation and Unicode variants. */
 export function isSystemActor(name: string): boolean {
   const plain = name
     .normalize('NFKC')
@@ -136,54 +134,56 @@ export function isSystemActor(name: string): boolean {
 export const SkillChange = z.strictObject({
   /** ms since 1970 */
   at: z.number().int(),
-  /** Name of a key, or of a service such as "verification". */
+  /** Name of the key or service that made the change, such as "verification". */
   by: z.string(),
-  /** null: it was stored. */
+  /** null: the version was stored. */
   from: SkillStatus.nullable(),
   to: SkillStatus,
   reason: z.string(),
 });
 export type SkillChange = z.infer<typeof SkillChange>;
 
-/** How a skill does, beside its successful executions and their rate. */
+/** Usage statistics of a skill, beside its successful executions and success rate. */
 export const SkillUsage = z.strictObject({
-  /** Shown to a model or an agent, or loaded into its code. */
+  /** Times it was shown to a model or agent, or loaded into code. */
   offered: z.number().int().min(0),
-  /** Run by name or in a task, whatever came of it. */
+  /** Times it ran by name or in a task, with any result. */
   used: z.number().int().min(0),
-  /** Run, and a model had to do the work afterwards. */
+  /** Times it ran and a model still had to do the work afterwards. */
   fellBack: z.number().int().min(0),
-  /** ms since 1970; loads into code that an agent runs move it, too. */
+  /** ms since 1970; loading it into an agent's code also counts here. */
   lastUsedAt: z.number().int().nullable(),
-  /** The last ones, newest first; inputs cut. */
+  /** The latest failures, newest first; inputs are cut. */
   failures: z.array(z.strictObject({ at: z.number().int(), input: z.string(), error: z.string() })),
-  /** Digests of the latest inputs and outputs, to notice when the same input gives another output. */
+  /** Digests of the latest inputs and outputs. They reveal when the same input gives another output. */
   outputs: z.array(z.strictObject({ input: z.string(), output: z.string() })),
   nondeterministic: z.boolean(),
 });
 export type SkillUsage = z.infer<typeof SkillUsage>;
 
-/** A file of the Agent Skills format beside the code. */
+/** A file of the Agent Skills format, beside the code. */
 export const SkillFile = z.strictObject({ path: z.string().min(1).max(512), contentBase64: z.base64() });
 export type SkillFile = z.infer<typeof SkillFile>;
 
-/** "name==version", as a sandbox template lists what its image has. */
+/** "name==version", as sandbox templates list the packages of their image. */
 export const SkillPackage = z
   .string()
   .max(120)
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.+!_-]+$/, 'must be a package with its exact version, such as "numpy==2.3.1"');
 
 export const APPROVAL_MODES = ['automatic', 'review', 'threshold'] as const;
-/** `automatic`: verified skills are active at once. `review`: they wait. `threshold`: they wait below the settings' confidence. */
+/**
+ * `automatic`: verified skills become active at once. `review`: they wait. `threshold`: they wait if their confidence is below the setting.
+ */
 export const ApprovalMode = z.enum(APPROVAL_MODES);
 export type ApprovalMode = z.infer<typeof ApprovalMode>;
 
-/** An agent's settings; the defaults are those that callers rely on. */
+/** Settings of an agent. Callers rely on the defaults. */
 export const ProceduralMemorySettings = z.strictObject({
   enabled: z.boolean().default(false),
   autoRegisterSkills: z.boolean().default(false),
   skillRegistrationConfidenceThreshold: z.number().min(0).max(1).default(0.9),
-  /** 0: any number. */
+  /** 0: unlimited. */
   maxSkills: z.number().int().min(0).max(1_000_000).default(0),
   skillSearchThreshold: z.number().min(0).max(1).default(0.8),
   preferSkills: z.boolean().default(true),
@@ -191,7 +191,7 @@ export const ProceduralMemorySettings = z.strictObject({
 });
 export type ProceduralMemorySettings = z.infer<typeof ProceduralMemorySettings>;
 
-/** A skill that somebody missed. */
+/** A skill that was asked for and doesn't exist yet. */
 export const WantedSkill = z.object({
   id: z.string(),
   tenant: z.string(),
@@ -199,14 +199,14 @@ export const WantedSkill = z.object({
   user: z.string().nullable(),
   skill: SkillName,
   description: z.string(),
-  /** Arguments that it would have been called with. */
+  /** Arguments that the caller would have passed. */
   example: JsonObject.nullable(),
   state: z.enum(['waiting', 'writing', 'registered', 'failed', 'withdrawn']),
   reason: z.string(),
   priority: z.number().int().min(0).max(9),
-  /** How often. */
+  /** Number of requests for it. */
   asked: z.number().int().min(1),
-  /** Name of the skill that came of it. */
+  /** Name of the skill that was registered for it; null: none yet. */
   registered: SkillName.nullable(),
   scripted: z.boolean(),
   createdAt: z.number().int(),

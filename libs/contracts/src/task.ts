@@ -3,14 +3,13 @@ import { AgentId, TenantId, UserId } from './ids.js';
 import { Json } from './json.js';
 import { SandboxFile, SandboxLimits } from './sandbox.js';
 
-/** Bytes of all files of one task together. */
 export const TASK_FILES_MAX_BYTES = 8 * 1024 * 1024;
 const PROMPT_MAX_CHARS = 200_000;
 
 export const Comparison = z.enum(['whitespace', 'exact', 'numeric']);
 export type Comparison = z.infer<typeof Comparison>;
 
-/** A text that says something, kept as it was given: leading blanks of code count. */
+/** A text with a visible character. It isn't trimmed, since code may start with indentation. */
 const notBlank = (otherwise: string) => z.string().regex(/\S/, otherwise);
 
 const IoCase = z.strictObject({ stdin: z.string(), expectedStdout: z.string(), public: z.boolean().default(false) });
@@ -20,7 +19,7 @@ const FunctionCase = z.strictObject({
   expected: Json,
   public: z.boolean().default(false),
 });
-/** Of Python 3; none of them names a function. */
+/** Keywords of Python 3, which can't be the name of a function. */
 const KEYWORDS = new Set(
   'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
     ' ',
@@ -60,7 +59,7 @@ export const Evaluator = z.discriminatedUnion('kind', [
     answerPath: z.string().min(1).max(512).default('solution.py'),
   }),
   z.strictObject({ kind: z.literal('none') }),
-  /** A kind that only the domain knows, with its fields; see `evaluation/evaluators.ts` there. */
+  /** An evaluator that only the domain knows, with its fields; see `evaluation/evaluators.ts` there. */
   z.strictObject({ kind: z.literal('named'), name: z.string(), spec: z.record(z.string(), Json).default({}) }),
 ]);
 export type Evaluator = z.infer<typeof Evaluator>;
@@ -88,7 +87,7 @@ export const MemoryPolicy = z.strictObject({
 });
 export type MemoryPolicy = z.infer<typeof MemoryPolicy>;
 
-/** What a caller asks for. Immutable once accepted. */
+/** A task as a caller requests it. Immutable once accepted. */
 export const TaskSpec = z.strictObject({
   agent: AgentId.default('default'),
   user: UserId.optional(),
@@ -102,7 +101,7 @@ export const TaskSpec = z.strictObject({
   memory: MemoryPolicy.prefault({}),
   priority: z.number().int().min(0).max(9).default(0),
   labels: z.record(z.string().min(1).max(63), z.string().max(255)).default({}),
-  /** What it says comes from where nobody is trusted: what is learned from it is never approved automatically. */
+  /** The content comes from an untrusted source: skills learned from it are never approved automatically. */
   untrusted: z.boolean().optional(),
 });
 export type TaskSpec = z.infer<typeof TaskSpec>;
@@ -143,7 +142,7 @@ export const TaskResult = z.strictObject({
 });
 export type TaskResult = z.infer<typeof TaskResult>;
 
-/** A task as it stands. `state` and the fields behind it are written by the worker with the rollout's current epoch. */
+/** The current state of a task. Only the worker with the rollout's current epoch writes `state` and the fields after it. */
 export interface TaskRecord {
   readonly id: string;
   readonly tenant: z.infer<typeof TenantId>;
@@ -154,14 +153,14 @@ export interface TaskRecord {
   readonly usage: Usage;
   readonly error: { code: string; message: string } | null;
   readonly cancelRequested: boolean;
-  /** Milliseconds since 1970. */
+  /** ms since 1970. */
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly endedAt: number | null;
   readonly revision: number;
 }
 
-/** What happened to a task, in order. Stored as JSON in the task's event stream. */
+/** The events of a task, in order. Its event stream stores them as JSON. */
 export type TaskEvent =
   | { type: 'state'; state: TaskState }
   | { type: 'worker'; epoch: number }

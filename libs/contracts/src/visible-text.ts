@@ -1,12 +1,11 @@
 import { z } from 'zod';
 
-/** Spaces, controls, and what Unicode has shown as nothing, such as U+200B; U+2800 is a blank pattern of Braille. */
+/** Only spaces, controls, and characters that Unicode renders invisibly, such as U+200B. U+2800 is the blank Braille pattern. */
 const UNSEEN = /^[\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*$/u;
 
-/** Whether there is anything to see in it. */
 export const isVisible = (text: string) => !UNSEEN.test(text);
 
-/** A text in which there is something to see, without spaces around it. */
+/** A trimmed text with at least one visible character. */
 export const VisibleText = z
   .string()
   .trim()
