@@ -85,9 +85,7 @@ export interface ErrorDetails {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/**
- * An error with a code. Compare `code`, not the class: errors cross queues as JSON. The message says what is wrong, where, and what to do.
- */
+/** Compare `code`, not the class: errors cross queues as JSON. The message says what is wrong, where, and what to do. */
 export class EtudeError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails;

@@ -172,9 +172,7 @@ export const SkillPackage = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.+!_-]+$/, 'must be a package with its exact version, such as "numpy==2.3.1"');
 
 export const APPROVAL_MODES = ['automatic', 'review', 'threshold'] as const;
-/**
- * `automatic`: verified skills become active at once. `review`: they wait. `threshold`: they wait if their confidence is below the setting.
- */
+/** `automatic`: verified skills become active at once. `review`: they wait. `threshold`: they wait if confidence is below the setting. */
 export const ApprovalMode = z.enum(APPROVAL_MODES);
 export type ApprovalMode = z.infer<typeof ApprovalMode>;
 

@@ -1,24 +1,24 @@
 import { AgentId, UserId } from '@etude/contracts/ids';
 import { z } from 'zod';
 
-/** What loaded functions, todos and files belong to. */
+/** Loaded functions, todos and files belong to a session. */
 export const Session = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must hold only letters, digits, "_" and "-", at most 64');
 
-/** In whose name calls go to the gateway. The tenant is not among it: that comes from the key alone. */
+/** The caller in whose name calls go to the gateway. It has no tenant, because only the key decides that. */
 export interface McpCaller {
   readonly agent: string;
-  /** Empty: nobody in particular. */
+  /** Empty: no particular user. */
   readonly user: string;
-  /** Empty: none. */
+  /** Empty: no session. */
   readonly session: string;
-  /** Sent with each call: the key, where the client has none of its own. */
+  /** Metadata sent with each call: the caller's key. Empty if the gateway client has its own key. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** The session of the protocol before 2026-07-28, which its clients send back as they got it. */
+/** The session header of revisions before 2026-07-28. Clients return it unchanged. */
 export const SESSION_HEADER = 'mcp-session-id';
 
-/** @param read one header. @throws RangeError naming the header that is wrong */
+/** The caller that headers describe. @param read reads one header. @throws RangeError naming the wrong header */
 export function callerOf(read: (name: string) => string | null | undefined): McpCaller {
   const parsed = (schema: z.ZodType<string>, header: string) => {
     const text = read(header) ?? '';

@@ -13,22 +13,22 @@ const INSTRUCTIONS = [
   'A skill that is missing is asked for by `use_skill` itself; look again later.',
 ].join(' ');
 
-/** How long a client may keep a listing: skills change while agents work. */
+/** How long a client may cache a listing. Short, because skills change while agents work. */
 const SKILLS_TTL_MS = 5_000;
 const TOOLS_TTL_MS = 300_000;
 
 export interface EtudeServerOptions {
-  /** Of the program that serves. */
+  /** Version of the serving program. */
   readonly version: string;
   readonly onUnfit: OnUnfit;
-  /** How often a client that asks for progress hears that its call goes on. */
+  /** Interval of progress notifications, in ms, for clients that ask for them. */
   readonly progressEveryMs?: number;
 }
 
 /**
- * One MCP server for one caller; it holds nothing, so that making one for every request is cheap.
+ * One MCP server for one caller. It has no state, so making one per request is cheap.
  *
- * @param watch absent: nobody is told of changes, and clients go by the time that a listing is good for
+ * @param watch absent: no change notifications; clients rely on the cache lifetime of their listing
  */
 export function etudeServer(
   calls: GatewayCalls,

@@ -5,22 +5,22 @@ import type { ServiceClient } from '@etude/contracts/grpc-client';
 import { decodeStatus } from '@etude/contracts/rich-status';
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 
-/** The calls of the gateway that this server is made of. */
+/** The gateway's calls that this server uses. */
 export interface GatewayCalls {
   readonly tools: Pick<ServiceClient<typeof Tools>, 'listTools' | 'callTool'>;
   readonly skills: Pick<ServiceClient<typeof Skills>, 'listSkills' | 'listSkillVersions' | 'exportSkill'>;
 }
 
-/** What a failed call of the gateway says; null for what is no such failure. */
+/** Code and message of a failed gateway call; null for any other error. */
 export function callFailure(error: unknown): { readonly code: ErrorCode; readonly message: string } | null {
-  // A gateway in the same process throws its errors as they are.
+  // A gateway in the same process throws EtudeErrors directly.
   if (error instanceof EtudeError) return { code: error.code, message: error.message };
   if (!isFailedCall(error)) return null;
   return { code: decodeStatus(error.metadata)?.code ?? named(error.code), message: error.details };
 }
 
 interface FailedCall {
-  /** gRPC's number. */
+  /** The numeric gRPC status. */
   readonly code: number;
   readonly details: string;
   readonly metadata: Parameters<typeof decodeStatus>[0];
@@ -31,7 +31,7 @@ const isFailedCall = (error: unknown): error is FailedCall => error instanceof E
 const named = (grpc: number): ErrorCode =>
   (Object.entries(ERROR_KINDS).find(([, kind]) => kind.grpc === grpc)?.[0] ?? 'INTERNAL') as ErrorCode;
 
-/** For requests that are no tool: an error of the protocol, with the gateway's own words. */
+/** Turns a failed gateway call into an error of the protocol, for requests that aren't tool calls. Keeps the gateway's message. */
 export function protocolError(error: unknown): unknown {
   const failure = callFailure(error);
   if (failure === null) return error;

@@ -8,21 +8,20 @@ import type { GatewayCalls } from './gateway-calls.js';
 import { NO_BATCHES } from './messages.js';
 
 export interface HttpOptions extends EtudeServerOptions {
-  /** Hears of requests that were refused and of what went wrong with an answer. */
+  /** Called for refused requests and for failures while answering. */
   readonly onError: (error: Error) => void;
-  /** Streams of changes that may be open at once. */
+  /** Maximum of open streams of change notifications. */
   readonly subscriptionsMax?: number;
 }
 
-/** Streamable HTTP without state: whatever a request needs comes with it, so that any gateway answers it. */
+/** Stateless streamable HTTP. Each request carries all it needs, so any gateway can answer it. */
 export interface McpHttp {
   /**
-   * Answers one request whose key was checked and whose body was read.
+   * Answers one request, after its key was checked and its body read.
    *
-   * @param body parsed JSON; undefined where there is none
+   * @param body parsed JSON; undefined if there is none
    */
   handle(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
-  /** Ends what is still running. */
   close(): Promise<void>;
 }
 
@@ -32,7 +31,7 @@ interface Message {
   readonly params?: { readonly _meta?: Readonly<Record<string, unknown>>; readonly requestId?: unknown };
 }
 
-/** An answer that is no result: an error of JSON-RPC, for the whole request. */
+/** Answers a whole request with a JSON-RPC error. */
 export function refuseHttp(
   response: ServerResponse,
   status: number,
@@ -70,9 +69,9 @@ export function createMcpHttp(calls: GatewayCalls, options: HttpOptions): McpHtt
         return refuseHttp(response, 400, (error as RangeError).message);
       }
       const { id, method, params } = (body ?? {}) as Message;
-      // Of the revisions before 2026-07-28, which begin with a handshake and cancel by a message.
+      // Revisions before 2026-07-28 begin with a handshake and cancel by a message.
       if (method !== undefined && params?.['_meta']?.[PROTOCOL_VERSION_META_KEY] === undefined) {
-        // A name for what the client's calls belong to; the client alone keeps it.
+        // The session id for the client's later calls. Only the client keeps it.
         if (method === 'initialize') response.setHeader(SESSION_HEADER, randomUUID());
         if (method === 'notifications/cancelled') running.cancel(caller, params?.requestId);
         else running.add(caller, id, response);
@@ -84,13 +83,13 @@ export function createMcpHttp(calls: GatewayCalls, options: HttpOptions): McpHtt
 }
 
 /**
- * Answers that are still open, by whose they are and the id of their request. Before 2026-07-28 a client cancels with a request of its
- * own, which meets none of what serves the first; it finds it here, where the same process serves both.
+ * Open answers by caller and request id. Before 2026-07-28, a client cancels with a separate HTTP request.
+ * That request can end the first one here if the same process serves both.
  */
 class RunningCalls {
   readonly #open = new Map<string, ServerResponse>();
 
-  /** A request without an id, or of a client without a session, can't be cancelled. */
+  /** Requests without an id, or from clients without a session, can't be cancelled. */
   add(caller: McpCaller, id: unknown, response: ServerResponse): void {
     const key = keyOf(caller, id);
     if (key === null) return;
@@ -100,7 +99,7 @@ class RunningCalls {
     });
   }
 
-  /** Closing its answer ends the call behind it. */
+  /** Closes the answer, which ends its call. */
   cancel(caller: McpCaller, id: unknown): void {
     const response = this.#open.get(keyOf(caller, id) ?? '');
     if (response?.headersSent) response.end();

@@ -3,20 +3,19 @@ import { StringDecoder } from 'node:string_decoder';
 import { parseExactJson } from '@etude/contracts/json';
 import { parseJSONRPCMessage, ProtocolErrorCode, STDIO_DEFAULT_MAX_BUFFER_SIZE } from '@modelcontextprotocol/server';
 
-/** An error of JSON-RPC. */
 export interface MessageRefusal {
   readonly jsonrpc: '2.0';
-  /** Of the request that is refused; null where it can't be told. */
+  /** Id of the refused request; null if it can't be determined. */
   readonly id: string | number | null;
   readonly error: { readonly code: number; readonly message: string };
 }
 
-/** `refusal` is null for what is wrong and no request: nobody waits for an answer to an answer. */
+/** `refusal` is null if the wrong message is an answer: answers get no answer. */
 export type ReadMessage = { readonly message: unknown } | { readonly refusal: MessageRefusal | null; readonly why: string };
 
 export const NO_BATCHES = 'Send one message at a time: batches left the protocol with 2025-06-18.';
 
-/** One message out of its text. A request whose numbers or texts would change on their way is refused, and not what was changed run. */
+/** Parses one message. Refuses it if parsing would change a number or text, so that no altered request runs. */
 export function readMessage(text: string): ReadMessage {
   try {
     return { message: parseExactJson(text) };
@@ -27,7 +26,7 @@ export function readMessage(text: string): ReadMessage {
   }
 }
 
-/** As `readMessage`; what is JSON and no message of JSON-RPC is refused as well. */
+/** Parses one message like `readMessage`, and also refuses JSON that isn't a JSON-RPC message. */
 export function readRpcMessage(text: string): ReadMessage {
   const read = readMessage(text);
   if (!('message' in read)) return read;
@@ -49,13 +48,13 @@ function refused(message: unknown, code: number, why: string): ReadMessage {
   return { refusal: { jsonrpc: '2.0', id: isId ? (id as string | number) : null, error: { code, message: why } }, why };
 }
 
-/** Passes on the lines that are messages of JSON-RPC, and tells of every other one. */
+/** Passes on the lines that are JSON-RPC messages, and reports all others. */
 export class MessageLines extends Transform {
   readonly #decoder = new StringDecoder('utf8');
   #parts: string[] = [];
   #length = 0;
 
-  /** @param onRefused `refusal` is what to answer; null for nothing */
+  /** @param onRefused receives the answer to send; `refusal` null: send none */
   constructor(private readonly onRefused: (refusal: MessageRefusal | null, why: string) => void) {
     super({ decodeStrings: true });
   }
@@ -67,7 +66,7 @@ export class MessageLines extends Transform {
       this.#read(this.#taken());
       this.#keep(next);
     }
-    // Whoever reads on gives up on a line of this length, and with it on the connection.
+    // The reader behind this stream rejects a line of this length and closes the connection.
     if (this.#length > STDIO_DEFAULT_MAX_BUFFER_SIZE) this.push(this.#taken());
     done();
   }

@@ -3,20 +3,20 @@ import { SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { McpCaller } from './caller.js';
 import type { GatewayCalls } from './gateway-calls.js';
 
-/** What follows these, by name, is not looked at: a client goes by the time that its listing is good for. */
+/** Number of skills, by name, that are watched for changes. For others, clients rely on the cache lifetime of their listing. */
 const SKILLS_MAX = 1_000;
 const TIMEOUT_MS = 30_000;
 
-/** For a connection that lasts: how often it is looked whether skills have changed, and until when. */
+/** How often a long-lived connection checks for changed skills, in ms, and the signal that ends it. */
 export interface ChangeWatch {
   readonly everyMs: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Looks every so often whether a caller's active skills are other ones than before, and tells when they are.
+ * Checks periodically whether the caller's active skills have changed, and notifies the client if so.
  *
- * @returns what begins the looking, once: nobody has to hear of a change to what was never listed
+ * @returns starts the checks, once. Called at the first listing: clients needn't hear of changes before it
  */
 export function watchSkills(
   skills: Pick<GatewayCalls['skills'], 'listSkills'>,
@@ -31,7 +31,7 @@ export function watchSkills(
     seen = JSON.stringify(active.map(({ name, agent: owner, user: whose, version }) => [name, owner, whose, version]));
     if (before !== null && before !== seen) await tell();
   };
-  // A gateway that is away changes nothing that could be told; the next look compares with the last that succeeded.
+  // An unreachable gateway is no change. The next check compares with the last successful one.
   const tried = () => look().catch(() => undefined);
   const keepLooking = async () => {
     await tried();

@@ -2,31 +2,31 @@ import { extname } from 'node:path';
 import { SkillName } from '@etude/contracts/ids';
 import { type Skill, skillEntry } from '@modelcontextprotocol/server/ext/skills';
 
-/** Names of the Agent Skills format have "-" where ours have "_", no two of them in a row, and at most 64 characters. */
+/** A name in the Agent Skills format: "-" where Etude's names have "_", never two in a row, at most 64 characters. */
 const FORMAT_NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const FORMAT_NAME_MAX = 64;
 export const MANIFEST = 'SKILL.md';
 
-/** One place under `skill://`: a skill, and a path inside its folder. */
+/** A place under `skill://`: a skill, and a path in its folder. */
 export interface SkillPlace {
-  /** As the registry has it: "sum_of_squares". */
+  /** Name in the registry: "sum_of_squares". */
   readonly skill: string;
   /** Path of the skill's folder: "sum-of-squares". */
   readonly folder: string;
-  /** Decoded, without "." and ".."; empty for the folder itself. */
+  /** Decoded segments, without "." and ".."; empty for the folder itself. */
   readonly path: readonly string[];
 }
 
 /**
- * Where a skill's folder is. Its last segment is the name in its SKILL.md; a name that can't be read back from that comes first.
+ * The folder of a skill. Its last segment is the name in SKILL.md. The registry's name precedes it if the two don't correspond.
  *
- * @param formatName name in the frontmatter of its SKILL.md
+ * @param formatName name in the frontmatter of SKILL.md
  */
 export function folderOf(skill: string, formatName: string): string {
   return formatName.replaceAll('-', '_') === skill ? formatName : `${skill}/${formatName}`;
 }
 
-/** A segment that only a name of ours can be: `folderOf` put it in front. */
+/** Whether a first segment can only be a registry name, which `folderOf` put in front. */
 const isPrefix = (segment: string) => segment.includes('_') || segment.length > FORMAT_NAME_MAX;
 
 function decoded(segment: string): string | null {
@@ -39,7 +39,7 @@ function decoded(segment: string): string | null {
   return text === '' || text === '.' || text === '..' || /[/\\\0]/.test(text) ? null : text;
 }
 
-/** Null for what names no file or folder of a skill. */
+/** The place that a URI names; null if it names no file or folder of a skill. */
 export function placeOf(uri: string): SkillPlace | null {
   const [, rest = ''] = /^skill:\/\/([^?#]*)$/.exec(URL.parse(uri)?.href ?? '') ?? [];
   const segments = rest.split('/').map(decoded);
@@ -53,30 +53,30 @@ export function placeOf(uri: string): SkillPlace | null {
   return { skill, folder: folder.join('/'), path: others };
 }
 
-/** The files of one version of a skill, in the Agent Skills format, with the entry that names their digests. */
+/** One version of a skill in the Agent Skills format: its files, and an entry with their digests. */
 export interface SkillFolder {
   readonly entry: Skill;
-  /** Path of its folder behind `skill://`. */
+  /** Path of the folder after `skill://`. */
   readonly folder: string;
-  /** By path inside the folder: "scripts/sum.py". */
+  /** By path in the folder: "scripts/sum.py". */
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-/** Paths of an export may start with the folder's own name. */
+/** Strips the folder's name, which may precede the paths of an export. */
 function withoutFolder(files: ReadonlyArray<{ path: string; data: Uint8Array }>): Map<string, Uint8Array> {
   const root = files.map(({ path }) => /^([^/]+\/)?SKILL\.md$/.exec(path)).find((found) => found !== null)?.[1] ?? '';
   return new Map(files.filter(({ path }) => path.startsWith(root)).map(({ path, data }) => [path.slice(root.length), data]));
 }
 
-/** Empty where there is none, which `skillEntry` then says. */
+/** The name in a SKILL.md; empty if there is none. */
 function formatNameOf(manifest: Uint8Array | undefined): string {
   const text = new TextDecoder().decode(manifest);
   return /^name:[ \t]*["']?([a-z0-9-]+)["']?[ \t]*$/m.exec(text)?.[1] ?? '';
 }
 
 /**
- * @param files as `ExportSkill` answers them
- * @throws Error naming what of the format they break
+ * @param files the answer of `ExportSkill`
+ * @throws Error naming the violation of the format
  */
 export async function skillFolder(skill: string, files: ReadonlyArray<{ path: string; data: Uint8Array }>): Promise<SkillFolder> {
   const inside = withoutFolder(files);
@@ -96,5 +96,4 @@ const BY_EXTENSION: Readonly<Record<string, string>> = {
   '.png': 'image/png',
 };
 
-/** By the file's name alone. */
 export const mediaTypeOf = (path: string): string => BY_EXTENSION[extname(path).toLowerCase()] ?? 'application/octet-stream';

@@ -7,17 +7,17 @@ import type { McpCaller } from './caller.js';
 import { callFailure, type GatewayCalls, protocolError } from './gateway-calls.js';
 import { MANIFEST, mediaTypeOf, placeOf, type SkillFolder, skillFolder } from './skill-folder.js';
 
-/** Small, since each of a page is exported at the same time. */
+/** Small, since all skills of a page are exported at once. */
 const PAGE_SIZE = 20;
 const TIMEOUT_MS = 30_000;
 
-/** One version of a skill, and exactly whose. */
+/** One version of a skill, with its owner. */
 type Version = Pick<WireSkill, 'name' | 'agent' | 'user' | 'version'>;
 
-/** Hears of a skill that can't be shown in the Agent Skills format, and why. */
+/** Called for a skill that doesn't fit the Agent Skills format. */
 export type OnUnfit = (skill: string, why: string) => void;
 
-/** The active skills that a caller sees, in the Agent Skills format, as the gateway exports them. Nothing is kept between requests. */
+/** The caller's active skills in the Agent Skills format, exported by the gateway. Keeps nothing between requests. */
 export class GatewaySkillSource implements SkillSource {
   constructor(
     private readonly calls: GatewayCalls['skills'],
@@ -59,7 +59,7 @@ export class GatewaySkillSource implements SkillSource {
     return resources.length === 0 ? undefined : { resources };
   }
 
-  /** The first page's; `skills/list` has them all. */
+  /** Lists only the first page; `skills/list` lists all skills. */
   async listResources(context: ServerContext): Promise<Resource[]> {
     const { skills } = await this.list({}, context);
     return skills.map(({ uri, frontmatter: { name, description } }) => ({ uri, name, description, mimeType: mediaTypeOf(MANIFEST) }));
@@ -69,7 +69,7 @@ export class GatewaySkillSource implements SkillSource {
     return { metadata: this.caller.metadata, signal: mcpReq.signal, timeoutMs: TIMEOUT_MS };
   }
 
-  /** The folder that a URI is in, and the path inside. Undefined where no such skill is active. */
+  /** The folder of a URI, and the path in it; undefined if no such skill is active. */
   async #at(uri: string, context: ServerContext): Promise<{ folder: SkillFolder; path: string } | undefined> {
     const place = placeOf(uri);
     if (place === null) return undefined;
@@ -78,7 +78,7 @@ export class GatewaySkillSource implements SkillSource {
     return folder?.folder === place.folder ? { folder, path: place.path.join('/') } : undefined;
   }
 
-  /** As a listing has it: the narrowest owner's of those that have an active version. */
+  /** The version that a listing shows: from the narrowest owner with an active version. */
   async #active(name: string, context: ServerContext): Promise<Version | undefined> {
     const { agent, user } = this.caller;
     const seen = new Set<string>();
@@ -88,16 +88,16 @@ export class GatewaySkillSource implements SkillSource {
       const found = await unlessMissing(this.calls.listSkillVersions(request, this.#settings(context)));
       const active = found?.skills.find(({ status }) => status === SkillStatus.ACTIVE);
       if (active !== undefined) return active;
-      // Nobody narrower has it, either.
+      // No owner that this agent reads has it.
       if (owner === agent && found === undefined) return undefined;
       for (const { agent: whose } of found?.skills ?? []) seen.add(whose);
     }
     return undefined;
   }
 
-  /** Undefined where it is gone meanwhile, or does not fit the format. */
+  /** Undefined if the skill is gone by now or doesn't fit the format. */
   async #folder({ name, agent, user, version }: Version, context: ServerContext): Promise<SkillFolder | undefined> {
-    // Whoever's key it is, a model reads it.
+    // Leaves hidden tests out even for a reviewer's key, because a model reads the result.
     const request = { name, agent, user, version, withoutHiddenTests: true };
     const exported = await unlessMissing(this.calls.exportSkill(request, this.#settings(context)));
     if (exported === undefined) return undefined;
@@ -111,7 +111,7 @@ export class GatewaySkillSource implements SkillSource {
   }
 }
 
-/** Direct children of a folder, folders among them once; their URIs are spelt as in the entry. */
+/** Direct children of a folder, each subfolder once. URIs are spelled as in the entry. */
 function childrenOf({ entry, folder }: SkillFolder, path: string): Resource[] {
   const depth = path === '' ? 0 : path.split('/').length;
   const root = `skill://${folder}`;
@@ -127,7 +127,7 @@ function childrenOf({ entry, folder }: SkillFolder, path: string): Resource[] {
   return [...children.values()];
 }
 
-/** Undefined for what would not come back as the same bytes. */
+/** Undefined if the bytes aren't UTF-8, so that decoding would change them. */
 function textOf(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -9,17 +9,17 @@ import { MessageLines } from './messages.js';
 export interface StdioOptions extends EtudeServerOptions {
   readonly stdin: Readable;
   readonly stdout: Writable;
-  /** Ends the server as the end of its input does. */
+  /** Ends the server, like the end of its input. */
   readonly signal: AbortSignal;
-  /** How often it is looked whether the skills that were listed have changed. */
+  /** How often to check whether listed skills have changed, in ms. */
   readonly skillsEveryMs?: number;
-  /** Hears of what is wrong with the connection. */
+  /** Called for problems of the connection. */
   readonly onError: (error: Error) => void;
 }
 
 const SKILLS_EVERY_MS = 30_000;
 
-/** Tells of its end, whoever ends it. */
+/** A transport whose `ended` resolves once it is closed by either side. */
 class EndingTransport extends StdioServerTransport {
   readonly #ended = Promise.withResolvers<void>();
   readonly ended = this.#ended.promise;
@@ -31,10 +31,10 @@ class EndingTransport extends StdioServerTransport {
 }
 
 /**
- * Serves one client until its input ends. Nothing but messages of the protocol goes to `stdout`. What is no message is answered with an
- * error, and the next line is read.
+ * Serves one client until its input ends. Only protocol messages go to `stdout`. A line that is no message gets an error answer, and
+ * reading continues.
  *
- * Answers what broke the connection before that, such as a message that is too long; null where nothing did.
+ * @returns the error that broke the connection early, such as a message that is too long; null if none did
  */
 export async function serveOverStdio(calls: GatewayCalls, caller: McpCaller, options: StdioOptions): Promise<Error | null> {
   const { stdin, stdout, signal, onError, skillsEveryMs: everyMs = SKILLS_EVERY_MS } = options;
@@ -49,7 +49,7 @@ export async function serveOverStdio(calls: GatewayCalls, caller: McpCaller, opt
   };
   const lines = new MessageLines((refusal, why) => {
     onError(new Error(why));
-    // The schema of the SDK has no answer without an id, which JSON-RPC has for what can't be read. A client that is gone is told nothing.
+    // The SDK's type has no answer without an id, which JSON-RPC uses for unreadable messages. Sending to a client that is gone may fail.
     if (refusal !== null) transport.send(refusal as JSONRPCErrorResponse).catch(() => undefined);
   });
   const transport = new EndingTransport(lines, stdout);
@@ -64,5 +64,5 @@ export async function serveOverStdio(calls: GatewayCalls, caller: McpCaller, opt
   return isClientGone(broken) ? null : broken;
 }
 
-/** It stopped to read before it closed the other pipe. */
+/** The client closed its end of stdout before it closed stdin. */
 const isClientGone = (error: Error | null) => error !== null && 'code' in error && error.code === 'EPIPE';

@@ -4,16 +4,16 @@ import type { McpCaller } from './caller.js';
 import { callFailure, type GatewayCalls, protocolError } from './gateway-calls.js';
 
 /**
- * Tools that a client is shown: the first of the gateway's list, which is ordered by importance. A model pays for each of them on every
- * turn. The others can be called by their names.
+ * Number of tools shown to clients: the first of the gateway's list, sorted by importance. Each costs a model tokens on every turn. The
+ * others can still be called by name.
  */
 export const TOOLS_MAX = 10;
 const LIST_TIMEOUT_MS = 30_000;
-/** Of a call whose client does not give up before. */
+/** Limit for a call whose client doesn't give up earlier. */
 const CALL_TIMEOUT_MS = 600_000;
 const PROGRESS_EVERY_MS = 2_000;
 
-/** Of what is there as structure as well: larger results are not sent twice. */
+/** Limit of the text copy of a result; larger results are sent in full only as structured content. */
 const TEXT_MAX_CHARS = 100_000;
 
 const objectSchema = (schema: object | undefined): Tool['inputSchema'] => ({ ...schema, type: 'object' });
@@ -25,12 +25,12 @@ function toolOf({ name, title, description, inputSchema, outputSchema, readOnly,
     description,
     inputSchema: objectSchema(inputSchema),
     outputSchema: objectSchema(outputSchema),
-    // What a tool runs has no network, and what it changes are the caller's own skills, todos and sessions.
+    // Tools run without network, and change only the caller's own skills, todos and sessions.
     annotations: { title, readOnlyHint: readOnly, idempotentHint: idempotent, destructiveHint: false, openWorldHint: false },
   };
 }
 
-/** Says every so often how many seconds a call has taken; a client counts its own time-out from there. */
+/** Reports the seconds that a call has taken so far. Clients restart their time-out at each report. */
 function reportProgress({ mcpReq }: ServerContext, everyMs: number): () => void {
   const { _meta: meta, notify } = mcpReq;
   const progressToken = meta?.progressToken;
@@ -47,7 +47,7 @@ function reportProgress({ mcpReq }: ServerContext, everyMs: number): () => void 
 
 const asText = (value: unknown) => ({ type: 'text' as const, text: typeof value === 'string' ? value : JSON.stringify(value) });
 
-/** For clients that read no structure; those that do have all of it there. */
+/** The text copy of a result, for clients that ignore structured content. */
 function partAsText(value: object) {
   const { type, text } = asText(value);
   if (text.length <= TEXT_MAX_CHARS) return { type, text };
@@ -60,14 +60,14 @@ function failed(error: string, result: object = {}): CallToolResult {
   return { isError: true, content: [asText(error), ...more] };
 }
 
-/** What a model can act upon comes back as a failed tool; who may not call at all gets an error of the protocol. */
+/** Errors that a model can act on become failed tools; missing or insufficient keys become errors of the protocol. */
 function failedCall(error: unknown): CallToolResult {
   const failure = callFailure(error);
   if (failure === null || ['UNAUTHENTICATED', 'PERMISSION_DENIED', 'CANCELLED'].includes(failure.code)) throw protocolError(error);
   return failed(failure.message);
 }
 
-/** `tools/list` and `tools/call` of a server, in the name of one caller. */
+/** Serves `tools/list` and `tools/call` for one caller. */
 export function serveTools(server: Server, calls: GatewayCalls['tools'], caller: McpCaller, progressEveryMs = PROGRESS_EVERY_MS): void {
   const { agent, user, session, metadata } = caller;
   server.registerCapabilities({ tools: {} });

@@ -2,17 +2,16 @@ import { SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { GatewayCalls } from '../gateway-calls.js';
 
-/** A skill of the registry, with the folder that the gateway would make of it. */
+/** A skill in the fake registry, with its exported folder. */
 export interface FakeSkill {
   readonly name: string;
   readonly version: number;
   readonly status?: SkillStatus;
-  /** Its owner: the agent "default", or "@tenant". */
+  /** The owner: the agent "default", or "@tenant". */
   readonly owner?: string;
   readonly files: Readonly<Record<string, string | Uint8Array>>;
 }
 
-/** One call as it came in. */
 export interface SeenCall {
   readonly method: string;
   readonly request: Readonly<Record<string, unknown>>;
@@ -22,7 +21,7 @@ export interface SeenCall {
 export const manifest = (name: string, description: string, more = '') =>
   `---\nname: ${name}\ndescription: ${description}\n${more}---\n\n# ${name}\n\nRun \`scripts/main.py\`.\n`;
 
-/** What gRPC rejects with. */
+/** An error as gRPC rejects with. */
 export const refusal = (code: number, details: string) => Object.assign(new Error(`${code}: ${details}`), { code, details });
 const NOT_FOUND = 5;
 
@@ -39,7 +38,7 @@ const DEFINITIONS = [
   { name: 'hang', title: 'Hang', description: 'Never answers.', inputSchema: {}, outputSchema: {}, readOnly: false, idempotent: false },
 ];
 
-/** The gateway's calls, scripted: tools "echo" and "hang", and the skills it was given. */
+/** A scripted gateway with the tools "echo" and "hang" and the given skills. */
 export class FakeGateway implements GatewayCalls {
   readonly seen: SeenCall[] = [];
   readonly aborted: string[] = [];
@@ -96,7 +95,7 @@ export class FakeGateway implements GatewayCalls {
     return { skills: all.slice(from, next).map(onWire), nextPageToken: next < all.length ? String(next) : '' };
   }
 
-  /** Of the narrowest owner that an agent reads, or of the one that is asked for. */
+  /** Versions from the narrowest owner that the agent reads, or from the requested owner. */
   #versions({ name, agent }: { name: string; agent: string }): FakeSkill[] {
     const named = this.held.filter((skill) => `skills/${skill.name}` === name).toSorted((a, b) => b.version - a.version);
     const owners = agent.startsWith('@') ? [agent] : [undefined, '@tenant'];

@@ -7,7 +7,7 @@ export const LEGACY = '2025-11-25';
 export type Revision = typeof MODERN | typeof LEGACY;
 export const REVISIONS = [MODERN, LEGACY] as const;
 
-/** The protocol's own TypeScript client, connected in exactly one revision. */
+/** The protocol's official TypeScript client, pinned to one revision. */
 export interface OfficialClient {
   readonly client: Client;
   readonly skills: SkillsClient;
@@ -25,7 +25,7 @@ export function connectHttp(url: URL, revision: Revision, headers: Readonly<Reco
   return connectOver(new StreamableHTTPClientTransport(url, { requestInit: { headers: { ...headers } } }), revision);
 }
 
-/** @param stderr hears what the program says beside the protocol */
+/** @param stderr receives the program's stderr */
 export async function connectStdio(
   program: { readonly command: string; readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> },
   revision: Revision,
