@@ -69,7 +69,7 @@ import { MemorySkillFinder, ProvenSkillRunner } from './tools/tool-skills.js';
 
 const CLOSE_GRACE_MS = 3_000;
 
-/** The whole gateway: its handlers behind three doors, and what runs beside them. */
+/** The whole gateway: its handlers behind gRPC, REST and MCP, and the background work. */
 export class Gateway implements OnApplicationShutdown {
   readonly #producer: Producer;
   readonly #tasks: TaskStore;
@@ -111,7 +111,7 @@ export class Gateway implements OnApplicationShutdown {
     this.#mcp = new McpServer(config, { calls: this.#calls, authenticator, log });
   }
 
-  /** What has to work for this service to be ready. */
+  /** Readiness checks of this service. */
   readonly checks = {
     redis: async () => void (await whileRedisAnswers(this.#producer.redis, this.#producer.redis.ping())),
     memory: () => this.#memory.check(),
@@ -165,7 +165,7 @@ export class Gateway implements OnApplicationShutdown {
     });
   }
 
-  /** Which handlers serve which calls, and which role each needs. A method without a handler fails the start. */
+  /** Registers the handlers of all calls, with the role that each needs. A method without a handler fails the start. */
   #serve(skills: SkillDeps, sessions: SandboxSessionStore, registry: ToolRegistry): void {
     const calls = this.#calls;
     const producer = this.#producer;
@@ -183,7 +183,7 @@ export class Gateway implements OnApplicationShutdown {
     calls.serve(Tools, toolCalls, { ...skills, registry });
   }
 
-  /** @throws EtudeError FAILED_PRECONDITION where a port is taken; MEMORY_VERSION */
+  /** @throws EtudeError FAILED_PRECONDITION if a port is taken; MEMORY_VERSION */
   async listen(): Promise<void> {
     const { config, logger } = this;
     await this.#memory.openAtStart();
@@ -199,7 +199,7 @@ export class Gateway implements OnApplicationShutdown {
     if (config.ETUDE_MCP_PORT > 0) await this.#mcp.listen(config.ETUDE_MCP_HOST, config.ETUDE_MCP_PORT);
   }
 
-  /** Watches and waits end with SHUTTING_DOWN, other calls finish within a grace. Connections close last. */
+  /** Ends watches and waits with SHUTTING_DOWN, and gives other calls a grace period. Connections to stores close last. */
   async onApplicationShutdown(): Promise<void> {
     this.#health.close();
     const message = 'This gateway is shutting down; call again, with the last resume_token where you were watching.';
@@ -213,7 +213,7 @@ export class Gateway implements OnApplicationShutdown {
   }
 }
 
-/** A model isn't needed here; with one, searches can have it order their hits. */
+/** A model is optional here. If one is set, searches can use it to rerank hits. */
 function rerankerOf(config: GatewayConfig) {
   const isSet = config.OPENAI_API_KEY !== undefined || config.OPENAI_BASE_URL !== DEFAULT_BASE_URL;
   return isSet ? { chatModel: chatModelFrom(config) } : {};

@@ -9,9 +9,9 @@ import { Gateway } from './gateway.js';
 class GatewayModule {}
 
 /**
- * Starts the gateway. Redis may be away: it starts, says NOT_SERVING, and answers UNAVAILABLE until Redis is there.
+ * Starts the gateway. It also starts without Redis: then it reports NOT_SERVING and answers UNAVAILABLE until Redis is reachable.
  *
- * @throws EtudeError FAILED_PRECONDITION where a port is taken, nobody could call, or a key file is wrong; MEMORY_VERSION
+ * @throws EtudeError FAILED_PRECONDITION if a port is taken, nobody could call, or a key file is wrong; MEMORY_VERSION
  */
 export function startGateway(config: GatewayConfig, embedder: Embedder): Promise<INestApplicationContext> {
   checkAuthentication(config);

@@ -42,7 +42,7 @@ export const agentCalls = {
   },
 } satisfies Handlers<typeof Agents, AgentDeps>;
 
-/** Changes are for reviewers. */
+/** Changes to settings, for reviewers. */
 export const agentChanges = {
   async updateAgent({ agent: told, updateMask, requestId }, call, deps) {
     const { tenant } = call;
@@ -66,7 +66,7 @@ export const agentChanges = {
 } satisfies Handlers<typeof Agents, AgentDeps>;
 
 const SETTINGS = 'procedural_memory_settings';
-/** As they are called in the proto, by their names in the contract. */
+/** The names of settings in the proto, by their names in the contract. */
 const NAMES = ProceduralMemorySettingsSchema.fields.map(
   ({ name, localName }) => [localName as keyof ProceduralMemorySettings, name] as const,
 );
@@ -77,9 +77,9 @@ export function agentMessage({ agent, settings, updatedAt, ...more }: AgentSetti
 }
 
 /**
- * What is to change: the settings that the mask names, or all of them.
+ * The changed settings: those that the mask names, or all without a mask.
  *
- * @throws EtudeError INVALID_ARGUMENT naming what is wrong
+ * @throws EtudeError INVALID_ARGUMENT naming the wrong field
  */
 export function settingsChange({ proceduralMemorySettings }: AgentMessage, paths: readonly string[]): Partial<ProceduralMemorySettings> {
   if (proceduralMemorySettings === undefined) throw invalidField(`agent.${SETTINGS}`, 'is required');

@@ -4,11 +4,11 @@ import { millisecondsOf } from '@etude/contracts/sandbox-wire';
 import { type Identity, type KeyStore, tenantName } from '@etude/platform/auth';
 import { invalidField } from '../wire/validation.js';
 
-/** What a handler knows of its caller beyond the request. `tenant` is the only source of a tenant. */
+/** The context of a call, beside its request. Only `tenant` decides the tenant, never the request. */
 export interface CallContext extends Identity {
-  /** Aborts when the caller is gone, its deadline is over, or this process shuts down. */
+  /** Aborts when the caller cancels, its deadline passes, or this process shuts down. */
   readonly signal: AbortSignal;
-  /** Milliseconds since 1970; Infinity where the caller set none. */
+  /** ms since 1970; Infinity without a deadline. */
   readonly deadlineMs: number;
 }
 
@@ -22,7 +22,7 @@ export class Authenticator {
   ) {}
 
   /**
-   * A call without a key belongs to the anonymous tenant, with every role, where that is set. A wrong key is refused even then.
+   * Without a key, the caller is the anonymous tenant with every role, if one is set. A wrong key is always refused.
    *
    * @throws EtudeError UNAUTHENTICATED
    */
@@ -46,14 +46,14 @@ export class Authenticator {
 
 const STANDARD_MS = 60_000;
 const MAX_MS = 3_600_000;
-/** The part of a deadline that is left for the answer to arrive, on a busy machine too; of short ones, a tenth. */
+/** Time reserved before the deadline for the answer to arrive, also on a busy machine; for short deadlines, a tenth. */
 const DEADLINE_MARGIN_MS = 1_000;
 
 /**
- * How long to wait for a task, in ms: what was asked for, but never past the call's deadline, so that the caller gets
- * the task as it stands and no DEADLINE_EXCEEDED.
+ * How long to wait for a task, in ms. It ends before the call's deadline, so that the caller gets the task's current state instead of
+ * DEADLINE_EXCEEDED.
  *
- * @param untilDeadlineMs Infinity where there is none
+ * @param untilDeadlineMs Infinity without a deadline
  * @throws EtudeError INVALID_ARGUMENT
  */
 export function waitMs(timeout: Duration | undefined, untilDeadlineMs: number): number {

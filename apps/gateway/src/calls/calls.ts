@@ -13,14 +13,14 @@ const calls = counter({ name: 'etude_grpc_calls_total', help: 'Finished calls by
 const seconds = histogram({ name: 'etude_grpc_call_seconds', help: 'How long calls took, streams included', labels: ['method'] });
 const RETRY_AFTER_MS = 1_000;
 
-/** Handlers of some methods of a service. `D` is what they work with. */
+/** Handlers for some methods of a service. `D` are their dependencies. */
 export type Handlers<S extends DescService, D> = {
   readonly [K in keyof S['method']]?: Handler<S['method'][K], [call: CallContext, deps: D]>;
 };
 
-/** A call as it arrives at one of the doors. */
+/** A call as it arrives by gRPC, REST or MCP. */
 export interface Arrival {
-  /** Values of the metadata or header `authorization`. */
+  /** Values of the `authorization` metadata or header. */
   readonly authorization: readonly (string | Buffer)[];
   readonly signal: AbortSignal;
   readonly deadlineMs: number;
@@ -37,23 +37,23 @@ export interface CallsParts {
   readonly authenticator: Pick<Authenticator, 'identify'>;
   /** Aborts when this process shuts down. */
   readonly shutdown: AbortSignal;
-  /** Calls of one tenant that this process works on at once. */
+  /** Maximum of calls from one tenant that this process works on at once. */
   readonly perTenantMax: number;
   readonly log: { warn(details: object, message: string): void; error(details: object, message: string): void };
 }
 
 const nameOf = (method: DescMethod) => `/${method.parent.typeName}/${method.name}`;
-/** Streams and waits last as long as others work; they don't count among the calls that are worked on. */
+/** Streams and waits don't count as work: they mostly wait for others. */
 const isCounted = (method: DescMethod) => method.methodKind !== 'server_streaming' && method !== Tasks.method.waitTask;
 
-/** The one way from every door (gRPC, REST, MCP) to the handlers: authentication, roles, deadlines, checks, limits, metrics and errors. */
+/** The common path from gRPC, REST and MCP to the handlers: authentication, roles, deadlines, checks, limits, metrics and errors. */
 export class Calls {
   readonly #served = new Map<DescMethod, Served>();
   readonly #working = new Map<string, number>();
 
   constructor(private readonly parts: CallsParts) {}
 
-  /** @param role that a key needs */
+  /** @param role the role that a key needs */
   serve<S extends DescService, D>(service: S, handlers: Handlers<S, D>, deps: D, role: Role = 'user'): void {
     for (const method of service.methods) {
       const handle = (handlers as Readonly<Record<string, (request: object, call: CallContext, deps: D) => unknown>>)[method.localName];
@@ -61,7 +61,9 @@ export class Calls {
     }
   }
 
-  /** Every handler of a service, with all that surrounds it. Each takes what `admit` answered. @throws Error where one is missing */
+  /**
+   * All handlers of a service, with checks, limits, metrics and errors. Each takes what `admit` returns. @throws Error if one is missing
+   */
   handlersOf<S extends DescService>(service: S): ServiceHandlers<S, CallContext> {
     const handlers = service.methods.map((method) => [method.localName, this.#surrounded(method)]);
     return Object.fromEntries(handlers) as ServiceHandlers<S, CallContext>;
@@ -109,7 +111,7 @@ export class Calls {
     };
   }
 
-  /** A caller that leaves in the middle ends the stream without an error. */
+  /** If the caller leaves early, the stream ends without an error. */
   async *#streamed(
     method: DescMethod,
     call: CallContext,
@@ -146,8 +148,8 @@ export class Calls {
   }
 
   /**
-   * The error that the caller gets. An error with a code keeps its code and message; an abort becomes the reason of the call's end. Anything
-   * else is a mistake of ours: it is logged under an id, and the caller gets only the id.
+   * The error for the caller. An error with a code keeps code and message. An abort becomes the reason for the call's end.
+   * Anything else is a bug: it is logged under an id, and the caller gets only the id.
    */
   #told(thrown: unknown, method: DescMethod, { signal }: CallContext): EtudeError {
     const error: unknown = isAbort(thrown) && signal.aborted ? signal.reason : thrown;
@@ -156,7 +158,7 @@ export class Calls {
       const { message, details } = error as EtudeError;
       if (ERROR_KINDS[code].fault === 'system')
         this.parts.log.warn({ method: nameOf(method), errorCode: code, reason: message }, 'Call failed');
-      // It may come from another process or another copy of the class, so that only its shape counts.
+      // It may come from another process or another copy of the class, so only its shape is used.
       return new EtudeError(code, message, details ?? {}, { cause: error });
     }
     const id = randomUUID();
@@ -165,7 +167,7 @@ export class Calls {
     return new EtudeError('INTERNAL', message, { metadata: { id } });
   }
 
-  /** A call counts until its work is over, also where its caller has left: who calls and cancels by the thousand holds up nobody else. */
+  /** Counts a call until its work ends, even if its caller has left, so that calling and cancelling in bulk can't slow down others. */
   #take(tenant: string): void {
     const working = this.#working.get(tenant) ?? 0;
     if (working < this.parts.perTenantMax) return void this.#working.set(tenant, working + 1);

@@ -5,11 +5,7 @@ import type { Arrival, Calls } from './calls.js';
 
 type Handle = (request: object, call: object) => unknown;
 
-/**
- * A client of a service within this process: the same calls, checks and answers as over gRPC, without a socket.
- *
- * Rejections are EtudeErrors.
- */
+/** A client of a service in this process: the same checks and answers as over gRPC, without a socket. It rejects with EtudeErrors. */
 export function localClient<S extends DescService>(calls: Calls, service: S): Omit<ServiceClient<S>, 'close'> {
   const handlers = calls.handlersOf(service) as Readonly<Record<string, Handle>>;
   const entries = service.methods.map((method) => {
@@ -19,7 +15,7 @@ export function localClient<S extends DescService>(calls: Calls, service: S): Om
   return Object.fromEntries(entries) as Omit<ServiceClient<S>, 'close'>;
 }
 
-/** Work whose caller has left or whose time is over goes on without being waited for, as behind gRPC. */
+/** If the caller leaves or the deadline passes, the work continues but nobody waits for it, as over gRPC. */
 const answered =
   (calls: Calls, method: DescMethod, handle: Handle) =>
   async (request: object, settings: CallSettings = {}): Promise<object> => {
@@ -74,7 +70,7 @@ function arrivalOf({ timeoutMs = Infinity, signal, metadata = {} }: CallSettings
   };
 }
 
-/** @throws the signal's reason once it aborts, whatever `work` waits for */
+/** Stops waiting for `work` when the signal aborts. @throws the signal's reason */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason as Error);

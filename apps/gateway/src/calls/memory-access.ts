@@ -1,10 +1,10 @@
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { Memory } from '@etude/memory/memory';
 
-/** Opened by another embedder or a later version: no retry helps, the operator has to decide. */
+/** Written with another embedder or by another version of Etude: retries can't help, the operator must decide. */
 const FATAL = new Set(['MEMORY_VERSION', 'EMBEDDING_LENGTH_WRONG']);
 
-/** Memory as this service reads it: opened once, and again after a failure, so that a full disk or a late mount heals by itself. */
+/** Memory as this service reads it: opened once, and again after a failure. It recovers by itself from a full disk or a late mount. */
 export class MemoryAccess {
   #opening: Promise<Memory> | null = null;
 
@@ -19,7 +19,7 @@ export class MemoryAccess {
     return this.#opening;
   }
 
-  /** At start: what no retry can heal ends the process; anything else shows as NOT_SERVING. */
+  /** Opens memory at start. Errors that retries can't heal end the process; others show as NOT_SERVING. */
   async openAtStart(): Promise<void> {
     try {
       await this.open();

@@ -8,47 +8,46 @@ import { z } from 'zod';
 import { optionalRequestId } from '../wire/names.js';
 
 export interface IdentifiedRequest {
-  /** Of the caller. */
   readonly tenant: string;
-  /** As the caller sent it; empty is none. */
+  /** As sent by the caller; empty: none. */
   readonly requestId: string;
   readonly method: string;
-  /** Everything that was asked for. */
+  /** The whole request. A repeat must have the same body. */
   readonly body: unknown;
 }
 
-/** What is changed. */
+/** The records that a request changes. */
 export interface Changed {
-  /** The owner of the records: claims are erased with them. */
+  /** The owner of the records. Erasing the owner also erases the claim. */
   readonly scope: Omit<Scope, 'tenant'>;
-  /** The version that is meant; absent: none. */
+  /** The version to change; absent: none. */
   readonly version?: number;
 }
 
-/** How the request came first. */
+/** What is known of the first call with this request id. */
 export interface FirstTime {
-  /** It came before, and may have died on its way. */
+  /** An earlier call had this request id. It may have died midway. */
   readonly isRepeat: boolean;
-  /** The version that was meant then; 0: none. */
+  /** The version that the first call chose; 0: none. */
   readonly version: number;
-  /** ms since 1970 */
+  /** Time of the first call, in ms since 1970. */
   readonly at: number;
 }
 
 export interface Work<T> {
-  /** Where the first call died on its way, its repeat does the rest. */
+  /** Does the work. After a first call that died midway, it does only the rest. */
   readonly act: (first: FirstTime) => Promise<T>;
-  /** What `again` has to know; null: a repeat does all of it again. */
+  /** The result to store for `again`; null: a repeat does everything again. */
   readonly resultOf: (done: T) => string | null;
-  /** What came of it, as it is now; null where that is gone, and it is done anew. */
+  /** The current state of the first call's result; null: it no longer exists, and the work is done again. */
   readonly again: (result: string, first: FirstTime) => Promise<T | null>;
 }
 
 /**
- * Does the work of a request once. Its id is taken before anything is changed; a repeat of what came to its end changes nothing, whatever
- * others changed since.
+ * Does the work of a request once. The request id is claimed before any change.
+ * A repeat of a completed request changes nothing, whatever others have changed since.
  *
- * @throws EtudeError ALREADY_EXISTS where the request id was used for another request
+ * @throws EtudeError ALREADY_EXISTS if the request id was used for another request
  */
 export async function once<T>(
   { store }: Pick<Memory, 'store'>,
@@ -80,7 +79,7 @@ export async function once<T>(
   return done;
 }
 
-/** Without the tenant: notes are carried to other tenants by exports, and name nothing outside of their own. */
+/** Contains no tenant, because exports carry it to other tenants. */
 const Noted = z.strictObject({
   isGlobal: z.boolean(),
   agent: Scope.shape.agent,
@@ -90,9 +89,9 @@ const Noted = z.strictObject({
 });
 
 /**
- * What comes of most requests: versions of skills, which a repeat answers as they are now.
+ * `resultOf` and `again` for requests that result in versions of skills. A repeat returns their current state.
  *
- * @param caller.tenant whose request it is
+ * @param caller.tenant the tenant of the request
  */
 export function versionsWork(
   procedural: ProceduralMemory,
@@ -117,7 +116,7 @@ export function versionsWork(
   };
 }
 
-/** The same of one version. */
+/** Like `versionsWork`, for a single version. */
 export function versionWork(procedural: ProceduralMemory, caller: Pick<Scope, 'tenant'>): Pick<Work<Skill>, 'resultOf' | 'again'> {
   const { resultOf, again } = versionsWork(procedural, caller);
   return { resultOf: (skill) => resultOf([skill]), again: async (...given) => (await again(...given))?.[0] ?? null };

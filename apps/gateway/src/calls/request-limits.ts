@@ -9,7 +9,7 @@ import { invalidField } from '../wire/validation.js';
 
 export const MIB = 1024 * 1024;
 
-/** Bytes of one message, by the name of its call; every other one may have one MiB. */
+/** Maximum size of one message, by method; the default is one MiB. */
 const BYTES_MAX: Readonly<Record<string, number>> = {
   StoreEpisode: 2 * MIB,
   StoreProcedure: 4 * MIB,
@@ -17,18 +17,18 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   ImportMemory: 16 * MIB,
   RegisterSkill: 4 * MIB,
   CheckSkill: 4 * MIB,
-  // One part of an archive.
+  // The size of one chunk of an archive.
   ImportSkill: 16 * MIB,
 };
-/** Entries of each list at the top of a message. */
+/** Maximum of entries in each top-level list of a message. */
 const ENTRIES_MAX = Math.max(10_000, REQUEST_LINES_MAX);
 const LIMITED: ReadonlySet<DescService> = new Set([Memory, Skills, Agents]);
 
 export const bytesMaxOf = ({ name }: DescMethod) => BYTES_MAX[name] ?? MIB;
 
 /**
- * What is wrong with the size of a request, told from its bytes before any of it is decoded: a small message can hold a million
- * empty entries, and each would become an object. Null where nothing is, and for services without such limits.
+ * Checks the size of a request before decoding: a small message can hold a million empty entries, which would each become an object.
+ * Returns null if the size is acceptable, and for services without such limits.
  */
 export function sizeProblem(method: DescMethod, bytes: Uint8Array): EtudeError | null {
   if (!LIMITED.has(method.parent)) return null;
@@ -47,7 +47,7 @@ export function tooMany(field: string, count: number): EtudeError | null {
   return count > ENTRIES_MAX ? invalidField(field, `must not have more than ${ENTRIES_MAX} entries; it has ${count}`) : null;
 }
 
-/** How often each field is in a message, at its top; as far as it can be read, since the decoder says what is wrong with it. */
+/** Counts each top-level field of a message, up to the first unreadable byte. The decoder reports that error later. */
 function countFields(bytes: Uint8Array): ReadonlyMap<number, number> {
   const counts = new Map<number, number>();
   const reader = new BinaryReader(bytes);

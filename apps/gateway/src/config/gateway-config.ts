@@ -11,7 +11,7 @@ import { taskConfig } from '@etude/queue/tasks/task-store';
 import { OPEN_MAX } from '@etude/queue/agents/wanted-skills';
 import { z } from 'zod';
 
-/** "a, b" as a list; nothing is an empty one. */
+/** "a, b" as a list; empty text is an empty list. */
 const names = z
   .string()
   .default('')
@@ -23,12 +23,12 @@ const names = z
   );
 
 const mcpConfig = z.object({
-  /** MCP over streamable HTTP, at /mcp; 0: none. */
+  /** Port of MCP over streamable HTTP, at /mcp; 0: off. */
   ETUDE_MCP_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
   ETUDE_MCP_HOST: z.string().min(1).default('127.0.0.1'),
-  /** Names that clients may call it by, without ports, besides those of loopback; on other addresses, where none is named, any. */
+  /** Host names, without ports, that MCP clients may use besides those of loopback. Empty on an address other than loopback: any name. */
   ETUDE_MCP_ALLOWED_HOSTS: names,
-  /** Origins of websites whose requests are answered, such as "https://console.example.org". */
+  /** Origins of websites that MCP answers, such as "https://console.example.org". */
   ETUDE_MCP_ALLOWED_ORIGINS: names,
 });
 
@@ -44,42 +44,42 @@ export const gatewayConfig = requireMemory(
     .extend({
       ETUDE_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
       ETUDE_GRPC_PORT: z.coerce.number().int().min(1).max(65_535).default(50_051),
-      /** JSON over HTTP beside gRPC; 0: none. */
+      /** Port of JSON over HTTP; 0: off. */
       ETUDE_REST_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
       ETUDE_REST_HOST: z.string().min(1).default('127.0.0.1'),
-      /** `{provider}` in the paths of skills as resources. */
+      /** The `{provider}` in REST paths of skill resources. */
       ETUDE_REST_PROVIDER: z
         .string()
         .max(100)
         .regex(/^[A-Za-z0-9]+(\.[A-Za-z0-9]+)*$/, 'must be names of letters and digits with dots between them, such as "Etude.Skill"')
         .default('Etude.Skill'),
-      /** Share of the mutants of a skill that its tests have to notice, as the consolidation worker has it; `CheckSkill` says by it. */
+      /** Share of a skill's mutants that its tests must notice. `CheckSkill` uses it; set it as for the consolidation worker. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
-      /** Missed skills of one agent that wait to be written; more are not taken. */
+      /** Maximum of open skill requests per agent. Further ones are refused. */
       ETUDE_SKILLS_WISHES_OPEN_MAX: z.coerce.number().int().min(0).max(100_000).default(OPEN_MAX),
-      /** JSON file of hashed API keys; read again when it changes. */
+      /** Path of a JSON file of hashed API keys. It is read again when it changes. */
       ETUDE_AUTH_KEYS_PATH: z.string().min(1).optional(),
-      /** Tenant of calls without a key. On loopback only. */
+      /** Tenant of calls without a key. Allowed on loopback only. */
       ETUDE_AUTH_ANONYMOUS_TENANT: TenantId.optional(),
-      /** Calls of one tenant that this process works on at once; waits and streams are not counted. */
+      /** Maximum of calls from one tenant that this process works on at once. Waits and streams don't count. */
       ETUDE_CALLS_PER_TENANT_MAX: z.coerce.number().int().min(1).max(100_000).default(500),
-      /** What gateways and sandbox controllers know each other by; unset: no sandboxes for callers. */
+      /** Shared secret of gateways and sandbox controllers; unset: no sandboxes for callers. */
       ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
-      /** Open sandboxes of a tenant, whoever opened them, beyond which sessions of tools open no other; 0: never. */
+      /** Open sandboxes per tenant, whoever opened them, at which tools stop opening more; 0: tools open none. */
       ETUDE_TOOLS_SANDBOXES_OPEN_MAX: z.coerce.number().int().min(0).max(100_000).default(8),
-      /** How often accepted tasks without a job, and tasks whose job is dead, are looked for. */
+      /** Interval of the search for accepted tasks without a job or with a dead job, in ms. */
       ETUDE_RECONCILER_INTERVAL_MS: z.coerce.number().int().min(100).max(3_600_000).default(2_000),
     }),
 );
 export type GatewayConfig = z.infer<typeof gatewayConfig>;
 
-/** Whether only this machine can reach a server bound to `host`. Names other than localhost could resolve to anything. */
+/** Whether only this machine can reach a server on `host`. Names other than localhost could resolve to any address. */
 export function isLoopback(host: string): boolean {
   if (host === 'localhost' || host === '::1') return true;
   return isIP(host) === 4 && host.startsWith('127.');
 }
 
-/** @throws EtudeError FAILED_PRECONDITION where nobody could call, or everybody could */
+/** Refuses settings by which nobody could call, or everybody could. @throws EtudeError FAILED_PRECONDITION */
 export function checkAuthentication(config: GatewayConfig): void {
   const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous, ETUDE_GRPC_HOST: host } = config;
   if (keys === undefined && anonymous === undefined) {

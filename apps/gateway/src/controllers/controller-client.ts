@@ -6,16 +6,16 @@ import { type ServiceError, status } from '@grpc/grpc-js';
 
 export type ControllerClient = ServiceClient<typeof Sandboxes>;
 
-/** A controller that is stopped or cut off is noticed within both together. */
+/** A stopped or disconnected controller is noticed after both times together. */
 const KEEPALIVE = { 'grpc.keepalive_time_ms': 3_000, 'grpc.keepalive_timeout_ms': 3_000 };
-/** How soon an address is tried again that was not reached. */
+/** Delays before an unreachable address is tried again. */
 const RECONNECT = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 1_000 };
 
-/** One channel to each sandbox controller, however many calls go over it. That to one that is gone is idle. */
+/** One channel per sandbox controller, shared by all calls. The channel of a controller that is gone is idle. */
 export class ControllerChannels {
   readonly #clients = new Map<string, ControllerClient>();
 
-  /** @param token of the inside, known to gateways and controllers alone */
+  /** @param token the shared secret of gateways and controllers */
   constructor(private readonly token: string) {}
 
   /** @param address "host:port" */
@@ -37,29 +37,28 @@ function isServiceError(error: unknown): error is ServiceError {
   return error instanceof Error && typeof (error as Partial<ServiceError>).code === 'number' && 'metadata' in error;
 }
 
-/** Statuses that a controller, or the way to it, answers without saying more. */
+/** Codes for statuses without details, from a controller or from the connection to it. */
 const PLAIN: Readonly<Record<number, ErrorCode>> = {
   [status.DEADLINE_EXCEEDED]: 'DEADLINE_EXCEEDED',
   [status.RESOURCE_EXHAUSTED]: 'PAYLOAD_TOO_LARGE',
 };
 
-/** How gRPC tells of a connection that was refused or broke; CANCELLED, of one that the other side cut. */
+/** gRPC statuses of a refused or broken connection. CANCELLED means that the other side cut it. */
 const BROKEN: ReadonlySet<number> = new Set([status.UNAVAILABLE, status.CANCELLED]);
 
 /**
- * Whether nobody is there or it is about to go: the same call may be answered by the session's next owner.
- *
- * Ask first whether the caller cancelled it.
+ * Whether the controller is unreachable, shutting down, or no longer the owner, so that the session's next owner may answer the same call.
+ * Check first that the caller hasn't cancelled.
  */
 export function isAway(error: unknown): boolean {
   if (!isServiceError(error)) return false;
   const details = decodeStatus(error.metadata);
-  // Another one holds it by now, and says which.
+  // The error names the controller that owns the session now.
   if (details) return details.code === 'SHUTTING_DOWN' || details.metadata?.['controller'] !== undefined;
   return BROKEN.has(error.code) || (error.code === status.INTERNAL && error.details.includes('RST_STREAM'));
 }
 
-/** What a controller answered, with its code, fields and retry time, for the caller. What has no code comes back as it is. */
+/** Converts a controller's error for the caller, with its code, fields and retry time. An error without a code is returned unchanged. */
 export function forwardedError(error: unknown): unknown {
   if (!isServiceError(error)) return error;
   const said = decodeStatus(error.metadata);

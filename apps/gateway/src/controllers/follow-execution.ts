@@ -7,20 +7,20 @@ import type { SandboxRouter } from './sandbox-router.js';
 
 type EventInit = MessageInitShape<typeof ExecuteEventSchema>;
 
-/** Answers that mean that the execution can't be followed any more, whoever is asked. */
+/** Errors after which no controller can continue the execution. */
 const OVER: ReadonlySet<string> = new Set(['NOT_FOUND', 'FAILED_PRECONDITION', 'SANDBOX_UNAVAILABLE']);
 
-/** A state reason begins with its exit: "evicted: the node was low on memory". */
+/** The exit reason at the start of a state reason: "evicted: the node was low on memory". */
 export function exitOf(stateReason: string): ExitReason {
   const word = /^[a-z_]+/.exec(stateReason)?.[0];
   return EXIT_REASONS.find((reason) => reason === word) ?? 'infra';
 }
 
 /**
- * One execution from the owner of its sandbox. Where that is lost in the middle, whoever takes the sandbox over is asked for what
- * follows the last event, so that nothing is missed or repeated; where nobody does, the last event says why.
+ * Follows one execution at the owner of its sandbox. If that controller is lost, the next owner continues after the last event.
+ * So no event is missed or repeated. If nobody takes over, the last event says why.
  *
- * @throws EtudeError as the controller says, while nothing has been told yet, and where the caller can go on with its resume token
+ * @throws EtudeError as the controller says, if no event was sent yet, or if the caller can continue with its resume token
  */
 export async function* followExecution(
   router: SandboxRouter,
@@ -41,13 +41,13 @@ export async function* followExecution(
   }
 }
 
-/** The last event of an execution whose sandbox, or whose way there, was lost under it. @throws what was said, where its caller ended it */
+/** The last event of an execution whose sandbox or controller was lost. @throws the given error, if the caller ended the sandbox */
 async function lostEvent(router: SandboxRouter, request: ExecuteRequest, id: string, tenant: string, error: unknown): Promise<EventInit> {
   const { state, stateReason } = (await router.session(tenant, id)).session;
   if (state === 'closed' || state === 'expired') throw error;
   const reason = state === 'lost' ? stateReason : '';
   const message = reason || (error instanceof Error ? error.message : String(error));
-  // The same whoever told of the loss: the controller that saw it, its successor, or the record alone.
+  // The same code whoever noticed the loss: the controller, its successor, or only the stored session.
   const type = state === 'lost' ? 'SANDBOX_UNAVAILABLE' : errorCode(error);
   return {
     executionId: request.executionId,

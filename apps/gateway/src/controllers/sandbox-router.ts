@@ -7,18 +7,18 @@ import type { CallContext } from '../calls/caller.js';
 import { unlessAborted } from '../calls/local-client.js';
 import { type ControllerChannels, type ControllerClient, forwardedError, isAway } from './controller-client.js';
 
-/** How long a session's owner may be away before a call gives up: longer than it takes to count as dead. */
+/** How long to retry while a session's owner is unreachable. Longer than it takes until the owner counts as dead. */
 const AWAY_MAX_MS = 12_000;
 const RETRY_MS = 200;
 
 export interface RouterParts {
   readonly sessions: Pick<SandboxSessionStore, 'get'>;
   readonly directory: Pick<ControllerDirectory, 'live'>;
-  /** null: sandboxes for callers are not switched on. */
+  /** null: sandboxes for callers are off. */
   readonly channels: ControllerChannels | null;
 }
 
-/** Bounds one call from its caller's: who it is for, its deadline, its end. */
+/** The settings of a forwarded call: the caller's tenant, deadline and signal. */
 export function forwardSettings({ tenant, signal, deadlineMs }: CallContext): CallSettings {
   const timeout = Number.isFinite(deadlineMs) ? { timeoutMs: Math.max(1, deadlineMs - Date.now()) } : {};
   return { signal, metadata: { 'etude-tenant': tenant }, ...timeout };
@@ -27,7 +27,7 @@ export function forwardSettings({ tenant, signal, deadlineMs }: CallContext): Ca
 const SWITCHED_OFF =
   'Sandboxes for callers are not switched on here. The operator sets ETUDE_SANDBOX_INTERNAL_TOKEN to the same secret for the gateway and every sandbox controller ("etude up" does).';
 
-/** Room of its own, whatever the tenant's. */
+/** Whether another controller may accept. It can't if the tenant's quota is used up. */
 const mayHaveRoomElsewhere = (error: EtudeError) =>
   ['SANDBOX_UNAVAILABLE', 'SANDBOX_CAPACITY', 'SHUTTING_DOWN'].includes(error.code) && !error.details.metadata?.['openMax'];
 
@@ -38,7 +38,7 @@ const noneLives = () =>
     { retryAfterMs: 1_000 },
   );
 
-/** Of a session that has ended, which its controller would have said. */
+/** The error that the controller of an ended session would have sent. */
 function endedError({ session: { id, state, stateReason } }: StoredSession): EtudeError {
   const how = state === 'lost' ? `was lost: ${stateReason}` : state === 'expired' ? 'expired; renew a sandbox in time' : 'was closed';
   const name = `sandboxes/${id}`;
@@ -47,16 +47,16 @@ function endedError({ session: { id, state, stateReason } }: StoredSession): Etu
   });
 }
 
-/** Finds the controller that a call is for. Any live one can take over the sessions of one that died. */
+/** Finds the controller for a call. Any live controller can take over the sessions of a dead one. */
 export class SandboxRouter {
   constructor(private readonly parts: RouterParts) {}
 
-  /** Why there are no sandboxes for callers, and how they are switched on; null where there are. */
+  /** Why sandboxes for callers are off, and how to switch them on; null if they are on. */
   get whyOff(): string | null {
     return this.parts.channels ? null : SWITCHED_OFF;
   }
 
-  /** @throws EtudeError FAILED_PRECONDITION, saying how they are switched on, where sandboxes for callers are not */
+  /** @throws EtudeError FAILED_PRECONDITION if sandboxes for callers are off; the message says how to switch them on */
   requireOn(): ControllerChannels {
     if (this.parts.channels) return this.parts.channels;
     throw new EtudeError('FAILED_PRECONDITION', SWITCHED_OFF);
@@ -74,9 +74,9 @@ export class SandboxRouter {
   }
 
   /**
-   * A call to the owner of a session. One that is away is called again, or whoever takes the session over.
+   * Calls the owner of a session. If it is unreachable, calls it again, or the controller that takes over.
    *
-   * @param work must do no harm when it is repeated
+   * @param work must be safe to repeat
    * @throws EtudeError as the controller says; NOT_FOUND, SANDBOX_UNAVAILABLE
    */
   async ask<T>(id: string, context: CallContext, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
@@ -90,9 +90,9 @@ export class SandboxRouter {
   }
 
   /**
-   * The same for a stream of answers.
+   * Like `ask`, for a stream of answers.
    *
-   * @param open asked again where the stream broke: for what follows the last answer
+   * @param open called again if the stream breaks, to continue after the last answer
    */
   async *follow<T>(
     id: string,
@@ -113,7 +113,7 @@ export class SandboxRouter {
     }
   }
 
-  /** @throws EtudeError NOT_FOUND, SANDBOX_UNAVAILABLE, FAILED_PRECONDITION */
+  /** The session's owner, or a live controller that takes over. @throws EtudeError NOT_FOUND, SANDBOX_UNAVAILABLE, FAILED_PRECONDITION */
   async owner(tenant: string, id: string, tries = 0): Promise<ControllerClient> {
     const channels = this.requireOn();
     const [stored, live] = await Promise.all([this.session(tenant, id), this.parts.directory.live(tries > 0 ? 0 : undefined)]);
@@ -122,7 +122,7 @@ export class SandboxRouter {
     return channels.to(chosen.address);
   }
 
-  /** At the controller with the fewest sessions; at the next one where that has no room after all. */
+  /** Creates a sandbox at the controller with the fewest sessions, or at the next one that has room. */
   async create<T>(context: CallContext, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
     const channels = this.requireOn();
     let refusal: unknown = null;
@@ -133,7 +133,7 @@ export class SandboxRouter {
         context.signal.throwIfAborted();
         const said = forwardedError(error);
         if (!(said instanceof EtudeError) || !mayHaveRoomElsewhere(said)) throw said;
-        // Why the fullest one refused says less than why the emptiest did.
+        // The refusal of the least loaded controller explains most.
         refusal ??= said;
       }
     }
@@ -145,23 +145,23 @@ export class SandboxRouter {
   }
 }
 
-/** Those with room first, and of them the one with the fewest sessions. */
+/** Controllers with room first, each group sorted by its number of sessions. */
 const leastLoaded = (live: readonly ControllerAnnouncement[]) =>
   live.toSorted((a, b) => Number(a.sessions >= a.sessionsMax) - Number(b.sessions >= b.sessionsMax) || a.sessions - b.sessions);
 
-/** How often and how long a controller that is away is called again. */
+/** Decides how often and how long to retry an unreachable controller. */
 class Patience {
   tries = 0;
   #since: number | null = null;
 
   constructor(private readonly signal: AbortSignal) {}
 
-  /** It was there. */
+  /** Resets the time after an answer. */
   renew(): void {
     this.#since = null;
   }
 
-  /** Waits a little where calling again may help. @throws the signal's reason; EtudeError as the controller said, where it may not */
+  /** Waits before a retry, if one may help. @throws the signal's reason; EtudeError as the controller said, if no retry helps */
   async again(error: unknown): Promise<void> {
     this.signal.throwIfAborted();
     const isWorthIt = isAway(error) || (this.tries > 0 && errorCode(error) === 'SANDBOX_UNAVAILABLE');

@@ -1,19 +1,19 @@
 import type { IncomingMessage } from 'node:http';
 import { EtudeError } from '@etude/contracts/errors';
 
-/** A body of at most so many bytes takes no turn: many of them at once are no burden. */
+/** Bodies up to this size don't count against `readingMax`. */
 const SMALL_BYTES = 64 * 1024;
-/** The field of errors about a body as a whole. */
+/** The field name in errors about the whole body. */
 export const BODY = '(body)';
 
 export interface BodyLimits {
-  /** Larger bodies that are read at once. */
+  /** Maximum of large bodies that are read at once. */
   readonly readingMax: number;
-  /** How long a body may stand still. */
+  /** How long to wait for the next part of a body. */
   readonly idleMs: number;
 }
 
-/** Reads bodies of requests: so many at once, each within its size, and none that stands still. */
+/** Reads request bodies, with limits on their number, size and idle time. */
 export class BodyReader {
   #reading = 0;
 
@@ -25,9 +25,10 @@ export class BodyReader {
   }
 
   /**
-   * The body as it comes, no faster than it is taken.
+   * The parts of a body, read no faster than they are consumed.
    *
-   * @throws EtudeError PAYLOAD_TOO_LARGE as soon as its announced size says so; MEMORY_UNAVAILABLE where too many are read; DEADLINE_EXCEEDED where it stands still
+   * @throws EtudeError PAYLOAD_TOO_LARGE, at once if the announced size is too large; MEMORY_UNAVAILABLE if too many are read;
+   *   DEADLINE_EXCEEDED if it stalls
    */
   async *chunks(request: IncomingMessage, bytesMax: number): AsyncGenerator<Buffer> {
     const announced = Number(request.headers['content-length'] ?? Number.NaN);
@@ -67,7 +68,7 @@ export class BodyReader {
 const tooLarge = (bytesMax: number) =>
   new EtudeError('PAYLOAD_TOO_LARGE', `The body of this call may have ${bytesMax} bytes; send less at once.`);
 
-/** @throws EtudeError INVALID_ARGUMENT for what is not UTF-8 */
+/** @throws EtudeError INVALID_ARGUMENT if the body isn't UTF-8 */
 export function textOf(body: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body);

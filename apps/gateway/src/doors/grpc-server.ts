@@ -11,11 +11,11 @@ import type { HealthReporter } from './health-reporter.js';
 export interface GrpcDoorParts {
   readonly calls: Calls;
   readonly health: HealthReporter;
-  /** Hears of failures outside of the handlers. */
+  /** Called for failures outside of handlers. */
   readonly onMistake: (method: string, errorId: string, error: unknown) => void;
 }
 
-/** Serves every service of `etude.v1`, health and reflection. @throws EtudeError FAILED_PRECONDITION where the port can't be opened */
+/** Serves all services of `etude.v1`, health and reflection. @throws EtudeError FAILED_PRECONDITION if the port can't be opened */
 export async function listenForGrpc(host: string, port: number, { calls, health, onMistake }: GrpcDoorParts): Promise<ListeningServer> {
   const add = (server: Server) => {
     for (const service of SERVICES) {

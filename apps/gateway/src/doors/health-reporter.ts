@@ -17,7 +17,7 @@ const works = (check: HealthCheck) =>
     () => false,
   );
 
-/** `grpc.health.v1`: each service as what it needs works; the whole ("") once every service does. */
+/** `grpc.health.v1`: a service is SERVING while its stores work; the whole ("") while all services are. */
 export class HealthReporter {
   readonly #health = new HealthImplementation(Object.fromEntries(NAMES.map((name) => [name, 'NOT_SERVING'])));
   #timer: NodeJS.Timeout | undefined;
@@ -32,7 +32,7 @@ export class HealthReporter {
     this.#health.addToServer(server);
   }
 
-  /** Looks now and then once a second. */
+  /** Checks now, then every second. */
   async start(): Promise<void> {
     const [redis, memory] = await Promise.all([works(this.redis), works(this.memory)]);
     if (this.#closed) return;

@@ -5,18 +5,18 @@ import { listenOn } from '@etude/platform/health';
 import { status } from '@grpc/grpc-js';
 import { BODY } from './body-reader.js';
 
-/** How long the rest of a refused body is read and dropped, so that its sender gets to read the refusal. */
+/** How long the rest of a refused body is read and dropped, so that the sender can read the refusal. */
 const REFUSED_BODY_MS = 5_000;
 const CLOSE_GRACE_MS = 3_000;
 const RETRY_AFTER_MS = 1_000;
 
 export interface HttpDoorSettings {
-  /** The setting that names its port. */
+  /** The setting of the port, for error messages. */
   readonly setting: string;
-  /** For a request to come in whole. */
+  /** Limit for a whole request to arrive. */
   readonly requestTimeoutMs: number;
   readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** Answers an error, where nothing was sent yet. */
+  /** Sends an error. Called only if nothing was sent yet. */
   readonly fail: (response: ServerResponse, error: RestError, cause: unknown) => void;
 }
 
@@ -43,12 +43,12 @@ export class HttpDoor {
     this.#server.maxConnections = 2_048;
   }
 
-  /** @throws EtudeError FAILED_PRECONDITION where the port is taken */
+  /** @throws EtudeError FAILED_PRECONDITION if the port is taken */
   async listen(host: string, port: number): Promise<void> {
     await listenOn(this.#server, { host, port, setting: this.settings.setting });
   }
 
-  /** Running requests get a grace; then they are cut. @param cut ends what would go on for ever */
+  /** Gives running requests a grace period, then cuts them. @param cut ends streams that have no end of their own */
   async close(cut: () => Promise<void> = () => Promise.resolve()): Promise<void> {
     if (!this.#server.listening) return;
     this.#server.close();
@@ -59,7 +59,7 @@ export class HttpDoor {
   }
 }
 
-/** A refused body is unread. A sender that goes on for long is cut off. */
+/** The body of a refused request is still unread. A sender that continues too long is disconnected. */
 function dropRest(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return;
   const timer = setTimeout(() => request.destroy(), REFUSED_BODY_MS);
@@ -67,7 +67,7 @@ function dropRest(request: IncomingMessage): void {
   request.resume();
 }
 
-/** The key of a request. It is looked at before a byte of the body is read; the call looks again, also for the role. */
+/** The key of a request, checked before its body is read. The call checks it again, with its role. */
 export function keyOf({ headers }: IncomingMessage, authenticator: { identify(authorization: readonly string[]): unknown }): string {
   const { authorization } = headers;
   if (!authorization) throw new EtudeError('UNAUTHENTICATED', 'Send a key: authorization: Bearer <key>.');
@@ -75,10 +75,10 @@ export function keyOf({ headers }: IncomingMessage, authenticator: { identify(au
   return authorization;
 }
 
-/** The media type without its parameters, in small letters. */
+/** The media type in lower case, without parameters. */
 export const mediaTypeOf = ({ headers }: IncomingMessage) => (headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase();
 
-/** The HTTP status of each status of gRPC, as Google's APIs answer them. */
+/** HTTP statuses by gRPC status, as in Google's APIs. */
 const HTTP_STATUS: Readonly<Record<number, number>> = {
   [status.CANCELLED]: 499,
   [status.INVALID_ARGUMENT]: 400,
@@ -96,7 +96,7 @@ const HTTP_STATUS: Readonly<Record<number, number>> = {
 export interface RestError {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
-  /** As in `docs/errors.md`. */
+  /** The shape is documented in `docs/errors.md`. */
   readonly error: {
     readonly code: ErrorCode;
     readonly message: string;
@@ -104,7 +104,7 @@ export interface RestError {
   };
 }
 
-/** An error as a caller over HTTP gets it. */
+/** Converts an error for a caller over HTTP. */
 export function restError(error: unknown): RestError {
   const code = errorCode(error);
   const message =
@@ -116,7 +116,7 @@ export function restError(error: unknown): RestError {
 
 function httpStatus(code: ErrorCode, field?: string): number {
   if (code === 'PAYLOAD_TOO_LARGE') return 413;
-  // No call has begun: it is the request itself that did not come in time.
+  // No call has begun: the request itself did not arrive in time.
   if (code === 'DEADLINE_EXCEEDED' && field === BODY) return 408;
   return HTTP_STATUS[ERROR_KINDS[code].grpc] ?? 500;
 }

@@ -15,9 +15,9 @@ import { BodyReader, textOf } from './body-reader.js';
 import { HttpDoor, keyOf, mediaTypeOf, type RestError } from './http-door.js';
 
 const PATH = '/mcp';
-/** A client that takes nothing of what is there of its answer for so long is cut off. */
+/** A client that reads nothing of a waiting answer for this long is disconnected. */
 const STALLED_MS = 60_000;
-/** For a request to come in. */
+/** Limit for a whole request to arrive. */
 const REQUEST_TIMEOUT_MS = 120_000;
 const SUBSCRIPTIONS_MAX = 512;
 const PARSE_ERROR = -32_700;
@@ -32,8 +32,8 @@ export interface McpServerParts {
 }
 
 /**
- * MCP over streamable HTTP. Every request becomes calls of the same handlers as over gRPC, with the caller's key. Nothing is kept between
- * requests: any gateway answers any of them.
+ * MCP over streamable HTTP. Requests become calls of the same handlers as over gRPC, with the caller's key.
+ * It keeps no state, so any gateway can answer any request.
  */
 export class McpServer {
   readonly #mcp: McpHttp;
@@ -68,7 +68,7 @@ export class McpServer {
     return this.#http.listen(host, port);
   }
 
-  /** Streams of changes end behind the grace of other requests. */
+  /** Ends streams of changes after the grace period for other requests. */
   close(): Promise<void> {
     return this.#http.close(() => this.#mcp.close());
   }
@@ -94,7 +94,7 @@ export class McpServer {
       return refuseHttp(response, 405, 'Use POST: this server keeps no sessions, and opens streams as answers to requests.');
     }
     keyOf(request, this.parts.authenticator);
-    // Another type could be sent by any page that a browser shows.
+    // Any web page could send other types through a browser.
     if (mediaTypeOf(request) !== 'application/json')
       return refuseHttp(response, 415, 'Send one JSON message, with content-type: application/json.');
     const read = readMessage(textOf(await this.#bodies.whole(request, 4 * MIB)));
@@ -109,7 +109,7 @@ export class McpServer {
   }
 }
 
-/** Silence alone is no fault: a tool may run for long. */
+/** Silence alone is no fault, because a tool may run long. Cuts the answer only if bytes are waiting to be read. */
 function cutStalled(response: ServerResponse): void {
   const waiting = response.writableLength + (response.socket?.writableLength ?? 0);
   if (waiting > 0) response.destroy();
@@ -117,15 +117,15 @@ function cutStalled(response: ServerResponse): void {
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 
-/** "host" without its port; IPv6 stays in brackets. Null for what is no host. */
+/** The host name without its port, IPv6 in brackets; null if it is invalid. */
 function hostnameOf(host: string): string | null {
   const url = /[\s/?#@\\]/.test(host) ? null : URL.parse(`http://${host}`);
   return url === null || url.hostname === '' ? null : url.hostname;
 }
 
 /**
- * Which requests come in at all. A page in somebody's browser reaches servers of that machine, also under a name of its own that it lets
- * point there; it can't hide its Origin, nor the name that it used.
+ * Decides which requests are accepted. A web page can reach servers on its visitor's machine, even by its own host name (DNS rebinding).
+ * It can't hide its Origin or the host name that it used.
  */
 class McpDoor {
   readonly #hosts: ReadonlySet<string> | null;
@@ -133,12 +133,12 @@ class McpDoor {
 
   constructor({ ETUDE_MCP_HOST: host, ETUDE_MCP_ALLOWED_HOSTS: hosts, ETUDE_MCP_ALLOWED_ORIGINS: origins }: GatewayConfig) {
     const local = isLoopback(host) ? LOOPBACK_NAMES : [];
-    // On other addresses names are whatever the network gives it; a key is needed all the same.
+    // On other addresses, the network decides the names. A key is required anyway.
     this.#hosts = local.length + hosts.length === 0 ? null : new Set([...local, ...hosts.map((name) => name.toLowerCase())]);
     this.#origins = new Set(origins);
   }
 
-  /** Why a request is refused; null: it is not. */
+  /** Why a request is refused; null: it is accepted. */
   refusal({ host = '', origin }: IncomingHttpHeaders): string | null {
     if (origin !== undefined && !this.#origins.has(origin)) {
       return 'This server answers no websites. ETUDE_MCP_ALLOWED_ORIGINS names those that it should.';

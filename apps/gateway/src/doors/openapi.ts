@@ -5,7 +5,7 @@ import { RESOURCE_ROUTES, type ResourceRoute } from './skill-resources.js';
 
 type Json = Record<string, unknown>;
 
-/** The routes as OpenAPI 3.1, made from the descriptors of the calls, so that it can't say anything else than they do. */
+/** Describes the routes as OpenAPI 3.1, generated from the descriptors of the calls. */
 export function openApi(provider: string): Json {
   const schemas: Record<string, Json> = {};
   const paths: Record<string, Json> = {};
@@ -101,7 +101,7 @@ function reference(message: DescMessage, schemas: Record<string, Json>): Json {
   const known = WELL_KNOWN[message.typeName];
   if (known) return known;
   if (!(message.name in schemas)) {
-    // Before its fields, since a message may hold itself.
+    // Registered before its fields, because a message may contain itself.
     schemas[message.name] = {};
     const properties = Object.fromEntries(message.fields.map((field) => [field.name, fieldSchema(field, schemas)]));
     schemas[message.name] = { type: 'object', properties };

@@ -16,7 +16,7 @@ import { textOf } from './body-reader.js';
 import { mediaTypeOf } from './http-door.js';
 
 /**
- * The request message of a call: what the body says, then the query, then the path, in which "agent.name" is a field of a field.
+ * The request message of a call. The query overrides the body, and the path overrides both. "agent.name" in a path is a nested field.
  *
  * @throws EtudeError INVALID_ARGUMENT naming the field
  */
@@ -65,7 +65,7 @@ function queryFields(schema: DescMessage, query: URLSearchParams): JsonObject {
   return Object.fromEntries(entries) as JsonObject;
 }
 
-/** Everything in a query is text; proto's JSON reads numbers from text, and booleans not. */
+/** Query values are text. Proto's JSON accepts numbers as text, but not booleans. */
 function valueOf(field: DescField, text: string): JsonValue {
   if (field.scalar !== ScalarType.BOOL) return text;
   if (text === 'true' || text === '') return true;
@@ -73,11 +73,11 @@ function valueOf(field: DescField, text: string): JsonValue {
   throw invalidField(field.name, 'must be true or false');
 }
 
-/** @throws EtudeError INVALID_ARGUMENT for what is no JSON object, or can't be taken as it is written */
+/** @throws EtudeError INVALID_ARGUMENT if the body isn't a JSON object, or can't be represented exactly */
 export function jsonOf(request: IncomingMessage, body: Buffer): JsonObject {
   const text = textOf(body);
   if (text.trim() === '') return {};
-  // Another type could be sent by any page that a browser shows.
+  // Any web page could send other types through a browser.
   if (mediaTypeOf(request) !== 'application/json')
     throw new EtudeError('INVALID_ARGUMENT', 'The body must be JSON, with content-type: application/json.');
   let json: unknown;

@@ -19,14 +19,13 @@ import { type Match, matchRoute, type Route, ROUTES } from './routes.js';
 import { AskedSkills, RESOURCE_ROUTES, type ResourceRoute } from './skill-resources.js';
 
 const TIMEOUT_MS = 60_000;
-/** Of calls that read or write much. */
+/** For calls that read or write much data. */
 const LONG_TIMEOUT_MS = 600_000;
 
 const SERVICES = [Memory, Skills, Agents, Tools];
 
 type AnyCall = (request: unknown, settings: CallSettings) => unknown;
 
-/** A request whose path is known. */
 interface Asked<P extends Route | ResourceRoute> extends Match<P> {
   readonly query: URLSearchParams;
   readonly request: IncomingMessage;
@@ -37,12 +36,12 @@ interface Asked<P extends Route | ResourceRoute> extends Match<P> {
 export interface RestServerParts {
   readonly calls: Calls;
   readonly authenticator: Pick<Authenticator, 'identify'>;
-  /** Name of the provider in paths of resources, such as "Etude.Skill". */
+  /** Provider name in the paths of resources, such as "Etude.Skill". */
   readonly provider: string;
   readonly bodies?: BodyLimits;
 }
 
-/** `etude.v1` as JSON over HTTP: every request becomes a call of the same handlers as over gRPC, with the caller's key. */
+/** `etude.v1` as JSON over HTTP. Requests become calls of the same handlers as over gRPC, with the caller's key. */
 export class RestServer {
   readonly #clients: ReadonlyMap<string, Readonly<Record<string, AnyCall>>>;
   readonly #door: HttpDoor;
@@ -121,13 +120,13 @@ export class RestServer {
   }
 }
 
-/** Empty where it says nothing of what is in it. */
+/** Empty for the generic type, which says nothing about the content. */
 function typeOf(request: IncomingMessage): string {
   const type = mediaTypeOf(request);
   return type === 'application/octet-stream' ? '' : type;
 }
 
-/** The messages of a body that is no JSON: what is said about it, then the body in pieces. */
+/** The messages for a body that isn't JSON: its description, then the body in chunks. */
 async function* messagesOf(head: object, bytes: AsyncIterable<Buffer>, partOf: (data: Buffer) => object) {
   yield { part: { case: 'head', value: head } };
   for await (const chunk of bytes) for (let at = 0; at < chunk.byteLength; at += MIB) yield { part: partOf(chunk.subarray(at, at + MIB)) };
@@ -135,7 +134,7 @@ async function* messagesOf(head: object, bytes: AsyncIterable<Buffer>, partOf: (
 
 const isHit = ({ message }: DescField) => message?.typeName === MemoryHitSchema.typeName;
 
-/** With every field, but for how scores came about, which is there where it was asked for. */
+/** JSON with every field, except empty explanations of scores. */
 function plain(schema: DescMessage, message: Message): unknown {
   const json = toJson(schema, message, { useProtoFieldName: true, alwaysEmitImplicit: true }) as Readonly<Record<string, unknown>>;
   const hits = schema.fields.filter(isHit).map(({ name }) => [name, (json[name] as readonly JsonHit[]).map(withoutNothing)]);
@@ -153,7 +152,7 @@ function sendJson(response: ServerResponse, status: number, value: unknown): voi
   response.end(JSON.stringify(value));
 }
 
-/** The first answer decides the status; an error behind it can only cut the stream. */
+/** The first answer decides the status. A later error can only cut the stream. */
 async function sendLines(response: ServerResponse, answers: AsyncIterable<{ lines: string[] }>): Promise<void> {
   const begin = () =>
     response.headersSent || response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });

@@ -6,18 +6,17 @@ import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { bytesMaxOf, MIB } from '../calls/request-limits.js';
 
 /**
- * How bodies travel. `json`: one message each way. `lines`: JSON Lines, in the field `lines` of the messages. `bytes`: the body is the
- * document itself, `archive`: a packed folder; what is said about either is in the query.
+ * Formats of a body. `json`: one message each way. `lines`: JSON Lines, in the field `lines` of the messages.
+ * `bytes`: the document itself. `archive`: a packed folder. The query describes both.
  */
 export type Body = 'json' | 'lines' | 'bytes' | 'archive';
 
 export interface Place {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Segments in braces are fields of the request, by their path in it; `{name=skills}` is the field with "skills/" before it. */
+  /** Segments in braces are fields of the request, by path; `{name=skills}` is the field with the prefix "skills/". */
   readonly path: string;
-  /** What is done there, in a few words. */
   readonly summary: string;
-  /** Of the body. */
+  /** Maximum size of the body. */
   readonly bytesMax: number;
 }
 
@@ -26,7 +25,7 @@ export interface Route extends Place {
   readonly body: Body;
 }
 
-/** Of bodies that come in as several messages: one byte more than they may have, so that the call's own refusal is what its caller reads. */
+/** Limits for bodies that become several messages. One byte above the limit of the call, so that the call itself refuses. */
 const STREAMED_BYTES_MAX: Readonly<Record<string, number>> = { ImportDocument: 32 * MIB + 1, ImportSkill: 64 * MIB + 1 };
 
 const below =
@@ -49,7 +48,7 @@ const { method: call } = Memory;
 const { method: skill } = Skills;
 const SKILL = '/{name=skills}';
 
-/** Plain paths for the calls of `etude.v1`. A new call gets its line here and nothing else. */
+/** The paths of `etude.v1` calls. A new call only needs a line here. */
 export const ROUTES: readonly Route[] = [
   memory('POST', ':search', call.searchMemory, 'Search memory by meaning and by words'),
   memory('POST', ':recall', call.recall, 'Recall facts, experiences and procedures for a context'),
@@ -117,7 +116,7 @@ export interface Match<P extends Place> {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** null: no such path. A path that is there with other verbs answers those. */
+/** The route for a verb and path; null: unknown path. If the path exists with other verbs only, returns those. */
 export function matchRoute<P extends Place>(
   places: readonly P[],
   verb: string,
@@ -132,7 +131,7 @@ export function matchRoute<P extends Place>(
 }
 
 function fieldsOf(pattern: string, path: string): Record<string, string> | null {
-  // Names in a collection hold no colon, so what follows one is a verb.
+  // Names in collections have no colon, so a verb follows the colon.
   const expression = pattern.replaceAll(FIELD, (_all, _name, collection) => (collection === undefined ? '([^/]+)' : '([^/:]+)'));
   const [whole, ...values] = new RegExp(`^${expression}$`).exec(path) ?? [];
   if (whole === undefined) return null;
@@ -143,10 +142,10 @@ function fieldsOf(pattern: string, path: string): Record<string, string> | null 
     });
     return Object.fromEntries(named) as Record<string, string>;
   } catch {
-    // A segment that is no text is nobody's name.
+    // A segment with invalid encoding names nothing.
     return null;
   }
 }
 
-/** As a description of the interface shows it: `/v1/skills/{name}:use`. */
+/** A path as OpenAPI shows it: `/v1/skills/{name}:use`. */
 export const shownPath = (path: string) => path.replaceAll(/\{(?:\w+\.)*(\w+)(?:=\w+)?\}/g, '{$1}');

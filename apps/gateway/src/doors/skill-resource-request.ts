@@ -18,7 +18,7 @@ import { decoded } from './rest-request.js';
 
 const AGENT_OBJECT = /^\/instances\/[^/]+\/providers\/[^/]+\/agents\/([^/]+)$/;
 
-/** "/instances/{instance}/providers/{provider}/agents/{agent}", or the agent's name alone. */
+/** An agent by "/instances/{instance}/providers/{provider}/agents/{agent}", or by its name alone. */
 const AgentObjectId = z
   .string()
   .max(1_000)
@@ -33,18 +33,18 @@ const Parameter = z
     required: z.boolean().default(true),
     default_value: Json.nullish(),
   })
-  // Of a required one null is no default; of any other it may be one.
+  // For a required parameter, null means no default. For any other, null may be the default.
   .transform(({ default_value: value, ...said }) =>
     value === undefined || (value === null && said.required) ? said : { ...said, default_value: value },
   );
 
 const Texts = z.array(z.string()).nullish();
 
-/** A field that the server decides: whatever a client sends in it is ignored. */
+/** A field that the server sets. Values from clients are ignored. */
 const decided = (described: Readonly<Record<string, unknown>>) => Json.optional().meta({ ...described, readOnly: true });
 const DECIDED_TIME = decided({ type: 'string', format: 'date-time' });
 
-/** What an author says, in the names of `SkillDraft`. */
+/** What an author writes, named as in `SkillDraft`. */
 const Said = z.strictObject({
   name: SkillName.optional(),
   display_name: z.string().nullish(),
@@ -70,7 +70,7 @@ const Resource = Said.extend({
   status_reason: decided({ type: 'string' }),
 });
 
-/** How a skill is verified, and what else an author may say beside the resource. */
+/** Fields of a PUT beside the resource: tests, and other parts of a draft. */
 const MORE = {
   tests: z.array(Json.meta({ $ref: '#/components/schemas/SkillTestCase' })).nullish(),
   category: z.string().nullish(),
@@ -81,7 +81,7 @@ const MORE = {
 };
 const Put = Resource.extend(MORE);
 
-/** How many are found where nobody says, or says 0, as in every other call. */
+/** The default number of hits, also for 0, as in all calls. */
 const RESULTS = 5;
 
 const Search = z.strictObject({
@@ -106,7 +106,7 @@ function schemaOf(schema: z.ZodType): object {
 
 const SKILL = { $ref: '#/components/schemas/SkillResource' };
 
-/** The schemas of requests and answers for OpenAPI, from what parses them. */
+/** OpenAPI schemas of requests and answers, made from the schemas that parse them. */
 export const resourceSchemas = () => ({
   SkillResource: schemaOf(Resource),
   SkillResources: { type: 'array', items: SKILL },
@@ -117,13 +117,13 @@ export const resourceSchemas = () => ({
 
 export interface ResourceWrite {
   readonly draft: SkillDraft;
-  /** Whose it will be; null: every agent's of the tenant. */
+  /** The owner of the skill; null: shared with all agents of the tenant. */
   readonly agent: string | null;
-  /** That was edited; 0: whichever is the newest. */
+  /** The version that was edited; 0: the newest. */
   readonly version: number;
 }
 
-/** @throws EtudeError INVALID_ARGUMENT naming the fields */
+/** @throws EtudeError INVALID_ARGUMENT naming the wrong field */
 export function resourceWrite(body: JsonObject, name: string): ResourceWrite {
   const { owner_agent_object_id: agent = null, version = 0, ...told } = parsedBody(Put, body);
   if (told.name !== undefined && told.name !== name)
@@ -135,7 +135,7 @@ export function resourceWrite(body: JsonObject, name: string): ResourceWrite {
   return { draft, agent, version };
 }
 
-/** @throws EtudeError INVALID_ARGUMENT naming the fields */
+/** @throws EtudeError INVALID_ARGUMENT naming the wrong field */
 export const resourceSearch = (body: JsonObject) => parsedBody(Search, body);
 
 /** The agent that reads; empty: every agent. @throws EtudeError INVALID_ARGUMENT */
@@ -151,20 +151,20 @@ function parsedBody<S extends z.ZodObject>(schema: S, body: JsonObject): z.outpu
 
 export interface ResourcePlace {
   readonly instanceId: string;
-  /** Such as "Etude.Skill", which has the agents of "Etude.Agent". */
+  /** Such as "Etude.Skill". Its agents have the provider "Etude.Agent". */
   readonly provider: string;
 }
 
 const objectId = ({ instanceId, provider }: ResourcePlace, kind: string, name: string) =>
   `/instances/${instanceId}/providers/${provider}/${kind}/${name}`;
 
-/** null: every agent of the tenant reads it, or more. */
+/** The object id of the owner; null if the skill is shared. */
 function ownerOf(place: ResourcePlace, { scope, agent }: Skill): string | null {
   const provider = `${place.provider.replace(/\.[^.]+$/, '')}.Agent`;
   return scope === SkillScope.AGENT ? objectId({ ...place, provider }, 'agents', agent) : null;
 }
 
-/** The same for the same skill of the same owner, whichever version. */
+/** An id that all versions of one skill of one owner share. */
 function idOf({ agent, user, name }: Skill): string {
   const hex = createHash('sha256')
     .update(JSON.stringify([agent, user, name]))
@@ -182,7 +182,7 @@ const parameterResource = ({ name, type, description, required, defaultValue }: 
   default_value: defaultValue === undefined ? null : toJson(ValueSchema, defaultValue),
 });
 
-/** A skill in the shape that clients of resource providers know, in snake_case. */
+/** A skill in snake_case, in the shape that clients of resource providers expect. */
 export function skillResource(place: ResourcePlace, skill: Skill): JsonObject {
   const name = skill.name.slice('skills/'.length);
   return {

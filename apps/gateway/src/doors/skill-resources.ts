@@ -10,28 +10,28 @@ import type { Place } from './routes.js';
 import { readerOf, type ResourcePlace, resourceSearch, resourceWrite, skillResource } from './skill-resource-request.js';
 
 const PAGE = 200;
-/** How long a PUT waits for its skill to be verified and settled. */
+/** How long a PUT waits for verification. */
 const SETTLE_MS = 20_000;
 
 export interface ResourceAnswer {
   readonly status: number;
-  /** Absent: there is no body. */
+  /** Absent: no body. */
   readonly json?: JsonValue;
 }
 
 export interface ResourceRequest {
-  /** Segments of the path, by the names in braces. */
+  /** Path segments by their names in braces. */
   readonly fields: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly body: JsonObject;
 }
 
-/** How a resource is asked for: a row of OpenAPI, and what answers it. */
+/** A route of skill resources: its description in OpenAPI, and its handler. */
 export interface ResourceRoute extends Place {
   readonly id: string;
-  /** Whether the query may say who reads. */
+  /** Whether the query may name the reading agent. */
   readonly hasReader?: boolean;
-  /** Names of schemas. */
+  /** The OpenAPI schema of the body; absent: no body. */
   readonly sends?: 'SkillResourceWrite' | 'SkillResourceSearch';
   readonly answers: Readonly<Record<number, 'SkillResource' | 'SkillResources' | 'SkillResourceHits' | null>>;
   readonly answer: (skills: AskedSkills, request: ResourceRequest) => Promise<ResourceAnswer>;
@@ -48,7 +48,7 @@ const resource = (verb: Place['verb'], path: string, summary: string, rest: Omit
 const ALL = '/instances/{instanceId}/providers/{provider}/skills';
 const ONE = `${ALL}/{skillName}`;
 
-/** "search" is a skill's name too, for every verb but POST. */
+/** The path "search" still names a skill, except for POST. */
 export const RESOURCE_ROUTES: readonly ResourceRoute[] = [
   resource('GET', ALL, 'List skills that are not archived', {
     id: 'ListSkillResources',
@@ -90,13 +90,13 @@ const InstanceId = z
   .max(128)
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must start with a letter or digit and hold only letters, digits, ".", "_" and "-"');
 
-/** Skills as resources of a provider. Each request becomes calls of `etude.v1.Skills` with the caller's key. */
+/** Skills as resources of a provider. Requests become calls of `etude.v1.Skills` with the caller's key. */
 export class AskedSkills {
   readonly #place: ResourcePlace;
 
   /**
-   * @param provider the one that is here
-   * @throws EtudeError NOT_FOUND for another one; INVALID_ARGUMENT
+   * @param provider the provider of this gateway
+   * @throws EtudeError NOT_FOUND for another provider; INVALID_ARGUMENT
    */
   constructor(
     private readonly skills: Omit<ServiceClient<typeof Skills>, 'close'>,
@@ -137,7 +137,7 @@ export class AskedSkills {
     return { status: 204 };
   }
 
-  /** The version in use, where there is one: what is waiting changes nothing yet. @throws EtudeError NOT_FOUND, also for what is archived */
+  /** The active version if there is one, else the newest. @throws EtudeError NOT_FOUND, also for an archived skill */
   async get(name: string, agent: string): Promise<Skill> {
     const newest = await this.skills.getSkill({ name: `skills/${name}`, agent }, this.call);
     const isInUse = newest.status === SkillStatus.ACTIVE || newest.version === 1;
@@ -163,7 +163,7 @@ export class AskedSkills {
     return (await this.skills.listSkillVersions({ name, agent, user }, this.call)).skills;
   }
 
-  /** The newest where what was edited is shown and all that came after it was rejected: nobody can read that here, or loses it. */
+  /** The base version of an edit. Rejected versions can't be read here, so an edit of the active version skips those after it. */
   async #baseOf(newest: Skill, edited: number): Promise<number> {
     if (newest.status !== SkillStatus.REJECTED || edited === 0 || edited === newest.version) return edited;
     const versions = await this.#versionsOf(newest);
@@ -172,20 +172,20 @@ export class AskedSkills {
     return isShown && areRejected ? newest.version : edited;
   }
 
-  /** Nobody's in particular, as all that is put: a reviewer's key reads those of users as well. */
+  /** The newest version without a user, since a PUT never sets one. A reviewer's key would also find versions of users. */
   async #newest(name: string, agent: string): Promise<Skill | null> {
     try {
       const skill = await this.skills.getSkill({ name: `skills/${name}`, agent }, this.call);
       return skill.agent === agent && skill.user === '' ? skill : null;
     } catch (error) {
-      // Several users have one then, and nobody in particular has.
+      // FAILED_PRECONDITION: only several users have such a skill.
       if (errorCode(error) === 'FAILED_PRECONDITION' || errorCode(error) === 'NOT_FOUND') return null;
       throw error;
     }
   }
 }
 
-/** A stale edit, by the field in which a resource says what was edited; null for what is none. */
+/** Renames the field of a stale edit to the resource's `version`; null if the error is a different one. */
 function staleVersion(error: unknown): EtudeError | null {
   const { message } = error as Error;
   const isStale = errorCode(error) === 'ABORTED' && errorDetails(error).field === 'base_version';

@@ -18,7 +18,7 @@ import { documentMessage } from './record-message.js';
 
 const PAGE = { max: 1_000, standard: 100 };
 
-/** Documents of `etude.v1.Memory`: imported, listed, deleted. */
+/** The document calls of `etude.v1.Memory`. */
 export const documentCalls = {
   async importDocument(requests, call, deps) {
     const { head, data } = await readHead(requests);
@@ -33,7 +33,7 @@ export const documentCalls = {
     const bound = ['ListDocuments', scope];
     const afterKey = afterPageToken(request.pageToken, bound);
     const { semantic } = await deps.memory.open();
-    // One more than asked for tells whether a page follows.
+    // One extra result shows whether another page follows.
     const found = await semantic.documents(scope, { limit: pageSize + 1, ...(afterKey === null ? {} : { afterKey }) });
     const page = found.slice(0, pageSize);
     return {
@@ -63,7 +63,7 @@ const Head = DocumentRecord.pick({ name: true }).extend({
     .optional(),
 });
 
-/** The first message of an import, and the bytes behind it. @throws EtudeError INVALID_ARGUMENT */
+/** The first message of an import, and the bytes that follow. @throws EtudeError INVALID_ARGUMENT */
 async function readHead(requests: AsyncIterable<ImportDocumentRequest>) {
   const incoming = requests[Symbol.asyncIterator]();
   const first = await incoming.next();
@@ -92,7 +92,7 @@ interface DocumentImport extends Awaited<ReturnType<typeof readHead>> {
   readonly at: number;
 }
 
-/** @throws EtudeError INVALID_ARGUMENT for what can't be read, PAYLOAD_TOO_LARGE */
+/** @throws EtudeError INVALID_ARGUMENT if the document can't be read or has no text; PAYLOAD_TOO_LARGE */
 async function importDocument({ head, data, scope, at }: DocumentImport, { semantic }: Pick<Memory, 'semantic'>, signal: AbortSignal) {
   const { name, mediaType = mediaTypeOf(head.name), sha256: announced } = fromWire(Head, DocumentHeadSchema, head, { root: 'head' });
   const id = `d${digestOf(JSON.stringify([scope, name])).slice(0, 32)}`;

@@ -14,15 +14,15 @@ import { notActive } from '../skills/import-skills.js';
 export interface ProposalDeps {
   readonly procedural: ProceduralMemory;
   readonly registration: SkillRegistration;
-  /** Throws where no sandbox has the packages of a skill. */
+  /** Throws if no sandbox has the packages of a skill. */
   readonly templateFor: TemplateFor;
 }
 
 /**
- * Takes the skills of one import as any that is registered: stored when it is answered, then verified.
+ * Stores the skills of an import like any registration, then has them verified.
  *
- * @throws EtudeError from the answered function: as `SkillRegistration.store`; PERMISSION_DENIED for what more agents would read;
- *   FAILED_PRECONDITION for packages that no sandbox has, and for what calls a skill that is not active here
+ * @throws EtudeError from the returned function: as `SkillRegistration.store`; PERMISSION_DENIED for shared skills without the role;
+ *   FAILED_PRECONDITION for packages that no sandbox has, or calls of skills that aren't active here
  */
 export function proposedSkills(call: CallContext, { procedural, registration, templateFor }: ProposalDeps): ProposeSkill {
   const { tenant, name: by } = call;
@@ -31,11 +31,11 @@ export function proposedSkills(call: CallContext, { procedural, registration, te
     const known = await procedural.versions(skill.scope, skill.name);
     const there = thereAlready(skill, known, setAside !== null);
     if (there !== undefined) {
-      // The job of the import before may be what was lost.
+      // The earlier import may have died before it added the job.
       await registration.requestVerification(there);
       return 'unchanged';
     }
-    // What an erasure forbids was made before it, and stays so.
+    // Keeps its original time, so that an erasure that covers it still applies.
     const made = { by, at: skill.createdAt, ...(setAside === null ? {} : { setAside }) };
     if (setAside === null) templateFor(skill.packages ?? []);
     const candidate = setAside === null ? await pinnedHere(skill, procedural) : skill;
@@ -44,20 +44,20 @@ export function proposedSkills(call: CallContext, { procedural, registration, te
   };
 }
 
-/** What was archived or rejected is there for what is to be so as well; of all else the registration says how it comes back. */
+/** The stored version with the same content. Archived and rejected ones count only if the import sets the skill aside. */
 function thereAlready(skill: Skill, known: readonly Skill[], isSetAside: boolean): Skill | undefined {
   const content = withoutPins(skill);
   return known.find((version) => (isSetAside || !GONE.has(version.status)) && withoutPins(version) === content);
 }
 
-/** Whatever versions of other skills it calls: here it is pinned to others than where it came from. */
+/** Ignores the pinned versions of dependencies, which differ between installations. */
 function withoutPins({ dependencies = [], ...content }: Skill): string {
   return canonicalJson([skillDigest(content), dependencies.map(({ name }) => name).toSorted()]);
 }
 
 /**
- * Pinned to what it calls here, by name. What comes in with it is not active before somebody approved it, so that what calls it waits, and
- * is taken when the same is imported again.
+ * Pins the skills that it calls to versions here, by name. A called skill of the same import becomes active only by approval. Its caller is
+ * refused until then; import it again afterwards.
  *
  * @throws EtudeError FAILED_PRECONDITION
  */

@@ -26,7 +26,7 @@ import { optionalRequestId } from '../wire/names.js';
 import { boundedCount, invalidField, parseField, refuseAny } from '../wire/validation.js';
 import { episodeMessage, factMessage, procedureMessage } from './record-message.js';
 
-/** What handlers of memory work with. */
+/** Dependencies of the handlers of memory. */
 export interface MemoryDeps extends Pick<SkillDeps, 'memory' | 'settings' | 'registration' | 'templateFor'> {
   readonly upkeep: UpkeepStore;
 }
@@ -50,7 +50,7 @@ const Told = Experience.extend({
   importance: Fraction.default(0.5),
 });
 
-/** The writing half of `etude.v1.Memory`, but for documents. What was answered is read by the next call. */
+/** The writing half of `etude.v1.Memory`, except documents. Once a call is answered, the next call reads what it stored. */
 export const recordCalls = {
   async storeEpisode(request, call, deps) {
     const told = toldEpisode(request, ownScope(call, request), Date.now());
@@ -129,7 +129,7 @@ export const recordCalls = {
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
 
-/** Without a mask, what is not left out, as in any message: 0 can't be told from that. @throws EtudeError INVALID_ARGUMENT */
+/** Without a mask, the fields that aren't empty; an unset number can't be told from 0. @throws EtudeError INVALID_ARGUMENT */
 function updatedPaths({ updateMask, text, confidence }: UpdateFactRequest): readonly string[] {
   const given = [...(text === '' ? [] : ['text']), ...(confidence === 0 ? [] : ['confidence'])];
   const paths = updateMask?.paths ?? given;
@@ -139,12 +139,12 @@ function updatedPaths({ updateMask, text, confidence }: UpdateFactRequest): read
   return paths;
 }
 
-/** Of all that an episode tells, in UTF-8; outcomes as JSON. */
+/** Total size of an episode's texts in UTF-8, with outcomes as JSON. */
 const EPISODE_BYTES_MAX = 1024 * 1024;
-/** Within a record of a list of hits it stays within the 100 messages that decoders of protobuf follow, three for each object. */
+/** Keeps a list of hits within the 100 nested messages that protobuf decoders follow, at three per object. */
 const OUTCOME_DEPTH_MAX = 24;
 
-/** @throws EtudeError INVALID_ARGUMENT naming the field, PAYLOAD_TOO_LARGE for more text than an episode may have */
+/** @throws EtudeError INVALID_ARGUMENT naming the field; PAYLOAD_TOO_LARGE if the episode has too much text */
 export function toldEpisode(request: StoreEpisodeRequest, scope: Scope, at: number): ToldExperience {
   const { context, actions, outcomes, ...told } = fromWire(Told, StoreEpisodeRequestSchema, request);
   if (!context.some(isVisible)) throw invalidField('context', 'must tell something; there is nothing to see in it');
@@ -170,17 +170,16 @@ function refuseLong(texts: readonly string[]): void {
 export interface WriteRequest {
   readonly layer: MemoryLayer;
   readonly scope: Scope;
-  /** As the caller sent it; empty is none. */
+  /** As sent by the caller; empty: none. */
   readonly requestId: string;
-  /** Everything that the record is made of, without the time. */
+  /** Everything in the record except its time. */
   readonly content: unknown;
 }
 
 /**
- * An id of this write, the same whenever the same request comes again. It holds a digest of owner and content, so that no two
- * requests meet in it, whatever their request ids are.
+ * The id of a write, the same for repeats of one request. Its digest of owner and content keeps different requests apart.
  *
- * @throws EtudeError ALREADY_EXISTS where the request id was used for another content, or by another owner
+ * @throws EtudeError ALREADY_EXISTS if the request id was used for other content or by another owner
  */
 export async function writeIdOf({ store }: Pick<Memory, 'store'>, { layer, scope, requestId, content }: WriteRequest): Promise<string> {
   const key = optionalRequestId(requestId);

@@ -9,7 +9,7 @@ import { readsHiddenTests } from '../readers/readers.js';
 import { toWire } from '../wire/messages.js';
 import { snakeCase } from '../wire/validation.js';
 
-/** Of the fields: what is in a reply must be one that every decoder of protobuf reads, whatever came in by an import. */
+/** Nesting limit of fields, so that every protobuf decoder can read the reply. Imported records may be deeper. */
 const FIELDS_DEPTH_MAX = 28;
 
 export type RecordInit = MessageInitShape<typeof MemoryRecordSchema>;
@@ -20,8 +20,8 @@ export function recordMessage({ id, layer, kind, scope, createdAt, fields }: Pla
 }
 
 /**
- * A record for whoever may read it: of a skill without its held-out tests, which nobody is shown, and without tests that were made from a
- * task's cases, some of which are hidden, for all but those who may read them.
+ * A record as a caller may see it. The held-out tests of skills are never shown.
+ * Tests made from the cases of tasks need a role, since some cases are hidden.
  */
 export function shownRecord(record: PlainRecord, roles: readonly Role[]): PlainRecord {
   if (record.kind === 'episode') return { ...record, fields: shownEpisode(record.fields as unknown as Episode, roles) };
@@ -45,7 +45,7 @@ export const procedureMessage = (skill: Skill): RecordInit =>
 export const documentMessage = (document: DocumentRecord): MessageInitShape<typeof DocumentSchema> =>
   toWire(DocumentSchema, { ...document, ...document.scope, sha256: document.digest });
 
-/** What JSON has no word for, such as undefined, is left out; what is nested too deep for a reply is given as its JSON in a text. */
+/** Drops values that JSON lacks, such as undefined. Values nested too deeply for a reply become their JSON text. */
 function plainJson(value: unknown): JsonObject {
   const plain = JSON.parse(JSON.stringify(value)) as JsonObject;
   return isDeeper(plain, FIELDS_DEPTH_MAX) ? (flattened(plain, FIELDS_DEPTH_MAX) as JsonObject) : plain;
@@ -60,10 +60,7 @@ function flattened(value: JsonValue, levels: number): JsonValue {
 
 type Fields = PlainRecord['fields'];
 
-/**
- * The fields of a record under the names that callers know: in snake_case, with times in RFC 3339. What a field holds is as an export
- * has it.
- */
+/** The fields of a record under public names: in snake_case, with times in RFC 3339. The values are those of an export. */
 export function wireFields({ kind, fields }: Pick<PlainRecord, 'kind' | 'fields'>): Fields {
   const named = Object.entries(knownTo(kind, fields)).map(([name, value]) => [
     snakeCase(name),
@@ -72,7 +69,7 @@ export function wireFields({ kind, fields }: Pick<PlainRecord, 'kind' | 'fields'
   return Object.fromEntries(named) as Fields;
 }
 
-/** Furthest from 1970 that a date can be, in ms: an import may hold any number. */
+/** The limit of JavaScript dates, in ms from 1970. Imported records may have any number. */
 const DATE_MAX_MS = 8.64e15;
 
 const isTime = (name: string, value: unknown): value is number =>
@@ -80,7 +77,7 @@ const isTime = (name: string, value: unknown): value is number =>
 
 const rfc3339 = (at: number) => new Date(at).toISOString();
 
-/** With what callers call otherwise, or look for elsewhere. */
+/** Adds or renames fields as callers expect them. */
 function knownTo(kind: PlainRecord['kind'], fields: Fields): Fields {
   if (kind === 'fact') return factFields(fields as unknown as Fact);
   if (kind === 'episode') return episodeFields(fields as unknown as Episode);
@@ -89,7 +86,7 @@ function knownTo(kind: PlainRecord['kind'], fields: Fields): Fields {
 
 const factFields = ({ text, ...fact }: Fact): Fields => ({ fact: text, ...fact });
 
-/** An episode of a rollout is told as an outside agent would have: its task, its code, and how that ended. */
+/** Shows an episode of a rollout like one of an outside agent: its task, its code, and the outcome. */
 function episodeFields({ experience, ...episode }: Episode): Fields {
   const { prompt, code, success, summary } = episode;
   const outcomes = [{ type: success ? 'solved' : 'action_error', summary }];

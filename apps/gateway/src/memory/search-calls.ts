@@ -41,7 +41,7 @@ const Asked = z.object({
   successRateMin: Fraction,
   category: z.string().max(200),
 });
-/** Of facts, experiences, procedures. */
+/** Number of facts, experiences or procedures to recall. */
 const Count = z.number().int().min(0).max(100).optional();
 const Recalled = z.object({ context: Text, facts: Count, experiences: Count, procedures: Count });
 
@@ -58,7 +58,7 @@ function checkedSearch(request: SearchMemoryRequest): CheckedSearch {
   const { query: text, kinds, similarityMin = 0, category } = asked;
   const limit = boundedCount(request.limit, 'limit', LIMIT);
   const named = asked.layers.length > 0 ? [...new Set(asked.layers)] : MemoryLayer.options;
-  // Only those that can hold one of the kinds.
+  // Keeps only the layers that can hold one of the kinds.
   const layers = kinds.length === 0 ? named : named.filter((layer) => kinds.some((kind) => isOf(layer, kind)));
   if (layers.length === 0) throw invalidField('kinds', `are none of ${named.join(', ')} memory; leave out layers, or name other kinds`);
   const only = layers.length === 1 ? layers[0] : null;
@@ -85,7 +85,7 @@ function checkedSearch(request: SearchMemoryRequest): CheckedSearch {
 type Hits = Array<MessageInitShape<typeof MemoryHitSchema>>;
 type Search = (memory: Memory, scope: ReadScope, query: LayerQuery) => Promise<Hits>;
 
-/** What the database being away looks like; anything else is an error also where a partial answer is enough. */
+/** Codes of an unreachable store or model. Other errors fail even a search that accepts partial results. */
 const AWAY: ReadonlySet<string> = new Set(['MEMORY_UNAVAILABLE', 'MODEL_UNAVAILABLE', 'MODEL_RATE_LIMITED']);
 
 const SEARCHES: Readonly<Record<MemoryLayer, Search>> = {
@@ -99,7 +99,7 @@ const SEARCHES: Readonly<Record<MemoryLayer, Search>> = {
   procedural: async ({ procedural }, scope, query) => (await readableSkills(procedural, scope, query)).map(skillHitMessage),
 };
 
-/** The reading half of `etude.v1.Memory`. Hits come layer by layer, best first within each: scores of two layers don't compare. */
+/** The reading half of `etude.v1.Memory`. Hits are sorted within each layer only, since scores of different layers aren't comparable. */
 export const searchCalls = {
   async searchMemory(request, call, deps) {
     const { layers, queryOf } = checkedSearch(request);
@@ -146,7 +146,7 @@ export const searchCalls = {
     const memory = await deps.memory.open();
     const { tenant, roles } = call;
     const { model, diskBytes, ...stats } = await memory.upkeep.stats(tenant);
-    // It is of all tenants.
+    // The size covers all tenants.
     const ofAll = roles.includes('operator') ? { diskBytes } : {};
     return toWire(MemoryStatsSchema, { ...stats, embeddingModel: model.name, dimension: model.dimension, ...ofAll });
   },
@@ -164,10 +164,9 @@ async function orMissing(layer: MemoryLayer, partial: boolean, search: () => Pro
 const SKILL_ID = /^(?:skills\/)?([a-z][a-z0-9_]{0,79})(?:@([1-9][0-9]{0,8}))?$/;
 
 /**
- * A skill by the id of its hit, or by its name for the newest version; whose it may be is decided as for `GetSkill`.
- * null where the id is none of a skill.
+ * A skill by the id of a hit, or its newest version by name. Readers are checked as for `GetSkill`; null if the id isn't one of a skill.
  *
- * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION where a reviewer names no user, and several have one
+ * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION if a reviewer names no user, and several users have one
  */
 export async function skillAsRecord(procedural: ProceduralMemory, asked: AskedSkills, id: string): Promise<PlainRecord | null> {
   const [, name, version] = SKILL_ID.exec(id) ?? [];

@@ -38,7 +38,7 @@ const Move = z.object({
   dropModel: z.string().optional(),
 });
 
-/** What a tenant does with its memory as a whole: `etude.v1.Memory`. */
+/** Calls of `etude.v1.Memory` on a tenant's memory as a whole. */
 export const upkeepCalls = {
   async *exportMemory(request, call, deps) {
     const owners = ownersOf(call, request);
@@ -104,7 +104,7 @@ function erasureSubject({ whose }: EraseMemoryRequest, tenant: string): ErasureS
 const MESSAGE_CHARS_MAX = 1_000_000;
 const LINES_MAX = 500;
 
-/** Lines, many in one message; a long line is a message of its own. */
+/** Packs lines into messages. A long line gets its own message. */
 export async function* inMessages(lines: AsyncIterable<string>): AsyncGenerator<{ lines: string[] }> {
   let message: string[] = [];
   let chars = 0;
@@ -120,7 +120,7 @@ export async function* inMessages(lines: AsyncIterable<string>): AsyncGenerator<
   if (message.length > 0) yield { lines: message };
 }
 
-/** What concerns the memory of all tenants, hence for operators only. */
+/** Work on the memory of all tenants, for operators only. */
 export const operatorCalls = {
   async startReembedding(request, _call, deps) {
     const move = fromWire(Move, StartReembeddingRequestSchema, request);

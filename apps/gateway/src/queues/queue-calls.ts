@@ -15,7 +15,7 @@ export interface QueueDeps {
   readonly dead: DeadLetters;
 }
 
-/** `etude.v1.Queues`, across tenants, hence for operators only. */
+/** `etude.v1.Queues`. It covers all tenants, so it is for operators only. */
 export const queueCalls = {
   async listQueues(_request, _call, deps) {
     return { queues: (await deps.dead.queues()).map(queueMessage) };
@@ -43,7 +43,7 @@ export const queueCalls = {
 const NAMES = QUEUES.map(({ name }) => name);
 const QueueName = z.string().refine((name) => NAMES.includes(name), `must be one of ${NAMES.join(', ')}`);
 
-/** @throws EtudeError INVALID_ARGUMENT for a queue that there isn't */
+/** @throws EtudeError INVALID_ARGUMENT for an unknown queue */
 const queueName = (name: string) => parseField(QueueName, name, 'queue');
 
 const queueMessage = (counts: QueueCounts): MessageInitShape<typeof QueueSchema> =>

@@ -12,13 +12,13 @@ import { optionalAgent, optionalUser, skillOfName } from '../wire/names.js';
 import { invalidField, parseField } from '../wire/validation.js';
 import { scopeNamed } from './skill-message.js';
 
-/** Whose skills are asked for. */
+/** The reader whose skills a request asks for. */
 export interface AskedSkills {
   readonly tenant: string;
-  /** An agent's and what is shared with it; exactly what is shared, for "@user", "@tenant" and "@global"; null: every agent's. */
+  /** An agent: its own and shared skills. "@user", "@tenant" or "@global": only those shared skills. null: skills of all agents. */
   readonly agent: string | null;
   readonly user: string | null;
-  /** A reviewer who names no user sees those of every user. */
+  /** A reviewer who names no user sees the skills of all users. */
   readonly everyUser: boolean;
 }
 
@@ -27,7 +27,7 @@ interface Asking {
   readonly user: string;
 }
 
-/** Users that a message names. */
+/** Maximum of users named in an error message. */
 const NAMED_MAX = 10;
 const SHARED: ReadonlySet<string> = new Set([USER_AGENT, TENANT_AGENT, GLOBAL_TENANT]);
 
@@ -42,11 +42,11 @@ export function askedSkills(call: CallContext, { agent, user }: Asking): AskedSk
   return { tenant, agent: owner, user: known, everyUser };
 }
 
-/** Whether a user's skill may be named to who asks. */
+/** Whether the caller may learn of this user's skill. */
 export const seesUsers = ({ user, everyUser }: AskedSkills, { scope }: Pick<Skill, 'scope'>) =>
   everyUser || scope.user === null || scope.user === user;
 
-/** What is read one after the other, narrowest first. */
+/** The scopes to read in order, narrowest first. */
 export function viewsOf({ tenant, agent, user, everyUser }: AskedSkills): readonly ReadScope[] {
   const seen = (owner: Pick<Scope, 'tenant' | 'agent'>): ReadScope => (everyUser ? { ...owner, user: null } : viewOf(owner, user));
   const global = seen({ tenant: GLOBAL_TENANT, agent: TENANT_AGENT });
@@ -58,10 +58,10 @@ export function viewsOf({ tenant, agent, user, everyUser }: AskedSkills): readon
 }
 
 /**
- * The newest version, whatever its status, or the one asked for; of equal names the narrowest owner's.
+ * The requested version, or the newest in any status. If several owners have the name, the narrowest one's.
  *
  * @param name "skills/{skill}"
- * @throws EtudeError INVALID_ARGUMENT, NOT_FOUND; FAILED_PRECONDITION where a reviewer names no user, and several have one
+ * @throws EtudeError INVALID_ARGUMENT, NOT_FOUND; FAILED_PRECONDITION if a reviewer names no user, and several users have one
  */
 export async function skillNamed(procedural: ProceduralMemory, asked: AskedSkills, name: string, version = 0): Promise<Skill> {
   const skillName = skillOfName(name);
@@ -85,7 +85,7 @@ async function firstOf(procedural: ProceduralMemory, asked: AskedSkills, name: s
   return null;
 }
 
-/** Nobody's in particular, else that of the only user who has one. @throws EtudeError FAILED_PRECONDITION where several users have one */
+/** The skill without a user, else that of the only user who has one. @throws EtudeError FAILED_PRECONDITION if several users have one */
 async function oneUsers(procedural: ProceduralMemory, found: Skill, version?: number): Promise<Skill> {
   const { scope, name } = found;
   if (scope.user === null) return found;
@@ -108,7 +108,7 @@ export function checkedVersion(version: number, field: string): number {
 }
 
 /**
- * The version that is meant: the one that is named, else the newest of those in such a status, else the newest.
+ * The named version; else the newest with one of these statuses; else the newest.
  *
  * @throws EtudeError INVALID_ARGUMENT, NOT_FOUND
  */
@@ -124,12 +124,12 @@ export async function meantVersion(
   return versions.find(({ status }) => statuses.includes(status)) ?? skill;
 }
 
-/** Whether tests that were made from tasks' cases, some of which are hidden, may be read: of what everybody reads only by operators. */
+/** Whether the caller may read tests made from tasks' cases, some of which are hidden. For skills of all tenants, only operators may. */
 export function readsHiddenTests(roles: readonly Role[], { scope }: Pick<Skill, 'scope'>): boolean {
   return hasRole(roles, scope.tenant === GLOBAL_TENANT ? 'operator' : 'reviewer');
 }
 
-/** What everybody reads is changed by operators only. @throws EtudeError PERMISSION_DENIED */
+/** Skills of all tenants are changed by operators only. @throws EtudeError PERMISSION_DENIED */
 export function requireOwner(call: CallContext, { scope }: Pick<Skill, 'scope'>): void {
   if (scope.tenant === GLOBAL_TENANT && !hasRole(call.roles, 'operator'))
     throw new EtudeError('PERMISSION_DENIED', 'Skills of all tenants are changed with a key that has the role "operator".');
@@ -140,17 +140,17 @@ export interface Whose {
   readonly user: string;
 }
 
-/** What a reader sees: the tenant of the key, narrowed as the request says. */
+/** The scope to read: the tenant of the key, narrowed by the request. */
 export function readScope(call: CallContext, { agent, user }: Partial<Whose> = {}): ReadScope {
   return { tenant: call.tenant, agent: optionalAgent(agent ?? ''), user: optionalUser(user ?? '') };
 }
 
-/** Whose a new record is. @throws EtudeError INVALID_ARGUMENT without an agent */
+/** The owner of a new record. @throws EtudeError INVALID_ARGUMENT without an agent */
 export function ownScope(call: CallContext, { agent, user }: Whose): Scope {
   return { tenant: call.tenant, agent: parseField(AgentId, agent, 'agent'), user: optionalUser(user) };
 }
 
-/** Exactly these owners' records; empty is any. */
+/** The owners whose records are meant; an empty name means any. */
 export function ownersOf(call: CallContext, { agent, user }: Whose): Owners {
   const named = Object.entries({ agent: optionalAgent(agent), user: optionalUser(user) });
   return { tenant: call.tenant, ...Object.fromEntries(named.filter(([, name]) => name !== null)) };
@@ -158,15 +158,14 @@ export function ownersOf(call: CallContext, { agent, user }: Whose): Owners {
 
 export interface Author {
   readonly reader: SkillReader;
-  /** Whose the skill will be. */
   readonly scope: Scope;
 }
 
-/** Who may read more than an agent's or a user's skill is said by a reviewer, and of every tenant's by an operator. */
+/** Sharing a skill with a tenant needs a reviewer, and with all tenants an operator. */
 const ROLE_OF: Readonly<Partial<Record<SkillScope, Role>>> = { tenant: 'reviewer', global: 'operator' };
 
 /**
- * @param field of the request that these are in
+ * @param field the request field that contains `asked`
  * @throws EtudeError INVALID_ARGUMENT, PERMISSION_DENIED
  */
 export function authorOf(
@@ -189,7 +188,7 @@ export function authorOf(
   return { reader, scope: ownerOf(scope, reader) };
 }
 
-/** What becomes of a skill is for those who may register one for the same readers. @throws EtudeError PERMISSION_DENIED */
+/** Only callers who could register a skill for these readers may change it. @throws EtudeError PERMISSION_DENIED */
 export function requireAuthor(call: CallContext, skill: Pick<Skill, 'name' | 'scope'>): void {
   const role = ROLE_OF[scopeOf(skill)];
   if (role === undefined || hasRole(call.roles, role)) return;

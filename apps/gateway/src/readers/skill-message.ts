@@ -12,21 +12,20 @@ type SkillInit = MessageInitShape<typeof SkillSchema>;
 /** undefined: any status. @throws EtudeError INVALID_ARGUMENT */
 export const statusFilterOf = (status: number) => wordOf(SkillStatusSchema, status, 'status') as SkillStatus | undefined;
 
-/** undefined where none is named. @throws EtudeError INVALID_ARGUMENT */
+/** undefined: unspecified. @throws EtudeError INVALID_ARGUMENT */
 export const scopeNamed = (scope: number, field: string) => wordOf(SkillScopeSchema, scope, field) as SkillScope | undefined;
 
-/** How requests and answers call the owner: the agent, or "@user", "@tenant", "@global" for a shared skill. */
+/** The owner's name in requests and answers: the agent, or "@user", "@tenant", "@global" for a shared skill. */
 export const ownerName = ({ tenant, agent }: Pick<Scope, 'tenant' | 'agent'>) => (tenant === GLOBAL_TENANT ? GLOBAL_TENANT : agent);
 
-/** Other skills under the names that callers know. */
 export const named = <T extends { readonly name: string }>(skills: readonly T[] = []) =>
   skills.map((skill) => ({ ...skill, name: skillResourceName(skill.name) }));
 
-/** The fields that tell whether a skill has changed. */
+/** Only the fields that reveal a change of the skill. */
 export const briefMessage = ({ name, scope, version, status, digest }: Skill): SkillInit =>
   toWire(SkillSchema, { name: skillResourceName(name), agent: ownerName(scope), user: scope.user, version, status, digest });
 
-/** A skill as callers see it. Its tests stay inside: some are made from hidden cases. A reviewer is shown those that are not held out. */
+/** A skill as callers see it, without tests, since some are made from hidden cases. Reviews show all but the held-out ones. */
 export function skillMessage(skill: Skill): SkillInit {
   const { scope, contract, proof, replacedBy, usage = UNUSED } = skill;
   return toWire(SkillSchema, {

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { fromWire } from '../wire/messages.js';
 import { invalidField, type Violation } from '../wire/validation.js';
 
-/** All tests of a draft together, as JSON. */
+/** Maximum size of each list of tests, as JSON. */
 const TESTS_MAX_CHARS = 1_000_000;
 
 const Identifier = z
@@ -19,7 +19,6 @@ const Identifier = z
 const Words = (max: number) => z.string().trim().max(max);
 const Tolerance = z.number().min(0, 'must be at least 0');
 
-/** A test by the kind that the wire gives it. */
 const TestCase = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('call'),
@@ -46,7 +45,7 @@ const Parameter = z
     message: 'goes with a parameter that is not required',
   });
 
-/** Sizes and shapes of what an author writes. */
+/** Limits of what an author writes. */
 const Draft = z.object({
   name: SkillName,
   kind: z.enum(['function', 'snippet', 'procedure']).default('function'),
@@ -67,13 +66,12 @@ const Draft = z.object({
 });
 
 export interface CheckedDraft {
-  /** A candidate. Its entry point, contract and dependencies are read from its code later. */
+  /** A candidate. Its entry point, contract and dependencies are read from the code later. */
   readonly skill: Skill;
-  /** It reads stdin and writes stdout, and has no entry point. */
+  /** The code is a program: it reads stdin, writes stdout and has no entry point. */
   readonly isProgram: boolean;
 }
 
-/** The fields that every new candidate starts with, whoever wrote it. */
 export const candidateFields = (scope: Scope, at: number) =>
   ({
     version: 1,
@@ -93,9 +91,9 @@ export const digested = (skill: Omit<Skill, 'digest'>): Skill => ({ ...skill, di
 /**
  * The candidate that a draft describes.
  *
- * @param scope whose it will be
+ * @param scope the owner
  * @param at ms since 1970
- * @throws EtudeError INVALID_ARGUMENT naming every field that is wrong
+ * @throws EtudeError INVALID_ARGUMENT naming all wrong fields
  */
 export function checkedDraft(draft: SkillDraft, scope: Scope, at: number): CheckedDraft {
   const author = fromWire(Draft, SkillDraftSchema, draft, { root: 'skill', found: contradictions(draft) });

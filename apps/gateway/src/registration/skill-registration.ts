@@ -21,7 +21,7 @@ import type { FirstTime } from '../calls/once.js';
 import { invalid, invalidField, refuseAny, type Violation } from '../wire/validation.js';
 import type { CheckedDraft } from './skill-draft.js';
 
-/** What handlers of skills work with. */
+/** Dependencies of the handlers of skills. */
 export interface SkillDeps {
   readonly memory: MemoryAccess;
   readonly sandboxes: Sandboxes;
@@ -29,43 +29,43 @@ export interface SkillDeps {
   readonly checker: ProofChecker;
   readonly analyser: CodeAnalyser;
   readonly clock: Clock;
-  /** Share of the mutants that tests have to notice. */
+  /** Share of the mutants that tests must notice. */
   readonly mutationScoreMin: number;
-  /** Which kind of sandbox has the packages of a skill; throws where none has. */
+  /** The sandbox template that has the packages of a skill; throws if there is none. */
   readonly templateFor: TemplateFor;
   readonly settings: AgentSettingsStore;
   readonly registration: SkillRegistration;
   readonly wanted: WantedSkills;
-  /** Which agents called lately. */
+  /** Records which agents called recently. */
   readonly toolCalls: ToolCalls;
 }
 
 export interface Registration {
   readonly draft: CheckedDraft;
-  /** Who registers it. */
+  /** The caller as a reader. Dependencies are pinned to skills that it can read. */
   readonly reader: SkillReader;
-  /** Version that was edited; 0: whatever is newest. */
+  /** The version that was edited; 0: the newest. */
   readonly baseVersion: number;
-  /** For the history. */
+  /** The name for the history. */
   readonly by: string;
-  /** Whoever registers it may approve it as well. */
+  /** Whether the caller may also approve it. */
   readonly isReviewer?: boolean;
 }
 
-/** How long somebody waits for a verification. */
+/** The limits on waiting for a verification. */
 export interface Patience {
   readonly signal: AbortSignal;
   readonly waitMs: number;
 }
 
-/** The way in for what people and agents write: looked at by Python's parser, pinned, stored as a candidate, sent to verification. */
+/** Registers what people and agents write: inspects it with Python's parser, pins dependencies, stores a candidate, starts verification. */
 export class SkillRegistration {
   constructor(private readonly parts: Pick<SkillDeps, 'sandboxes' | 'templateFor' | 'settings'> & { readonly producer: Producer }) {}
 
   /**
-   * What the code says of itself, with what it depends on; nothing is stored, and nothing of it is run.
+   * The candidate with what its code says about itself, and its pinned dependencies. Stores nothing and runs none of the code.
    *
-   * @throws EtudeError INVALID_ARGUMENT with the line; FAILED_PRECONDITION for a skill that it calls or a package that no sandbox has; SANDBOX_UNAVAILABLE
+   * @throws EtudeError INVALID_ARGUMENT with the line; FAILED_PRECONDITION if a called skill or a package is missing; SANDBOX_UNAVAILABLE
    */
   async completed(procedural: ProceduralMemory, registration: Registration, signal: AbortSignal): Promise<Skill> {
     const { named, uses } = await this.read(registration, signal);
@@ -73,12 +73,12 @@ export class SkillRegistration {
     return dependencies.length === 0 ? named : { ...named, dependencies };
   }
 
-  /** What the code says of itself, and the names of the skills that it calls, whether or not they are there. @throws as `completed` */
+  /** The candidate with what its code says about itself, and the names of called skills, even missing ones. @throws as `completed` */
   async read({ draft, reader }: Registration, signal: AbortSignal): Promise<{ readonly named: Skill; readonly uses: readonly string[] }> {
     const { skill, isProgram } = draft;
     requireName(skill.name);
     this.parts.templateFor(skill.packages ?? []);
-    // Somebody's words, and not Python.
+    // A procedure is text, not Python.
     if (skill.kind === 'procedure') return { named: skill, uses: [] };
     const { tenant, agent, user } = reader;
     const place = { sandboxes: this.parts.sandboxes, tenant, owner: { agent, user } };
@@ -95,9 +95,9 @@ export class SkillRegistration {
   }
 
   /**
-   * As of when it came first: a repeat of a request that died behind the store finds by that what it stored, whatever was stored since.
+   * Registers a skill, dated by the first call. By that date, a repeat after a crash finds the version that the first call has stored.
    *
-   * @throws EtudeError as `completed`; ABORTED where another version is the newest; FAILED_PRECONDITION where an agent has too many
+   * @throws EtudeError as `completed`; ABORTED if another version is the newest; FAILED_PRECONDITION if the agent has too many skills
    */
   async register(
     procedural: ProceduralMemory,
@@ -119,10 +119,10 @@ export class SkillRegistration {
   }
 
   /**
-   * What is left once it is known what a skill calls: it is stored, and sent to verification.
+   * Stores a candidate with known dependencies, and starts its verification.
    *
-   * @param tenant whose settings hold
-   * @param options.at when it was made, ms since 1970
+   * @param tenant the tenant whose settings apply
+   * @param options.at time of creation, ms since 1970
    * @throws EtudeError as `registerSkill`
    */
   async store(
@@ -137,16 +137,16 @@ export class SkillRegistration {
     return stored;
   }
 
-  /** Of a candidate. The same again is the same job. */
+  /** Starts the verification of a candidate. Repeating it adds no second job. */
   async requestVerification(skill: Skill): Promise<void> {
     if (skill.status === 'candidate') await this.parts.producer.add(SkillVerify, jobOf(skill));
   }
 
   /**
-   * What registering these would be refused for, one after the other, before any is stored.
+   * Checks in turn that all candidates could be registered, before any is stored.
    *
-   * @param candidates as `completed` answers them, all for the same readers
-   * @throws EtudeError FAILED_PRECONDITION, where skills are switched off or there are too many among others
+   * @param candidates from `completed`, all for the same readers
+   * @throws EtudeError FAILED_PRECONDITION if skills are off or would become too many
    */
   async requireRegistrable(procedural: ProceduralMemory, tenant: string, candidates: readonly Skill[]): Promise<void> {
     const planned = new Set<string>();
@@ -157,7 +157,7 @@ export class SkillRegistration {
     }
   }
 
-  /** What calls this skill, which is in use now, gets a version pinned to it, and is verified. Repeating it changes nothing. */
+  /** Stores new versions of the skills that call this active skill, pinned to it, and starts their verification. Safe to repeat. */
   async renewCallers(procedural: ProceduralMemory, skill: Skill): Promise<void> {
     const requestVerification = async (version: Skill) => {
       await this.parts.producer.add(SkillVerify, jobOf(version));
@@ -165,15 +165,15 @@ export class SkillRegistration {
     await reverifyDependents(skill, { procedural, clock: { now: Date.now }, requestVerification });
   }
 
-  /** Once it is settled, or as it stands when waiting makes no sense any more. */
+  /** The settled version, or the current one if waiting longer is useless. */
   async settled(procedural: ProceduralMemory, skill: Skill, patience: Patience): Promise<Skill> {
     return skill.status === 'candidate' || skill.status === 'verified' ? this.verified(procedural, skill, patience) : skill;
   }
 
   /**
-   * Verified, again where it was before, or as it stands when waiting makes no sense any more; its verification goes on then.
+   * The version after verification, even if it was verified before. If the wait ends first, the current version; verification continues.
    *
-   * @throws the EtudeError that verification died of; the signal's reason
+   * @throws the EtudeError of a failed verification; the signal's reason
    */
   async verified(procedural: ProceduralMemory, skill: Skill, { signal, waitMs }: Patience): Promise<Skill> {
     const late = AbortSignal.timeout(Math.max(1, waitMs));
@@ -189,13 +189,13 @@ export class SkillRegistration {
   }
 }
 
-/** Each change of a skill's life is another round of verification. */
+/** The number of status changes is the round, so that each change allows another verification. */
 function jobOf(skill: Skill) {
   const round = (skill.history ?? []).length;
   return verificationOf(skill, round > 1 ? round : undefined);
 }
 
-/** Tests are calls of a function, or runs of a program. */
+/** Tests of functions must be calls, and tests of programs must be runs. */
 function testProblems({ kind, entryPoint, tests, heldOut = [] }: Skill): Violation[] {
   if (kind !== 'function') return [];
   const wrong = entryPoint === null ? 'call' : 'io';

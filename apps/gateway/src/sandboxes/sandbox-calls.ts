@@ -31,7 +31,7 @@ const FILE_PAGE = { max: 1_000, standard: 1_000 };
 
 const when = (wrong: boolean, field: string, description: string): readonly Violation[] => (wrong ? [{ field, description }] : []);
 
-/** What a caller may ask of a new session; the controller fills in the rest. */
+/** Fields of a new session that callers may set. The controller adds the rest. */
 const Asked = SessionRequest.pick({ template: true, ttlMs: true }).extend({
   requestId: RequestId.optional(),
   limits: SandboxLimits.optional(),
@@ -53,7 +53,7 @@ function codeViolations({ code, language, stdin, resumeToken }: ExecuteRequest):
   ];
 }
 
-/** With an execution id in any case, so that it can be followed again. @throws EtudeError INVALID_ARGUMENT */
+/** Adds an execution id if there is none, so that the execution can be followed again. @throws EtudeError INVALID_ARGUMENT */
 function checkedExecute(request: ExecuteRequest): ExecuteRequest {
   const { executionId, language, resumeToken } = request;
   refuseAny([
@@ -66,7 +66,7 @@ function checkedExecute(request: ExecuteRequest): ExecuteRequest {
   return { ...request, executionId: executionId || randomUUID() };
 }
 
-/** Of a file: the sandbox's id. @throws EtudeError INVALID_ARGUMENT; fields are named below `root` */
+/** Checks a file request and returns the sandbox's id. @throws EtudeError INVALID_ARGUMENT with fields below `root` */
 function checkedFile(
   { name, path, offset = 0n, sizeBytes = offset }: { name: string; path: string; offset?: bigint; sizeBytes?: bigint },
   root = '',
@@ -87,13 +87,13 @@ export interface SandboxDeps {
 }
 
 /**
- * `etude.v1.Sandboxes`. What is known of a sandbox is read here; everything else goes to the controller that holds it. Every lookup
- * is by the caller's tenant, so another tenant's sandbox is not found, and no controller is asked for it.
+ * `etude.v1.Sandboxes`. Stored sessions are read here; all other calls go to the controller that owns the sandbox.
+ * Each lookup uses the caller's tenant. So the sandbox of another tenant is not found, and no controller is asked for it.
  */
 export const sandboxCalls = {
   createSandbox(request, call, deps) {
     fromWire(Asked, CreateSandboxRequestSchema, request);
-    // With a request id in any case, so that it can be tried at more than one controller.
+    // Always has a request id, so that it can be tried at several controllers.
     const checked = { ...request, requestId: request.requestId || randomUUID() };
     return deps.router.create(call, (client, settings) => client.createSandbox(checked, settings));
   },
@@ -141,7 +141,7 @@ export const sandboxCalls = {
     return deps.router.ask(id, call, (client, settings) => client.cancelExecution(request, settings));
   },
 
-  /** Pulled no faster than the owner takes it. One that is cut is the caller's to go on with: what has passed here is kept nowhere. */
+  /** Forwards an upload no faster than the owner reads it. Nothing is kept here, so the caller must continue after an interruption. */
   async uploadFile(requests, call, { router }) {
     const incoming = requests[Symbol.asyncIterator]();
     const first = await incoming.next();

@@ -7,7 +7,7 @@ import { once, versionWork } from '../calls/once.js';
 import { askedSkills, meantVersion } from '../readers/readers.js';
 import type { Patience, SkillDeps } from '../registration/skill-registration.js';
 
-/** What the moves of a skill's life have in common. */
+/** The common fields of requests that change a skill's status. */
 export interface MoveRequest {
   readonly name: string;
   readonly agent: string;
@@ -18,9 +18,9 @@ export interface MoveRequest {
 
 export interface Move {
   readonly method: string;
-  /** Statuses of the version that is meant where none is named. */
+  /** If no version is named, the newest with one of these statuses is meant. */
   readonly from: readonly SkillStatus[];
-  /** Statuses by which a change is known to be this one. */
+  /** Statuses that this move can lead to. They identify its own change in the history. */
   readonly to: readonly SkillStatus[];
   readonly reason?: string;
   /** @throws EtudeError PERMISSION_DENIED */
@@ -28,8 +28,8 @@ export interface Move {
 }
 
 /**
- * Decides once per request. A repeat of one that died on its way acts on the version that was meant the first time, as of then, and not
- * where its own change is there already: its own, and not merely one like it.
+ * Decides once per request. A repeat after a crash acts on the version and date of the first call.
+ * It does nothing if the history has this call's own change, with the same time, actor and status.
  */
 export async function decideOnce(
   deps: SkillDeps,
@@ -55,7 +55,7 @@ export async function decideOnce(
   });
 }
 
-/** As long as a call may wait where it says nothing of that. */
+/** The default waiting time of a call. */
 export const patienceOf = ({ signal, deadlineMs }: CallContext): Patience => ({
   signal,
   waitMs: waitMs(undefined, deadlineMs - Date.now()),

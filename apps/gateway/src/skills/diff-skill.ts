@@ -3,7 +3,7 @@ import type { DiffSkillResponseSchema } from '@etude/contracts/gen/etude/v1/skil
 import type { Skill } from '@etude/contracts/memory';
 import { createTwoFilesPatch } from 'diff';
 
-/** What is compared beside the code, by what a reader calls it. */
+/** The compared fields beside the code, with their public names. */
 const FIELDS = {
   kind: 'kind',
   description: 'description',
@@ -20,14 +20,14 @@ const FIELDS = {
 } as const satisfies Partial<Record<keyof Skill, string>>;
 
 export interface DiffOptions {
-  /** Tests may be made of hidden cases: for reviewers. */
+  /** Whether to show tests, which may be made from hidden cases. For reviewers. */
   readonly withTests: boolean;
 }
 
 /**
- * What changed from one version to another, as unified diffs; empty where nothing did.
+ * The changes between two versions as unified diffs; empty without changes.
  *
- * @param from null: there was none
+ * @param from null: no earlier version
  */
 export function skillDiff(from: Skill | null, to: Skill, options: DiffOptions): MessageInitShape<typeof DiffSkillResponseSchema> {
   return {
@@ -45,7 +45,7 @@ function unified(file: string, from: Skill | null, to: Skill, textOf: (skill: Sk
   return createTwoFilesPatch(name(from), name(to), before, after);
 }
 
-/** Keys in one order, one value to a line. Held-out tests are counted only. */
+/** The fields as text, in a fixed order with one value per line. Held-out tests are only counted. */
 function fieldsText(skill: Skill, { withTests }: DiffOptions): string {
   const shown = Object.entries(FIELDS).flatMap(([field, name]) => {
     const value = skill[field as keyof typeof FIELDS];

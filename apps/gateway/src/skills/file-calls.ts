@@ -12,13 +12,13 @@ import type { Registration, SkillDeps } from '../registration/skill-registration
 import { invalidField } from '../wire/validation.js';
 import { type ImportOrder, importedSkill, orderImport, readImport, sourceOfImport } from './import-skills.js';
 
-/** Of one import. */
+/** Maximum of skills in one import. */
 const SKILLS_MAX = 20;
 
 const WITHOUT_TESTS =
   'without its tests: they were made from the cases of tasks, some of which are hidden; the key of a reviewer exports them too';
 
-/** Skills in the Agent Skills format, of `etude.v1.Skills`. */
+/** Import and export in the Agent Skills format: `etude.v1.Skills`. */
 export const fileCalls = {
   async importSkill(requests, call, deps) {
     const { tenant, name: by, signal } = call;
@@ -48,7 +48,7 @@ export const fileCalls = {
           return stored;
         },
         again,
-        // What waited is stored by a repeat where it need not wait any more.
+        // With waiting skills, no result is kept: a repeat then stores those that no longer wait.
         resultOf: (done) => (dryRun || waiting.length > 0 ? null : resultOf(done)),
       },
     );
@@ -61,14 +61,14 @@ export const fileCalls = {
     const skill = await meantVersion(procedural, askedSkills(call, request), request, ['active']);
     const hidden = hasHiddenTests(skill);
     const isWhole = !hidden || (!request.withoutHiddenTests && readsHiddenTests(call.roles, skill));
-    // Wherever it goes, its tests stay hidden from those who may not see them here.
+    // Marks the tests as hidden wherever the export is imported.
     const whole = hidden && skill.tests.length > 0 ? { ...skill, hiddenTests: true } : skill;
     const files = folderFromSkill(isWhole ? whole : withoutTests(skill));
     return { files: files.map(({ path, bytes: data }) => ({ path, data })), notes: isWhole ? [] : [WITHOUT_TESTS] };
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
-/** All of them are looked at before any is stored. @throws EtudeError as registering each of them */
+/** Checks all skills before any is stored. @throws EtudeError as registering each of them */
 async function lookedAt(
   { registration }: SkillDeps,
   procedural: ProceduralMemory,

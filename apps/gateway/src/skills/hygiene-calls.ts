@@ -29,9 +29,9 @@ const Policy = z.object({
 });
 const Reason = z.string().trim().max(1_000);
 const PruneId = z.string().regex(/^p[0-9a-f]{16}$/, 'must be the id that pruning answered, such as "p0123456789abcdef"');
-/** Callers that are named of what is kept. */
+/** Maximum of callers listed for each kept skill. */
 const CALLERS_MAX = 10;
-/** What is done to skills of many owners is claimed as everybody's of the tenant. */
+/** These calls change skills of many owners, so their claims belong to the whole tenant. */
 const EVERYBODYS = { scope: { agent: TENANT_AGENT, user: null } };
 const noResult = () => '';
 
@@ -40,12 +40,12 @@ function prunedMessage({ skill, reason }: PlannedPrune) {
   return { name, agent, version, reason };
 }
 
-/** What reviewers do with the skills of their tenant as a whole: `etude.v1.Skills`. */
+/** Calls of `etude.v1.Skills` by which reviewers maintain all skills of their tenant. */
 export const hygieneCalls = {
   async pruneSkills(request, call, deps) {
     const { tenant, name: by } = call;
     const { requestId, dryRun } = request;
-    // The same request has the same id, so that a repeat finishes what was begun.
+    // Derived from the request id, so that a repeat completes the first pruning.
     const pruneId = `p${contentDigest([tenant, optionalRequestId(requestId) ?? randomUUID()]).slice(0, 16)}`;
     const input = { tenant, agent: ownerOrAll(request.agent), policy: policyOf(request), pruneId, by, dryRun };
     const memory = await deps.memory.open();
@@ -102,10 +102,10 @@ export const hygieneCalls = {
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
-/** An agent, or "@user" or "@tenant" for what is shared; empty: all of the tenant. */
+/** An agent, or "@user" or "@tenant" for shared skills; empty: all owners of the tenant. */
 const ownerOrAll = (agent: string) => (agent === '' ? null : parseField(OwnerAgent, agent, 'agent'));
 
-/** Nothing that is zero is looked at. @throws EtudeError INVALID_ARGUMENT where nothing would be looked at at all */
+/** The criteria above zero; others are off. @throws EtudeError INVALID_ARGUMENT if all are off */
 function policyOf(request: PruneSkillsRequest): PrunePolicy {
   const {
     unusedDays,

@@ -13,7 +13,7 @@ import type { Registration } from '../registration/skill-registration.js';
 import { invalidField, refuseAny } from '../wire/validation.js';
 import { candidateFields, type CheckedDraft, digested } from '../registration/skill-draft.js';
 
-/** As for what is registered by hand. */
+/** The same limits as for registration. */
 const TEXT_CHARS_MAX = 400_000;
 const TESTS_MAX = 200;
 const LIST_MAX = 100;
@@ -23,8 +23,8 @@ export interface ImportedSkill extends CheckedDraft {
 }
 
 /**
- * A candidate of what a folder holds. Nobody here wrote it: it is never approved automatically. What it says of where it was learned,
- * and which tasks it solved there, is kept in its SKILL.md and believed by nobody.
+ * A candidate made from a folder. Its author is unknown, so it is never approved automatically.
+ * Its own claims about its origin and solved tasks stay in its SKILL.md, but aren't trusted.
  *
  * @param source "imports/{id}"
  * @param at ms since 1970
@@ -55,7 +55,7 @@ export function importedSkill({ folder, files }: FoundFolder, scope: Scope, sour
   };
 }
 
-/** The same files are the same import. */
+/** The id of an import, derived from its files. */
 export function sourceOfImport(files: readonly FolderFile[]): string {
   const hash = createHash('sha256');
   for (const { path, bytes } of files)
@@ -66,7 +66,6 @@ export function sourceOfImport(files: readonly FolderFile[]): string {
   return `imports/i${hash.digest('hex').slice(0, 32)}`;
 }
 
-/** Says which is too large, how large it is, and how large it may be. */
 function refuseLarge({ name, kind, code, tests, tags, examplePrompts = [], parameters, packages = [] }: SkillParts, folder: string): void {
   const isText = kind === 'procedure';
   const path = `${folder === '' ? '' : `${folder}/`}${isText ? SKILL_TEXT : codePath(name)}`;
@@ -85,7 +84,7 @@ function refuseLarge({ name, kind, code, tests, tags, examplePrompts = [], param
 const FORMATS = ['folder', ...ARCHIVE_FORMATS] as const;
 
 /**
- * What an import sends, whole: it is small, or refused before it is.
+ * Reads a whole import into memory, up to the size limit.
  *
  * @throws EtudeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, CANCELLED
  */
@@ -117,26 +116,26 @@ async function filesIn(requests: AsyncIterable<ImportSkillRequest>, bytesMax: nu
   return [...files].map(([path, parts]) => ({ path, bytes: Buffer.concat(parts) }));
 }
 
-/** One skill of an import, with the names of the skills that it calls. */
+/** One skill of an import, with the names of the skills it calls. */
 export interface ReadImport {
   readonly registration: Registration;
   readonly uses: readonly string[];
 }
 
 export interface ImportOrder {
-  /** What can be registered now; what is called before what calls it. */
+  /** The skills that can be registered now, called ones before their callers. */
   readonly ready: readonly Registration[];
-  /** For each that waits for others of them, for whom and what to do. */
+  /** One message for each skill that waits for others: which ones, and what to do. */
   readonly waiting: readonly string[];
 }
 
 const nameOf = ({ registration }: ReadImport) => registration.draft.skill.name;
 
 /**
- * A skill is pinned to active ones, and nothing that is imported is active before somebody approved it. What calls another of the same
- * import therefore waits for it, and is taken when the same is imported again.
+ * Sorts the skills of an import. Dependencies are pinned to active skills, and imported skills become active only by approval.
+ * So a caller of another skill in the import waits. Importing the same files again later registers it.
  *
- * @throws EtudeError FAILED_PRECONDITION where they call each other in a circle; MEMORY_UNAVAILABLE
+ * @throws EtudeError FAILED_PRECONDITION if skills call each other in a circle; MEMORY_UNAVAILABLE
  */
 export async function orderImport(procedural: Pick<ProceduralMemory, 'versions'>, imports: readonly ReadImport[]): Promise<ImportOrder> {
   const names = new Set(imports.map(nameOf));
@@ -151,7 +150,7 @@ export async function orderImport(procedural: Pick<ProceduralMemory, 'versions'>
   return { ready, waiting };
 }
 
-/** Those of these skills that nobody uses who reads what this owner has. */
+/** The names that aren't active skills for readers of this owner's skills. */
 export async function notActive(
   procedural: Pick<ProceduralMemory, 'versions'>,
   owner: Scope,

@@ -6,20 +6,20 @@ import { type AskedSkills, viewsOf } from '../readers/readers.js';
 import { ownerName } from '../readers/skill-message.js';
 
 export interface SkillFilter {
-  /** The newest version in this status; undefined: the version in use, else the newest, unless it is archived. */
+  /** Lists the newest version with this status; undefined: the active version, or the newest unless it is archived. */
   readonly status?: SkillStatus | undefined;
-  /** With all below it. */
+  /** Includes all categories below it. */
   readonly category?: string | undefined;
-  /** All of them. */
+  /** A skill must have all of them. */
   readonly tags: readonly string[];
 }
 
-/** Where a page ended. */
+/** The last skill of a page. */
 export interface ListPlace {
   readonly name: string;
-  /** As `ownerName`. */
+  /** From `ownerName`. */
   readonly owner: string;
-  /** Empty: nobody in particular. */
+  /** Empty: no particular user. */
   readonly user: string;
 }
 
@@ -30,8 +30,8 @@ const BEFORE_ALL = '!';
 export const placeOf = ({ name, scope }: Skill): ListPlace => ({ name, owner: ownerName(scope), user: scope.user ?? '' });
 
 /**
- * Skills by name, from behind a place. Of equal names the narrowest owner's, where an agent asks; else every owner's.
- * Where no user is named and all may be seen, each user's is one of its own.
+ * Skills by name, starting after a place. An agent sees each name once, from its narrowest owner; otherwise all owners are listed.
+ * If the caller may see all users and names none, each user's skill is listed separately.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE
  */
@@ -61,7 +61,7 @@ const compare = (a: string, b: string) => (a === b ? 0 : a < b ? -1 : 1);
 
 type ListStart = Pick<Parameters<ProceduralMemory['list']>[1], 'afterName' | 'afterAgent' | 'afterUser'>;
 
-/** What one owner, or every agent, has. */
+/** The skills of one owner, or of all agents. */
 async function* behind(
   procedural: ProceduralMemory,
   view: ReadScope,
@@ -89,7 +89,7 @@ async function* behind(
 
 const isOfOneName = (a: Skill | undefined, b: Skill) => a?.name === b.name && a.scope.agent === b.scope.agent;
 
-/** A line for each user. @param newest of one name, of each user, nobody's first */
+/** One entry per user. @param newest versions with one name, one per user, those without a user first */
 async function eachShown(
   procedural: ProceduralMemory,
   newest: readonly Skill[],
@@ -99,14 +99,14 @@ async function eachShown(
   return lines.filter((one) => one !== null);
 }
 
-/** One line: the user's own before nobody's, and what is in use before what is not. */
+/** One entry: active skills first, then the user's own before those without a user. */
 async function ownShown(...given: Parameters<typeof eachShown>): Promise<readonly Skill[]> {
   const ownFirst = (await eachShown(...given)).toReversed();
   const line = ownFirst.find((one) => one.status === 'active') ?? ownFirst[0];
   return line === undefined ? [] : [line];
 }
 
-/** The version in use, where there is one: what waits, or was rolled back, changes nothing. null: the listing is not for it. */
+/** The active version if there is one: waiting or rolled-back versions change nothing. null: the filter excludes it. */
 async function shown(
   procedural: ProceduralMemory,
   newest: Skill,
@@ -120,7 +120,7 @@ async function shown(
 
 const isIn = (category: string | undefined, skill: Skill) => category === undefined || `${skill.category}.`.startsWith(`${category}.`);
 
-/** Behind a place; of equal names everybody's come last. */
+/** Where a view continues after a place. Among equal names, skills of all tenants come last. */
 function startOf(view: ReadScope, { name, owner, user }: ListPlace, isAgents: boolean): ListStart {
   const agent = owner === GLOBAL_TENANT ? TENANT_AGENT : owner;
   const isGlobal = view.tenant === GLOBAL_TENANT;

@@ -18,14 +18,14 @@ import { everySkillBehind, type ListPlace, placeOf } from './list-skills.js';
 const PAGE = { max: 1_000, standard: 50 };
 const RESULTS = { max: 100, standard: 5 };
 const SIMILARITY_MIN = 0.7;
-/** Tags are looked at behind the search. */
+/** Tags filter after the search, so the search fetches this many times more hits. */
 const PER_TAGGED_HIT = 10;
 
 const Tags = z.array(z.string().min(1).max(64)).max(50);
 const Query = z.string().trim().min(1, 'must not be empty').max(100_000, 'must not be longer than 100000 characters');
 const Fraction = z.number().min(0, 'must be between 0 and 1').max(1, 'must be between 0 and 1');
 
-/** What is read of `etude.v1.Skills`; from memory directly. */
+/** The reading calls of `etude.v1.Skills`, answered from memory. */
 export const readCalls = {
   async listSkills(request, call, deps) {
     const asked = askedSkills(call, request);
@@ -42,7 +42,7 @@ export const readCalls = {
     const { signal } = call;
     for await (const skill of everySkillBehind(procedural, asked, filter, after)) {
       signal.throwIfAborted();
-      // One more than asked for tells whether a page follows.
+      // One extra result shows whether another page follows.
       if (page.push(skill) > pageSize) break;
     }
     const shown = page.slice(0, pageSize);
@@ -67,7 +67,7 @@ export const readCalls = {
     const query = { text, limit, similarityMin, tags };
     const isAgents = agent !== null && !agent.startsWith('@');
     const hits = isAgents ? await searchSkills(procedural, { tenant, agent, user }, query) : await searchEvery(procedural, asked, query);
-    // What an agent finds was offered to it. Counts may be lost, and nobody waits for them: a write to a file holds up all else here.
+    // Search hits count as offers to the agent. Nobody waits for the count, which may be lost: writing it would delay this call.
     if (isAgents) setImmediate(() => void procedural.countOffers(hits.map(({ skill }) => keyOf(skill))).catch(() => undefined));
     return { hits: hits.map(({ skill, similarity }) => ({ skill: skillMessage(skill), similarity })) };
   },
@@ -106,7 +106,7 @@ export const readCalls = {
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
-/** Of every agent, or of what is shared: each owner's, best first. */
+/** Searches all agents, or exactly the shared skills; best hits first. */
 async function searchEvery(procedural: ProceduralMemory, asked: AskedSkills, { tags = [], limit, ...query }: SkillSearch) {
   const wide = { ...query, limit: tags.length > 0 ? limit * PER_TAGGED_HIT : limit };
   const found = await Promise.all(viewsOf(asked).map((view) => procedural.search(view, wide)));
@@ -125,7 +125,7 @@ function categoryOf(category: string, field: string): string | undefined {
   return category === '' ? undefined : parseField(SkillCategory, category, field);
 }
 
-/** The category right below; null: the skill is in none below. */
+/** The category directly below `parent`; null if the skill is in none. */
 function childOf(parent: string | undefined, category: string | undefined): string | null {
   if (category === undefined || category === parent) return null;
   const depth = parent === undefined ? 1 : parent.split('.').length + 1;
@@ -138,7 +138,7 @@ function placeAfter(after: string | null): ListPlace | null {
   return name === undefined || owner === undefined ? null : { name, owner, user: user.join('/') };
 }
 
-/** Names go up from page to page. One that does not, of a damaged record, ends the list, which would begin again else. */
+/** Names ascend from page to page. A damaged record that breaks this order ends the list, which would otherwise repeat. */
 function nextPlace(last: Skill | undefined, after: ListPlace | null): string | null {
   if (last === undefined || (after !== null && last.name < after.name)) return null;
   const { name, owner, user } = placeOf(last);

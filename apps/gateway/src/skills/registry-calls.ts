@@ -18,7 +18,7 @@ import { toWire } from '../wire/messages.js';
 import { invalidField } from '../wire/validation.js';
 import { decideOnce, type Move, patienceOf } from './decide-once.js';
 
-/** The way in: `etude.v1.Skills`. */
+/** Checking, registering and verifying: `etude.v1.Skills`. */
 export const registryCalls = {
   async checkSkill(request, call, deps) {
     const { procedural } = await deps.memory.open();
@@ -66,7 +66,7 @@ export const registryCalls = {
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
-/** @throws EtudeError FAILED_PRECONDITION for what nobody uses, and for what could be rolled back to */
+/** @throws EtudeError FAILED_PRECONDITION for an archived version, and for one that a rollback could restore; PERMISSION_DENIED */
 function requireVerifiable(skill: Skill, call: CallContext, deps: SkillDeps): void {
   const { status, name, version } = skill;
   if (WITH_EVIDENCE.has(status)) return;
@@ -82,7 +82,7 @@ function requireVerifiable(skill: Skill, call: CallContext, deps: SkillDeps): vo
   if (!isReviewer) throw new EtudeError('PERMISSION_DENIED', `${what}; a key with the role "reviewer" may have it verified again.`);
 }
 
-/** One that was rejected, or is not used any more, is a candidate again. @throws EtudeError FAILED_PRECONDITION without room for it */
+/** Makes a rejected or deprecated version a candidate again. @throws EtudeError FAILED_PRECONDITION if the agent has no room for it */
 async function verifyAgain(deps: SkillDeps, procedural: ProceduralMemory, skill: Skill, by: string): Promise<Skill> {
   const move = { key: keyOf(skill), to: 'candidate', from: [skill.status], by, reason: 'to be verified again', at: Date.now() } as const;
   const { settings } = await deps.settings.get(skill.scope.tenant, skill.scope.agent);
@@ -90,7 +90,7 @@ async function verifyAgain(deps: SkillDeps, procedural: ProceduralMemory, skill:
   return candidate ?? skill;
 }
 
-/** Verified where they stand; `verified` is a candidate on its way. */
+/** Statuses from which a version is verified directly, without becoming a candidate again. */
 const WITH_EVIDENCE: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'active', 'pending_review']);
 
 /** @throws EtudeError INVALID_ARGUMENT, PERMISSION_DENIED */

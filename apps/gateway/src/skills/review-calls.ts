@@ -32,7 +32,7 @@ const Digest = z.string().regex(/^[0-9a-f]{64}$/, 'must be the digest of the ski
 const Reason = z.string().trim().max(1_000);
 const GivenReason = Reason.min(1, 'must say why');
 
-/** What reviewers do with one skill: `etude.v1.Skills`. */
+/** Calls of `etude.v1.Skills` by which reviewers decide on one skill. */
 export const reviewCalls = {
   async getSkillReview(request, call, deps) {
     const asked = askedSkills(call, request);
@@ -46,7 +46,7 @@ export const reviewCalls = {
       searchSkills(procedural, reader, { text: `${name}\n${description}`, ...SIMILAR }),
       procedural.dependents({ ...scope, name }),
     ]);
-    // Tests are hidden from those who only use a skill: what everybody uses is reviewed by operators.
+    // Tests are hidden from mere users of a skill. All tenants use global skills, so only operators see their tests.
     const withTests = scope.tenant !== GLOBAL_TENANT || hasRole(call.roles, 'operator');
     const seen = dependents.filter(({ scope: { tenant } }) => tenant === asked.tenant || tenant === GLOBAL_TENANT);
     return {
@@ -155,7 +155,7 @@ export const reviewCalls = {
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
-/** What becomes of a skill: it is decided once, and what calls one that is in use then is verified with it. */
+/** Decides once, then has the callers of a skill that became active verified again. */
 async function decided(
   deps: SkillDeps,
   call: CallContext,
@@ -172,7 +172,7 @@ async function renewed(deps: SkillDeps, { procedural }: Memory, skill: Skill): P
   return skill;
 }
 
-/** The digest is not of words: of two that wait with one digest it does not say which was looked at. @throws EtudeError ABORTED */
+/** The digest leaves out descriptions, so two waiting versions can share it and differ in words. @throws EtudeError ABORTED */
 async function requireOnlyOne(procedural: Memory['procedural'], skill: Skill, digest: string): Promise<void> {
   const waiting = (await procedural.versions(skill.scope, skill.name, 'pending_review')).filter((version) => version.digest === digest);
   if (waiting.length < 2) return;
@@ -181,7 +181,7 @@ async function requireOnlyOne(procedural: Memory['procedural'], skill: Skill, di
   throw new EtudeError('ABORTED', message, { field: 'version' });
 }
 
-/** Of the same owner, the version in use; the user's own before nobody's. @throws EtudeError NOT_FOUND */
+/** A skill of the same owner by name: the active version first, the user's own before one without a user. @throws EtudeError NOT_FOUND */
 async function mergedSkill(procedural: Memory['procedural'], { scope }: Skill, name: string): Promise<Skill> {
   const users = [...new Set([scope.user, null])];
   const readable = (await Promise.all(users.map((user) => procedural.versions({ ...scope, user }, name)))).flat();

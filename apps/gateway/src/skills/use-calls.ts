@@ -25,7 +25,7 @@ import { parseField } from '../wire/validation.js';
 const Names = z.array(SkillName).min(1).max(50);
 const Stdin = z.string().max(1_000_000);
 
-/** What runs without a model: `etude.v1.Skills`. */
+/** Calls of `etude.v1.Skills` that run without a model. */
 export const useCalls = {
   async useSkill(request, call, deps) {
     const { signal } = call;
@@ -62,7 +62,7 @@ export const useCalls = {
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
-/** Without an agent, whoever has a skill of that name; null where nobody does. */
+/** The named agent, or without one any owner of the skill; null if nobody has it. */
 async function readerOf({ procedural }: Memory, request: UseSkillRequest, call: CallContext): Promise<SkillReader | null> {
   if (request.agent !== '') return ownScope(call, request);
   const asked = askedSkills(call, request);
@@ -75,7 +75,7 @@ async function readerOf({ procedural }: Memory, request: UseSkillRequest, call: 
   }
 }
 
-/** @throws EtudeError FAILED_PRECONDITION where skills are switched off for this agent */
+/** @throws EtudeError FAILED_PRECONDITION if skills are off for this agent */
 async function requireEnabled(deps: SkillDeps, { tenant, agent }: SkillReader): Promise<void> {
   const { settings } = await deps.settings.get(tenant, agent);
   if (settings.enabled) return;
@@ -85,7 +85,7 @@ async function requireEnabled(deps: SkillDeps, { tenant, agent }: SkillReader): 
   );
 }
 
-/** It is asked for, so that it may be there the next time; nobody vouches for what a use says. */
+/** Requests the missing skill, so that it may exist next time. The wish isn't vouched for. */
 async function missing(deps: SkillDeps, request: UseSkillRequest, reader: SkillReader, example: JsonObject) {
   const name = skillOfName(request.name);
   const wrong = wrongName(name);
@@ -109,7 +109,7 @@ interface Use {
 
 const Meant = z.strictObject({ scope: Scope, name: SkillName, version: z.number().int() });
 
-/** With a request id, what a repeat goes by. Claiming throws EtudeError ALREADY_EXISTS where it was used for something else. */
+/** With a request id, a repeat uses the version claimed first. Claiming throws EtudeError ALREADY_EXISTS if the id had another request. */
 function identifiedUse(
   { store }: Pick<Memory, 'store'>,
   { tenant, agent, user }: SkillReader,

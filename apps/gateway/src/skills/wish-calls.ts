@@ -19,10 +19,10 @@ const PAGE = { max: 200, standard: 50 };
 const Description = z.string().trim().max(4_000);
 const Reason = z.string().trim().max(1_000);
 const WishName = z.string().regex(/^wantedSkills\/w[0-9a-f]{8,64}$/, 'must look like "wantedSkills/w0192f0c8a1b2"');
-/** Of an example, as JSON. */
+/** Maximum size of an example, as JSON. */
 const EXAMPLE_MAX_CHARS = 16_000;
 
-/** Skills that somebody misses, and what became of them: `etude.v1.Skills`. */
+/** Requests for missing skills, and their state: `etude.v1.Skills`. */
 export const wishCalls = {
   async requestSkill(request, call, deps) {
     const reader = ownScope(call, request);
@@ -41,7 +41,7 @@ export const wishCalls = {
       );
     const { roles, name: by } = call;
     const wish = { ...reader, skill: name, description, example };
-    // Nobody vouches for the words of others.
+    // Only a reviewer's key vouches for the words of a wish.
     const vouched = hasRole(roles, 'reviewer') ? { ...wish, vouchedBy: by } : wish;
     return wantedMessage(await deps.wanted.request({ wish: vouched, requestId }));
   },
@@ -68,7 +68,7 @@ export const wishCalls = {
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
-/** As the skill would be seen that comes of it: a user's by that user, nobody's in particular by all. @throws EtudeError NOT_FOUND */
+/** A wish has the same readers as the resulting skill: its user, or everybody if it has none. @throws EtudeError NOT_FOUND */
 async function seenWish(deps: SkillDeps, request: { name: string; user: string }, { tenant, roles }: CallContext): Promise<WantedSkill> {
   const { name } = request;
   const id = parseField(WishName, name, 'name').slice('wantedSkills/'.length);
@@ -78,7 +78,7 @@ async function seenWish(deps: SkillDeps, request: { name: string; user: string }
   throw new EtudeError('NOT_FOUND', `There is no ${name} for this reader. A user's wish is seen by who names the user.`);
 }
 
-/** undefined: every user's, for reviewers who name none; null: nobody's in particular. */
+/** undefined: all users, for a reviewer who names none; null: no particular user. */
 function wishUserOf({ user }: { readonly user: string }, roles: readonly Role[]): string | null | undefined {
   if (user !== '') return parseField(UserId, user, 'user');
   return hasRole(roles, 'reviewer') ? undefined : null;

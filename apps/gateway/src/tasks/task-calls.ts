@@ -18,7 +18,7 @@ export interface TaskDeps {
   readonly watcher: TaskWatcher;
 }
 
-/** `etude.v1.Tasks`. Every lookup is by the caller's tenant, so another tenant's task is not found. */
+/** `etude.v1.Tasks`. Each lookup uses the caller's tenant, so the task of another tenant is not found. */
 export const taskCalls = {
   async submitTask(request, call, deps) {
     const requestId = optionalRequestId(request.requestId) ?? '';
@@ -42,7 +42,7 @@ export const taskCalls = {
     return { tasks: records.map(taskMessage), nextPageToken: pageToken(nextAfter, bound) };
   },
 
-  /** The same outcome however often it is called, so the request id needs no memory. */
+  /** Repeating it has the same outcome, so the request id isn't stored. */
   async cancelTask({ name, requestId }, call, deps) {
     optionalRequestId(requestId);
     const taskId = taskIdOfName(name);
@@ -72,7 +72,7 @@ function found(record: TaskRecord | null, name: string): TaskRecord {
   });
 }
 
-/** Labels in one order, so that a page token fits the same filter however a caller's map is ordered. */
+/** Sorts labels, so that page tokens don't depend on the order of a caller's map. */
 export function taskFilterOf({ state, labels }: ListTasksRequest): { state?: State; labels?: Record<string, string> } {
   const entries = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
   if (entries.length > LABELS_MAX) throw invalidField('labels', `must not have more than ${LABELS_MAX} entries`);

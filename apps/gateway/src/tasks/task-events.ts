@@ -11,14 +11,14 @@ import { eventMessage, type StoredEvent } from './task-message.js';
 
 const AWAY = 'Redis went away while events were read; call again, with the last resume_token.';
 
-/** Follows tasks by their event streams; asks for nothing while nothing happens. */
+/** Follows tasks by their event streams, without polling. */
 export class TaskWatcher {
   constructor(
     private readonly tasks: TaskStore,
     private readonly producer: Pick<Producer, 'redis' | 'keys'>,
   ) {}
 
-  /** What callers see of each event; the `finished` one carries the task as it ended. */
+  /** The events as callers see them. The `finished` event contains the final task. */
   async *watch(
     tenant: string,
     taskId: string,
@@ -32,9 +32,9 @@ export class TaskWatcher {
   }
 
   /**
-   * The task once it is final, or as it stands after `withinMs`; null where there is none.
+   * The task once it is final, or its state after `withinMs`; null if it doesn't exist.
    *
-   * @throws the reason of `signal` when it aborts before that
+   * @throws the reason of `signal` if it aborts earlier
    */
   async waitUntilFinal(tenant: string, taskId: string, withinMs: number, signal: AbortSignal): Promise<TaskRecord | null> {
     const record = await this.tasks.get(tenant, taskId);
@@ -51,10 +51,10 @@ export class TaskWatcher {
   }
 
   /**
-   * Events behind `afterId` (null: from the start), in order, until the `finished` one. Aborting takes effect at once, also while Redis is
-   * away, and throws the signal's reason.
+   * Events after `afterId` (null: from the start) in order, up to `finished`. An abort takes effect at once, even while Redis is
+   * unreachable.
    *
-   * @throws EtudeError QUEUE_UNAVAILABLE, NOT_FOUND
+   * @throws EtudeError QUEUE_UNAVAILABLE, NOT_FOUND; the signal's reason
    */
   async *#events(tenant: string, taskId: string, afterId: string | null, signal: AbortSignal): AsyncGenerator<StoredEvent> {
     const source = readEvents(this.producer.redis, this.producer.keys, tenant, taskId, afterId ?? '', signal);
@@ -68,7 +68,7 @@ export class TaskWatcher {
     } catch (error) {
       throw isConnectionError(error) ? new EtudeError('QUEUE_UNAVAILABLE', AWAY, {}, { cause: error }) : error;
     } finally {
-      // Not awaited: a reader that waits for a Redis that is away ends when it can.
+      // Not awaited: a reader that waits for an unreachable Redis ends later.
       source.return().catch(() => undefined);
     }
   }

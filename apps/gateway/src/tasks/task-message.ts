@@ -7,20 +7,20 @@ import { resumeToken } from '../wire/names.js';
 
 type EventInit = MessageInitShape<typeof TaskEventSchema>;
 
-/** "sum@3" to "skills/sum/versions/3". */
+/** Turns "sum@3" into "skills/sum/versions/3". */
 function skillVersionName(skill: string | null): string {
   const at = skill?.lastIndexOf('@') ?? -1;
   return skill === null || at < 0 ? '' : `skills/${skill.slice(0, at)}/versions/${skill.slice(at + 1)}`;
 }
 
-/** A task as callers see it, its spec with the defaults that apply. */
+/** A task as callers see it; its spec includes the defaults. */
 export function taskMessage(record: TaskRecord): MessageInitShape<typeof TaskSchema> {
   const { id, revision, result } = record;
   const shown = result && { ...result, skill: skillVersionName(result.skill) };
   return toWire(TaskSchema, { ...record, name: taskName(id), etag: String(revision), result: shown });
 }
 
-/** Kinds of events whose message has another name. */
+/** Event kinds by the names of their messages, where these differ. */
 const CASES = {
   state: 'stateChanged',
   worker: 'workerChanged',
@@ -32,11 +32,11 @@ const CASES = {
 export interface StoredEvent {
   readonly id: string;
   readonly event: TaskEvent;
-  /** Milliseconds since 1970. */
+  /** ms since 1970. */
   readonly at: number;
 }
 
-/** @param task the finished task; asked for with the `finished` event only */
+/** @param task the finished task; needed only for the `finished` event */
 export function eventMessage(taskId: string, { id, event, at }: StoredEvent, task: TaskRecord | null): EventInit {
   const told = { resumeToken: resumeToken(taskId, id), time: timestampAt(at) };
   if (event.type === 'finished') return { ...told, event: { case: 'finished', value: task ? { task: taskMessage(task) } : {} } };

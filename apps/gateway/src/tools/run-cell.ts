@@ -16,16 +16,16 @@ import type { CallContext } from '../calls/caller.js';
 import { exitOf, followExecution } from '../controllers/follow-execution.js';
 import type { SandboxRouter } from '../controllers/sandbox-router.js';
 
-/** How long a stopped call waits for its cell to be stopped. */
+/** How long a stopped call waits until its cell is stopped. */
 const CANCEL_MS = 5_000;
 
 export interface RunCellDeps {
   readonly router: SandboxRouter;
-  /** Hears of what no caller is left to hear. */
+  /** Called for failures after the caller has left. */
   readonly log: (message: string, details: object) => void;
 }
 
-/** Until then the cell of a caller that is gone has ended; any other that runs is somebody else's. */
+/** By then, the cell of a caller that left has ended. A cell that still runs belongs to another call. */
 const BUSY_MS = 1_500;
 const RETRY_MS = 200;
 const RETRY_AFTER_MS = 1_000;
@@ -36,17 +36,17 @@ interface Cell {
 }
 
 /**
- * Runs one cell to its end. The same execution again is followed from its beginning, and runs nothing.
+ * Runs one cell to its end. Repeating an execution follows it from its beginning and runs nothing again.
  *
- * @throws EtudeError as `etude.v1.Sandboxes`; SANDBOX_CAPACITY where another cell runs, of another gateway or of a caller's own; the
- *   signal's reason, after the cell was stopped
+ * @throws EtudeError as `etude.v1.Sandboxes`; SANDBOX_CAPACITY while the sandbox runs another call's cell; the signal's reason, after the
+ *   cell was stopped
  */
 export async function runCell(deps: RunCellDeps, id: string, cell: Cell, context: CallContext): Promise<CellOutcome> {
   for (const since = performance.now(); ;) {
     try {
       return await runFree(deps, id, cell, context);
     } catch (error) {
-      // The controller names what runs.
+      // The controller names the execution that is running.
       if (errorCode(error) !== 'FAILED_PRECONDITION' || errorDetails(error).metadata?.['executionId'] === undefined) throw error;
       if (performance.now() - since > BUSY_MS) throw busyElsewhere(id, error as EtudeError);
       await sleep(RETRY_MS, undefined, { signal: context.signal });
@@ -86,13 +86,13 @@ function endOf(result: ExecutionOutcome | null): Omit<CellOutcome, 'stdout' | 's
   return { exit: exitOf(exit), exitCode: exitCode ?? null, signal: signal ?? null, stateLost, ...(raised ? { error: raised } : {}) };
 }
 
-/** Text and JSON of what was shown; pictures are files where they are wanted. */
+/** The text and JSON of an output. Images are left out; code can write them to files. */
 function displayOf({ text, json }: RichOutput): Display {
   const values = Object.entries(json).map(([mediaType, value]) => [mediaType, toJson(ValueSchema, value)] as const);
   return { ...text, ...Object.fromEntries(values) };
 }
 
-/** Whoever asked for the cell is gone: why it could not be stopped is logged, and its limits end it. */
+/** Stops the cell of a caller that left. A failure is only logged, since the cell's limits end it anyway. */
 async function stop(
   { router, log }: RunCellDeps,
   id: string,

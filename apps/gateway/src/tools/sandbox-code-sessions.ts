@@ -12,12 +12,12 @@ import { sandboxIdOfName } from '../wire/names.js';
 import { runCell, type RunCellDeps } from './run-cell.js';
 import { SessionTurns } from './session-turns.js';
 
-/** After its last call. */
+/** Lifetime of a sandbox after its last call. */
 const TTL_MS = SESSION_TTL_MS_DEFAULT;
 const FILES_MAX = 1_000;
-/** Of a path where there is none, and of one that can't be a path. */
+/** Codes for a missing file, and for a path that is invalid. */
 const NO_FILE: ReadonlySet<string> = new Set(['NOT_FOUND', 'INVALID_ARGUMENT']);
-/** No sandbox came of a request that was answered so, and none will. */
+/** Errors after which the request has created no sandbox and never will. */
 const REFUSED: ReadonlySet<string> = new Set([
   'INVALID_ARGUMENT',
   'NOT_FOUND',
@@ -27,19 +27,19 @@ const REFUSED: ReadonlySet<string> = new Set([
 ]);
 const LABEL = 'opened-by';
 const LABELS = { [LABEL]: 'code_interpreter' };
-/** A sandbox that ends, or whose session is erased, while it is being opened. */
+/** A sandbox can end, or its session be erased, while it is being opened. */
 const ATTEMPTS_MAX = 5;
 
 export interface CodeSessionParts extends RunCellDeps {
   readonly sandboxes: Pick<SandboxSessionStore, 'get' | 'openCount'>;
   readonly sessions: Pick<RedisToolSessions, 'readSandbox' | 'claimSandbox' | 'dropClaim' | 'keepSandbox' | 'ownSandbox'>;
-  /** Sandboxes of a tenant, whoever opened them, beyond which tools open no other. */
+  /** Open sandboxes per tenant, whoever opened them, at which tools stop opening more. */
   readonly openMax: number;
 }
 
-/** Sandboxes of sessions of tools are those of `etude.v1.Sandboxes`: the same tenant, quota, limits and ends. */
+/** Gives tool sessions sandboxes of `etude.v1.Sandboxes`, with the same tenant, quota, limits and lifetime. */
 export class SandboxCodeSessions implements CodeSessions {
-  /** Of calls at once one opens the sandbox and the others find it, so that they take no room for several in between. */
+  /** Among concurrent calls, only one opens the sandbox and the others find it, so that they don't take up room for several. */
   readonly #openings = new SessionTurns(Infinity);
   readonly #turns = new SessionTurns();
 
@@ -55,7 +55,7 @@ export class SandboxCodeSessions implements CodeSessions {
     return this.#openings.take(name, () => this.#opened(key, template ?? 'default', context), signal);
   }
 
-  /** The session's sandbox, opened where there is none or the last one has ended. */
+  /** The open sandbox of the session, or a new one. */
   async #opened(key: SessionKey, template: string, context: CallContext): Promise<CodeSession | { readonly unavailable: string }> {
     const { sandboxes, sessions, openMax } = this.parts;
     let over: string | null = null;
@@ -67,7 +67,7 @@ export class SandboxCodeSessions implements CodeSessions {
         return this.#session(known.session, context);
       }
       if (sandbox !== null) over = requestId;
-      // Who claimed has counted.
+      // An existing claim was already counted.
       const open = requestId === null || requestId === over ? await sandboxes.openCount(key.tenant) : 0;
       if (open >= openMax) return { unavailable: `${open} sandboxes are open, and with ${openMax} the tools open no other; close one` };
       const claim = await sessions.claimSandbox(key, over, { requestId: `tool-${randomUUID()}`, template });
@@ -82,16 +82,16 @@ export class SandboxCodeSessions implements CodeSessions {
   }
 
   /**
-   * The sandbox whose id the session's name is. From its first use it is that of the agent and user.
+   * The sandbox whose id is the session's name. Its first use reserves it for this agent and user.
    *
-   * @throws EtudeError FAILED_PRECONDITION where it has ended, or is another agent's or user's
+   * @throws EtudeError FAILED_PRECONDITION if it has ended, or belongs to another agent or user
    */
   async #named(key: SessionKey): Promise<SandboxSession | null> {
     const { tenant, session } = key;
     if (!SandboxId.safeParse(session).success) return null;
     const found = (await this.parts.sandboxes.get(tenant, session))?.session ?? null;
     if (found === null) return null;
-    // What a session of tools has just opened is nobody's for a moment.
+    // A sandbox that a tool session just opened has no recorded owner yet.
     const mayBegin = found.labels[LABEL] !== LABELS[LABEL];
     const outcome = found.state === 'open' ? await this.parts.sessions.ownSandbox(key, session, mayBegin) : 'ended';
     if (outcome === 'own') return found;
@@ -100,7 +100,7 @@ export class SandboxCodeSessions implements CodeSessions {
     throw new EtudeError('FAILED_PRECONDITION', `${sandboxName(session)} ${why}, or another session.`);
   }
 
-  /** One that its caller opened has the time that its caller gave it. */
+  /** Extends the lifetime of a tool's sandbox. A sandbox opened by a caller keeps the caller's lifetime. */
   async #renew(id: string, context: CallContext): Promise<void> {
     const session = (await this.parts.sandboxes.get(context.tenant, id))?.session;
     if (session?.state !== 'open' || session.labels[LABEL] !== LABELS[LABEL] || session.expiresAt - Date.now() > TTL_MS / 2) return;
@@ -127,7 +127,7 @@ export class SandboxCodeSessions implements CodeSessions {
     }
   }
 
-  /** Nothing was done in it. @throws EtudeError SANDBOX_UNAVAILABLE */
+  /** Closes a sandbox that was never used. @throws EtudeError SANDBOX_UNAVAILABLE */
   async #close(id: string, context: CallContext): Promise<void> {
     const isThere = (await this.parts.sandboxes.get(context.tenant, id))?.session.state === 'open';
     if (isThere) await this.parts.router.ask(id, context, (client, settings) => client.closeSandbox({ name: sandboxName(id) }, settings));
@@ -159,7 +159,7 @@ export class SandboxCodeSessions implements CodeSessions {
         try {
           const ask = { name, path };
           const file = await router.ask(id, { ...context, signal }, (client, settings) => client.getSandboxFile(ask, settings));
-          // What was uploaded in part has none.
+          // A partially uploaded file has no modify time.
           return file.modifyTime !== undefined;
         } catch (error) {
           if (NO_FILE.has(errorCode(error))) return false;
@@ -170,5 +170,5 @@ export class SandboxCodeSessions implements CodeSessions {
   }
 }
 
-/** A sentence as part of another. */
+/** Removes the final stop, to join the sentence to another. */
 const withoutStop = (message: string) => message.replace(/\.$/, '');

@@ -1,24 +1,24 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { unlessAborted } from '../calls/local-client.js';
 
-/** Calls that may wait behind the one that runs. */
+/** Maximum of calls waiting behind the running one. */
 const WAITING_MAX = 16;
 const RETRY_AFTER_MS = 1_000;
 
 interface Line {
-  /** Calls of this name, the running one included. */
+  /** Calls with this name, including the running one. */
   calls: number;
-  /** Resolves once the last of them is over. */
+  /** Resolves after the last of them. */
   last: Promise<void>;
 }
 
-/** One call after another for each name, in the order in which they came, within this process. */
+/** Runs calls with the same name one at a time, in order, within this process. */
 export class SessionTurns {
   readonly #lines = new Map<string, Line>();
 
   constructor(private readonly waitingMax = WAITING_MAX) {}
 
-  /** @throws EtudeError SANDBOX_CAPACITY where too many wait already; the signal's reason, where it aborts before the turn has come */
+  /** @throws EtudeError SANDBOX_CAPACITY if too many calls wait; the signal's reason, if it aborts before the turn comes */
   async take<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const line = this.#lines.get(name) ?? { calls: 0, last: Promise.resolve() };
     if (line.calls > this.waitingMax) {

@@ -19,14 +19,14 @@ import { parseField } from '../wire/validation.js';
 
 const Session = z.string().regex(/^[A-Za-z0-9_-]{0,64}$/, 'must hold only letters, digits, "_" and "-", at most 64');
 const ToolName = z.string().min(1).max(128);
-/** Of the arguments of a call, as JSON. */
+/** Maximum size of a call's arguments, as JSON. */
 const ARGUMENTS_MAX_CHARS = 1_048_576;
 
 export interface ToolDeps extends Pick<SkillDeps, 'settings' | 'toolCalls'> {
   readonly registry: ToolRegistry;
 }
 
-/** `etude.v1.Tools`: one registry for every agent; whose call it is comes from the key and the request, never from arguments. */
+/** `etude.v1.Tools`: one registry for all agents. The key and the request decide whose call it is, never the arguments. */
 export const toolCalls = {
   async listTools(request, call, deps) {
     const { tenant } = call;
@@ -41,7 +41,7 @@ export const toolCalls = {
     const requestId = optionalRequestId(request.requestId);
     const { toolCalls: calls } = deps;
     const args = checkedArguments(request.arguments);
-    // What changes nothing is simply asked again.
+    // Calls that change nothing can simply run again.
     const isRead = deps.registry.list().some(({ name, readOnly }) => name === tool && readOnly);
     const repeatable = requestId === null || isRead ? null : { ...reader, requestId, content: { tool, args, session } };
     const first = repeatable && (await calls.answered(repeatable));
@@ -64,7 +64,6 @@ async function called(
   return deps.registry.call(tool, args, { ...caller, by, settings }, signal);
 }
 
-/** @throws EtudeError PAYLOAD_TOO_LARGE */
 function checkedArguments(args: CallToolRequest['arguments'] = {}) {
   const size = JSON.stringify(args).length;
   if (size <= ARGUMENTS_MAX_CHARS) return args;
@@ -75,7 +74,7 @@ function checkedArguments(args: CallToolRequest['arguments'] = {}) {
   );
 }
 
-/** The same request has the same id, so that what it began is not begun again. */
+/** The same for repeats of a request, so that they start nothing twice. */
 const callIdOf = (call: RepeatableCall | null): string => (call === null ? randomUUID() : contentDigest(call));
 
 export function toolMessage(tool: ToolDefinition, settings: ProceduralMemorySettings): MessageInitShape<typeof ToolDefinitionSchema> {
@@ -97,11 +96,11 @@ export function outcomeMessage(outcome: ToolOutcome): MessageInitShape<typeof Ca
   return { success: false, error, ...(result === undefined ? {} : { result: plain(result), ...wishOf(result) }) };
 }
 
-/** Callers look for these beside `success` and `error`. */
+/** Callers expect these fields beside `success` and `error`. */
 function wishOf({ skill_request_submitted: skillRequestSubmitted, request_id: requestId }: Readonly<Record<string, unknown>>) {
   if (typeof skillRequestSubmitted !== 'boolean') return {};
   return { skillRequestSubmitted, ...(typeof requestId === 'string' ? { requestId } : {}) };
 }
 
-/** As JSON has it: without what is undefined, and with null for numbers that JSON does not know. */
+/** Converts to plain JSON: drops undefined, and turns numbers that JSON lacks into null. */
 const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value)) as JsonObject;

@@ -6,9 +6,9 @@ import { candidateFields, digested } from '../registration/skill-draft.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { bundled } from './tool-skills.js';
 
-/** Verification of a small skill takes a second or two; an agent waits so long for a large one. */
+/** How long an agent waits for verification. Small skills take a second or two. */
 const WAIT_MS = 60_000;
-/** What is wrong with the skill, and not with us. */
+/** Codes of mistakes in the skill itself. */
 const REFUSALS: ReadonlySet<string> = new Set([
   'INVALID_ARGUMENT',
   'FAILED_PRECONDITION',
@@ -23,12 +23,12 @@ const STATUSES: Readonly<Record<SkillStatus, RegisteredSkill['status']>> = {
   pending_review: 'pending_review',
   active: 'registered',
   rejected: 'rejected',
-  // The same content was registered before, and somebody took it out of use.
+  // The same content was registered earlier and taken out of use since.
   deprecated: 'rejected',
   archived: 'rejected',
 };
 
-/** What agents hand in goes the same way as what people register; it stays with the agent, and with its user where it has one. */
+/** Registers skills of agents like those of people. They belong to the agent, and to its user if it has one. */
 export class AgentSkillRegistrar implements SkillRegistrar {
   constructor(private readonly deps: SkillDeps) {}
 
@@ -68,7 +68,7 @@ function reasonOf(status: SkillStatus, reason: string): string {
     : `the same content is ${status}${reason === '' ? '' : `: ${reason}`}`;
 }
 
-/** @throws what is not the skill's fault */
+/** The reasons why a skill was refused. @throws errors that aren't the skill's fault */
 function refusalsOf(error: unknown): readonly string[] {
   if (!REFUSALS.has(errorCode(error))) throw error;
   const { message, details } = error as EtudeError;

@@ -8,10 +8,9 @@ import type { BundledCode, SkillCall, SkillFinder, SkillRunner, SkillUse, ToolRe
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { everySkillBehind } from '../skills/list-skills.js';
 
-/** More are not listed by category; they are searched for. */
+/** Maximum for listing by category; further skills are found by search. */
 const LISTED_MAX = 10_000;
 
-/** Active skills out of memory. */
 export class MemorySkillFinder implements SkillFinder {
   constructor(private readonly deps: Pick<SkillDeps, 'memory'>) {}
 
@@ -36,7 +35,7 @@ export class MemorySkillFinder implements SkillFinder {
   }
 }
 
-/** Runs what is proven, in sandboxes, and counts it. */
+/** Runs proven skills in sandboxes and counts their uses. */
 export class ProvenSkillRunner implements SkillRunner {
   constructor(private readonly deps: SkillDeps) {}
 
@@ -58,7 +57,7 @@ export class ProvenSkillRunner implements SkillRunner {
   }
 }
 
-/** Code with these skills in front of it, and the sandbox that has their packages. @throws EtudeError FAILED_PRECONDITION */
+/** The code with these skills in front, and the template that has their packages. @throws EtudeError FAILED_PRECONDITION */
 export async function bundled(
   { tenant, agent, user }: ToolReader,
   pins: readonly SkillDependency[],

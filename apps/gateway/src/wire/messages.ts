@@ -23,11 +23,11 @@ import { z } from 'zod';
 import { invalidField, joinPath, parsedBy, refuseAny, snakeCase, unwrapped, type Violation } from './validation.js';
 
 /**
- * The one mapping between messages of `etude.v1` and objects of the contracts, by their descriptors: `camelCase` is `snake_case`, an enum is
- * the word behind its prefix, a time or duration is a number of ms, bytes are base64, and an object with a `kind` is the oneof `kind`.
+ * The mapping between messages of `etude.v1` and objects of the contracts, by descriptors. `camelCase` becomes `snake_case`; an enum is its
+ * name without the prefix; times and durations are ms; bytes are base64; an object with a `kind` is the oneof `kind`.
  */
 
-/** Keys of the contracts that the proto calls otherwise. */
+/** Keys of the contracts that have another name in the proto. */
 const NAMES: Readonly<Record<string, string>> = {
   attemptsMax: 'attempts',
   stepsMax: 'steps',
@@ -54,14 +54,14 @@ const NAMES: Readonly<Record<string, string>> = {
 
 const fieldsByName = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
 
-/** The field of a message that a key of the contracts stands for. */
+/** The field of a message for a key of the contracts. */
 function fieldFor(desc: DescMessage, key: string): DescField | undefined {
   const fields = fieldsByName.get(desc) ?? new Map(desc.fields.map((field) => [field.name, field]));
   fieldsByName.set(desc, fields);
   return fields.get(NAMES[key] ?? snakeCase(key));
 }
 
-/** A message that is one of several others has nothing but a oneof. */
+/** The oneof of a message that has no other fields. */
 const oneofOf = ({ oneofs: [oneof], fields }: DescMessage) =>
   oneof !== undefined && oneof.fields.length === fields.length ? oneof : undefined;
 
@@ -69,13 +69,12 @@ const isOf = (field: DescField, name: string) => field.message?.typeName === `go
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** What a oneof is set to. */
 interface Chosen {
   readonly case?: string;
   readonly value?: Values;
 }
 
-/** What is stored as a message. Keys that the message has no field for are left out, and so is what is null. */
+/** Converts a stored object to a message. Leaves out nulls, and keys without a field in the message. */
 export function toWire<D extends DescMessage>(desc: D, value: object): MessageInitShape<D> {
   return messageOf(desc, value as Values) as MessageInitShape<D>;
 }
@@ -115,26 +114,26 @@ function wireMessage(field: DescField, desc: DescMessage, value: unknown): unkno
   return isOf(field, 'Struct') ? value : messageOf(desc, value as Values);
 }
 
-/** 0001-01-01 and the end of 9999: the first and last time of a Timestamp. */
+/** The earliest and latest Timestamp: 0001-01-01 and the end of 9999. */
 const TIME_MIN_MS = -62_135_596_800_000;
 const TIME_MAX_MS = 253_402_300_799_999;
 
-/** Of ms since 1970. Imported records may hold any number: it becomes the nearest time that a Timestamp has. */
+/** Converts ms since 1970. Imported records may have any number, so it is clamped to the range of a Timestamp. */
 export function timestampAt(ms: number): Timestamp {
   return timestampFromMs(Number.isNaN(ms) ? 0 : Math.trunc(Math.min(TIME_MAX_MS, Math.max(TIME_MIN_MS, ms))));
 }
 
 interface WireOptions {
-  /** Path of the message in the request. */
+  /** Path of the message in the request, for errors. */
   readonly root?: string;
-  /** What is wrong with it already. */
+  /** Violations that were found before. */
   readonly found?: readonly Violation[];
 }
 
 /**
- * A message as a schema has it. Zero and empty are left out where the schema has a default and the proto can't tell them from unset.
+ * Parses a message with a schema. Zero and empty count as unset if the schema has a default and the proto can't tell the difference.
  *
- * @throws EtudeError INVALID_ARGUMENT with one violation per wrong field, each at the path that the caller wrote
+ * @throws EtudeError INVALID_ARGUMENT with one violation per wrong field, at the path that the caller wrote
  */
 export function fromWire<S extends z.ZodType>(schema: S, desc: DescMessage, message: object, options: WireOptions = {}): z.output<S> {
   const { data, found } = readWire(schema, desc, message, options);
@@ -142,7 +141,7 @@ export function fromWire<S extends z.ZodType>(schema: S, desc: DescMessage, mess
   return data as z.output<S>;
 }
 
-/** What is wrong with a message, one violation per field. */
+/** The violations in a message, one per wrong field. */
 export const wrongInWire = (schema: z.ZodType, desc: DescMessage, message: object, root: string): readonly Violation[] =>
   readWire(schema, desc, message, { root }).found;
 
@@ -154,7 +153,7 @@ function readWire(schema: z.ZodType, desc: DescMessage, message: object, { root 
   return { data, found: [...reader.found, ...violations.filter(({ field }) => !seen.has(field))] };
 }
 
-/** Reads messages by the schemas of their fields, and notes what no schema would see. */
+/** Reads messages by the schemas of their fields, and notes violations that no schema would see. */
 class MessageReader {
   constructor(readonly found: Violation[]) {}
 
@@ -202,7 +201,7 @@ class MessageReader {
 
   #value(type: z.ZodType, field: DescField, value: unknown, at: string): unknown {
     if (field.message) return this.#message(type, field, field.message, value, at);
-    // A number without a name goes on as text, which the schema refuses.
+    // An unknown number becomes a text, which the schema refuses.
     if (field.enum)
       return value === 0 ? undefined : (field.enum.value[value as number]?.localName.toLowerCase() ?? `unknown value ${String(value)}`);
     if (field.scalar === ScalarType.INT64) return Number(value);
@@ -259,7 +258,7 @@ function pathOf(desc: DescMessage, message: object, path: readonly PropertyKey[]
   return at;
 }
 
-/** The word of an enum's value; undefined where it is unspecified. @throws EtudeError INVALID_ARGUMENT for a number without a name */
+/** The enum value as a word; undefined if unspecified. @throws EtudeError INVALID_ARGUMENT for an unknown number */
 export function wordOf(desc: DescEnum, value: number, field: string): string | undefined {
   const known = desc.value[value];
   if (known === undefined) throw invalidField(field, `must be one of ${desc.values.map(({ name }) => name).join(', ')}; it is ${value}`);

@@ -14,15 +14,15 @@ function idOf(name: string, collection: string, schema: z.ZodType<string>, examp
   return id;
 }
 
-/** @throws EtudeError INVALID_ARGUMENT where the text is no name of a task */
+/** @throws EtudeError INVALID_ARGUMENT if the text isn't the name of a task */
 export const taskIdOfName = (name: string) => idOf(name, 'tasks', TaskId, 't0192f0c8a1b2');
 export const skillOfName = (name: string, field?: string) => idOf(name, 'skills', SkillName, 'sum_of_squares', field);
 export const consolidationRunOfName = (name: string) => idOf(name, 'consolidationRuns', AgentId, 'c0192f0c8a1b2');
-/** @param field where the request has the name */
+/** @param field the request field with the name */
 export const agentOfName = (name: string, field?: string) => idOf(name, 'agents', AgentId, 'coder', field);
 export const sandboxIdOfName = (name: string, field?: string) => idOf(name, 'sandboxes', SandboxId, 's0192f0c8a1b2', field);
 
-/** Empty is none. */
+/** Empty: none. */
 export const optionalRequestId = (requestId: string) => (requestId === '' ? null : parseField(RequestId, requestId, 'request_id'));
 export const optionalAgent = (agent: string) => (agent === '' ? null : parseField(AgentId, agent, 'agent'));
 export const optionalUser = (user: string, field = 'user') => (user === '' ? null : parseField(UserId, user, field));
@@ -31,16 +31,16 @@ const Token = z.strictObject({ v: z.literal(1), after: z.string().min(1).max(300
 
 const digest = (filter: unknown) => createHash('sha256').update(JSON.stringify(filter)).digest('base64url').slice(0, 16);
 
-/** Opaque to callers: where the next page begins, and for which filter it is good. */
+/** An opaque token: the start of the next page, and the filter it is valid for. */
 export function pageToken(after: string | null, filter: unknown): string {
   if (after === null) return '';
   return Buffer.from(JSON.stringify({ v: 1, after, filter: digest(filter) } satisfies z.infer<typeof Token>)).toString('base64url');
 }
 
 /**
- * Where to go on; null is the start.
+ * The place after which to continue; null: the start.
  *
- * @throws EtudeError INVALID_ARGUMENT for a token of another method or filter, or one that we didn't make
+ * @throws EtudeError INVALID_ARGUMENT for a token of another method or filter, or one that wasn't made here
  */
 export function afterPageToken(token: string, filter: unknown): string | null {
   if (token === '') return null;
@@ -64,10 +64,10 @@ export function afterPageToken(token: string, filter: unknown): string | null {
 
 const EVENT_ID = /^[0-9]{1,19}-[0-9]{1,19}$/;
 
-/** Opaque to callers: the last event they saw, and of which task. */
+/** An opaque token: the task, and the last event that the caller saw. */
 export const resumeToken = (taskId: string, eventId: string) => Buffer.from(`${taskId}/${eventId}`).toString('base64url');
 
-/** @throws EtudeError INVALID_ARGUMENT for a token of another task, or one that we didn't make */
+/** null: from the start. @throws EtudeError INVALID_ARGUMENT for a token of another task, or one that wasn't made here */
 export function eventIdOf(token: string, taskId: string): string | null {
   if (token === '') return null;
   const [task, eventId = ''] = Buffer.from(token, 'base64url').toString('utf8').split('/');
@@ -81,11 +81,11 @@ export function eventIdOf(token: string, taskId: string): string | null {
 }
 
 const PATH_MAX_CHARS = 512;
-/** Linux's limit for one name. */
+/** Linux's limit for one path segment. */
 const NAME_MAX_BYTES = 255;
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
-/** Why a path can't lie inside the working directory; null where it can. */
+/** Why a path is invalid below the working directory; null if it is valid. */
 export function pathProblem(path: string): string | null {
   if (path === '') return 'must not be empty';
   if (path.length > PATH_MAX_CHARS) return `must not be longer than ${PATH_MAX_CHARS} characters`;

@@ -8,7 +8,7 @@ export interface Violation {
 
 const SHOWN_MAX = 5;
 
-/** INVALID_ARGUMENT that names every wrong field. */
+/** INVALID_ARGUMENT with all violations; the message shows the first few. */
 export function invalid(violations: readonly Violation[]): EtudeError {
   const shown = violations.slice(0, SHOWN_MAX).map(({ field, description }) => `${field}: ${description}`);
   const more = violations.length > SHOWN_MAX ? `; and ${violations.length - SHOWN_MAX} more` : '';
@@ -17,19 +17,19 @@ export function invalid(violations: readonly Violation[]): EtudeError {
 
 export const invalidField = (field: string, description: string) => invalid([{ field, description }]);
 
-/** @throws EtudeError INVALID_ARGUMENT where the list is not empty */
+/** @throws EtudeError INVALID_ARGUMENT if there are violations */
 export function refuseAny(violations: readonly Violation[]): void {
   if (violations.length > 0) throw invalid(violations);
 }
 
-/** A schema without the defaults and transforms around it. */
+/** The schema without its defaults, wrappers and transforms. */
 export function unwrapped(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodPipe) return unwrapped(schema.in as z.ZodType);
   const isWrapper = [z.ZodDefault, z.ZodPrefault, z.ZodOptional, z.ZodNullable].some((wrapper) => schema instanceof wrapper);
   return isWrapper ? unwrapped((schema as z.ZodOptional<z.ZodType>).unwrap()) : schema;
 }
 
-/** The schema of an object's field, whatever defaults are around both. */
+/** The schema of a nested field, without defaults around it or its parents. */
 function fieldSchema(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType | undefined {
   let at: z.ZodType | undefined = unwrapped(schema);
   for (const key of path) {
@@ -43,7 +43,7 @@ const isInteger = (value: number | null | undefined): value is number =>
   typeof value === 'number' && Math.abs(value) < Number.MAX_SAFE_INTEGER;
 const milliseconds = (value: number) => (value % 1_000 === 0 ? `${value / 1_000} s` : `${value} ms`);
 
-/** "must be between 1 and 100", from the schema itself; null where it isn't a bounded number. */
+/** The range from the schema, such as "must be between 1 and 100"; null if it isn't a bounded number. */
 function allowedRange(schema: z.ZodType, path: readonly PropertyKey[]): string | null {
   const number = fieldSchema(schema, path);
   if (!(number instanceof z.ZodNumber)) return null;
@@ -64,7 +64,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   object: 'an object',
 };
 
-/** What zod knows about an issue, as a sentence, where no schema says it in words of its own. */
+/** Describes an issue of zod in a sentence, unless the schema has its own message. */
 const inSentences: z.core.$ZodErrorMap = (issue) => {
   const unit =
     issue.code === 'too_big' || issue.code === 'too_small' ? { string: 'characters', array: 'entries' }[issue.origin as string] : '';
@@ -75,7 +75,7 @@ const inSentences: z.core.$ZodErrorMap = (issue) => {
   return issue.code === 'invalid_format' && 'pattern' in issue ? `must match ${String(issue.pattern)}` : undefined;
 };
 
-/** @param fieldOf the path of an issue, as the caller wrote it */
+/** @param fieldOf gives the path of an issue as the caller wrote it */
 export function parsedBy<S extends z.ZodType>(
   schema: S,
   value: unknown,
@@ -87,7 +87,7 @@ export function parsedBy<S extends z.ZodType>(
     field: fieldOf(path),
     description: allowedRange(schema, path) ?? message,
   }));
-  // A number can break two rules at once; the range says both. What is empty breaks every rule, and the first says so.
+  // A number can break two rules, and the range covers both. An empty value can break many, so only the first is kept.
   const violations = found.filter(({ field, description }, index) => {
     const first = found.findIndex((one) => one.field === field && (one.description === description || one.description === EMPTY));
     return first === -1 || first >= index;
@@ -95,7 +95,7 @@ export function parsedBy<S extends z.ZodType>(
   return { violations };
 }
 
-/** Parses one field of a request. @throws EtudeError INVALID_ARGUMENT naming it */
+/** @throws EtudeError INVALID_ARGUMENT naming the field */
 export function parseField<S extends z.ZodType>(schema: S, value: unknown, field: string): z.output<S> {
   const { data, violations } = parsedBy(schema, value, (path) =>
     path.reduce<string>((at, key) => joinPath(at, typeof key === 'number' ? key : snakeCase(String(key))), field),
@@ -104,14 +104,14 @@ export function parseField<S extends z.ZodType>(schema: S, value: unknown, field
   return data as z.output<S>;
 }
 
-/** Zero is the default; negative or over `max` is refused. */
+/** Returns the default for zero. Refuses negative values and those above `max`. */
 export function boundedCount(value: number, field: string, { max, standard }: { max: number; standard: number }): number {
   if (value === 0) return standard;
   if (value > 0 && value <= max) return value;
   throw invalidField(field, `must be between 1 and ${max}, or 0 for the default of ${standard}; it is ${value}`);
 }
 
-/** `attemptsMax` to `attempts_max`. */
+/** Turns `attemptsMax` into `attempts_max`. */
 export const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** Path of a field as the caller wrote it: `spec.evaluator.io_cases.cases[3].stdin`. */
@@ -137,7 +137,7 @@ function* walk(value: unknown, path: string): Generator<Violation> {
 }
 
 /**
- * A request without fields that this server does not know. Ignoring one could mean ignoring a limit that the caller set.
+ * Refuses fields that this server doesn't know. Ignoring one could ignore a limit that the caller set.
  *
  * @throws EtudeError INVALID_ARGUMENT
  */
