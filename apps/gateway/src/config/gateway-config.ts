@@ -53,7 +53,7 @@ export const gatewayConfig = requireMemory(
         .max(100)
         .regex(/^[A-Za-z0-9]+(\.[A-Za-z0-9]+)*$/, 'must be names of letters and digits with dots between them, such as "Etude.Skill"')
         .default('Etude.Skill'),
-      /** Share of a skill's mutants that its tests must notice. `CheckSkill` uses it; set it as for the consolidation worker. */
+      /** Share of a skill's mutants that its tests must notice. Set the same value for gateway (`CheckSkill`) and consolidation worker. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
       /** Maximum of open skill requests per agent. Further ones are refused. */
       ETUDE_SKILLS_WISHES_OPEN_MAX: z.coerce.number().int().min(0).max(100_000).default(OPEN_MAX),

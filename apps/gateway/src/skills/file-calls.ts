@@ -61,7 +61,7 @@ export const fileCalls = {
     const skill = await meantVersion(procedural, askedSkills(call, request), request, ['active']);
     const hidden = hasHiddenTests(skill);
     const isWhole = !hidden || (!request.withoutHiddenTests && readsHiddenTests(call.roles, skill));
-    // Marks the tests as hidden wherever the export is imported.
+    // Keeps the tests hidden wherever the export is imported.
     const whole = hidden && skill.tests.length > 0 ? { ...skill, hiddenTests: true } : skill;
     const files = folderFromSkill(isWhole ? whole : withoutTests(skill));
     return { files: files.map(({ path, bytes: data }) => ({ path, data })), notes: isWhole ? [] : [WITHOUT_TESTS] };

@@ -17,7 +17,7 @@ export interface SkillFilter {
 /** The last skill of a page. */
 export interface ListPlace {
   readonly name: string;
-  /** From `ownerName`. */
+  /** The owner's name, made by `ownerName`. */
   readonly owner: string;
   /** Empty: no particular user. */
   readonly user: string;
