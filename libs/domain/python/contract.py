@@ -17,7 +17,7 @@ EMPTY = {
     "outputSchema": None,
     "signature": "",
 }
-# What is bound to the entry point takes anything, where it is no definition.
+# The contract of an entry point that is bound to something else than a definition. It takes any arguments.
 OPEN = {**EMPTY, "inputSchema": {"type": "object"}, "docstring": ""}
 
 
@@ -26,7 +26,7 @@ def last_name(node):
 
 
 def unquoted(node):
-    """An annotation that is written as a text, parsed."""
+    """The parsed form of an annotation that is written as a text."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
             return ast.parse(node.value, mode="eval").body
@@ -70,7 +70,7 @@ def literal_schema(values):
 
 
 def schema_of(node, returned=False):
-    """The JSON Schema of a type; {} where JSON has no such type. A result is described as a caller gets it: see `plainValue`."""
+    """The JSON Schema of a type; {} where JSON has no such type. A returned value is described as callers get it: see `plainValue`."""
     node = unquoted(node)
     if node is None:
         return {}

@@ -2,7 +2,7 @@
 
 
 def __etude_execute__(source, loaded):
-    """`loaded`: names of functions of the module `skills` that the source finds under their names."""
+    """`loaded`: names of functions in the module `skills`, under which the source finds them."""
     import ast, importlib, linecache, sys, traceback, types
 
     name = "code.py"

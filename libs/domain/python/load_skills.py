@@ -1,7 +1,7 @@
-"""Gives each skill a module of its own, whose imports of `skills` find what that skill was verified with.
+"""Loads each skill in its own module, where `import skills` finds the versions that it was verified with.
 
-Two skills may have been verified with different versions of a third. `import` takes `__import__` from the builtins of a module, also
-inside functions, so each module gets builtins of its own.
+Two skills may have been verified with different versions of a third. `import` takes `__import__` from the builtins of a module, also inside
+functions, so each module gets its own builtins.
 """
 import builtins
 import linecache
@@ -26,15 +26,15 @@ def builtins_with(skills):
 
 
 def show_lines(file, code):
-    """Tracebacks find the lines of code that is in no file."""
+    """Lets tracebacks show lines of code that is in no file."""
     linecache.cache[file] = (len(code), None, [line + "\n" for line in code.split("\n")], file)
 
 
 def load(needed, sees, file=None, code=None):
     """Loads skills, each behind those that it needs, and defines the module `skills` for the code that follows.
 
-    `needed`: `{module, code, entryPoint, sees}` of each; `sees`: modules by the names under which the code finds them.
-    `file` and `code`: the code that follows, where tracebacks are to show its lines.
+    `needed`: `{module, code, entryPoint, sees}` of each skill. `sees` maps names in the code to modules. `file` and `code`: the code that
+    follows, where tracebacks are to show its lines.
     """
     entries = {}
     for skill in needed:

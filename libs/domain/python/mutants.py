@@ -15,7 +15,7 @@ COMPARED = {
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
 }
 KINDS = ["operator", "comparison", "constant", "condition", "returns", "edge", "removed"]
-# No test can see a change here, or only in the words of an error.
+# Fields in which no test can see a change, or only in the message of an error.
 UNSEEN_FIELDS = {"annotation", "returns", "decorator_list", "type_comment", "exc", "cause", "msg"}
 
 
@@ -24,12 +24,12 @@ def is_number(node):
 
 
 def is_plain(default):
-    """A default such as 60, which no test could tell from 61, or a text: the signature says it, not the code."""
+    """Whether a default is a constant. No test could tell 60 from 61 there, and the signature states it."""
     return isinstance(default.operand if isinstance(default, ast.UnaryOp) else default, ast.Constant)
 
 
 def seen(part):
-    """Nodes whose breaking tests could notice, in the order of the source."""
+    """Nodes that tests could notice when broken, in the order of the source."""
     found, left = [], [part]
     while left:
         node = left.pop()
@@ -83,7 +83,7 @@ def broken_expression(node):
 
 
 def broken_statement(node):
-    """The same for a statement, and for the condition of an `if`."""
+    """(kind, node to replace, its new text) for a statement, and for the condition of an `if`."""
     if isinstance(node, ast.AugAssign):
         if type(node.op) in ARITHMETIC:
             yield "operator", node, ast.unparse(ast.AugAssign(target=node.target, op=ARITHMETIC[type(node.op)](), value=node.value))
@@ -101,7 +101,7 @@ def broken_statement(node):
 
 
 class Source:
-    """The text of the code, in which nodes of its tree, whose positions count bytes, can be replaced."""
+    """The text of the code, in which nodes of its tree can be replaced. Positions of nodes count bytes."""
 
     def __init__(self, code):
         self.data = code.encode()
@@ -110,7 +110,7 @@ class Source:
             self.starts.append(self.starts[-1] + len(line) + 1)
 
     def replaced(self, first, last, text):
-        """From the start of one node to the end of another. Line breaks stay, so that lines keep their numbers."""
+        """Replaces the text from the start of `first` to the end of `last`. Line breaks stay, so that lines keep their numbers."""
         start = self.starts[first.lineno - 1] + first.col_offset
         end = self.starts[last.end_lineno - 1] + last.end_col_offset
         if text.startswith("(") and text.endswith(")"):
@@ -128,7 +128,7 @@ def bound_names(node):
 
 
 def parts_of(module, entry):
-    """The statements that bind the entry point and what it uses of this code; a program as a whole."""
+    """The statements that bind the entry point and the names that it uses. For a program, the whole module."""
     if entry is None:
         return [module]
     known = {}
@@ -184,7 +184,7 @@ def compiles(text):
 
 
 def mutants_of(code, module, entry, most):
-    """`{what, code}` of at most so many mutants, spread over the kinds of breaking and over the code; the same for the same code."""
+    """`{what, code}` of at most `most` mutants, spread over kinds and code. The same code gives the same mutants."""
     source, spots = Source(code), spots_of(module, entry)
     counts, room = dict.fromkeys(KINDS, 0), most - 1
     while room > 0 and any(counts[kind] < len(spots[kind]) for kind in KINDS):

@@ -1,6 +1,6 @@
-"""Moves the clock of this interpreter, for code that asks it the usual ways. Differences between two readings stay right.
+"""Moves the clock of this interpreter, for code that reads it in the usual ways. Differences between two readings stay right.
 
-Code that looks for the trick finds it: it is there for code that depends on the clock, not for code that lies.
+It is for code that depends on the clock. Code that looks for the change can find it.
 """
 import datetime
 import time
@@ -9,7 +9,7 @@ REAL = {name: getattr(time, name) for name in ("time", "time_ns", "clock_gettime
 
 
 class Kind(type):
-    """Moments of the real classes are instances of these."""
+    """Makes instances of the real classes count as instances of these."""
 
     def __instancecheck__(cls, moment):
         return isinstance(moment, cls.__mro__[1])
@@ -19,7 +19,7 @@ class Kind(type):
 
 
 def move(ahead):
-    """By so many seconds."""
+    """Moves the clock by `ahead` seconds."""
 
     def now():
         return REAL["time"]() + ahead

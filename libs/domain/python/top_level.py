@@ -1,4 +1,4 @@
-"""What may stand at the top level of a skill: imports, definitions and constants. The sandbox is the wall; this rule is for readers."""
+"""The top level of a skill may hold imports, definitions and constants. This rule is for readers; the sandbox is the protection."""
 import ast
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -15,12 +15,12 @@ PURE_CALLS = frozenset(
     functools.singledispatch functools.singledispatchmethod functools.total_ordering functools.wraps logging.getLogger numpy.array operator.attrgetter operator.itemgetter pathlib.Path pathlib.PurePath pathlib.PurePosixPath
     textwrap.dedent threading.Lock threading.RLock types.MappingProxyType types.SimpleNamespace zoneinfo.ZoneInfo""".split()
 )
-# A name that one of these made may be called, too.
+# These make types. A name that is bound to such a type may be called, too.
 TYPE_MAKERS = frozenset(("collections.namedtuple", "typing.NamedTuple", "typing.NewType"))
 PURE_METHODS = frozenset(
     name for kind in (str, bytes, list, tuple, dict, set, frozenset, int, float) for name in dir(kind) if not name.startswith("_")
 )
-# Decorators that a property or a generic function of the same module has.
+# Decorators that properties and generic functions of the same module offer.
 OWN_DECORATORS = frozenset(("setter", "getter", "deleter", "register"))
 
 
@@ -143,7 +143,7 @@ class TopLevel:
         self.values([node.value, getattr(node, "annotation", None)])
 
     def values(self, nodes):
-        """Expressions that are evaluated; the bodies of lambdas are not."""
+        """Checks expressions that are evaluated when the module is loaded; bodies of lambdas are not."""
         left = [node for node in nodes if node is not None]
         while left:
             node = left.pop()
@@ -165,7 +165,7 @@ class TopLevel:
         return isinstance(owner, LITERALS) or isinstance(owner, ast.Name) and owner.id in self.constants
 
     def is_from(self, function, names):
-        """Whether an expression is one of these names, or something of a module that only makes values."""
+        """Whether an expression is one of these names, or belongs to a module that only makes values."""
         name = self.full_name(function)
         if name is None or any(part.startswith("_") for part in name.split(".")):
             return False

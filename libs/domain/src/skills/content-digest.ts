@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { SkillProof } from '@etude/contracts/skill-proof';
 import type { Skill } from '@etude/contracts/memory';
 
-/** JSON with the keys of every object in order, so that equal content is equal text. Keys that are undefined are left out. */
+/** JSON with sorted keys, so that equal content is equal text. Keys whose value is undefined are left out. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value ?? null);
@@ -13,7 +13,7 @@ export function canonicalJson(value: unknown): string {
   return `{${entries.join(',')}}`;
 }
 
-/** sha256 over canonical JSON, in hex: the same content has the same digest wherever it was made. */
+/** The sha256 of the canonical JSON, in hex. */
 export function contentDigest(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex');
 }
@@ -22,10 +22,9 @@ type Content = Pick<Skill, 'code' | 'entryPoint' | 'tests'> &
   Partial<Pick<Skill, 'kind' | 'description' | 'parameters' | 'dependencies' | 'packages' | 'files'>>;
 
 /**
- * What is approved when a skill is: code, entry point, declared parameters, tests, dependencies, packages and files; of a procedure in
- * words, its words; and of all but functions, what they are: evidence for what is shown is none for what is called. What is empty is
- * left out. A dependency counts by its name and digest: its content is pinned, not where a copy of
- * it is kept.
+ * The digest of the content that an approval covers: code, entry point, declared parameters, tests, dependencies, packages and files. Empty
+ * fields are left out. The digest of a procedure in words covers its description alone; that of other procedures covers it too. A snippet's
+ * covers its kind, since evidence for shown code proves nothing for called code. A dependency counts by name and digest, not by its owner.
  */
 export function skillDigest(skill: Content): string {
   const { code, entryPoint, tests, parameters, dependencies, packages, files } = skill;
@@ -46,7 +45,7 @@ export function skillDigest(skill: Content): string {
   });
 }
 
-/** Nothing in it can be run: a procedure that is its description alone. */
+/** Whether the skill is a procedure in words: its description alone, so that nothing can be run. */
 export function isInWords({ kind, code, tests, files = [] }: Pick<Content, 'kind' | 'code' | 'tests' | 'files'>): boolean {
   return kind === 'procedure' && code.trim() === '' && tests.length === 0 && files.length === 0;
 }
@@ -61,11 +60,11 @@ function compare(a: string, b: string): number {
 }
 
 /**
- * The same for code that is the same but for comments, white space and line ends, and what its entry point is called; of a procedure without
- * code, for the same words. null where there is neither.
+ * The digest by which copies of code are recognised. It ignores comments, white space, line ends and the entry point's name. For a
+ * procedure without code it covers the description. null where the skill has neither.
  *
- * Texts that differ more may look alike here, too, as where a string holds a "#" or lines are indented otherwise: one mark too many, never one
- * too few.
+ * Different texts may share a digest, for example where a string holds a "#", or only indentation differs. That gives one mark too many,
+ * never one too few.
  */
 export function codeDigest({
   code,
@@ -73,7 +72,7 @@ export function codeDigest({
   kind,
   description,
 }: Pick<Skill, 'code' | 'entryPoint' | 'kind' | 'description'>): string | null {
-  // A line ends where Python ends it: U+2028 is part of a comment, a carriage return is not.
+  // Lines end as in Python: U+2028 is part of a comment, a carriage return ends it.
   const bare = code.replaceAll(/#[^\r\n]*/g, '');
   const dense = (entryPoint === null ? bare : withoutName(bare, entryPoint)).replaceAll(/\s|\\(?=[\r\n])/g, '');
   if (dense !== '') return digestOf(`code\n${dense}`);
@@ -81,19 +80,19 @@ export function codeDigest({
   return words === '' ? null : digestOf(`words\n${words}`);
 }
 
-/** Under another name it is no other code. A name of Python's holds nothing that a pattern would take for more than itself. */
+/** Hides the entry point's name, so that renamed code is recognised. A name of Python has no special characters of a pattern. */
 function withoutName(code: string, name: string): string {
   return /^\w+$/.test(name) ? code.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), '_') : code;
 }
 
 const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
 
-/** Whether its tests were made from a task's cases, some of which are hidden, and not by whoever wrote it. */
+/** Whether the skill's tests come from the cases of a task, some of which are hidden, and not from its author. */
 export function hasHiddenTests({ origin = 'rollout', hiddenTests = false }: Pick<Skill, 'origin' | 'hiddenTests'>): boolean {
   return hiddenTests || origin === 'rollout' || origin === 'consolidation';
 }
 
-/** What is signed: all of a proof but the signature, as JSON with its keys in order. */
+/** The signed text of a proof: canonical JSON of everything but the signature. */
 export function proofText(proof: SkillProof): string {
   return canonicalJson({ ...proof, signature: undefined });
 }

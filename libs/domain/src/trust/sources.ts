@@ -1,8 +1,8 @@
 import type { RecalledItem, Skill } from '@etude/contracts/memory';
 
 /**
- * The kinds of records that something was learned from. A skill's id is "name@version"; `procedures` are told words. An untrusted task or
- * a marked skill has a kind of its own, since its id alone doesn't show that it is not trusted.
+ * The kinds of records that something was learned from. A skill's id is "name@version"; `procedures` are procedures in words. An untrusted
+ * task or a marked skill has its own kind, since its id alone doesn't show that it is not trusted.
  */
 export const SOURCE_KINDS = [
   'tasks',
@@ -25,10 +25,10 @@ export interface Source {
 }
 
 const SOURCE = /^([A-Za-z]+)\/([A-Za-z0-9][A-Za-z0-9._@:-]{0,199})$/;
-/** The ids of rollouts' episodes, also without "episodes/". Episodes that an outside agent told have other ids. */
+/** Matches the ids of rollouts' episodes, also without "episodes/". Episodes that an outside agent told have other ids. */
 const OF_A_ROLLOUT = /^(t[0-9a-z]{8,40}-r[0-9]{1,6})(?:\..*)?$/;
 
-/** null for anything that names no record, such as a text with line breaks. */
+/** Reads the name of a source; null for a text that names no record, such as one with line breaks. */
 export function sourceOf(name: string): Source | null {
   const [, kind = '', id = ''] = SOURCE.exec(name) ?? [];
   if ((SOURCE_KINDS as readonly string[]).includes(kind)) return { kind: kind as SourceKind, id };
@@ -48,7 +48,7 @@ export function episodeKey(episode: string): string {
 /**
  * The reasons why something with these sources is never approved automatically; empty where approval may be automatic.
  *
- * Not trusted are documents, imports, words of outside agents, and names that are no source. Naming a source can only take trust away:
+ * Documents, imports, words of outside agents, and names that are no source are not trusted. Naming a source can only take trust away, and
  * whoever recalls a memory adds its sources.
  */
 export function reasonsNotTrusted(sources: readonly string[]): string[] {
@@ -75,7 +75,7 @@ function reasonAgainst(name: string): string[] {
 
 const NAMED = /\b(?:tasks|episodes|documents|facts|procedures|skills|imports)\/[A-Za-z0-9][A-Za-z0-9._@:-]*/g;
 
-/** The sources behind these marks. A mark goes on to places where the source itself does not, such as the next version. */
+/** The sources that these marks name. The next version of a skill, for example, takes over the mark but not the source. */
 export function sourcesOfMarks(marks: readonly string[]): string[] {
   return marks.flatMap((mark) => {
     const named = mark.match(NAMED) ?? [];
@@ -84,35 +84,35 @@ export function sourcesOfMarks(marks: readonly string[]): string[] {
   });
 }
 
-/** The skill with every mark that its sources give it, beside those that it has. */
+/** The skill with its marks and those that its sources give it. */
 export function withMarks<S extends Pick<Skill, 'sources' | 'untrusted'>>(skill: S): S {
   const untrusted = [...new Set([...(skill.untrusted ?? []), ...reasonsNotTrusted(skill.sources)])];
   return untrusted.length === 0 ? skill : { ...skill, untrusted };
 }
 
-/** Whether its sources allow automatic approval. The sources are read again, since a mark can be left out. */
+/** Whether the sources allow automatic approval. They are read again, since a stored mark may be missing. */
 export function isTrusted(skill: Pick<Skill, 'sources' | 'untrusted'>): boolean {
   return (withMarks(skill).untrusted ?? []).length === 0;
 }
 
-/** One is enough for a mark. The others help to revoke a source, which is also found through episodes. */
+/** The most untrusted sources kept with a memory. One is enough for a mark; revoking a source finds the memory through episodes too. */
 const CARRIED_MAX = 32;
 
 /**
- * A memory that somebody is shown. `sources` of a fact are the records that support it; of other memories, the untrusted records that were
- * in sight when it was made, among others.
+ * A memory that is shown to somebody. `sources` of a fact are the records that support it. Other memories list, among others, the untrusted
+ * records that were read when they were made.
  */
 export type Shown = Pick<RecalledItem, 'id' | 'kind'> & { readonly sources?: readonly string[] | undefined };
 
 /**
- * The shown memories as sources of what is learned there, each once: documents, episodes, skills, and for facts the records that support
- * them. Each brings its own untrusted sources along, so that a mark survives the text that it is for.
+ * The sources of anything learned where these memories are shown, each once: documents, episodes, skills, and the records that support
+ * facts. Untrusted sources of the memories are included, so that a mark outlasts the text that caused it.
  */
 export function touchedSources(shown: readonly Shown[]): string[] {
   return [...new Set(shown.flatMap((one) => [...touched(one), ...untrustedAmong(one.sources ?? [])]))];
 }
 
-/** The untrusted ones of these names, which are kept with a memory that was made in their sight. */
+/** The untrusted sources among these names. They are kept with a memory that is made where they were read. */
 export function untrustedAmong(names: readonly string[]): string[] {
   const untrusted = names.filter((name) => sourceOf(name) !== null && reasonsNotTrusted([name]).length > 0);
   return [...new Set(untrusted)].slice(0, CARRIED_MAX);
@@ -138,7 +138,7 @@ function touched({ id, kind, sources = [] }: Shown): string[] {
   }
 }
 
-/** Episodes stand in a fact by their ids alone. */
+/** A fact names its episodes by their bare ids. */
 function restsOn(name: string): string {
   const source = sourceOf(name);
   if (source !== null && source.kind !== 'episodes') return name;

@@ -7,11 +7,11 @@ import { skillDigest } from '../content-digest.js';
 import { findSkill } from './find-skill.js';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
 
-/** Tells versions of one tenant apart. */
+/** A unique key for one version of one owner's skill. */
 export const versionKey = ({ name, version, scope }: Pick<Skill, 'name' | 'version' | 'scope'>) =>
   `${scope.tenant} ${scope.agent} ${scope.user ?? ''} ${name}@${version}`;
 
-/** The versions that a skill's code calls. */
+/** Keys of the versions that a skill's code calls. */
 export function calledVersions({ dependencies = [] }: Pick<Skill, 'dependencies'>): string[] {
   return dependencies.map(pinKey);
 }
@@ -19,14 +19,14 @@ export function calledVersions({ dependencies = [] }: Pick<Skill, 'dependencies'
 const pinKey = ({ name, version, ...scope }: Pick<SkillDependency, 'name' | 'version' | 'tenant' | 'agent' | 'user'>) =>
   versionKey({ name, version, scope });
 
-/** Callers before the versions that they call, so that no active skill ever misses one. */
+/** Orders callers before the versions that they call. Archived in this order, no active skill ever misses a callee. */
 export function callersFirst<T>(items: readonly T[], skillOf: (item: T) => Skill): T[] {
   const left = new Map(items.map((item) => [versionKey(skillOf(item)), item]));
   const ordered: T[] = [];
   while (left.size > 0) {
     const called = new Set([...left.values()].flatMap((item) => calledVersions(skillOf(item))));
     const free = [...left].filter(([key]) => !called.has(key));
-    // Only a circle leaves none free, and verified skills never call each other in one.
+    // None is free only in a circle of calls, which verified skills never form.
     for (const [key, item] of free.length > 0 ? free : [...left]) {
       ordered.push(item);
       left.delete(key);
@@ -69,12 +69,12 @@ export interface MovedVersion {
 }
 
 /**
- * A skill that is in use, or waits for review, can call the versions that it was verified with. It gets that status only where all of them
- * exist, and none of them leaves meanwhile. A skill that is withdrawn with its proof leaves even where others call it.
+ * Requires that a skill in use, or waiting for review, can call the versions that it was verified with. Each of them must be callable when
+ * the skill comes into use. None may be archived while the skill calls it, unless its proof is withdrawn as well.
  *
- * @param graph as it was before
- * @param moved made at once
- * @returns the skills that those coming into use need, at any depth: they must be unchanged when the moves are written
+ * @param graph as it was before the moves
+ * @param moved moves that are made at once
+ * @returns the skills, at any depth, that skills coming into use need; they must be unchanged when the moves are written
  * @throws EtudeError FAILED_PRECONDITION
  */
 export async function requireCallable(graph: CallGraph, moved: readonly MovedVersion[]): Promise<readonly Skill[]> {
@@ -85,7 +85,7 @@ export async function requireCallable(graph: CallGraph, moved: readonly MovedVer
   return needed;
 }
 
-/** Why something can't be done as it is asked for. Any other error is thrown. */
+/** The message of a FAILED_PRECONDITION. @throws any other error, as it is */
 export function refusalOf(error: unknown): string {
   if (errorCode(error) !== 'FAILED_PRECONDITION' || !(error instanceof Error)) throw error;
   return error.message;
@@ -95,7 +95,7 @@ export function comesIntoUse({ before, after }: Pick<MovedVersion, 'before' | 'a
   return after.status !== before.status && IN_USE.has(after.status);
 }
 
-/** A callable skill leaves when it is archived and keeps its proof. Without the proof its callers can't run already. */
+/** Whether a callable skill is archived and keeps its proof. Callers of a skill without a proof can't run anyway. */
 function leaves({ before, after, move }: MovedVersion): boolean {
   return CALLABLE.has(before.status) && after.status === 'archived' && move.proof !== null;
 }
@@ -144,12 +144,12 @@ async function callersInUse(called: Skill, graph: CallGraph): Promise<readonly S
   return [...found.values()].filter(({ status }) => IN_USE.has(status));
 }
 
-/** Whether a pin is of a version of that skill. */
+/** Whether the pin names a version of this skill. */
 export function isPinOf(pin: SkillDependency, { name, scope }: Pick<Skill, 'name' | 'scope'>): boolean {
   return pin.name === name && pin.tenant === scope.tenant && pin.agent === scope.agent && pin.user === scope.user;
 }
 
-/** Whether it calls a version of that owner's skill; without a user, of any user's. */
+/** Whether a skill calls any version of this owner's skill. If `user` is absent, the skill may be of any user. */
 export function mayCall(
   { dependencies = [] }: Pick<Skill, 'dependencies'>,
   { tenant, agent, user, name }: SkillOwner & Pick<Skill, 'name'>,
@@ -163,9 +163,9 @@ export function mayCall(
  * A replacement must be active when it is named. So no chain of replacements leads back: a deprecated skill replaces nobody, and a skill
  * that becomes active again loses its replacement.
  *
- * @param graph as it was before
- * @param moved made at once
- * @returns the replacements: they must be unchanged when the moves are written
+ * @param graph as it was before the moves
+ * @param moved moves that are made at once
+ * @returns the replacements; they must be unchanged when the moves are written
  * @throws EtudeError NOT_FOUND
  */
 export async function requireReplacements(graph: CallGraph, moved: readonly MovedVersion[]): Promise<readonly Skill[]> {
@@ -186,17 +186,17 @@ export async function requireReplacements(graph: CallGraph, moved: readonly Move
   return found;
 }
 
-/** At most so many skills are loaded for one. */
+/** The most skills that one skill may need, at any depth. */
 const NEEDED_MAX = 200;
 
 type Calling = Pick<Skill, 'name' | 'scope' | 'dependencies'>;
 
 /**
- * All skills that this one needs, at any depth, in the versions that they were verified with; each behind those that it needs.
+ * All skills that this one needs, at any depth, in the pinned versions. Each stands behind those that it needs itself.
  *
  * @param isProven whether a skill's proof holds; absent: proofs are not looked at
- * @throws EtudeError FAILED_PRECONDITION where they go round in a circle, where one is gone or withdrawn, has other content than
- *   when both were verified together, or is no longer proven
+ * @throws EtudeError FAILED_PRECONDITION for a circle of calls, for too many skills, and for a skill that is missing, out of use, changed,
+ *   unreadable for its caller, not proven, or without anything to call
  */
 export async function neededSkills(
   registry: Pick<SkillRegistry, 'versions'>,
@@ -218,7 +218,7 @@ export async function neededSkills(
   return [...found.values()];
 }
 
-/** Why other code can't call it; null where it can. */
+/** Why other code can't call the skill; null where it can. */
 export function nothingToCall({ kind, entryPoint }: Pick<Skill, 'kind' | 'entryPoint'>): string | null {
   if (kind === 'snippet') return 'is a snippet, whose code was never run; read it, and copy what you need';
   if (kind === 'procedure') return 'is a procedure in words; read it and do as it says';
@@ -262,6 +262,6 @@ function refuseCircle(pin: SkillDependency, path: ReadonlyArray<Omit<SkillDepend
 
 const refusal = (message: string) => new EtudeError('FAILED_PRECONDITION', message);
 
-/** Tells apart what is brought in for pins. */
+/** A unique key for a pin and its content. */
 export const contentOf = ({ tenant, agent, user, name, version, digest }: SkillDependency) =>
   JSON.stringify([tenant, agent, user, name, version, digest]);

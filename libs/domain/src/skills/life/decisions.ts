@@ -36,8 +36,8 @@ export interface Verified {
 }
 
 /**
- * Records the outcome of a verification. A candidate becomes `verified`, or `rejected` with the reason. A skill that is in use or waits
- * for review keeps its status with the new proof. If it fails, it is deprecated or rejected, and loses its proof.
+ * Records the outcome of a verification. A candidate becomes `verified`, or `rejected` with the reason. A skill that is in use or waits for
+ * review keeps its status with the new proof. If it fails, it is deprecated or rejected, and loses its proof.
  */
 export async function recordVerification(procedural: SkillRegistry, skill: Skill, found: Verified, at: number): Promise<Skill> {
   const { passed, evidence, contract, proof } = found;
@@ -91,14 +91,14 @@ export async function settleVerified(
   }
 }
 
-/** Whether its evidence holds the tests of this version, which it would replace. */
+/** Whether the skill's evidence includes the tests of the version that it would replace. */
 export function isVerifiedAgainst({ kind, proof }: Skill, replaced: Skill | null): boolean {
   if (replaced === null || kind !== 'function' || replaced.kind !== 'function') return true;
   const { version, digest } = replaced;
   return (proof?.kept ?? []).some((one) => isPinOf(one, replaced) && one.version === version && one.digest === digest);
 }
 
-/** null: the skill may be used at once. Empty: only the setting asks for a review. */
+/** Why the skill waits for review. null: it may be used at once. Empty: only the setting asks for a review. */
 function reasonToWait(skill: Skill, { approvalMode, skillRegistrationConfidenceThreshold: min }: Approval): string | null {
   const reasons = reasonsForReview(skill);
   if (reasons.length > 0) return reasons.join('; ');
@@ -114,11 +114,11 @@ async function newerInUse(procedural: SkillRegistry, skill: Skill): Promise<stri
 }
 
 /**
- * Somebody approves what they reviewed. Approving what is active already changes nothing.
+ * Activates a skill that somebody reviewed. Approving an active skill leaves it as it is.
  *
- * @param decision.digest what was reviewed
- * @param decision.merge skill of the same owner that does the same: it is deprecated, and who asks for it finds this one
- * @throws EtudeError ABORTED where the digest is another one or the skill does not wait for review; FAILED_PRECONDITION without a proof
+ * @param decision.digest digest of the reviewed content
+ * @param decision.merge skill of the same owner that does the same; it is deprecated, and a search for its name finds this one
+ * @throws EtudeError ABORTED where the digest or the version in use changed, or no review is due; FAILED_PRECONDITION without a proof
  */
 export async function approveSkill(
   procedural: SkillRegistry,
@@ -146,7 +146,7 @@ export async function approveSkill(
   return activate(procedural, skill, approved, status === 'pending_review' ? { also, replaced } : { also });
 }
 
-/** @throws EtudeError INVALID_ARGUMENT, FAILED_PRECONDITION where somebody reads the other skill who does not read this one */
+/** @throws EtudeError INVALID_ARGUMENT for the skill itself, FAILED_PRECONDITION where the other skill has readers that this one lacks */
 async function mergedVersions(procedural: SkillRegistry, skill: Skill, other: Skill): Promise<readonly Skill[]> {
   const [a, b] = [skill.scope, other.scope];
   if (skill.name === other.name) throw refusal('INVALID_ARGUMENT', 'merge', `skill "${skill.name}" can't be merged with itself`);
@@ -164,13 +164,13 @@ export function rejectSkill(procedural: SkillRegistry, skill: Skill, decision: D
 }
 
 interface Activation {
-  /** Moves that go with it. */
+  /** Moves that are made together with the activation. */
   readonly also?: readonly SkillMove[];
-  /** The only version that it may replace; null: none. Absent: any. */
+  /** The only version that may be replaced; null: none. Absent: any. */
   readonly replaced?: Skill | null;
 }
 
-/** Versions of the same owner in use now are replaced by it, in one call. @throws EtudeError ABORTED where another one is in use */
+/** Activates the skill and deprecates the owner's other active versions, in one call. @throws EtudeError ABORTED for an unexpected one */
 async function activate(
   procedural: SkillRegistry,
   skill: Skill,
@@ -212,9 +212,9 @@ async function moveOne(procedural: Pick<SkillRegistry, 'move'>, move: SkillMove)
 const refusal = (code: ErrorCode, field: string, message: string) => new EtudeError(code, message, { field });
 
 /**
- * Not used any more; `replacedBy` is found in its place.
+ * Takes a skill out of use. A search for its name then finds the skill `replacedBy`.
  *
- * @throws EtudeError INVALID_ARGUMENT for itself; NOT_FOUND where whoever reads this skill can use no active one of that name
+ * @throws EtudeError INVALID_ARGUMENT for itself; NOT_FOUND where readers of this skill can use no active one of that name
  */
 export async function deprecateSkill(
   procedural: Pick<SkillRegistry, 'move'>,
@@ -228,10 +228,9 @@ export async function deprecateSkill(
 }
 
 /**
- * Out of sight, all or none of these versions of one owner's skill.
+ * Archives these versions of one owner's skill, all or none.
  *
- * @throws EtudeError FAILED_PRECONDITION where another skill, active or waiting for review, calls one of them, at any depth: it could not
- *   run any more
+ * @throws EtudeError FAILED_PRECONDITION where a skill that is active or waits for review calls one of them, at any depth
  */
 export async function archiveSkill(
   procedural: Pick<SkillRegistry, 'move'>,
@@ -242,14 +241,14 @@ export async function archiveSkill(
 }
 
 /**
- * Undoes archiving: each version is again what it was. What was active, or waited for review, is so only with a proof for its content
- * and, to be active, where no other version took its place; else it is deprecated where it was used once, or a candidate, which has to
- * be verified again.
+ * Undoes archiving: each version gets its earlier status back. `active` and `pending_review` come back only with a proof for the content;
+ * an active procedure needs none. `active` comes back only while no other version is in use. Otherwise a version that was ever in use is
+ * deprecated. Any other is a candidate, which is verified again.
  *
  * @param versions archived ones of one owner's skill
- * @param decision.namesMax how many skills its owner may have; 0: any number
- * @throws EtudeError ABORTED for what is not archived; FAILED_PRECONDITION where it calls what is archived, and would be in use again, and
- *   where its owner has as many as they may
+ * @param decision.namesMax how many skills the owner may have; 0: any number
+ * @throws EtudeError ABORTED for a version that isn't archived; FAILED_PRECONDITION where one that comes into use calls an archived skill,
+ *   and where the owner has no room
  */
 export async function restoreSkill(
   procedural: SkillRegistry,
@@ -284,19 +283,19 @@ export function archivedLast(versions: readonly Skill[]): readonly Skill[] {
   return archived.filter((skill) => archivedAt(skill) === last);
 }
 
-/** ms since 1970 */
+/** When the version was archived last, in ms since 1970; 0 where no history says so. */
 function archivedAt({ history = [] }: Skill): number {
   return history.findLast(({ from, to }) => to === 'archived' && from !== 'archived')?.at ?? 0;
 }
 
 /**
- * An earlier version is used again and the present one is deprecated, both or none. The same decision again changes nothing.
+ * Activates an earlier version and deprecates the present one, both or none. The same decision again changes nothing.
  *
- * @param skill any version of it
+ * @param skill any version of the skill
  * @param decision.toVersion absent: the newest that was in use before the present one
- * @param decision.inUse the version that was in use when this was decided; absent: just now
- * @throws EtudeError NOT_FOUND, FAILED_PRECONDITION where there is none, or none with a proof for its content; ABORTED where another one
- *   than `inUse` is in use
+ * @param decision.inUse the version that was in use when this was decided; absent: any
+ * @throws EtudeError NOT_FOUND for an unknown version; FAILED_PRECONDITION for one that was never in use, is archived, or has no proof;
+ *   ABORTED where another version than `inUse` is in use
  */
 export async function rollbackSkill(
   procedural: SkillRegistry,

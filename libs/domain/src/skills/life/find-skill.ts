@@ -9,7 +9,7 @@ import type { SkillKey, SkillRegistry } from '../../ports/skill-registry.js';
 export interface SkillReader {
   readonly tenant: string;
   readonly agent: string;
-  /** null: nobody in particular, who sees nothing of any user. */
+  /** null: no particular user, so that skills of users are not visible. */
   readonly user: string | null;
 }
 
@@ -31,7 +31,7 @@ export function viewOf({ tenant, agent }: Pick<Scope, 'tenant' | 'agent'>, user:
   return { tenant, agent, user: user ?? NOBODY };
 }
 
-/** The owner of a skill with these readers. @throws EtudeError INVALID_ARGUMENT for a user's where no user is named */
+/** The owner that a scope means for this reader. @throws EtudeError INVALID_ARGUMENT for the scope "user" without a user */
 export function ownerOf(scope: SkillScope, { tenant, agent, user }: SkillReader): Scope {
   switch (scope) {
     case 'agent':
@@ -57,9 +57,9 @@ export function isReadBy(owner: Scope, reader: SkillReader): boolean {
 }
 
 export interface FindOptions {
-  /** That version, whatever its status. */
+  /** Exactly this version, in any status unless `status` says otherwise. */
   readonly version?: number;
-  /** The newest that has it; `active` by default. */
+  /** The newest version with this status. Absent: the active one, or its replacement. */
   readonly status?: SkillStatus | 'any';
 }
 
@@ -71,7 +71,7 @@ export interface FoundSkill {
 }
 
 export interface SkillSearch extends SearchQuery {
-  /** All of them. */
+  /** Tags that a found skill must all have. */
   readonly tags?: readonly string[];
 }
 
@@ -104,7 +104,7 @@ export async function findSkill(
   return null;
 }
 
-/** Best first, of all that a reader sees; of equal names the narrowest owner's. */
+/** The best matches among all skills that a reader sees, best first. Of equal names only the narrowest owner's is found. */
 export async function searchSkills(
   procedural: Pick<ProceduralMemory, 'search'>,
   reader: SkillReader,
@@ -121,7 +121,7 @@ export async function searchSkills(
   return best.filter((hit) => narrowest.has(hit) && tags.every((tag) => hit.skill.tags.includes(tag))).slice(0, limit);
 }
 
-/** All owners of a tenant in one search. */
+/** A view of all these owners, so that each tenant takes one search. */
 function viewOfAll(tenant: string, owners: readonly Scope[], { user }: SkillReader): ReadScope {
   const [agent = '', ...also] = new Set(owners.map((owner) => owner.agent));
   return { ...viewOf({ tenant, agent }, user), also };

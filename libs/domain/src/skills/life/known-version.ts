@@ -6,18 +6,18 @@ import { canonicalJson, hasHiddenTests, skillDigest } from '../content-digest.js
 import { LIVING } from './skill-life.js';
 import { EtudeError } from '@etude/contracts/errors';
 
-/** Not in use before its marks were looked at. */
+/** A skill with these statuses isn't used before its marks are looked at. */
 const UNDECIDED: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review']);
 
-/** The existing version that a skill to be stored is equal to. `changed` is that version with what is added to it; null: nothing is. */
+/** The existing version that equals a skill to be stored. `changed`: that version with added sources and marks; null: nothing is added. */
 export interface KnownVersion {
   readonly version: Skill;
   readonly changed: Skill | null;
 }
 
 /**
- * The existing version with the content that is stored; null where a new version is needed. New sources and their marks are added to it.
- * An active version without a mark stays as it is: the same content from an untrusted source becomes a marked version beside it.
+ * The existing version with the content of the given skill; null where a new version is needed. New sources and their marks are added to
+ * it. An active version without a mark stays as it is: the same content from an untrusted source becomes a marked version beside it.
  *
  * @param own the owner's versions, newest first
  * @param words see `StoreSkillOptions`
@@ -37,7 +37,7 @@ export function knownVersion(given: Skill, own: readonly Skill[], words: SkillWo
 /** The author's words about a skill, which are not part of its content. */
 const WORDS = ['description', 'tags', 'category', 'displayName', 'examplePrompts', 'metadata'] as const;
 
-/** Held-out tests carry over from version to version; metadata that is left out stays. */
+/** Whether a new version would say the same. Held-out tests and metadata that are left out carry over, so they are no difference. */
 function hasSameWords(stored: Skill, given: Skill): boolean {
   const asked: Skill = { ...given, metadata: given.metadata ?? stored.metadata };
   const isNew = joinedTests(stored.heldOut, given.heldOut).length > (stored.heldOut ?? []).length;
@@ -62,9 +62,9 @@ function withSources(version: Skill, given: Skill): Skill | null {
 }
 
 /**
- * That somebody edited another version than the newest, and whose the newest is; null where nobody did.
+ * The error for an edit of a version that isn't the newest; it names the newest and its author. null for an edit of the newest.
  *
- * @param versions all of the owner's and the same user's, newest first: nobody is told of another user's
+ * @param versions all of the same owner and user, newest first; an editor must not hear of another user's
  */
 export function staleEdit(name: string, baseVersion: number, versions: readonly Skill[]): EtudeError | null {
   const [newest] = versions;
@@ -77,8 +77,8 @@ export function staleEdit(name: string, baseVersion: number, versions: readonly 
 }
 
 /**
- * A version as it goes on from those before it: held-out tests go from version to version, and so does that some tests are hidden, whoever
- * wrote it, since an edit carries over those of the version before.
+ * The version with everything that carries over from earlier ones: held-out tests, and the note that some tests are hidden. The note
+ * doesn't depend on the author, since an edit keeps the tests of the edited version.
  *
  * @param versions all of this name that the owner has, newest first
  */
@@ -91,7 +91,7 @@ export function withCarriedTests(skill: Skill, versions: readonly Skill[]): Skil
   };
 }
 
-/** Each once. */
+/** Both lists without repeats. */
 export function joinedTests(known: readonly SkillTest[] = [], more: readonly SkillTest[] = []): SkillTest[] {
   return [...new Map([...known, ...more].map((test) => [canonicalJson(test), test])).values()];
 }

@@ -4,7 +4,7 @@ import { GONE, wasOnlyTold } from './skill-life.js';
 import { codeDigest } from '../content-digest.js';
 import { reasonsNotTrusted, sourceOf, untrustedAmong, withMarks } from '../../trust/sources.js';
 
-/** The mark of a copy for more readers. It says nothing against the code, and does not go on to other skills. */
+/** The mark of a copy for more readers. It says nothing against the code, and isn't passed on to other skills. */
 export const PROMOTED_MARK = 'it was promoted, and approved for fewer readers only';
 
 /** The mark does not tell whose the other skill is, or where it was learned. */
@@ -45,7 +45,7 @@ export function codeToLookFor(skill: Skill, versions: readonly Skill[], { isRevi
   return isInUse ? null : code;
 }
 
-/** The digest by which a copy of marked code is recognised; null where the code has no mark. To be told does not mark words: many may tell the same. */
+/** The digest by which a copy of marked code is recognised; null without a mark. Being told doesn't count: many may tell the same. */
 export function markedCode(skill: Skill): string | null {
   const toldIn = reasonsNotTrusted(skill.sources.filter((name) => sourceOf(name)?.kind === 'procedures'));
   return marksOf(skill).some((mark) => mark !== PROMOTED_MARK && !toldIn.includes(mark)) ? codeDigest(skill) : null;
@@ -63,8 +63,8 @@ function marked(skill: Skill, untrusted: readonly string[]): Skill {
 }
 
 /**
- * The untrusted sources that a skill passes on to whatever is learned in its sight. A reviewer vouches for the version alone, so its marks
- * still count here; told words count even without a mark.
+ * The untrusted sources that a skill passes on to everything that is learned where it was shown. A reviewer vouches for the version alone,
+ * so its marks still count here. A procedure that was only told counts even without a mark.
  */
 export function untrustedOfSkill(skill: Skill): string[] {
   const named = untrustedAmong(skill.sources);

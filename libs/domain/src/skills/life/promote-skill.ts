@@ -7,16 +7,16 @@ import { sourceOf } from '../../trust/sources.js';
 import { isReadBy, ownerOf, scopeOf } from './find-skill.js';
 import { type Decision, isProofOf } from './skill-life.js';
 
-/** What is not for more readers: what was asked for before, and what became of it. */
+/** The copy starts without cues, fingerprints and counts, which belong to the earlier readers. */
 const ANEW = { cues: [], fingerprints: [], executionCount: 0, successRate: 1 } satisfies Partial<Skill>;
 
 /**
- * Stores a copy of a skill for more readers, a candidate there: it is verified beside what they read, since its evidence names what
- * only those before them could, and then waits for review. What it was asked for stays where it was. The same again finds the copy.
+ * Stores a copy of a skill for more readers, as a candidate. It is verified among the skills that they read, since the old evidence may
+ * name others. Then it waits for review. A repeated call finds the copy.
  *
  * @param decision.namesMax how many skills the new owner may have; 0: any number
- * @throws EtudeError INVALID_ARGUMENT for readers that are not more; FAILED_PRECONDITION for a skill that is not in use or has no proof
- *   for its content, where it calls a skill that the new readers can't see, and where they have as many as they may
+ * @throws EtudeError INVALID_ARGUMENT for a scope that isn't wider; FAILED_PRECONDITION for a skill that is not in use, has no proof for
+ *   its content, or calls a skill that the new readers can't see, and where they have no room
  */
 export async function promoteSkill(
   procedural: ProceduralMemory,
@@ -53,7 +53,7 @@ export async function promoteSkill(
   });
 }
 
-/** No name of a user stands in what other tenants read; nothing that everybody reads is revoked by user. */
+/** A global copy names no users: other tenants must not read these names, and global skills are never revoked by user. */
 function sourcesFor(scope: SkillScope, { sources }: Skill): string[] {
   return scope === 'global' ? sources.filter((name) => sourceOf(name)?.kind !== 'users') : sources;
 }
@@ -66,7 +66,7 @@ function requireWider(skill: Skill, scope: SkillScope): void {
   });
 }
 
-/** The same content where the new readers see it. A pin is of content, so the proof holds for it as well. */
+/** A pin of the same content where the new readers see it. The proof still holds, since a pin stands for content. */
 async function readablePin(procedural: ProceduralMemory, pin: SkillDependency, owner: Scope): Promise<SkillDependency> {
   const views = [owner, ...(['tenant', 'global'] as const).map((scope) => ownerOf(scope, owner))].filter((one) => isReadBy(one, owner));
   for (const view of views) {

@@ -113,7 +113,7 @@ function sinceWhen({ history = [], updatedAt, createdAt, usage }: Skill, status:
 const mark = (pruneId: string) => `pruned (${pruneId}): `;
 const isBy = ({ to, reason }: SkillChange, pruneId: string) => to === 'archived' && reason.startsWith(mark(pruneId));
 
-/** Whether pruning archived a skill for this reason. Pruning says nothing against a skill. */
+/** Whether pruning gave this reason for archiving. Pruning says nothing against a skill. */
 export const isPruning = (reason: string) => /^pruned \([^)]*\): /.test(reason);
 
 export interface UndonePrune {

@@ -10,12 +10,12 @@ import { GONE, isVersionOf } from './skill-life.js';
 
 export interface RegistrationDeps {
   readonly procedural: ProceduralMemory;
-  /** Of the agent that it is registered for. */
+  /** Settings of the agent that the skill is registered for. */
   readonly settings: Pick<ProceduralMemorySettings, 'enabled' | 'maxSkills'>;
   readonly clock: Clock;
 }
 
-/** Python's keywords: nobody could import a skill of such a name. */
+/** Python's keywords: code couldn't import a skill with such a name. */
 const KEYWORDS = new Set(
   'and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
     ' ',
@@ -28,15 +28,14 @@ const MODULES = new Set(
   ),
 );
 /**
- * Stores a skill as its author made it, for verification: version 1 of a new one, or the next. The same again is the version that is
- * there, with the sources of both; the same content in other words (description, tags, category, examples, held-out tests) is the next
- * version, which is verified and approved like any other. Held-out tests of the version before go on with it.
+ * Stores a skill as its author made it, for verification: version 1 of a new name, or the next version. Equal content is the existing
+ * version, with the sources of both. Equal content in other words (description, tags, category, examples, held-out tests) is the next
+ * version, which is verified and approved like any other. Held-out tests of the version before carry over.
  *
- * @param options.setAside as `StoreSkillOptions` say: no room is asked for
- * @param options.baseVersion the version that was edited; left out: whatever is newest
- * @throws EtudeError INVALID_ARGUMENT for a name that can't be imported; ABORTED where another version is the newest, with what changed
- *   since; FAILED_PRECONDITION where skills are switched off, there are too many, the version in use is of
- *   another kind, or a version with this content is not used any more
+ * @param options.setAside see `StoreSkillOptions`; such a version needs no room
+ * @param options.baseVersion the version that was edited; absent: the newest
+ * @throws EtudeError INVALID_ARGUMENT for a name that can't be imported; ABORTED where `baseVersion` isn't the newest; FAILED_PRECONDITION
+ *   where skills are switched off, there is no room, the version in use has another kind, or the version with this content is out of use
  */
 export async function registerSkill(
   candidate: Skill,
@@ -52,10 +51,10 @@ export async function registerSkill(
 }
 
 /**
- * What registering would be refused for, without storing anything.
+ * Throws the error with which `registerSkill` would refuse the skill. Nothing is stored.
  *
- * @param planned names that would be registered before it, and take up room then
- * @returns whether it takes up room as well
+ * @param planned names that are registered before this one, and take up room
+ * @returns whether the skill takes up room too
  * @throws EtudeError as `registerSkill`
  */
 export async function requireRegistrable(
@@ -71,7 +70,7 @@ export async function requireRegistrable(
 
 interface Registrable {
   readonly given: Skill;
-  /** All of the name that its owner has. */
+  /** All versions of this name that the owner has. */
   readonly versions: readonly Skill[];
   readonly isNew: boolean;
 }
@@ -109,13 +108,13 @@ function wayBack({ name, version, status, proof }: Skill): string {
   return `rolls back to version ${version} (RollbackSkill)`;
 }
 
-/** @throws EtudeError INVALID_ARGUMENT for a name that nobody could import */
+/** @throws EtudeError INVALID_ARGUMENT for a name that code couldn't import */
 export function requireName(name: string): void {
   const wrong = wrongName(name);
   if (wrong !== null) throw new EtudeError('INVALID_ARGUMENT', wrong, { field: 'name' });
 }
 
-/** Why nobody could import a skill of this name; null where everybody could. */
+/** Why code couldn't import a skill of this name; null where it could. */
 export function wrongName(name: string): string | null {
   const shown = `the name ${JSON.stringify(name)}`;
   const parsed = SkillName.safeParse(name);
@@ -141,10 +140,10 @@ export function requireEnabled(agent: string, { enabled }: Pick<ProceduralMemory
 }
 
 /**
- * Whether a skill may be registered that nobody asked for: as the agent's settings say, and while there is room for another one. A new
- * version of one that is there takes none. The store holds to the limit as well, since others may register meanwhile.
+ * Whether a skill that nobody asked for may be registered: the agent's settings allow it, and there is room. A new version of an existing
+ * skill needs no room. The store enforces the limit too, since others may register meanwhile.
  *
- * @param planned others that will be registered before it
+ * @param planned number of skills that will be registered before this one
  */
 export async function mayLearn(
   { name, scope }: Pick<Skill, 'name' | 'scope'>,
@@ -164,23 +163,23 @@ const CALLED: Readonly<Record<Skill['kind'], string>> = {
 };
 
 /**
- * Why this version can't take the place of the one in use: that one is of another kind, so that its tests can't be held against this
- * one, and whoever calls it would find nothing to call. null where nothing stands against it.
+ * Why this version can't replace the one in use; null where it can. A version of another kind can't run the replaced one's tests, and
+ * callers would find nothing to call.
  */
 export function otherKindReason(skill: Pick<Skill, 'kind'>, replaced: Pick<Skill, 'kind' | 'version'> | null): string | null {
   if (replaced === null || replaced.kind === skill.kind) return null;
   return `version ${replaced.version}, which it would replace, is ${CALLED[replaced.kind]}, and it is ${CALLED[skill.kind]}; give it another name`;
 }
 
-/** @param versions of the name that the owner has. Whether the next one of them takes up room that none has yet. */
+/** Whether the next version takes up room for its name. @param versions all of the name that the owner has */
 export function needsRoom(versions: ReadonlyArray<{ readonly status: SkillStatus }>): boolean {
   return versions.every(({ status }) => GONE.has(status));
 }
 
 /**
- * Whose names take up room that they did not before, each once.
+ * The skills whose names take up room again after the moves, each once.
  *
- * @param versions all of them, before, of the name and owner of a skill
+ * @param versions returns all versions of a skill's name and owner, as they are before the moves
  */
 export async function namesThatReturn(
   moved: ReadonlyArray<{ readonly before: Skill; readonly after: Skill }>,
@@ -194,7 +193,7 @@ export async function namesThatReturn(
   return returning;
 }
 
-/** @param namesMax 0: any number. @throws EtudeError FAILED_PRECONDITION where there are as many as there may be */
+/** @param namesMax 0: any number. @throws EtudeError FAILED_PRECONDITION where the limit is reached */
 export function requireRoom({ agent }: Pick<SkillOwner, 'agent'>, names: number, namesMax: number): void {
   if (namesMax === 0 || names < namesMax) return;
   throw new EtudeError(
@@ -206,7 +205,7 @@ export function requireRoom({ agent }: Pick<SkillOwner, 'agent'>, names: number,
 
 const ROOM_FIELD = 'max_skills';
 
-/** Whether this is the refusal of `requireRoom`, in whichever process. */
+/** Whether an error is the refusal of `requireRoom`, also from another process. */
 export function isWithoutRoom(error: unknown): boolean {
   return errorCode(error) === 'FAILED_PRECONDITION' && errorDetails(error).field === ROOM_FIELD;
 }

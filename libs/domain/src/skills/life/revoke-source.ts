@@ -26,12 +26,12 @@ export interface LearnedRecords {
 
 export interface RevokeInput {
   readonly tenant: string;
-  /** "tasks/{task}", "episodes/{id}", "documents/{id}", "facts/{id}", "procedures/{id}", "wantedSkills/{id}", "imports/{id}", "users/{user}", "skills/{name}@{version}", of whichever owner. */
+  /** The revoked record, of any owner, such as "tasks/{task}", "users/{user}" or "skills/{name}@{version}". `REVOCABLE` lists the kinds. */
   readonly source: string;
   readonly reason: string;
   readonly by: string;
   readonly dryRun: boolean;
-  /** Also copies that were promoted to all tenants; for operators. Never by user: names of users repeat in other tenants. */
+  /** Whether copies promoted to all tenants are withdrawn too; for operators. Ignored for users, whose names repeat in other tenants. */
   readonly global?: boolean;
   /** ms since 1970 */
   readonly at: number;
@@ -42,18 +42,18 @@ export interface RevokeDeps extends PruneDeps {
 }
 
 export interface Revoked {
-  /** Withdrawn now or by an earlier call; in a dry run those that would be. Callers first. */
+  /** Skills that this or an earlier call withdrew, callers first; in a dry run those that would be withdrawn. */
   readonly skills: readonly Skill[];
-  /** Texts of facts that rest on nothing else. */
+  /** Texts of the withdrawn facts, which rested on nothing else. */
   readonly facts: readonly string[];
 }
 
 const REVOCABLE: ReadonlySet<string> = new Set('tasks episodes documents facts procedures wantedSkills users imports skills'.split(' '));
 
 /**
- * Withdraws everything that rests on a source, at any remove: skills that name it, their callers, records that were made where such an
- * episode or skill was read, later versions and copies that carry its mark, and facts that rest on nothing else.
- * A withdrawn skill is archived and loses its proof. Whoever restores it has to verify it again.
+ * Withdraws everything that rests on a source, directly or through other records. That includes skills that name it, and their callers;
+ * records that were made where such an episode or skill was read; later versions and copies that carry its mark; and facts without other
+ * support. A withdrawn skill is archived and loses its proof. Whoever restores it has to verify it again.
  *
  * @throws EtudeError INVALID_ARGUMENT for an unknown kind of source, ABORTED where a skill was moved meanwhile, MEMORY_UNAVAILABLE
  */
@@ -217,7 +217,7 @@ function referencesOf(name: string): string[] {
   return [`episodes/${episodeKey(source.id)}`, ...(rollout === null ? [] : [`rolloutsOf/${taskIdOf(rollout)}`])];
 }
 
-/** A shared record has the sources of the record that it was copied from, which may have been any agent's. */
+/** Whether this owner may have read records of `seen`. A shared record keeps the sources of its original, which may be any agent's. */
 function mayHaveSeen(owner: Scope, seen: Scope): boolean {
   if (owner.tenant === GLOBAL_TENANT || owner.agent === TENANT_AGENT) return true;
   if (owner.agent === USER_AGENT) return seen.user === null || seen.user === owner.user;
@@ -225,8 +225,8 @@ function mayHaveSeen(owner: Scope, seen: Scope): boolean {
 }
 
 /**
- * Skills that this source withdrew before are among them, so that a second call answers the same. So are skills that were archived for
- * another reason and still have their proof, with which they could come back.
+ * The skills to withdraw, callers first. Those that this source withdrew before are included, so that a second call answers the same. So
+ * are skills archived for another reason that still have their proof, with which they could come back.
  */
 function withdrawals(skills: readonly Skill[], tainted: Tainted, because: string): readonly Skill[] {
   const isMeant = ({ status, proof, history = [] }: Skill) =>

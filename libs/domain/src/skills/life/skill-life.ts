@@ -7,7 +7,7 @@ import type { SkillKey, SkillMove } from '../../ports/skill-registry.js';
 import { canonicalJson, isInWords, proofText, skillDigest } from '../content-digest.js';
 import { withMarks } from '../../trust/sources.js';
 
-/** Out of sight. Later versions do not build on these, and they do not count towards the limit of names. */
+/** Statuses of skills out of sight. Later versions do not build on these, and they do not count towards the limit of names. */
 export const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
 
 /** These count towards the limit of names. */
@@ -44,7 +44,7 @@ const UNDONE: ReadonlySet<SkillStatus> = new Set(['pending_review', 'rejected'])
 /** The name under which verification stands in the history. */
 export const VERIFIER = 'verification';
 
-/** Reached only with a proof for exactly the content. */
+/** A skill reaches these statuses only with a proof for exactly its content. */
 const PROVEN: ReadonlySet<SkillStatus> = new Set(['verified', 'pending_review', 'active']);
 
 /** Statuses from which this one may be reached. */
@@ -52,14 +52,14 @@ export function sourcesOf(to: SkillStatus): SkillStatus[] {
   return (Object.keys(TRANSITIONS) as SkillStatus[]).filter((from) => TRANSITIONS[from].includes(to));
 }
 
-/** Whether the proof is for exactly the content of the skill, whatever its record says. The signature is not checked. */
+/** Whether the proof is for exactly the skill's content, of which the digest is computed anew. The signature is not checked. */
 export function isProofOf(skill: Skill, proof: SkillProof | undefined): boolean {
   return proof !== undefined && proof.digest === skill.digest && proof.digest === skillDigest(skill);
 }
 
 type Given = 'name' | 'scope' | 'kind' | 'description' | 'code' | 'entryPoint' | 'parameters' | 'tests' | 'tags' | 'sources';
 
-/** A skill that nothing has happened to yet. @param given `at`: ms since 1970 */
+/** A new candidate, without evidence or uses. @param given `at`: ms since 1970 */
 export function newCandidate({
   at,
   ...given
@@ -83,7 +83,7 @@ export function newCandidate({
 /**
  * A skill as it is first stored, whatever its author claims: a candidate without proof or history, with the marks of its sources.
  *
- * @param options.by who stored it; where it came from by default
+ * @param options.by who stored it; its origin by default
  * @param options.setAside why it is archived at once
  */
 export function newSkill(given: Skill, version: number, { by, setAside }: Pick<StoreSkillOptions, 'by' | 'setAside'> = {}): Skill {
@@ -96,10 +96,10 @@ export function newSkill(given: Skill, version: number, { by, setAside }: Pick<S
 }
 
 /**
- * A skill after a move by the table; the same skill where the move took place before.
+ * The skill after a move that `TRANSITIONS` allows; the same skill where the move took place before.
  *
  * @param checker checks the signatures under proofs; null: they are checked where a skill is run
- * @throws EtudeError ABORTED for another status or content than the move expects; FAILED_PRECONDITION where a proof is missing
+ * @throws EtudeError ABORTED for another status or content than the move expects; FAILED_PRECONDITION where a proof or a review is missing
  */
 export function movedSkill(skill: Skill, move: SkillMove, checker: ProofChecker | null = null): Skill {
   requireDigest(skill, move.key);
@@ -111,7 +111,7 @@ export function movedSkill(skill: Skill, move: SkillMove, checker: ProofChecker 
   return moved;
 }
 
-/** A person approved what waits for review; what was in use before was approved then. */
+/** Whether the skill comes into use for the first time without a review. A skill that was in use before was approved then. */
 function isFirstUse(skill: Skill): boolean {
   return skill.status === 'verified' || (skill.status !== 'pending_review' && !wasActive(skill));
 }
@@ -121,13 +121,13 @@ export function wasBefore({ history = [] }: Skill): SkillStatus | null {
   return history.findLast(({ from, to }) => to === 'archived' && from !== 'archived')?.from ?? null;
 }
 
-/** Whether it was ever in use. Without a history, its status tells. */
+/** Whether the skill was ever in use. Without a history, its status tells. */
 export function wasActive({ status, history = [] }: Skill): boolean {
   if (history.length === 0) return status === 'active' || status === 'deprecated';
   return history.some(({ from, to }) => from === 'active' || to === 'active');
 }
 
-/** In use since it was told, without any decision on it. */
+/** Whether a procedure in words is in use since it was told, without any decision on it. */
 export function wasOnlyTold(skill: Skill): boolean {
   return skill.status === 'active' && isInWords(skill) && (skill.history ?? []).length <= 1;
 }
@@ -175,7 +175,7 @@ function requireStatus(skill: Skill, { key, to, from }: SkillMove): void {
   );
 }
 
-/** Told words have no proof. They may return as they were, since nothing in them can be run. */
+/** A procedure in words has no proof. It may return to use unchanged, since nothing in it can be run. */
 function requireProof(before: Skill, moved: Skill, checker: ProofChecker | null): void {
   const { proof } = moved;
   if (isProofOf(moved, proof) && (checker === null || isSigned(proof, checker))) return;
@@ -211,7 +211,6 @@ export function wasRejectedByPerson({ history = [] }: Pick<Skill, 'history'>): b
   return said?.to === 'rejected';
 }
 
-/** Somebody's decision about a skill. */
 export interface Decision {
   /** Name of a key, or of a service such as "verification". */
   readonly by: string;
@@ -220,7 +219,7 @@ export interface Decision {
   readonly at: number;
 }
 
-/** A move of exactly this version with this content, out of the status in which it was seen unless others are named. */
+/** A move of exactly this version and content. It starts from the skill's present status unless `more.from` names others. */
 export function moveOf(
   skill: Skill,
   to: SkillStatus,
@@ -249,7 +248,7 @@ export function isVersionOf(a: Skill, b: Skill): boolean {
 }
 
 /**
- * @param skill becomes active
+ * @param skill the skill that becomes active
  * @param versions of the same name, as they are after the moves
  * @throws EtudeError ABORTED where another version of the same owner stays active beside it
  */
@@ -266,12 +265,12 @@ export function otherActive({ name, version }: Skill, other: Skill): EtudeError 
   );
 }
 
-/** The version that stays active of several, which only a store without transactions can have: the one activated last. */
+/** The version that stays active: the one activated last. Only a store without transactions can have several active ones. */
 export function lastActivated(active: readonly Skill[]): Skill | undefined {
   return active.toSorted((a, b) => activatedAt(b) - activatedAt(a) || b.version - a.version)[0];
 }
 
-/** When it was activated last; ms since 1970. */
+/** When the skill was activated last, in ms since 1970; without a history a fraction of 1 that grows with the version. */
 export function activatedAt({ history = [], version }: Skill): number {
   return history.findLast(({ from, to }) => to === 'active' && from !== 'active')?.at ?? version / Number.MAX_SAFE_INTEGER;
 }

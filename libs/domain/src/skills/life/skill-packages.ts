@@ -1,18 +1,18 @@
 import { EtudeError } from '@etude/contracts/errors';
 
-/** What each kind of sandbox lets code import beyond the standard library, "name==version", by the kind's name. */
+/** Packages beyond the standard library, as "name==version", by the name of the kind of sandbox that has them. */
 export type SandboxPackages = Readonly<Record<string, readonly string[]>>;
 
-/** Answers which kind of sandbox has these packages; undefined is the one that every execution gets. */
+/** Returns the kind of sandbox that has these packages; undefined: the default kind. */
 export type TemplateFor = (packages: readonly string[]) => string | undefined;
 
 const DEFAULT = 'default';
 
 /**
- * The kind of sandbox with all of these packages, in these versions: the default one where it has them, else the one with the fewest.
- * Nothing is ever installed when a skill runs: what no image has, no skill can have.
+ * The kind of sandbox with all of these packages, in these versions: the default kind where it has them, else the one with the fewest.
+ * Nothing is installed when a skill runs.
  *
- * @throws EtudeError FAILED_PRECONDITION naming what is missing and what there is
+ * @throws EtudeError FAILED_PRECONDITION naming the packages that were asked for and those that there are
  */
 export function templateFor(packages: readonly string[], templates: SandboxPackages): string | undefined {
   const wanted = packages.map(normal);
@@ -24,7 +24,7 @@ export function templateFor(packages: readonly string[], templates: SandboxPacka
   throw new EtudeError('FAILED_PRECONDITION', `No sandbox has ${packages.join(', ')}. ${allowed(templates)}`);
 }
 
-/** `templateFor` with what an installation has. */
+/** `templateFor`, bound to the packages of an installation. */
 export function templatesOf(templates: SandboxPackages): TemplateFor {
   return (packages) => templateFor(packages, templates);
 }
@@ -41,7 +41,7 @@ function normal(text: string): string {
   return `${packageName(name)}==${version}`;
 }
 
-/** Names are the same whatever their case, and whether they are written with "-", "_" or ".". */
+/** The normal form of a package's name, since case doesn't matter, and "-", "_" and "." mean the same. */
 export function packageName(written: string): string {
   return written.toLowerCase().replaceAll(/[-_.]+/g, '-');
 }

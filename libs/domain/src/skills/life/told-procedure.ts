@@ -14,13 +14,12 @@ export interface Telling {
   readonly scope: Scope;
   readonly name: string;
   readonly words: string;
-  /** For the history. */
+  /** Who told it, for the history. */
   readonly by: string;
   /** ms since 1970 */
   readonly at: number;
 }
 
-/** The version that a told procedure became. */
 export interface ToldProcedure {
   /** The version that has these words. */
   readonly version: Skill;
@@ -29,12 +28,12 @@ export interface ToldProcedure {
 
 /**
  * The version that a told procedure becomes. A new name is active at once. So is the next version of a procedure that was only told, and it
- * keeps the counts. It is a candidate where a person decided on an earlier version, or where a marked skill has the same words. Equal
- * words are the existing version.
+ * keeps the counts. It is a candidate where a person decided on an earlier version, or where a marked skill has the same words. Equal words
+ * give the existing version.
  *
  * @param versions all of this name that the owner has, newest first
  * @param isMarked whether the tenant has a marked skill with these words
- * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, and for words that a person took out of use
+ * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, and for words that were taken out of use
  */
 export function toldProcedure(telling: Telling, versions: readonly Skill[], isMarked: boolean): ToldProcedure {
   const [newest] = versions;

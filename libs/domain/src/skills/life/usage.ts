@@ -40,7 +40,7 @@ export interface AgentSkillStats {
 }
 
 export interface SkillStats {
-  /** By name. */
+  /** Sorted by the agent's name. */
   readonly agents: readonly AgentSkillStats[];
   readonly mostUsed: readonly Skill[];
   /** Active ones that fail more often than every other time, the worst first. */
@@ -90,7 +90,7 @@ function first(skills: readonly Skill[], order: (a: Skill, b: Skill) => number):
   return skills.toSorted((a, b) => order(a, b) || (a.name < b.name ? -1 : 1)).slice(0, LISTED_MAX);
 }
 
-/** Older records count successful uses only. */
+/** The number of uses. Older records count successful ones only. */
 export const usesOf = ({ usage, executionCount }: Skill) => Math.max(usage?.used ?? 0, executionCount);
 
 /**

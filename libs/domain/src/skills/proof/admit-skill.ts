@@ -17,24 +17,23 @@ import { gatherGround } from './verification-ground.js';
 import { type Verification, type VerificationDeps, verificationOf, verifySkill } from './verify-skill.js';
 
 export interface AdmissionDeps extends Omit<CheckDeps, 'checker' | 'round'>, ReverificationDeps {
-  /** Who approves is the agent's own setting. */
+  /** The agent's settings say who approves. */
   readonly settings: AgentSettingsReader;
   readonly signer: ProofSigner;
   readonly checker: ProofChecker;
 }
 
-/** `round`: the content is verified again, whatever was found before. */
+/** `round` asks for a new verification, even of content that was verified before. */
 export type Admission = SkillKey & { readonly round?: number | undefined };
 
 /**
- * A skill's way to being used: verified in a sandbox, its evidence signed, then approved as its agent's settings say, or rejected with
- * the reason. Whatever calls it is then verified with it. Repeating it goes on where it was left, and changes nothing once it is through.
+ * Brings a skill into use: verifies it in a sandbox, signs the evidence, and approves it by its agent's settings. A failed verification
+ * rejects it with the reason. Its callers are then verified with it. A repeated call continues where the last one stopped.
  *
- * What is in use, or waits for review, is verified again where a round is given, or where its evidence is not believed: by a key that
- * is no longer known, or from before there was any.
- * @throws EtudeError NOT_FOUND, ABORTED (the version holds other code), SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY,
- *   MEMORY_UNAVAILABLE (also where another decision was faster: tried again, it goes by that one), MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError
- *   when `signal` aborts
+ * A skill in use or waiting for review is verified again for a new `round`. So is one whose proof is unsigned, or signed with an unknown
+ * key.
+ * @throws EtudeError NOT_FOUND, ABORTED (the version has another digest), SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE (also
+ *   where another decision came first; a retry follows that one), MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
  */
 export async function admitSkill(key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
   const skill = await loadSkill(key, deps.procedural);
@@ -86,10 +85,10 @@ async function loadSkill(key: SkillKey, procedural: ProceduralMemory): Promise<S
   return skill;
 }
 
-/** Verification and approval are over; only people change these. */
+/** After these statuses nothing more happens by itself; only people change them. */
 const SETTLED: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review', 'rejected', 'deprecated', 'archived']);
 
-/** The status of the stored skill with this name and digest once nothing more happens by itself; null until then. */
+/** The status of the stored skill with this name and digest once it is settled; null until then. */
 export async function settledStatus(
   procedural: ProceduralMemory,
   { scope, name, digest }: Pick<Skill, 'scope' | 'name' | 'digest'>,
@@ -100,7 +99,7 @@ export async function settledStatus(
 
 export interface CheckDeps extends Omit<VerificationDeps, 'ground'> {
   readonly procedural: ProceduralMemory;
-  /** Absent: what the skill calls is believed to be verified. */
+  /** Checks the proofs of the called skills. Absent: the proofs are believed. */
   readonly checker?: ProofChecker;
 }
 
@@ -110,11 +109,11 @@ export interface SkillCheck extends Verification {
   readonly confidence: number;
 }
 
-/** A draft's executions are no verification's: who registers the same code with other held-out tests has those run. */
+/** Drafts have a round of their own, so that a later verification doesn't reuse their executions. */
 const ROUND_OF_DRAFTS = 0;
 
 /**
- * What verification would find of a draft that is registered next, in the words in which it would say so; nothing is stored.
+ * The verification that a draft would get if it were registered now. Nothing is stored.
  *
  * @throws as `examineSkill`
  */
@@ -125,8 +124,7 @@ export async function checkSkill(draft: Skill, deps: Omit<CheckDeps, 'round'>, s
 }
 
 /**
- * What verification finds of a version; nothing is stored. Asked for again within an hour, with the same `attempt` and `round`, nothing
- * runs twice.
+ * Verifies a version and stores nothing. A repeated call within an hour, with the same `attempt` and `round`, reuses the executions.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE (retryable); an AbortError when `signal` aborts
  */

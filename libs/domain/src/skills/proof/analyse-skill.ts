@@ -3,14 +3,14 @@ import type { Skill } from '@etude/contracts/memory';
 import { type SkillFinding, SECRET_RULE_PREFIX } from '@etude/contracts/skill-proof';
 import type { CodeAnalyser } from '../../ports/code-analyser.js';
 
-/** What its author says of a skill. */
+/** Fields in which the author describes a skill. */
 const WORDS = ['description', 'displayName', 'category', 'tags', 'examplePrompts', 'parameters', 'metadata'] as const;
 
 type Analysed = Pick<Skill, 'kind' | 'code' | 'tests'> & Partial<Skill>;
 
 /**
- * Findings about all that a skill brings along: its code, which of a procedure is text; its tests and all that is said of it, for
- * secrets; and its files, Python ones as code. Those about a file name it, and have no line of the code.
+ * Analyses a skill's code, tests, descriptions and files. Python code is analysed as such. Tests, descriptions, other files and a
+ * procedure's code are searched for secrets as text. A finding outside the code names its place in the message and has no line.
  *
  * @throws what the analyser throws
  */
@@ -19,13 +19,13 @@ export async function analyseSkill(skill: Analysed, analyser: CodeAnalyser, sign
   const found = [...(await analyser.analyse(code, signal, kind === 'procedure' ? 'text' : 'python'))];
   const all = [...tests, ...heldOut];
   if (all.length > 0) found.push(...placed('tests', await analyser.analyse(JSON.stringify(all, null, 1), signal, 'text')));
-  // Line breaks of texts stay: some keys are recognised by them.
+  // Line breaks are kept, since some keys are recognised by them.
   const words = [...WORDS.map((field) => skill[field]), files.map(({ path }) => path)];
   const said = words.map((value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 1))).join('\n');
   found.push(...placed('its words', await analyser.analyse(said, signal, 'text')));
   for (const { path, contentBase64 } of files) {
     const text = Buffer.from(contentBase64, 'base64').toString('utf8');
-    // Bytes that are no text hold no key that anybody could read in them.
+    // Binary files are skipped: they hold no readable key.
     if (text.includes('\0')) continue;
     const isTest = path.startsWith('tests/');
     found.push(...placed(path, await analyser.analyse(text, signal, path.endsWith('.py') && !isTest ? 'python' : 'text')));
@@ -41,7 +41,7 @@ function placed(place: string, findings: readonly SkillFinding[]): SkillFinding[
   }));
 }
 
-/** Those that are keys or passwords: a secret in a registry is a secret that leaked. */
+/** The findings that are keys or passwords. A secret in a registry counts as leaked. */
 export function secretFindings(findings: readonly SkillFinding[]): readonly SkillFinding[] {
   return findings.filter(({ rule }) => rule.startsWith(SECRET_RULE_PREFIX));
 }

@@ -6,34 +6,34 @@ import { findSkill, type SkillReader } from '../life/find-skill.js';
 import { contentOf, neededSkills, nothingToCall } from '../life/call-graph.js';
 import { pythonCall, pythonText } from '../../python-files.js';
 
-/** What of a skill is brought in. */
+/** The fields that are needed to load a skill. */
 export type NeededSkill = Pick<Skill, 'name' | 'version' | 'scope' | 'kind' | 'digest' | 'code' | 'entryPoint' | 'dependencies'>;
 
 const LOADER = pythonText('load_skills');
 
 /**
- * Code in which `from skills import NAME` and `import skills; skills.NAME(...)` work, wherever a sandbox runs code as a module: programs,
- * calls, checked runs, cells. Each skill runs in a module of its own; the code's lines keep their numbers, in tracebacks too, and imports
- * from `__future__` stay its first statement. Without skills it is the code as it was.
+ * The code with a loader in front, so that `from skills import NAME` and `import skills; skills.NAME(...)` work. It is for all code that a
+ * sandbox runs as a module: programs, calls, checked runs, cells. Each skill runs in its own module. The code's lines keep their numbers,
+ * in tracebacks too, and `from __future__` imports stay its first statement. Without skills the code is unchanged.
  *
- * @param needed in the order of loading; see `neededSkills`
- * @param direct what the code itself calls; absent: the last of each name
+ * @param needed skills in the order of loading; see `neededSkills`
+ * @param direct pins of the skills that the code itself calls; absent: the last skill of each name
  */
 export function bundledCode(code: string, needed: readonly NeededSkill[], direct?: readonly SkillDependency[]): string {
   if (needed.length === 0) return code;
   const text = JSON.stringify(code);
   const file = '__import__("sys")._getframe().f_code.co_filename';
-  // Below the code's last line, so that a traceback shows none of its lines for the last statement here.
+  // This statement stands below the code's last line, so that a traceback shows no line of the code for it.
   const below = '\n'.repeat(code.split('\n').length);
   return `${loading(needed, direct, file, text)}${below}exec(compile(${text}, ${file}, "exec", dont_inherit=True), globals())\n`;
 }
 
-/** What `bundledCode` puts before the code, for an interpreter that runs the code later, such as a session's. It binds no name but `skills`. */
+/** The loader alone, for an interpreter that runs the code later, such as a session's. It defines the module `skills` and binds no name. */
 export function loadingCode(needed: readonly NeededSkill[], direct?: readonly SkillDependency[]): string {
   return `${loading(needed, direct)}\n`;
 }
 
-/** Each skill's module and file in tracebacks is one of its own, such as "skills/parse_csv@2"; `sees` are modules by the names in the code. */
+/** Each skill has its own module and file in tracebacks, such as "skills/parse_csv@2". `sees` maps names in its code to modules. */
 function loading(needed: readonly NeededSkill[], direct: readonly SkillDependency[] | undefined, ...shown: readonly string[]): string {
   const modules = new Map<string, string>();
   const moduleOf = (pin: SkillDependency) => {
@@ -57,10 +57,10 @@ function freeName(wanted: string, taken: ReadonlySet<string>): string {
 }
 
 /**
- * Skills of these names as they are now, to be kept with the skill that calls them: each must be there for everybody who reads it.
+ * Pins of the active skills with these names, for the skill that calls them. Every reader of the caller must be able to read them.
  *
- * @param reader who registers it
- * @throws EtudeError FAILED_PRECONDITION naming the one that is missing, can't be called, or calls `self`
+ * @param reader who registers the caller
+ * @throws EtudeError FAILED_PRECONDITION naming the skill that is missing, can't be called, or calls `self`
  */
 export async function pinDependencies(
   procedural: Pick<ProceduralMemory, 'versions'>,
@@ -94,7 +94,7 @@ async function missing(
   return refusal(`${caller} calls skills.${name}, and there is no active skill of that name; register it first, or take the call out`);
 }
 
-/** A skill as another one pins it. */
+/** The pin by which another skill depends on this one. */
 export function dependencyOn({ name, scope, version, digest }: Pick<Skill, 'name' | 'scope' | 'version' | 'digest'>): SkillDependency {
   return { name, tenant: scope.tenant, agent: scope.agent, user: scope.user, version, digest };
 }

@@ -14,16 +14,16 @@ interface Violation {
 
 const NO_NAME: Violation = { field: `parameters.${UNNAMEABLE}`, description: 'is no name of an argument' };
 
-/** Parsers that are kept: making one takes longer than a small skill runs. */
+/** The most parsers in the cache. Making one takes longer than a small skill runs. */
 const PARSERS_MAX = 64;
 const parsers = new Map<string, z.ZodType>();
 
 /**
- * Arguments as the skill's contract takes them. What was left out stays so: Python has the default, exactly, and JSON may not (a tuple,
- * 1.0).
+ * Checks arguments against the skill's contract and returns those that were given. Defaults are left to Python, which has the exact value;
+ * JSON may not (a tuple, 1.0).
  *
- * @throws EtudeError INVALID_ARGUMENT with a line for each argument that is wrong, named "parameters.NAME"; FAILED_PRECONDITION for a
- *   skill that can't be called
+ * @throws EtudeError INVALID_ARGUMENT listing each wrong argument as "parameters.NAME"; FAILED_PRECONDITION for a skill that can't be
+ *   called
  */
 export function validateArguments(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint' | 'contract'>, given: Arguments): Arguments {
   const contract = requireContract(skill);
@@ -39,7 +39,7 @@ export function validateArguments(skill: Pick<Skill, 'name' | 'kind' | 'entryPoi
   });
 }
 
-/** The same for the same schema, whoever's it is; of many, those that were used last. */
+/** The cached parser of a schema, shared by all skills. A full cache drops the parser that was used longest ago. */
 function parserOf(schema: SkillContract['inputSchema']): z.ZodType {
   const key = JSON.stringify(schema);
   const parser = parsers.get(key) ?? z.fromJSONSchema(schema);
@@ -49,14 +49,14 @@ function parserOf(schema: SkillContract['inputSchema']): z.ZodType {
   return parser;
 }
 
-/** Without the names that every object of JavaScript inherits, such as "constructor", and without what was left out. */
+/** The arguments without undefined values, in an object that inherits no names such as "constructor". */
 function ownArguments(given: Arguments): Record<string, unknown> {
   const own = Object.create(null) as Record<string, unknown>;
   for (const [name, value] of Object.entries(given)) if (value !== undefined) own[name] = value;
   return own;
 }
 
-/** @throws EtudeError FAILED_PRECONDITION where there is nothing to call, and what to do with it */
+/** @throws EtudeError FAILED_PRECONDITION where there is nothing to call; the message says what to do instead */
 export function requireCallable(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint'>): void {
   if (skill.kind !== 'function') throw new EtudeError('FAILED_PRECONDITION', `${skill.name} ${nothingToCall(skill)}.`);
 }
@@ -88,11 +88,11 @@ function faultOf(issue: z.core.$ZodIssue): string {
 type Call = Extract<SandboxRun, { kind: 'call' }>;
 
 /**
- * Arguments that were given by name, as Python takes them: a parameter before "/" by its place, the list of `*rest` behind all before it,
- * all others by name. A parameter that was left out has the function's own default.
+ * Arguments given by name, in the form that Python takes. A parameter before "/" is passed by position. The list for `*rest` follows all
+ * parameters before it. Others are passed by name. An omitted parameter keeps the function's default.
  *
- * @param given as `validateArguments` answers them
- * @throws EtudeError INVALID_ARGUMENT where one was left out before another that is passed by its place
+ * @param given the result of `validateArguments`
+ * @throws EtudeError INVALID_ARGUMENT where a parameter is omitted before one that is passed by position
  */
 export function placedArguments(
   { name, contract }: Pick<Skill, 'name' | 'contract'>,

@@ -10,11 +10,11 @@ import { contentDigest } from '../content-digest.js';
 
 const INSPECT_PROGRAM = pythonProgram('inspect_skill', ['top_level', 'contract', 'mutants']);
 
-/** A skill is one tool, not a library; and sixteen copies of it are made. */
+/** The size limit of a skill's code. A skill is one tool, not a library, and each mutant is a copy of it. */
 export const CODE_MAX_BYTES = 256 * 1024;
-/** Copies of the code that are broken in one place each. */
+/** The most mutants of one skill. A mutant is a copy of the code that is broken in one place. */
 export const MUTANTS_MAX = 16;
-/** Parsing takes milliseconds; what takes longer is an attack on the parser. */
+/** Parsing takes milliseconds. Code that needs seconds attacks the parser. */
 const LIMITS = SandboxLimits.parse({ outputKiB: 16_384, cpuMs: 5_000, wallMs: 10_000, memoryMiB: 512 });
 
 const CodeProblem = z.strictObject({
@@ -25,7 +25,7 @@ const CodeProblem = z.strictObject({
 type CodeProblem = z.infer<typeof CodeProblem>;
 
 const Mutant = z.strictObject({
-  /** Where it differs, such as "line 3: a < b became a <= b". */
+  /** The change, such as "line 3: a < b became a <= b". */
   what: z.string(),
   code: z.string(),
 });
@@ -34,7 +34,7 @@ export type Mutant = z.infer<typeof Mutant>;
 const InspectedCode = z.strictObject({
   /** `function`: called by its entry point. `program`: run whole. `snippet`: shown, never run; `note` says why. */
   kind: z.enum(['function', 'program', 'snippet']),
-  /** null: a program, or a snippet without one. */
+  /** null for a program, and for a snippet without an entry point. */
   entryPoint: z.string().nullable(),
   contract: SkillContract,
   /** Names of the skills that it calls. */
@@ -52,22 +52,18 @@ export interface InspectionRequest {
   /** Empty or null: the only function at the top level, or the one named like the skill. */
   readonly entryPoint: string | null;
   readonly name?: string;
-  /** It is run whole and may do things when it is loaded. */
+  /** Whether the code is run as a whole, and may do things when it is loaded. */
   readonly isProgram?: boolean;
   readonly mutantsMax?: number;
 }
 
 export interface InspectionPlace extends Pick<ExecutionRequest, 'tenant' | 'owner'> {
   readonly sandboxes: Sandboxes;
-  /** Absent: one made from what is asked, so that the same is looked at once. */
+  /** Absent: a digest of the request, so that equal requests run once. */
   readonly executionId?: string;
 }
 
-/**
- * What the code says of itself, read by Python's own parser inside a sandbox in one execution; the code is never run.
- *
- * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (retryable); an AbortError when `signal` aborts
- */
+/** Reads the code with Python's own parser, in one execution of a sandbox. The code is never run. */
 export async function inspectCode(
   { code, entryPoint, name = '', isProgram = false, mutantsMax = 0 }: InspectionRequest,
   { sandboxes, tenant, owner, executionId }: InspectionPlace,
@@ -98,7 +94,7 @@ export async function inspectCode(
   return parsed.success ? parsed.data : whole('it could not be parsed: what the parser says of it is too large; make it smaller');
 }
 
-/** Deeper JSON than this is nobody's contract, and `JSON.parse` throws on what is no JSON. */
+/** null where the text isn't JSON, or is nested too deeply. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -109,12 +105,12 @@ function jsonOf(text: string): unknown {
 
 const whole = (message: string): Inspection => ({ problems: [{ line: null, message }] });
 
-/** "line 3: it calls print() when it is loaded; …", one for each. */
+/** Such as "line 3: it calls print() when it is loaded; …". */
 export function problemTexts(problems: readonly CodeProblem[]): string[] {
   return problems.map(({ line, message }) => (line === null ? message : `line ${line}: ${message}`));
 }
 
-/** What an author declared that the code says otherwise; each names the parameter. */
+/** How the declared parameters contradict the code; each text names the parameter. */
 export function undeclaredProblems(declared: Skill['parameters'], { parameters, inputSchema }: SkillContract): string[] {
   if (declared.length === 0) return [];
   const problems = declared.flatMap(({ name, required }) => {

@@ -10,8 +10,8 @@ import type { Stage } from './proof.js';
 import { SandboxLimits } from '@etude/contracts/sandbox';
 
 /**
- * No regression: held-out tests, of this version and of the one that it replaces, pass; so do that one's own tests, those that it had
- * to pass itself, and those of the skills that call it, with this version in its place.
+ * Looks for regressions. The held-out tests of this version and of the replaced one must pass. So must the replaced version's own tests and
+ * those that it had to pass. The tests of callers must pass with this version in its place.
  */
 export async function keepWhatWorked(
   skill: Skill,
@@ -28,14 +28,14 @@ async function heldOutTests(skill: Skill, trial: Trial, replaced: Skill | null, 
   const tests = joinedTests(skill.heldOut, replaced?.heldOut);
   if (tests.length === 0) return { evidence: [] };
   const { passed, reason } = await runTrial({ ...trial, step: 'held-out', tests, isAuthors: false }, place);
-  // Which one is nobody's to know: a test that is told is held out no longer.
+  // The reason doesn't say which test failed: a held-out test must stay unknown.
   if (!passed) return { evidence: [], reason: `its held-out tests fail: ${reason.replace(/^test \d+ of \d+: /, '')}` };
   return { evidence: [`its held-out tests pass (${tests.length})`], found: { heldOutPassed: tests.length } };
 }
 
 /**
- * The tests of the version that is replaced, and of those before it that are in none after them: whoever gives new tests takes none of
- * these away. Of an earlier version only such tests keep it among the evidence, so that evidence does not grow with every version.
+ * Runs the tests of the replaced version, and the tests of earlier versions that no later version has. So new tests never remove old ones.
+ * An earlier version is kept as evidence only for such tests, so that evidence doesn't grow with every version.
  */
 async function testsOfVersions([replaced, ...earlier]: readonly [Skill, ...Skill[]], trial: Trial, place: TestPlace): Promise<Stage> {
   const number = `version ${replaced.version}`;
@@ -59,13 +59,13 @@ async function testsOfVersions([replaced, ...earlier]: readonly [Skill, ...Skill
   return { evidence, found: { kept } };
 }
 
-/** Tests of Python call by name; others call whatever the entry point is. */
+/** Identifies a test. A Python test calls the entry point by its name, so the name counts too. */
 const asCalled = (test: SkillTest, { entryPoint }: Pick<Skill, 'entryPoint'>) =>
   canonicalJson(test.kind === 'python' ? [test, entryPoint] : [test]);
 
 const isProgram = ({ entryPoint }: Pick<Trial, 'entryPoint'>) => entryPoint === null;
 
-/** The tests of another version on this code, under the name by which they call it. */
+/** This code on the tests of another version, which call it by that version's entry point. */
 function inPlaceOf(version: Skill, trial: Trial): Trial {
   const step = `v${version.version}-${version.digest.slice(0, 8)}`;
   const tests = testsByName(version.tests, version.entryPoint, trial.entryPoint);
@@ -89,12 +89,12 @@ async function failureOfDependent({ skill, repinned, needed }: DependentSkill, p
   return passed ? null : `the tests of ${name}@${version}, which calls it, fail with this version: ${reason}`;
 }
 
-/** Of each other's tests; more tell nothing more. */
+/** The most tests of another skill that are run; more would add nothing. */
 const TESTS_MAX = 20;
-/** A skill on tests that were made for another may do anything. */
+/** Short limits, since a skill may do anything on tests that were made for another one. */
 const LIMITS = SandboxLimits.parse({ cpuMs: 2_000, wallMs: 4_000 });
 
-/** Whether skills that read much the same do much the same: each runs on the other's tests. */
+/** Finds out whether skills with similar descriptions do the same: each runs on the other's tests. */
 export async function compareAlike(skill: Skill, own: Trial, similar: readonly SimilarSkill[], place: TestPlace): Promise<Stage> {
   const alike = await Promise.all(similar.map((other) => likeness(skill, own, other, place)));
   const same = alike.filter(({ passesTheirs, theyPass }) => passesTheirs && theyPass).map(({ name }) => name);
@@ -120,7 +120,7 @@ async function likeness(
   return { name, agent: scope.agent, user: scope.user, version, similarity, passesTheirs, theyPass };
 }
 
-/** Whether this code passes those tests, under the name by which they call it. */
+/** Whether the code passes the tests of `tested`, which call it by that trial's entry point. */
 async function passes(code: Trial, tested: Trial, step: string, place: TestPlace): Promise<boolean> {
   if ((code.entryPoint === null) !== (tested.entryPoint === null)) return false;
   const tests = testsByName(tested.tests.slice(0, TESTS_MAX), tested.entryPoint, code.entryPoint);

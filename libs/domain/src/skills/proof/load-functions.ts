@@ -16,15 +16,15 @@ export interface LoadedFunction {
   readonly digest: string;
   /** "def parse_csv(text: str) -> list[list[str]]" */
   readonly signature: string;
-  /** Its author's words: data in every prompt. */
+  /** The author's words, which are only data in a prompt. */
   readonly description: string;
 }
 
 export interface LoadedFunctions {
   readonly functions: readonly LoadedFunction[];
-  /** What was found, so that the same can be brought in again. */
+  /** Pins of the functions, with which the same versions can be loaded again. */
   readonly pins: readonly SkillDependency[];
-  /** Python after which each can be called by its name, and as `skills.NAME`. */
+  /** Python that makes each function callable by its name, and importable from `skills`. */
   readonly code: string;
 }
 
@@ -35,10 +35,10 @@ interface LoadDeps {
 }
 
 /**
- * Functions for code that is yet to be written, with all that they need, in the versions that were verified together. Each that was asked
- * for counts as offered and loaded; of one that is refused nothing is counted.
+ * Loads functions for code that is yet to be written, with the skills that they need, in the versions that were verified together. Each
+ * function counts as offered and loaded. If one is refused, none is counted.
  *
- * @throws EtudeError NOT_FOUND naming all that are not there; FAILED_PRECONDITION where one has nothing to call or is not proven
+ * @throws EtudeError NOT_FOUND naming all that are missing; FAILED_PRECONDITION where one has nothing to call or is not proven
  */
 export async function loadFunctions(reader: SkillReader, names: readonly string[], deps: LoadDeps): Promise<LoadedFunctions> {
   const wanted = [...new Set(names)];

@@ -1,12 +1,12 @@
 const HALVES = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
 
-/** Halves of surrogate pairs, which no UTF-8 has, as Python writes them: "\ud800". Any other text is itself. */
+/** The text with lone surrogates, which UTF-8 can't hold, as Python's escapes such as "\ud800". */
 export const escapedText = (text: string): string =>
   text.isWellFormed() ? text : text.replace(HALVES, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
 
 /**
- * What a call returned, so that nothing of it is lost on any wire: a text that is no Unicode is `{"$repr": literal of Python}`, and an
- * object with such a key `{"$dict": [[key, value], ...]}`, as `RunResult.value` has what JSON does not know.
+ * The return value of a call, in a form that survives every wire. A text that isn't valid Unicode becomes `{"$repr": Python literal}`. An
+ * object with such a key becomes `{"$dict": [[key, value], ...]}`. `RunResult.value` has the same forms for values that JSON lacks.
  */
 export function exactValue(value: unknown): unknown {
   if (typeof value === 'string') return value.isWellFormed() ? value : { $repr: JSON.stringify(value) };
@@ -19,9 +19,9 @@ export function exactValue(value: unknown): unknown {
 }
 
 /**
- * What a call returned, as plain JSON: sets as lists, dictionaries with other keys than text as lists of pairs, complex numbers as
- * pairs, bytes as base64, numbers that JSON does not have as texts, and halves of surrogate pairs as their escapes. See
- * `RunResult.value`; keys that begin with "$" are always the sandbox's own. A skill's `outputSchema` describes this.
+ * The return value of a call as plain JSON, which a skill's `outputSchema` describes. Sets become lists, complex numbers pairs, and bytes
+ * base64. Dictionaries with other keys than texts become lists of pairs. Numbers that JSON lacks become texts; lone surrogates are escaped.
+ * In `RunResult.value`, keys that begin with "$" are always the sandbox's own.
  */
 export function plainValue(value: unknown): unknown {
   if (typeof value === 'string') return escapedText(value);
@@ -37,7 +37,7 @@ export function plainValue(value: unknown): unknown {
 const objectOf = (pairs: ReadonlyArray<readonly [string, unknown]>) =>
   Object.fromEntries(pairs.map(([name, item]) => [escapedText(name), plainValue(item)]));
 
-/** Pairs whose keys are all texts: one of them begins with "$", which the sandbox does not write as a key. */
+/** Whether all keys are texts. Then the sandbox wrote pairs only because a key begins with "$". */
 function isTexted(pairs: unknown): pairs is ReadonlyArray<readonly [string, unknown]> {
   return Array.isArray(pairs) && pairs.every((pair) => Array.isArray(pair) && typeof pair[0] === 'string');
 }
@@ -48,7 +48,7 @@ const NOTES: Readonly<Record<string, string>> = {
   text: 'halves of surrogate pairs are escapes such as \\ud800',
 };
 
-/** What numbers and texts of a returned value became in `plainValue`, in a sentence; empty where all are what they were. */
+/** A sentence on the numbers and texts that `plainValue` changes in this value; empty where it changes none. */
 export function noteOfPlainValue(value: unknown): string {
   const found = new Set<string>();
   const left: unknown[] = [value];

@@ -49,9 +49,9 @@ export function isProven(skill: Skill, checker: ProofChecker): boolean {
 }
 
 /**
- * How much the evidence says, from 0 to 1: the share of mutants that the tests noticed, a quarter of it for each mutant up to
- * four, times what the number of tests adds (half of what is missing with each: 0.5 for one, 0.75 for two, 0.94 for four), times 0.95
- * for each warning of an analyser. 0 where an analyser found an error, so that no threshold lets it through.
+ * The confidence that the evidence gives, from 0 to 1. It is a product: the share of mutants that the tests noticed; a quarter for each
+ * mutant, up to four; 1 - 0.5^n for n passed tests, held-out ones included; and 0.95 for each warning of an analyser. An error of an
+ * analyser makes it 0, so that no threshold lets the skill through.
  */
 export function confidenceOf(
   found: Pick<ProofFindings, 'testsPassed' | 'heldOutPassed' | 'mutantsMade' | 'mutantsNoticed' | 'findings'>,

@@ -10,16 +10,16 @@ import { activeDependents } from './verification-ground.js';
 export interface ReverificationDeps {
   readonly procedural: ProceduralMemory;
   readonly clock: Clock;
-  /** Durable before it returns; the same skill again changes nothing. */
+  /** Resolves once the request is durable. A repeated request for the same skill changes nothing. */
   readonly requestVerification: (skill: Skill) => Promise<void>;
 }
 
 /**
- * Each active skill that calls this one, which became active, gets a version that is pinned to it, and to the present versions of
- * whatever else it calls; that version is then verified like any other. One that was verified with these pins before is used again.
- * Repeating it changes nothing: the same pins are the same digest.
+ * Stores a new version of each active caller, pinned to this newly active skill and to the present versions of its other callees. That
+ * version is verified like any other. If an earlier version has these pins already, it is activated again. Repeating the call changes
+ * nothing.
  *
- * It comes to an end, since nothing calls itself at any depth, and a version with the pins that there are is not made again.
+ * It ends, since no skill calls itself at any depth, and equal pins never give a second version.
  * @throws EtudeError MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE
  */
 export async function reverifyDependents(skill: Skill, deps: ReverificationDeps): Promise<readonly Skill[]> {
@@ -35,7 +35,7 @@ export async function reverifyDependents(skill: Skill, deps: ReverificationDeps)
   return made;
 }
 
-/** A skill that it calls was rolled back: the version that was verified with that one is there, with its evidence. */
+/** After the rollback of a callee, activates the caller's version that was verified with it. */
 async function useAgain(version: Skill, dependent: Skill, deps: ReverificationDeps): Promise<void> {
   if (!onlyPinsDiffer(version, dependent) || version.proof === undefined) return;
   const called = (version.dependencies ?? []).map((pin) => `${pin.name}@${pin.version}`).join(', ');
@@ -43,7 +43,7 @@ async function useAgain(version: Skill, dependent: Skill, deps: ReverificationDe
   await reverifyDependents(await rollbackSkill(deps.procedural, dependent, { ...decision, toVersion: version.version }), deps);
 }
 
-/** Numbers are a version's own; nobody has run this one. */
+/** A new version starts with its own counts. */
 const UNCOUNTED = { executionCount: 0, successRate: 1 } satisfies Partial<Skill>;
 
 async function repinned(dependent: Skill, { procedural, clock }: ReverificationDeps): Promise<Skill | null> {
@@ -56,7 +56,7 @@ async function repinned(dependent: Skill, { procedural, clock }: ReverificationD
   return procedural.store({ ...next, statusReason, digest: skillDigest(next) }, { by: 'verification', isReviewed: true, words: 'kept' });
 }
 
-/** The version that is active now for whom the pinned one was; the pinned one where there is none. */
+/** The pin of the owner's active version; the given pin where none is active. */
 async function presentPin(pin: SkillDependency, procedural: ProceduralMemory): Promise<SkillDependency> {
   const { tenant, agent, user, name } = pin;
   const [active] = await procedural.versions({ tenant, agent, user }, name, 'active');
@@ -64,10 +64,8 @@ async function presentPin(pin: SkillDependency, procedural: ProceduralMemory): P
 }
 
 /**
- * Where nothing but pins changed, the approval of the version in use holds for this one as well: somebody approved its code, and
- * somebody what it calls now.
- *
- * @param skill waits for review
+ * Approves a version that waits for review, where only its pins differ from the version in use: its code and its callees were approved
+ * before. Any other version is returned unchanged.
  */
 export async function carryApprovalOver(skill: Skill, replaced: Skill | null, deps: ReverificationDeps): Promise<Skill> {
   const { procedural, clock } = deps;
@@ -79,7 +77,7 @@ export async function carryApprovalOver(skill: Skill, replaced: Skill | null, de
   return approveSkill(procedural, skill, { by: 'verification', reason, at: clock.now(), digest: skill.digest });
 }
 
-/** Whether this version is another one with other versions of the skills that it calls, and nothing else. */
+/** Whether two versions differ only in the versions of the skills that they call. */
 function onlyPinsDiffer(skill: Skill, other: Skill): boolean {
   return skill.digest !== other.digest && withoutPins(skill) === withoutPins(other);
 }

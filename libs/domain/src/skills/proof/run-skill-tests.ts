@@ -8,12 +8,12 @@ import type { Sandboxes } from '../../ports/sandboxes.js';
 import { evaluatorOf, failedCall } from './skill-tests.js';
 import type { Mutant } from './inspect-code.js';
 
-/** Runs of one execution: few enough to leave the sandboxes to others in between. */
+/** The most runs in one execution, so that others get sandboxes in between. */
 const RUNS_MAX = 200;
-/** Characters of code in one execution; requests are kept in memory until they ran. */
+/** The most characters of code in one execution. Requests are kept in memory until they have run. */
 const CODE_MAX = 8_000_000;
 
-/** Whose code runs, and the start of its executions' ids: the same id again answers with the first result. */
+/** The owner of the code, and the prefix of execution ids. A repeated id answers with the first result. */
 export interface TestPlace extends Pick<ExecutionRequest, 'tenant' | 'owner' | 'template'> {
   readonly sandboxes: Sandboxes;
   readonly idPrefix: string;
@@ -22,27 +22,26 @@ export interface TestPlace extends Pick<ExecutionRequest, 'tenant' | 'owner' | '
 
 /** Code under tests. */
 export interface Trial {
-  /** Tells it from the other trials of the same place. */
+  /** The trial's part of the execution id, unique within its place. */
   readonly step: string;
   readonly code: string;
   readonly entryPoint: string | null;
   readonly tests: readonly SkillTest[];
-  /** Brings in what the code calls; lines keep their numbers. */
+  /** Adds the called skills to the code; lines keep their numbers. */
   readonly load?: (code: string) => string;
   readonly hashSeed?: number;
   readonly limits?: SandboxLimits;
-  /** Whoever hears of the outcome wrote these tests: the reason says what was called, expected and got. */
+  /** Whether the reader of the outcome wrote these tests. Then the reason says what was called, expected and returned. */
   readonly isAuthors?: boolean;
 }
 
 export interface TrialOutcome {
   readonly passed: boolean;
-  /** "test 2 of 3: wrong answer", and of the author's own how; empty where all passed. */
+  /** Such as "test 2 of 3: wrong answer", with the failed call for an author's own tests; empty where all passed. */
   readonly reason: string;
   readonly results: readonly RunResult[];
 }
 
-/** One test of a trial as the sandbox runs it. */
 interface PlannedTest {
   readonly evaluator: Evaluator;
   readonly run: SandboxRun;
@@ -60,10 +59,10 @@ function planTrial({ code, entryPoint, tests, load = (text) => text }: Omit<Tria
 }
 
 /**
- * null where it passed, else how it did not.
+ * How a test failed; null where it passed.
  *
- * @param isAuthors of other tests nothing is told but of which kind the failure is: whoever registers code as often as they like would read
- *   what went in from the lines and names of its exceptions, a few bits each time
+ * @param isAuthors other tests only tell the kind of failure. Otherwise somebody could register code again and again, and read the hidden
+ *   input bit by bit from lines and names of exceptions
  * @throws EtudeError SANDBOX_UNAVAILABLE (retryable), CANCELLED
  */
 function failureOf({ evaluator, run }: PlannedTest, result: RunResult | undefined, isAuthors = false): string | null {
@@ -72,7 +71,7 @@ function failureOf({ evaluator, run }: PlannedTest, result: RunResult | undefine
   return verdict === 'RE' && !isAuthors ? 'it ended with an error' : reason.replace(/^(hidden )?case 1 of 1: /, '');
 }
 
-/** Parts that fit into one execution each, in order. */
+/** Splits the tests, in order, into parts that fit into one execution each. */
 function inExecutions(planned: readonly PlannedTest[]): readonly PlannedTest[][] {
   const parts: PlannedTest[][] = [];
   let size = 0;
@@ -88,7 +87,7 @@ function inExecutions(planned: readonly PlannedTest[]): readonly PlannedTest[][]
 
 type Options = Pick<ExecutionRequest, 'limits' | 'hashSeed' | 'stopOnFailure'> & { readonly step: string };
 
-/** Results in the order of the tests, in as few executions as they fit into; undefined for tests behind the failure where it stopped. */
+/** Runs the tests in as few executions as possible. Results are in the order of the tests; undefined: not run after a failure. */
 async function runPlanned(
   planned: readonly PlannedTest[],
   { step, ...options }: Options,
@@ -105,7 +104,7 @@ async function runPlanned(
   return results;
 }
 
-/** All tests, until the first that fails. @throws EtudeError as `Sandboxes.execute` */
+/** Runs the tests up to the first failure. @throws EtudeError as `Sandboxes.execute` */
 export async function runTrial(trial: Trial, place: TestPlace): Promise<TrialOutcome> {
   const { step, tests, limits = LIMITS, hashSeed, isAuthors = false } = trial;
   const planned = planTrial(trial);
@@ -122,8 +121,8 @@ export async function runTrial(trial: Trial, place: TestPlace): Promise<TrialOut
 }
 
 /**
- * What the same tests gave otherwise a second time, such as "test 1 of 2: it printed something else", also where a test would take
- * either; null where all is the same. Prints of tests in Python are thrown away where they run.
+ * The first difference between two runs of the same tests, such as "test 1 of 2: it printed something else"; null where there is none. It
+ * counts even where the test accepts both results. The output of Python tests is discarded when they run, so it isn't compared.
  */
 export function differenceOf(tests: Trial['tests'], first: readonly RunResult[], second: readonly RunResult[]): string | null {
   const changes = first.map((run, at) => changeOf(run, second[at]));
@@ -141,17 +140,17 @@ function changeOf(run: RunResult, other: RunResult | undefined): string | null {
 export interface MutantsNoticed {
   readonly made: number;
   readonly noticed: number;
-  /** What was broken in those that passed all tests. */
+  /** The changes in the mutants that passed all tests. */
   readonly survived: readonly string[];
 }
 
-/** The first test notices most; the others run on what it left. */
+/** Tests per round. The first test notices most mutants; later rounds run only on the rest. */
 const ROUNDS = [1, 3, 16] as const;
 
 /**
- * Runs the tests on every broken copy, in few executions. Running out of time or memory is noticed, too.
+ * Runs the tests on every mutant, in few executions. A mutant that runs out of time or memory counts as noticed.
  *
- * @param results of the tests on the code as it is: what they took sets what a copy may take
+ * @param results of the tests on the unbroken code; they set the limits of the mutants
  * @throws EtudeError as `Sandboxes.execute`
  */
 export async function countMutants(
@@ -180,13 +179,13 @@ export async function countMutants(
   }
 }
 
-/** Two executions at the same time: a broken copy may well run until its time is up. */
+/** Two parts that run at the same time, since a mutant may run until its time is up. */
 function inLanes(mutants: readonly Mutant[]): ReadonlyArray<readonly Mutant[]> {
   const half = Math.ceil(mutants.length / 2);
   return [mutants.slice(0, half), mutants.slice(half)];
 }
 
-/** A copy gets some times what the code needed, and enough where that was next to nothing. */
+/** A mutant gets a minimum and eight times what the code needed, up to a maximum. */
 function brokenLimits(results: readonly RunResult[]): SandboxLimits {
   const cpuMs = Math.max(0, ...results.map((run) => run.cpuMs));
   const wallMs = Math.max(0, ...results.map((run) => run.wallMs));

@@ -16,7 +16,7 @@ export interface SkillOrigin {
   readonly scenarios: readonly string[];
   readonly model: string | null;
   readonly scripted: boolean;
-  /** Milliseconds since 1970. */
+  /** ms since 1970 */
   readonly at: number;
 }
 
@@ -31,7 +31,7 @@ export function buildSkillCandidate({ taskId, evaluator, ...origin }: SolvedTask
   return candidateFromTests({ ...origin, entryPoint, tests: testsFrom(evaluator), sources: [`tasks/${taskId}`] });
 }
 
-/** The same from tests that were kept. `sources` are where it came from: tasks or episodes. */
+/** A candidate from stored tests; null without tests or code. `sources`: the tasks or episodes that it was learned from. */
 export function candidateFromTests(
   origin: SkillOrigin & { entryPoint: string | null; tests: readonly SkillTest[]; sources: readonly string[] },
 ): Skill | null {
@@ -45,7 +45,7 @@ export function candidateFromTests(
   return newCandidate({ ...found, parameters: [], tags: [], cues: [prompt], fingerprints: [fingerprint], sources: [...sources] });
 }
 
-/** An answer to `python_tests` may lean on the setup's imports and helpers, or be the body of its stub; a skill stands alone. */
+/** Code that works alone. An answer to `python_tests` may rely on the setup's imports and helpers, or be only the stub's body. */
 function standaloneCode(code: string, tests: readonly SkillTest[], entryPoint: string | null): string {
   const python = tests.find((test) => test.kind === 'python');
   if (entryPoint === null || python === undefined) return code;
@@ -56,7 +56,7 @@ function standaloneCode(code: string, tests: readonly SkillTest[], entryPoint: s
   return ground === '' || answer.includes(ground) ? answer : inOneText(ground, answer);
 }
 
-/** Python takes imports from `__future__` only before all other code. */
+/** Joins both texts, with `from __future__` imports first, as Python requires. */
 function inOneText(ground: string, answer: string): string {
   const future = /^from __future__ import .+\n?/gm;
   const first = [...ground.matchAll(future), ...answer.matchAll(future)].map(([line]) => line.trim()).join('\n');
@@ -64,7 +64,7 @@ function inOneText(ground: string, answer: string): string {
   return [first, ...rest].filter((text) => text !== '').join('\n\n\n');
 }
 
-/** A class can be looked up but not called across processes as a skill is. */
+/** Whether the entry point is a function. A class can't be called across processes, as a skill is. */
 function isCallable(code: string, entryPoint: string): boolean {
   return definesName(code, entryPoint) && !new RegExp(`^class[ \\t]+${entryPoint}\\b`, 'm').test(code);
 }
@@ -88,9 +88,8 @@ const snake = (text: string) =>
     .replaceAll(/^[_0-9]+|_+$/g, '');
 
 /**
- * A skill's name stands for one task: its entry point, or the first telling words of its prompt, and six characters of its
- * fingerprint. So better code for the same task is a new version, and another task whose entry point happens to be called
- * `solve` too is another skill.
+ * A name for the skill of one task: its entry point, or the first telling words of its prompt, then six characters from its fingerprint.
+ * Better code for the same task is thus a new version. Another task with an entry point `solve` gets another name.
  */
 export function skillName(prompt: string, fingerprint: string, entryPoint: string | null): string {
   const words = snake(prompt.slice(0, 2_000)).split('_');

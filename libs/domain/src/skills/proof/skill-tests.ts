@@ -8,7 +8,7 @@ export function testsFrom(evaluator: Evaluator): SkillTest[] {
   return rulesOf(evaluator).tests ?? [];
 }
 
-/** The way back: an evaluator that judges code by this test. */
+/** The inverse of `testsFrom`: an evaluator that judges code by this test. */
 export function evaluatorOf(test: SkillTest, entryPoint: string | null): Evaluator {
   if (test.kind === 'io') {
     const { stdin, expectedStdout, comparison, tolerance } = test;
@@ -21,26 +21,26 @@ export function evaluatorOf(test: SkillTest, entryPoint: string | null): Evaluat
 }
 
 /**
- * Tests that call a function by one name, for code that has another. The name is given on the side of the tests, which run in a process
- * of their own: code that finds it among its own names would know whose tests it is held to.
+ * Tests that call a function by the name `called`, for code that has it as `name`. The tests define the alias in their own process. If the
+ * code could see that alias, it would know whose tests it runs.
  */
 export function testsByName(tests: readonly SkillTest[], called: string | null, name: string | null): readonly SkillTest[] {
   if (called === name || called === null || name === null) return tests;
   return tests.map((test) => (test.kind === 'python' ? { ...test, tests: withName(test.tests, `${called} = ${name}\n`) } : test));
 }
 
-/** Python takes imports from `__future__` before all other statements. */
+/** Inserts a line behind `from __future__` imports, which Python requires first. */
 function withName(tests: string, line: string): string {
   const [future = ''] = /^(?:(?:from __future__ import .*|#.*|[ \t]*)\n)*/.exec(tests) ?? [];
   return `${future}${line}${tests.slice(future.length)}`;
 }
 
-/** Characters of one value. */
+/** The most characters that are shown of one value. */
 const VALUE_MAX = 80;
 
 /**
- * What a failed test called, wanted and got, on one line behind its verdict: `; f("a", n=2) gave "x", not "y"`. Not for tests that
- * whoever reads it must not see. Empty where the test is Python of its own.
+ * The call of a failed test with the expected and the returned value, to follow its verdict: `; f("a", n=2) gave "x", not "y"`. Only for
+ * readers who may see the test. Empty for a Python test.
  */
 export function failedCall(
   { entryPoint }: { readonly entryPoint: string | null },
@@ -65,7 +65,7 @@ function argumentsOf({ args, kwargs }: Extract<SkillTest, { kind: 'call' }>): st
 
 const shown = (value: unknown) => oneLine(JSON.stringify(value), VALUE_MAX);
 
-/** Without line breaks, which JSON leaves some of as they are. */
+/** The text without control characters and line breaks, since JSON leaves some unescaped. It is cut to `max` characters. */
 function oneLine(text: string, max: number): string {
   const line = text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' ');
   return line.length <= max ? line : `${line.slice(0, max - 1)}…`;

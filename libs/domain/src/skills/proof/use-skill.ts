@@ -18,18 +18,17 @@ export interface SkillCall {
   readonly reader: SkillReader;
   readonly name: string;
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** Of a program. */
+  /** Standard input of a program; a function takes none. */
   readonly stdin?: string;
-  /** The same again, with the same input, is run and counted once. */
+  /** A repeated use with this id and the same input is run and counted once. */
   readonly useId: string;
   /**
-   * Claims the use for this version, once nothing is wrong with it. Answers the version that a repeat, or the first of two at once, claimed.
-   * Absent: nothing is remembered of this use.
+   * Claims the use for this version, after all checks. Returns the version that was claimed first, by an earlier or a concurrent call.
+   * Absent: the use is not remembered.
    */
   readonly claim?: (meant: MeantVersion) => Promise<MeantVersion>;
 }
 
-/** Which version of a skill, and whose. */
 export type MeantVersion = Pick<Skill, 'scope' | 'name' | 'version'>;
 
 export interface UseSkillDeps {
@@ -38,9 +37,9 @@ export interface UseSkillDeps {
   readonly outbox: MemoryOutbox;
   readonly checker: ProofChecker;
   readonly clock: Clock;
-  /** Of a use; the defaults of `SandboxLimits`. */
+  /** The limits of a use. Absent: the defaults of `SandboxLimits`. */
   readonly limits?: SandboxLimits;
-  /** Which kind of sandbox has these packages; throws where none has. Absent: the default one for all. */
+  /** Returns the kind of sandbox that has these packages; throws where none has. Absent: always the default kind. */
   readonly templateFor?: (packages: readonly string[]) => string | undefined;
 }
 
@@ -51,21 +50,20 @@ export type UseOutcome =
       readonly success: boolean;
       readonly name: string;
       readonly version: number;
-      /** What the function returned, as plain JSON; null for a program, and where it failed. */
+      /** The function's return value as plain JSON; null for a program, and where it failed. */
       readonly result: unknown;
-      /** Which numbers and texts of it are not as they were returned; empty where all are. */
+      /** Says which numbers and texts of `result` differ from the returned ones; empty where none do. */
       readonly resultNote: string;
       readonly output: string;
       /** Empty where it succeeded. */
       readonly error: string;
-      /** How its run ended. */
       readonly exit: ExitReason;
       readonly durationMs: number;
     };
 
 interface Executable {
   readonly run: SandboxRun;
-  /** What went in, for its digest and for failures. */
+  /** The arguments or the standard input, for the digest and for reports of failures. */
   readonly input: unknown;
 }
 
@@ -75,9 +73,9 @@ const REASON_MAX = 300;
 /**
  * Runs an active skill with these arguments and counts the use. No model is asked.
  *
- * What the code does wrong, and limits that it meets, are outcomes. @throws EtudeError INVALID_ARGUMENT naming each wrong argument;
- * FAILED_PRECONDITION where the skill is not active, can't be called, or its code or that of a skill it needs is not what was proven;
- * SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE
+ * Errors of the code and limits that it exceeds are outcomes. @throws EtudeError INVALID_ARGUMENT naming each wrong argument;
+ * FAILED_PRECONDITION where the skill is not active, can't be called, or its code or that of a needed skill doesn't match its proof;
+ * SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE, CANCELLED
  */
 export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: AbortSignal): Promise<UseOutcome> {
   const prepared = await claimedUse(call, deps);
@@ -105,7 +103,7 @@ interface PreparedUse extends Executable {
   readonly packages: readonly string[];
 }
 
-/** Nothing is claimed for what is refused. null where there is no such skill in use. */
+/** Checks the use, then claims it; a refused use claims nothing. null where no such skill is in use. */
 async function claimedUse(call: SkillCall, deps: UseSkillDeps): Promise<PreparedUse | null> {
   const skill = await findSkill(deps.procedural, call.reader, call.name);
   if (skill === null) return null;
@@ -123,7 +121,7 @@ async function preparedUse(skill: Skill, call: SkillCall, deps: UseSkillDeps): P
 }
 
 /**
- * Notes of requests come in with imports, too: what its reader can't read is not there.
+ * The version that was claimed. Claims may come from an import, so a version that the reader can't read counts as gone.
  *
  * @throws EtudeError FAILED_PRECONDITION where it may not be run any more
  */
@@ -147,7 +145,7 @@ export function requireProven(skill: Skill, checker: ProofChecker): void {
     );
 }
 
-/** Asking for a skill that is being written, waits for somebody, or was turned down or away would only make another one. */
+/** Throws where the skill exists but isn't active: after `not_found` the caller would request it again. */
 async function whyNotActive({ reader, name }: SkillCall, { procedural }: UseSkillDeps): Promise<UseOutcome> {
   const known = await findSkill(procedural, reader, name, { status: 'any' });
   if (known === null) return { outcome: 'not_found' };
@@ -156,7 +154,7 @@ async function whyNotActive({ reader, name }: SkillCall, { procedural }: UseSkil
   throw new EtudeError('FAILED_PRECONDITION', `Skill ${name} is ${status}, and only active skills are run.${why}`);
 }
 
-/** The skill's code with all that it needs, and the packages of all. @throws as `neededSkills` */
+/** The skill's code with all skills that it needs, and the packages of all. @throws as `neededSkills` */
 export async function wholeCode(
   skill: Pick<Skill, 'name' | 'scope' | 'code' | 'dependencies' | 'packages'>,
   { procedural, checker }: { readonly procedural: Pick<ProceduralMemory, 'versions'>; readonly checker: ProofChecker },
@@ -238,7 +236,7 @@ function errorOf(result: RunResult, { kind }: SandboxRun): string {
   return (type === null ? summary : `${type}: ${message}${where}`).slice(0, TEXT_MAX);
 }
 
-/** Names reader and use, so that a repeat is the same write; the tenant too, since job ids are not kept apart by tenant. */
+/** The id of the memory write, equal for a repeated use. It covers the tenant, since tenants share one space of job ids. */
 function writeIdOf({ reader: { tenant, agent, user }, useId }: SkillCall): string {
   return `use-${contentDigest({ tenant, agent, user, useId })}`;
 }
@@ -266,8 +264,8 @@ function useOf(
 }
 
 /**
- * What the same input is to give again: value and print, or the kind of the code's own exception. Not its message, which may hold
- * addresses, and nothing of a limit or a kill, which a busy machine may bring about.
+ * The digest of the output that the same input should give again: value and printed text, or the type of the code's exception. Its message
+ * may hold addresses, so it doesn't count. A limit or a kill gives no digest, since a busy machine may cause it.
  */
 function outputDigestOf(result: RunResult, success: boolean): { outputDigest?: string } {
   if (success) return { outputDigest: contentDigest({ value: result.value ?? null, stdout: result.stdout }) };

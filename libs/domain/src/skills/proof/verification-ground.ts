@@ -7,47 +7,46 @@ import { isPinOf, neededSkills, refusalOf } from '../life/call-graph.js';
 import { isReadBy, searchSkills } from '../life/find-skill.js';
 import { isPruning } from '../life/prune.js';
 
-/** Everything that a verification looks at beside the skill. */
+/** The other skills and versions that a verification looks at. */
 export interface VerificationGround {
-  /** The active version that this one would replace: it has to pass that one's tests as well. */
+  /** The active version that the skill would replace, and whose tests it must pass too. null: there is none. */
   readonly replaced: Skill | null;
-  /** Versions whose tests that one had to pass, and so on back: this one has to pass them as well. Newest first. */
+  /** Earlier versions whose tests `replaced` had to pass, newest first. The skill must pass those too. */
   readonly earlier: readonly Skill[];
-  /** Skills that it calls, at any depth, in the order of loading. */
+  /** The skills that it calls, at any depth, in the order of loading. */
   readonly needed: readonly Skill[];
   /**
-   * Active skills that call it, and that whoever reads it can read as well: their tests have to pass with this version in place of the
-   * one they call. Those of others stay with the version that they call until one that is pinned to this one has passed.
+   * Active callers that everybody who reads the skill can read too. Their tests must pass with this version in place of the called one.
+   * Other callers keep the version that they call until they have a version that passed with this one.
    */
   readonly dependents: readonly DependentSkill[];
-  /** Skills that read much the same, most similar first. */
+  /** Skills with a similar name and description, most similar first. */
   readonly similar: readonly SimilarSkill[];
 }
 
 export interface DependentSkill {
   readonly skill: Skill;
-  /** The same skill, pinned to this version. */
+  /** The same skill, pinned to the verified version. */
   readonly repinned: Skill;
-  /** What it then needs, in the order of loading. */
+  /** The skills that `repinned` needs, in the order of loading. */
   readonly needed: readonly Skill[];
 }
 
-/** A skill that reads much the same. */
 export interface SimilarSkill {
   readonly skill: Skill;
-  /** Calibrated, of name and description. */
+  /** Calibrated similarity of names and descriptions. */
   readonly similarity: number;
-  /** What it calls, in the order of loading. */
+  /** The skills that it needs, in the order of loading. */
   readonly needed: readonly Skill[];
 }
 
-/** Two that are less alike than this do different things. */
+/** Skills below this similarity are taken to do different things. */
 const SIMILARITY_MIN = 0.85;
 const SIMILAR_MAX = 3;
 
 type IsProven = (skill: Skill) => boolean;
 
-/** @throws EtudeError FAILED_PRECONDITION where what it calls can't be brought in, MEMORY_UNAVAILABLE */
+/** @throws EtudeError FAILED_PRECONDITION where a called skill can't be loaded, MEMORY_UNAVAILABLE */
 export async function gatherGround(skill: Skill, procedural: ProceduralMemory, isProven?: IsProven): Promise<VerificationGround> {
   const needed = await neededSkills(procedural, skill, isProven);
   const [replaced, dependents, similar] = await Promise.all([
@@ -87,25 +86,25 @@ function withoutRepeats(skills: readonly Skill[]): readonly Skill[] {
 async function similarTo(skill: Skill, procedural: ProceduralMemory, isProven?: IsProven): Promise<readonly SimilarSkill[]> {
   if (skill.kind !== 'function') return [];
   const text = `${skill.name.replaceAll('_', ' ')} ${skill.description}`;
-  // Its own earlier versions are among the most similar.
+  // One more than needed, since the skill's own active version is among the most similar.
   const found = await searchSkills(procedural, skill.scope, { text, limit: SIMILAR_MAX + 1, similarityMin: SIMILARITY_MIN });
   const others = found.filter((hit) => hit.skill.kind === 'function' && hit.skill.name !== skill.name).slice(0, SIMILAR_MAX);
   const similar = others.map(async ({ skill: other, similarity }) => {
     const needed = await neededSkills(procedural, other, isProven).catch(refusalOf);
-    // One whose own calls can't be made has no results to compare.
+    // A skill whose callees can't be loaded has no results to compare.
     return typeof needed === 'string' ? [] : [{ skill: other, similarity, needed }];
   });
   return (await Promise.all(similar)).flat();
 }
 
-/** Versions that a new version is held to beside the one that it replaces. */
+/** The most earlier versions whose tests a new version must pass, besides the replaced one. */
 const VERSIONS_MAX = 20;
 
 /**
- * The versions whose tests this one had to pass, by its evidence, newest first. One that was archived by a decision binds nobody any more;
- * pruning is none. Without a proof there is nothing to go by.
+ * The earlier versions whose tests this one had to pass, by its proof, newest first; none without a proof. A version that somebody archived
+ * is left out; one that pruning archived is not.
  *
- * @param skill in use; its own tests are not among them
+ * @param skill the version in use; its own tests are not included
  * @throws EtudeError MEMORY_UNAVAILABLE
  */
 async function earlierVersions(skill: Skill, registry: Pick<SkillRegistry, 'versions'>): Promise<readonly Skill[]> {

@@ -26,14 +26,14 @@ import { pythonCall, pythonText } from '../../python-files.js';
 export interface VerificationDeps {
   readonly sandboxes: Sandboxes;
   readonly analyser: CodeAnalyser;
-  /** Share of the mutants that the tests have to notice, 0 to 1; one of them in any case, and two where four or more could be made. */
+  /** The share of mutants that the tests must notice, 0 to 1. At least one must be noticed, and two if four or more were made. */
   readonly mutationScoreMin: number;
   readonly ground: VerificationGround;
-  /** Which kind of sandbox has these packages; absent: all run in the default one. */
+  /** Chooses the kind of sandbox by the packages. Absent: always the default kind. */
   readonly templateFor?: TemplateFor;
-  /** Number of the try, from 1. Within one try every execution happens once, however often it is asked for. */
+  /** Number of the attempt, from 1. Within one attempt, a repeated execution is not run again. */
   readonly attempt?: number;
-  /** Raised where the same content is verified again. */
+  /** Raised to verify the same content again; 1 by default. */
   readonly round?: number;
 }
 
@@ -43,23 +43,23 @@ export interface Verification {
   readonly evidence: readonly string[];
   /** Why it did not pass; empty where it did. */
   readonly reason: string;
-  /** As the code says; null where it could not be read. */
+  /** The contract that was read from the code; null where it could not be read. */
   readonly contract: SkillContract | null;
   readonly found: ProofFindings;
 }
 
-/** Sandboxes come warmed with one of their own; one with this seed is started for the purpose, so only one run asks for it. */
+/** The hash seed of the second test run. Warm sandboxes have another seed, so one is started for it; only this run asks for it. */
 const OTHER_HASH_SEED = 4_242_424_242;
 
 export const NO_GROUND: VerificationGround = { replaced: null, earlier: [], needed: [], dependents: [], similar: [] };
 
 /**
- * Whether a skill may be used, by what can be found without a person: its code is what it declares and holds no secret; its tests pass
- * twice with the same results, the second time under another hash seed and another clock, and fail on copies of the code that were
- * broken on purpose; what worked before works with it. Findings that reject nothing are in the answer.
+ * Decides without a person whether a skill may be used. Its code must match the declaration and hold no secret. Its tests must pass twice
+ * with equal results, the second time with another hash seed and clock, and fail on mutants. Tests of earlier versions and of callers must
+ * pass. Findings that reject nothing are in the answer.
  *
- * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (retryable), FAILED_PRECONDITION; an AbortError when `signal` aborts
- * Not in it: whether the skill is what its description says; tests can't tell.
+ * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (retryable), FAILED_PRECONDITION; an AbortError when `signal` aborts Not in it:
+ *   whether the skill is what its description says; tests can't tell.
  */
 export async function verifySkill(skill: Skill, deps: VerificationDeps, signal: AbortSignal): Promise<Verification> {
   const otherKind = otherKindReason(skill, deps.ground.replaced);
@@ -75,7 +75,7 @@ export async function verifySkill(skill: Skill, deps: VerificationDeps, signal: 
   return verificationOf([looked, ...stages], contract);
 }
 
-/** The first stage that has something against the skill gives the reason. */
+/** Joins the stages. The first failed one gives the reason. */
 export function verificationOf(stages: readonly Stage[], contract: SkillContract | null): Verification {
   const reason = stages.find((stage) => stage.reason !== undefined)?.reason ?? '';
   const kept = stages.flatMap(({ found }) => found?.kept ?? []);
@@ -84,8 +84,8 @@ export function verificationOf(stages: readonly Stage[], contract: SkillContract
 }
 
 /**
- * One id for the same execution in the same try. It holds the tenant, since job ids are not kept apart by tenant, and held-out tests,
- * which are not in the digest of a skill.
+ * Equal executions of one attempt get equal ids. The id covers the tenant, since tenants share one space of job ids. It covers held-out
+ * tests, since a skill's digest leaves them out.
  */
 function placeOf(skill: Skill, { sandboxes, ground, attempt = 1, round = 1 }: VerificationDeps): Omit<TestPlace, 'signal'> {
   const { scope, name, version, digest, code } = skill;
@@ -99,7 +99,7 @@ function placeOf(skill: Skill, { sandboxes, ground, attempt = 1, round = 1 }: Ve
   };
 }
 
-/** The sandbox for whatever runs while it is verified; a stage that failed where none has all the packages. */
+/** The kind of sandbox for the whole verification; a failed stage where no kind has all the packages. */
 function templateOf(
   skill: Skill,
   { templateFor, ground }: VerificationDeps,
@@ -113,7 +113,7 @@ function templateOf(
   }
 }
 
-/** null: a procedure is somebody's words, not Python. */
+/** null for a procedure, which is words and not Python. */
 async function inspect(skill: Skill, place: TestPlace): Promise<Inspection | null> {
   if (skill.kind === 'procedure') return null;
   const { code, entryPoint, name } = skill;
@@ -123,7 +123,7 @@ async function inspect(skill: Skill, place: TestPlace): Promise<Inspection | nul
   return inspectCode(asked, { ...place, executionId: `${place.idPrefix}-parse` }, place.signal);
 }
 
-/** null: it holds none. */
+/** A failed stage for a skill that holds a secret; null where it holds none. */
 function secretStage(findings: readonly SkillFinding[]): Stage | null {
   const [secret] = secretFindings(findings);
   if (secret === undefined) return null;
@@ -153,7 +153,7 @@ function lookedAt(skill: Skill, inspected: Inspection | null, findings: readonly
   return reason === null ? { evidence, found } : { evidence, found, reason };
 }
 
-/** Code with nothing to call is a snippet, whatever its author meant, who may have given tests. */
+/** The evidence for a skill that is only shown. Its author may have given tests, which are not run. */
 function notRunText({ kind, tests, heldOut = [] }: Skill): string {
   const count = tests.length + heldOut.length;
   const notRun = count === 0 ? '' : `; its tests are not run (${count})`;
@@ -166,7 +166,7 @@ function findingText(findings: readonly SkillFinding[]): string {
   return `static analysis found ${count('error')} errors, ${count('warning')} warnings and ${count('info')} notes`;
 }
 
-/** What the record says that the code doesn't; null where they agree. */
+/** How the record contradicts the code; null where they agree. */
 function declaredOtherwise(skill: Skill, inspected: InspectedCode): string | null {
   if (inspected.kind === 'snippet') return `${inspected.note}; register it as a snippet`;
   const undeclared = undeclaredProblems(skill.parameters, inspected.contract);
@@ -182,7 +182,7 @@ function declaredOtherwise(skill: Skill, inspected: InspectedCode): string | nul
     : null;
 }
 
-/** The tests once; then everything else beside each other, since another interpreter takes its time to start. */
+/** Runs the tests once, then all other stages at the same time, since another interpreter takes its time to start. */
 async function runStages(skill: Skill, inspected: InspectedCode, deps: VerificationDeps, place: TestPlace): Promise<readonly Stage[]> {
   const { ground, mutationScoreMin } = deps;
   const load = (code: string) => bundledCode(code, ground.needed, skill.dependencies ?? []);
@@ -202,7 +202,7 @@ async function runStages(skill: Skill, inspected: InspectedCode, deps: Verificat
     noticeMutants(inspected.mutants, trial, first, { place, mutationScoreMin }),
     compareAlike(skill, trial, ground.similar, place),
   ];
-  // Nothing goes on behind an answer. The first error in this order is thrown.
+  // Waits for all stages, so that none runs on after the answer. The first error in this order is thrown.
   await Promise.allSettled(stages);
   return (await Promise.all(stages)).flat();
 }
@@ -235,7 +235,7 @@ async function noticeMutants(
   return { ...stage, reason: `its tests notice ${noticed} of ${made} mutants, and at least ${wanted} are wanted${which}` };
 }
 
-/** Some seven years, an odd number of days, hours and seconds: another weekday, month and hour, too. */
+/** About seven years, in s. Weekday, month and hour differ too. */
 const AHEAD_S = 222_222_222.25;
 const CLOCK = pythonText('other_clock');
 

@@ -6,12 +6,12 @@ import type { Skill } from '@etude/contracts/memory';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { newCandidate } from '../life/skill-life.js';
 
-/** What somebody misses. All of it is somebody's words. */
+/** A request for a missing skill. All of it is words of the requester. */
 export interface SkillRequestText {
   /** Small letters, digits and "_". */
   readonly skill: string;
   readonly description: string;
-  /** Arguments that it would have been called with. */
+  /** Arguments with which the skill would have been called. */
   readonly example: unknown;
 }
 
@@ -41,19 +41,19 @@ export type WrittenSkill = z.infer<typeof WrittenSkill>;
 
 export interface WriteSkillDeps {
   readonly model: ChatModel;
-  /** Why it can't be used, one reason each; empty where nothing is wrong with it. */
+  /** Returns the reasons why the skill can't be used; empty where it can. */
   readonly check: (written: WrittenSkill, signal: AbortSignal) => Promise<readonly string[]>;
-  /** Tells of each answer that could not be used. */
+  /** Called for each answer that could not be used; `stop` ends the writing. */
   readonly onFailure?: (failure: string, modelCalls: number) => Promise<'go_on' | 'stop'>;
 }
 
 export interface WritingOutcome {
   /** null where no answer could be used. */
   readonly written: WrittenSkill | null;
-  /** Why, for people; empty where there is a skill. */
+  /** Why there is no skill, for people; empty where there is one. */
   readonly failure: string;
   readonly modelCalls: number;
-  /** As the server reported it. */
+  /** The model's name as the server reported it; null where none answered. */
   readonly model: string | null;
   readonly scripted: boolean;
 }
@@ -68,11 +68,11 @@ description: what it does and when it is useful, in one or two sentences of your
 tests: three to ten calls with what each returns, unusual inputs among them. A broken copy of the code must fail at least one of them.`;
 
 /**
- * Has the model write a skill. An answer that can't be read, or whose code does not hold what its tests say, is a failure that is told
- * and sent back with what is wrong, twice at most.
+ * Has the model write a skill. An answer is unusable if it can't be read, or if `check` has reasons against it. It is then sent back with
+ * what is wrong, twice at most.
  *
- * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED where every request would be refused; what `check` throws;
- *   an AbortError when `signal` aborts
+ * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED where every request would be refused; what `check` throws; an
+ *   AbortError when `signal` aborts
  */
 export async function writeSkill(request: SkillRequestText, deps: WriteSkillDeps, signal: AbortSignal): Promise<WritingOutcome> {
   const messages: ChatMessage[] = [
@@ -101,13 +101,13 @@ function requestText({ skill, description, example }: SkillRequestText): string 
   return `<request>\n${escaped({ skill, description: description.slice(0, DESCRIPTION_CHARS), example: cut })}\n</request>`;
 }
 
-/** What code printed or raised is data, too. */
+/** The code's output and errors are data too, so they are escaped. */
 function complaint(wrong: string): string {
   const what = escaped(wrong.slice(0, DESCRIPTION_CHARS));
   return `That can't be used. What is wrong, as JSON text, which is data: ${what}\nAnswer again with the JSON object alone.`;
 }
 
-/** Nothing in it can close the element around it. */
+/** JSON in which nothing can close the element around it. */
 const escaped = (value: unknown) => JSON.stringify(value, null, 1).replaceAll('<', '\\u003c');
 
 async function ask(
@@ -141,11 +141,11 @@ export interface Writer {
   readonly scripted: boolean;
   /** ms since 1970 */
   readonly at: number;
-  /** Name of the reviewer who asked for it; null where nobody vouches for the words that it was written by. */
+  /** Name of the reviewer who asked for it; null: nobody vouches for the words of the request. */
   readonly vouchedBy: string | null;
 }
 
-/** A candidate of what was written for a wish. Unless a reviewer asked for it, it is not trusted: it waits for review. */
+/** A candidate from the skill that was written for a request. Unless a reviewer asked for it, it is marked and waits for review. */
 export function requestedSkill(wanted: WantedSkill, written: WrittenSkill, { model, scripted, at, vouchedBy }: Writer): Skill {
   const source = `wantedSkills/${wanted.id}`;
   const { code, entry_point: entryPoint, description, tests, tags } = written;
