@@ -1,16 +1,15 @@
 import type { Candidate, Candidates } from './record-store.js';
 
-/** What a database found for one search, by the ids that it uses itself. */
+/** The results of one search, under the ids that the database itself uses. */
 export interface Found<Id> {
   readonly records: ReadonlyMap<Id, Omit<Candidate, 'cosine' | 'bm25'>>;
-  /** Records of the vector list. */
   readonly near: Iterable<Id>;
-  /** Records of the word list with their scores. */
+  /** BM25 scores of the records that the words found. */
   readonly bm25s: ReadonlyMap<Id, number>;
   readonly cosineOf: (id: Id) => number;
 }
 
-/** Both lists in the order that `RecordStore.search` promises. Only places in the word list have a `bm25`. */
+/** Builds both lists in the order that `RecordStore.search` promises. A record outside the word list has a `bm25` of 0. */
 export function candidateLists<Id>({ records, near, bm25s, cosineOf }: Found<Id>, limit: number): Candidates {
   const listOf = (ids: Iterable<Id>) =>
     [...ids].flatMap((id) => {
@@ -23,7 +22,7 @@ export function candidateLists<Id>({ records, near, bm25s, cosineOf }: Found<Id>
   return { words, dense: dense.map((candidate) => (inWords.has(nameOf(candidate)) ? candidate : { ...candidate, bm25: 0 })) };
 }
 
-/** The best by a value, at most `limit`. */
+/** The `limit` candidates with the highest values. Equal values are ordered by age. */
 export function ordered(candidates: readonly Candidate[], valueOf: (candidate: Candidate) => number, limit: number): Candidate[] {
   return candidates.toSorted((a, b) => valueOf(b) - valueOf(a) || byAge(a, b)).slice(0, limit);
 }
@@ -33,12 +32,12 @@ export function byAge(a: Pick<Candidate, 'createdAt' | 'key'>, b: Pick<Candidate
   return b.createdAt - a.createdAt || compareKeys(a.key, b.key);
 }
 
-/** By code points, which is the order of the bytes in UTF-8. */
+/** Compares by code points, which is also the order of UTF-8 bytes. */
 export function compareKeys(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-/** A record's name within its layer, for maps. */
+/** A map key for a record, unique within its layer. */
 export function nameOf({ kind, key }: Pick<Candidate, 'kind' | 'key'>): string {
   return `${kind} ${key}`;
 }

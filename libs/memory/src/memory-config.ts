@@ -2,27 +2,27 @@ import { z } from 'zod';
 
 const text = () => z.string().trim().min(1, 'must not be empty').optional();
 
-/** The slice of a service's settings that says where memory is; the same for every service. `requireMemory(baseConfig.extend(memoryConfig.shape))`. */
+/** The settings that say where memory is, the same for every service: `requireMemory(baseConfig.extend(memoryConfig.shape))`. */
 export const memoryConfig = z.object({
   ETUDE_MEMORY_ADAPTER: z.enum(['sqlite', 'qdrant'], { error: 'must be "sqlite" or "qdrant"' }).default('sqlite'),
-  /** File of the SQLite adapter; made where there is none. */
+  /** File of the SQLite adapter; created if there is none. */
   ETUDE_MEMORY_PATH: text(),
-  /** Server of the Qdrant adapter. */
+  /** URL of the Qdrant server. */
   ETUDE_QDRANT_URL: z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' }).optional(),
   ETUDE_QDRANT_API_KEY: text(),
-  /** PEM file of the authority that signed the server's certificate, where the system does not know it. */
+  /** PEM file of the authority that signed the server's certificate, if the system doesn't know it. */
   ETUDE_QDRANT_CA_PATH: text(),
-  /** Several installations may share a server. */
+  /** Prefix of the collection names, so that several installations can share a server. */
   ETUDE_QDRANT_COLLECTION_PREFIX: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, "-" and "_"')
     .default('etude'),
-  /** Of one request. */
+  /** Time limit of one request, in ms. */
   ETUDE_QDRANT_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(10_000),
 });
 export type MemoryConfig = z.infer<typeof memoryConfig>;
 
-/** Refuses settings that choose an adapter and don't say where it is. Looks also where other settings are wrong, so that all are told at once. */
+/** Refuses an adapter without its address. Runs also if other settings are wrong, so that all errors are reported at once. */
 export function requireMemory<S extends z.ZodType<MemoryConfig>>(schema: S): S {
   return schema
     .refine(({ ETUDE_MEMORY_ADAPTER: adapter, ETUDE_MEMORY_PATH: path }) => adapter !== 'sqlite' || path !== undefined, {

@@ -8,17 +8,17 @@ import type { Fact, Scope, Skill } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { MemoryHit, ReadScope, SearchQuery } from '@etude/domain/ports/memory';
 
-/** A search as callers may narrow it; what is absent does not narrow. */
+/** A search with filters. An absent filter lets everything through. */
 export interface LayerQuery extends SearchQuery {
   readonly kinds?: readonly RecordKind[];
-  /** Importance, confidence or success rate, by layer. */
+  /** Lowest importance (episodic), confidence (semantic) or success rate (procedural), 0 to 1. */
   readonly worthMin?: number;
   readonly category?: string;
   /** ms since 1970, inclusive. */
   readonly createdSince?: number;
-  /** Also what was archived. */
+  /** Includes archived records. Default false. */
   readonly archived?: boolean;
-  /** Asks the chat model to order the best ones; a failure leaves the order as it was and is said in `explanation`. */
+  /** Asks the chat model to reorder the best hits. If it fails, the order stays and `explanation` has `rerankFailed`. */
   readonly rerank?: boolean;
 }
 
@@ -26,7 +26,7 @@ export type FactOutcome = 'added' | 'reinforced' | 'superseded' | 'unchanged';
 
 export interface StoredFact {
   readonly fact: Fact;
-  /** `superseded`: it took the place of others, named in `replaced`. `unchanged`: this write was stored before. */
+  /** `superseded`: it superseded the facts in `replaced`. `unchanged`: this write was stored before. */
   readonly outcome: FactOutcome;
   readonly replaced: readonly string[];
 }
@@ -34,20 +34,20 @@ export interface StoredFact {
 export type EpisodicLayer = ReturnType<typeof episodicLayer>;
 export type SemanticLayer = ReturnType<typeof semanticLayer>;
 export type ProceduralLayer = ReturnType<typeof proceduralLayer>;
-/** Applies what comes out of the outbox, each write once, also when a crash cut it in the middle. */
+/** Applies writes from the outbox, each exactly once, also after a crash in the middle. */
 export type AppliedWrites = ReturnType<typeof appliedWrites>;
-/** Work on the memory of an owner, or on all of it. Every call can be repeated after a crash. */
+/** Maintenance of an owner's memory, or of all of it. Every call can be repeated after a crash. */
 export type MemoryUpkeep = ReturnType<typeof recordUpkeep>;
 
 export interface RecallRequest {
   readonly context: string;
-  /** How many of each at most; defaults 5, 3, 3. */
+  /** Maximum number of hits of each kind; defaults 5, 3, 3. */
   readonly facts?: number;
   readonly experiences?: number;
   readonly procedures?: number;
-  /** Tokens of all texts together; default 2,000. */
+  /** Maximum number of tokens of all texts together; default 2,000. */
   readonly tokensMax?: number;
-  /** Calibrated similarity below which only telling words keep a memory; default 0.3. 0 keeps all that is found. */
+  /** Lowest calibrated similarity; default 0.3. Less similar memories are kept only if rare words match. 0 keeps everything found. */
   readonly similarityMin?: number;
 }
 
@@ -56,11 +56,11 @@ export interface Recollection {
   readonly experiences: readonly MemoryHit[];
   readonly procedures: readonly MemoryHit[];
   readonly tokens: number;
-  /** Layers that could not be searched; only where the caller asked for a partial answer. */
+  /** Layers that couldn't be searched. Filled only if the caller asked for a partial answer. */
   readonly missing: readonly MemoryLayer[];
 }
 
-/** A record of any kind, as an export has it. `id` is what its hits are called. */
+/** A record of any kind, as exported. `id` is the id of its hits. */
 export interface PlainRecord {
   readonly id: string;
   readonly layer: MemoryLayer;
@@ -71,7 +71,7 @@ export interface PlainRecord {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** What a service opens: the three layers and their upkeep over one store. */
+/** The memory that a service opens: three layers and their upkeep over one store. */
 export interface Memory {
   readonly store: RecordStore;
   readonly episodic: EpisodicLayer;
@@ -79,43 +79,43 @@ export interface Memory {
   readonly procedural: ProceduralLayer;
   readonly appliedWrites: AppliedWrites;
   readonly upkeep: MemoryUpkeep;
-  /** Any record that search can find, by the id of its hit; null where there is none. Skills are found by who reads them (`findSkill`). */
+  /** Any record that search can find, by the id of its hit; null if there is none. Skills are looked up per reader with `findSkill`. */
   get(scope: ReadScope, layer: Exclude<MemoryLayer, 'procedural'>, id: string): Promise<PlainRecord | null>;
-  /** No two alike, within a budget of tokens, with what each comes from. `partial`: a layer that fails is named, not thrown. */
+  /** Recalls memories with their sources, without near duplicates, within a token budget. `partial`: lists layers that fail. */
   recall(scope: ReadScope, request: RecallRequest, options?: { readonly partial?: boolean }): Promise<Recollection>;
-  /** For readiness. @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */
+  /** A readiness check. @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */
   check(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface AppliedWrite {
-  /** False: it was applied before, and nothing changed. */
+  /** False: it was applied before, so nothing changed. */
   readonly applied: boolean;
-  /** Of a write of kind `skill`: as it is stored, also when it was applied before. */
+  /** The stored skill for a write of kind `skill`, also if it was applied before; null for other kinds. */
   readonly skill: Skill | null;
 }
 
 export interface MemoryStats {
   readonly adapter: string;
   readonly model: { readonly name: string; readonly dimension: number };
-  /** Records by layer and kind; archived ones are counted in both. */
+  /** Records by layer and kind. `records` includes the archived ones. */
   readonly layers: ReadonlyArray<{ layer: MemoryLayer; kind: RecordKind; records: number; archived: number }>;
-  /** Of the whole store, all tenants; null where the database does not tell. */
+  /** Size of the whole store with all tenants; null if the database doesn't tell. */
   readonly diskBytes: number | null;
 }
 
 export interface ArchivePolicy {
-  /** Archives what scores below, 0 to 1; see `forgettingScore`. */
+  /** Records with a lower score are archived, 0 to 1; see `forgettingScore`. */
   readonly scoreMax: number;
   readonly layers?: readonly MemoryLayer[];
-  /** Never younger ones, in days; default 30. */
+  /** Younger records are never archived; in days, default 30. */
   readonly olderThanDays?: number;
 }
 
 export interface ArchiveReport {
   readonly looked: number;
   readonly archived: number;
-  /** The first of them, lowest score first, at most 100. */
+  /** The archived records with the lowest scores, lowest first, at most 100. */
   readonly examples: ReadonlyArray<{ layer: MemoryLayer; scope: Scope; id: string; title: string; score: number }>;
 }
 
@@ -127,18 +127,18 @@ export interface Progress {
 export interface ImportReport {
   readonly lines: number;
   readonly added: number;
-  /** Were there already. */
+  /** Lines whose record was already stored. */
   readonly unchanged: number;
-  /** The first of them, at most 100; such lines changed nothing. */
+  /** The first 100 refused lines. They changed nothing. */
   readonly refused: ReadonlyArray<{ line: number; reason: string }>;
 }
 
 export interface StoreReport {
-  /** What was looked at, by name: records, vectors, texts, parts. */
+  /** Numbers of checked records, facts and skills, by these names. */
   readonly checked: Readonly<Record<string, number>>;
-  /** What was wrong and is mended now, one sentence each; at most 100. */
+  /** Problems that were repaired, one sentence each, at most 100. */
   readonly repaired: readonly string[];
-  /** What was wrong and is still. */
+  /** Problems that remain, one sentence each, at most 100. */
   readonly problems: readonly string[];
 }
 

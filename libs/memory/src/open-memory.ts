@@ -17,7 +17,6 @@ import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 
-/** Where memory is kept. */
 export type MemoryPlace =
   | ({ readonly adapter: 'sqlite' } & Omit<SqliteStoreOptions, 'model'>)
   | ({ readonly adapter: 'qdrant' } & Omit<QdrantStoreOptions, 'model'>);
@@ -27,21 +26,21 @@ export interface MemoryOptions extends MemoryDeps {
 }
 
 /**
- * Opens the three layers in a store, which several processes may hold open at once. What the store lacks is made.
+ * Opens memory in a store, which several processes may open at once. Creates what the store lacks.
  *
- * @throws EtudeError MEMORY_UNAVAILABLE (missing rights, damage, a lock held too long, no server), MEMORY_VERSION (another layout
- *   or embedder), MEMORY_FULL
+ * @throws EtudeError MEMORY_UNAVAILABLE (missing rights, damage, a lock held too long, no server), MEMORY_VERSION (another layout or
+ *   embedder), MEMORY_FULL
  */
 export async function openMemory({ store: place, ...deps }: MemoryOptions): Promise<Memory> {
   return memoryOver(await openStore(place, deps), deps);
 }
 
-/** Memory where the settings say. */
+/** Opens memory where the settings say. */
 export async function memoryFrom(config: MemoryConfig, deps: MemoryDeps): Promise<Memory> {
   return openMemory({ store: placeOf(config), ...deps });
 }
 
-/** Qdrant's client is slow to load, so it is loaded only where it is used. */
+/** Qdrant's client is slow to load, so it is loaded only if it is used. */
 async function openStore(place: MemoryPlace, { embedder }: MemoryDeps): Promise<RecordStore> {
   const model: StoreOptions['model'] = { name: embedder.profile.model, dimension: embedder.profile.dimension };
   if (place.adapter === 'qdrant') {
@@ -51,7 +50,7 @@ async function openStore(place: MemoryPlace, { embedder }: MemoryDeps): Promise<
   return openSqliteStore({ ...place, model });
 }
 
-/** `requireMemory` makes sure that the chosen adapter has a place. */
+/** `requireMemory` has made sure that the chosen adapter has an address. */
 function placeOf(config: MemoryConfig): MemoryPlace {
   if (config.ETUDE_MEMORY_ADAPTER === 'sqlite') return { adapter: 'sqlite', path: config.ETUDE_MEMORY_PATH! };
   return {
@@ -65,17 +64,17 @@ function placeOf(config: MemoryConfig): MemoryPlace {
 }
 
 export interface MemoryDeps extends SemanticOptions {
-  /** Its model and dimension are kept with the vectors; another one is refused later. */
+  /** Its model and dimension are stored with the vectors. A later open with another embedder is refused. */
   readonly embedder: Embedder;
-  /** How old a record is, for the ranking; the system's by default. */
+  /** Gives the current time, by which records age. Default: the system's clock. */
   readonly clock?: Clock;
-  /** Orders the best hits where a search asks for it. */
+  /** See `LayerDeps`. */
   readonly chatModel?: ChatModel;
   /** See `LayerDeps`. */
   readonly proofChecker?: ProofChecker;
 }
 
-/** The three layers and their upkeep over one store, which is closed with them. */
+/** The memory over one store. Closing the memory closes the store. */
 export function memoryOver(
   bare: RecordStore,
   { embedder, clock = { now: Date.now }, chatModel, proofChecker, ...options }: MemoryDeps,

@@ -4,7 +4,7 @@ import { EtudeError } from '@etude/contracts/errors';
 
 type Model = StoreOptions['model'];
 
-/** @throws EtudeError EMBEDDING_LENGTH_WRONG, also for numbers that are not finite, and for none: some embedders answer with holes */
+/** @throws EtudeError EMBEDDING_LENGTH_WRONG, also for a missing vector or numbers that aren't finite: some embedders leave gaps */
 export function requireVector(vector: Float32Array | null | undefined, { name, dimension }: Model): void {
   if (vector?.length === dimension && vector.every(Number.isFinite)) return;
   throw new EtudeError(
@@ -14,7 +14,7 @@ export function requireVector(vector: Float32Array | null | undefined, { name, d
 }
 
 /**
- * Whether a store can be read with this model: its vectors are there, complete, and of this dimension.
+ * Requires that the store has complete vectors of this model and dimension.
  *
  * @param where names the store in the message
  * @throws EtudeError MEMORY_VERSION with the way out
@@ -40,14 +40,14 @@ export function storedModel<M extends { readonly name: string }>(stored: readonl
   throw new EtudeError('NOT_FOUND', `${where} has no vectors of ${name}; see \`etude memory stats\` for the models that it has`);
 }
 
-/** @throws EtudeError MEMORY_VERSION where the store has the model with another dimension */
+/** @throws EtudeError MEMORY_VERSION if the store has the model with another dimension */
 export function requireSameDimension(known: Model, { name, dimension }: Model, where: string): void {
   if (known.dimension === dimension) return;
   const message = `${where} has vectors of ${name} with ${known.dimension} dimensions, not ${dimension}; drop them first, or rename the embedder`;
   throw new EtudeError('MEMORY_VERSION', message);
 }
 
-/** @throws EtudeError FAILED_PRECONDITION where searches would have no vectors without this model */
+/** @throws EtudeError FAILED_PRECONDITION if searches would have no vectors without this model */
 export function requireOtherReady(stored: readonly VectorModel[], name: string): void {
   if (stored.some((model) => model.name !== name && model.state === 'ready')) return;
   throw new EtudeError('FAILED_PRECONDITION', `${name} is the only model that searches can use; make another one ready first`);

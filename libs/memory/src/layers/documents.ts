@@ -11,7 +11,7 @@ import { contentDigest } from '@etude/domain/skills/content-digest';
 const BATCH = 64;
 const NAMED_MAX = 100;
 
-/** One content of a document, cut in one way. */
+/** One version of a document's content, cut into chunks by one version of the parser. */
 interface Edition extends OfEdition<DocumentRecord> {
   readonly chunks: readonly DocumentChunk[];
 }
@@ -19,10 +19,10 @@ interface Edition extends OfEdition<DocumentRecord> {
 export type DocumentOutcome = 'added' | 'replaced' | 'unchanged';
 
 /**
- * The new chunks first, then the document that names their content, then the old chunks go: cut off anywhere, a repeat finishes
- * it, and `mendDocuments` takes back what nobody repeats.
+ * Stores a document with its chunks. It inserts the new chunks, updates the document to their digest, then removes the old chunks. After a
+ * crash a repeat completes the work. If nobody repeats it, `mendDocuments` removes the stray chunks.
  *
- * @throws EtudeError INVALID_ARGUMENT where the chunks are not those of the document; an AbortError between batches
+ * @throws EtudeError INVALID_ARGUMENT if the chunks don't belong to the document; an AbortError between batches
  */
 export async function storeDocument(
   deps: LayerDeps,
@@ -55,7 +55,7 @@ export async function listDocuments(
   return limit > 0 ? (await store.find(scope, LAYER, { kinds: ['document'] }, page)).map(documentOf) : [];
 }
 
-/** The document where all of its chunks are there and none of another edition; null also while one is being stored. */
+/** The document, if all of its chunks are stored and none belongs to another edition. null otherwise, also while it is being stored. */
 export async function wholeDocument(store: RecordStore, scope: DocumentRecord['scope'], id: string): Promise<DocumentRecord | null> {
   const record = await loadDocument(store, requireScope(scope), id);
   if (record === null) return null;
@@ -63,7 +63,7 @@ export async function wholeDocument(store: RecordStore, scope: DocumentRecord['s
   return (await isWhole(store, { document, digest: digestOf(record) })) ? document : null;
 }
 
-/** Whether there was one. */
+/** False if there is no such document. */
 export async function removeDocument(store: RecordStore, scope: ReadScope, id: string): Promise<boolean> {
   const record = await loadDocument(store, requireScope(scope), id);
   if (record === null) return false;
@@ -71,11 +71,11 @@ export async function removeDocument(store: RecordStore, scope: ReadScope, id: s
   return true;
 }
 
-/** Removes chunks without a document, or of an older content of it. Answers a sentence for each document. */
+/** Removes chunks that have no document or belong to an older edition. Returns one sentence for each document it repaired. */
 export async function mendDocuments(store: RecordStore, tenant: string): Promise<readonly string[]> {
   const scopes = new Map<string, DocumentRecord['scope']>();
   for await (const page of store.each({ tenant }, LAYER, { kinds: ['chunk'] }))
-    // A chunk that names no document is found by no search for one, and stays.
+    // A chunk that names no document can't be looked up by document, so it stays.
     for (const { fields, scope } of page) if (typeof fields.document === 'string') scopes.set(fields.document, scope);
   const mended: string[] = [];
   for (const [id, scope] of scopes) {
@@ -98,7 +98,7 @@ function requireChunks(document: DocumentRecord, chunks: readonly DocumentChunk[
   );
 }
 
-/** Those that are there already are not embedded again. */
+/** Inserts the missing chunks. Chunks that are already stored aren't embedded again. */
 async function insertChunks(deps: LayerDeps, edition: Edition, signal?: AbortSignal): Promise<void> {
   const { chunks, document } = edition;
   const { scope } = document;
@@ -112,7 +112,7 @@ async function insertChunks(deps: LayerDeps, edition: Edition, signal?: AbortSig
   }
 }
 
-/** All of its chunks are there, and none of an older edition. */
+/** Whether all chunks of this edition are stored, and none of another. */
 async function isWhole(store: RecordStore, { document: { id, scope, chunks }, digest }: OfEdition<DocumentRecord>): Promise<boolean> {
   const count = (where: Fields) => store.count(scope, LAYER, { kinds: ['chunk'], where: { document: id, ...where } });
   return (await count({})) === chunks && (await count({ digest })) === chunks;
@@ -134,7 +134,7 @@ async function removeWhole(store: RecordStore, { key, scope }: StoredRecord): Pr
   await store.remove(scope, LAYER, { kinds: ['document'], where: { id: key } });
 }
 
-/** Asked again for the document right before, so that what another one stored meanwhile stays. */
+/** Removes chunks of other editions. Reloads the document just before removing, so that chunks another writer stored meanwhile are kept. */
 async function removeStaleChunks(store: RecordStore, { id, scope }: Pick<DocumentRecord, 'id' | 'scope'>): Promise<number> {
   const filter: RecordFilter = { kinds: ['chunk'], where: { document: id } };
   const digests = new Set<string>();
@@ -159,7 +159,7 @@ async function othersOfName(store: RecordStore, { id, name, scope }: DocumentRec
 }
 
 function digestOf({ fields }: StoredRecord): string {
-  // One without a digest is of no edition.
+  // A record without a digest belongs to no edition.
   return typeof fields.digest === 'string' ? fields.digest : '';
 }
 
@@ -167,16 +167,16 @@ function documentOf(record: StoredRecord): DocumentRecord {
   return parseBody<DocumentRecord>(record).value;
 }
 
-/** The same bytes that a newer parser cuts otherwise are another edition. */
+/** Includes the chunk texts: the same file cut differently by a newer parser is another edition. */
 function editionDigest({ digest, title }: DocumentRecord, chunks: readonly DocumentChunk[]): string {
   return contentDigest([digest, title, chunks.map(({ text, headings }) => [text, headings])]);
 }
 
 const INDEX_DIGITS = 6;
-/** Nothing is known of how well it serves. */
+/** Documents all get the highest worth, since nothing measures how useful one is. */
 const WORTH = 1;
 
-/** `digest` is of the content and of how it was cut. */
+/** A document with the digest of its edition, see `editionDigest`. */
 export interface OfEdition<D> {
   readonly document: D;
   readonly digest: string;
@@ -192,7 +192,7 @@ export function documentRecord({ document, digest }: OfEdition<DocumentRecord>):
   return { ...named, fields: { id, name: nameKey(name), digest }, title, text: name, sources: [name], body: bodyOf(document) };
 }
 
-/** Its title is searched with its text. */
+/** The record of a chunk. Its body includes the document's title, so that search covers the title too. */
 export function chunkRecord(
   { document: { id: document, name, title }, digest }: OfEdition<Pick<DocumentRecord, 'id' | 'name' | 'title'>>,
   chunk: DocumentChunk,

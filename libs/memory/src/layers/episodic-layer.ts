@@ -9,19 +9,19 @@ import { episodeEntries, episodeEntry, type NotedEpisode, transitionEntry } from
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 
 const LAYER = 'episodic';
-/** Records may be of several MiB each. */
+/** Small, because a record can have several MiB. */
 const PAGE = 16;
 
-/** Transitions and episodes, whole. Summaries and reflections of episodes go to the semantic layer. */
+/** Stores transitions and episodes in full. Summaries and reflections of episodes go to the semantic layer. */
 export function episodicLayer(deps: LayerDeps) {
   const { store } = deps;
   const write = async ({ tenant }: Scope, changes: readonly Change[]) => {
     if (changes.length > 0) await store.write(tenant, changes);
   };
   const layer = {
-    /** Empty where its id is known. */
+    /** Empty if the id is already stored. */
     transitionChanges: (transition: Transition) => newInserts(deps, transitionRecord(transition)),
-    /** The notes come first: an episode that is there has them. Empty where its id is known. */
+    /** Empty if the id is already stored. Notes are inserted first, so a stored episode always has them. */
     episodeChanges: (episode: Episode) => newInserts(deps, episodeRecord(episode), noteRecords(episode)),
     storeTransition: async (transition: Transition) => write(transition.scope, await layer.transitionChanges(transition)),
     storeEpisode: async (episode: Episode) => write(episode.scope, await layer.episodeChanges(episode)),
@@ -58,7 +58,7 @@ async function newest(store: RecordStore, scope: ReadScope, filter: RecordFilter
   return found.map((record) => parseBody<Episode>(record).value);
 }
 
-/** A record that is known costs no embedding. */
+/** Returns no inserts for a known record, so it isn't embedded again. */
 async function newInserts(
   { store, embedder }: LayerDeps,
   record: MemoryRecord,
@@ -85,24 +85,23 @@ export function episodeRecord(episode: Episode): MemoryRecord {
   return { ...named, createdAt, worth, shown: true, fields, title, text, sources, body: bodyOf(episode) };
 }
 
-/** With and without the version: `name@2` is a use of `name`. */
+/** Skill names with and without the version: a use of `name@2` is also a use of `name`. */
 function skillNames(used: readonly string[]): readonly string[] {
   return [...new Set(used.flatMap((skill) => [skill, skill.replace(/@\d+$/, '')]))];
 }
 
-/** The summary or the reflection of an episode, as the semantic layer keeps it. */
+/** The summary or the reflection of an episode, as the semantic layer stores it. */
 export interface EpisodeNote {
-  /** Of the episode. */
+  /** The episode's id. */
   readonly id: string;
   readonly scope: Scope;
   readonly rolloutId: string;
   readonly text: string;
-  /** As of the episode. */
   readonly touched?: Episode['touched'];
   readonly createdAt: number;
 }
 
-/** Semantic records of the summary and the reflection of an episode; an empty text makes none. */
+/** The semantic records for the summary and the reflection of an episode. An empty text makes no record. */
 export function noteRecords(episode: NotedEpisode & Pick<Episode, 'id' | 'scope'>): readonly MemoryRecord[] {
   const { id, scope, rolloutId, createdAt, touched } = episode;
   return episodeEntries(episode).flatMap(({ kind, title, text, worth, sources }) => {

@@ -10,11 +10,11 @@ const FLUSH_DELAY_MS = 200;
 
 type Counts = Map<string, number>;
 
-/** Counts how often facts were shown, behind the caller's back and many at once. A count that fails is lost, and logged. */
+/** Counts how often facts were shown, in the background and in batches. If a count can't be written, it is logged and lost. */
 export class AccessCounts {
   readonly #store: RecordStore;
   readonly #log: LogFailure;
-  /** By reader, then by fact. */
+  /** Counts not yet written, by reader. */
   #waiting = new Map<string, { scope: ReadScope; counts: Counts }>();
   #timer: NodeJS.Timeout | null = null;
   #flushing: Promise<void> = Promise.resolve();
@@ -32,7 +32,7 @@ export class AccessCounts {
     this.#timer ??= setTimeout(() => void this.flush(), FLUSH_DELAY_MS).unref();
   }
 
-  /** Writes what waits. Never fails. */
+  /** Writes all waiting counts. Never rejects. */
   flush(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

@@ -10,21 +10,21 @@ import type { ChatModel } from '@etude/domain/ports/model';
 import { factTime } from '@etude/domain/retrieval/reinforce';
 import { wholeTenant } from '@etude/domain/retrieval/scopes';
 
-/** Two current facts that the rules could not decide on, the later told one second. */
+/** Two current facts that may contradict each other and that the rules can't decide on. `fresh` is the one told later. */
 export interface UndecidedPair extends FactPair {
   readonly scope: Scope;
   readonly knownId: string;
   readonly freshId: string;
 }
 
-/** One call for so many stored facts, and so many tokens of its prompt for each of them. */
+/** An owner's budget: one model call per this many stored facts, and this many prompt tokens for each of them. */
 const FACTS_PER_CALL = 5;
 const TOKENS_PER_FACT = 500;
 const PAIRS_MAX = 200;
-/** The owner who stored nothing for longest is forgotten; its pairs stay undecided. */
+/** Beyond this number, the least recently active owner is dropped and its pairs stay undecided. */
 const OWNERS_MAX = 1_000;
 
-/** The pairs of one owner that wait, and the facts that were stored since the last call. */
+/** One owner's waiting pairs, and the number of facts stored since the last call. */
 interface Owner {
   pairs: UndecidedPair[];
   facts: number;
@@ -32,14 +32,14 @@ interface Owner {
 }
 
 /**
- * Asks a chat model about undecided pairs, many in one call. Every owner has a queue, a budget and prompts of its own: one owner's facts
- * never reach another's prompt, nor cost its budget. A pair without a readable answer stays undecided. Pairs wait in this process alone.
+ * Asks a chat model about undecided pairs, several in one call. Each owner has its own queue, budget and prompts. So one owner's facts
+ * never reach another's prompt. A pair without a readable answer stays undecided. Waiting pairs are kept only in this process.
  */
 export class PairJudge {
   readonly #store: RecordStore;
   readonly #model: ChatModel;
   readonly #log: LogFailure;
-  /** By scope; the owner who stored last is last. */
+  /** By scope, the most recently active owner last. */
   readonly #owners = new Map<string, Owner>();
 
   constructor(store: RecordStore, model: ChatModel, log: LogFailure) {
@@ -48,7 +48,7 @@ export class PairJudge {
     this.#log = log;
   }
 
-  /** Once for each stored fact, with its undecided pairs. Asks behind the caller's back. */
+  /** Queues the undecided pairs of a stored fact. Call it once for each stored fact; the model is asked in the background. */
   offer(scope: Scope, pairs: readonly UndecidedPair[]): void {
     const owner = this.#owner(scope);
     owner.facts += 1;
@@ -60,7 +60,7 @@ export class PairJudge {
     owner.asking = owner.asking.then(() => this.#ask(asked));
   }
 
-  /** Resolves when no call is under way. */
+  /** Resolves when no model call is running. */
   async settle(): Promise<void> {
     await Promise.all(Array.from(this.#owners.values(), ({ asking }) => asking));
   }
@@ -86,7 +86,7 @@ export class PairJudge {
   }
 }
 
-/** The latest pairs, as many as one call may hold; the latest is first. */
+/** The latest pairs that fit into the token budget of one call, latest first. */
 function affordable(pairs: readonly UndecidedPair[]): readonly UndecidedPair[] {
   const taken: UndecidedPair[] = [];
   for (const pair of pairs.toReversed()) {
@@ -96,7 +96,7 @@ function affordable(pairs: readonly UndecidedPair[]): readonly UndecidedPair[] {
   return taken;
 }
 
-/** The fact that is true since later stays. */
+/** Keeps the fact that became true later, and marks the other as superseded by it. */
 async function supersede(store: RecordStore, { scope, knownId, freshId }: UndecidedPair): Promise<void> {
   await untilTaken(`fact ${freshId}`, async () => {
     const records = await store.load(wholeTenant(scope), LAYER, 'fact', [knownId, freshId]);
@@ -105,7 +105,7 @@ async function supersede(store: RecordStore, { scope, knownId, freshId }: Undeci
     const [older, newer] = ordered.toSorted((a, b) => factTime(a.fact) - factTime(b.fact));
     if (older === undefined || newer === undefined) return true;
     const replaced = superseded(older.fact, { id: newer.fact.id, at: factTime(newer.fact) });
-    // The newer one is written as well, so that it isn't superseded at the same time.
+    // Writing the newer fact too makes this write fail if somebody supersedes that fact at the same time.
     const done = await store.write(scope.tenant, [
       { do: 'update', record: factRecord(newer.fact, newer.takenInOrder), revision: newer.record.revision },
       { do: 'update', record: factRecord(replaced, older.takenInOrder), revision: older.record.revision },

@@ -19,8 +19,8 @@ export interface StoredKnownFact extends KnownFact {
 }
 
 /**
- * `status`: absent, `superseded` or `archived`; `name`: the fact that took its place, so that the chain is found backwards;
- * `subject`: the values that it shares with facts that say the same or have its subject, see `factKeys`.
+ * `status`: absent for a current fact, else `superseded`; forgetting adds `archived`. `name`: the fact that superseded it, so that history
+ * can be followed backwards. `subject`: values shared with facts that say the same or have the same subject, see `factKeys`.
  */
 export function factRecord(fact: Fact, taken: readonly string[]): MemoryRecord {
   const { id, scope, category, supersededBy } = fact;
@@ -45,17 +45,17 @@ export function knownFact(record: StoredRecord, similarity: number): StoredKnown
   return { record, fact, taken: new Set(taken), takenInOrder: taken, similarity };
 }
 
-/** Kept when the text of a fact changes, so that no other fact gets its id. */
+/** A look-up key that stays when the fact's text changes, so that no other fact gets the same id. */
 function firstLifeKey(id: string): string {
   return `text:${id.split('.', 1)[0]}`;
 }
 
-/** Calibrated similarity from which on two facts may have to do with each other. */
+/** Calibrated similarity above which two facts count as related. */
 export const RELATED_MIN = 0.6;
 const NEAR_MAX = 16;
 const KEYED_MAX = 100;
 
-/** Similarities of current facts of the same tenant, by id. Their owners are looked at when they are loaded. */
+/** Similarities of related current facts in the tenant, by id. They may belong to other owners; `surroundingFacts` filters those out. */
 export async function similarFacts(deps: LayerDeps, scope: Scope, { text, vector }: IndexedText): Promise<ReadonlyMap<string, number>> {
   const query = { kinds: ['fact'], shown: true, vector, text: vector === null ? text : '', limit: NEAR_MAX } as const;
   const { dense, words } = await deps.store.search(scope, LAYER, query);
@@ -63,7 +63,7 @@ export async function similarFacts(deps: LayerDeps, scope: Scope, { text, vector
   return new Map(similar.filter(([, similarity]) => similarity >= RELATED_MIN));
 }
 
-/** Facts of exactly this owner that may be the same, or contradict it, as they are stored now; superseded ones among them. */
+/** Facts of exactly this owner that may say the same or contradict it, freshly loaded. Superseded facts are included. */
 export async function surroundingFacts(
   { store }: LayerDeps,
   fact: Fact,
@@ -85,7 +85,7 @@ export async function surroundingFacts(
 const CHAIN_MAX = 1_000;
 const PAGE = 100;
 
-/** The fact with all its predecessors and successors, newest first. */
+/** The fact with all its predecessors and successors, newest first. Empty if there is no such fact. */
 export async function historyOf(store: RecordStore, scope: ReadScope, id: string): Promise<readonly Fact[]> {
   const found = new Map<string, StoredRecord>();
   const seen = new Set([id]);
@@ -103,12 +103,12 @@ export async function historyOf(store: RecordStore, scope: ReadScope, id: string
   return found.has(id) ? [...found.values()].map(factOfRecord).toSorted(newestFirst) : [];
 }
 
-/** Of facts of the same time, the current one comes first. */
+/** For equal times, current facts come first. */
 function newestFirst(a: Fact, b: Fact): number {
   return factTime(b) - factTime(a) || Number(isCurrent(b)) - Number(isCurrent(a));
 }
 
-/** Episodes and facts of a store, as revoking a source reads and changes them. Archived facts are changed too: they may come back. */
+/** The episodes and facts that revoking a source reads and changes. Archived facts are changed too, because they can be restored. */
 export function learnedRecords(store: RecordStore): LearnedRecords {
   return {
     episodes: (tenant) => valuesOf<Episode>(store, tenant, 'episodic', 'episode'),
@@ -128,7 +128,7 @@ async function reviseFacts(store: RecordStore, tenant: string, change: (fact: Fa
       const changed = isCurrent(fact) ? change(fact) : null;
       if (changed === null) return null;
       const next = factRecord(changed, taken);
-      // What was archived stays so.
+      // An archived fact stays archived.
       return record.shown ? next : { ...next, shown: false, fields: record.fields };
     });
 }

@@ -14,7 +14,7 @@ export interface TakenFact {
   /** Whether this write inserted a record. */
   readonly isAdded: boolean;
   readonly replaced: readonly string[];
-  /** Current facts that a model may find to contradict it. */
+  /** Other current facts that may contradict it, for a model to judge. */
   readonly undecided: readonly KnownFact[];
 }
 
@@ -23,13 +23,13 @@ export interface FactWrite {
   readonly fact: Fact;
   /** The text of the fact with its vector. */
   readonly indexed: IndexedText;
-  /** Whether the write is noted here. If not, the caller notes it with others. */
+  /** Whether to record the write as applied. If false, the caller does so for several writes together. */
   readonly note: boolean;
 }
 
 /**
- * Stores a fact: inserts it where it is new, changes the facts that it reinforces or supersedes, then notes the write. The plan is made
- * from the stored records, so a repeat after a crash goes on where the first try ended.
+ * Stores a fact: inserts it if it is new, updates the facts that it reinforces or supersedes, then notes the write as applied. The plan is
+ * made from the stored records, so a repeat after a crash continues where the first try stopped.
  */
 export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }: FactWrite): Promise<TakenFact> {
   const { tenant } = fact.scope;
@@ -42,7 +42,7 @@ export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }
       const [inserted] = await deps.store.write(tenant, [{ do: 'insert', record: factRecord(plan.insert, [writeId]), indexed: [indexed] }]);
       if (!inserted) return null;
       isAdded = true;
-      // Looks again with the fact in its place, and so sees who was as fast.
+      // Plan again with the fact stored, to see facts that others stored at the same time.
       plan = planFact(told, await surroundingFacts(deps, fact, similar));
     }
     return writePlan(deps, told, plan, { isAdded, note });
@@ -51,7 +51,7 @@ export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }
 
 type Finish = { readonly isAdded: boolean; readonly note: boolean };
 
-/** null where somebody was faster. */
+/** Returns null if another writer was faster. */
 async function writePlan(deps: LayerDeps, told: Told, plan: FactPlan, { isAdded, note }: Finish): Promise<TakenFact | null> {
   if (plan.kept === null) return null;
   const changes = await changesOf(deps, plan);
@@ -68,7 +68,7 @@ function outcomeOf({ replaced, isTaken }: FactPlan, isAdded: boolean): FactOutco
   return isTaken ? 'unchanged' : 'reinforced';
 }
 
-/** Texts are embedded again only where a wording came in. */
+/** The plan as changes of records. Embeds texts again only if a wording was added. */
 export async function changesOf(deps: LayerDeps, { changes }: FactPlan): Promise<readonly Change[]> {
   return Promise.all(
     changes.map(async ({ known, fact, taken }) => {
@@ -95,14 +95,14 @@ function notedFact({ fact: { scope, createdAt }, writeId }: Told, kept: Fact): C
 
 export interface MergeReport {
   readonly looked: number;
-  /** Records that went into another one of the same fact. */
+  /** Duplicate records merged into another record. */
   readonly merged: number;
   readonly superseded: number;
-  /** Facts that could not be looked at, one sentence each. */
+  /** Facts that couldn't be checked, one sentence each. */
   readonly problems: readonly string[];
 }
 
-/** Stores each current fact once more, as if it had just been told, so that facts of the same instant find each other. */
+/** Plans each current fact again as if it had just been told, so that facts stored at the same instant find each other. */
 export async function mergeDuplicates(
   deps: LayerDeps,
   scope: ReadScope,

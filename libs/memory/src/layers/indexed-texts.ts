@@ -7,7 +7,7 @@ import type { DocumentChunk, Episode, Fact, Skill, Transition } from '@etude/con
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { episodeEntry, factEntry, searchableText, skillEntries, transitionEntry } from '@etude/domain/retrieval/entries';
 
-/** Searchable texts by the kind of a record. A kind that is not here is never searched for. */
+/** The searchable texts of each kind of record. Kinds that are missing here are never searched. */
 const TEXTS: { readonly [kind in RecordKind]?: (value: never) => readonly string[] } = {
   transition: (value: Transition) => [transitionEntry(value).indexed],
   episode: (value: Episode) => [episodeEntry(value).indexed],
@@ -20,14 +20,14 @@ const TEXTS: { readonly [kind in RecordKind]?: (value: never) => readonly string
   skill: (value: Skill) => skillEntries(value).map(({ indexed }) => indexed),
 };
 
-/** The searchable texts of a record, made from its body alone. */
+/** The searchable texts of a record, derived only from its body. */
 export function indexedTextsOf(record: Pick<MemoryRecord, 'layer' | 'kind' | 'key' | 'body'>): readonly string[] {
   const texts = TEXTS[record.kind];
   return texts === undefined ? [] : texts(parseBody(record).value as never);
 }
 
 /**
- * Texts with their vectors; null for what has no direction, such as a text without a word in it. Blank ones are not sent.
+ * Embeds texts. The vector is null for a text without direction, such as one without a word. Blank texts aren't sent to the embedder.
  *
  * @throws EtudeError EMBEDDING_LENGTH_WRONG, MODEL_UNAVAILABLE
  */
@@ -49,9 +49,9 @@ function directed(vector: Float32Array | undefined): Float32Array | null {
 }
 
 /**
- * Inserts of new records in their order, with the texts that they are found by; embedded in one call.
+ * Builds inserts for new records, in their order, with embedded searchable texts. All texts go to the embedder in one call.
  *
- * @throws EtudeError INVALID_ARGUMENT for a record of too many texts, before anything is embedded
+ * @throws EtudeError INVALID_ARGUMENT for a record with too many texts, before anything is embedded
  */
 export async function insertsOf(embedder: Embedder, records: readonly MemoryRecord[]): Promise<readonly Change[]> {
   const texts = records.map(indexedTextsOf);
@@ -70,7 +70,7 @@ function requireFew(texts: number, key: string): void {
   throw new EtudeError('INVALID_ARGUMENT', `a record is found by ${RECORD_TEXTS_MAX} texts at most, and ${key} has ${texts}`);
 }
 
-/** Recalling looks for one text in three layers at the same time: embeds it once for all that wait for it. */
+/** Shares one running call among all that embed the same text: recalling searches three layers for one text at once. */
 export function sharedEmbedding(embedder: Embedder): Embedder {
   const waiting = new Map<string, Promise<readonly Float32Array[]>>();
   return {

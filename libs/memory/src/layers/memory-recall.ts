@@ -10,12 +10,12 @@ const FACTS = 5;
 const EXPERIENCES = 3;
 const PROCEDURES = 3;
 const TOKENS_MAX = 2_000;
-/** A summary stands for its episode, and that is an experience. */
+/** Summaries aren't included: they stand for episodes, which are recalled as experiences. */
 const KNOWLEDGE = ['fact', 'chunk', 'reflection'] as const;
 
 /**
- * One call over all layers; see `Memory.recall`. Skills are those that the reader may use: its own and what is shared with it, and without a
- * user only what is nobody's in particular. What an agent is shown of them was offered to it.
+ * Recalls from all layers; see `Memory.recall`. Skills are those that `readableSkills` finds. If an agent reads, the skills it is shown are
+ * counted as offered to it.
  */
 export async function recallMemory(
   { episodic, semantic, procedural }: Pick<Memory, 'episodic' | 'semantic' | 'procedural'>,
@@ -37,8 +37,8 @@ export async function recallMemory(
 }
 
 /**
- * Skills that a reader may use, best first: its own, the user's, and what is shared with the tenant and with everybody. Without an agent: of
- * every agent of the tenant, and what is everybody's. Without a user only what is nobody's in particular.
+ * The skills that a reader may use, best first: its own, the user's, and those shared with the tenant or with everybody. A scope without an
+ * agent covers the skills of all agents of the tenant and the global ones. Without a user, only skills that belong to no user.
  */
 export async function readableSkills(
   procedural: Pick<ProceduralLayer, 'search'>,

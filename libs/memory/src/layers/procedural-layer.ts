@@ -39,7 +39,7 @@ const LAYER = 'procedural';
 const PAGE = 64;
 const SAME_TASK_MAX = 100;
 
-/** Skills with their versions, found by name, description and cues while they are active. */
+/** Skills with their versions. Search finds active ones by name, description and cues. */
 export function proceduralLayer(deps: LayerDeps) {
   const { store } = deps;
   return {
@@ -49,8 +49,8 @@ export function proceduralLayer(deps: LayerDeps) {
       return (options.namesMax ?? 0) === 0 ? stored() : inTurn(deps, given.scope.tenant, stored);
     },
     /**
-     * A procedure in words, in use at once. Other words under its name are the next version, which goes on with its counts. It is a candidate
-     * where a person decided on that name, and for words that are marked in the tenant (`toldProcedure`). Starts at a success rate of 0.5.
+     * Stores a procedure in words, active at once, with a success rate of 0.5. New words under a known name are the next version and keep
+     * the counts. It is a candidate if a person decided on that name, or if the tenant has marked these words (`toldProcedure`).
      *
      * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, for words that a person took out of use, and for a new name
      *   beyond `namesMax` (see `StoreSkillOptions`)
@@ -71,7 +71,7 @@ export function proceduralLayer(deps: LayerDeps) {
     move: (moves: readonly SkillMove[], options: MoveOptions = {}) => moveSkills(deps, moves, options),
     dependents: (...args: Parameters<ProceduralMemory['dependents']>) => dependentsOf(store, ...args),
     countOffers: (offers) => countOffers(store, offers),
-    /** `worthMin`: the lowest success rate. */
+    /** `query.worthMin` is the lowest success rate. */
     async search(scope: ReadScope, query: LayerQuery): ReturnType<ProceduralMemory['search']> {
       const ranked = await searchLayer(deps, scope, LAYER, query);
       return ranked.map(({ record, similarity, score, explanation }) => {
@@ -86,7 +86,7 @@ export function proceduralLayer(deps: LayerDeps) {
       return found.map((record) => openedSkill(record).skill).toSorted((a, b) => b.successRate - a.successRate);
     },
     recordUse: async (useId, use) => void (await applyUse(deps, useId, use)),
-    /** Whether it was counted now. */
+    /** False for a repeat, which counts nothing. */
     applyUse: (useId: string, use: SkillUse) => applyUse(deps, useId, use),
   } satisfies ProceduralMemory & Record<string, unknown>;
 }
@@ -122,7 +122,7 @@ async function withChange(store: RecordStore, stored: readonly StoredSkill[], { 
   return taken ? changed : null;
 }
 
-/** Whether it was counted now. The skill may be another tenant's: then its record and the note of the use are two writes. */
+/** False for a repeat. For a skill of another tenant, its record and the note of the use are two separate writes. */
 async function applyUse(deps: LayerDeps, useId: string, use: SkillUse): Promise<boolean> {
   const { store } = deps;
   const { tenant } = use.scope;
@@ -145,7 +145,7 @@ async function applyUse(deps: LayerDeps, useId: string, use: SkillUse): Promise<
   });
 }
 
-/** Texts are embedded again only where they changed. */
+/** The skill's update. Embeds its texts again only if they changed. */
 async function changeOf(deps: LayerDeps, { record, skill, taken }: StoredSkill, changed: Skill, writeId: string): Promise<Change> {
   const update = skillUpdate({ record, taken: withTaken(taken, writeId) }, changed);
   if (changed.description === skill.description && changed.cues.length === skill.cues.length) return update;
@@ -161,8 +161,8 @@ type ProcedureArgs = [
 ];
 
 /**
- * The new version is stored before the earlier one goes out of use, so that one is always in use.
- * After a crash in between, the repeat or the next telling finishes it.
+ * Stores the new version before it deprecates the earlier one, so that one is always active. After a crash in between, the repeat or the
+ * next telling deprecates the earlier one.
  */
 async function storeProcedure(deps: LayerDeps, ...args: ProcedureArgs): Promise<Skill> {
   const [writeId, scope, name, words, { namesMax = 0, by = 'told' } = {}] = args;
@@ -192,7 +192,7 @@ interface Write {
   readonly telling: Telling;
 }
 
-/** null where another writer was faster. */
+/** Returns null if another writer was faster. */
 async function storeWords(deps: LayerDeps, { writeId, namesMax, telling }: Write, versions: readonly StoredSkill[]): Promise<Skill | null> {
   const { store, embedder } = deps;
   const { scope, name, words } = telling;
@@ -207,7 +207,7 @@ async function storeWords(deps: LayerDeps, { writeId, namesMax, telling }: Write
   return done ? withoutReplaced(deps, telling, version, await versionsOf(deps, telling)) : null;
 }
 
-/** Deprecates the versions that were told before. null where another writer was faster. */
+/** Deprecates the versions told earlier. Returns `skill` as it is then, or null if another writer was faster. */
 async function withoutReplaced(
   { store }: LayerDeps,
   telling: Telling,
@@ -224,7 +224,7 @@ async function withoutReplaced(
   return done.includes(false) ? null : (replaced.get(skill.version) ?? skill);
 }
 
-/** Looks in this tenant alone. `code`: the digest of code or words; null for neither. */
+/** Whether this tenant has a marked skill with the code or words of this digest. null: there is nothing to look for. */
 async function isMarkedIn({ store }: LayerDeps, tenant: string, code: string | null): Promise<boolean> {
   return code !== null && (await store.count({ tenant }, LAYER, { kinds: ['skill'], where: { subject: code } })) > 0;
 }

@@ -9,25 +9,24 @@ import type { ChatModel } from '@etude/domain/ports/model';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What every layer is made of. */
 export interface LayerDeps {
   readonly store: RecordStore;
   readonly embedder: Embedder;
   readonly clock: Clock;
-  /** Orders the best hits where a search asks for it. */
+  /** Reranks the best hits of searches with `rerank`. Absent: such searches report `rerankFailed`. */
   readonly chatModel?: ChatModel;
-  /** Believes signatures under the proofs of skills, before they become what may be used; absent: who runs a skill looks at them. */
+  /** Checks the signatures of skill proofs before a skill may be used. Absent: the service that runs a skill checks them. */
   readonly proofChecker?: ProofChecker;
 }
 
-/** What stands in a record's body: the value, and the ids of the writes that changed it last. */
+/** The content of a record's body: the value, and the ids of the writes that changed it last. */
 export interface StoredBody<T> {
   readonly value: T;
   /** Oldest first. */
   readonly taken: readonly string[];
 }
 
-/** After so many later writes on the same record, only the `applied` record still shows that a write was applied. */
+/** Maximum number of write ids that a record remembers. Later only the `applied` record shows that a write was applied. */
 export const TAKEN_MAX = 256;
 
 const REASON_CHARS_MAX = 300;
@@ -36,7 +35,7 @@ export function bodyOf(value: object, taken: readonly string[] = []): string {
   return JSON.stringify(taken.length === 0 ? { value } : { value, taken });
 }
 
-/** @throws EtudeError MEMORY_UNAVAILABLE for what no layer has written */
+/** @throws EtudeError MEMORY_UNAVAILABLE for a damaged body */
 export function parseBody<T>({ layer, kind, key, body }: Pick<MemoryRecord, 'layer' | 'kind' | 'key' | 'body'>): StoredBody<T> {
   try {
     const { value, taken = [] } = JSON.parse(body) as { value: T; taken?: readonly string[] };
@@ -48,9 +47,9 @@ export function parseBody<T>({ layer, kind, key, body }: Pick<MemoryRecord, 'lay
 }
 
 /**
- * Does `work` for one record among many. Where it fails for that record, a sentence joins `problems` and the caller goes on.
+ * Runs `work` for one of many records. If it fails for that record, adds a sentence to `problems`, so that the caller can continue.
  *
- * @throws EtudeError of a store that does not answer at all
+ * @throws EtudeError if the store as a whole doesn't answer
  */
 export async function unlessUnreadable(store: RecordStore, problems: string[], what: string, work: () => Promise<void>): Promise<void> {
   try {
@@ -74,10 +73,10 @@ const ATTEMPTS_MAX = 200;
 const WAIT_MS_MAX = 40;
 
 /**
- * Reads, decides and writes again until nobody else was faster: `attempt` answers null where a revision it read had gone by.
- * Waits, for a random time that grows, only after a collision.
+ * Runs `attempt` until it returns a value. An attempt returns null if another writer changed a revision that it had read. After each
+ * collision there is a pause of random, growing length.
  *
- * @throws EtudeError MEMORY_UNAVAILABLE after 200 of them
+ * @throws EtudeError MEMORY_UNAVAILABLE after 200 collisions; `what` names the record in its message
  */
 export async function untilTaken<T>(what: string, attempt: () => Promise<T | null>): Promise<T> {
   for (let collisions = 0; collisions < ATTEMPTS_MAX; collisions += 1) {
@@ -88,7 +87,7 @@ export async function untilTaken<T>(what: string, attempt: () => Promise<T | nul
   throw new EtudeError('MEMORY_UNAVAILABLE', `${what} was changed by others ${ATTEMPTS_MAX} times while it was being written; try again`);
 }
 
-/** Lets the writes of one owner pass one after the other; those of others at the same time. Of this process alone. */
+/** Runs the writes of one owner one after another, and those of different owners at the same time. Covers only this process. */
 export class OwnerTurns {
   readonly #last = new Map<string, Promise<unknown>>();
 
@@ -105,7 +104,7 @@ export class OwnerTurns {
   }
 }
 
-/** Every record that a reader sees, in the order of the keys, read a page at a time. */
+/** All records that a reader sees and the filter accepts, in key order, read page by page. */
 export async function* everyRecord(
   store: RecordStore,
   scope: ReadScope,
@@ -122,10 +121,10 @@ export async function* everyRecord(
 }
 
 /**
- * Changes each of these records, of one tenant and layer, at the revision that it has by then.
+ * Updates each record at its current revision, reloading it after a conflict.
  *
- * @param change null: this one stays as it is
- * @returns how many were changed; a record that is gone by then is not
+ * @param change returns the new record, or null to leave it unchanged
+ * @returns how many records were changed, without those removed meanwhile
  */
 export async function updateEach(
   store: RecordStore,

@@ -8,8 +8,8 @@ import type { StoreSkillOptions } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 
 /**
- * The note that a write was applied. Its place is behind what the write changes, in the same list: where a crash came between,
- * the repeat finds the write among those that the changed record has taken (`StoredBody`), and adds the note.
+ * The insert that notes a write as applied. Put it last in the list of changes. After a crash in between, the repeat finds the write id in
+ * the changed record (`StoredBody.taken`) and only adds the note.
  */
 export function markApplied(layer: MemoryLayer, scope: Scope, writeId: string, createdAt: number): Extract<Change, { do: 'insert' }> {
   const record = {
@@ -29,41 +29,41 @@ export function markApplied(layer: MemoryLayer, scope: Scope, writeId: string, c
   return { do: 'insert', record, indexed: [] };
 }
 
-/** Write ids are unique within the tenant, across its agents. @throws EtudeError TENANT_MISSING */
+/** Whether the write was noted as applied. Write ids are unique within a tenant, across its agents. @throws EtudeError TENANT_MISSING */
 export async function wasApplied(store: RecordStore, tenant: string, layer: MemoryLayer, writeId: string): Promise<boolean> {
   const scope = requireScope({ tenant, agent: null });
   return (await store.load(scope, layer, 'applied', [writeId])).length > 0;
 }
 
-/** Every claim's key starts so. */
+/** Prefix of the keys of all request claims. */
 export const REQUEST = 'request.';
 
 export interface RequestClaim {
   readonly layer: MemoryLayer;
-  /** The owner of the record that the request makes. The claim is erased with the owner. */
+  /** The owner of the record that the request creates. Erasing the owner erases the claim. */
   readonly scope: Scope;
   /** Unique within the tenant, across its agents and users. */
   readonly requestId: string;
-  /** Of everything that makes the request, its owner included. */
+  /** Digest of the whole request, including its owner. */
   readonly digest: string;
   /** ms since 1970 */
   readonly at: number;
-  /** What a repeat has to know of the first time, such as which version was meant. */
+  /** What a repeat must know about the first try, such as which version it used. */
   readonly note?: string;
 }
 
 export interface ClaimedRequest {
-  /** Somebody claimed the same before; `earlierResult` says whether they finished. */
+  /** The same request was claimed before; `earlierResult` tells whether it finished. */
   readonly isRepeat: boolean;
-  /** Of the first claim. */
+  /** The note of the first claim. */
   readonly note: string;
 }
 
 /**
- * Takes a request id for one content of one owner, before anything is written. The same request may go on. Why before: of two that
- * come at once only one goes on, and the loser reads nothing of the winner's.
+ * Claims a request id for one content of one owner, before anything is written. Repeats of the same request may continue. Why before: of
+ * two different requests with one id only one continues, and the loser sees nothing of the winner's data.
  *
- * @throws EtudeError ALREADY_EXISTS where another request or owner used the id
+ * @throws EtudeError ALREADY_EXISTS if another request or owner used the id
  */
 export async function claimRequest(store: RecordStore, claim: RequestClaim): Promise<ClaimedRequest> {
   requireScope(wholeTenant(claim.scope));
@@ -75,9 +75,9 @@ export async function claimRequest(store: RecordStore, claim: RequestClaim): Pro
 }
 
 /**
- * The note of an earlier request with this id, without claiming it; null where there was none.
+ * The note of an earlier request with this id; null if there is none. Doesn't claim the id.
  *
- * @throws EtudeError ALREADY_EXISTS as `claimRequest`
+ * @throws EtudeError ALREADY_EXISTS as for `claimRequest`
  */
 async function earlierRequest(store: RecordStore, claim: RequestClaim): Promise<string | null> {
   const known = await readNote(store, claim, claim.requestId);
@@ -86,10 +86,10 @@ async function earlierRequest(store: RecordStore, claim: RequestClaim): Promise<
   return known.text;
 }
 
-/** A part of a request; empty for all of it. A request id has no space, so no claim has this key. */
+/** The key of a result. An empty `part` means the whole request. Request ids contain no space, so no claim has the same key. */
 const resultKey = (requestId: string, part: string) => `${requestId} ${part}`;
 
-/** Notes the result of a claimed request, once all of it is written. The first result stays. */
+/** Stores the result of a claimed request; call it after everything is written. The first result is kept. */
 export async function noteResult(
   store: RecordStore,
   claim: RequestClaim,
@@ -98,13 +98,12 @@ export async function noteResult(
   await insertNote(store, claim, resultKey(claim.requestId, part), result);
 }
 
-/** The result of the same request; null where it has not finished. */
+/** The stored result of the same request; null if it hasn't finished. */
 export async function earlierResult(store: RecordStore, claim: RequestClaim, part = ''): Promise<string | null> {
   const known = await readNote(store, claim, resultKey(claim.requestId, part));
   return known?.digest === claim.digest ? known.text : null;
 }
 
-/** Whether the key was free. */
 async function insertNote(store: RecordStore, { layer, scope, digest, at }: RequestClaim, key: string, text: string): Promise<boolean> {
   const change = markApplied(layer, scope, `${REQUEST}${key}`, at);
   const [done = false] = await store.write(scope.tenant, [{ ...change, record: { ...change.record, sources: [digest, text] } }]);
@@ -129,16 +128,16 @@ interface Layers {
   readonly procedural: ProceduralLayer;
 }
 
-/** A write and the note that it was applied go to the store in one list, the note last; see `docs/decisions/0022`. */
+/** Writes a change and the note that it was applied in one list, the note last; see `docs/decisions/0022`. */
 export function appliedWrites({ store, episodic, procedural }: Layers) {
   const applied = async (layer: MemoryLayer, scope: Scope, writeId: string, at: number, changes: readonly Change[] = []) =>
     (await store.write(scope.tenant, [...changes, markApplied(layer, scope, writeId, at)])).at(-1) === true;
   return {
     /**
-     * What follows a skill (verification) may be what was lost, so a repeat answers it again. Storing it twice is storing it once.
+     * A repeat returns a skill again, because its verification may have been lost. Storing a skill twice has no further effect.
      *
-     * @throws EtudeError PERMISSION_DENIED for a record of another tenant; NOT_FOUND for a use of an unknown skill; FAILED_PRECONDITION for a
-     *   skill of a new name beyond `namesMax`
+     * @throws EtudeError PERMISSION_DENIED for a record of another tenant; NOT_FOUND for a use of an unknown skill; FAILED_PRECONDITION for
+     *   a skill of a new name beyond `namesMax`
      */
     async apply(
       tenant: string,

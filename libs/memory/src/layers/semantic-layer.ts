@@ -18,16 +18,16 @@ import { listDocuments, removeDocument, storeDocument, wholeDocument } from './d
 import { type FactWrite, mergeDuplicates, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
 
 export interface SemanticOptions {
-  /** Decides which similar facts contradict each other; without it both stay, unless they name one subject. */
+  /** Decides which similar facts contradict each other. Absent: both stay, unless they have the same subject. */
   readonly judge?: ChatModel;
-  /** Logs failures of work in the background; by default nothing is logged. */
+  /** Logs failures of background work. Default: nothing is logged. */
   readonly log?: LogFailure;
 }
 
-/** Facts that one new fact is asked about at most. */
+/** How many known facts the judge compares with one new fact, at most. */
 const OPEN_MAX = 4;
 
-/** Facts, what was noted of episodes, and documents. A fact of two users is two records, so that neither sees the other's. */
+/** Facts, notes on episodes, and documents. Users who tell the same fact get a record each, so that neither sees the other's. */
 export function semanticLayer(deps: LayerDeps, { log = () => undefined, judge }: SemanticOptions = {}) {
   const { store, embedder } = deps;
   const access = new AccessCounts(store, log);
@@ -50,7 +50,7 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, judge }:
       const [noted] = await store.write(tenant, [markApplied(LAYER, scope, unitId, at)]);
       return noted ? { added, reinforced: facts.length - added } : none;
     },
-    /** Each `writeId` once. The same words reinforce; a new fact of the same subject supersedes. */
+    /** Stores a fact once per `writeId`. The same words reinforce a known fact; a new fact with the same subject supersedes it. */
     async store(writeId: string, told: Fact): Promise<StoredFact> {
       const fact = named(told);
       requireScope(wholeTenant(fact.scope));
@@ -59,7 +59,7 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, judge }:
       const { outcome, replaced, fact: kept } = await taking.take({ writeId, fact, indexed: indexed!, note: true });
       return { fact: kept, outcome, replaced };
     },
-    /** Facts, summaries, reflections and chunks of documents; without `kinds`, all of them. */
+    /** Finds facts, summaries, reflections and chunks of documents; without `kinds`, all of them. */
     async search(scope: ReadScope, query: LayerQuery): Promise<readonly MemoryHit[]> {
       return (await searchLayer(deps, scope, LAYER, query)).map((found) => hitOf(found, query));
     },
@@ -67,29 +67,29 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, judge }:
       const record = await factWithId(store, scope, id);
       return record === null ? null : factOfRecord(record);
     },
-    /** What is true now and not archived, newest first. */
+    /** Current facts that aren't archived, newest first. */
     async list(scope: ReadScope, limit: number): Promise<readonly Fact[]> {
       requireScope(scope);
       if (!(limit > 0)) return [];
       const found = await store.find(scope, LAYER, { kinds: ['fact'], shown: true }, { order: 'newest', limit });
       return found.map(factOfRecord);
     },
-    /** The fact and those that it took the place of, newest first. */
+    /** The fact with all its predecessors and successors, newest first. */
     history: async (scope: ReadScope, id: string) => historyOf(store, requireScope(scope), id),
     /** @throws EtudeError NOT_FOUND, INVALID_ARGUMENT */
     update: (scope: ReadScope, id: string, change: FactChange) => updateFact(deps, scope, id, change),
-    /** Adds one to each, behind the caller's back; lost counts are no error. */
+    /** Adds one to the access count of each fact, in the background. A lost count is no error. */
     countAccess: async (scope: ReadScope, ids: readonly string[]) => access.add(requireScope(scope), ids),
-    /** The same document again changes nothing. Another content under its name replaces the old one, chunk by chunk. */
+    /** Storing the same document again changes nothing. New content under the same name replaces the old one. */
     storeDocument: (document: DocumentRecord, chunks: readonly DocumentChunk[], signal?: AbortSignal) =>
       storeDocument(deps, document, chunks, signal),
     documents: (scope: ReadScope, page: Parameters<typeof listDocuments>[2]) => listDocuments(store, scope, page),
-    /** null where a chunk is missing, or one of an older content is left. */
+    /** null if a chunk is missing, or a chunk of an older edition is left. */
     wholeDocument: (scope: Scope, id: string) => wholeDocument(store, scope, id),
     removeDocument: (scope: ReadScope, id: string) => removeDocument(store, scope, id),
-    /** Brings together what was written in the same instant, and so was not seen; `since`: only facts made from then on. */
+    /** Merges facts that were written at the same instant and missed each other. `since` (ms since 1970): only facts from then on. */
     mergeDuplicates: (scope: ReadScope, options: Parameters<typeof mergeDuplicates>[2] = {}) => mergeDuplicates(deps, scope, options),
-    /** Waits for what goes on behind the backs of callers. Call it before the store is closed. */
+    /** Waits for background work. Call it before closing the store. */
     async close(): Promise<void> {
       await taking.settle();
       await access.flush();
@@ -97,7 +97,7 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, judge }:
   } satisfies SemanticMemory & Record<string, unknown>;
 }
 
-/** Facts of one owner are stored one after the other: in one process nobody is in another's way. */
+/** Stores the facts of one owner one after another, so that writes of one process don't collide. */
 function takingTurns(deps: LayerDeps, judge: PairJudge | null) {
   const turns = new OwnerTurns();
   return {
@@ -126,7 +126,7 @@ async function updateFact({ store, embedder, clock }: LayerDeps, scope: ReadScop
     const record = await factWithId(store, scope, id);
     if (record === null) throw new EtudeError('NOT_FOUND', `there is no fact ${JSON.stringify(id)}; search for it, or store it`);
     const { fact, takenInOrder } = knownFact(record, 0);
-    // A fact with other words was told by the person who changed it, and no longer learned.
+    // A reworded fact counts as told by the person who changed it, no longer as learned.
     const isReworded = change.text !== undefined && change.text !== fact.text;
     const changed = checked({ ...fact, ...change, ...(isReworded ? { source: 'told' } : {}), updatedAt: clock.now() });
     const next = factRecord(changed, takenInOrder);
@@ -140,7 +140,7 @@ async function updateFact({ store, embedder, clock }: LayerDeps, scope: ReadScop
   });
 }
 
-/** @throws EtudeError ALREADY_EXISTS where another owner used the write id; that owner's fact isn't shown */
+/** @throws EtudeError ALREADY_EXISTS if another owner used the write id; that owner's fact isn't returned */
 async function unchanged(store: RecordStore, writeId: string, fact: Fact): Promise<StoredFact> {
   const { tenant, agent, user } = fact.scope;
   const record = await factWithId(store, wholeTenant(fact.scope), (await notedFactId(store, tenant, writeId)) ?? fact.id);
@@ -153,7 +153,7 @@ async function factWithId(store: RecordStore, scope: ReadScope, id: string): Pro
   return (await store.load(requireScope(scope), LAYER, 'fact', [id]))[0] ?? null;
 }
 
-/** With the id that its text gives. @throws EtudeError INVALID_ARGUMENT */
+/** The fact with the id derived from its owner and text. @throws EtudeError INVALID_ARGUMENT */
 function named(told: Fact): Fact {
   const fact = checked(told);
   return { ...fact, id: factId(fact.scope, fact.text) };

@@ -13,8 +13,8 @@ import { inTurn } from './skill-turns.js';
 export type MoveDeps = Pick<LayerDeps, 'store' | 'clock' | 'proofChecker'>;
 
 /**
- * All moves of a call in one write: one unit where the store has transactions, else in their order, so that a repeat finds those that
- * took place and goes on behind them. Nothing is written where one of them is refused. Moves of a tenant take turns (`inTurn`).
+ * Applies all moves in one write. Without transactions they are applied in order, and a repeat continues after those already done. If one
+ * move is refused, nothing is written. Moves of a tenant take turns (`inTurn`).
  */
 export async function moveSkills(
   deps: MoveDeps,
@@ -27,7 +27,7 @@ export async function moveSkills(
   return inTurn(deps, tenant, () => untilTaken(`skill ${first.key.name}`, () => moveOnce(deps, moves, tenant, namesMax)));
 }
 
-/** null where a version was changed meanwhile, such as by a use that was counted. */
+/** Returns null if a version changed meanwhile, for example because a use was counted. */
 async function moveOnce(deps: MoveDeps, moves: readonly SkillMove[], tenant: string, namesMax: number): Promise<readonly Skill[] | null> {
   const { store, proofChecker } = deps;
   const keys = moves.map(({ key }) => key);

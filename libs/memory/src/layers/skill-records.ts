@@ -15,9 +15,9 @@ import { IN_USE, NOT_GONE } from '@etude/domain/skills/life/skill-life';
 import { requireRoom } from '@etude/domain/skills/life/register-skill';
 import { afterOffers } from '@etude/domain/skills/life/usage';
 
-/** Enough for any version, so that keys sort as versions do. */
+/** Pads versions to this many digits, so that keys sort by version. */
 const VERSION_DIGITS = 10;
-/** Sorts before all that is in a name or an agent's id, and behind the space. */
+/** Sorts behind the space, and before every character of a name or an agent's id. */
 const BEHIND = '!';
 
 interface OwnedName {
@@ -25,17 +25,17 @@ interface OwnedName {
   readonly agent: string;
 }
 
-/** Sorts by name, agent, user (nobody's first) and version, each of which is counted for those before it. */
+/** The key of a skill's version. Keys sort by name, agent, user (none first) and version. Versions are counted per name, agent and user. */
 export function skillKey({ name, agent, user, version }: OwnedName & { readonly user: string | null; readonly version: number }): string {
   return `${name} ${agent} ${user ?? ''} ${digitsOf(version)}`;
 }
 
 const digitsOf = (version: number) => String(version).padStart(VERSION_DIGITS, '0');
 
-/** A key behind all versions of a name; also behind those of one agent, or of one user of it. */
+/** A key behind all versions of a name, or of a name and agent, or of a name, agent and user. */
 export const keyBehind = (...names: readonly string[]): string => `${names.join(' ')}${BEHIND}`;
 
-/** A skill of the category "text.csv" is found by "text" too. The subject of a marked skill is the digest of its code. */
+/** A skill in category "text.csv" is found by "text" too. The `subject` of a marked skill is the digest of its code. */
 export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecord {
   const { name, version, scope, status, digest, fingerprints, category, dependencies = [] } = skill;
   const { title, text, sources, createdAt, worth } = skillEntry(skill, '');
@@ -55,7 +55,7 @@ export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecor
   return { ...named, createdAt, worth, shown: status === 'active', fields, title, text, sources, body: bodyOf(skill, taken) };
 }
 
-/** The change of a skill's record; it keeps its key. */
+/** The record keeps its key. */
 export function skillUpdate({ record, taken }: Pick<StoredSkill, 'record' | 'taken'>, skill: Skill): Extract<Change, { do: 'update' }> {
   return { do: 'update', record: { ...skillRecord(skill, taken), key: record.key }, revision: record.revision };
 }
@@ -82,7 +82,7 @@ type VersionName = Omit<SkillKey, 'digest'>;
 
 const userOf = ({ scope }: Skill) => scope.user ?? '';
 
-/** The versions of exactly this owner, oldest first; of every user where the owner names none. Of equal versions, the one without a user comes last. */
+/** The owner's versions, oldest first. Without `owner.user`, those of every user; among equal versions, the one without a user is last. */
 export async function ownedSkills(
   store: RecordStore,
   owner: SkillOwner,
@@ -97,14 +97,14 @@ export async function ownedSkills(
     .toSorted((a, b) => a.skill.version - b.skill.version || (userOf(a.skill) < userOf(b.skill) ? 1 : -1));
 }
 
-/** The newest version of the reader; without one, of nobody in particular; without that, of any user. */
+/** The reader's newest version; if there is none, that without a user; if there is none either, any user's. */
 export function narrowestNewest(skills: readonly Skill[], reader: string | null | undefined): Skill | null {
   const placeOf = ({ scope: { user } }: Skill) => (user === null ? 1 : user === reader ? 0 : 2);
   const [first] = skills.toSorted((a, b) => placeOf(a) - placeOf(b) || compareKeys(userOf(a), userOf(b)) || b.version - a.version);
   return first ?? null;
 }
 
-/** The versions that these keys of one tenant name, in the order of the keys; undefined where there is none. A key without a user is nobody's. */
+/** The versions with these keys, in their order; undefined where there is none. A key without a user means a skill without a user. */
 export async function versionsOfKeys(
   store: RecordStore,
   tenant: string,
@@ -118,7 +118,7 @@ export async function versionsOfKeys(
 
 type ListOptions = Parameters<ProceduralMemory['list']>[1];
 
-/** The newest version of each owner, see `ProceduralMemory.list`. Keys sort by name, agent, user and version. */
+/** The newest version of each owner's skill, see `ProceduralMemory.list`. Relies on the order of keys: name, agent, user, version. */
 export async function listedSkills(store: RecordStore, scope: ReadScope, options: ListOptions): Promise<readonly Skill[]> {
   requireScope(scope);
   const { limit, status, category } = options;
@@ -146,7 +146,7 @@ function startOf({ afterName, afterAgent, afterUser }: ListOptions): { readonly 
   return { afterKey: afterUser === undefined ? keyBehind(afterName, afterAgent) : keyBehind(afterName, afterAgent, afterUser ?? '') };
 }
 
-/** Skills of everybody may be called in any tenant. */
+/** Skills in use that call this one; with `all`, of any status. Any tenant may call a global skill, so then all are searched. */
 export async function dependentsOf(
   store: RecordStore,
   key: Pick<SkillKey, 'tenant' | 'agent' | 'user' | 'name'>,
@@ -163,19 +163,19 @@ export async function dependentsOf(
   return found;
 }
 
-/** Names that take up room, but for one of them. */
+/** Counts the names of skills that are neither rejected nor archived, up to `countMax` and without `except`. */
 export async function countNames(store: RecordStore, owner: SkillOwner, countMax: number, except?: string): Promise<number> {
   const living = await ownedSkills(store, owner, { where: { status: NOT_GONE } });
   const names = new Set(living.map(({ skill }) => skill.name).filter((name) => name !== except));
   return Math.min(names.size, countMax);
 }
 
-/** @param namesMax 0: any number. @throws EtudeError FAILED_PRECONDITION where the owner has no room for a new name */
+/** @param namesMax 0: no limit. @throws EtudeError FAILED_PRECONDITION if the owner has no room for a new name */
 export async function requireRoomFor(store: RecordStore, next: SkillOwner & { readonly name: string }, namesMax: number): Promise<void> {
   if (namesMax > 0) requireRoom(next, await countNames(store, next, namesMax, next.name), namesMax);
 }
 
-/** One write per tenant; what changed meanwhile, or has no room, is not counted. */
+/** Counts offers in one write per tenant. Offers are lost if a skill changes meanwhile or the store can't be written. */
 export async function countOffers(store: RecordStore, offers: readonly SkillOffer[]): Promise<void> {
   for (const [tenant, ofTenant] of Map.groupBy(offers, (offer) => offer.tenant)) {
     requireScope({ tenant, agent: null });
@@ -192,7 +192,7 @@ export async function countOffers(store: RecordStore, offers: readonly SkillOffe
 
 const UNWRITABLE: ReadonlySet<ErrorCode> = new Set(['MEMORY_FULL', 'MEMORY_UNAVAILABLE']);
 
-/** Showing or loading a skill is a read: it goes on where nothing can be written. */
+/** Showing or loading a skill is a read, so it must work while the store can't be written. */
 function unlessUnwritable(error: unknown): void {
   if (!UNWRITABLE.has(errorCode(error))) throw error;
 }

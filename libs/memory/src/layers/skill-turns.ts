@@ -6,7 +6,7 @@ import { bodyOf, type LayerDeps, OwnerTurns, parseBody } from './records.js';
 import { markApplied } from './repeats.js';
 
 const LAYER = 'procedural';
-/** A turn that is older was lost with its writer. */
+/** A turn ends after this time, since its writer must have died. */
 const TURN_MS = 10_000;
 const WAIT_MS_MAX = 50;
 const WAITS_MS_MAX = 60_000;
@@ -14,11 +14,11 @@ const IN_PROCESS = new OwnerTurns();
 type TurnDeps = Pick<LayerDeps, 'store' | 'clock'>;
 
 /**
- * Does `work`, which decides on a tenant's skills from what it reads, while nobody else does, in any process: so of two versions one is
- * active, nothing leaves that another skill begins to call, and no owner gets more skills than it may have. The turn is a record that says until
- * when it is taken. A writer that dies with it holds up the next one until then.
+ * Runs `work`, which decides on a tenant's skills from what it reads, while no other process does so. So only one version is active, no
+ * skill is retired while another begins to call it, and no owner exceeds its limit of names. The turn is a record with an end time. If its
+ * writer dies, the next one waits until then.
  *
- * @throws EtudeError MEMORY_UNAVAILABLE where the turn is never free
+ * @throws EtudeError MEMORY_UNAVAILABLE if no turn is free for 60 s
  */
 export async function inTurn<T>(deps: TurnDeps, tenant: string, work: () => Promise<T>): Promise<T> {
   requireScope({ tenant, agent: null });
@@ -32,7 +32,7 @@ export async function inTurn<T>(deps: TurnDeps, tenant: string, work: () => Prom
   });
 }
 
-/** @returns the revision of the record of the turn */
+/** @returns the revision of the turn's record */
 async function takeTurn({ store, clock }: TurnDeps, tenant: string): Promise<number> {
   const deadline = performance.now() + WAITS_MS_MAX;
   for (; performance.now() < deadline; await sleep(Math.random() * WAIT_MS_MAX)) {

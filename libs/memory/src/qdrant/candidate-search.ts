@@ -7,13 +7,13 @@ import { countedIn, denseOf, type PointVectors, type SparseVector, surplusOf, we
 import type { Conditions, ScoredPoint, Search, TenantPoints } from './tenant-points.js';
 
 const CANDIDATE = ['kind', 'key', 'created_at', 'worth', 'worded'];
-/** Equal values are ordered here, so more are asked for than wanted. */
+/** Extra results to ask for, because equal values are ordered here. */
 const TIES = 16;
-/** How many times as many words' candidates are asked for, since the server counts words of all tenants. */
+/** How many times more candidates by words to ask for: the server's word weights count the records of all tenants. */
 const OVERSAMPLING = 2;
-/** Vectors are of single precision. */
+/** Scores are rounded to millionths, since vectors have single precision. */
 const PRECISION = 1e6;
-/** What was found by words has at least this. */
+/** Lowest score of a record found by words, since 0 means that the words didn't find it. */
 const BM25_MIN = 1e-6;
 
 export interface SearchDeps {
@@ -23,7 +23,7 @@ export interface SearchDeps {
   readonly model: StoreOptions['model'];
 }
 
-/** Both lists by one request: by vectors, by words, and those by words once more with their vectors. */
+/** Fetches both lists in one request. It has three searches: by vector, by words, and by words again for their cosines. */
 export async function searchCandidates(
   deps: SearchDeps,
   layer: MemoryLayer,
@@ -68,7 +68,7 @@ function cosinesOfWords({ model }: SearchDeps, query: unknown, words: SparseVect
 
 const wordLimit = (limit: number) => limit * OVERSAMPLING + TIES;
 
-/** Before 1.19 a point may keep words of a text that was replaced by one without any. */
+/** Before Qdrant 1.19 a point may keep stale words after a replacement by a text without words. */
 function hasWords({ payload }: ScoredPoint): boolean {
   return payload['worded'] !== false;
 }

@@ -7,11 +7,10 @@ import type { QdrantServer } from './qdrant-server.js';
 export const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies readonly MemoryLayer[];
 /** The sparse vector of a record's words. */
 export const WORDS = 'words';
-/** No tenant has this name. Its one point per layer has `ANCHOR_WORD` and nothing else; see `Candidates`. */
+/** The tenant of one point per layer, whose only word is `ANCHOR_WORD`; see `surplusOf`. No real tenant has this name. */
 export const ANCHOR_TENANT = '';
 export const ANCHOR_WORD = 0;
 
-/** Names of all collections of one store. */
 export interface CollectionNames {
   readonly layers: Readonly<Record<MemoryLayer, string>>;
   readonly meta: string;
@@ -22,17 +21,17 @@ export function collectionNames(prefix: string): CollectionNames {
   return { layers, meta: `${prefix}_meta` };
 }
 
-/** The named vector of a model; Qdrant takes neither all characters nor any length. */
+/** The name of a model's vector. Shortened and hashed, since Qdrant limits characters and length. */
 export function vectorName(model: string): string {
   const slug = model.replaceAll(/[^A-Za-z0-9._-]+/g, '-').slice(0, 80);
   return `d_${slug}_${createHash('sha256').update(model).digest('hex').slice(0, 8)}`;
 }
 
-/** No graph over all tenants, one for each: every search is inside a tenant. */
+/** Builds one graph per tenant and none over all, since every search is inside a tenant. */
 const HNSW = { m: 0, payload_m: 16 };
 
 const exact = { type: 'keyword', enable_hnsw: false } as const;
-/** All that filters look at: a server in strict mode, as Qdrant's cloud has it, refuses others. */
+/** Indexes for everything that filters use. A server in strict mode, such as Qdrant's cloud, refuses filters without an index. */
 const RECORD_INDEXES: Readonly<Record<string, Schemas['PayloadFieldSchema']>> = {
   tenant: { type: 'keyword', is_tenant: true },
   agent: exact,
@@ -49,9 +48,9 @@ const RECORD_INDEXES: Readonly<Record<string, Schemas['PayloadFieldSchema']>> = 
 
 type Model = StoreOptions['model'];
 
-/** Makes what is missing of the layers' collections, with vectors of these models; any number of processes may do so at once. */
+/** Creates what is missing of the layers' collections, with vectors for these models. Safe for several processes at once. */
 export async function ensureCollections(server: QdrantServer, { layers }: CollectionNames, models: readonly Model[]): Promise<void> {
-  // An index takes a server several writes to disk, one after the other within a collection.
+  // Layers are prepared at the same time, since each index costs the server several disk writes in sequence.
   await Promise.all(LAYERS.map((layer) => ensureLayer(server, layer, layers[layer], models)));
 }
 
@@ -66,7 +65,6 @@ async function ensureLayer(server: QdrantServer, layer: MemoryLayer, name: strin
   if (missing.length > 0) await putAnchor(server, name, layer);
 }
 
-/** Makes the collection where it is missing. */
 export async function ensureCollection(
   server: QdrantServer,
   name: string,
@@ -80,14 +78,14 @@ export async function ensureCollection(
 
 async function addVector(server: QdrantServer, collection: string, { name: model, dimension: size }: Model): Promise<void> {
   const name = vectorName(model);
-  // A record has one vector for each of its texts; the closest counts.
+  // A record has one vector for each of its texts; the closest one counts.
   const config = { dense: { size, distance: 'Cosine', multivector_config: { comparator: 'max_sim' } } } as const;
   const add = () =>
     server.ask(`add vectors to ${collection}`, (client) => client.createVectorName(collection, name, config, { wait: true }));
   await unlessFaster(add, async () => name in ((await infoOf(server, collection)).config.params.vectors ?? {}));
 }
 
-/** Another process may do the same at the same time, and then this one fails. */
+/** Ignores the failure of `make` if another process made the same thing meanwhile. */
 async function unlessFaster(make: () => Promise<unknown>, isThere: () => Promise<boolean>): Promise<void> {
   try {
     await make();
@@ -115,9 +113,9 @@ async function putAnchor(server: QdrantServer, collection: string, layer: Memory
 }
 
 /**
- * The id of the point with these names: a UUID of version 8 from SHA-256, the same at every writer.
+ * The id of the point with these names: a UUID version 8 from SHA-256, so that every writer computes the same.
  *
- * Not version 5: with SHA-1 somebody could make two names with one id.
+ * Not version 5: with SHA-1 an attacker could find two names with the same id.
  */
 export function pointId(...names: ReadonlyArray<string | number>): string {
   const bytes = createHash('sha256').update(JSON.stringify(names)).digest().subarray(0, 16);

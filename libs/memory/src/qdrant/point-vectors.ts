@@ -11,14 +11,14 @@ export interface SparseVector {
 }
 
 type Model = StoreOptions['model'];
-/** A word that every text has that has any: no text has it by itself. */
+/** An artificial word of every record with words. No text contains it. */
 const PRESENCE = '';
 
 /**
- * Vectors of texts as Qdrant takes them.
+ * Vectors of texts in Qdrant's format.
  *
- * Words become numbers that differ from tenant to tenant, and from store to store by a secret: so the frequency of a word,
- * which Qdrant counts over a whole collection, is that of one tenant, and nobody can make words that are counted as another's.
+ * Words are hashed to numbers that differ by tenant, and by store through a secret. Qdrant counts word frequencies per collection, so
+ * distinct numbers keep them per tenant. The secret keeps anybody from crafting words that collide with another tenant's.
  */
 export class PointVectors {
   readonly #seed: number;
@@ -27,7 +27,7 @@ export class PointVectors {
     this.#seed = createHmac('sha256', secret).update(tenant).digest().readUInt32LE();
   }
 
-  /** By name, of texts that were searched; nothing where there is neither a word nor a direction. */
+  /** The vectors of a record's searchable texts, by vector name. A name is left out if no text has a word or a direction. */
   of(indexed: readonly IndexedText[], model: Model): Readonly<Record<string, unknown>> {
     const words = this.#wordsOf(indexed.map(({ text }) => text));
     const dense = denseOf(
@@ -37,12 +37,12 @@ export class PointVectors {
     return { ...(words === null ? {} : { [WORDS]: words }), ...(dense.length === 0 ? {} : { [vectorName(model.name)]: dense }) };
   }
 
-  /** Finds all that have words, so its weight tells how many a server counts, with those that it has deleted since. */
+  /** A query for the artificial word. Its score tells how many records with words the server counts, deleted ones included. */
   ofPresence(): SparseVector {
     return { indices: [this.#numberOf(PRESENCE)], values: [1] };
   }
 
-  /** The weights of a point's words once more, to be read one by one: a sparse vector is only given whole. */
+  /** The weights of a point's words as payload. A search can read them one by one, which a sparse vector doesn't allow. */
   weightsIn(vector: Readonly<Record<string, unknown>>): Readonly<Record<string, number>> {
     const { indices, values } = (vector[WORDS] as SparseVector | undefined) ?? { indices: [], values: [] };
     const presence = this.#numberOf(PRESENCE);
@@ -50,7 +50,7 @@ export class PointVectors {
     return Object.fromEntries(weights.filter(([word]) => word !== presence).map(([word, weight]) => [weightName(word), weight]));
   }
 
-  /** null where the text has no word. */
+  /** null if the text has no word. */
   ofQuery(text: string): SparseVector | null {
     const indices = [...new Set(queryTerms(text).map((word) => this.#numberOf(word)))];
     return indices.length === 0 ? null : { indices, values: indices.map(() => 1) };
@@ -62,14 +62,14 @@ export class PointVectors {
     const weights = new Map<number, number>();
     for (const [word, count] of counts) {
       const number = this.#numberOf(word);
-      // Of two words with one number the more frequent counts; they are one in four thousand million.
+      // If two words share a number (a chance of one in 2^32), the more frequent one counts.
       weights.set(number, Math.max(weights.get(number) ?? 0, bm25Weight(count, words)));
     }
     weights.set(this.#numberOf(PRESENCE), 1);
     return { indices: [...weights.keys()], values: [...weights.values()] };
   }
 
-  /** MurmurHash3 of 32 bits, over code units. */
+  /** 32-bit MurmurHash3 over UTF-16 code units. */
   #numberOf(word: string): number {
     let hash = this.#seed;
     for (let i = 0; i < word.length; i += 1) {
@@ -85,10 +85,9 @@ export class PointVectors {
   }
 }
 
-/** Name of a word's weight within the payload's `w`. */
 export const weightName = (word: number): string => `k${word.toString(36)}`;
 
-/** Those that have a direction. @throws EtudeError EMBEDDING_LENGTH_WRONG */
+/** The vectors that aren't null or all zero. @throws EtudeError EMBEDDING_LENGTH_WRONG */
 export function denseOf(vectors: ReadonlyArray<Float32Array | null>, model: Model): number[][] {
   return vectors.flatMap((vector) => {
     if (vector === null) return [];
@@ -97,14 +96,14 @@ export function denseOf(vectors: ReadonlyArray<Float32Array | null>, model: Mode
   });
 }
 
-/** Estimated, half of what Qdrant takes. */
+/** Limit of a request's estimated size: half of what Qdrant accepts. */
 const BYTES_MAX = 16 * 1024 * 1024;
 const BYTES_PER_CHAR = 3;
 const BYTES_PER_NUMBER = 22;
-/** Its number and its weight in the vector, and both once more in the payload. */
+/** A word's number and weight, both in the vector and in the payload. */
 const BYTES_PER_WORD = 64;
 
-/** Points in their order, as many in each request as its body may hold. */
+/** Splits points into requests that fit the size limit, in their order. */
 export function* insertRequests<T extends { readonly point: Pick<Point, 'payload' | 'vector'> }>(
   points: readonly T[],
 ): Generator<readonly T[]> {
@@ -122,7 +121,7 @@ export function* insertRequests<T extends { readonly point: Pick<Point, 'payload
   if (some.length > 0) yield some;
 }
 
-/** Of the content, and of its vectors: several dense ones, or words. */
+/** Estimated size of a point's content and vectors. */
 function bytesOf({ payload, vector }: Pick<Point, 'payload' | 'vector'>): number {
   const numbers = Object.values(vector).map((each) =>
     Array.isArray(each) ? each.flat().length * BYTES_PER_NUMBER : (each as SparseVector).indices.length * BYTES_PER_WORD,
@@ -133,19 +132,19 @@ function bytesOf({ payload, vector }: Pick<Point, 'payload' | 'vector'>): number
 }
 
 /**
- * How many records with words a tenant has, with those that it has deleted: a server counts them until it writes their segment anew. In
- * the weight of the word that all records have, ln((N + 1) / (df + 1/2)), df is just that.
+ * How many records with words the server counts for a tenant. Deleted ones count until their segment is rewritten. All these records have
+ * the presence word, so df in its weight, ln((N + 1) / (df + 1/2)), is this count.
  */
 export function countedIn(anchorScore: number, presenceScore: number): number {
   return Math.round(Math.exp(allIn(anchorScore) - presenceScore) - 0.5);
 }
 
 /**
- * How much a server that counts records of all tenants gives each word too much.
+ * How much too high each word's weight is, because the server counts the records of all tenants.
  *
- * The weight of a word is ln((N + 1) / (df + 1/2)). df is the tenant's, since its words have numbers of their own, and N is
- * that of the collection: so with n records of the tenant every word has ln((N + 1) / (n + 1)) too much, whichever it is. N as
- * the server counts it is seen in the score of the anchor: one point that has a word of its own, so df = 1 and the weight 1.
+ * A word's weight is ln((N + 1) / (df + 1/2)). df counts only this tenant, whose words have their own numbers. N counts the whole
+ * collection. For a tenant with n records, every weight is therefore ln((N + 1) / (n + 1)) too high. The anchor's score reveals N: its word
+ * is in one point only, so df = 1, and has weight 1.
  */
 export function surplusOf(anchorScore: number, worded: number): number {
   return allIn(anchorScore) - Math.log(worded + 1);

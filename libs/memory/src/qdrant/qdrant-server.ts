@@ -6,12 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 
 export interface QdrantServerOptions {
-  /** With "http" or "https"; port 6333 where it names none. */
+  /** An http or https URL; port 6333 if it names none. */
   readonly url: string;
   readonly apiKey?: string | null;
-  /** File in PEM of the authority that signed the server's certificate; trusted by the whole process from then on. */
+  /** PEM file of the authority that signed the server's certificate. The whole process trusts it from then on. */
   readonly caPath?: string | null;
-  /** Of one request, in ms. */
+  /** Time limit of one request, in ms. */
   readonly timeoutMs: number;
 }
 
@@ -20,7 +20,7 @@ const WAIT_MS = 50;
 const DEFAULT_PORT = 6333;
 
 /**
- * Asks a Qdrant server, again where the failure may pass. Every request of this adapter may be repeated: see `RecordWrites`.
+ * Sends requests to a Qdrant server and retries transient failures. Every request of this adapter may be repeated: see `RecordWrites`.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL, NOT_FOUND, INTERNAL
  */
@@ -43,12 +43,12 @@ export class QdrantServer {
       prefix: url.pathname === '/' ? '' : url.pathname.replace(/\/$/, ''),
       timeout: options.timeoutMs,
       checkCompatibility: false,
-      // Compressed answers come in pieces that wait 40 ms for a delayed acknowledgement.
+      // Compressed answers arrive in pieces, and a delayed acknowledgement holds each up for 40 ms.
       headers: { 'accept-encoding': 'identity', ...(this.#secret === null ? {} : { 'api-key': this.#secret }) },
     });
   }
 
-  /** @param what in a message behind "was asked to" */
+  /** @param what completes "was asked to ..." in error messages */
   async ask<T>(what: string, request: (client: QdrantClient) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       if (this.#closed) throw new EtudeError('MEMORY_UNAVAILABLE', `the memory at ${this.where} was closed; open it again`);
@@ -75,17 +75,17 @@ function parseUrl(text: string): URL {
   return url;
 }
 
-/** URL drops the usual port of its protocol, which is not Qdrant's. */
+/** The port in the text. `URL` drops the default port of the protocol, but Qdrant's default is another. */
 function portOf(text: string): number {
   return Number(/:(\d+)(?:[/?#]|$)/.exec(text)?.[1] ?? DEFAULT_PORT);
 }
 
-/** Qdrant's client makes its own connections and takes no authority for them, so it is added to those of the process. */
+/** Adds the authority to those of the process, because Qdrant's client has no option for it. */
 function trust(path: string): void {
   const known = getCACertificates('default');
   try {
     const added = readFileSync(path, 'utf8');
-    // Throws for what is no certificate, which is passed over below.
+    // Throws for a file that is no certificate, which `setDefaultCACertificates` would ignore.
     void new X509Certificate(added);
     if (!known.includes(added)) setDefaultCACertificates([...known, added]);
   } catch (cause) {
@@ -94,7 +94,7 @@ function trust(path: string): void {
   }
 }
 
-/** What Qdrant's client or `fetch` may throw. */
+/** The properties of errors from Qdrant's client or `fetch`. */
 interface Thrown {
   readonly name?: string;
   readonly message?: string;
@@ -119,17 +119,17 @@ interface Known {
 }
 
 const NO_ROOM = /no space left|disk (?:is )?full|not enough (?:disk )?space|available disk space|out of disk|storage size limit/i;
-/** The vectors of a model that was dropped meanwhile. */
+/** The message if the model was dropped meanwhile. */
 const NO_VECTOR = /not existing vector name/i;
 const NO_COLLECTION = /collection .*(?:doesn't exist|not found)/i;
-/** Gateways, and servers that start, stop or are busy. */
+/** Transient statuses: from gateways, and from servers that start, stop or are busy. */
 const PASSING = new Set([408, 425, 500, 502, 503, 504]);
 const SAID_CHARS_MAX = 300;
 
 const UNAVAILABLE = 'MEMORY_UNAVAILABLE';
 const isFull = ({ status, said }: Reply) => status === 507 || NO_ROOM.test(said);
 const isMissing = ({ status, said }: Reply) => status === 404 || (status === 400 && NO_VECTOR.test(said));
-/** The first that fits. Texts stand behind "Qdrant at ADDRESS was asked to ...", before what it said. */
+/** The first match applies. Each text stands between "Qdrant at ADDRESS was asked to ..." and the server's own words. */
 const REPLIES: readonly Known[] = [
   { is: isFull, code: 'MEMORY_FULL', text: 'and has no room left; free space on its disk. Nothing of this write was kept, repeat it then' },
   { is: ({ status }) => status === 401 || status === 403, code: UNAVAILABLE, text: 'and refused our API key; check ETUDE_QDRANT_API_KEY' },
@@ -140,7 +140,7 @@ const REPLIES: readonly Known[] = [
   { is: () => true, code: 'INTERNAL', text: 'and refused it' },
 ];
 
-/** By the code of the innermost cause; the last fits any. Only that one may pass by itself. */
+/** Connection errors by the code of their innermost cause. The last entry matches any code, and only it is retried. */
 const BROKEN: ReadonlyArray<readonly [code: RegExp, text: string]> = [
   [/CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER/, 'but its certificate is not trusted; check ETUDE_QDRANT_CA_PATH'],
   [/^(?:ERR_SSL|EPROTO)/, 'but does not speak TLS there; check "http" and "https" and the port in ETUDE_QDRANT_URL'],
@@ -148,8 +148,8 @@ const BROKEN: ReadonlyArray<readonly [code: RegExp, text: string]> = [
 ];
 
 /**
- * What Qdrant's client threw, as an error that names the server and the way out, and whether asking again may help. The key is never in it,
- * also where the server repeats it.
+ * Turns a failure of Qdrant's client into an error that names the server and the way out, and says whether to retry. Removes the API key
+ * from the message, also if the server repeats it.
  *
  * @param where the server's address, without credentials
  */
@@ -178,7 +178,7 @@ function saidBy({ data, statusText, message }: Thrown): string {
   return typeof said === 'string' ? said : JSON.stringify(said);
 }
 
-/** fetch says "fetch failed" and has the reason below, maybe several levels. */
+/** `fetch` says only "fetch failed". The reason is in its cause, perhaps several levels down. */
 function innermost(thrown: Thrown): { code: string; message: string } {
   const next = (thrown.cause ?? thrown.errors?.[0]) as Thrown | null | undefined;
   if (next && typeof next === 'object') return innermost(next);

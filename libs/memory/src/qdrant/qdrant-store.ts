@@ -13,13 +13,13 @@ import { requireServer, StoreModels } from './store-models.js';
 import { type Conditions, TenantPoints } from './tenant-points.js';
 
 export interface QdrantStoreOptions extends QdrantServerOptions, StoreOptions {
-  /** Collections are named after it: several stores can share a server. */
+  /** Prefix of the collection names, so that several stores can share a server. */
   readonly collectionPrefix: string;
 }
 
 const REMOVED_PER_REQUEST = 1_000;
 
-/** @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION, INVALID_ARGUMENT for options that can't be */
+/** @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION, INVALID_ARGUMENT for invalid options */
 export async function openQdrantStore(options: QdrantStoreOptions): Promise<RecordStore> {
   const server = new QdrantServer(options);
   const names = collectionNames(options.collectionPrefix);
@@ -74,7 +74,7 @@ function storeOn({ server, names, models, secret, model }: Opened): RecordStore 
       const points = owned({ tenant });
       return setVectors(points, layers[record.layer], record, name, denseOf(vectors, await models.require(name)));
     },
-    // A point is written whole or not at all.
+    // Qdrant writes a point whole or not at all.
     damage: async () => [],
     diskBytes: () => null,
     check: () => models.check(),
@@ -84,7 +84,7 @@ function storeOn({ server, names, models, secret, model }: Opened): RecordStore 
 
 async function removeRecords(points: TenantPoints, collection: string, must: Conditions): Promise<number> {
   let removed = 0;
-  // Always from the start: what was written meanwhile is removed as well.
+  // Reads from the start each time, so that records written meanwhile are removed too.
   for (;;) {
     const { points: found } = await points.scroll(collection, must, { limit: REMOVED_PER_REQUEST, payload: ['revision'] });
     if (found.length === 0) return removed;
@@ -93,7 +93,7 @@ async function removeRecords(points: TenantPoints, collection: string, must: Con
   }
 }
 
-/** False where the record is no longer at that revision. */
+/** Returns false if the record is no longer at that revision. */
 async function setVectors(
   points: TenantPoints,
   collection: string,
@@ -121,14 +121,14 @@ async function setVectors(
 
 const TENANTS_PER_REQUEST = 10_000;
 
-/** By name, all that have a point in these collections. Not within one tenant: for maintenance of the whole store. */
+/** All tenants with a point in these collections, sorted. Spans tenants, so it is only for maintenance of the whole store. */
 async function tenantsOf(server: QdrantServer, collections: readonly string[]): Promise<string[]> {
   const tenants = new Set<string>();
   for (const collection of collections) {
     for (let limit = TENANTS_PER_REQUEST; ; limit *= 10) {
       const request = { key: 'tenant', limit, exact: true };
       const { hits } = await server.ask(`name the tenants in ${collection}`, (client) => client.facet(collection, request));
-      // The index may keep the names of deleted tenants.
+      // The index may still name deleted tenants, with a count of 0.
       for (const { value, count } of hits) if (count > 0 && value !== ANCHOR_TENANT) tenants.add(String(value));
       if (hits.length < limit) break;
     }
@@ -138,15 +138,15 @@ async function tenantsOf(server: QdrantServer, collections: readonly string[]): 
 
 const VACUUM_WAIT_MS = 60_000;
 const VACUUM_LOOK_MS = 100;
-/** Qdrant doesn't start at once, and is at rest before. */
+/** How many looks in a row must find Qdrant idle. One isn't enough, since the work doesn't start at once. */
 const VACUUM_REST_LOOKS = 5;
-/** Qdrant's own values, and the least that it takes. */
+/** Qdrant's default values, and the lowest that it accepts. */
 const VACUUM_USUAL = { deleted_threshold: 0.2, vacuum_min_vector_number: 1_000 };
 const VACUUM_AT_ONCE = { deleted_threshold: 0.0001, vacuum_min_vector_number: 100 };
 
 /**
- * Deleted points stay in their segments until these are written anew. Qdrant does so on its own once a fifth of a segment is
- * deleted; here it is told to do so at once, and waited for.
+ * Makes Qdrant rewrite its segments now and waits for it. Deleted points stay in a segment until it is rewritten, which Qdrant otherwise
+ * does only once a fifth of it is deleted.
  */
 async function purge(server: QdrantServer, names: CollectionNames): Promise<string[]> {
   const collections = Object.values(names.layers);
@@ -160,7 +160,7 @@ async function purge(server: QdrantServer, names: CollectionNames): Promise<stri
   ];
 }
 
-/** Whether it was done in time. */
+/** Returns whether Qdrant finished in time. */
 async function vacuum(server: QdrantServer, collection: string): Promise<boolean> {
   const configure = (optimizers_config: typeof VACUUM_USUAL) =>
     server.ask(`clean ${collection}`, (client) => client.updateCollection(collection, { optimizers_config }));

@@ -8,8 +8,8 @@ import { gunzip, gzip } from 'node:zlib';
 export const recordId = (tenant: string, kind: RecordKind, key: string): string => pointId(tenant, kind, key);
 
 /**
- * Everything of a record but its content and revision: what filters look at, and what a candidate needs. Absent values are
- * null, which takes away what an earlier revision had.
+ * The payload that filters and candidates need: all of a record but its content and revision. Fields that a record lacks are left out,
+ * which drops their earlier values.
  */
 export function ownerPayload(record: MemoryRecord): Payload {
   const { kind, key, scope, createdAt, worth, shown, fields } = record;
@@ -23,13 +23,13 @@ export function ownerPayload(record: MemoryRecord): Payload {
   return { kind, key: encodeText(key), agent: scope.agent, user: scope.user ?? NOBODY, created_at: createdAt, worth, shown, f };
 }
 
-/** A longer content is packed: a request to Qdrant has at most 32 MiB. */
+/** Longer content is compressed, since Qdrant accepts at most 32 MiB per request. */
 const PLAIN_CHARS_MAX = 256 * 1024;
 const PACKED = '\u0002';
 const zipped = promisify(gzip);
 const unzipped = promisify<Buffer, Buffer>(gunzip);
 
-/** A record as text, in two parts: JSON of all but the body, in one line, then the body as it is. */
+/** A record as text: one line of JSON with everything but the body, then the body unchanged. */
 export async function contentOf({ body, ...rest }: MemoryRecord): Promise<string> {
   const text = encodeText(`${JSON.stringify(rest)}\n${body}`);
   return text.length <= PLAIN_CHARS_MAX ? text : PACKED + (await zipped(text)).toString('base64');
@@ -44,16 +44,16 @@ async function recordOf({ payload }: FoundPoint): Promise<StoredRecord> {
   return { ...rest, body: text.slice(end + 1), revision: revisionIn(payload) };
 }
 
-/** How many writers a point remembers by their marks; see `markOf`. */
+/** How many writers' marks a point keeps; see `markOf`. */
 const MARKS = 8;
 const MARK_NAMES = Array.from({ length: MARKS }, (_, i) => `by${i}`);
 
-/** The names in a payload that say who wrote which revision. */
+/** Payload fields that tell who wrote which revision. */
 export const STATE = ['revision', ...MARK_NAMES] as const;
 
 /**
- * The writer of a revision leaves its mark in a place that is used again eight revisions later. So it learns that its write took
- * place, also when others wrote since.
+ * The mark that the writer of a revision leaves. Its field is reused eight revisions later. So a writer can see that its write took place,
+ * even if others wrote since.
  */
 export function markOf(revision: number, writer: string): Payload {
   return { [`by${revision % MARKS}`]: writer };
@@ -71,12 +71,12 @@ export function revisionIn(payload: Payload): number {
   return typeof payload['revision'] === 'number' ? payload['revision'] : 0;
 }
 
-/** Begins texts that are stored as JSON of themselves. */
+/** Prefix of texts that are stored as JSON. */
 const MARK = '\u0001';
 
 /**
- * A text as Qdrant can keep it: JSON of the same in ASCII where it has half a surrogate pair, which Qdrant refuses, or begins
- * with our mark. Equal texts stay equal and different ones different, so it serves in filters too.
+ * Encodes a text for Qdrant, which refuses lone surrogates. A text with one, or with our prefix, becomes prefixed JSON; others stay as they
+ * are. Equal texts have equal encodings and different ones different, so filters can use them.
  */
 export function encodeText(text: string): string {
   return text.isWellFormed() && !text.startsWith(MARK) ? text : MARK + JSON.stringify(text);
@@ -86,7 +86,7 @@ export function decodeText(stored: string): string {
   return stored.startsWith(MARK) ? (JSON.parse(stored.slice(MARK.length)) as string) : stored;
 }
 
-/** A filter as conditions of Qdrant; `TenantPoints` adds its view to them. */
+/** Translates a filter to Qdrant's conditions. `TenantPoints` adds the tenant and the view. */
 export function filterConditions(filter: RecordFilter): Condition[] {
   const { kinds, where = {}, shown, createdSince, createdBefore, worthMin, withoutVectorsOf: model } = filter;
   return [
@@ -107,12 +107,12 @@ export function is(key: string, value: string | number | boolean): Condition {
   return { key, match: { value } };
 }
 
-/** No point meets it where there are no values. */
+/** Without values, no point matches. */
 function anyOf(key: string, values: readonly string[]): Condition {
   return values.length === 0 ? { has_id: [] } : { key, match: { any: values } };
 }
 
-/** JSON has no infinity, and a range without a bound lets everything through. */
+/** Leaves out infinite bounds, which JSON can't express. A range without bounds needs no condition. */
 function rangeOf(key: string, range: { gte?: number | undefined; lt?: number | undefined }): Condition[] {
   const bounded = Object.fromEntries(Object.entries(range).filter(([, value]) => Number.isFinite(value)));
   return Object.keys(bounded).length === 0 ? [] : [{ key, range: bounded }];
@@ -129,7 +129,6 @@ interface Named {
   readonly createdAt: number;
 }
 
-/** The records with these keys, in the order of the keys. */
 export function loadRecords(points: TenantPoints, collection: string, kind: RecordKind, keys: readonly string[]): Promise<StoredRecord[]> {
   const ids = [...new Set(keys.map((key) => recordId(points.tenant, kind, key)))];
   return recordsOf(points, collection, ids, []);
@@ -142,7 +141,7 @@ export async function newestRecords(points: TenantPoints, collection: string, mu
   const named = (await points.scroll(collection, must, { limit, payload: NAME, orderBy })).points.map(namedPoint);
   const oldest = named.at(-1)?.createdAt;
   if (oldest === undefined) return [];
-  // Qdrant orders by time alone, so it may have left out the wrong ones of the oldest time.
+  // Qdrant orders by time alone, so the page may lack the right records of its oldest time.
   const younger = named.filter(({ createdAt }) => createdAt > oldest);
   const isWhole = named.length < limit;
   const tied = isWhole ? [] : await allNamed(points, collection, [...must, { key: 'created_at', range: { gte: oldest, lte: oldest } }]);
@@ -152,7 +151,7 @@ export async function newestRecords(points: TenantPoints, collection: string, mu
   return recordsOf(points, collection, idsOf(best), must);
 }
 
-/** By key. Qdrant can't order by key, so all keys are read. */
+/** Reads all keys, because Qdrant can't order by key. */
 export async function recordsByKey(
   points: TenantPoints,
   collection: string,

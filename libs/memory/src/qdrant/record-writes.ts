@@ -19,7 +19,7 @@ export interface WriteDeps {
   readonly names: CollectionNames;
   readonly vectors: PointVectors;
   readonly model: StoreOptions['model'];
-  /** All that records may have vectors of. */
+  /** All models that records may have vectors of. */
   readonly models: () => Promise<readonly VectorModel[]>;
 }
 
@@ -27,10 +27,10 @@ const INSERTS_PER_REQUEST = 1_000;
 const STATES_PER_REQUEST = 1_000;
 
 /**
- * Changes of one tenant's records by compare-and-set.
+ * Writes one tenant's records by compare-and-set.
  *
- * Qdrant answers a conditional write without saying whether it took place, so each leaves its writer's mark and is read back.
- * Every request may be repeated, also when its answer was lost: the condition fails the second time, and the mark tells.
+ * Qdrant doesn't say whether a conditional write took place. So each write leaves its writer's mark, which is read back. Every request may
+ * be repeated after a lost answer: its condition fails the second time, and the mark shows that it took place.
  */
 export class RecordWrites {
   readonly #deps: WriteDeps;
@@ -61,7 +61,7 @@ export class RecordWrites {
     return answers;
   }
 
-  /** All of them before anything is written. */
+  /** Runs for all changes before anything is written. */
   #check(change: Change): void {
     requireOwn(this.#tenant, change.record.scope);
     if (change.do === 'update') return;
@@ -86,7 +86,7 @@ export class RecordWrites {
     const prepared = new Map<string, { readonly at: number; readonly writer: string; readonly point: Point }>();
     for (const [at, change] of run.entries()) {
       const id = this.#idOf(change);
-      // Of one key twice the first is taken, or found taken.
+      // If a key occurs twice, the first insert counts.
       if (prepared.has(id)) continue;
       const writer = randomUUID();
       const vector = this.#vectorOf(change);
@@ -101,7 +101,7 @@ export class RecordWrites {
     const found = await this.#statesOf(layer, [...prepared.keys()]);
     const states = new Map(found.map(({ id, payload }) => [id, payload]));
     const answers = run.map(() => false);
-    // One that is gone already was inserted, then somebody removed it.
+    // A missing record was inserted, then removed by somebody else.
     for (const [id, { at, writer }] of prepared) answers[at] = !states.has(id) || isTaken(states.get(id), 1, writer);
     return answers;
   }
@@ -130,7 +130,7 @@ export class RecordWrites {
     return taken;
   }
 
-  /** Whether it has words, so that vectors are made for it, what they weigh, and models that find no direction in them. */
+  /** Payload about a record's texts: whether they have words, the words' weights, and the models that give them no direction. */
   #textState(vector: Point['vector']): Payload {
     const worded = WORDS in vector;
     return {
@@ -149,7 +149,7 @@ export class RecordWrites {
   }
 }
 
-/** Inserts into one layer that stand side by side go together. */
+/** The inserts from `from` on that go into the same layer; they are written together. */
 function runOfInserts(changes: readonly Change[], from: number): Insert[] {
   const run: Insert[] = [];
   for (const change of changes.slice(from, from + INSERTS_PER_REQUEST)) {
@@ -164,14 +164,14 @@ function isTaken(state: Payload | undefined, revision: number, writer: string): 
 }
 
 /**
- * Names of vectors that a point may have and its successor has not. Before 1.19 Qdrant leaves them where the point is in a segment that it
- * wrote anew: the old words would find the new record, and a move to another model would pass over it.
+ * Vectors that the replaced point may have and the new one hasn't. Before 1.19, Qdrant keeps them if the point's segment was rewritten.
+ * Then the old words would find the new record, and a move to another model would skip it.
  */
 function staleNames(vector: Point['vector'], models: readonly VectorModel[]): readonly string[] {
   return [WORDS, ...models.map(({ name }) => vectorName(name))].filter((name) => !(name in vector));
 }
 
-/** One by one: the model of one may have been dropped meanwhile. */
+/** Deletes them one by one, because a model may have been dropped meanwhile. */
 async function deleteStale(points: TenantPoints, collection: string, names: readonly string[], conditions: Conditions): Promise<void> {
   for (const name of names) {
     await points.deleteVectors(collection, [name], conditions).catch((error: unknown) => {

@@ -7,18 +7,18 @@ import { decodeText, encodeText } from './record-points.js';
 import type { QdrantServer } from './qdrant-server.js';
 import { z } from 'zod';
 
-/** Of what is in the collections. A store of another one is refused. */
+/** Version of the stored data. A store of another version is refused. */
 const SCHEMA = 1;
 const SCHEMA_POINT = pointId('schema');
 const MODELS_MAX = 1_000;
-/** Conditional writes came with 1.17, vectors added to a collection with 1.18; older servers pass over conditions. */
+/** Conditional writes came with 1.17, adding vectors to a collection with 1.18. Older servers ignore the conditions. */
 const SERVER_MIN = { major: 1, minor: 18 };
 
 type Model = StoreOptions['model'];
 
 const VersionInfo = z.looseObject({ version: z.string().regex(/^\d+\.\d+/) });
 
-/** @throws EtudeError MEMORY_VERSION, MEMORY_UNAVAILABLE for another server than Qdrant */
+/** @throws EtudeError MEMORY_VERSION for an old Qdrant, MEMORY_UNAVAILABLE for a server that isn't Qdrant */
 export async function requireServer(server: QdrantServer): Promise<void> {
   const told: unknown = await server
     .ask('tell its version', (client) => client.versionInfo())
@@ -37,7 +37,7 @@ export async function requireServer(server: QdrantServer): Promise<void> {
   throw new EtudeError('MEMORY_VERSION', message);
 }
 
-/** What is true of the whole store: its schema, its secret, and the models that it has vectors of. */
+/** Data of the whole store: its schema version, its secret, and its vector models. */
 export class StoreModels {
   readonly #server: QdrantServer;
   readonly #names: CollectionNames;
@@ -47,7 +47,7 @@ export class StoreModels {
     this.#names = names;
   }
 
-  /** Makes what is missing. Answers the store's secret. @throws EtudeError MEMORY_VERSION */
+  /** Creates what is missing and returns the store's secret. @throws EtudeError MEMORY_VERSION */
   async open(model: Model): Promise<string> {
     await ensureCollection(this.#server, this.#names.meta);
     const secret = await this.#begin(model);
@@ -67,7 +67,7 @@ export class StoreModels {
     await this.#schema();
   }
 
-  /** The store's secret. @throws EtudeError MEMORY_VERSION for a store of another schema, MEMORY_UNAVAILABLE where it is gone */
+  /** The store's secret. @throws EtudeError MEMORY_VERSION for another schema version, MEMORY_UNAVAILABLE if it is gone */
   async #schema(): Promise<string> {
     const { meta } = this.#names;
     const [point] = await this.#server.ask(`read ${meta}`, (client) => client.retrieve(meta, { ids: [SCHEMA_POINT] }));
@@ -127,7 +127,7 @@ export class StoreModels {
     return pointId('model', model);
   }
 
-  /** Nothing where it is there. */
+  /** Leaves an existing point as it is. */
   async #insert(id: string, payload: Record<string, unknown>): Promise<void> {
     const request = { points: [{ id, payload, vector: {} }], update_mode: 'insert_only' as const, wait: true };
     await this.#server.ask(`write to ${this.#names.meta}`, (client) => client.upsert(this.#names.meta, request));

@@ -4,7 +4,7 @@ import { ownedBy, type TenantView } from '../tenant-view.js';
 import { ANCHOR_TENANT, ANCHOR_WORD, WORDS } from './collections.js';
 import type { QdrantServer } from './qdrant-server.js';
 
-/** Values are only ever compared, never operators: they come from callers. */
+/** Values come from callers. They are only compared, never used as operators. */
 export type Condition =
   | { readonly key: string; readonly match: { readonly value: string | number | boolean } | { readonly any: readonly string[] } }
   | { readonly key: string; readonly range: { readonly gte?: number; readonly lt?: number; readonly lte?: number } }
@@ -12,7 +12,7 @@ export type Condition =
   | { readonly has_vector: string }
   | { readonly must_not: readonly Condition[] };
 
-/** All of them. */
+/** All conditions must hold. */
 export type Conditions = readonly Condition[];
 
 export type Payload = Readonly<Record<string, unknown>>;
@@ -32,12 +32,12 @@ export interface ScoredPoint extends FoundPoint {
 export interface Page {
   readonly limit: number;
   readonly offset?: string;
-  /** Names of what is read; all of it where absent. */
+  /** Payload fields to read. Absent: all. */
   readonly payload?: readonly string[];
   readonly orderBy?: { readonly key: string; readonly direction: 'asc' | 'desc' };
 }
 
-/** One list of a search: by a vector of this name, among all or among what `among` found. */
+/** One list of a search, by the vector named `using`. `among` limits it to the results of another search. */
 export interface Search {
   readonly using: string;
   readonly query: unknown;
@@ -48,23 +48,23 @@ export interface Search {
 
 type Filter = Schemas['Filter'];
 
-/** The user field of records without a user; no user has this name. */
+/** The user field of records without a user. No real user has this name. */
 export const NOBODY = '';
 
 const DURABLE = { wait: true, ordering: 'strong' } as const;
 
 /**
- * The only way to a tenant's points. It puts the tenant into every request, with the agents and users of its view.
+ * The only access to a tenant's points. It adds the tenant, and the agents and users of the view, to every request.
  *
- * @throws EtudeError TENANT_MISSING without a tenant; nothing is asked then
- * Not in it: what a record is.
+ * @throws EtudeError TENANT_MISSING without a tenant; then no request is sent
+ * Not in it: the meaning of records.
  */
 export class TenantPoints {
   readonly tenant: string;
   readonly #server: QdrantServer;
   readonly #view: readonly Condition[];
 
-  /** All of a tenant. */
+  /** A view of all points of a tenant. */
   static of(server: QdrantServer, tenant: string): TenantPoints {
     return new TenantPoints(server, ownedBy({ tenant }));
   }
@@ -75,7 +75,7 @@ export class TenantPoints {
     this.#view = [...conditionOf('agent', agents), ...conditionOf('user', users?.map((user) => user ?? NOBODY) ?? null)];
   }
 
-  /** All points that meet the conditions, a page at a time. */
+  /** All matching points, page by page. */
   async *pages(collection: string, conditions: Conditions, { limit, payload }: Page): AsyncGenerator<FoundPoint[]> {
     for (let from: Pick<Page, 'offset'> = {}; ;) {
       const { points, next } = await this.scroll(collection, conditions, { limit, ...from, ...(payload === undefined ? {} : { payload }) });
@@ -85,7 +85,7 @@ export class TenantPoints {
     }
   }
 
-  /** In the order of ids, or of `orderBy`; `next` is where to go on, null at the end or where there is an order. */
+  /** Points in the order of ids or of `orderBy`. `next` is the offset of the next page; null at the end and with `orderBy`. */
   async scroll(collection: string, conditions: Conditions, { limit, offset, payload, orderBy }: Page) {
     const { points, next_page_offset: next } = await this.#server.ask(`read ${collection}`, (client) =>
       client.scroll(collection, {
@@ -104,20 +104,20 @@ export class TenantPoints {
     return (await this.#server.ask(`count in ${collection}`, (client) => client.count(collection, request))).count;
   }
 
-  /** Leaves those that are there as they are. */
+  /** Inserts points. Existing ones stay as they are. */
   async insert(collection: string, points: readonly Point[]): Promise<void> {
     const request = { points: points.map((point) => this.#own(point)), update_mode: 'insert_only' as const, ...DURABLE };
     await this.#server.ask(`write to ${collection}`, (client) => client.upsert(collection, request));
   }
 
-  /** Whole points in place of those that are there and meet the conditions; makes none. */
+  /** Replaces whole points that exist and meet the conditions. Creates none. */
   async replace(collection: string, points: readonly Point[], conditions: Conditions): Promise<void> {
     const update_filter = this.#filter(conditions);
     const request = { points: points.map((point) => this.#own(point)), update_mode: 'update_only' as const, update_filter, ...DURABLE };
     await this.#server.ask(`write to ${collection}`, (client) => client.upsert(collection, request));
   }
 
-  /** Sets these parts of the payload and leaves the others; null takes one away. Vectors stay. */
+  /** Sets these payload fields. Other fields and the vectors stay; null removes a field. */
   async setPayload(collection: string, payload: Payload, conditions: Conditions): Promise<void> {
     const own = { ...payload, tenant: this.tenant };
     const filter = this.#filter(conditions);
@@ -125,8 +125,8 @@ export class TenantPoints {
   }
 
   /**
-   * Not through the client's `updateVectors`, which leaves the conditions out.
-   * @throws EtudeError NOT_FOUND where a point is gone
+   * Bypasses the client's `updateVectors`, which drops the conditions.
+   * @throws EtudeError NOT_FOUND if a point is gone
    */
   async setVectors(collection: string, points: ReadonlyArray<Pick<Point, 'id' | 'vector'>>, conditions: Conditions): Promise<void> {
     const update_filter = this.#filter(conditions);
@@ -135,7 +135,7 @@ export class TenantPoints {
     await this.#server.ask(`write to ${collection}`, (client) => client.api().updateVectors(request));
   }
 
-  /** Takes vectors of these names away; the payload stays. */
+  /** Deletes the vectors with these names. The payload stays. */
   async deleteVectors(collection: string, names: readonly string[], conditions: Conditions): Promise<void> {
     const request = { filter: this.#filter(conditions), vector: [...names], ...DURABLE };
     await this.#server.ask(`write to ${collection}`, (client) => client.deleteVectors(collection, request));
@@ -146,7 +146,7 @@ export class TenantPoints {
     await this.#server.ask(`delete from ${collection}`, (client) => client.delete(collection, request));
   }
 
-  /** All lists from one request. The last one more is the score of the anchor; see `surplusOf`. */
+  /** Runs all searches in one request, with one more for the anchor's score; see `surplusOf`. */
   async search(collection: string, conditions: Conditions, searches: readonly Search[]) {
     const filter = this.#filter(conditions);
     const anchor = {

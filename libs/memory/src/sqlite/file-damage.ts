@@ -1,12 +1,12 @@
 import type { StoreFile, WholeFile } from './store-file.js';
 
-/** Every write is one transaction, so nothing is half-written. */
+/** Looks for damage by disks and other programs. Our own writes are transactions, so none is left half done. */
 export async function fileDamage(file: StoreFile): Promise<readonly string[]> {
   return file.writeWhole((whole) => [...damageIn(whole)]);
 }
 
 function* damageIn(file: WholeFile): Generator<string> {
-  // A connection looks at its own idea of the word lists, which others may have merged since, until it has read from them once more.
+  // A connection checks a cached state of the word lists, which others may have merged since. Reading from them refreshes it.
   file.all("SELECT rowid FROM record_words WHERE record_words MATCH 'c1:x' LIMIT 1");
   const results = file.all<{ quick_check: string }>('PRAGMA quick_check(20)').map((row) => row.quick_check);
   if (results[0] !== 'ok') yield `the file is damaged, restore it from a backup: ${results.join('; ')}`;

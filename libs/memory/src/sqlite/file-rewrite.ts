@@ -6,10 +6,10 @@ import { memoryError } from './sqlite-errors.js';
 type Outcome = { readonly log: 'emptied' | 'read' } | { readonly errcode: number; readonly message: string };
 
 /**
- * Writes the file anew without what was removed, and empties its write-ahead log; in a thread, so that the caller's process goes on. SQLite
- * holds its write lock for all of that, seconds for a large file.
+ * Rewrites the file without removed data and empties its write-ahead log. Runs in a thread, so that the process stays responsive. SQLite
+ * holds its write lock all the time, which takes seconds for a large file.
  *
- * @returns whether the log could be emptied; not where another process reads an old state
+ * @returns whether the log could be emptied; false if another process reads an old state
  * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL
  */
 export async function rewriteFile(path: string, lockWaitMs: number): Promise<boolean> {
@@ -19,7 +19,7 @@ export async function rewriteFile(path: string, lockWaitMs: number): Promise<boo
 }
 
 function inThread(workerData: { readonly path: string; readonly lockWaitMs: number }): Promise<Outcome> {
-  // Built or as source, the thread's file is beside this one with the same ending.
+  // Built or as source, the thread's file is next to this one, with the same extension.
   const worker = new Worker(new URL(`./purge-thread${extname(import.meta.url)}`, import.meta.url), { workerData, execArgv: [] });
   return new Promise((resolve, reject) => {
     worker.once('message', resolve);

@@ -6,42 +6,43 @@ import type { TenantRows, Value } from './tenant-rows.js';
 import { chanceDistanceOf, CODE_BITS, codeDistanceOf } from './vector-code.js';
 import { cosineOf, recordOfVector, type VectorBytes } from './vectors.js';
 
-/** Of sqlite-vec. */
+/** Maximum number of neighbours that sqlite-vec returns. */
 const NEIGHBOURS_MAX = 4_096;
 const WIDER = 4;
-/** Codes that are looked for at first per place, and one more for each text of a record; twice as many are taken. */
+/** Codes to look for at first, per wanted record, plus one for each text of a record. Up to twice as many are taken. */
 const CODES_PER_PLACE = 4;
-/** Of a tenant in a layer: up to so many vectors are all compared. */
+/** If a tenant has at most this many vectors in a layer, all are compared. */
 const COMPARED_MAX = 512;
-/** Standard deviations by which codes may lie further off than vectors: of what is left out at first, and of what must have been seen. */
+/** Tolerances in standard deviations: `leftOut` for the first look, `seen` for the distance that must be covered in the end. */
 const DEVIATIONS = { leftOut: 2, seen: 1 };
-/** Bits that no code differs in: nothing was looked at. */
+/** A distance below every code's: nothing was searched yet. */
 const NOT_YET = -1;
-/** The cosine that every vector has at least. */
+/** The lowest possible cosine. */
 const ANYWHERE = -1;
 
 export interface NearestQuery {
   readonly layer: MemoryLayer;
   readonly query: StoreQuery;
-  /** Number of the reading model. */
+  /** Number of the store's model. */
   readonly model: number;
   readonly vector: VectorBytes;
-  /** Cosines of records that are known already, nearest first. */
+  /** Cosines of already known records, nearest first. */
   readonly known: ReadonlyMap<number, number>;
 }
 
 interface Near {
   readonly record: number;
   readonly cosine: number;
-  /** Bits in which its code is another than the query's. */
+  /** Number of bits in which its code differs from the query's. */
   readonly differing: number;
 }
 
 /**
- * Cosines of the nearest records, by record: of as many as there are places, and of those as near as the last.
+ * Cosines of the `limit` nearest records, by record, and of those as near as the last of them.
  *
- * Codes are looked through first, and the vectors of the nearest codes compared. A code tells an angle but roughly, so codes further off
- * are taken until all were seen that a vector as near as the last place is likely to have; what that overlooks is measured in decision 23. All vectors are compared where there are few.
+ * Searches codes first, then compares the vectors of the nearest codes. A code tells an angle only roughly. So the search widens until it
+ * covers the distance where vectors as near as the last place likely have their codes; decision 23 measures the misses. If there are few
+ * vectors, it compares all of them.
  */
 export function nearest(rows: TenantRows, asked: NearestQuery): Map<number, number> {
   const { limit } = asked.query;
@@ -62,7 +63,7 @@ export function nearest(rows: TenantRows, asked: NearestQuery): Map<number, numb
       continue;
     }
     const seen = Math.max(...codes.map(({ differing }) => differing));
-    // At its distance there may be others that are equally near and were not seen.
+    // At the farthest distance seen, there may be more codes that weren't returned.
     const isBeyond = last !== undefined && seen > last.differing;
     if (codesMax < k || (isBeyond && seen >= needed)) return placed(found, limit);
     k *= WIDER;
@@ -70,7 +71,7 @@ export function nearest(rows: TenantRows, asked: NearestQuery): Map<number, numb
   }
 }
 
-/** How many codes to take, and how far off: half as many lie there by chance; no further than the last place is known to be. */
+/** How many codes to take, and within which distance. By chance half as many lie there; known records can narrow it further. */
 function firstLook({ records, texts }: LayerSize, { query: { limit }, known }: NearestQuery): { k: number; within: number } {
   if (texts <= COMPARED_MAX) return { k: COMPARED_MAX + 1, within: CODE_BITS };
   const wanted = limit * (CODES_PER_PLACE + Math.ceil(texts / Math.max(1, records)));
@@ -79,7 +80,7 @@ function firstLook({ records, texts }: LayerSize, { query: { limit }, known }: N
   return { k: 2 * wanted, within };
 }
 
-/** Of the closest vector of each of these records, nearest first. */
+/** The cosine of each record's closest vector, nearest first. */
 export function cosinesOf(rows: TenantRows, model: number, { direction }: VectorBytes, records: readonly number[]): Map<number, number> {
   if (records.length === 0) return new Map();
   return closestOf(
@@ -92,7 +93,7 @@ export function cosinesOf(rows: TenantRows, model: number, { direction }: Vector
   );
 }
 
-/** A condition on the id of a vector, `near`. */
+/** A condition that the vector `near` belongs to a record. */
 function ofRecord(id: string): string {
   return `near.id BETWEEN ${id} * ${TEXTS_MAX} AND ${id} * ${TEXTS_MAX} + ${TEXTS_MAX - 1}`;
 }
@@ -109,15 +110,15 @@ function layerSize(rows: TenantRows, layer: MemoryLayer): LayerSize {
   return sizes[0] ?? { records: 0, texts: 0 };
 }
 
-/** In how many bits codes may differ: in more than were looked at before, and in so many at most. */
+/** The range of code distances to search, in bits: above `beyond` (already searched), up to `within`. */
 interface Reach {
   readonly beyond: number;
   readonly within: number;
 }
 
 /**
- * The vectors of the nearest codes. sqlite-vec picks those by going through a chunk once for each, which takes longer than to
- * compare them; so it is told how far away they can be.
+ * The vectors of the nearest codes. sqlite-vec scans a whole chunk for each code that it picks, which takes longer than comparing them. A
+ * distance limit keeps the picks few.
  */
 function nearestCodes(rows: TenantRows, { layer, query, vector, model }: NearestQuery, k: number, { beyond, within }: Reach): Near[] {
   const { sql, values } = codeCondition(layer, query, model);
@@ -140,7 +141,7 @@ function nearestCodes(rows: TenantRows, { layer, query, vector, model }: Nearest
   return found.map(([id, differing, distance]) => ({ record: recordOfVector(id), differing, cosine: cosineOf(distance) }));
 }
 
-/** On the columns beside the codes; what is not there is looked up first, so that nothing is filtered behind the limit. */
+/** The query's filter on the columns beside the codes. Other fields are looked up first, so that nothing is filtered after the limit. */
 function codeCondition(layer: MemoryLayer, query: StoreQuery, model: number): Condition {
   const { createdSince, createdBefore, worthMin, where } = query;
   const values: Record<string, Value> = {};
@@ -165,7 +166,7 @@ interface Neighbour {
   readonly distance: number;
 }
 
-/** By record; nearest first, as they come. */
+/** The closest vector of each record. The input must be nearest first. */
 function closestOf(neighbours: readonly Neighbour[]): Map<number, number> {
   const closest = new Map<number, number>();
   for (const { id, distance } of neighbours) {
@@ -175,7 +176,7 @@ function closestOf(neighbours: readonly Neighbour[]): Map<number, number> {
   return closest;
 }
 
-/** Of each record the closest, nearest first. */
+/** The closest vector of each record, nearest first. */
 function closestPerRecord(seen: readonly Near[]): Near[] {
   const closest = new Map<number, Near>();
   for (const near of seen.toSorted((a, b) => b.cosine - a.cosine)) if (!closest.has(near.record)) closest.set(near.record, near);

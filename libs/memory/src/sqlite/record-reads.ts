@@ -22,7 +22,7 @@ import { ownedBy, seenBy } from '../tenant-view.js';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** A page is full at either. */
+/** A page ends at whichever limit is reached first. */
 const PAGE_RECORDS = 500;
 const PAGE_CHARS = 4_000_000;
 type Reads<name extends 'load' | 'find' | 'count'> = [StoreFile, ...Parameters<RecordStore[name]>];
@@ -62,7 +62,7 @@ export async function countRecords(...[file, owners, layer, filter]: Reads<'coun
   });
 }
 
-/** In the order of the keys within each kind, a page per transaction. */
+/** By kind, then in key order. Each page is one transaction. */
 export async function* eachRecord(
   file: StoreFile,
   owners: Owners,
@@ -77,7 +77,7 @@ export async function* eachRecord(
       if (last === undefined) break;
       yield page.map((row) => storedRecord(owners.tenant, layer, row));
       after = last.key;
-      // Reading is synchronous: what else this process does has its turn between two pages.
+      // Reading is synchronous, so other work of this process gets its turn between pages.
       await nextTurn();
     }
   }
@@ -101,13 +101,13 @@ function pageOf(rows: TenantRows, off: '+' | '', sql: string, values: Values): S
 }
 
 export interface VectorQuery {
-  /** Number of the reading model. */
+  /** Number of the store's model. */
   readonly model: number;
   /** null: only words are searched. */
   readonly vector: VectorBytes | null;
 }
 
-/** Both lists of one snapshot. */
+/** Both lists, read from one snapshot. */
 export function searchRecords(rows: TenantRows, layer: MemoryLayer, query: StoreQuery, { model, vector }: VectorQuery): Candidates {
   const { limit } = query;
   if (limit <= 0 || kindCodes(layer, query.kinds).length === 0) return { dense: [], words: [] };

@@ -8,9 +8,9 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Of one transaction, so that others can write in between. */
+/** Records per transaction. Small, so that others can write in between. */
 const BATCH = 200;
-/** Between two transactions: this process renews its locks, other processes write. */
+/** The pause between transactions, in which this process renews its locks and others write. */
 const PAUSE_MS = 5;
 
 interface Doomed {
@@ -20,7 +20,7 @@ interface Doomed {
   readonly fields: string;
 }
 
-/** With all that belongs to the records. */
+/** Removes records with everything that belongs to them. Returns their number. */
 export async function removeRecords(file: StoreFile, owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number> {
   if (kindCodes(layer, filter.kinds).length === 0) return 0;
   const { sql, values } = filterCondition(filter);
@@ -37,10 +37,10 @@ export async function removeRecords(file: StoreFile, owners: Owners, layer: Memo
 }
 
 /**
- * Removed rows are overwritten with zeros at once, but SQLite moves rows between pages, and a page keeps what it held until it is
- * written over. So the file is written anew.
+ * Rewrites the file. Removed rows are overwritten with zeros at once, but SQLite moves rows between pages, and old copies stay in a page
+ * until it is overwritten.
  *
- * @throws EtudeError MEMORY_UNAVAILABLE where another process holds on to old pages for longer than the wait for locks
+ * @throws EtudeError MEMORY_UNAVAILABLE if another process reads old pages for longer than the wait for locks
  */
 export async function purgeFile(file: StoreFile): Promise<readonly string[]> {
   if (!(await rewriteFile(file.path, file.lockWaitMs))) throw logIsRead(file.path);
@@ -76,7 +76,7 @@ function removeBatch(rows: TenantRows, layer: MemoryLayer, condition: string, va
   return doomed.length;
 }
 
-/** Names of agents and users, and of the tenant, that have nothing any more. */
+/** Deletes the names of agents, users and the tenant if they have no records left. */
 function forgetNames(rows: TenantRows): void {
   rows.run(
     `DELETE FROM principal WHERE tenant = :tenant AND id NOT IN (SELECT agent FROM record WHERE tenant = :tenant

@@ -12,7 +12,7 @@ import {
 import type { TenantRows, Value } from './tenant-rows.js';
 import type { MemoryLayer } from '@etude/contracts/task';
 
-/** Numbers in the file for what is a name in the code: by their places in these lists, which new names are only added to the end of. */
+/** Names are stored as numbers: their positions in these lists. So new names may only be appended. */
 const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies ReadonlyArray<keyof typeof RECORD_KINDS>;
 export const layerCode = (layer: MemoryLayer): number => LAYERS.indexOf(layer) + 1;
 export const fieldCode = (field: RecordField): number => RECORD_FIELDS.indexOf(field) + 1;
@@ -23,31 +23,31 @@ export function kindName(code: number): RecordKind {
   return RECORD_KINDS[layer][(code % KINDS_OF_LAYER) - 1] ?? 'fact';
 }
 
-/** Of a kind that the layer does not have: a number that no record has. */
+/** The number of a kind. 0, which no record has, if the layer lacks the kind. */
 export function kindCode(layer: MemoryLayer, kind: RecordKind): number {
   const place = (RECORD_KINDS[layer] as readonly RecordKind[]).indexOf(kind);
   return place === -1 ? 0 : (layerCode(layer) - 1) * KINDS_OF_LAYER + place + 1;
 }
 
-/** Those of the layer that a filter lets through. */
+/** Numbers of the layer's kinds that a filter accepts. */
 export function kindCodes(layer: MemoryLayer, kinds: RecordFilter['kinds']): readonly number[] {
   return (kinds ?? RECORD_KINDS[layer]).map((kind) => kindCode(layer, kind)).filter((code) => code > 0);
 }
 
-/** A part of a WHERE with what it binds. Starts with " AND". */
+/** Part of a WHERE clause with its bound values. Starts with " AND". */
 export interface Condition {
   readonly sql: string;
   readonly values: Readonly<Record<string, Value>>;
 }
 
-/** Kinds are our own numbers and stand in the statement itself, so that an index can be walked in the order of one. */
+/** Kinds are our own numbers. They stand in the statement itself, so that SQLite can walk an index in the order of one kind. */
 function kindCondition(layer: MemoryLayer, kinds: RecordFilter['kinds']): string {
   return ` AND record.kind IN (${kindCodes(layer, kinds).join(', ')})`;
 }
 
 /**
- * The tenant's records of a layer. Where fields are looked up, those few are gone through and not the tenant's index: the plus signs
- * keep SQLite from it, since it cannot know how few they are.
+ * The tenant's records of a layer. If fields are looked up, few records match. SQLite can't know that, so plus signs keep it from using the
+ * tenant's index instead.
  */
 export function layerCondition(layer: MemoryLayer, filter: RecordFilter): string {
   const off = looksUp(filter) ? '+' : '';
@@ -58,7 +58,7 @@ export function looksUp({ where = {} }: RecordFilter): boolean {
   return Object.values(where).some((value) => value !== undefined);
 }
 
-/** All of a filter but its kinds, on columns of `record`. */
+/** A filter without its kinds, on columns of `record`. */
 export function filterCondition(filter: RecordFilter): Condition {
   const values: Record<string, Value> = {};
   let sql = fieldsCondition(filter, values);
@@ -83,21 +83,21 @@ const BOUNDS = [
   ],
 ] as const;
 
-/** What a search asks of a record: all of its filter, and whom it is for. */
+/** The search's filter and its view, as a condition on `record`. */
 export function searchCondition(rows: TenantRows, layer: MemoryLayer, query: StoreQuery): Condition {
   const { sql, values } = filterCondition({ ...query, shown: query.shown ?? true });
   const within = rows.within.replaceAll(' AND agent', ' AND record.agent').replaceAll(' AND user', ' AND record.user');
   return { sql: `${kindCondition(layer, query.kinds)}${sql}${within}`, values };
 }
 
-/** Those of which one value has few records come first. */
+/** The most selective fields first: those whose values have few records each. */
 const FEWEST_FIRST = RECORD_FIELDS.toSorted((a, b) => placeOf(a) - placeOf(b));
 
 function placeOf(field: RecordField): number {
   return field === 'status' ? 2 : field === 'category' ? 1 : 0;
 }
 
-/** The few records of the first field are gone through, and each is looked up in the others: a status may have every record. */
+/** Goes through the few records of the first field and looks up the others for each. Values such as a status can match every record. */
 function fieldsCondition({ where = {} }: RecordFilter, values: Record<string, Value>): string {
   const wantedFields = FEWEST_FIRST.filter((field) => where[field] !== undefined);
   return wantedFields
@@ -114,7 +114,7 @@ function fieldsCondition({ where = {} }: RecordFilter, values: Record<string, Va
     .join('');
 }
 
-/** Of `record`, `record_body` and the names of its owners. `user` is null for none. */
+/** Columns of `record` and `record_body`, and the names of the owners. `user` is null for none. */
 export const STORED_COLUMNS = `record.kind AS kind, record_key AS key, created_at AS createdAt, worth, shown, revision, fields, title, text,
   sources, body, (SELECT name FROM principal WHERE principal.id = agent) AS agent, (SELECT name FROM principal WHERE principal.id = user) AS user`;
 
@@ -160,7 +160,7 @@ export function deleteFields(rows: TenantRows, record: number, fields: Fields): 
   rows.run(sql, { record, fields: JSON.stringify(fieldValues(fields)) });
 }
 
-/** What of a record is in `record_body`. */
+/** The columns of a record in `record_body`. */
 export function bodyValues(record: MemoryRecord) {
   const { fields, title, text, sources, body } = record;
   return { fields: JSON.stringify(fields), title, text, sources: JSON.stringify(sources), body };

@@ -11,7 +11,7 @@ import { requireOwn } from '@etude/domain/retrieval/scopes';
 
 const KEY_CHARS_MAX = 1_024;
 
-/** A change with all that can be made of it outside the transaction. */
+/** A change with everything that can be computed outside the transaction. */
 export interface PreparedChange {
   readonly change: Change;
   readonly kind: number;
@@ -19,7 +19,7 @@ export interface PreparedChange {
   readonly terms: TermCounts;
 }
 
-/** Thrown to roll back a list with a stale change in it. */
+/** Thrown to roll back a list that contains a stale change. */
 export class StaleChange extends Error {}
 
 /** @throws EtudeError PERMISSION_DENIED, INVALID_ARGUMENT, EMBEDDING_LENGTH_WRONG, before anything is written */
@@ -71,7 +71,7 @@ interface KnownRecord {
   readonly fields: string;
 }
 
-/** `kind`: its number in the file. */
+/** `kind` is the number of the kind in the file. */
 export function knownRecord(rows: TenantRows, kind: number, key: string): KnownRecord | undefined {
   return rows.all<KnownRecord>(
     `SELECT record.id AS id, revision, texts, words, agent, user, worth, created_at AS createdAt, shown, fields
@@ -81,7 +81,7 @@ export function knownRecord(rows: TenantRows, kind: number, key: string): KnownR
   )[0];
 }
 
-/** Whether the key was free. */
+/** Returns false if the key is taken. */
 function insert(rows: TenantRows, model: number, prepared: PreparedChange, record: MemoryRecord, late: LateWords): boolean {
   const { kind, vectors, terms } = prepared;
   const { key, createdAt, worth, shown, layer } = record;
@@ -133,7 +133,7 @@ function replaceTexts(rows: TenantRows, model: number, known: KnownRecord, prepa
   late.add(rows, layer, known.id, prepared.vectors.length, prepared.terms);
 }
 
-/** Words, vectors of every model, and what they count for. */
+/** Removes a record's words, its vectors of every model, and their counts. */
 export function removeTexts(
   rows: TenantRows,
   layer: MemoryLayer,
@@ -156,19 +156,19 @@ function movesVectors(rows: TenantRows, known: KnownRecord, prepared: PreparedCh
 }
 
 /**
- * Words that a transaction writes last, in a row: FTS5 writes what it has gathered whenever another table is written in between, a segment
- * per record in place of one per transaction, which takes three times as long.
+ * Words that a transaction writes together at its end. FTS5 writes a segment whenever another table is written in between. One segment per
+ * record takes three times as long as one per transaction.
  */
 export class LateWords {
   readonly #words: Array<(rows: TenantRows) => void> = [];
 
-  /** A record has so many searchable texts with these words now. */
+  /** Adds a record's searchable texts and words. */
   add(rows: TenantRows, layer: MemoryLayer, record: number, texts: number, terms: TermCounts): void {
     resize(rows, layer, texts, terms.words, 1);
     if (terms.words > 0) this.#words.push((late) => insertWords(late, layer, record, terms));
   }
 
-  /** A record that had so many texts and words has them no more. */
+  /** Removes a record's texts and words. */
   remove(rows: TenantRows, layer: MemoryLayer, record: number, texts: number, words: number): void {
     resize(rows, layer, texts, words, -1);
     if (words > 0) this.#words.push((late) => deleteWords(late, record));

@@ -9,7 +9,7 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
 const SQLITE_CANTOPEN = 14;
 const SQLITE_NOTADB = 26;
-/** The index of the write-ahead log could not grow; in practice a full disk. */
+/** The index of the write-ahead log couldn't grow: in practice a full disk. */
 const SQLITE_IOERR_SHMSIZE = SQLITE_IOERR | (19 << 8);
 
 const WAYS_OUT: Readonly<Record<number, string>> = {
@@ -27,7 +27,7 @@ interface SqliteFailure {
   readonly message: string;
 }
 
-/** What SQLite or the file system threw, as an error that names the file and the way out. Other errors pass unchanged. */
+/** Turns errors of SQLite or the file system into one that names the file and the way out. Other errors pass unchanged. */
 export function memoryError(error: unknown, path: string): unknown {
   if (isSqliteFailure(error)) return fromSqlite(error, path);
   const { code } = error as { code?: unknown };

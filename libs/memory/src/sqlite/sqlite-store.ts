@@ -12,22 +12,22 @@ import type { TenantRows } from './tenant-rows.js';
 import { deleteVectors, insertVectors, vectorBytes, VectorModels } from './vectors.js';
 
 export interface SqliteStoreOptions extends StoreOptions {
-  /** Created, with its directory, where there is none. */
+  /** The file and its directory are created if they don't exist. */
   readonly path: string;
-  /** How long to wait for another process that holds the lock; 30,000 ms by default. */
+  /** How long to wait for another process that holds the lock, in ms; default 30,000. */
   readonly lockWaitMs?: number;
-  /** Beyond it writes are refused with MEMORY_FULL; by default as large as the disk. */
+  /** Largest file size. Larger writes are refused with MEMORY_FULL. Default: no limit but the disk. */
   readonly sizeMaxMiB?: number;
 }
 
-/** As long as another process may take to write a large file anew. */
+/** As long as another process may take to rewrite a large file. */
 const LOCK_WAIT_MS = 30_000;
 
 /**
- * Opens a record store in one SQLite file, which several processes may hold open at once.
+ * Opens a record store in one SQLite file, which several processes may open at once.
  *
- * @throws EtudeError MEMORY_UNAVAILABLE (missing rights, damage, a lock held too long), MEMORY_VERSION (another layout or
- *   embedder), MEMORY_FULL
+ * @throws EtudeError MEMORY_UNAVAILABLE (missing rights, damage, a lock held too long), MEMORY_VERSION (another layout or embedder),
+ *   MEMORY_FULL
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<RecordStore> {
   const { path, model, lockWaitMs = LOCK_WAIT_MS, sizeMaxMiB = null } = options;
@@ -78,7 +78,7 @@ function tenantNames(file: WholeFile): string[] {
   return file.all<{ name: string }>(sql).map(({ name }) => name);
 }
 
-/** False where the record is no longer at that revision. */
+/** Returns false if the record is no longer at that revision. */
 function setVectors(
   rows: TenantRows,
   stored: ReturnType<VectorModels['find']>,

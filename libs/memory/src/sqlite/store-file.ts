@@ -14,17 +14,17 @@ export interface FileOptions extends StoreOptions {
   readonly path: string;
   /** How long to wait for another process that holds the lock, in ms. */
   readonly lockWaitMs: number;
-  /** Beyond it writes are refused with MEMORY_FULL; null: as large as the disk. */
+  /** Largest file size. Larger writes are refused with MEMORY_FULL. null: no limit but the disk. */
   readonly sizeMaxMiB: number | null;
 }
 
-/** A try blocks the event loop for so long at most; between tries it runs. */
+/** How long one try may block the event loop. */
 const TRY_MS = 20;
 const RETRY_MS_MAX = 50;
-/** Statements are made of filters; a caller with ever new ones does not fill the memory. */
+/** Bounds the cache of statements, since callers can send ever new filters. */
 const STATEMENTS_MAX = 300;
 
-/** Statements on the rows of all tenants: for upkeep, never for answering a caller. */
+/** Statements on the rows of all tenants. For upkeep only, never to answer a caller. */
 export interface WholeFile {
   all<T>(sql: string, ...values: ReadonlyArray<string | bigint>): T[];
   run(sql: string, ...values: ReadonlyArray<string | bigint>): number;
@@ -34,7 +34,7 @@ export interface WholeFile {
 /**
  * One connection to the file, and transactions on it.
  *
- * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL, MEMORY_VERSION; a transaction that throws leaves nothing.
+ * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL, MEMORY_VERSION; a transaction that throws is rolled back
  */
 export class StoreFile {
   readonly #db: DatabaseSync;
@@ -68,7 +68,7 @@ export class StoreFile {
     return this.#options.lockWaitMs;
   }
 
-  /** Creates the file where there is none; any number of processes may do so at once. */
+  /** Creates the file if there is none. Safe for several processes at once. */
   static async open(options: FileOptions): Promise<StoreFile> {
     return patiently(options, () => {
       createWithParents(options.path);
@@ -84,12 +84,12 @@ export class StoreFile {
     });
   }
 
-  /** One snapshot for everything that `work` reads. */
+  /** Everything that `work` reads comes from one snapshot. */
   async read<T>(view: TenantView, work: (rows: TenantRows) => T): Promise<T> {
     return this.#patiently('BEGIN', () => work(new TenantRows(this.#prepare, view)));
   }
 
-  /** All or nothing, and on disk when it returns. `work` may run again when the lock was busy. `enrols`: a new tenant gets its number. */
+  /** One transaction, on disk when it returns. `work` may run again if the lock was busy. `enrols`: gives a new tenant its number. */
   async write<T>(owners: Owners, work: (rows: TenantRows) => T, { enrols = false } = {}): Promise<T> {
     return this.#patiently('BEGIN IMMEDIATE', () => work(new TenantRows(this.#prepare, ownedBy(owners), enrols)));
   }
@@ -102,14 +102,14 @@ export class StoreFile {
     return this.#patiently('BEGIN IMMEDIATE', () => work(this.whole));
   }
 
-  /** Reads from the file, and makes sure that it is still the one that was opened. */
+  /** Reads from the file, and checks that it is still the one that was opened. */
   async check(): Promise<void> {
     const { path, model } = this.#options;
     this.#requireSame();
     await this.#patiently('BEGIN', () => checkIdentity(this.#db, path, model));
   }
 
-  /** Of the file and its write-ahead log. */
+  /** Size of the file and its write-ahead log. */
   diskBytes(): number {
     return [this.path, `${this.path}-wal`].reduce((bytes, path) => bytes + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
   }
@@ -141,13 +141,13 @@ export class StoreFile {
       this.#db.exec('COMMIT');
       return result;
     } catch (error) {
-      // SQLite rolls back by itself on some errors, such as a full disk.
+      // On some errors, such as a full disk, SQLite has already rolled back.
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
       throw error;
     }
   }
 
-  /** What is written to a file that was deleted or replaced is lost with its last reader. */
+  /** Writes to a deleted or replaced file would be lost when its last reader closes it. */
   #requireSame(): void {
     if (identityOf(this.path) === this.#identity) return;
     throw new EtudeError(
@@ -161,13 +161,13 @@ export class StoreFile {
   }
 }
 
-/** null where there is no file. */
+/** null if there is no file. */
 function identityOf(path: string): string | null {
   const found = statSync(path, { throwIfNoEntry: false });
   return found === undefined ? null : `${found.dev}:${found.ino}`;
 }
 
-/** Tries again while another process holds the lock, for a bounded time and without blocking the event loop for long. */
+/** Retries while another process holds the lock, up to `lockWaitMs`, without blocking the event loop for long. */
 async function patiently<T>({ path, lockWaitMs }: FileOptions, work: () => T): Promise<T> {
   const deadline = performance.now() + lockWaitMs;
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
@@ -180,7 +180,7 @@ async function patiently<T>({ path, lockWaitMs }: FileOptions, work: () => T): P
   }
 }
 
-/** Only its owner may read it: it holds what tenants taught the agents. */
+/** Creates the file readable only by its owner, since it holds what tenants taught the agents. */
 function createWithParents(path: string): void {
   mkdirSync(dirname(path), { recursive: true });
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));

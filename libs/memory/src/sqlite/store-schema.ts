@@ -6,24 +6,25 @@ import { MEMORY_FILE, memoryFileTrouble } from '@etude/contracts/memory-file';
 import { COUNT_MAX } from '@etude/domain/retrieval/bm25';
 import type { DatabaseSync } from 'node:sqlite';
 
-/** Raised with every change below; a file of another version is refused. */
+/** Raised with every change of the schema below. A file of another version is refused. */
 export const SCHEMA_VERSION = MEMORY_FILE.layout;
-/** "Etud": marks the file as ours. */
+/** "Etud" in ASCII, which marks the file as ours. */
 export const APPLICATION_ID = MEMORY_FILE.applicationId;
 
-/** One column per number of occurrences, so that a word list says how often the word is in each record. */
+/** One column per number of occurrences, so that a word list tells how often each record has the word. */
 export const COUNT_COLUMNS = Array.from({ length: COUNT_MAX }, (_, i) => `c${i + 1}`);
 
-/** Texts that search finds one record by, at most. */
+/** Maximum number of searchable texts of one record. */
 export const TEXTS_MAX = RECORD_TEXTS_MAX;
 
 /**
- * Every table with data of a tenant has its number in `tenant`. `agent` and `user` are numbers of `principal`; user 0 is none.
- * Numbers are never given twice: word lists begin with the tenant's.
+ * Every table with a tenant's data has the tenant's number in `tenant`. `agent` and `user` are numbers of `principal`; user 0 means none.
+ * Numbers are never reused, because entries of word lists begin with the tenant's number.
  *
- * `record` is narrow, since ranking and filters read many rows; what is shown is in `record_body` under the same id.
- * `record_words` has one row per record with words, under its id; `words.ts` puts them together, so the plainest tokenizer does. `embedding` notes per model that a record's texts were embedded
- * and how many have a vector; the vectors are in `vectorTable`, their codes in `codeTable`, both under `record * TEXTS_MAX + place of the text`.
+ * `record` is narrow, since ranking and filters read many rows; `record_body` has what hits show, under the same id. `record_words` has one
+ * row per record with words, under its id. `words.ts` joins the words itself, so the plainest tokenizer is enough. `embedding` notes for
+ * each model that a record was embedded, and how many of its texts have a vector. `vectorTable` holds the vectors and `codeTable` their
+ * codes, both under `record * TEXTS_MAX + place of the text`.
  */
 export const CREATE_SCHEMA = `
 CREATE TABLE tenant (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE);
@@ -67,11 +68,11 @@ export const vectorTable = (model: number): string => `vector_${model}`;
 export const codeTable = (model: number): string => `vector_code_${model}`;
 
 /**
- * A search goes through the codes, and compares the vectors of the nearest of them. Vectors are of unit length: their distances order
- * them as cosines do, and sqlite-vec computes those with the processor's wide instructions, which it does not for cosines.
+ * A search scans the codes, then compares the vectors of the nearest codes. Vectors have unit length, so their distances order them as
+ * cosines do. sqlite-vec computes distances with the processor's SIMD instructions, but not cosines.
  *
- * Chunks of codes are per tenant and layer; small ones keep small tenants small (128 codes are 16 KiB). `kind` is negative for what is
- * not shown, so that one look answers both. Without the index a search goes through the chunks of all tenants.
+ * Chunks of codes belong to one tenant and layer; small chunks keep small tenants small (128 codes are 16 KiB). `kind` is negative for
+ * hidden records, so that one condition covers kind and visibility. Without the index a search would scan the chunks of all tenants.
  */
 export function createVectors(model: number): string {
   return `
@@ -89,7 +90,7 @@ export function dropVectors(model: number): string {
 
 type Model = StoreOptions['model'];
 
-/** Creates the tables in an empty file, in one transaction; otherwise makes sure that the file is one that we can use. */
+/** Creates the tables in an empty file, in one transaction. Then checks that we can use the file. */
 export function ensureSchema(db: DatabaseSync, path: string, model: Model): void {
   if (isEmpty(db)) createOnce(db, model);
   checkIdentity(db, path, model);
@@ -105,7 +106,7 @@ export function checkIdentity(db: DatabaseSync, path: string, model: Model): voi
   requireReadable(db.prepare(MODELS).all() as unknown as VectorModel[], model, `the memory file ${path}`);
 }
 
-/** Every vector model of the file, as `VectorModel` with its number. */
+/** All vector models of the file, as `VectorModel` with the model's number. */
 export const MODELS = "SELECT id, name, dimension, iif(ready = 1, 'ready', 'building') AS state FROM model";
 
 function createOnce(db: DatabaseSync, { name, dimension }: Model): void {

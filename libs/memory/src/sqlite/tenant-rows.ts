@@ -6,12 +6,12 @@ import type { TenantView } from '../tenant-view.js';
 
 export type Value = string | number | null | Uint8Array;
 export type Values = Readonly<Record<string, Value>>;
-/** Gives the same prepared statement for the same text. */
+/** Returns the same prepared statement for the same text. */
 export type Prepare = (sql: string) => StatementSync;
-/** Of a principal, or tenant, that was never seen: no row has it. */
+/** The number of an unknown principal or tenant. No row has it. */
 const NOBODY = -1;
 const NO_USER = 0;
-/** What agents of the view are bound by, with their place behind it. */
+/** Prefix of the parameters for the view's agents; their index follows. */
 const AGENT = 'scopeAgent';
 const USER = 'scopeUser';
 
@@ -21,10 +21,10 @@ export interface OwnerNumbers {
 }
 
 /**
- * The only way to rows of a tenant, inside one transaction.
+ * The only access to a tenant's rows, inside one transaction.
  *
- * Binds the tenant itself and refuses a statement that does not ask for it, so no caller can go round it or forget it.
- * @throws EtudeError TENANT_MISSING for a scope without a tenant; nothing is read then.
+ * Binds the tenant itself and refuses a statement that doesn't ask for it. So no caller can bypass or forget the tenant.
+ * @throws EtudeError TENANT_MISSING for a scope without a tenant, before anything is read
  */
 export class TenantRows {
   readonly #prepare: Prepare;
@@ -33,10 +33,10 @@ export class TenantRows {
   readonly #agents: readonly number[];
   readonly #user: number | null;
   readonly #owners = new Map<string, OwnerNumbers>();
-  /** To append to a WHERE: the agent and the users of the view, where it names them. */
+  /** SQL to append to a WHERE clause. Limits it to the agents and users of the view. */
   readonly within: string;
 
-  /** @param enrols gives a new tenant its number; only in a writing transaction */
+  /** @param enrols gives a new tenant a number; only in a writing transaction */
   constructor(prepare: Prepare, view: TenantView, enrols = false) {
     this.#prepare = prepare;
     this.#name = view.tenant;
@@ -56,7 +56,7 @@ export class TenantRows {
     return this.#prepare(plan.sql).all(...this.#bound(plan, values)) as T[];
   }
 
-  /** For very many rows. No other method may be given the same statement. */
+  /** Rows as tuples, for very many of them. No other method may get the same statement. */
   tuples<T extends readonly Value[]>(sql: string, values: Values = {}): T[] {
     const plan = planOf(sql);
     const statement = this.#prepare(plan.sql);
@@ -64,7 +64,7 @@ export class TenantRows {
     return statement.all(...this.#bound(plan, values)) as unknown as T[];
   }
 
-  /** Rows one by one, for a caller that may stop. The statement must not be used by anybody else meanwhile. */
+  /** Rows one by one, for a caller that may stop early. Nobody else may use the statement meanwhile. */
   iterate<T>(sql: string, values: Values = {}): IterableIterator<T> {
     const plan = planOf(sql);
     return this.#prepare(plan.sql).iterate(...this.#bound(plan, values)) as IterableIterator<T>;
@@ -73,13 +73,13 @@ export class TenantRows {
   run(sql: string, values: Values = {}): { changes: number; row: number } {
     const plan = planOf(sql);
     const statement = this.#prepare(plan.sql);
-    // FTS5 has row numbers of its own that are too large for a number.
+    // FTS5 has row numbers that are too large for a JavaScript number.
     statement.setReadBigInts(true);
     const { changes, lastInsertRowid } = statement.run(...this.#bound(plan, values));
     return { changes: Number(changes), row: Number(lastInsertRowid) };
   }
 
-  /** Numbers of a record's agent and user, given if they are new. Only in a writing transaction. @throws EtudeError PERMISSION_DENIED */
+  /** Numbers of a record's agent and user; new ones get one. Only in a writing transaction. @throws EtudeError PERMISSION_DENIED */
   ownerOf(scope: Scope): OwnerNumbers {
     requireOwn(this.#name, scope);
     const name = JSON.stringify([scope.agent, scope.user]);
@@ -108,7 +108,7 @@ export class TenantRows {
     });
   }
 
-  /** What a statement is given by nobody but this class. */
+  /** Values of the parameters that only this class binds. */
   #own(name: string): SQLInputValue {
     if (name === 'tenant') return this.#tenant;
     if (name === USER) return exact(this.#user);
@@ -120,11 +120,11 @@ function enrolTenant(prepare: Prepare, name: string): number {
   return Number(prepare('INSERT INTO tenant (name) VALUES (?)').run(name).lastInsertRowid);
 }
 
-/** A statement as SQLite gets it, with the names of what is bound to it, in their order. */
+/** A statement with positional parameters, and their names in order. */
 interface Plan {
   readonly sql: string;
   readonly names: readonly string[];
-  /** Of the names, those that are bound to what `TenantRows` itself has. */
+  /** The names that `TenantRows` binds itself. */
   readonly own: ReadonlySet<string>;
 }
 
@@ -132,7 +132,7 @@ const PLANS = new Map<string, Plan>();
 const PLANS_MAX = 1_000;
 const NAMED = /:([a-z]\w*)/gi;
 
-/** Bound by place: node:sqlite looks up each name again for every run, which takes longer than many a statement. */
+/** Binds by position. node:sqlite looks up each name in every run, which takes longer than many a statement. */
 function planOf(text: string): Plan {
   const known = PLANS.get(text);
   if (known !== undefined) return known;
@@ -149,7 +149,7 @@ function numberOf(row: unknown): number {
   return (row as { id: number } | undefined)?.id ?? NOBODY;
 }
 
-/** node:sqlite binds numbers as REAL, which virtual tables do not take for an integer. */
+/** node:sqlite binds numbers as REAL, which virtual tables don't accept as integers. */
 function exact(value: Value): SQLInputValue {
   return typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : value;
 }

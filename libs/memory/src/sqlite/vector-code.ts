@@ -1,14 +1,15 @@
-/** Bits of a code; 128 bytes beside the 1,536 of a vector of 384 numbers. */
+/** Bits of a code. That is 128 bytes, where a vector of 384 numbers has 1,536. */
 export const CODE_BITS = 1_024;
-/** Of half a turn. Below it rounding decides bits. */
+/** Smallest angle, as a share of half a turn. Below it rounding decides the bits. */
 const ANGLE_MIN = 0.01;
 
 /**
- * On which side of 1,024 planes a direction lies: the share of bits in which two codes differ is about the angle between the directions
- * over half a turn (Charikar, "Similarity estimation techniques from rounding algorithms", 2002). The planes are the same for ever: codes are stored.
+ * One bit for each of 1,024 planes: the side on which the direction lies. The share of bits in which two codes differ is about the angle
+ * between the directions over half a turn (Charikar, "Similarity estimation techniques from rounding algorithms", 2002). The planes must
+ * never change, because codes are stored.
  *
- * Turned twice before signs are taken (signs by chance, then a Walsh-Hadamard transform), since a vector of hashed words has few numbers
- * that are not zero, and their signs alone say nothing.
+ * The direction is turned twice before the signs are taken (random signs, then a Walsh-Hadamard transform). A vector of hashed words has
+ * few nonzero numbers, whose signs alone say little.
  */
 export function vectorCode(direction: Float32Array): Uint8Array {
   const size = 2 ** Math.ceil(Math.log2(direction.length));
@@ -23,16 +24,16 @@ export function vectorCode(direction: Float32Array): Uint8Array {
   return code;
 }
 
-/** In how many bits the codes of two directions of this cosine differ, and so many standard deviations more. */
+/** The number of bits in which codes of directions with this cosine differ, plus so many standard deviations. */
 export function codeDistanceOf(cosine: number, deviations: number): number {
   const differing = Math.max(ANGLE_MIN, Math.acos(Math.min(1, Math.max(-1, cosine))) / Math.PI);
   return Math.min(CODE_BITS, Math.ceil(CODE_BITS * differing + deviations * Math.sqrt(CODE_BITS * differing * (1 - differing))));
 }
 
 /**
- * Within how many bits this share of codes lies, of directions that have nothing to do with each other.
+ * The distance in bits within which this share of the codes of unrelated directions lies.
  *
- * The quantile of the normal distribution is that of Hastings (Abramowitz and Stegun, 26.2.22; to 0.003), for shares up to a half.
+ * The quantile of the normal distribution follows Hastings (Abramowitz and Stegun, 26.2.22; error below 0.003), for shares up to a half.
  */
 export function chanceDistanceOf(share: number): number {
   if (share >= 0.5) return CODE_BITS;
@@ -41,7 +42,7 @@ export function chanceDistanceOf(share: number): number {
   return Math.ceil((CODE_BITS - deviations * Math.sqrt(CODE_BITS)) / 2);
 }
 
-/** By size of the vectors and number of the turn: 1 and -1 by chance, the same on every machine. */
+/** Pseudorandom 1 and -1, by vector size and number of the turn; the same on every machine. */
 const SIGNS = new Map<string, Float32Array>();
 
 function signsOf(size: number, turn: number): Float32Array {
@@ -59,7 +60,7 @@ function mixed(value: number): number {
   return hash ^ (hash >>> 16);
 }
 
-/** Signs, then a Walsh-Hadamard transform, two of its steps at a time. Lengths grow, which signs do not see. */
+/** Applies signs, then a Walsh-Hadamard transform, two of its steps at a time. Lengths grow, which doesn't affect signs. */
 function turned(from: Float32Array, turn: number): Float32Array {
   const signs = signsOf(from.length, turn);
   const to = new Float32Array(from.length);

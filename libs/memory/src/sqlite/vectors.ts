@@ -7,16 +7,16 @@ import type { OwnerNumbers, TenantRows } from './tenant-rows.js';
 import { vectorCode } from './vector-code.js';
 import type { MemoryLayer } from '@etude/contracts/task';
 
-/** A vector as it is stored: of unit length, so that the square of the distance of two says their cosine; with its code. */
+/** A stored vector with its code. It has unit length, so that the squared distance of two gives their cosine. */
 export interface VectorBytes {
   readonly direction: Uint8Array;
   readonly code: Uint8Array;
 }
 
-/** What is kept beside a vector, so that a search can leave it out. */
+/** Values stored beside a vector's code, so that a search can filter by them. */
 export interface VectorTraits extends OwnerNumbers {
   readonly layer: MemoryLayer;
-  /** Negative for what is not shown. */
+  /** The kind's number, negative for a hidden record. */
   readonly kind: number;
   readonly worth: number;
   readonly createdAt: number;
@@ -26,9 +26,9 @@ export const vectorId = (record: number, place: number): number => record * TEXT
 export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX);
 
 /**
- * Null for a text that has no direction, such as one without a word in it.
+ * The stored form of a vector; null for a text without direction, such as one without a word.
  *
- * @throws EtudeError EMBEDDING_LENGTH_WRONG, also for numbers that are not finite
+ * @throws EtudeError EMBEDDING_LENGTH_WRONG, also for numbers that aren't finite
  */
 export function vectorBytes(vector: Float32Array | null, model: StoreOptions['model']): VectorBytes | null {
   if (vector === null) return null;
@@ -39,12 +39,12 @@ export function vectorBytes(vector: Float32Array | null, model: StoreOptions['mo
   return { direction: new Uint8Array(direction.buffer, direction.byteOffset, direction.byteLength), code: vectorCode(direction) };
 }
 
-/** Of two directions that are so far apart. */
+/** The cosine of two directions at this distance. */
 export function cosineOf(distance: number): number {
   return 1 - distance ** 2 / 2;
 }
 
-/** With the note that the model has seen the record. */
+/** Inserts a record's vectors and the note that the model has embedded the record. */
 export function insertVectors(
   rows: TenantRows,
   model: number,
@@ -68,7 +68,7 @@ export function insertVectors(
   rows.run('INSERT INTO embedding (model, record, tenant, vectors) VALUES (:model, :record, :tenant, :count)', { model, record, count });
 }
 
-/** Of every model that has some. */
+/** Updates the traits of a record's vectors, for every model that has some. */
 export function updateVectors(rows: TenantRows, record: number, texts: number, traits: VectorTraits): void {
   const { agent, user, kind, worth, createdAt } = traits;
   for (const model of embeddedBy(rows, record)) {
@@ -82,7 +82,7 @@ export function updateVectors(rows: TenantRows, record: number, texts: number, t
   }
 }
 
-/** Of one model, or of every one; with the notes. */
+/** Deletes a record's vectors and notes, of the model `only` or of every model. */
 export function deleteVectors(rows: TenantRows, record: number, texts: number, only?: number): void {
   for (const model of embeddedBy(rows, record).filter((id) => only === undefined || id === only)) {
     for (let place = 0; place < texts; place += 1) {
@@ -107,7 +107,6 @@ interface ModelRow extends VectorModel {
   readonly id: number;
 }
 
-/** The vector models of a file, and the number of each. */
 export class VectorModels {
   readonly #file: StoreFile;
   readonly #where: string;
@@ -151,7 +150,7 @@ export class VectorModels {
     });
   }
 
-  /** Within a transaction on a tenant's rows. @throws EtudeError MEMORY_VERSION where it was dropped meanwhile */
+  /** The store's model's number, for a transaction on a tenant's rows. @throws EtudeError MEMORY_VERSION if it was dropped meanwhile */
   numberOf(rows: TenantRows, model: StoreOptions['model']): number {
     const stored = this.#stored(rows);
     requireReadable(stored, model, this.#where);

@@ -4,12 +4,12 @@ import { type Condition, layerCode } from './record-rows.js';
 import { COUNT_COLUMNS } from './store-schema.js';
 import type { TenantRows, Value } from './tenant-rows.js';
 
-/** Rare words first, until so many occurrences were read: frequent ones cost most and tell least. */
+/** Searches rare words first, up to this many occurrences. Frequent words cost most and tell least. */
 const OCCURRENCES_MAX = 4_000;
 
 /**
- * By how often the most frequent word is there: columns that stay empty cost as much as others. With VALUES and not SELECT, since
- * FTS5 writes what it has gathered at every statement that might insert several rows.
+ * Insert statements by the highest count of a word, since empty columns cost as much as full ones. VALUES instead of SELECT, because FTS5
+ * writes a segment at each statement that might insert several rows.
  */
 const INSERT_WORDS = COUNT_COLUMNS.map((_, i) => {
   const used = COUNT_COLUMNS.slice(0, i + 1);
@@ -17,7 +17,7 @@ const INSERT_WORDS = COUNT_COLUMNS.map((_, i) => {
     VALUES (:id, ${used.map((name) => `replace(:${name}, ' ', ' ' || :tenant)`).join(', ')})`;
 });
 
-/** Adds the words of a record. The tenant's number is put before each by the statement itself. */
+/** Adds the words of a record. The statement itself puts the tenant's number before each word. */
 export function insertWords(rows: TenantRows, layer: MemoryLayer, id: number, { counts }: TermCounts): void {
   const columns = Array<string>(Math.min(Math.max(...counts.values()), COUNT_MAX)).fill('');
   for (const [word, count] of counts) columns[Math.min(count, COUNT_MAX) - 1] += ` ${marked(layer, word)}`;
@@ -30,7 +30,7 @@ export function deleteWords(rows: TenantRows, id: number): void {
   rows.run('DELETE FROM record_words WHERE rowid = :id AND :tenant IS NOT NULL', { id });
 }
 
-/** A record that shares telling words with a text, and how well they fit. */
+/** A record that has words of the query, with its score. */
 export interface Worded {
   readonly id: number;
   readonly bm25: number;
@@ -38,9 +38,9 @@ export interface Worded {
 }
 
 /**
- * The best `limit` records that a condition on `record` lets through, best first, and those that are as good as the last.
+ * The `limit` records that match the words and the condition best, best first, and those that score as high as the last.
  *
- * Counted in the tenant's own word lists. FTS5's bm25() would do it with the statistics of all tenants together.
+ * Uses the tenant's own word counts. FTS5's bm25() would use those of all tenants together.
  */
 export function searchWords(rows: TenantRows, layer: MemoryLayer, text: string, condition: Condition, limit: number): Worded[] {
   const terms = tellingTerms(rows, layer, text);
@@ -56,13 +56,13 @@ export function searchWords(rows: TenantRows, layer: MemoryLayer, text: string, 
   return last === undefined ? best : best.filter((one, i) => i < limit || (one.bm25 === last.bm25 && one.createdAt === last.createdAt));
 }
 
-/** All that may be among the best, of thousands: numbers alone are sorted fast. */
+/** Drops records below the place `limit`. Sorting thousands of plain numbers is faster than sorting records. */
 function atLeastTheLast(found: readonly Worded[], limit: number): readonly Worded[] {
   const last = Float64Array.from(found, ({ bm25 }) => bm25).toSorted()[found.length - limit];
   return last === undefined ? found : found.filter(({ bm25 }) => bm25 >= last);
 }
 
-/** How telling each of the rarest words of the text is that the tenant has in this layer. */
+/** The weights of the text's rarest words that the tenant has in this layer, by word. */
 function tellingTerms(rows: TenantRows, layer: MemoryLayer, text: string): Map<string, number> {
   const terms = queryTerms(text).map((term) => marked(layer, term));
   if (terms.length === 0) return new Map();
@@ -86,7 +86,7 @@ function tellingTerms(rows: TenantRows, layer: MemoryLayer, text: string): Map<s
 
 type Occurrence = readonly [place: number, id: number, column: string, words: number, createdAt: number];
 
-/** As tuples: there are thousands, and as objects they take as long to make as to find. */
+/** Returns tuples, because making thousands of objects takes as long as finding the rows. */
 function occurrences(rows: TenantRows, terms: readonly string[], { sql, values }: Condition): Occurrence[] {
   if (terms.length === 0) return [];
   return rows.tuples<Occurrence>(
@@ -97,7 +97,7 @@ function occurrences(rows: TenantRows, terms: readonly string[], { sql, values }
   );
 }
 
-/** Keeps the layers' word lists apart; words hold only letters, marks and digits. */
+/** Prefixes a word with its layer's letter, which keeps the layers' word lists apart. Words hold only letters, marks and digits. */
 function marked(layer: MemoryLayer, word: string): string {
   return `${layer.charAt(0)}${word}`;
 }

@@ -9,16 +9,16 @@ import type { Embedder } from '@etude/domain/ports/embedder';
 import { forgettingScore } from '@etude/domain/retrieval/fuse';
 
 type Example = ArchiveReport['examples'][number];
-/** Documents were given to be looked things up in; they are removed, not forgotten. */
+/** Kinds that forgetting may archive. Documents aren't among them: people add and remove those. */
 const FORGETTABLE: readonly RecordKind[] = ['transition', 'episode', 'fact', 'summary', 'reflection', 'skill'];
-/** Behind the record's own status, where it has one. */
+/** The mark of an archived record. It follows the record's own status. */
 const ARCHIVED = 'archived';
 const EXAMPLES_MAX = 100;
 const OLDER_THAN_DAYS = 30;
 const DAY_MS = 86_400_000;
 
 /**
- * Hides records that score below `scoreMax` from search. The mark stands behind the record's own status, so that restoring shows exactly
+ * Hides records that score below `scoreMax` from search. The mark is appended to the record's own status, so that restoring shows exactly
  * the records that were shown before.
  */
 export async function archiveRecords(
@@ -41,7 +41,7 @@ export async function archiveRecords(
   return { looked, archived, examples };
 }
 
-/** Shows what was archived again; what was superseded or switched off since then stays hidden. */
+/** Shows archived records again. Those superseded or deactivated meanwhile stay hidden. Returns the number of restored records. */
 export async function restoreRecords(store: RecordStore, owners: Owners, ids?: readonly string[]): Promise<number> {
   const isWanted = (record: StoredRecord) => ids === undefined || ids.includes(idOf(record)) || ids.includes(record.key);
   let restored = 0;
@@ -50,7 +50,7 @@ export async function restoreRecords(store: RecordStore, owners: Owners, ids?: r
   return restored;
 }
 
-/** Whether forgetting archived it. A skill that people archived has that status in its own right, and no mark behind it. */
+/** Whether forgetting archived the record. A skill that people archived has `archived` as its own status, without the mark. */
 export function isArchived({ kind, shown, fields: { status } }: Pick<MemoryRecord, 'kind' | 'shown' | 'fields'>): boolean {
   return FORGETTABLE.includes(kind) && !shown && Array.isArray(status) && status.at(-1) === ARCHIVED;
 }
@@ -102,7 +102,7 @@ export async function memoryStats(store: RecordStore, { profile }: Embedder, ten
   return { adapter: store.name, model: { name: profile.model, dimension: profile.dimension }, layers, diskBytes: store.diskBytes() };
 }
 
-/** Skills are read one by one: people archive some themselves, and those have no mark. */
+/** Reads skills one by one, because those that people archived have the same status but no mark. */
 async function countArchived(store: RecordStore, tenant: string, layer: MemoryLayer, kind: RecordKind): Promise<number> {
   const filter = { kinds: [kind], shown: false, where: { status: ARCHIVED } };
   if (kind !== 'skill') return store.count({ tenant }, layer, filter);

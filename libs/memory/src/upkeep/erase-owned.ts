@@ -8,21 +8,19 @@ import type { Transition } from '@etude/contracts/memory';
 import type { Clock } from '@etude/domain/ports/clock';
 
 export interface EraseOptions {
-  /** Records made from then on (ms since 1970) stay. Ask `newFrom` once, and pass its answer in every repeat. */
+  /** Records made at this time or later stay, in ms since 1970. Ask `newFrom` once, and pass its answer in every repeat. */
   readonly before: number;
   readonly signal?: AbortSignal;
-  /** What was done beyond removing, a sentence each. */
+  /** Gets one sentence for each thing done beyond removing records. */
   readonly onNote?: (note: string) => void;
 }
 
-/** Writes that began before the mark end within moments. Each pass removes those that ended since the last one. */
+/** Writes that began before the mark end soon. Each pass removes the records of those that ended since the last one. */
 const PASSES_MAX = 1_000;
-/** Clocks of two machines may be so far apart. A record that is dated later has a wrong date. */
+/** How far the clocks of two machines may differ. A record dated further ahead has a wrong date. */
 const AHEAD_MS = 60_000;
 
-/**
- * Removes the records of these owners. Killed anywhere, it is run again and goes on: the mark is written before anything is removed.
- */
+/** Removes the records of these owners. The mark is written before anything is removed, so a repeat after a crash completes the work. */
 export async function eraseOwned(
   store: RecordStore,
   clock: Clock,
@@ -36,17 +34,17 @@ export async function eraseOwned(
   return addCounts(removed, recalled === 0 ? {} : { 'memory.episodic.recalled': recalled });
 }
 
-/** From when on what these owners make is new: from now, or behind what they have by a clock that is a little ahead. */
+/** From this time on, these owners' records count as new (ms since 1970): now, or after records dated by a clock slightly ahead. */
 export async function newFrom(store: RecordStore, clock: Clock, owners: Owners): Promise<number> {
   const now = clock.now();
   let newest = now;
   for await (const page of walkOwned(store, owners, { createdSince: now, createdBefore: now + AHEAD_MS }))
     for (const { kind, createdAt } of page) if (kind !== 'erasure') newest = Math.max(newest, createdAt);
-  // What is made in this very millisecond is before it.
+  // Records made in this millisecond count as old.
   return newest + 1;
 }
 
-/** Counts the owners' records made before `before`, or before their mark; without either, all of them. */
+/** Counts the owners' records made before `before`, or else before their erasure mark. Without either, counts all. */
 export async function findOwned(store: RecordStore, clock: Clock, owners: Owners, before?: number): Promise<CountsByPlace> {
   const at = before ?? (await forbiddenAt(store, owners));
   if (at === null) return countOwned(store, owners, {});
@@ -67,10 +65,10 @@ async function removeUntilNothing(store: RecordStore, owners: Owners, before: nu
 }
 
 /**
- * Cuts what the transitions of others have recalled of these owners: a task of nobody in particular sees what is every user's, and keeps
- * it with its attempt. Goes before the removal, since what was recalled is known by its id.
+ * Removes these owners' memories from the `recalled` lists of other owners' transitions. A task without a user sees every user's memories
+ * and keeps them with its attempt. Call it before removing records, because it needs their ids.
  *
- * @param before ms since 1970; of what they have made since, nothing is cut
+ * @param before ms since 1970; memories made later stay in the lists
  * @returns how many transitions were changed
  */
 export async function cutRecalled(store: RecordStore, owners: Owners, before: number, signal?: AbortSignal): Promise<number> {
@@ -99,7 +97,7 @@ function withoutRecalled(record: StoredRecord, erased: ReadonlySet<string>): Mem
   return recalled.length === value.recalled.length ? null : { ...record, body: bodyOf({ ...value, recalled }, taken) };
 }
 
-/** A task recalls what is its agent's; and of skills, which are numbered for each user, no other user's. */
+/** The name by which a task of the same agent recalls a record. Skills are numbered per user, so theirs includes the user. */
 function nameOf({ agent, user }: StoredRecord['scope'], layer: string, id: string): string {
   return `${agent} ${layer} ${id}${layer === 'procedural' ? ` ${user ?? ''}` : ''}`;
 }

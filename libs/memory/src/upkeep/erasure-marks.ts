@@ -6,14 +6,14 @@ import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
 import { createHash } from 'node:crypto';
 
-/** An owner who was erased, and up to when. */
+/** An erased owner, and the end of the erasure. */
 interface Forbidden {
   readonly owners: Owners;
-  /** ms since 1970, exclusive */
+  /** Records made before this time are erased, in ms since 1970. */
   readonly at: number;
 }
 
-/** Writes of these owners that were made before `at` are refused from now on. Durable when it returns; an earlier `at` changes nothing. */
+/** From now on, refuses writes of these owners' records made before `at`. Durable when it returns. An earlier `at` changes nothing. */
 export async function forbid(store: RecordStore, owners: Owners, at: number): Promise<void> {
   await untilTaken('the mark of an erasure', async () => {
     const known = await loadMark(store, owners);
@@ -26,12 +26,12 @@ export async function forbid(store: RecordStore, owners: Owners, at: number): Pr
   });
 }
 
-/** Up to when these very owners were erased; null where they never were. */
+/** The end of the erasure of exactly these owners, in ms since 1970; null if they were never erased. */
 export async function forbiddenAt(store: RecordStore, owners: Owners): Promise<number | null> {
   return (await loadMark(store, owners))?.createdAt ?? null;
 }
 
-/** Who of these was erased after the record was made. Reads the store anew each time: see `GuardedStore` for why. */
+/** Owners of these records who were erased after the record was made. Reads the store each time: see `guardedStore` for why. */
 async function findForbidden(
   store: RecordStore,
   tenant: string,
@@ -53,7 +53,7 @@ async function findForbidden(
 
 const ERASED = 'erased';
 
-/** Whether a write was refused because its owner was erased: then it is done with, and is not tried again. */
+/** Whether a write was refused because its owner was erased. Such a write is finished; don't retry it. */
 export function isErased(error: unknown): boolean {
   return errorCode(error) === 'ABORTED' && errorDetails(error).metadata?.reason === ERASED;
 }
@@ -63,19 +63,19 @@ async function loadMark(store: RecordStore, owners: Owners) {
   return known;
 }
 
-/** Names neither agent nor user: the mark stays when they are gone. */
+/** Contains digests instead of names, because the mark outlives the erased agent or user. */
 function markKey({ agent, user }: Owners): string {
   const ofAgent = agent === undefined ? [] : [`agent:${digestOf(agent)}`];
   const ofUser = user === undefined ? [] : [`user:${user === null ? 'nobody' : digestOf(user)}`];
   return [...ofAgent, ...ofUser].join(' ') || 'tenant';
 }
 
-/** Every owner whose erasure concerns a record of this scope. */
+/** All owners whose erasure covers a record of this scope. */
 function ownersOf({ tenant, agent, user }: Scope): readonly Owners[] {
   return [{ tenant }, { tenant, agent }, { tenant, user }, { tenant, agent, user }];
 }
 
-/** Its scope names only the tenant's own; erasing takes every kind of record but this one. */
+/** The record of a mark. Its scope names no erased owner, and erasing removes every kind of record but this one. */
 function markRecord(owners: Owners, at: number): MemoryRecord {
   const { record } = markApplied('semantic', { tenant: owners.tenant, agent: 'erased', user: null }, markKey(owners), at);
   return { ...record, kind: 'erasure' };
@@ -86,13 +86,12 @@ function digestOf(name: string): string {
 }
 
 /**
- * A store that takes in nothing of owners who were erased after it was made.
+ * A store that refuses records of owners who were erased after the record was made.
  *
- * Before a write the marks of its owners are read, and after it again: a write that began before the mark was there and ended when
- * the erasure had passed takes itself back. Whatever is written before that second look began is found by the erasure, which starts
- * after its mark. So neither of the two looks may be answered from a cache.
+ * It reads the owners' marks before and after each write. If a write began before the mark and ended after the erasure, the second look
+ * undoes it. Anything written before that look is found by the erasure, which starts after its mark. So neither look may use a cache.
  *
- * A record that the erasure has yet to remove can't be changed: its owners' new data goes into a new record.
+ * A record that the erasure has yet to remove can't be changed. Its owner's new data goes into a new record.
  * @throws EtudeError ABORTED from `write`; see `isErased`
  */
 export function guardedStore(store: RecordStore): RecordStore {
@@ -111,7 +110,7 @@ async function writeUnlessErased(store: RecordStore, tenant: string, changes: re
   return done;
 }
 
-/** What a writer that was killed between its write and its second look has left goes with the refusal of its repeat. */
+/** Also removes what a writer left that was killed between its write and its second look. */
 async function refuseErased(store: RecordStore, tenant: string, made: Parameters<typeof findForbidden>[2]): Promise<void> {
   if (!(await removeForbidden(store, await findForbidden(store, tenant, made)))) return;
   throw new EtudeError(
@@ -121,7 +120,7 @@ async function refuseErased(store: RecordStore, tenant: string, made: Parameters
   );
 }
 
-/** Whether there was somebody. */
+/** Removes the records of these erased owners. Returns whether there were any owners. */
 async function removeForbidden(store: RecordStore, forbidden: readonly Forbidden[]): Promise<boolean> {
   for (const { owners, at } of forbidden) await removeOwned(store, owners, { createdBefore: at });
   return forbidden.length > 0;

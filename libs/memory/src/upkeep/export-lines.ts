@@ -12,24 +12,24 @@ import { gunzip, gzipSync } from 'node:zlib';
 import { z } from 'zod';
 
 const EXPORTED_KINDS = ['transition', 'episode', 'fact', 'summary', 'reflection', 'document', 'chunk', 'skill'] as const;
-/** Kinds whose records may hold tests that only reviewers read. */
+/** Kinds whose records may hold tests that only reviewers may read. */
 const TESTED_KINDS: readonly RecordKind[] = ['episode', 'skill'];
 
 export interface ExportOptions {
-  /** Default all. */
+  /** Default: all. */
   readonly layers?: readonly MemoryLayer[];
-  /** Whether the export may hold tests that only reviewers read. If not, records with such tests are refused. Default true. */
+  /** Whether the export may hold tests that only reviewers may read. False: a record with such tests fails the export. Default true. */
   readonly hiddenTests?: boolean;
   readonly signal?: AbortSignal;
 }
 
 /**
- * A header, then one record per line, without vectors: the import makes them anew. Marks of erasures and notes of applied writes are not
- * exported.
+ * Yields a header, then one record per line. Vectors are left out, because the import embeds anew. Erasure marks and notes of applied
+ * writes aren't exported.
  *
- * Holds one page of records at a time. Records that are written meanwhile may be missing.
+ * Holds one page of records at a time. Records written meanwhile may be missing.
  *
- * @throws EtudeError PERMISSION_DENIED for tests that may not be in it, before the first line where they are there by then
+ * @throws EtudeError PERMISSION_DENIED for tests that it may not contain; before the first line, unless they were written meanwhile
  */
 export async function* exportRecords(
   store: RecordStore,
@@ -53,7 +53,7 @@ function lineOf({ scope: { agent, user }, layer, kind, key, ...record }: StoredR
   return JSON.stringify({ layer, kind, key, packed: gzipSync(plain).toString('base64') });
 }
 
-/** @throws EtudeError PERMISSION_DENIED where it holds tests that were made from a task's cases, some of which are hidden, or held-out ones */
+/** @throws EtudeError PERMISSION_DENIED for held-out tests, and for tests made from a task's cases, some of which are hidden */
 function refuseHiddenTests(record: StoredRecord): void {
   const { kind, scope } = record;
   if (!TESTED_KINDS.includes(kind) || !holdsHiddenTests(record)) return;
@@ -69,13 +69,13 @@ function holdsHiddenTests(record: StoredRecord): boolean {
   return tests.length > 0 && (record.kind === 'episode' || hasHiddenTests(fields));
 }
 
-/** Raised when older readers could no longer read what is written. */
+/** Raised when older readers can no longer read the lines. */
 const EXPORT_VERSION = 1;
-/** A longer line is refused before it is read. The largest bodies that are stored stay below it, packed. */
+/** A longer line is refused before it is parsed. Packed, the largest stored bodies stay below it. */
 export const LINE_BYTES_MAX = 16 * 1024 * 1024;
-/** A longer line is packed, which its base64 makes at most a third longer than its bytes. */
+/** A longer line is compressed. Its base64 is at most a third longer than the compressed bytes. */
 const PACKED_OVER_BYTES = 1024 * 1024;
-/** What a packed line may unpack to. */
+/** Maximum number of bytes that a packed line may unpack to. */
 export const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
 const KEY_CHARS_MAX = 1_024;
 
@@ -94,7 +94,7 @@ export const ExportLine = z.strictObject({
   title: z.string(),
   text: z.string(),
   sources: z.array(z.string()),
-  /** JSON, byte for byte. */
+  /** JSON, byte for byte as stored. */
   body: z.string(),
 });
 
@@ -102,7 +102,7 @@ export type ExportLine = z.output<typeof ExportLine>;
 
 const PackedLine = z.strictObject({ layer: z.string(), kind: z.string(), key: z.string(), packed: z.string() });
 
-/** @throws EtudeError INVALID_ARGUMENT for what is no export, FAILED_PRECONDITION for one of a newer version */
+/** @throws EtudeError INVALID_ARGUMENT if it isn't an export, FAILED_PRECONDITION if its version is newer */
 export function readHeader(line: string): void {
   const header = ExportHeader.safeParse(parseJson(line));
   if (!header.success)
@@ -118,7 +118,7 @@ export function readHeader(line: string): void {
     );
 }
 
-/** @returns the line, or why it is none */
+/** @returns the line, or the reason why it is refused */
 export async function readLine(text: string): Promise<ExportLine | string> {
   if (Buffer.byteLength(text) > LINE_BYTES_MAX) return `is longer than ${LINE_BYTES_MAX} bytes`;
   const value = parseJson(text);
@@ -129,12 +129,12 @@ export async function readLine(text: string): Promise<ExportLine | string> {
   return parsed.success ? parsed.data : reasonOf(parsed.error);
 }
 
-/** The first thing that is wrong, with its place. */
+/** The first issue, with its path. */
 export function reasonOf({ issues: [issue] }: z.ZodError): string {
   return `${issue?.path.map(String).join('.') || '(root)'}: ${issue?.message ?? 'does not parse'}`;
 }
 
-/** undefined where it is none */
+/** undefined if the text isn't JSON */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -145,7 +145,7 @@ export function parseJson(text: string): unknown {
 
 const gunzipped = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip);
 
-/** Beside this thread. undefined for what is no packed JSON. */
+/** Unpacks in a background thread. undefined if it isn't packed JSON. */
 async function unpacked(packed: string): Promise<unknown> {
   const plain = await gunzipped(Buffer.from(packed, 'base64'), { maxOutputLength: UNPACKED_BYTES_MAX }).catch(() => undefined);
   return plain && parseJson(plain.toString());

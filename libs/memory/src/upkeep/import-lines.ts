@@ -22,13 +22,13 @@ export interface ImportOptions {
   readonly onProgress?: (progress: Progress) => void;
   readonly signal?: AbortSignal;
   /**
-   * Takes the skills as candidates, once all lines were read: the import isn't believed that they were verified or approved. Absent: they
-   * are stored as they are.
+   * Registers the skills as candidates after all lines were read, because the import's claims of verification and approval aren't trusted.
+   * Absent: skills are stored as they are.
    */
   readonly proposeSkill?: ProposeSkill;
 }
 
-/** Of one request to a service. */
+/** Maximum number of lines of one request to a service. */
 export const REQUEST_LINES_MAX = 20_000;
 
 interface Numbered {
@@ -36,18 +36,18 @@ interface Numbered {
   readonly record: MemoryRecord;
 }
 
-/** Records that are embedded and written at once, or one where that has more characters. */
+/** Limits of a batch that is embedded and written at once. The record that reaches the limit is the last of its batch. */
 const BATCH_RECORDS = 128;
 const BATCH_CHARS = 2_000_000;
 const REFUSED_MAX = 100;
-/** Codes of failures that are about one record; any other ends the import. */
+/** Error codes that concern one record. Any other error ends the import. */
 const OF_ONE_RECORD: ReadonlySet<string> = new Set(['PERMISSION_DENIED', 'FAILED_PRECONDITION', 'INVALID_ARGUMENT']);
 
 /**
- * Takes in the lines of an export. Each record is inserted under its key, so lines that were taken in before change nothing. A record that is
- * there stays as it is, and its line is refused where it says something else.
+ * Imports the lines of an export. Records are inserted under their keys, so importing the same lines again changes nothing. An existing
+ * record stays as it is. A line that differs from it is refused.
  *
- * @throws EtudeError INVALID_ARGUMENT or FAILED_PRECONDITION for a wrong header. What was taken in before a failure stays
+ * @throws EtudeError INVALID_ARGUMENT or FAILED_PRECONDITION for a wrong header. After a failure, records imported before stay
  */
 export async function importRecords(
   deps: ImportDeps,
@@ -73,7 +73,7 @@ export async function importRecords(
     if (typeof read === 'string') intake.refuse(intake.lines, read);
     else if (options.proposeSkill !== undefined && read.kind === 'skill') skills.push(toldSkill(intake.lines, read));
     else if (await intake.take(read)) options.onProgress?.({ done: intake.lines, total: null });
-    // Reading a line is synchronous: others have their turn between two.
+    // Reading a line is synchronous, so other work gets its turn between lines.
     await letOthers();
   }
   if (!isBegun)
@@ -85,7 +85,7 @@ export async function importRecords(
   return intake.report();
 }
 
-/** Writes records in batches, and counts what became of each. */
+/** Writes records in batches and counts the outcomes. */
 class Intake {
   lines = 0;
   readonly #deps: ImportDeps;
@@ -100,7 +100,7 @@ class Intake {
     this.#tenant = tenant;
   }
 
-  /** Whether a batch was written. */
+  /** Adds a record to the batch. Returns whether the batch was written. */
   async take(record: MemoryRecord): Promise<boolean> {
     this.#batch.push({ line: this.lines, record });
     this.#chars += record.body.length;
@@ -132,7 +132,7 @@ class Intake {
     return { lines: this.lines, ...this.#counts, refused: this.#refused };
   }
 
-  /** Where one of them is refused, such as one of an erased user, each is tried by itself. */
+  /** If one record is refused, for example one of an erased user, each is tried alone. */
   async #insert(batch: readonly Numbered[]): Promise<void> {
     const [only] = batch;
     if (batch.length === 1 && only !== undefined) return this.#unlessRefused(only.line, () => this.#write(batch));
@@ -154,7 +154,7 @@ class Intake {
     }
   }
 
-  /** Says the same: whatever memory has counted since. */
+  /** Compares an existing record with the line. Counts that changed since the export don't matter. */
   async #compare({ line, record }: Numbered): Promise<void> {
     const { layer, kind, key, text, scope, fields } = record;
     const [known] = await this.#deps.store.load({ tenant: this.#tenant, agent: null }, layer, kind, [key]);

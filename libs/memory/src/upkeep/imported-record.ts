@@ -14,14 +14,14 @@ import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 
-/** As deep as Python reads JSON. Whoever reads a record calls itself for each level. */
+/** Python's limit for nested JSON. Code that reads records recurses once per level. */
 const NESTING_MAX = 1_000;
 
 interface Owned {
   readonly scope?: MemoryRecord['scope'];
 }
 
-/** Whose the record becomes. */
+/** The tenant that imports, and what reading needs. */
 export interface Reader {
   readonly tenant: string;
   readonly clock: Clock;
@@ -29,10 +29,10 @@ export interface Reader {
 }
 
 /**
- * A line as a record of the reader's tenant, for whatever tenant it was written. Nothing in it is trusted: the body has to be one of its kind, of the
- * agent and user that the line says, and the layers make all else of it anew. Only the mark of an archived record is taken from the line.
+ * Turns a line of any tenant's export into a record of the reader's tenant. The line isn't trusted: its body must be valid for its kind and
+ * have the line's agent and user. The layers rebuild everything else. Only the archive mark is taken from the line.
  *
- * @returns why it is refused, where it is no record
+ * @returns the record, or the reason why the line is refused
  */
 export function readRecord({ tenant, clock, proofChecker }: Reader, line: ExportLine): MemoryRecord | string {
   const kinds: readonly RecordKind[] = RECORD_KINDS[line.layer];
@@ -54,7 +54,7 @@ export function readRecord({ tenant, clock, proofChecker }: Reader, line: Export
   if (typeof made === 'string') return made;
   const unproven = line.kind === 'skill' ? unprovenAsCandidate(own as Skill, now, proofChecker) : null;
   if (unproven !== null) return skillRecord(unproven, taken);
-  // Byte for byte where it says nothing else.
+  // Keeps the body byte for byte if the rebuilt one has the same content.
   const isAsSaid = isDeepStrictEqual(raw, taken.length === 0 ? { value: own } : { value: own, taken });
   const record = isAsSaid ? { ...made, body: line.body } : made;
   return isArchived(line) ? asArchived(record) : record;
@@ -62,7 +62,7 @@ export function readRecord({ tenant, clock, proofChecker }: Reader, line: Export
 
 interface Told {
   readonly line: ExportLine;
-  /** Its value is one of the line's kind. */
+  /** The body, checked against the line's kind. */
   readonly body: StoredBody<never>;
 }
 
@@ -70,7 +70,7 @@ const DIGEST = /^[0-9a-f]{64}$/;
 
 const NAME_CHARS_MAX = 1_000;
 
-/** What the layer that wrote a record makes of its body, by kind. A text where it could make none of it. */
+/** Rebuilds a record from its body with the layer's own functions, by kind. Returns a text if the record is refused. */
 const BUILDERS: { readonly [kind in ExportLine['kind']]: (told: Told) => MemoryRecord | string } = {
   transition: ({ body }) => transitionRecord(body.value),
   episode: ({ body }) => episodeRecord(body.value),
@@ -82,14 +82,14 @@ const BUILDERS: { readonly [kind in ExportLine['kind']]: (told: Told) => MemoryR
   skill: ({ body }) => skillRecord(body.value, body.taken),
 };
 
-/** The body of a note has neither the title nor the worth of its episode, so the line gives both. */
+/** A note's body lacks the title and worth of its episode, so the line gives both. */
 function noteRecord({ line, body }: Told): MemoryRecord | string {
   const note = body.value as EpisodeNote;
   const told = { summary: '', reflection: null, [line.kind]: note.text };
   return noteRecords({ ...note, ...told, prompt: line.title, importance: line.worth })[0] ?? 'body.value.text: is empty';
 }
 
-/** The body of a chunk has no name of its document, so the line gives it. */
+/** A chunk's body lacks the name of its document, so the line gives it. */
 function chunkOf({ line, body }: Told): MemoryRecord | string {
   const { title = '', ...chunk } = body.value as DocumentChunk;
   const [name = ''] = line.sources;
@@ -97,12 +97,12 @@ function chunkOf({ line, body }: Told): MemoryRecord | string {
   return ofDigest(line, (digest) => chunkRecord({ document: { id: chunk.documentId, name, title }, digest }, chunk));
 }
 
-/** The digest is of all chunks together; chunks that are not those of their document go when memory is reconciled. */
+/** The digest covers all chunks together, so one line can't prove it. Reconciling removes chunks that don't match their document. */
 function ofDigest({ fields: { digest } }: ExportLine, made: (digest: string) => MemoryRecord): MemoryRecord | string {
   return typeof digest === 'string' && DIGEST.test(digest) ? made(digest) : 'fields.digest: has to be 64 hexadecimal digits';
 }
 
-/** As `EpisodeNote`. */
+/** The schema of `EpisodeNote`. */
 const Note = z.strictObject({
   id: z.string(),
   scope: Scope,
@@ -112,7 +112,7 @@ const Note = z.strictObject({
   createdAt: z.number().int(),
 });
 
-/** What may stand as the value in a body, by the kind of its record. */
+/** Schemas of the body's value, by kind of record. */
 const VALUES: { readonly [kind in ExportLine['kind']]: z.ZodType } = {
   transition: Transition,
   episode: Episode,
@@ -120,21 +120,21 @@ const VALUES: { readonly [kind in ExportLine['kind']]: z.ZodType } = {
   summary: Note,
   reflection: Note,
   document: DocumentRecord,
-  /** With the title of its document. */
+  /** Includes the title of its document. */
   chunk: DocumentChunk.extend({ title: z.string().optional() }),
   skill: Skill,
 };
 
 const TIMES: ReadonlySet<string> = new Set(['createdAt', 'updatedAt', 'validFrom', 'validTo']);
 const DAY_MS = 86_400_000;
-/** Counts are told as numbers of 32 bits. */
+/** The API reports counts as 32-bit numbers. */
 const COUNT_MAX = 2 ** 31 - 1;
 
 function storedBodyOf(kind: ExportLine['kind']): z.ZodType {
   return z.strictObject({ value: VALUES[kind], taken: z.array(z.string()).max(10_000).optional() });
 }
 
-/** The first number that no record can have: times may be a day ahead, for clocks that differ. `now`: ms since 1970. */
+/** Describes the first impossible number, or returns null. Times may be a day ahead, since clocks differ. `now`: ms since 1970. */
 function wrongNumber(value: Readonly<Record<string, unknown>>, now: number): string | null {
   for (const [name, number] of Object.entries(value)) {
     if (typeof number !== 'number') continue;

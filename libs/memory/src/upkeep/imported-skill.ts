@@ -10,27 +10,27 @@ import { isProofOf } from '@etude/domain/skills/life/skill-life';
 import { isProven } from '@etude/domain/skills/proof/proof';
 import { createHash } from 'node:crypto';
 
-/** A skill of an import, which nobody has verified or approved yet. */
+/** An imported skill, which nobody here has verified or approved. */
 export interface Proposal {
   readonly skill: Skill;
-  /** Why it comes in out of use; null where it is to be verified. */
+  /** Why it is stored out of use; null if it is to be verified. */
   readonly setAside: string | null;
 }
 
 /**
- * Registers an imported skill in the caller's name; `unchanged`: it was there.
+ * Registers an imported skill in the caller's name. `unchanged`: it was already there.
  *
- * @throws EtudeError PERMISSION_DENIED, FAILED_PRECONDITION or INVALID_ARGUMENT, where it may not be registered: its line is refused. ABORTED
- *   where its owner was erased (`isErased`)
+ * @throws EtudeError PERMISSION_DENIED, FAILED_PRECONDITION or INVALID_ARGUMENT if it may not be registered, which refuses its line.
+ *   ABORTED if its owner was erased (`isErased`)
  */
 export type ProposeSkill = (proposal: Proposal) => Promise<'added' | 'unchanged'>;
 
-/** Nobody uses it where it comes from, for whatever reason: replaced, found harmful, withdrawn, never good enough. */
+/** Statuses of skills that aren't used where they come from: replaced, harmful, withdrawn or never good enough. */
 const OUT_OF_USE: ReadonlySet<SkillStatus> = new Set(['deprecated', 'archived', 'rejected']);
 
 export interface ToldSkill {
   readonly line: number;
-  /** As its line says, of the tenant that imports it. */
+  /** The skill as its line describes it, with the importing tenant as its tenant. */
   readonly told: Skill;
 }
 
@@ -39,7 +39,7 @@ export const toldSkill = (line: number, record: MemoryRecord): ToldSkill => ({
   told: { ...parseBody<Skill>(record).value, scope: record.scope },
 });
 
-/** In the order of their versions, so that these are counted as they were. Of one content the one that is in use where it comes from counts. */
+/** Sorts by version, so that skills are numbered in that order. `isToldElsewhere`: out of use, but another line has its content in use. */
 export function inOrder(skills: readonly ToldSkill[]): ReadonlyArray<ToldSkill & { readonly isToldElsewhere: boolean }> {
   const contentOf = ({ told }: ToldSkill) => JSON.stringify([told.scope.agent, told.scope.user, told.name, skillDigest(told)]);
   const inUse = new Set(skills.filter(({ told }) => !OUT_OF_USE.has(told.status)).map(contentOf));
@@ -49,7 +49,7 @@ export function inOrder(skills: readonly ToldSkill[]): ReadonlyArray<ToldSkill &
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
-/** What the skills of one import name as their source, by which all of them can be withdrawn: the same ones are the same import. */
+/** The source that all skills of one import name, by which they can be withdrawn together. The same skills give the same source. */
 export function importOf(skills: readonly ToldSkill[]): string {
   const hash = createHash('sha256');
   for (const { told } of skills)
@@ -58,8 +58,8 @@ export function importOf(skills: readonly ToldSkill[]): string {
 }
 
 /**
- * A skill as a candidate that nobody has run. It has a source that nobody is trusted for, so that a person approves it. Which tasks it solved
- * is believed by nobody: who has such a task would be shown it.
+ * Makes an imported skill a candidate that was never run. Its untrusted source makes sure that a person approves it. The tasks it claims to
+ * have solved are dropped, since otherwise it would be offered for such tasks.
  *
  * @param source "imports/{id}"
  */
@@ -72,7 +72,7 @@ export function proposalOf(told: Skill, source: string): Proposal {
     status: 'candidate',
     statusReason,
     evidence: [],
-    // By which its history begins.
+    // Its history begins with this origin.
     origin: 'import',
     cues: told.examplePrompts ?? [],
     fingerprints: [],
@@ -87,7 +87,7 @@ export function proposalOf(told: Skill, source: string): Proposal {
 
 const NEEDS_PROOF: ReadonlySet<SkillStatus> = new Set(['verified', 'pending_review', 'active']);
 
-/** What a skill calls is in its own tenant, wherever it was exported, or everybody's. */
+/** Points a skill's dependencies at the importing tenant. Those on global skills stay. */
 export function withOwnPins(skill: Skill, tenant: string): Skill {
   if (skill.dependencies === undefined) return skill;
   const dependencies = skill.dependencies.map((pin) => (pin.tenant === GLOBAL_TENANT ? pin : { ...pin, tenant }));
@@ -95,10 +95,10 @@ export function withOwnPins(skill: Skill, tenant: string): Skill {
 }
 
 /**
- * A skill that claims to be verified without a proof for its content becomes a candidate. null where the claim holds.
+ * Makes a skill a candidate if it claims to be verified without a proof for its content. null if the claim holds or needs no proof.
  *
  * @param at ms since 1970
- * @param checker believes signatures under proofs; absent: who runs a skill looks at them
+ * @param checker checks the signatures of proofs. Absent: the service that runs a skill checks them
  */
 export function unprovenAsCandidate(skill: Skill, at: number, checker?: ProofChecker): Skill | null {
   if (!NEEDS_PROOF.has(skill.status) || isInWords(skill)) return null;

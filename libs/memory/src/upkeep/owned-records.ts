@@ -3,12 +3,12 @@ import type { MemoryLayer } from '@etude/contracts/task';
 
 export const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies readonly MemoryLayer[];
 
-/** Every layer and kind that holds data of owners: all but the marks of erasures, which hold none. */
+/** All layers and kinds with data of owners: all but erasure marks. */
 export const OWNED_KINDS: ReadonlyArray<{ readonly layer: MemoryLayer; readonly kind: RecordKind }> = LAYERS.flatMap((layer) =>
   RECORD_KINDS[layer].filter((kind) => kind !== 'erasure').map((kind) => ({ layer, kind })),
 );
 
-/** Every record of these owners that the filter lets through, in every layer, a page at a time. @throws AbortError between pages */
+/** All records of these owners that the filter accepts, in every layer, page by page. @throws AbortError between pages */
 export async function* walkOwned(
   store: RecordStore,
   owners: Owners,
@@ -22,7 +22,7 @@ export async function* walkOwned(
     }
 }
 
-/** Records by place, such as "memory.semantic.fact"; places without any are left out. */
+/** Number of records by place, such as "memory.semantic.fact". Places without records are left out. */
 export type CountsByPlace = Readonly<Record<string, number>>;
 
 export async function removeOwned(

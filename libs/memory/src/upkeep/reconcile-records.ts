@@ -7,12 +7,12 @@ import type { UpkeepDeps } from './record-upkeep.js';
 
 const SENTENCES_MAX = 100;
 const DAY_MS = 86_400_000;
-/** Each fact costs a search; those that are older were looked at before. */
+/** Only newer facts are checked: each costs a search, and older ones were checked before. */
 const FACTS_SINCE_MS = 7 * DAY_MS;
-/** A write or request is not repeated after so long. */
+/** Notes of applied writes are kept for this time. Writes and requests aren't repeated later. */
 const APPLIED_KEPT_MS = 30 * DAY_MS;
 
-/** What is damaged, records without vectors, then what the layers can have left between two records of theirs. */
+/** Reports damage and records without vectors. Then repairs what interrupted writes left in the layers, and drops old notes of writes. */
 export async function reconcileRecords(deps: UpkeepDeps): Promise<StoreReport> {
   const { store, clock } = deps;
   let report: StoreReport = { checked: {}, repaired: [], problems: await store.damage() };
@@ -40,7 +40,7 @@ async function lookForVectors({ store, embedder }: UpkeepDeps, tenant: string): 
   return { checked: { records }, repaired: [], problems };
 }
 
-/** Facts that were told in the same instant, and one that was cut off before it took the place of another. */
+/** Merges facts told at the same instant, and completes interrupted supersessions. */
 async function reconcileFacts(deps: UpkeepDeps, tenant: string): Promise<StoreReport> {
   const since = deps.clock.now() - FACTS_SINCE_MS;
   const { looked, merged, superseded, problems } = await mergeDuplicates(deps, { tenant, agent: null }, { since });

@@ -7,8 +7,8 @@ import { neededSkills, refusalOf, versionKey } from '@etude/domain/skills/life/c
 import { activatedAt, IN_USE, keyOf, lastActivated, VERIFIER } from '@etude/domain/skills/life/skill-life';
 
 /**
- * Of several active versions the last that was taken into use stays: without transactions a move that is cut off can leave two. A skill in
- * use that can't call what it needs is reported as a problem; it fails when it is used.
+ * If a skill has several active versions, only the last activated stays. An interrupted move can leave two in a store without transactions.
+ * An active skill that can't call what it needs would fail when used, so it is reported as a problem.
  */
 export async function reconcileSkills(deps: MoveDeps, tenant: string): Promise<StoreReport> {
   const repaired: string[] = [];

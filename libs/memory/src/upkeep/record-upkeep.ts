@@ -13,44 +13,43 @@ import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 
 export interface UpkeepDeps {
-  /** A `guardedStore`, as the layers have it: imports are writes too. */
+  /** A `guardedStore`, because imports are writes too. */
   readonly store: RecordStore;
   readonly embedder: Embedder;
   readonly clock: Clock;
-  /** Absent: an import looks at what a proof is for, and not at its signature. */
+  /** Absent: an import checks that a proof is for the skill's content, but not its signature. */
   readonly proofChecker?: ProofChecker;
 }
 
-/** `MemoryUpkeep` over any record store. */
 export function recordUpkeep(deps: UpkeepDeps) {
   const { store, embedder, clock } = deps;
   return {
     stats: (tenant: string) => memoryStats(store, embedder, tenant),
-    /** Lowers what retrieval shows, never what is stored. */
+    /** Hides records from retrieval. Never removes them. */
     archive: (owners: Owners, policy: ArchivePolicy, options: { readonly dryRun: boolean }, signal?: AbortSignal) =>
       archiveRecords(store, clock, owners, policy, options, signal),
-    /** The way back, for all that is archived or for these ids. Answers how many. */
+    /** Shows archived records again: all, or those with these ids. Returns how many. */
     restore: (owners: Owners, ids?: readonly string[]) => restoreRecords(store, owners, ids),
-    /** JSON Lines: a header, then one record per line, lossless, in no order. @throws EtudeError PERMISSION_DENIED, see `ExportOptions` */
+    /** JSON Lines: a header, then one record per line, lossless, unordered. @throws EtudeError PERMISSION_DENIED, see `ExportOptions` */
     exportLines: (owners: Owners, options?: ExportOptions) => exportRecords(store, owners, options),
-    /** Lines of `exportLines`, of any adapter; owners other than `tenant` become it. The same lines again change nothing. */
+    /** Imports lines of `exportLines` from any adapter and tenant into `tenant`. The same lines again change nothing. */
     importLines: (tenant: string, lines: AsyncIterable<string>, options: ImportOptions) => importRecords(deps, tenant, lines, options),
-    /** Writes of these owners that were made before `at` are refused from now on. Durable when it returns. */
+    /** From now on, refuses writes of these owners' records made before `at`. Durable when it returns. */
     forbid: (owners: Owners, at: number) => forbid(store, owners, at),
     newFrom: (owners: Owners) => newFrom(store, clock, owners),
     /**
-     * Removed records by place, such as "memory.semantic.fact"; with each go its vectors, words and parts. Repeats until nothing is found.
-     * Asked again with the same `before`, it removes nothing that was made since.
+     * Removes records with their vectors and words until none is found. Returns their numbers by place, such as "memory.semantic.fact". A
+     * repeat with the same `before` removes nothing made since.
      */
     async erase(owners: Owners, options: EraseOptions): Promise<CountsByPlace> {
       const removed = await eraseOwned(store, clock, owners, options);
       for (const note of await store.purge()) options.onNote?.(note);
       return removed;
     },
-    /** Vectors, words and parts without a record are not counted: only a crash leaves any, and `reconcile` removes those. */
+    /** Counts these owners' records made before `before`, or else before their erasure mark. Without either, counts all. */
     findErased: (owners: Owners, before?: number) => findOwned(store, clock, owners, before),
     reembed: (to: Embedder, options: ReembedOptions) => reembedRecords(store, to, options),
-    /** Drops the vectors of a model that no service uses any more. */
+    /** Drops the vectors of a model. No service may use it any more. */
     dropModel: (name: string) => store.dropModel(name),
     reconcile: () => reconcileRecords(deps),
   };

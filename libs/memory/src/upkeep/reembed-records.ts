@@ -9,17 +9,17 @@ export interface ReembedOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Characters that are embedded in one call, or one record's where that has more. */
+/** Maximum number of characters embedded in one call, unless a single record has more. */
 const BATCH_CHARS = 200_000;
 const BATCH_RECORDS = 64;
-/** A record that is changed while it is embedded comes again in the next pass. */
+/** Maximum number of passes. A record that changes while it is embedded is left for the next pass. */
 const PASSES_MAX = 1_000;
 
 /**
- * Fills the vectors of a model for all tenants. What has them already is passed over, so that a run goes on where the one before it was
- * stopped or killed. Ready is said once nothing is without: the services of that model can be started then.
+ * Adds the vectors of a model to the records of all tenants. Records that have them are skipped, so a run continues where an earlier one
+ * stopped. Once all have them the model is ready, and services can start with it.
  *
- * An abort is no failure: it answers with state `running`.
+ * An abort is no failure: the state is then `running`.
  */
 export async function reembedRecords(store: RecordStore, to: Embedder, { onProgress, signal }: ReembedOptions): Promise<ReembedReport> {
   const { model: name, dimension } = to.profile;
