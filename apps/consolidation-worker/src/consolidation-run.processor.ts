@@ -26,7 +26,7 @@ export interface ConsolidationRunDeps extends Omit<ConsolidationDeps, 'progress'
   readonly writesWaitMs: number;
 }
 
-/** Counts that add up over the attempts of one run; the others are the last attempt's. */
+/** Counts that are summed over the attempts of a run; all others are those of the last attempt. */
 const COUNTS = [
   'factsAdded',
   'factsReinforced',
@@ -43,7 +43,7 @@ export function consolidationRunProcessor(
 ): JobHandler<typeof ConsolidationRunJob.payload, typeof ConsolidationRunJob.result> {
   return async ({ tenant, runId, agent, days, dryRun }, context) => {
     const { runs, clock } = deps;
-    // A nightly run has no caller who made its record.
+    // The record of a nightly run is made here, because no caller made it.
     const asked = { id: runId, tenant, agent, days, dryRun, state: 'queued', createdAt: clock.now() };
     const record = (await runs.get(tenant, runId)) ?? ConsolidationRecord.parse(asked);
     if (record.state === 'done') return { runId };
@@ -54,7 +54,7 @@ export function consolidationRunProcessor(
       await runs.put({ ...begun, ...outcome, state: 'done', endedAt: clock.now() });
     } catch (error) {
       const failure = finalFailure(error, context);
-      // Counts of this attempt were written with its progress.
+      // Progress has already written this attempt's counts.
       if (failure !== null)
         await runs.put({ ...((await runs.get(tenant, runId)) ?? begun), state: 'failed', endedAt: clock.now(), error: failure });
       throw error;
@@ -76,7 +76,7 @@ async function runOnce(record: ConsolidationRecord, deps: ConsolidationRunDeps, 
   return total(await consolidate({ tenant, agent, days, dryRun, now: createdAt }, { ...deps, progress }, signal));
 }
 
-/** A run should see the writes that were accepted before it. It doesn't wait for a stuck write for ever, and names it. */
+/** Waits until the writes accepted before the run are applied. After `writesWaitMs` it continues, and says how many are left out. */
 async function waitForWrites(tenant: string, deps: ConsolidationRunDeps, signal: AbortSignal): Promise<string[]> {
   const { pendingWrites, writesWaitMs } = deps;
   if (await waitUntil(async () => (await pendingWrites.pending(tenant)) === 0, writesWaitMs, signal)) return [];
@@ -85,7 +85,7 @@ async function waitForWrites(tenant: string, deps: ConsolidationRunDeps, signal:
   ];
 }
 
-/** For a run during an erasure: facts about the erased are dropped, the others are applied. */
+/** Drops facts about an owner who is erased while the run lasts; all others are applied. */
 export function factsUnlessErased(semantic: SemanticMemory): ConsolidationDeps['semantic'] {
   return {
     wasApplied: (tenant, unitId) => semantic.wasApplied(tenant, unitId),
@@ -100,7 +100,7 @@ export function factsUnlessErased(semantic: SemanticMemory): ConsolidationDeps['
   };
 }
 
-/** The status of proposed skills, read from memory, where `skill.verify` writes it; waits at most `waitMs` for all of them together. */
+/** Reads the status of proposed skills from memory, where `skill.verify` writes it. Waits at most `waitMs` for all of them together. */
 export class StoredVerifications implements SkillVerifications {
   constructor(
     private readonly procedural: ProceduralMemory,
@@ -122,7 +122,7 @@ export class StoredVerifications implements SkillVerifications {
 const POLL_FIRST_MS = 20;
 const POLL_MOST_MS = 500;
 
-/** Asks until the answer is true, at growing intervals, for `timeoutMs` at most. @returns whether it became true */
+/** Checks the condition at growing intervals, for at most `timeoutMs`. @returns whether it became true */
 async function waitUntil(condition: () => Promise<boolean>, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
   for (let waitMs = POLL_FIRST_MS; ; waitMs = Math.min(waitMs * 2, POLL_MOST_MS)) {

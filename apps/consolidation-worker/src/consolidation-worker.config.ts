@@ -26,7 +26,7 @@ function isTimeZone(name: string): boolean {
 }
 
 const ZONE = 'its time zone, such as "Europe/Berlin"';
-/** Settings without which a schedule says too little. */
+/** Settings that a schedule needs: schedule, setting, its description. */
 const NEEDED = [
   ['ETUDE_CONSOLIDATION_SCHEDULE', 'ETUDE_CONSOLIDATION_TIME_ZONE', ZONE],
   ['ETUDE_ARCHIVE_SCHEDULE', 'ETUDE_ARCHIVE_TIME_ZONE', ZONE],
@@ -48,35 +48,37 @@ export const consolidationWorkerConfig = requireMemory(
     .extend(publicKeysConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({
-      /** Share of a skill's mutants that its tests have to notice, 0 to 1; one of them in any case. */
+      /** Share of a skill's mutants that its tests must detect, 0 to 1; at least one in any case. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
       /** Cron pattern of the nightly run of every tenant that has learned something. Unset: runs on demand only. */
       ETUDE_CONSOLIDATION_SCHEDULE: cron('0 3 * * *'),
       /** IANA name; needed with a schedule. */
       ETUDE_CONSOLIDATION_TIME_ZONE: timeZone(),
-      /** Days that a nightly run looks back. */
+      /** How many days a nightly run looks back. */
       ETUDE_CONSOLIDATION_DAYS: z.coerce.number().int().min(1).max(3_650).default(7),
       /** How long a run waits at its start for pending memory writes of its tenant. */
       ETUDE_CONSOLIDATION_WRITES_WAIT_MS: z.coerce.number().int().min(0).max(600_000).default(30_000),
       /** How long a run waits at its end for its skills to be verified. */
       ETUDE_CONSOLIDATION_SKILLS_WAIT_MS: z.coerce.number().int().min(0).max(3_000_000).default(60_000),
-      /** Cron pattern by which every tenant's least needed records leave retrieval; see `forgettingScore`. Unset: only when asked for. */
+      /** Cron pattern for archiving every tenant's least needed records; see `forgettingScore`. Unset: only on demand. */
       ETUDE_ARCHIVE_SCHEDULE: cron('0 4 * * *'),
       /** IANA name; needed with a schedule. */
       ETUDE_ARCHIVE_TIME_ZONE: timeZone(),
-      /** Needed with a schedule: what scores below is archived. */
+      /** Records with a lower score are archived, 0 to 1; needed with a schedule. */
       ETUDE_ARCHIVE_SCORE_MAX: z.coerce.number().min(0).max(1).optional(),
       /** Younger records are never archived. */
       ETUDE_ARCHIVE_OLDER_THAN_DAYS: z.coerce.number().int().min(0).max(36_500).default(30),
-      /** Cron pattern by which every tenant's skills are pruned; `prune --undo` takes it back. Unset: only when asked for. */
+      /** Cron pattern for pruning every tenant's skills; `prune --undo` reverts it. Unset: only on demand. */
       ETUDE_SKILLS_PRUNE_SCHEDULE: cron('0 5 * * *'),
       /** IANA name; needed with a schedule. */
       ETUDE_SKILLS_PRUNE_TIME_ZONE: timeZone(),
-      /** Needed with a schedule, one of them at least: active and not used for so long, failing more often, deprecated for so long. */
+      /** Archives active skills not used for so many days; 0: never. A schedule needs this or one of the two limits below. */
       ETUDE_SKILLS_PRUNE_UNUSED_DAYS: z.coerce.number().int().min(0).max(36_500).default(0),
+      /** Archives active skills with a success rate below this, 0 to 1; 0: never. */
       ETUDE_SKILLS_PRUNE_FAILING_RATE_MAX: z.coerce.number().min(0).max(1).default(0),
+      /** Archives skills that were deprecated this many days ago; 0: never. */
       ETUDE_SKILLS_PRUNE_SUPERSEDED_DAYS: z.coerce.number().int().min(0).max(36_500).default(0),
-      /** Uses before a skill can be called failing. */
+      /** Number of uses before a skill can count as failing. */
       ETUDE_SKILLS_PRUNE_FAILING_USES_MIN: z.coerce.number().int().min(1).max(1_000_000).default(5),
     })
     .superRefine((config, context) => {
@@ -92,7 +94,6 @@ export type ConsolidationWorkerConfig = z.infer<typeof consolidationWorkerConfig
 const timesOf = (pattern: string | undefined, zone: string | undefined): ScheduleTimes | null =>
   pattern === undefined || zone === undefined ? null : { pattern, timeZone: zone };
 
-/** The schedules that the settings ask for. */
 export function schedulesFrom(config: ConsolidationWorkerConfig): ScheduleParts['schedules'] {
   const nightly = timesOf(config.ETUDE_CONSOLIDATION_SCHEDULE, config.ETUDE_CONSOLIDATION_TIME_ZONE);
   const archive = timesOf(config.ETUDE_ARCHIVE_SCHEDULE, config.ETUDE_ARCHIVE_TIME_ZONE);

@@ -29,15 +29,15 @@ import { memoryWriteProcessor } from './memory-write.processor.js';
 import { NightlySchedules } from './nightly-schedules.js';
 import { skillRequestProcessor, skillVerifyProcessor } from './skill.processors.js';
 
-/** Writes wait on disk and embeddings; more at once than this only queue for SQLite's one write lock. */
+/** Writes wait for disk and embeddings. More at once would only wait for SQLite's single write lock. */
 const WRITES_AT_ONCE = 4;
 const RUNS_AT_ONCE = 2;
 const VERIFICATIONS_AT_ONCE = 2;
-/** Each waits for a model most of the time. */
+/** Skill requests mostly wait for a model. */
 const REQUESTS_AT_ONCE = 2;
-/** So that an erasure need not wait for the end of a move to another model. */
+/** More than one, so that an erasure doesn't wait until a move to another model ends. */
 const UPKEEP_AT_ONCE = 3;
-/** Below the 10 s after which a service is ended. */
+/** Less than the 10 s after which a closing service is killed. */
 const CLOSE_GRACE_MS = 8_000;
 
 interface Parts {
@@ -51,10 +51,10 @@ interface Parts {
 }
 
 /**
- * Starts the consumers of `memory.write`, `consolidation.run`, `skill.verify`, `skill.request` and `memory.upkeep` with what they use.
- * Resolves once jobs are being taken; waits for Redis.
+ * Starts the consumers of `memory.write`, `consolidation.run`, `skill.verify`, `skill.request` and `memory.upkeep` with their adapters.
+ * Resolves once jobs are taken; waits for Redis.
  *
- * Any number of workers may run: SQLite's lock orders their writes, and every write is applied once by its id.
+ * Any number of workers may run: SQLite's lock orders their writes, and each write id is applied once.
  * @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION
  */
 export async function startConsolidationWorker(config: ConsolidationWorkerConfig, logger: QueueLogger): Promise<RunningWorker> {
@@ -147,7 +147,7 @@ function startConsumers(
   ];
 }
 
-/** Evidence is signed with one key; what an earlier one signed is believed as long as its public key is in the file. */
+/** Proofs are signed with one key. Signatures of an earlier key are believed as long as its public key is in the file. */
 function proofKeysFrom(config: ConsolidationWorkerConfig, logger: QueueLogger): Parts['proofKeys'] {
   const { ETUDE_SKILLS_SIGNING_KEY_PATH: path, ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath } = config;
   const report = (error: unknown) => logger.error({ error }, 'the public keys of skills are not read anew');

@@ -16,16 +16,16 @@ export interface EraseDeps {
   readonly producer: Producer;
   readonly store: UpkeepStore;
   readonly clock: Clock;
-  /** How long what runs is waited for in one attempt, after it was told to stop. */
+  /** How long one attempt waits for running work to stop, in ms. */
   readonly stopWaitMs?: number;
 }
 
 /**
- * Removes every trace of an agent, a user or a tenant, and keeps the receipt: running, then succeeded with nothing left, or failed with
- * what is left. Repeating it goes on where it was cut off.
+ * Removes every trace of an agent, a user or a tenant, and keeps a receipt: running, then succeeded with nothing left, or failed with what
+ * is left. A repeat continues where the last attempt was cut off.
  *
- * First what feeds memory, then memory, then the rest: jobs about what memory had are known by its being gone.
- * @throws EtudeError MEMORY_UNAVAILABLE while something is left, to be tried again
+ * The queues are erased first, since they feed memory, and again after memory: jobs are then found by their records being gone.
+ * @throws EtudeError MEMORY_UNAVAILABLE while something is left; it is then retried
  */
 export async function eraseSubject(
   { tenant, id }: { readonly tenant: string; readonly id: string },
@@ -62,18 +62,18 @@ class ErasureRun {
     const { found, newFrom: begun } = this.stored;
     const { tenant } = this.stored.receipt;
     const owners = { tenant, ...('all' in subject ? {} : subject) };
-    // What there is is counted before anything is removed.
+    // Counts everything before anything is removed.
     const all = Object.keys(found).length > 0 ? found : await this.#find(owners, subject, begun ?? Number.MAX_SAFE_INTEGER);
     await this.put({ state: 'running', error: null, finishedAt: null }, { found: { ...all } });
     await this.#count(await this.#queue.erase(tenant, subject, signal, begun ?? undefined));
-    // Once what ran has been stopped, and for good: a repeat takes nothing from who comes after.
+    // Only after running work was stopped. A repeat keeps the same time limit, so that newer records of the same name stay.
     await this.#removeBefore(begun ?? (await upkeep.newFrom(owners)), owners, subject, signal);
-    // What was told meanwhile goes too.
+    // Removes what was written during the first pass.
     if (begun === null) await this.#removeBefore(await upkeep.newFrom(owners), owners, subject, signal);
     await this.#prove(owners, subject);
   }
 
-  /** Nothing is left, and no name is written down any more: now what Redis wrote down of it on its disk can go. */
+  /** Removes erased data from Redis's files on disk, once nothing is left and the subject's name is no longer stored. */
   async finish(signal: AbortSignal): Promise<void> {
     const notes = [...new Set([...this.stored.receipt.notes, ...(await this.#queue.purge(signal))])];
     await this.put({ state: 'succeeded', notes, finishedAt: this.deps.clock.now() });
@@ -84,7 +84,7 @@ class ErasureRun {
     await this.deps.store.putErasure(this.stored);
   }
 
-  /** @param before ms since 1970; written down first, so that a repeat keeps to it */
+  /** @param before ms since 1970; stored first, so that a repeat uses the same value */
   async #removeBefore(before: number, owners: Owners, subject: ErasureSubject, signal: AbortSignal): Promise<void> {
     const notes = new Set(this.stored.receipt.notes);
     await this.put({}, { newFrom: before });
@@ -96,7 +96,7 @@ class ErasureRun {
   async #prove(owners: Owners, subject: ErasureSubject): Promise<void> {
     const left = await this.#find(owners, subject, this.stored.newFrom ?? undefined);
     const { receipt, found } = this.stored;
-    // A worker that was killed may have removed more than it could write down.
+    // A worker that was killed may have removed more than it counted.
     const removed = { ...receipt.removed };
     for (const [place, count] of Object.entries(found)) removed[place] = Math.max(removed[place] ?? 0, count);
     const places = Object.fromEntries(Object.keys(removed).map((place) => [place, 0]));
@@ -122,7 +122,7 @@ class ErasureRun {
 
 const NOTHING_FOUND = 'nothing was found: check the name, if there should have been something';
 
-/** Another version may have taken its number. */
+/** Compares digests, since another version may have taken the number. */
 async function isGone(key: SkillKey, { procedural }: EraseDeps['memory']): Promise<boolean> {
   return (await versionOfKey(procedural, key))?.digest !== key.digest;
 }

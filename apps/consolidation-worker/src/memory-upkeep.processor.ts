@@ -10,7 +10,7 @@ import { moveVectors, type ReembedDeps } from './move-vectors.js';
 
 export type MemoryUpkeepDeps = EraseDeps & ReembedDeps;
 
-/** What is done to memory as a whole. Each work keeps its own record, so that a job that is taken over goes on. */
+/** Does work on memory as a whole. Each kind of work keeps its own record, so that a worker that takes the job over can continue. */
 export function memoryUpkeepProcessor(deps: MemoryUpkeepDeps): JobHandler<typeof MemoryUpkeepJob.payload, typeof MemoryUpkeepJob.result> {
   const { upkeep } = deps.memory;
   return async (payload, context) => {
@@ -32,8 +32,8 @@ function sentencesOf({ checked, repaired, problems }: StoreReport) {
 type PruneWork = Extract<z.infer<typeof MemoryUpkeepJob.payload>, { work: 'prune' }>;
 
 /**
- * Prunes a tenant's skills as its schedule says, under an id made from the firing: a repeat finishes what was begun. Answers how many
- * are archived by it.
+ * Prunes a tenant's skills as its schedule says. The prune id is made from the schedule's firing, so that a repeat completes the same
+ * prune. Returns how many skills it archived.
  */
 export async function pruneBySchedule(
   work: PruneWork,

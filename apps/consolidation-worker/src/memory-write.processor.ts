@@ -17,14 +17,14 @@ export interface MemoryWriteDeps {
   readonly outbox: OutboxReader;
   readonly producer: Producer;
   readonly schedules: NightlySchedules;
-  /** How many skills an agent may have. */
+  /** Settings of the agents: how many skills each may have. */
   readonly settings: AgentSettingsReader;
   readonly logger: QueueLogger;
 }
 
 /**
- * Applies one write of the outbox. Memory takes each write id once, and the entry leaves the outbox last: a crash anywhere before
- * that repeats the job and changes nothing more. When the attempts run out the entry stays, so that redriving the job applies it.
+ * Applies one write of the outbox. Memory applies each write id once, and the entry is removed from the outbox last. So a job that is
+ * repeated after a crash changes nothing more. If all attempts fail, the entry stays, so that redriving the job applies it.
  */
 export function memoryWriteProcessor(deps: MemoryWriteDeps): JobHandler<typeof MemoryWriteJob.payload, typeof MemoryWriteJob.result> {
   const { outbox, producer, schedules } = deps;
@@ -40,8 +40,8 @@ export function memoryWriteProcessor(deps: MemoryWriteDeps): JobHandler<typeof M
 }
 
 /**
- * Drops a write whose owner was erased since, and a learned skill for which the agent has no room any more: nobody asked for it, and its
- * rollout or episodes are there to learn it from again.
+ * Drops a write if its owner was erased since. Also drops a learned skill if the agent has no room: nobody asked for it, and it can be
+ * learned again from its rollout or episodes.
  */
 async function applyUnlessRefused(
   { memory, settings, logger }: MemoryWriteDeps,

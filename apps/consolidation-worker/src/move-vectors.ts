@@ -14,24 +14,24 @@ export interface ReembedDeps {
   readonly memory: Pick<Memory, 'upkeep' | 'store'>;
   readonly store: UpkeepStore;
   readonly clock: Clock;
-  /** Model that this service searches with. */
+  /** The model that this service searches with. */
   readonly usedModel: string;
-  /** "sentence", "lexical" or the name of a model of the configured server. */
+  /** Makes an embedder for "sentence", "lexical" or a model of the configured server. */
   readonly embedderOf: (model: string, dimension: number | null) => Promise<Embedder>;
 }
 
-/** How often progress is written, and a stop is seen. */
+/** How often progress is written and a stop is noticed. */
 const BEAT_MS = 1_000;
 
 /**
- * Moves all vectors to another model, one worker at a time, until none is missing, it is stopped, or another move has taken its
- * place. Repeating it goes on behind what was embedded.
+ * Moves all vectors to another model, one worker at a time, until none is missing, the move is stopped, or another one replaces it. A
+ * repeat continues after the vectors that are done.
  */
 export async function moveVectors(id: string, deps: ReembedDeps, context: JobContext): Promise<void> {
   const record = await deps.store.reembedding();
   if (record.id !== id || record.state !== 'running') return;
   const beat = new Beat(record, deps);
-  // What is to be dropped may be gone already where somebody has worked on it before.
+  // After an earlier attempt, the vectors to drop may be gone already.
   const isFirst = context.attempt === 1 && context.stalledCount === 0;
   try {
     await moveAll(record, beat, deps, isFirst, AbortSignal.any([context.signal, beat.stopped]));
@@ -67,8 +67,8 @@ async function moveAll(record: Reembedding, beat: Beat, deps: ReembedDeps, isFir
 }
 
 /**
- * @param known length of the vectors that a move has begun: who goes on need not say it again
- * @throws EtudeError INVALID_ARGUMENT that names the choices, where the model is not one that this service can ask
+ * @param known dimension of the vectors that the move has written so far, so that a repeat need not name it
+ * @throws EtudeError INVALID_ARGUMENT naming the choices, where this service can't ask the model
  */
 async function embedderFor({ model, dimension }: Reembedding, known: number | null, deps: ReembedDeps): Promise<Embedder> {
   try {
@@ -80,7 +80,7 @@ async function embedderFor({ model, dimension }: Reembedding, known: number | nu
   }
 }
 
-/** Writes how far it is, once a second, and learns so whether it shall go on. */
+/** Writes the progress once a second, and stops the move if its record says so. */
 class Beat {
   readonly #stop = new AbortController();
   readonly #timer: NodeJS.Timeout;
@@ -92,7 +92,7 @@ class Beat {
     private readonly deps: ReembedDeps,
   ) {
     this.#record = record;
-    // Redis away: the next beat tries again.
+    // If Redis is unreachable, the next beat tries again.
     this.#timer = setInterval(() => void (this.#last = this.put({}).catch(() => undefined)), BEAT_MS);
   }
 
@@ -115,9 +115,9 @@ class Beat {
   }
 }
 
-/** @throws EtudeError FAILED_PRECONDITION where its files, its key or its dimension are not there */
+/** @throws EtudeError FAILED_PRECONDITION where the model's files, key or dimension are missing */
 export async function embedderByName(config: EmbedderConfig, model: string, dimension: number | null): Promise<Embedder> {
-  // What the settings say of similarity is meant for the model that is in use.
+  // The settings about similarity belong to the model in use, not to this one.
   const base: EmbedderConfig = {
     ...config,
     ETUDE_EMBEDDING_MODEL: undefined,

@@ -7,7 +7,7 @@ export interface ScheduleParts {
   readonly producer: Producer;
   readonly logger: QueueLogger;
   readonly clock: Clock;
-  /** null: no tenant has a schedule of this work. */
+  /** null: this work is not scheduled, and schedules of it are removed. */
   readonly schedules: { readonly [W in WorkName]: ScheduledWork[W] | null };
 }
 
@@ -18,24 +18,24 @@ const SETTINGS: Readonly<Record<WorkName, string>> = {
 };
 const NAMES = Object.keys(SETTINGS) as WorkName[];
 
-/** An erasure removes the schedules of its tenant, and a worker with older settings may bring others back. */
+/** Schedules are set again this often, since an erasure removes its tenant's, and a worker with older settings may add others. */
 const AGAIN_AFTER_MS = 3_600_000;
 
-/** The schedules of every tenant that has learned something. They are kept in Redis; every worker sets the same ones. */
+/** Sets the schedules of every tenant that has learned something. They are kept in Redis; every worker sets the same ones. */
 export class NightlySchedules {
-  /** When this process set those of each tenant. */
+  /** When this process last set the schedules of each tenant. */
   readonly #setAt = new Map<string, number>();
 
   constructor(private readonly parts: ScheduleParts) {}
 
-  /** Once an hour per tenant and process. A failure is logged, and tried again with the tenant's next write. */
+  /** Sets the tenant's schedules, once an hour per process. A failure is logged, and retried with the tenant's next write. */
   async ensure(tenant: string): Promise<void> {
     const { schedules, clock } = this.parts;
     if (NAMES.every((name) => schedules[name] === null)) return;
     if (clock.now() - (this.#setAt.get(tenant) ?? -Infinity) >= AGAIN_AFTER_MS) await this.#apply(tenant);
   }
 
-  /** Brings the schedules of all tenants to the present settings. Call it before jobs are taken. */
+  /** Brings the schedules of all tenants up to the present settings. Call it before jobs are taken. */
   async renew(): Promise<void> {
     const tenants = new Set((await keptSchedules(this.parts.producer)).map(({ tenant }) => tenant));
     for (const tenant of tenants) await this.#apply(tenant);

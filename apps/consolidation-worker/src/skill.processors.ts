@@ -24,7 +24,7 @@ import { z } from 'zod';
 
 type VerifyDeps = Omit<AdmissionDeps, 'attempt' | 'requestVerification'>;
 
-/** Verifies a skill; new versions of those that call it get a job of their own. */
+/** Verifies a skill. New versions made of the skills that call it get verification jobs of their own. */
 export function skillVerifyProcessor(
   producer: Producer,
   deps: VerifyDeps,
@@ -50,20 +50,20 @@ export interface SkillRequestDeps {
   readonly settings: AgentSettingsReader;
   readonly producer: Pick<Producer, 'add'>;
   readonly clock: Clock;
-  /** What verification finds; nothing is stored. */
+  /** Returns what verification would find, without storing anything. */
   readonly check: (candidate: Skill, signal: AbortSignal) => Promise<{ readonly passed: boolean; readonly reason: string }>;
 }
 
-/** The skill that was written for a wish, kept until it is registered: a worker that takes the job over registers the same one. */
+/** A skill written for a request, stored until it is registered, so that a worker that takes the job over registers the same one. */
 const Draft = z.strictObject({ written: WrittenSkill, model: z.string().nullable(), scripted: z.boolean(), at: z.number().int() });
 type Draft = z.infer<typeof Draft>;
 type End = WishEnd & { readonly state: 'registered' | 'failed' };
 
 /**
- * The skill architect: has the model write a skill that somebody missed, and registers it as a candidate.
+ * The skill architect: lets the model write a requested skill, and registers it as a candidate.
  *
- * Killed anywhere, it is run again: before the draft is kept the model is asked once more; from then on the same content is registered,
- * which is one skill however often it is done.
+ * After a crash it runs again. If no draft was stored, the model is asked once more. Otherwise the same content is registered again, which
+ * still makes one skill.
  */
 export function skillRequestProcessor(deps: SkillRequestDeps): JobHandler<typeof SkillRequest.payload, typeof SkillRequest.result> {
   return async ({ tenant, id }, { signal, isLastAttempt }) => {
@@ -122,7 +122,7 @@ async function write(
   return written === null ? { failure, scripted } : { written, model, scripted, at };
 }
 
-/** The objections that the parser or verification would have. */
+/** The problems that the parser or verification finds. */
 async function problemsOf(wanted: WantedSkill, candidate: Skill, deps: SkillRequestDeps, signal: AbortSignal): Promise<readonly string[]> {
   const { tenant, agent, user, skill: name } = wanted;
   const { sandboxes } = deps;
@@ -156,7 +156,7 @@ async function register(wanted: WantedSkill, vouchedBy: string | null, draft: Dr
     const found = await inspectCode({ ...candidate, name }, { sandboxes, tenant, owner: { agent, user } });
     if ('problems' in found) return failed(problemTexts(found.problems).join('; '), draft.scripted);
     const skill = await pinned(wanted, candidate, found.uses, deps);
-    // As old as its draft, so that nothing is stored for an owner who was erased since.
+    // Dated like its draft, so that nothing is stored for an owner who was erased since.
     const clock = { now: () => draft.at };
     const stored = await registerSkill(skill, { by: ARCHITECT }, { procedural, settings, clock });
     if (stored.status === 'rejected') return failed(`the same code was rejected: ${stored.statusReason}`, draft.scripted);

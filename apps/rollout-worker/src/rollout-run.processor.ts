@@ -19,9 +19,9 @@ export interface RolloutRunDeps {
 }
 
 /**
- * Runs one rollout, from wherever an earlier worker left it. A worker that another one has replaced ends quietly.
+ * Runs one rollout, from the point where an earlier worker left it. A worker that was replaced by another ends without an error.
  *
- * @throws EtudeError WORKER_LOST for a rollout that has lost one worker after another; system errors, retried by the queue
+ * @throws EtudeError WORKER_LOST for a rollout that lost too many workers; system errors, retried by the queue
  */
 export function rolloutRunProcessor({
   tasks,
@@ -45,7 +45,7 @@ export function rolloutRunProcessor({
 }
 
 export interface JournalSource {
-  /** Waits for Redis where it is away: a step that was done has to be written. */
+  /** Waits while Redis is unreachable, because a finished step must be written. */
   readonly redis: ReturnType<typeof connectRedis>;
   readonly keys: RedisKeys;
   readonly retentionMs: number;
@@ -56,11 +56,11 @@ export interface OpenedRollout {
   readonly journal: RedisJournal;
 }
 
-/** A rollout that has been taken this often takes its workers down with it. */
+/** A rollout that was taken over this often probably crashes its workers. */
 const EPOCHS_MAX = 20;
 
 /**
- * Takes the rollout for this worker, or says how it ended before.
+ * Takes the rollout for this worker, or returns how it ended before.
  *
  * @throws EtudeError WORKER_LOST, after the task was marked failed with it
  */
@@ -95,11 +95,11 @@ async function giveUp(journal: RedisJournal): Promise<EtudeError> {
 interface StopSources {
   readonly tasks: TaskStore;
   readonly cancels: CancelBus;
-  /** Of the job: shutdown, or a lost lock. */
+  /** The job's signal: aborts on shutdown or when the lock is lost. */
   readonly signal: AbortSignal;
 }
 
-/** Aborts when the task is cancelled, its wall time is over, or the job's own signal does; each with its reason. */
+/** Aborts when the task is cancelled, its wall time is over or the job's signal aborts, each with its reason. */
 export function stopSignal(
   { tenant, taskId }: { tenant: string; taskId: string },
   { task, journal }: OpenedRollout,
@@ -120,7 +120,7 @@ export function stopSignal(
   };
 }
 
-/** A lost connection says nothing about the task: it goes on when Redis is back. */
+/** Makes a lost connection a retryable error, since it says nothing about the task. */
 export function jobError(error: unknown): unknown {
   if (!isConnectionError(error)) return error;
   return new EtudeError(
@@ -131,7 +131,7 @@ export function jobError(error: unknown): unknown {
   );
 }
 
-/** Whether the queue will not try again after this error, so that the task ends with it. */
+/** Whether the queue will not retry after this error, so that the task ends with it. */
 export function givesUp(error: unknown, job: { readonly isLastAttempt: boolean; readonly signal: AbortSignal }): boolean {
   if (job.signal.aborted || isAbort(error) || isConnectionError(error) || errorCode(error) === 'JOURNAL_FENCED') return false;
   return job.isLastAttempt || !isRetryable(error);

@@ -28,18 +28,17 @@ export const rolloutWorkerConfig = requireMemory(
     .extend(publicKeysConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({
-      /** Rollouts under way at once in this process. They mostly wait for the model. */
+      /** Number of rollouts that run at once in this process. They mostly wait for the model. */
       ETUDE_ROLLOUT_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(8),
     }),
 );
 export type RolloutWorkerConfig = z.infer<typeof rolloutWorkerConfig>;
 
-/** Below the 10 s after which a service is ended. */
+/** Less than the 10 s after which a closing service is killed. */
 const CLOSE_GRACE_MS = 8_000;
 
 /**
- * Starts the consumer of `rollout.run` with what it uses. Any number of workers may run. Resolves once jobs are being taken; waits for
- * Redis.
+ * Starts the consumer of `rollout.run` and its adapters. Resolves once jobs are taken; waits for Redis. Any number of workers may run.
  *
  * @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION
  */
@@ -91,7 +90,7 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
   await consumer.ready();
   return {
     checks: () => ({ [RolloutRun.name]: () => consumer.check(), memory: () => memory.check() }),
-    // Running rollouts go on elsewhere, behind their last journaled step.
+    // Another worker continues the running rollouts after their last journaled step.
     async close() {
       await consumer.close(CLOSE_GRACE_MS);
       await producer.close();

@@ -12,7 +12,7 @@ export type ChildAnswer = 'ready' | TextAnswer;
 const answer = (message: ChildAnswer) => process.send?.(message);
 
 const findInPython = pythonAnalyser();
-// The first text costs most of a second: nobody waits for this one.
+// Warms up, since the first text takes most of a second.
 await findInPython('pass\n');
 await findSecrets('pass\n');
 
@@ -21,7 +21,7 @@ async function answerTo({ text, language }: AnalyserTask): Promise<TextAnswer> {
     const inPython = language === 'python' ? await findInPython(text) : [];
     return { findings: [...inPython, ...(await findSecrets(text))] };
   } catch (error) {
-    // The stack of this process or the memory of the analyser is used up.
+    // The stack of this process or the memory of the analyser is exhausted.
     const isTooMuch = ['RangeError', 'RuntimeError'].includes((error as Error).name);
     return { failed: isTooMuch ? 'it is nested too deep, or too large' : String(error).slice(0, 200) };
   }

@@ -5,12 +5,12 @@ import { creator } from '@secretlint/secretlint-rule-preset-recommend';
 
 type Severity = SkillFinding['severity'];
 
-/** What Ruff looks for: flake8-bandit but for assertions, names that do not exist, arguments shared between calls, and `API_KINDS`. */
+/** The rules of Ruff: flake8-bandit without its rule on assertions, undefined names, arguments shared between calls, and `API_KINDS`. */
 export const RUFF_RULES = { select: ['S', 'TID251', 'F821', 'F822', 'F823', 'B006', 'B009', 'B010', 'PLE', 'E9'], ignore: ['S101'] };
 
 /**
- * How much a rule of Ruff weighs, by its name. An error keeps a skill from being approved automatically: code that runs other code,
- * starts processes or unpacks objects that run code, and text that is no Python. What is not named here is a warning.
+ * Severity by name of Ruff's rules; all others are warnings. An error prevents automatic approval. Errors are code that runs other code,
+ * starts processes or unpacks objects that run code, and text that is not Python.
  */
 export const RUFF_SEVERITY: Readonly<Record<string, Severity>> = {
   'invalid-syntax': 'error',
@@ -38,11 +38,11 @@ const words = (text: string) => text.trim().split(/\s+/);
 interface ApiKind {
   readonly severity: Severity;
   readonly message: string;
-  /** Modules and their members; a module stands for all that is in it. */
+  /** Modules and their members. A module includes all its members. */
   readonly apis: readonly string[];
 }
 
-/** Modules that Ruff has no rule of its own for; it finds them by any name that they are imported under. */
+/** Modules that Ruff has no rule for. They are found under any name that they are imported as. */
 export const API_KINDS: Readonly<Record<string, ApiKind>> = {
   'network-use': {
     severity: 'warning',
@@ -76,7 +76,7 @@ export const API_KINDS: Readonly<Record<string, ApiKind>> = {
   },
 };
 
-/** Names by which code gets at functions without saying which; Ruff has no rule for them. */
+/** Names by which code reaches functions indirectly; Ruff has no rule for them. */
 export const HIDDEN_NAMES = /\b(?:__import__|__builtins__|__globals__|__subclasses__|__loader__|__code__)\b/g;
 
 export const SECRETLINT = 'secretlint';
@@ -85,10 +85,10 @@ export const RUFF = 'ruff';
 export type FindInText = (text: string) => Promise<readonly SkillFinding[]>;
 
 /**
- * Ruff, loaded once. A text that is nested too deep throws, and leaves its memory in no state to go on with.
+ * Loads Ruff once. A text that is nested too deep throws, after which the analyser must not be used again.
  *
- * Preview, because only there functions are found that are passed on and not called, as in `map(eval, lines)`; it also names
- * rules instead of numbering them.
+ * Preview is on because only then functions are found that are passed on and not called, as in `map(eval, lines)`. It also names rules
+ * instead of numbering them.
  */
 export function pythonAnalyser(): FindInText {
   const banned = Object.entries(API_KINDS).flatMap(([kind, { apis }]) => apis.map((api) => [api, { msg: kind }] as const));
@@ -108,7 +108,7 @@ export function pythonAnalyser(): FindInText {
   };
 }
 
-/** The same text, at the same places, without the comments by which code would ask not to be looked at. */
+/** The text with comments disabled that would suppress findings. All positions stay the same. */
 function unsuppressed(code: string): string {
   return code
     .replaceAll(/noqa/gi, 'n0qa')
@@ -123,7 +123,7 @@ function findingOf({ code, message, start_location: { row } }: Diagnostic): Skil
   return { analyser: RUFF, rule, severity: RUFF_SEVERITY[rule] ?? 'warning', line: row, message };
 }
 
-/** Python reads names in this normal form: letters that look otherwise are the same name. */
+/** Finds names in NFKC, as Python reads them: letters that look different can be the same name. */
 function hiddenNames(code: string): SkillFinding[] {
   return code.split('\n').flatMap((line, index) =>
     [...new Set(line.normalize('NFKC').match(HIDDEN_NAMES))].map((name) => ({
@@ -138,10 +138,10 @@ function hiddenNames(code: string): SkillFinding[] {
 
 const RULES = [{ id: '@secretlint/secretlint-rule-preset-recommend', rule: creator, options: {} }];
 
-/** Keys and passwords in a text. A message names the kind of secret and never shows it. */
+/** Finds keys and passwords in a text. A message names the kind of secret and never shows it. */
 export async function findSecrets(text: string): Promise<readonly SkillFinding[]> {
   const { messages } = await lintSource({
-    // Of the same length, so that a comment that turns a rule off is none.
+    // Disables comments that turn a rule off, and keeps the text's length.
     source: { filePath: '/skill.py', content: text.replaceAll(/secretlint-/gi, 'secretlint_'), contentType: 'text', ext: '.py' },
     options: { noPhysicFilePath: true, maskSecrets: true, config: { rules: RULES } },
   });

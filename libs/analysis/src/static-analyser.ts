@@ -9,22 +9,22 @@ import type { CodeAnalyser } from '@etude/domain/ports/code-analyser';
 import type { AnalyserTask, ChildAnswer, TextAnswer } from './analyser-child-main.js';
 
 export interface AnalyserLimits {
-  /** For one text; 20 s by default. */
+  /** Time limit for one text; 20 s by default. */
   readonly wallMs?: number;
-  /** Until the analysers are loaded; 60 s by default. */
+  /** Time limit for loading the analysers; 60 s by default. */
   readonly startMs?: number;
-  /** For the memory of Ruff, and again for the heap of the process; 1,024 by default. */
+  /** Limit for Ruff's memory, and the same again for the process's heap; 1,024 by default. */
   readonly memoryMiB?: number;
-  /** Of one text; 2,000,000 by default. */
+  /** Longest text that is analysed; 2,000,000 by default. */
   readonly charsMax?: number;
 }
 
 const LIMITS: Required<AnalyserLimits> = { wallMs: 20_000, startMs: 60_000, memoryMiB: 1_024, charsMax: 2_000_000 };
 
 /**
- * Ruff for Python and secretlint for secrets, in a process of their own that has no network, writes nothing, starts nothing and
- * knows no setting of this one. It is started by the first text, kept, looks at one text at a time, and is replaced after one that
- * ended it, took too long or made it too large: that one has the finding `not-analysed`, of severity "error".
+ * Runs Ruff on Python and secretlint on all texts, in a child process without network, write access, children of its own or settings. The
+ * process is started by the first text, kept, and analyses one text at a time. A text that crashes it, takes too long or uses too much
+ * memory gets the finding `not-analysed`, of severity "error", and the process is replaced.
  */
 export class RuffSecretlintAnalyser implements CodeAnalyser {
   readonly #limits: Required<AnalyserLimits>;
@@ -37,8 +37,8 @@ export class RuffSecretlintAnalyser implements CodeAnalyser {
   }
 
   /**
-   * @param language "text": secrets only, as in a procedure or a file beside the code
-   * @throws EtudeError CANCELLED; SHUTTING_DOWN once it is closed; INTERNAL where the analysers themselves do not start
+   * @param language "text" looks for secrets only, as in a procedure or a file beside the code
+   * @throws EtudeError CANCELLED; SHUTTING_DOWN once it is closed; INTERNAL where the analysers do not start
    */
   analyse(text: string, signal?: AbortSignal, language: 'python' | 'text' = 'python'): Promise<readonly SkillFinding[]> {
     const found = this.#turn.then(() => this.#inTurn(text, language, signal));
@@ -54,7 +54,7 @@ export class RuffSecretlintAnalyser implements CodeAnalyser {
     this.#process ??= await startChild(this.#limits);
     const answer = await ask(this.#process, { text, language }, wallMs, signal);
     if ('findings' in answer) return answer.findings;
-    // Whatever it was, the process is in no state to trust.
+    // After any failure the process can't be trusted.
     this.#stop();
     if (signal?.aborted) throw cancelled();
     if (this.#closed) throw closed();
@@ -70,7 +70,7 @@ export class RuffSecretlintAnalyser implements CodeAnalyser {
     this.#closed = true;
     this.#stop();
     await this.#turn;
-    // It may have been starting.
+    // A process may have started meanwhile.
     this.#stop();
   }
 
@@ -89,10 +89,10 @@ function notAnalysed(why: string): SkillFinding {
 const CHILD = fileURLToPath(new URL('../dist/analyser-child-main.js', import.meta.url));
 const WASM_PAGES_PER_MIB = 16;
 
-/** A process that has its analysers loaded. @throws EtudeError INTERNAL where it does not come up */
+/** Starts a process and waits until its analysers are loaded. @throws EtudeError INTERNAL where it does not start */
 async function startChild({ startMs, memoryMiB }: Required<AnalyserLimits>): Promise<ChildProcess> {
   const child = fork(CHILD, {
-    // Compiled once and quickly: compiling Ruff again for speed takes 250 MiB, and a skill is a small text.
+    // Compiles Ruff once and quickly: an optimised build takes 250 MiB more, and skills are small texts.
     // The process has no network, writes nothing, and starts no other.
     execArgv: [
       '--liftoff-only',
@@ -115,7 +115,7 @@ async function startChild({ startMs, memoryMiB }: Required<AnalyserLimits>): Pro
   throw new EtudeError('INTERNAL', `the analysers did not start: ${why} ${said}`.trim());
 }
 
-/** Never fails: a failure is the answer. The process is to be killed after any answer without findings. */
+/** Never rejects: a failure is returned as `failed`, after which the caller has to kill the process. */
 async function ask(child: ChildProcess, task: AnalyserTask, wallMs: number, signal?: AbortSignal): Promise<TextAnswer> {
   const bound = AbortSignal.any([AbortSignal.timeout(wallMs), ...(signal ? [signal] : [])]);
   const answer = answerOf(child, bound, `it took longer than ${wallMs} ms`);
@@ -124,7 +124,7 @@ async function ask(child: ChildProcess, task: AnalyserTask, wallMs: number, sign
   return found === 'ready' ? { failed: 'its analysers answered out of turn' } : found;
 }
 
-/** Folders of the analysers' own code. */
+/** Folders with the analysers' own code, which the process may read. */
 function readable(): string[] {
   const { resolve } = createRequire(CHILD);
   const packages = /^.*[/\\]node_modules(?=[/\\])/.exec(resolve('@astral-sh/ruff-wasm-nodejs'))?.[0];

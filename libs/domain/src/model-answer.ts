@@ -4,13 +4,13 @@ import type { ChatMessage, ChatModel } from './ports/model.js';
 
 const TRIES = 3;
 
-/** Data for a prompt, as JSON in an element that no text in it can close. */
+/** Data for a prompt, as JSON in an element that no text inside can close. */
 export const dataElement = (tag: string, data: unknown) => `<${tag}>${JSON.stringify(data).replaceAll('<', '\\u003c')}</${tag}>`;
 
-/** As much of a text as a prompt shows. */
+/** Cuts a text to the length that a prompt shows. */
 export const cutText = (text: string, charsMax: number) => (text.length <= charsMax ? text : `${text.slice(0, charsMax)} [cut]`);
 
-/** The JSON object in a model's answer, in a fence or among words or not, as a schema has it; or what is wrong with it. */
+/** Parses the JSON object in a model's answer, with or without a fence or words around it. Returns it, or what is wrong with it. */
 export function readJsonAnswer<S extends z.ZodType>(schema: S, text: string): { readonly data: z.output<S> } | { readonly wrong: string } {
   let json: unknown;
   try {
@@ -24,19 +24,19 @@ export function readJsonAnswer<S extends z.ZodType>(schema: S, text: string): { 
 }
 
 export interface JsonAnswer<T> {
-  /** null where no answer could be used: not the same as an empty one. */
+  /** null where no answer could be used, which differs from an empty answer. */
   readonly data: T | null;
-  /** Why, for people; empty where there is data. */
+  /** Why there is no data, for people; empty where there is. */
   readonly failure: string;
   readonly modelCalls: number;
   readonly scripted: boolean;
 }
 
 /**
- * One question for JSON. An answer that can't be read is sent back with what is wrong, twice at most.
+ * Asks the model for JSON. An answer that can't be read is sent back with its error, at most twice.
  *
- * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED where every request would be refused; an AbortError when
- *   `signal` aborts
+ * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED where every request would be refused; an AbortError when `signal`
+ * aborts
  */
 export async function askForJson<S extends z.ZodType>(
   schema: S,

@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
 
-/** Beside `src` and beside `dist`. */
+/** The path is the same from `src` and from `dist`. */
 const FOLDER = new URL('../python/', import.meta.url);
 
 /**
- * The text of a file of `libs/domain/python`, for a sandbox to run. Read when the code is loaded, as any module is, and never later.
+ * Reads a file of `libs/domain/python` that a sandbox will run. Called while modules load, never later.
  *
  * @param name without ".py"
  */
 export const pythonText = (name: string): string => readFileSync(new URL(`${name}.py`, FOLDER), 'utf8');
 
-/** One program of several files: `main`, which finds the others by `import`. @param modules each behind those that it imports */
+/** Joins several files into one program: `main`, which can import the `modules`. @param modules each after those that it imports */
 export function pythonProgram(main: string, modules: readonly string[]): string {
   const defined = modules.map((name) => {
     const scope = `sys.modules.setdefault("${name}", types.ModuleType("${name}")).__dict__`;
@@ -20,9 +20,9 @@ export function pythonProgram(main: string, modules: readonly string[]): string 
 }
 
 /**
- * A Python expression on one line that calls a function of one of these files, and binds no name.
+ * A Python expression on one line that calls the function `called` of the file's `text`, and binds no name.
  *
- * @param args Python expressions; JSON of texts, lists and objects is Python, too
+ * @param args Python expressions; JSON of strings, lists and objects is valid Python, too
  */
 export function pythonCall(text: string, called: string, args: readonly string[]): string {
   const run = `exec(compile(${JSON.stringify(text)}, "<${called}>", "exec", dont_inherit=True), scope)`;

@@ -6,24 +6,24 @@ import { isSystemActor } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
 import { readJsonFile, watchedFile } from './files.js';
 
-/** `reviewer` decides about the skills of a tenant. `operator` looks after the installation, and may do what a reviewer may. */
+/** A `reviewer` decides on the skills of a tenant. An `operator` runs the installation, and may do all that a reviewer may. */
 export const Role = z.enum(['user', 'reviewer', 'operator']);
 export type Role = z.infer<typeof Role>;
 
 export interface Identity {
   readonly tenant: string;
   readonly roles: readonly Role[];
-  /** Author in histories: the key's name, or the tenant's where the key has none. */
+  /** Author in histories: the key's name, or the tenant's if the key has none. */
   readonly name: string;
 }
 
-/** Whether somebody with these roles may do what this one may. */
+/** Whether these roles include the rights of `role`. */
 export function hasRole(roles: readonly Role[], role: Role): boolean {
   return roles.includes(role) || (role === 'reviewer' && roles.includes('operator'));
 }
 
 const KeyEntry = z.strictObject({
-  /** SHA-256 of the key in hexadecimal; the key itself is stored nowhere. */
+  /** SHA-256 of the key in hexadecimal. The key itself is never stored. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hexadecimal digits'),
   tenant: TenantId,
   roles: z.array(Role).min(1).default(['user']),
@@ -42,10 +42,10 @@ interface Key extends Identity {
 
 const digestOf = (key: string) => createHash('sha256').update(key, 'utf8').digest();
 
-/** The digest under which a key file lists a key. */
+/** The digest by which a key file lists a key. */
 export const keySha256 = (key: string) => digestOf(key).toString('hex');
 
-/** The tenant's name in histories, where it must not be taken for a part of Etude. */
+/** The tenant's name in histories, changed if it could be mistaken for a part of Etude. */
 export const tenantName = (tenant: string) => (isSystemActor(tenant) ? `tenant ${tenant}` : tenant);
 
 function readKeys(path: string): readonly Key[] {
@@ -63,9 +63,9 @@ export interface KeyStore {
 }
 
 /**
- * API keys of a file that is read again whenever it changes, so that a key is added or revoked without a restart.
+ * Loads API keys from a file that is read again whenever it changes, so that adding or revoking a key needs no restart.
  *
- * A file that was removed holds no keys. One that stopped parsing leaves the last good keys in place and is reported once.
+ * A file that was removed holds no keys. If it stops parsing, the last good keys stay and the error is reported once.
  * @throws EtudeError FAILED_PRECONDITION where the file is missing, unreadable or wrong
  */
 export function loadKeys(path: string, report: (error: unknown) => void = () => undefined): KeyStore {

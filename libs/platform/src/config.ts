@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { z } from 'zod';
 
-/** Settings that every service has. Extend it: `baseConfig.extend({ ETUDE_GRPC_PORT: ... })`. */
+/** Settings that every service has. Extend them: `baseConfig.extend({ ETUDE_GRPC_PORT: ... })`. */
 export const baseConfig = z.object({
   ETUDE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   ETUDE_REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' }).default('redis://127.0.0.1:6379'),
@@ -10,27 +10,27 @@ export const baseConfig = z.object({
     .regex(/^[A-Za-z0-9{}_-]{1,64}$/, 'must be 1 to 64 letters, digits, "-", "_" (and "{}" for a Redis Cluster)')
     .default('etude'),
   ETUDE_HTTP_HOST: z.string().min(1).default('127.0.0.1'),
-  /** Health and metrics over HTTP; 0 is none. */
+  /** Port of health and metrics over HTTP; 0 disables them. */
   ETUDE_HTTP_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
 });
 export type BaseConfig = z.infer<typeof baseConfig>;
 
-/** `true`, `1`, `yes`, `on` and their opposites; anything else is refused. */
+/** Parses `true`, `1`, `yes`, `on` and their opposites; refuses anything else. */
 export const flag = () =>
   z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'must be true or false' });
 
 function describe(issue: z.core.$ZodIssue, env: NodeJS.ProcessEnv): { field: string; description: string } {
   const field = String(issue.path[0] ?? '');
   const given = env[field];
-  // Values may be secrets: only that there is one is said.
+  // A value may be a secret, so the message only says that there is one.
   const description = given === undefined ? `is not set: ${issue.message}` : `is set to something wrong: ${issue.message}`;
   return { field, description };
 }
 
 /**
- * Parses settings out of the environment. An empty variable counts as unset; unknown ones are ignored, they belong to others.
+ * Parses settings from the environment. An empty variable counts as unset. Unknown variables are ignored, since they may belong to others.
  *
- * @throws EtudeError FAILED_PRECONDITION with one line per variable that is wrong, never with its value
+ * @throws EtudeError FAILED_PRECONDITION with one line for each wrong variable, never with its value
  */
 export function loadConfig<S extends z.ZodType>(schema: S, env: NodeJS.ProcessEnv = process.env): z.output<S> {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
 import type { z } from 'zod';
 
-/** Reads a JSON file. @param what for messages, such as "key file" @throws EtudeError FAILED_PRECONDITION naming the file and what is wrong in it */
+/** Reads a JSON file, called `what` in messages. @throws EtudeError FAILED_PRECONDITION naming the file and what is wrong in it */
 export function readJsonFile<S extends z.ZodType>(what: string, path: string, schema: S): z.output<S> {
   const fail = (why: string) => new EtudeError('FAILED_PRECONDITION', `The ${what} ${path} ${why}.`);
   let json: unknown;
@@ -17,17 +17,17 @@ export function readJsonFile<S extends z.ZodType>(what: string, path: string, sc
   throw fail(`is wrong at ${issue?.path.join('.') || 'its top'}: ${issue?.message ?? 'unknown'}`);
 }
 
-/** Changes with the file; empty where there is none. */
+/** A text that changes whenever the file does; empty where there is no file. */
 function stampOf(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
   return stat === undefined ? '' : `${stat.ino} ${stat.mtimeNs} ${stat.size}`;
 }
 
 /**
- * The value of a file that is read again whenever it changes, so that a change needs no restart. A version that can't be read leaves the
- * last good value in place and is reported once.
+ * Returns a getter of the file's value, which reads the file again whenever it changes. If a new version can't be read, the last good value
+ * stays and the error is reported once.
  *
- * @throws what `read` throws for the first version
+ * @throws any error of `read` for the first version
  */
 export function watchedFile<T>(path: string, read: () => T, report: (error: unknown) => void): () => T {
   let stamp = stampOf(path);

@@ -3,7 +3,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { DynamicModule } from '@nestjs/common';
 import { metricsContentType, renderMetrics, startProcessMetrics } from './metrics.js';
 
-/** Resolves where the part works, throws with what is wrong where it does not. */
+/** Resolves where the part works; otherwise throws an error that says what is wrong. */
 export type HealthCheck = () => Promise<void>;
 
 const CHECK_TIMEOUT_MS = 3_000;
@@ -22,7 +22,7 @@ async function outcome(check: HealthCheck): Promise<string> {
   }
 }
 
-/** The checks of one service. A service that is closing is not ready whatever they say. */
+/** The checks of one service. A closing service is never ready. */
 export class HealthChecks {
   #closing = false;
 
@@ -41,7 +41,7 @@ export class HealthChecks {
 }
 
 export class HealthModule {
-  /** Global; `runService` serves the checks over HTTP. */
+  /** A global module; `runService` serves the checks over HTTP. */
   static forRoot({ checks }: { checks: Readonly<Record<string, HealthCheck>> }): DynamicModule {
     return {
       module: HealthModule,
@@ -67,9 +67,9 @@ async function answer(path: string, response: ServerResponse, health: HealthChec
 }
 
 /**
- * Serves `/healthz` (alive), `/readyz` (every check; 503 with each answer otherwise) and `/metrics`.
+ * Serves `/healthz` (alive), `/readyz` (the result of every check; 503 if one fails) and `/metrics`.
  *
- * Node's own server: these three routes don't pay for a web framework's memory in every service.
+ * Uses Node's own server, since a web framework would cost every service memory for three routes.
  * @throws EtudeError FAILED_PRECONDITION where the port is taken or may not be used
  */
 export async function startHealthServer(health: HealthChecks, host: string, port: number): Promise<Server> {
@@ -84,7 +84,7 @@ export async function startHealthServer(health: HealthChecks, host: string, port
   return server;
 }
 
-/** @throws EtudeError FAILED_PRECONDITION where the port is taken or may not be used, naming the setting that changes it */
+/** @throws EtudeError FAILED_PRECONDITION as `portError` */
 export async function listenOn(
   server: Server,
   { host, port, setting }: { readonly host: string; readonly port: number; readonly setting: string },
@@ -95,7 +95,7 @@ export async function listenOn(
   });
 }
 
-/** Why a port could not be opened, naming the setting that changes it. */
+/** The FAILED_PRECONDITION error for a port that could not be opened; it names the setting that changes the port. */
 export function portError(error: NodeJS.ErrnoException, host: string, port: number, setting: string): EtudeError {
   const why = error.code === 'EADDRINUSE' ? 'is taken by another process' : `could not be opened (${error.code ?? error.message})`;
   return new EtudeError(

@@ -3,7 +3,7 @@ import { LoggerModule } from 'nestjs-pino';
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 import type { BaseConfig } from './config.js';
 
-/** Keys whose values never reach a log, at the top and up to three levels down. */
+/** The values of these keys are removed from logs, at the top level and up to three levels below. */
 const SECRET_KEYS = [
   'authorization',
   'apiKey',
@@ -24,7 +24,7 @@ const SECRET_KEYS = [
 
 const redactPaths = SECRET_KEYS.flatMap((key) => [key, `*.${key}`, `*.*.${key}`, `*.*.*.${key}`]);
 
-/** What `code` means in an error is a code, not a program. */
+/** Logs an error's `code` as `errorCode`, since the key `code` is redacted as program code. */
 function serializeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { code } = error as { code?: unknown };
@@ -41,7 +41,7 @@ function options(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>) {
   };
 }
 
-/** JSON lines on stdout, for code outside Nest. Same redaction as `loggerModule`. */
+/** A logger for code outside Nest: JSON lines on stdout, redacted as in `loggerModule`. */
 export function createLogger(
   service: string,
   config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>,
@@ -50,7 +50,7 @@ export function createLogger(
   return pino(options(service, config), sink);
 }
 
-/** Nest's logger as JSON lines on stdout; inject `PinoLogger` or `Logger` of nestjs-pino. */
+/** Nest's logger as JSON lines on stdout. Inject `PinoLogger` or `Logger` of nestjs-pino. */
 export function loggerModule(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>): DynamicModule {
   return LoggerModule.forRoot({ pinoHttp: { ...options(service, config), autoLogging: false } });
 }

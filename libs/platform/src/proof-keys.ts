@@ -7,47 +7,47 @@ import { watchedFile } from './files.js';
 
 /** Settings of the worker that verifies skills. */
 export const signingKeyConfig = z.object({
-  /** PEM file (PKCS #8) with the Ed25519 key that evidence about skills is signed with; readable by its owner only. */
+  /** PEM file (PKCS #8) with the Ed25519 key that signs evidence about skills; only its owner may read it. */
   ETUDE_SKILLS_SIGNING_KEY_PATH: z.string({ error: 'the PEM file with the Ed25519 key that evidence about skills is signed with' }).min(1),
 });
 
 /** Settings of every service that runs skills. */
 export const publicKeysConfig = z.object({
-  /** PEM file with the public keys whose signatures under evidence are believed, one behind the other. Unset: none is. */
+  /** PEM file with the concatenated public keys whose signatures under evidence are believed. Unset: no signature is believed. */
   ETUDE_SKILLS_PUBLIC_KEYS_PATH: z.string().min(1).optional(),
 });
 
-/** Signs evidence. The same shape as the domain's port. */
+/** Signs evidence. Has the shape of the domain's port `ProofSigner`. */
 export interface FileProofSigner {
   readonly keyId: string;
   sign(text: string): string;
 }
 
-/** Checks signatures under evidence. The same shape as the domain's port. */
+/** Checks signatures under evidence. Has the shape of the domain's port `ProofChecker`. */
 export interface FileProofChecker {
   isSigned(text: string, keyId: string, signature: string): boolean;
 }
 
 const HOW =
   'Make one with: openssl genpkey -algorithm ed25519 -out signing-key.pem && openssl pkey -in signing-key.pem -pubout -out public-keys.pem';
-/** Signatures, for each key. */
+/** Number of valid signatures that are cached for each key. */
 const REMEMBERED_MAX = 1_000;
 const PUBLIC_KEY = /-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g;
 
-/** The first 16 hexadecimal digits of the SHA-256 of the public key's DER. */
+/** Id of a key: the first 16 hexadecimal digits of the SHA-256 of its public key's DER. */
 function keyIdOf(key: KeyObject): string {
   const der = (key.type === 'private' ? createPublicKey(key) : key).export({ type: 'spki', format: 'der' });
   return createHash('sha256').update(der).digest('hex').slice(0, 16);
 }
 
-/** @throws EtudeError FAILED_PRECONDITION where the file is missing, unreadable, or holds another kind of key */
+/** Signs evidence with the key in a file. @throws EtudeError FAILED_PRECONDITION where it is missing, unreadable, or no Ed25519 key */
 export function fileProofSigner(path: string): FileProofSigner {
   const setting = 'ETUDE_SKILLS_SIGNING_KEY_PATH';
   const key = keyFrom(setting, path, () => createPrivateKey(readText(setting, path)));
   return { keyId: keyIdOf(key), sign: (text) => sign(null, Buffer.from(text, 'utf8'), key).toString('base64') };
 }
 
-/** Believes what this installation's own key signed. @throws EtudeError as `fileProofSigner` */
+/** Believes signatures of this installation's own key only. @throws EtudeError as `fileProofSigner` */
 export function ownProofChecker(path: string): FileProofChecker {
   const setting = 'ETUDE_SKILLS_SIGNING_KEY_PATH';
   const key = keyFrom(setting, path, () => createPublicKey(createPrivateKey(readText(setting, path))));
@@ -55,10 +55,10 @@ export function ownProofChecker(path: string): FileProofChecker {
 }
 
 /**
- * Public keys out of a file that is read again whenever it changes: a new key is added here before the worker signs with it, and an old
- * one taken out when nothing it signed is to be believed any more. No path: nothing is believed.
+ * Believes signatures by the public keys in a file, which is read again whenever it changes. Add a new key before the worker signs with it;
+ * remove an old key once none of its signatures is to be believed. Without a path no signature is believed.
  *
- * A file that was removed or stopped parsing leaves the last good keys in place and is reported once.
+ * If the file is removed or stops parsing, the last good keys stay and the problem is reported once.
  * @throws EtudeError FAILED_PRECONDITION where the file is missing, unreadable, or holds no Ed25519 key
  */
 export function fileProofChecker(path: string | undefined, report: (error: unknown) => void = () => undefined): FileProofChecker {
@@ -66,7 +66,7 @@ export function fileProofChecker(path: string | undefined, report: (error: unkno
   return checkerOf(watchedFile(path, () => publicKeysOf(path), report));
 }
 
-/** Signatures that were right are remembered with the key they were checked with: a key that is taken out takes them along. */
+/** Caches valid signatures per key, so that removing a key removes them as well. */
 function checkerOf(keys: () => ReadonlyMap<string, KeyObject>): FileProofChecker {
   const right = new WeakMap<KeyObject, Set<string>>();
   return {
@@ -101,7 +101,7 @@ function readText(setting: string, path: string): string {
   }
 }
 
-/** What a key's file holds is never said. */
+/** Errors never quote the contents of a key file. */
 function keyFrom(setting: string, path: string, read: () => KeyObject): KeyObject {
   let key: KeyObject;
   try {

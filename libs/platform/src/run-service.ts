@@ -8,20 +8,20 @@ import { type BaseConfig, loadConfig } from './config.js';
 import { type HealthCheck, HealthChecks, HealthModule, startHealthServer } from './health.js';
 import { createLogger, loggerModule } from './logging.js';
 
-/** A close that takes longer is cut off; what was being done is taken over by another process. */
+/** A close that takes longer is cut off; another process takes over the work in progress. */
 export const CLOSE_TIMEOUT_MS = 10_000;
 
 export interface ServiceOptions {
   readonly name: string;
   readonly module: Type<unknown> | DynamicModule;
   readonly config: BaseConfig;
-  /** Of health and metrics; default `ETUDE_HTTP_PORT`, 0 is none. */
+  /** Port of health and metrics; default `ETUDE_HTTP_PORT`, 0 disables them. */
   readonly port?: number;
-  /** Makes an application that listens by itself, such as a gRPC server. Default: a Nest context without a listener. */
+  /** Makes an application with its own server, such as gRPC. Default: a Nest context without one. */
   readonly create?: (module: Type<unknown> | DynamicModule) => Promise<INestApplicationContext>;
-  /** Starts what `create` made, after the logger is in place. */
+  /** Starts the server that `create` made, once the logger is in place. */
   readonly listen?: (app: INestApplicationContext) => Promise<void>;
-  /** More for the ready line, such as the port it listens on. */
+  /** Additional fields of the ready line, such as the server's port. */
   readonly ready?: () => Readonly<Record<string, unknown>>;
 }
 
@@ -52,9 +52,9 @@ function closeOnSignals(app: INestApplicationContext, http: Server | undefined):
 }
 
 /**
- * Starts one service: logger, module, health over HTTP, graceful close on SIGTERM and SIGINT (bounded, `CLOSE_TIMEOUT_MS`;
- * a second signal ends at once). Prints `{"ready":true,"service":...,"pid":...}` as one line on stdout once it takes work.
- * The module must import `loggerModule` and `HealthModule`.
+ * Starts one service: logger, module, health over HTTP. On SIGTERM or SIGINT it closes within `CLOSE_TIMEOUT_MS`; a second signal ends it
+ * at once. Prints `{"ready":true,"service":...,"pid":...}` as one line on stdout once it takes work. The module must import `loggerModule`
+ * and `HealthModule`.
  */
 export async function runService(options: ServiceOptions): Promise<INestApplicationContext> {
   const { name, module, config } = options;
@@ -77,10 +77,7 @@ export async function runService(options: ServiceOptions): Promise<INestApplicat
   return app;
 }
 
-/**
- * The whole of a service's `main.ts`: runs `start` and, where it throws, prints one JSON line with code and message on
- * stderr and ends with 1. Nothing is left running.
- */
+/** Runs a service's `start` as its whole `main.ts`. If it throws, prints one JSON line with code and message on stderr and exits with 1. */
 export async function runMain(name: string, start: () => Promise<unknown>): Promise<void> {
   try {
     await start();
@@ -95,15 +92,15 @@ export async function runMain(name: string, start: () => Promise<unknown>): Prom
 
 /** The part of a service that takes jobs from queues. */
 export interface RunningWorker {
-  /** For readiness, by name. */
+  /** Checks for readiness, by name. */
   checks(): Readonly<Record<string, HealthCheck>>;
-  /** Jobs under way go back to waiting; they go on elsewhere. */
+  /** Jobs in progress return to the queue, where other workers take them. */
   close(): Promise<void>;
 }
 
 class WorkerModule {}
 
-/** The whole `main.ts` of a service without a door of its own. Its worker is started before the application and closed with it. */
+/** The whole `main.ts` of a service without a server of its own. Its worker starts before the application and closes with it. */
 export async function runWorker<C extends BaseConfig>(
   name: string,
   schema: z.ZodType<C>,

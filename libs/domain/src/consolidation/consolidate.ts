@@ -9,18 +9,18 @@ import { describeDuplicate, findDuplicates } from './find-duplicates.js';
 import { groupEpisodes } from './group-episodes.js';
 import { describeUnit, type PlanDeps, type PlannedUnit, planUnit, skillsByOwner } from './plan.js';
 
-/** Verdicts of proposed skills. Waiting is bounded: a skill without a verdict in time is left out of the answer. */
+/** Waits until proposed skills are verified, for a limited time. Skills that are not settled by then are left out of the answer. */
 export interface SkillVerifications {
   settled(skills: readonly Skill[], signal: AbortSignal): Promise<readonly SkillStatus[]>;
 }
 
 export interface ConsolidationInput {
   readonly tenant: string;
-  /** null: every agent of the tenant, each by itself. */
+  /** null: every agent of the tenant, each separately. */
   readonly agent: string | null;
   readonly days: number;
   readonly dryRun: boolean;
-  /** When the run was asked for, ms since 1970: a repeat reads the same episodes. */
+  /** When the run was requested, in ms since 1970; a repeat then reads the same episodes. */
   readonly now: number;
 }
 
@@ -29,11 +29,11 @@ export interface ConsolidationDeps extends PlanDeps {
   readonly embedder: Embedder;
   readonly outbox: MemoryOutbox;
   readonly verifications: SkillVerifications;
-  /** Called after every step, so that the record of a run that is watched or cut off shows its progress. */
+  /** Called after every step, so that the run's record shows its progress even if it is cut off. */
   readonly progress?: (outcome: ConsolidationOutcome) => Promise<void>;
 }
 
-/** The part of the record that a run fills in. */
+/** The fields of the record that a run fills in. */
 const Outcome = ConsolidationRecord.pick({
   episodesRead: true,
   groups: true,
@@ -50,17 +50,17 @@ const Outcome = ConsolidationRecord.pick({
 export type ConsolidationOutcome = z.output<typeof Outcome>;
 
 const DAY_MS = 86_400_000;
-/** Episodes that are compared with each other at once; comparing takes time by the square of their number. */
+/** Number of episodes compared with each other at once, since the time grows with its square. */
 const BATCH_SIZE = 2_000;
 const GROUP_SIZE_MIN = 2;
 
 /**
- * One pass over recent episodes: facts from what repeats, skill candidates from repeated success, each with its sources.
+ * One pass over recent episodes: makes facts from what repeats, and skill candidates from repeated success, each with its sources.
  *
- * All is planned before anything is applied. A group is applied as one unit whose mark is written with its facts, last: a crash
- * before that repeats the group, a repeat after it asks no model and changes nothing. Episodes are never touched.
+ * Everything is planned before anything is applied. A group is applied as one unit, whose mark is written last, with its facts. A crash
+ * before the mark repeats the group; after it, a repeat calls no model and changes nothing. Episodes are never changed.
  * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED, MEMORY_UNAVAILABLE, MEMORY_FULL, QUEUE_UNAVAILABLE; an
- *   AbortError when `signal` aborts. What was applied until then stays, whole units only.
+ * AbortError when `signal` aborts. Whole units that were applied before stay.
  */
 export async function consolidate(input: ConsolidationInput, deps: ConsolidationDeps, signal: AbortSignal): Promise<ConsolidationOutcome> {
   const { tenant, agent, days, dryRun, now } = input;
@@ -115,7 +115,7 @@ function addPlanned(outcome: ConsolidationOutcome, unit: PlannedUnit): void {
   outcome.scripted ||= learned?.scripted === true || skill?.scripted === true;
 }
 
-/** The skill first, under an id made from its content, then facts and mark in one transaction: see `consolidate`. */
+/** Puts the skill first, under an id made from its content, then facts and mark in one transaction; see `consolidate`. */
 async function applyUnit(
   tenant: string,
   { unitId, known, learned, facts, skill }: PlannedUnit,
@@ -128,7 +128,7 @@ async function applyUnit(
     await outbox.put(tenant, `skill.${contentDigest([scope, name, digest]).slice(0, 40)}`, { kind: 'skill', skill });
     outcome.skillsProposed += 1;
   }
-  // Without its mark a group whose facts nobody could read is tried again by the next run.
+  // A group whose facts could not be read gets no mark, so that the next run tries it again.
   if (learned?.data === null) return;
   const { added, reinforced } = await semantic.applyFacts(tenant, unitId, facts);
   outcome.factsAdded += added;

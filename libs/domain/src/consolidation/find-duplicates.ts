@@ -2,12 +2,12 @@ import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { usesOf } from '../skills/life/usage.js';
 
-/** Two active skills of one owner that do the same, as far as can be told without looking. */
+/** Two active skills of one owner that seem to do the same. */
 export interface Duplicate {
-  /** Used more, or succeeding more often, or older. */
+  /** The one that is used more, else succeeds more often, else is older. */
   readonly keep: Skill;
   readonly merge: Skill;
-  /** Calibrated, of the descriptions; null where only their behaviour tells. */
+  /** Calibrated similarity of the descriptions; null where only their behaviour is alike. */
   readonly similarity: number | null;
   /** Each passes the tests of the other. */
   readonly behavesAlike: boolean;
@@ -15,22 +15,22 @@ export interface Duplicate {
 
 export interface DuplicateQuery {
   readonly tenant: string;
-  /** null: every owner of the tenant, each by itself. */
+  /** null: every owner of the tenant, each separately. */
   readonly agent: string | null;
-  /** ms since 1970: only skills that changed since are compared with the others. */
+  /** ms since 1970; only skills changed since then are compared with the others. */
   readonly since: number;
 }
 
 /** "Nearly the same words". */
 const SIMILARITY_MIN = 0.9;
 const NEIGHBOURS = 5;
-/** Skills that one run compares; each costs a search. */
+/** Most skills that one run compares, since each costs a search. */
 const COMPARED_MAX = 500;
 const DUPLICATES_MAX = 20;
 
 /**
- * Active skills that nearly say the same, or pass each other's tests, for somebody to merge; nothing is merged here. Each skill is
- * proposed to be given up once at most, and never for one that is given up itself.
+ * Finds active skills with nearly the same description, or that pass each other's tests. Merging is left to people. Each skill is proposed
+ * for removal at most once, and never in favour of one that is itself proposed for removal.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE; an AbortError when `signal` aborts
  */
@@ -54,12 +54,12 @@ export async function findDuplicates(
   return withoutRepeats(found).slice(0, DUPLICATES_MAX);
 }
 
-/** Same owner, same user, both run: only then one can stand for the other. */
+/** Whether one skill can replace the other: same kind, owner and user. */
 function mayMerge(one: Skill, other: Skill): boolean {
   return one.name !== other.name && one.kind === other.kind && one.scope.agent === other.scope.agent && one.scope.user === other.scope.user;
 }
 
-/** As verification found, of exactly these versions. */
+/** Whether verification found that these very versions pass each other's tests. */
 function behaveAlike(one: Skill, other: Skill): boolean {
   return findsAlike(one, other) || findsAlike(other, one);
 }
@@ -80,7 +80,7 @@ function pairOf(one: Skill, { skill: other, similarity }: { readonly skill: Skil
 
 const keyOf = ({ scope, name }: Skill) => `${scope.agent} ${scope.user ?? ''} ${name}`;
 
-/** What behaves alike as well is the surest and comes first. */
+/** Pairs that behave alike come first, since they are the surest. */
 function withoutRepeats(found: readonly Duplicate[]): Duplicate[] {
   const given = new Set<string>();
   const kept = new Set<string>();
@@ -94,7 +94,7 @@ function withoutRepeats(found: readonly Duplicate[]): Duplicate[] {
     });
 }
 
-/** For people, with what to do about it. */
+/** A sentence for people, with the command that merges the two. */
 export function describeDuplicate({ keep, merge, similarity, behavesAlike }: Duplicate): string {
   const why = [
     ...(similarity === null ? [] : [`similarity ${similarity.toFixed(2)}`]),

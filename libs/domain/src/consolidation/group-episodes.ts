@@ -2,15 +2,15 @@ import type { Episode } from '@etude/contracts/memory';
 import type { Embedder } from '../ports/embedder.js';
 import { cosineOf } from '../retrieval/calibration.js';
 
-/** Calibrated similarity of prompts from which on two tasks are "probably the same". */
+/** From this calibrated similarity of prompts on, two tasks are "probably the same". */
 const SIMILARITY_MIN = 0.7;
 
 /**
- * Similar episodes together, oldest first in each group and the groups by their oldest.
+ * Groups similar episodes; groups and their episodes are sorted oldest first.
  *
- * Episodes of one agent and user with the same fingerprint belong together. A task joins the group whose first task is the most
- * similar to it, if at least `SIMILARITY_MIN`, and otherwise starts one. It depends on nothing but the episodes: not on the order in
- * which they come. Comparing with first tasks alone keeps chains of small likenesses from growing into one group of everything.
+ * Episodes of one agent and user with the same fingerprint belong together. A task joins the group whose first task is most similar, at
+ * least by `SIMILARITY_MIN`; otherwise it starts a group. The result doesn't depend on the order of the episodes. Comparing with first
+ * tasks only keeps chains of small similarities from joining everything into one group.
  */
 export async function groupEpisodes(episodes: readonly Episode[], embedder: Embedder, signal: AbortSignal): Promise<readonly Episode[][]> {
   const groups: Episode[][] = [];

@@ -6,7 +6,7 @@ import type { ChatModel } from '../ports/model.js';
 
 const FACTS_MAX = 20;
 const TEXT_CHARS = 2_000;
-/** Newest episodes of a group that its prompt shows. */
+/** Number of a group's newest episodes that its prompt shows. */
 export const EPISODES_SHOWN_MAX = 12;
 
 const Lessons = z.strictObject({
@@ -16,12 +16,12 @@ const Lessons = z.strictObject({
         text: VisibleText.max(4_000),
         category: z.string().trim().min(1).max(64).default('general'),
         confidence: z.number().min(0).max(1).default(0.8),
-        /** Of facts about one subject only the newest is true. */
+        /** Of facts with the same subject only the newest is true. */
         subject: VisibleText.max(200).nullish(),
       }),
     )
     .max(FACTS_MAX),
-  /** What the solutions of the group are for, where they were accepted. */
+  /** The purpose of the group's accepted solutions. */
   skill: z
     .strictObject({ description: z.string().trim().min(1).max(4_000), scenarios: z.array(z.string().max(500)).max(10).default([]) })
     .nullish(),
@@ -38,7 +38,7 @@ skill: what the accepted solutions do and when it is useful; null where none was
 
 const cut = (text: string) => cutText(text, TEXT_CHARS);
 
-/** One question about a group of similar episodes. @throws EtudeError as `askForJson` */
+/** Asks the model once about a group of similar episodes. @throws EtudeError as `askForJson` */
 export function learnFromGroup(episodes: readonly Episode[], model: ChatModel, signal: AbortSignal): Promise<Learned> {
   const shown = shownEpisodes(episodes).map(({ prompt, success, attempts, summary, reflection, code }) => ({
     task: cut(prompt),
@@ -55,7 +55,7 @@ export function learnFromGroup(episodes: readonly Episode[], model: ChatModel, s
   return askForJson(Lessons, question, model, signal);
 }
 
-/** What the facts of a group rest on. */
+/** The episodes in the prompt, which become the sources of the group's facts. */
 export function shownEpisodes(episodes: readonly Episode[]): readonly Episode[] {
   return episodes.slice(-EPISODES_SHOWN_MAX);
 }

@@ -19,22 +19,22 @@ export interface PlanDeps {
   readonly model: ChatModel;
 }
 
-/** What one group of episodes leads to. */
+/** The plan for one group of episodes. */
 export interface PlannedUnit {
-  /** Made from the episodes: the same ones are the same unit. */
+  /** Made from the episodes, so that the same group has the same id. */
   readonly unitId: string;
   readonly episodes: readonly Episode[];
-  /** It was applied before; there is nothing to do. */
+  /** The unit was applied before, so nothing is left to do. */
   readonly known: boolean;
   readonly learned: Learned | null;
   readonly facts: readonly Fact[];
   readonly skill: Skill | null;
 }
 
-/** Skills that an owner of episodes reads. */
+/** Lists the skills that an owner of episodes can read. */
 export type SkillsOf = (owner: Scope) => Promise<readonly Skill[]>;
 
-/** Lists the skills of each owner once: a run changes none before all is planned. */
+/** Lists the skills of each owner only once, since a run changes none until everything is planned. */
 export function skillsByOwner(procedural: Pick<ProceduralMemory, 'list'>): SkillsOf {
   const listed = new Map<string, Promise<readonly Skill[]>>();
   return (owner) => {
@@ -47,7 +47,6 @@ export function skillsByOwner(procedural: Pick<ProceduralMemory, 'list'>): Skill
 
 const PAGE = 200;
 
-/** The newest version of every skill, page by page. */
 async function everyListed(procedural: Pick<ProceduralMemory, 'list'>, reader: ReadScope): Promise<Skill[]> {
   const skills: Skill[] = [];
   for (;;) {
@@ -60,8 +59,8 @@ async function everyListed(procedural: Pick<ProceduralMemory, 'list'>, reader: R
 }
 
 /**
- * Plans one group: asks the model once, unless the group was applied before. Nothing is changed. A skill that one of the `earlier`
- * units proposes is not proposed again.
+ * Plans one group without changing anything. It asks the model once, unless the group was applied before. A skill that an `earlier` unit
+ * proposes is not proposed again.
  */
 export async function planUnit(
   group: readonly Episode[],
@@ -115,7 +114,7 @@ function factsOf({ data, scripted }: Learned, sources: readonly Episode[], now: 
   return [...new Map(facts.map((fact) => [fact.id, fact])).values()];
 }
 
-/** The unit for people: each change on a line with what it rests on. */
+/** Describes the unit to people, one line for each change with its sources. */
 export function describeUnit({ episodes, known, learned, facts, skill }: PlannedUnit): string[] {
   const head = `group of ${episodes.length} (${firstWords(episodes[0]!.prompt)})`;
   const all = from(episodes.map(({ id }) => id));

@@ -3,7 +3,7 @@ import { candidateFromTests } from '../skills/proof/skill-candidate.js';
 import { canonicalJson } from '../skills/content-digest.js';
 import { withMarks } from '../trust/sources.js';
 
-/** One success may be luck. */
+/** A single success may be luck. */
 const SUCCESSES_MIN = 2;
 const TESTS_MAX = 1_000;
 
@@ -12,16 +12,16 @@ type Solved = Episode & { code: string; tests: SkillTest[] };
 export interface Proposal {
   readonly description: string;
   readonly scenarios: readonly string[];
-  /** The description was written from a script. */
+  /** The scripted model wrote the description. */
   readonly scripted: boolean;
-  /** Milliseconds since 1970. */
+  /** ms since 1970 */
   readonly at: number;
 }
 
 /**
- * A candidate from repeated success: the group's best solution with the tests that it passed. null where fewer than two episodes
- * succeeded, none kept its tests, or a skill covers the group: one, not rejected, that solved one of its tasks, or one with the same
- * code and tests, whatever became of it.
+ * Proposes a candidate from repeated success: the group's best solution, with the tests that it passed. null where fewer than two episodes
+ * succeeded, none kept its tests, or a skill covers the group. A skill covers it if it solved one of its tasks and is not rejected, or if
+ * it has the same code and tests.
  */
 export function proposeSkill(
   group: readonly Episode[],
@@ -51,7 +51,7 @@ export function proposeSkill(
   };
 }
 
-/** Another user's skill is not for this group's. */
+/** Whether a skill covers the group. A skill of another user doesn't. */
 function covers({ status, scope, fingerprints }: Skill, group: readonly Episode[]): boolean {
   if (status === 'rejected' || (scope.user !== null && scope.user !== group[0]?.scope.user)) return false;
   return group.some(({ fingerprint }) => fingerprints.includes(fingerprint));
@@ -61,7 +61,7 @@ function isSolved(episode: Episode): episode is Solved {
   return episode.success && episode.code !== null && episode.tests !== undefined && episode.tests.length > 0;
 }
 
-/** Solved at the first attempt before later ones, then the shortest, then the oldest. */
+/** The solution with the fewest attempts, then the shortest, then the oldest. */
 function bestOf(group: readonly Episode[]): Solved | null {
   const solved = group.filter(isSolved);
   return (
@@ -71,14 +71,14 @@ function bestOf(group: readonly Episode[]): Solved | null {
   );
 }
 
-/** Cases of all tasks that this very code solved. Test code stays with its own task, whose setup it may need. */
+/** The cases of all tasks that this code solved. Test code is taken from its own task only, because it may need that task's setup. */
 function testsOf(best: Solved, peers: readonly Solved[]): SkillTest[] {
   if (best.tests.some(({ kind }) => kind === 'python')) return best.tests;
   const all = [best, ...peers].flatMap(({ tests }) => tests.filter(({ kind }) => kind === best.tests[0]?.kind));
   return [...new Map(all.map((test) => [canonicalJson(test), test])).values()].slice(0, TESTS_MAX);
 }
 
-/** What its words or its code may have been taken from: all of the group were read, by whoever wrote them or by the model that told of them. */
+/** The possible sources of the skill's words and code: its authors, or the model that described it, may have read the whole group. */
 function seenBy(group: readonly Episode[]): string[] {
   return group.flatMap(({ id, experience, touched = [] }) => [...(experience === undefined ? [] : [`episodes/${id}`]), ...touched]);
 }

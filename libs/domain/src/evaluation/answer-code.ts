@@ -1,22 +1,22 @@
-/** What a model said beside its code, and the code, with its leading indentation. */
+/** A model's answer, split into its code (indentation kept) and the text around it. */
 export interface Answer {
   readonly thought: string;
   readonly code: string;
 }
 
 const PYTHON = new Set(['python', 'py', 'python3', 'py3', 'ipython']);
-/** A fence, its indentation and its words, what is inside, and the closing fence or the end of the text. */
+/** Matches a fence with its indentation and info string, the text inside, and the closing fence or the end of the text. */
 const BLOCK = /^([ \t]*)(`{3,}|~{3,})[ \t]*([^`\n]*)\n([^]*?)(?:^[ \t]*\2[`~]*[ \t]*$|$(?![^]))/gm;
 const STARTS_LIKE_CODE =
   /^\s*(?:@\w|(?:async )?(?:def|class) \w|import \w|from \S+ import |return\b|print\(|(?:if|while|with) .*:|for .* in .*:|[\w., ]+(?:: \w[^=]*)? ?=)/;
 
 /**
- * The code of a model's answer; null where it holds none.
+ * Extracts the code from a model's answer; null where there is none.
  *
- * Python blocks come before unlabelled ones, and those before any other. Of several the last counts, since models correct
- * themselves downwards, with two exceptions: only blocks that define `entryPoint` count where one does, and a block that merely
- * uses what an earlier one defines is an example of use. A fence that is not closed reaches to the end. A text without a fence is
- * the code if it starts like code.
+ * Python blocks win over unlabelled ones, and those over blocks of other languages. Among several the last one wins, since models correct
+ * themselves further down. There are two exceptions. Blocks that define `entryPoint` win over all others. A block that only uses names of
+ * an earlier block is an example of use, and the earlier block wins. An unclosed fence reaches to the end. A text without fences is taken
+ * as code if it starts like code.
  */
 export function extractAnswer(answer: string, entryPoint?: string): Answer | null {
   const text = answer.replaceAll('\r\n', '\n');
@@ -47,7 +47,7 @@ function chooseBlock<B extends { language: string; code: string }>(blocks: reado
   return candidates.findLast(({ code }) => definedNames(code).some(isUsed)) ?? last;
 }
 
-/** Functions and classes that the code defines at its top level. */
+/** Names of the functions and classes that the code defines at its top level. */
 export function definedNames(code: string): string[] {
   return [...code.matchAll(/^(?:async[ \t]+)?(?:def|class)[ \t]+([A-Za-z_]\w*)/gm)].map((match) => match[1]!);
 }

@@ -5,7 +5,7 @@ import { crashOutcome, type EvaluatorRules, PASSED } from './evaluator.js';
 
 const TOLERANCE = 1e-6;
 
-/** A command is run beside the answer, and judges it by its exit code, and by its output where one is expected. */
+/** Runs a command beside the saved answer. Its exit code judges the answer, and its output where one is expected. */
 export function command(evaluator: Extract<Evaluator, { kind: 'command' }>): EvaluatorRules {
   const { command: line, answerPath, expectedExitCode, expectedStdout, comparison } = evaluator;
   return {
@@ -14,7 +14,7 @@ export function command(evaluator: Extract<Evaluator, { kind: 'command' }>): Eva
     outcome(run) {
       if (run.exit === 'signal') return { verdict: 'RE', how: `the command was killed by signal ${run.signal}` };
       const { exitCode } = run;
-      // Without an exit code it never exited: that is no 0.
+      // A null exit code means that the command never exited; it must not count as 0.
       if (exitCode === null) return crashOutcome(run, '') ?? { verdict: 'RE', how: 'the command did not exit' };
       if (exitCode !== expectedExitCode)
         return { verdict: exitCode === 0 ? 'WA' : 'RE', how: `the command exited with ${exitCode}, not ${expectedExitCode}` };

@@ -2,13 +2,13 @@ import type { Comparison } from '@etude/contracts/task';
 
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$|^[+-]?(?:inf(?:inity)?|nan)$/i;
 const INTEGER = /^[+-]?\d+$/;
-/** Up to this tolerance whole numbers must be equal: 1e-9 of ten thousand million is a whole one. */
+/** Up to this tolerance integers must be equal, because a relative 1e-9 of a number above 1e9 is more than 1. */
 const INTEGER_TOLERANCE = 1e-9;
 
 /**
- * Compares what a program printed with what was expected.
+ * Compares a program's output with the expected output.
  *
- * `exact` forgives one line break at the end and CRLF, nothing else. `numeric` lets tokens that are both numbers differ by
+ * `exact` ignores CRLF and one line break at the end, nothing else. `numeric` compares token by token: two numbers may differ by
  * `tolerance`, absolute or relative; all other tokens must be equal.
  */
 export function sameOutput(actual: string, expected: string, comparison: Comparison, tolerance: number): boolean {
@@ -48,7 +48,7 @@ function closeEnough(a: number, b: number, tolerance: number): boolean {
   return difference <= tolerance || difference <= tolerance * Math.max(Math.abs(a), Math.abs(b));
 }
 
-/** The only floats that JSON can't write; anything else under `$float` is no number. */
+/** The only floats that JSON can't write. Any other value under `$float` is not decoded as a number. */
 const SPECIAL_FLOATS: ReadonlySet<unknown> = new Set(['nan', 'inf', '-inf']);
 
 type Decoded =
@@ -60,12 +60,12 @@ type Decoded =
   | { kind: 'opaque'; text: string };
 
 /**
- * Compares a function's value, in the encoding of `RunResult.value`, with an expected one.
+ * Compares a function's value, in the encoding of `RunResult.value`, with the expected one.
  *
- * Tuples are lists. A set equals `{"$set": [...]}` and also a plain list of its members in any order; a list never equals a
- * `$set`. Whole numbers and floats are equal by value, NaN equals NaN, booleans are no numbers. A plain JSON object may stand for
- * a dict with numeric keys, since JSON has no way to say those. Numbers may differ by `tolerance`, absolute or relative, except
- * two whole numbers where the tolerance is 1e-9 or less: those must be equal.
+ * Tuples are lists. A set equals `{"$set": [...]}` or a plain list of its members in any order; a list never equals a `$set`. Integers and
+ * floats are equal by value, NaN equals NaN, booleans are not numbers. A plain JSON object may stand for a dict with numeric keys, since
+ * JSON can't write those. Numbers may differ by `tolerance`, absolute or relative. Two integers must be equal if the tolerance is 1e-9 or
+ * less.
  */
 export function sameValue(actual: unknown, expected: unknown, tolerance: number): boolean {
   const got = decode(actual);
@@ -101,7 +101,7 @@ function decodeObject(value: Record<string, unknown>): Decoded {
   return { kind: 'dict', entries: Object.entries(value), plain: true };
 }
 
-/** An answer that writes its own report can send anything. */
+/** Checks the shape, since a program that writes its own report can send anything under `$dict`. */
 function areEntries(content: unknown): content is Array<[unknown, unknown]> {
   return Array.isArray(content) && content.every((entry) => Array.isArray(entry) && entry.length === 2);
 }
@@ -115,7 +115,7 @@ function sameNumber(a: number | bigint, b: number | bigint, tolerance: number): 
   return closeEnough(Number(a), Number(b), tolerance);
 }
 
-/** Same members in any order. Equal texts are paired first, so that only the few that differ are compared pairwise. */
+/** Whether both have the same members in any order. Equal JSON texts are paired first, so that only the rest is compared pairwise. */
 function sameMembers(got: readonly unknown[], wanted: readonly unknown[], tolerance: number): boolean {
   if (got.length !== wanted.length) return false;
   const byText = Map.groupBy(wanted, (item) => JSON.stringify(item));

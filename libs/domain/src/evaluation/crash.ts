@@ -1,11 +1,11 @@
 import type { RunResult } from '@etude/contracts/sandbox';
 
 export interface Crash {
-  /** Name of the exception; null where the process was killed or exited by itself. */
+  /** Name of the exception; null where the process was killed or exited without one. */
   readonly type: string | null;
   readonly message: string;
   readonly line: number | null;
-  /** One line that may be shown for a hidden case: the name of a built-in exception and a line of the code, never a message. */
+  /** One line that is safe to show for a hidden case: the name of a built-in exception and a line number, never a message. */
   readonly summary: string;
 }
 
@@ -20,9 +20,9 @@ const BUILT_IN = new Set(
 );
 
 /**
- * What ended a run, from the sandbox's own report or else from the traceback on stderr.
+ * How a run ended, from the sandbox's report or else from the traceback on stderr.
  *
- * @param code that ran; without it the summary tells no line. Code can make up a traceback, so only a line that it has is told.
+ * @param code the code that ran. The summary names a line only if the code has it, since code can print a made-up traceback.
  */
 export function crashOf(run: RunResult, code = ''): Crash {
   const nothing = { type: null, message: '', line: null };

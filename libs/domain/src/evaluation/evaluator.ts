@@ -4,58 +4,58 @@ import type { Verdict } from '@etude/contracts/task';
 import type { z } from 'zod';
 import { crashOf } from './crash.js';
 
-/** How one case went. `null`: it was not run because an earlier one crashed. */
+/** How one case ended. `verdict` is null where the case was not run because an earlier one crashed. */
 export interface CaseOutcome {
   readonly verdict: Verdict | null;
-  /** For people and the model; holds nothing of a hidden case. */
+  /** For people and the model; tells nothing about a hidden case's data. */
   readonly how: string;
 }
 
-/** How a skill can answer a task: with this code, or as a function whose arguments the model has to name. */
+/** How a skill can answer a task: by this code, or as a function for which the model has to choose the arguments. */
 export type SkillAnswer = { readonly code: string } | 'needs_arguments';
 export type AnsweringSkill = Pick<Skill, 'entryPoint' | 'code'>;
 
-/** The task's text, and `block`, which puts data between the prompt's tags. */
+/** The task's text, and a function that puts data between the prompt's tags. */
 export interface PromptParts {
   readonly prompt: string;
   readonly block: (tag: string, text: string) => string;
 }
 
-/** All that the domain knows about one task's evaluator. A kind of evaluator is a function that makes these rules of its fields. */
+/** Everything the domain knows about one kind of evaluator, bound to the fields of one task. */
 export interface EvaluatorRules {
-  /** The function that the answer has to define; absent where it is a program. */
+  /** Name of the function that the answer has to define; absent: the answer is a program. */
   readonly entryPoint?: string;
-  /** The runs that judge this code, one for each case. Expected outputs are in none of them. */
+  /** The runs that judge this code, one for each case. None of them contains expected outputs. */
   plan(code: string): SandboxRun[];
-  /** Files that the runs need beside the task's own. */
+  /** Files that the runs need in addition to the task's own. */
   files?(code: string): SandboxFile[];
-  /** Cases that are judged one by one; absent where one run is judged. */
+  /** The cases that are judged one by one; absent where the whole answer is judged by one run. */
   readonly cases?: ReadonlyArray<{ readonly public: boolean }>;
   /**
-   * The outcome of a run that kept to its limits.
-   * @param code of the run, for messages that name a line
+   * The outcome of a run that stayed within its limits.
+   * @param code the code that ran, for messages that name a line
    */
   outcome(run: RunResult, at: number, code: string): CaseOutcome;
-  /** A public case that failed, for the model: input, expected and actual output. */
+  /** Lines that show the model a failed public case: input, expected and actual output. */
   showCase?(at: number, run: RunResult): string[];
-  /** What the model is told where the only run failed; by default how, and what the code printed. */
+  /** Feedback for the model where the only run failed. Default: how it failed and what the code printed. */
   feedback?(how: string, run: RunResult): string;
-  /** What the model is told where all is well; by default that it passed. */
+  /** Feedback for the model where everything passed. Default: a sentence that says so. */
   praise?(run: RunResult): string;
-  /** What to answer, for the prompt. Public data only. */
+  /** The part of the prompt that says what to answer. Holds public data only. */
   expectation(parts: PromptParts): string;
-  /** What the answer has to fit beside the prompt's words: part of the task's fingerprint. Hidden cases are not. */
+  /** Public data about the expected answer that the prompt's text doesn't hold; part of the task's fingerprint. Never hidden cases. */
   readonly visible: unknown;
-  /** null where the skill's form does not fit: a program can't be called, a function can't read standard input by itself. */
+  /** How the skill can answer; null where its form doesn't fit: a program can't be called, and a function doesn't read standard input. */
   adapt(skill: AnsweringSkill): SkillAnswer | null;
-  /** A skill's tests from its cases; absent where something other than the code's answers is judged. */
+  /** Tests for a skill, made from the cases; absent for evaluators whose cases can't become tests. */
   readonly tests?: SkillTest[];
 }
 
-/** A kind of evaluator that callers send by its name: its fields, and the rules that follow from them. */
+/** An evaluator that callers choose by name: the schema of its fields, and the rules made from them. */
 export interface NamedKind {
   readonly spec: z.ZodType;
-  /** @throws ZodError where `spec` doesn't take the fields */
+  /** @throws ZodError where the fields don't fit `spec` */
   rules(fields: unknown): EvaluatorRules;
 }
 
@@ -70,17 +70,17 @@ const EXAMPLE_CHARS_MAX = 1_000;
 export const PASSED: CaseOutcome = { verdict: 'AC', how: 'passed' };
 export const WRONG: CaseOutcome = { verdict: 'WA', how: 'wrong answer' };
 
-/** null where the code ran to its end. */
+/** The outcome of a crash; null where the code ran to its end. */
 export function crashOutcome(run: RunResult, code: string): CaseOutcome | null {
   if (run.exit === 'ok' && !run.error) return null;
   const crash = crashOf(run, code);
   return crash.type === 'MemoryError' ? { verdict: 'MLE', how: 'ran out of memory' } : { verdict: 'RE', how: crash.summary };
 }
 
-/** As much of a text as one piece of feedback shows. */
+/** A text, cut to the length that feedback shows. */
 export const shown = (text: string) => cutMiddle(text, SHOWN_CHARS_MAX);
 
-/** What the code printed, and its traceback. */
+/** Lines of feedback with the code's output and traceback. */
 export function streams(run: RunResult): string[] {
   return [`Your code printed:\n${shown(run.stdout) || '(nothing)'}`, ...traceback(run)];
 }
@@ -90,10 +90,10 @@ export function traceback(run: RunResult): string[] {
   return run.error ? [`Error: ${run.error.type}: ${shown(run.error.message)}`] : [];
 }
 
-/** A value as one example shows it. */
+/** A text, cut to the length that an example shows. */
 export const cutExample = (text: string) => cutMiddle(text, EXAMPLE_CHARS_MAX);
 
-/** Public cases as the prompt shows them; empty where there are none. */
+/** The public cases as a section of the prompt; empty where there are none. */
 export function examples<C extends { readonly public: boolean }>(
   cases: readonly C[],
   { block }: PromptParts,
@@ -107,7 +107,7 @@ export function examples<C extends { readonly public: boolean }>(
 
 export const publicOf = <C extends { readonly public: boolean }>(cases: readonly C[]) => cases.filter((given) => given.public);
 
-/** At most `maxChars` of a text: its head and its tail, and how much is missing between them. */
+/** Cuts a text to `maxChars`: keeps head and tail, and says between them how much is missing. */
 export function cutMiddle(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const head = Math.ceil(maxChars * 0.6);

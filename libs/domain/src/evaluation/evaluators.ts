@@ -7,7 +7,7 @@ import { functionCases } from './function-cases.js';
 import { ioCases } from './io-cases.js';
 import { pythonTests } from './python-tests.js';
 
-/** Nothing is judged: a program that runs to its end has passed. */
+/** Judges nothing: a program that runs to its end has passed. */
 const NONE: EvaluatorRules = {
   plan: (code) => [{ kind: 'program', code, stdin: '' }],
   outcome: (run, _at, code) => crashOutcome(run, code) ?? PASSED,
@@ -17,12 +17,12 @@ const NONE: EvaluatorRules = {
   adapt: ({ entryPoint }) => (entryPoint === null ? null : 'needs_arguments'),
 };
 
-/** Kinds that callers send as `named`, each in a file of its own. */
+/** Evaluators that callers choose by name (`kind: "named"`). Each has its own file. */
 const NAMED: Readonly<Record<string, NamedKind>> = {
   accepted_outputs: acceptedOutputs,
 };
 
-/** Every kind of evaluator on the wire. */
+/** The rules of every kind of evaluator on the wire. */
 const EVALUATORS: { readonly [Kind in Evaluator['kind']]: (evaluator: Extract<Evaluator, { kind: Kind }>) => EvaluatorRules } = {
   io_cases: ioCases,
   function_cases: functionCases,
@@ -42,7 +42,7 @@ function namedKindOf(name: string): NamedKind {
   return kind;
 }
 
-/** What is wrong with the fields of a named evaluator, by path; empty for other kinds, whose fields the contract checks. */
+/** Problems in the fields of a named evaluator, by path. Empty for other kinds, whose fields the contract checks. */
 export function evaluatorProblems(
   evaluator: Evaluator,
 ): ReadonlyArray<{ readonly path: readonly PropertyKey[]; readonly message: string }> {

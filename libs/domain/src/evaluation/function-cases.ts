@@ -14,7 +14,7 @@ import {
   WRONG,
 } from './evaluator.js';
 
-/** A function is called with each case's arguments, and what it returns is compared. */
+/** Calls a function with each case's arguments and compares the value it returns. */
 export const functionCases = ({ cases, entryPoint, tolerance }: Extract<Evaluator, { kind: 'function_cases' }>): EvaluatorRules => ({
   entryPoint,
   plan: (code) => cases.map(({ args, kwargs }) => ({ kind: 'call', code, entryPoint, args, kwargs })),
@@ -39,13 +39,13 @@ export const functionCases = ({ cases, entryPoint, tolerance }: Extract<Evaluato
   tests: cases.map(({ args, kwargs, expected }) => ({ kind: 'call', args, kwargs, expected, tolerance })),
 });
 
-/** The skill's function under the name that the task asks for. */
+/** The skill's function under the name that the task asks for; null for a program. */
 export function callable(name: string, { entryPoint, code }: AnsweringSkill): SkillAnswer | null {
   if (entryPoint === null) return null;
   return { code: entryPoint === name ? code : `${code}\n\n\n${name} = ${entryPoint}` };
 }
 
-/** A JSON value the way Python writes it, sandbox encodings (`{"$set": [...]}`) included. */
+/** Writes a JSON value as a Python literal, including the sandbox's encodings such as `{"$set": [...]}`. */
 function pythonLiteral(value: unknown): string {
   if (value === null || value === undefined) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';
@@ -59,7 +59,7 @@ function pythonLiteral(value: unknown): string {
   return `{${entries.map(([name, item]) => `${pythonLiteral(name)}: ${pythonLiteral(item)}`).join(', ')}}`;
 }
 
-/** A call as Python writes it: `solve([1, 2], base=10)`. */
+/** Writes a call in Python, such as `solve([1, 2], base=10)`. */
 function pythonCall(name: string, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): string {
   const named = Object.entries(kwargs).map(([key, value]) => `${key}=${pythonLiteral(value)}`);
   return `${name}(${[...args.map(pythonLiteral), ...named].join(', ')})`;

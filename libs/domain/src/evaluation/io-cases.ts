@@ -2,7 +2,7 @@ import type { Evaluator } from '@etude/contracts/task';
 import { sameOutput } from './compare.js';
 import { crashOutcome, cutExample, type EvaluatorRules, examples, PASSED, publicOf, shown, streams, WRONG } from './evaluator.js';
 
-/** A program is given each case's standard input, and its standard output is compared. */
+/** Gives a program each case's standard input and compares its standard output. */
 export const ioCases = ({ cases, comparison, tolerance }: Extract<Evaluator, { kind: 'io_cases' }>): EvaluatorRules => ({
   plan: (code) => cases.map(({ stdin }) => ({ kind: 'program', code, stdin })),
   cases,

@@ -6,23 +6,23 @@ import { rulesOf } from './evaluators.js';
 
 export interface Judgement {
   readonly verdict: Verdict;
-  /** One line for people and the model; never holds anything of a hidden case. */
+  /** One line for people and the model; tells nothing about a hidden case's data. */
   readonly reason: string;
   readonly casesPassed: number;
   readonly casesTotal: number;
-  /** What the model sees: public cases in full, hidden ones only by how they failed. */
+  /** Feedback for the model: public cases in full, of hidden ones only how they failed. */
   readonly feedback: string;
-  /** What the decisive run printed or returned; for callers, not for prompts. */
+  /** Output or value of the first failing run, else of the first run; for callers, not for prompts. */
   readonly output: string;
 }
 
-/** Whether these results can be judged: the infrastructure held, and nobody stopped the code. */
+/** Whether these results can be judged: no run was lost by the infrastructure, and none was cancelled. */
 export function ranToTheEnd(results: readonly RunResult[]): boolean {
   return results.length > 0 && !results.some((run) => RETRYABLE_EXITS.has(run.exit) || run.exit === 'cancelled');
 }
 
 /**
- * Judges what the planned runs gave. The first failing case gives the verdict.
+ * Judges the results of the planned runs. The first failing case gives the verdict.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE (retryable) where the infrastructure failed or results are missing, CANCELLED
  */
@@ -53,7 +53,7 @@ function refuseUnfinished(planned: number, results: readonly RunResult[]): void 
     throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox answered ${results.length} of ${planned} runs; run the execution again.`);
 }
 
-/** Where the answer held nothing to run: an observation like any other. */
+/** The verdict for an answer without code. */
 export function judgeWithoutCode(evaluator: Evaluator): Judgement {
   const reason = 'the answer held no code';
   const feedback = 'Your answer held no code. Answer with one fenced Python block that holds all of it.';
@@ -61,7 +61,7 @@ export function judgeWithoutCode(evaluator: Evaluator): Judgement {
 }
 
 const SHOWN_CASES_MAX = 3;
-/** How runs that met a limit are judged. */
+/** Verdict and wording for each limit that ends a run. */
 export const LIMIT_VERDICTS: Partial<Record<ExitReason, readonly [Verdict, string]>> = {
   wall: ['TLE', 'ran out of wall time'],
   cpu: ['TLE', 'ran out of CPU time'],
@@ -88,8 +88,8 @@ function reasonOf({ cases }: EvaluatorRules, outcomes: readonly CaseOutcome[], d
 }
 
 /**
- * What the model is told after an attempt. Public cases come with input, expected and actual output. A hidden case shows only that it
- * failed and how: its input and output, and messages made from them, must reach no prompt.
+ * Feedback for the model after an attempt. A public case shows input, expected and actual output. A hidden case shows only how it failed:
+ * its input, its output and messages made from them must reach no prompt.
  */
 function feedbackOf(rules: EvaluatorRules, outcomes: readonly CaseOutcome[], results: readonly RunResult[], passed: number): string {
   const run = results[0]!;

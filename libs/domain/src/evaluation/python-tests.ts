@@ -5,15 +5,15 @@ import { callable } from './function-cases.js';
 
 const TESTS_CHARS_MAX = 12_000;
 
-/** The caller's own test code runs in a process of its own, and calls the answer. */
+/** Runs the caller's test code in a process of its own; the tests call the answer. */
 export function pythonTests(evaluator: Extract<Evaluator, { kind: 'python_tests' }>): EvaluatorRules {
   const { entryPoint, setup, tests, public: isPublic } = evaluator;
   const stub = stubIn(setup, entryPoint);
   return {
     entryPoint,
     /**
-     * An answer that defines the entry point stands on its own below the setup; one that doesn't is the body of the stub that the
-     * setup ends with, if it ends with one. The stub itself goes with the answer, so that both texts are Python by themselves.
+     * An answer that defines the entry point is placed after the setup. If it doesn't, and the setup ends with a stub, it becomes the
+     * stub's body. The stub's text then goes with the answer, so that setup and answer are each valid Python.
      */
     plan(code) {
       const ground = stub?.before ?? setup;
@@ -52,7 +52,7 @@ export function pythonTests(evaluator: Extract<Evaluator, { kind: 'python_tests'
   };
 }
 
-/** The function `entryPoint` with its decorators, where the setup ends inside its body as a HumanEval prompt does; and what is before it. */
+/** The function `entryPoint` with its decorators and the text before it, if the setup ends inside it as HumanEval's do; else null. */
 function stubIn(setup: string, entryPoint: string): { readonly before: string; readonly text: string } | null {
   const head = new RegExp(`^(?:@.*\\n)*(?:async[ \\t]+)?def[ \\t]+${entryPoint}[ \\t]*\\(`, 'm').exec(setup);
   if (head === null) return null;
@@ -63,7 +63,7 @@ function stubIn(setup: string, entryPoint: string): { readonly before: string; r
 
 const indented = (code: string) => (/^[ \t]/.test(code) ? code : code.replaceAll(/^(?=.)/gm, '    '));
 
-/** HumanEval's tests define `check(candidate)` and leave the call to the harness; uncalled they would pass anything. */
+/** Adds the call of `check(candidate)` that HumanEval's tests leave to the harness. Without the call they would accept any answer. */
 function callingCheck(tests: string, entryPoint: string): string {
   const defined = definedNames(tests).includes('check');
   return defined && !/^check\s*\(/m.test(tests) ? `${tests}\n\ncheck(${entryPoint})\n` : tests;

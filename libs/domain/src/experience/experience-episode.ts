@@ -9,7 +9,7 @@ export interface ToldExperience {
   readonly reflection: string;
   /** 0 to 1 */
   readonly importance: number;
-  /** Apart by it, the same content of the same owner is one episode; null: it always is. */
+  /** Tells episodes with the same content apart. null: the same content of one owner is always one episode. */
   readonly key: string | null;
   /** ms since 1970 */
   readonly at: number;
@@ -17,7 +17,7 @@ export interface ToldExperience {
 
 const ERROR_SHARE_MAX = 0.3;
 
-/** An episode as an outside agent tells it. */
+/** An episode told by an outside agent. */
 export function experienceEpisode({ scope, experience, skillsUsed, reflection, importance, key, at }: ToldExperience): Episode {
   const id = `x${digestOf([scope, experience, skillsUsed, reflection, ...(key === null ? [] : [key])])}`;
   const prompt = experience.context.join('\n');
@@ -44,7 +44,7 @@ export function experienceEpisode({ scope, experience, skillsUsed, reflection, i
   };
 }
 
-/** There are outcomes, and fewer than 30% of them are errors. */
+/** Whether there are outcomes and fewer than 30% of them are errors. */
 export function succeeded({ outcomes }: Pick<Experience, 'outcomes'>): boolean {
   const errors = outcomes.filter((outcome) => outcome.type === 'action_error').length;
   return outcomes.length > 0 && errors / outcomes.length < ERROR_SHARE_MAX;

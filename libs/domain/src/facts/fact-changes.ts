@@ -8,7 +8,7 @@ export function isCurrent(fact: Fact): boolean {
   return fact.validTo === undefined && fact.supersededBy === undefined;
 }
 
-/** The known fact, told again in these or other words. Its own wording stays. */
+/** The known fact after it was told again, perhaps in other words. It keeps its own wording. */
 export function toldAgain(known: Fact, again: Fact): Fact {
   const wordings = withWordings(known, [again.text]);
   const subject = known.subject ?? again.subject;
@@ -19,7 +19,7 @@ export function toldAgain(known: Fact, again: Fact): Fact {
   };
 }
 
-/** Two records of one fact in one. */
+/** Merges two records of one fact. */
 export function merged(kept: Fact, other: Fact): Fact {
   const both = reinforce(kept, other);
   const withoutEpisode = other.episodes.length === 0 ? 0 : Math.max(0, other.support - other.episodes.length);
@@ -32,7 +32,7 @@ export function merged(kept: Fact, other: Fact): Fact {
   };
 }
 
-/** No longer true since `by` is; what was told for a later time never was. */
+/** The fact, ended because `by` replaced it. A fact that becomes true only later ends the moment it begins. */
 export function superseded(known: Fact, by: { readonly id: string; readonly at: number }): Fact {
   return { ...known, validTo: Math.max(by.at, factTime(known)), supersededBy: by.id };
 }

@@ -4,14 +4,14 @@ import { contentDigest } from '../skills/content-digest.js';
 
 type Keyed = Pick<Fact, 'scope' | 'text' | 'category' | 'subject'>;
 
-/** The same statement of the same owner has one id, whatever its spacing, capitals and final full stop. */
+/** Id of a statement of one owner, independent of spacing, capitals and a final full stop. */
 export function factId(scope: Fact['scope'], text: string): string {
   return `f${contentDigest([scope.tenant, scope.agent, scope.user, normalFactText(text)]).slice(0, 32)}`;
 }
 
 /**
- * Id of the n-th time that one statement became true, counted from 1. A fact that was superseded and is told again is a new record, so
- * that the history keeps both times.
+ * Id of the n-th time that a statement became true, counted from 1. A replaced fact that is told again becomes a new record, so that the
+ * history keeps both times.
  */
 export function lifeId(id: string, life: number): string {
   return life === 1 ? id : `${id}.${life}`;
@@ -26,19 +26,19 @@ export function normalFactText(text: string): string {
     .replace(/[.!]+$/, '');
 }
 
-/** Whether two facts of one owner say the same: the same words in the same order; case, endings and punctuation don't count. */
+/** Whether two facts of one owner have the same words in the same order. Case, endings and punctuation don't count. */
 export function saySame(a: Fact, b: Fact): boolean {
   return plainWords(a.text) === plainWords(b.text);
 }
 
-/** Whether somebody named one subject for both: then only the newest of them is true. */
+/** Whether both facts have the same named subject. Then only the newest of them is true. */
 export function haveOneSubject(a: Fact, b: Fact): boolean {
   return a.subject !== undefined && b.subject !== undefined && subjectKey(a) === subjectKey(b);
 }
 
 /**
- * Look-up values of a fact, each with its owner. Facts that say the same or have one subject share a value, so they find each other
- * whatever the embedder makes of them.
+ * The keys by which a fact is looked up. Facts with the same words or subject share a key, so that they find each other whatever the
+ * embedder says.
  */
 export function factKeys(fact: Keyed): string[] {
   return [`text:${factId(fact.scope, fact.text)}`, ...(fact.subject === undefined ? [] : [subjectKey(fact)]), wordsKey(fact)];
@@ -59,7 +59,7 @@ function keyOf(kind: string, { agent, user }: Fact['scope'], value: unknown): st
 const AROUND = /^["'(«“‘]+|[.,;:!?"')»”’…]+$/gu;
 const LETTERS = /^[\p{L}\p{M}]+$/u;
 
-/** NFC, because NFKC makes "2" of "²". Names with signs, such as `c++`, and scripts without spaces stay as they are written. */
+/** Uses NFC, because NFKC turns "²" into "2". Names with signs, such as `c++`, and scripts without spaces are kept as written. */
 function plainWords(text: string): string {
   const parts = text.normalize('NFC').toLowerCase().split(/\s+/u);
   return parts

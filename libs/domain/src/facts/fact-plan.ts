@@ -3,32 +3,32 @@ import { factTime, lastTold } from '../retrieval/reinforce.js';
 import { isCurrent, merged, superseded, toldAgain } from './fact-changes.js';
 import { haveOneSubject, lifeId, saySame } from './fact-keys.js';
 
-/** A stored fact of the same owner, current or not, that was found for one that is told. */
+/** A stored fact of the same owner, current or not, that was found for a told one. */
 export interface KnownFact {
   readonly fact: Fact;
-  /** Ids of writes that it has taken in. */
+  /** Ids of the writes that were merged into it. */
   readonly taken: ReadonlySet<string>;
-  /** Calibrated, of the vectors; 0 where it was found otherwise. */
+  /** Calibrated similarity of the vectors; 0 where it was found by a key. */
   readonly similarity: number;
 }
 
 export interface FactChange {
   readonly known: KnownFact;
   readonly fact: Fact;
-  /** Writes that it has taken in now, besides those it had. */
+  /** Ids of the writes that this change merges into it. */
   readonly taken: readonly string[];
 }
 
-/** What one telling changes: either an insert, after which it is planned again, or changes of stored facts, the kept fact first. */
+/** The changes for one told fact: either an insert, after which it is planned again, or changes of stored facts, the kept fact first. */
 export interface FactPlan {
   readonly insert: Fact | null;
   readonly changes: readonly FactChange[];
-  /** The fact that stands for what was told. */
+  /** The stored fact that represents the told one. */
   readonly kept: Fact | null;
   readonly isTaken: boolean;
-  /** Ids whose place it took. */
+  /** Ids of the facts that it replaces. */
   readonly replaced: readonly string[];
-  /** Other current facts that were found for it, most similar first: a model may find that they contradict it. */
+  /** Other current facts found for it, most similar first. A model may find that they contradict it. */
   readonly undecided: readonly KnownFact[];
 }
 
@@ -38,8 +38,8 @@ export interface Told {
 }
 
 /**
- * The facts of one owner after one more was told, as a function of the stored ones. Planning again over the result changes nothing: a
- * writer that was cut off repeats the plan, and two writers at once end with the same facts.
+ * Plans the changes for one told fact from the stored facts of its owner. Planning again over the result changes nothing. So a writer that
+ * was cut off can repeat the plan, and two concurrent writers end with the same facts.
  */
 export function planFact(told: Told, known: readonly KnownFact[]): FactPlan {
   const sames = known.filter((one) => saySame(told.fact, one.fact));
@@ -72,7 +72,7 @@ function planKept(told: Told, first: KnownFact, copies: readonly KnownFact[], kn
   const whole = copies.reduce((kept, { fact }) => (first.taken.has(mergeId(fact)) ? kept : merged(kept, fact)), again);
   const kept = newer === undefined ? whole : superseded(whole, { id: newer.fact.id, at: factTime(newer.fact) });
   const taken = [...(isTaken ? [] : [told.writeId]), ...copies.flatMap((copy) => [mergeId(copy.fact), ...copy.taken])];
-  // Written also where only others change: of two that supersede each other at once, one then comes too late and looks again.
+  // Written even if only others change: of two facts that replace each other at once, one write then fails and is planned again.
   const isChanged = !isTaken || copies.length > 0 || older.length > 0 || newer !== undefined;
   return {
     insert: null,
@@ -94,8 +94,8 @@ function planPast(told: Told, past: KnownFact): FactPlan {
 }
 
 /**
- * What is older than what is known goes into the history at once. What is told for the very time of something else counts from a
- * millisecond later, so that from then on the order of the two is a matter of what is stored.
+ * Plans a new fact. If a newer fact on its subject is known, it becomes history at once. If another fact was told for the very same time,
+ * it becomes valid one millisecond later, so that stored times alone order the two.
  */
 function planInsert(told: Told, known: readonly KnownFact[]): FactPlan {
   const { id } = told.fact;
@@ -112,7 +112,7 @@ function insertOf(fact: Fact): FactPlan {
   return { ...NOTHING, insert: fact, kept: fact };
 }
 
-/** Of two that were told for one time, the later write wins. */
+/** Of two facts told for the same time, the later write wins. */
 function isNewer(fact: Fact, at: number): boolean {
   return lastTold(fact) > at;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { cutText, dataElement, readJsonAnswer } from '../model-answer.js';
 import type { ChatRequest } from '../ports/model.js';
 
-/** Two current facts of one owner that the rules could not decide on. */
+/** Two current facts of one owner for which the rules can't tell whether they contradict each other. */
 export interface FactPair {
   readonly known: string;
   readonly fresh: string;
@@ -10,7 +10,7 @@ export interface FactPair {
 
 const TEXT_CHARS_MAX = 240;
 const OUTPUT_TOKENS_MAX = 200;
-/** Fewer than any tokenizer needs for one; so that what is reckoned is never too little for prose. */
+/** Fewer characters than tokenizers need per token, so that the estimate is never too low for prose. */
 const CHARS_PER_TOKEN = 3;
 
 const SYSTEM = `Two notes contradict each other where both can't be true at the same time of the same thing: the newer one replaces the older one.
@@ -22,7 +22,7 @@ const Answer = z.strictObject({ contradict: z.array(z.number().int().min(0)) });
 
 const cut = (text: string) => cutText(text, TEXT_CHARS_MAX);
 
-/** One question about many pairs, numbered from 0. */
+/** One prompt that asks about many pairs, numbered from 0. */
 export function judgeRequest(pairs: readonly FactPair[]): ChatRequest {
   const shown = pairs.map((pair, at) => ({ pair: at, older: cut(pair.known), newer: cut(pair.fresh) }));
   return {
@@ -35,12 +35,12 @@ export function judgeRequest(pairs: readonly FactPair[]): ChatRequest {
   };
 }
 
-/** Tokens of the prompt, reckoned from its length. */
+/** The prompt's tokens, estimated from its length. */
 export function judgeTokens(pairs: readonly FactPair[]): number {
   return judgeRequest(pairs).messages.reduce((sum, { content }) => sum + Math.ceil(content.length / CHARS_PER_TOKEN), 0);
 }
 
-/** Places of the pairs that contradict; null where the answer cannot be read: then nothing is decided. */
+/** Indexes of the contradicting pairs. null where the answer can't be read: then nothing is decided. */
 export function readVerdicts(text: string, count: number): readonly number[] | null {
   const read = readJsonAnswer(Answer, text);
   return 'wrong' in read || read.data.contradict.some((at) => at >= count) ? null : [...new Set(read.data.contradict)];

@@ -1,4 +1,4 @@
-/** Time for domain code. Milliseconds since 1970. Not in it: timers; waiting belongs to adapters. */
+/** The current time, in ms since 1970. Not in it: timers; waiting belongs to adapters. */
 export interface Clock {
   now(): number;
 }

@@ -1,12 +1,12 @@
 import type { SkillFinding } from '@etude/contracts/skill-proof';
 
 /**
- * Static findings about a skill's code: dangerous calls, network use, secrets. Nothing of the code is run.
+ * Finds dangerous calls, network use and secrets in a skill's code without running it.
  *
- * An error from an analyser that fell over is one finding of severity "error" that says so, never silence.
+ * If the analyser crashes, it returns one finding of severity "error" that says so, never an empty list.
  * Not in it: deciding what follows from a finding.
  */
 export interface CodeAnalyser {
-  /** @param language Python by default; "text": secrets only, as in a procedure or a file beside the code */
+  /** @param language Python by default; "text" looks for secrets only, as in a procedure or a file beside the code */
   analyse(code: string, signal?: AbortSignal, language?: 'python' | 'text'): Promise<readonly SkillFinding[]>;
 }

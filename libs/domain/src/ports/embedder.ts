@@ -1,5 +1,5 @@
 /**
- * Texts to vectors, all of one length.
+ * Turns texts into vectors of one length.
  *
  * @throws EtudeError EMBEDDING_LENGTH_WRONG, MODEL_UNAVAILABLE
  * Not in it: caching, search.
@@ -10,11 +10,11 @@ export interface Embedder {
 }
 
 export interface EmbedderProfile {
-  /** Stored with the collection; another one is refused at start. */
+  /** Stored with the vectors. Starting with another model is refused. */
   readonly model: string;
   readonly dimension: number;
-  /** Weight of meaning against words in fused search, 0 to 1. */
+  /** Weight of vector similarity in fused search, 0 to 1; BM25 has the rest. */
   readonly denseWeight: number;
-  /** Maps a raw cosine so that 0.7 means "probably the same task" and 0.9 "nearly the same words". Monotone, into 0 to 1. */
+  /** Maps a raw cosine to 0 to 1, monotonically: 0.7 means "probably the same task", 0.9 "nearly the same words". */
   calibrate(cosine: number): number;
 }

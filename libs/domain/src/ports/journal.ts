@@ -1,6 +1,6 @@
 import type { StopReason, TaskEvent, TaskResult, TaskState, Usage } from '@etude/contracts/task';
 
-/** JSON values only: what comes back after a crash must equal what was returned before it. */
+/** Values are JSON only, so that a value read after a crash equals the one written before it. */
 export interface JournalEntry {
   readonly key: string;
   readonly value: unknown;
@@ -16,21 +16,21 @@ export interface RolloutEnd {
 }
 
 /**
- * The journal of one rollout, held under one epoch.
+ * The journal of one rollout, held by one worker under one epoch.
  *
- * Every write is one atomic operation: epoch checked, entry stored, events appended, the task's usage updated.
+ * Every write is one atomic operation: it checks the epoch, stores the entry, appends the events and updates the task's usage.
  * @throws EtudeError JOURNAL_FENCED once another worker holds a later epoch; stop at once and write nothing.
  * Not in it: deciding what a step is.
  */
 export interface Journal {
   readonly rolloutId: string;
   readonly epoch: number;
-  /** Entries that were there when the journal was opened, by key. */
+  /** Entries by key, as they were when the journal was opened. */
   readonly entries: ReadonlyMap<string, JournalEntry>;
-  /** When the rollout first started, ms since 1970; the same after every takeover. */
+  /** When the rollout first started, in ms since 1970. A takeover doesn't change it. */
   readonly startedAt: number;
-  /** Answers whether somebody asked to cancel the task. */
+  /** Returns whether somebody asked to cancel the task. */
   append(entry: JournalEntry, events: readonly TaskEvent[]): Promise<{ cancelRequested: boolean }>;
-  /** The last write: the task becomes final and its `finished` event ends every watch. */
+  /** The last write: sets the task's final state, and its `finished` event ends every watch. */
   finish(end: RolloutEnd, events: readonly TaskEvent[]): Promise<void>;
 }

@@ -30,9 +30,9 @@ export interface ChatResponse {
   readonly text: string;
   readonly toolCalls: readonly ToolCall[];
   readonly finishReason: 'stop' | 'length' | 'tool_calls';
-  /** As the server reported it. */
+  /** The model's name as the server reported it. */
   readonly model: string;
-  /** It answered from a script; it was no model. */
+  /** The answer came from a script, not from a model. */
   readonly scripted: boolean;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -40,11 +40,11 @@ export interface ChatResponse {
 }
 
 /**
- * One answer of a language model.
+ * Gets one answer from a language model.
  *
- * Retries (429 with Retry-After, 5xx, cut streams, empty answers) are inside and only there.
- * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED, MODEL_ANSWER_EMPTY, MODEL_ANSWER_TRUNCATED;
- *   an AbortError when `signal` aborts.
+ * The adapter does all retries (429 with Retry-After, 5xx, cut streams, empty answers); callers don't retry.
+ * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED, MODEL_ANSWER_EMPTY, MODEL_ANSWER_TRUNCATED; an AbortError when
+ * `signal` aborts.
  * Not in it: prompts, parsing of answers, journaling.
  */
 export interface ChatModel {

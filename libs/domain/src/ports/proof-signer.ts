@@ -1,7 +1,7 @@
 /**
- * The installation's signature under proofs. The worker that verifies signs; whoever runs a skill checks.
+ * Signs proofs with the installation's key. The verifying worker signs; every service that runs skills checks.
  *
- * Not in it: what is signed; see `skill-proof.ts`.
+ * Not in it: the text that is signed; see `skill-proof.ts`.
  */
 export interface ProofSigner {
   readonly keyId: string;
@@ -10,6 +10,6 @@ export interface ProofSigner {
 }
 
 export interface ProofChecker {
-  /** False also where the key is not known here. */
+  /** False also where the key is unknown. */
   isSigned(text: string, keyId: string, signature: string): boolean;
 }

@@ -3,10 +3,10 @@ import type { TaskSpec } from '@etude/contracts/task';
 import { rulesOf } from '../evaluation/evaluators.js';
 
 /**
- * What makes two tasks the same task: the prompt, how the answer is judged, and what it is shown. sha256 in hex.
+ * The sha256 in hex that decides whether two tasks are the same: made from the prompt, how the answer is judged, and public data.
  *
- * White space at line ends, blank lines and line break styles don't count; hidden cases don't either, since the same task may
- * come back with others. Case and inner spacing do count: "print A" is not "print a".
+ * Ignored are white space at line ends, blank lines, the style of line breaks, and hidden cases, since a task may return with other ones.
+ * Case and inner spacing count: "print A" is not "print a".
  */
 export function fingerprintOf({ prompt, evaluator }: Pick<TaskSpec, 'prompt' | 'evaluator'>): string {
   const { entryPoint = '', visible } = rulesOf(evaluator);

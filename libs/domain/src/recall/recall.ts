@@ -11,21 +11,21 @@ export interface RecallInput {
   readonly scope: Scope;
   readonly cue: string;
   readonly policy: Pick<MemoryPolicy, 'recallCount' | 'layers' | 'off'>;
-  /** What this rollout itself left behind is no memory of another task. */
+  /** The rollout's own records are left out, since they are no memory of another task. */
   readonly rolloutId: string;
-  /** Skills that may be shown. */
+  /** Whether a skill may be shown. */
   readonly shows: (skill: Skill) => boolean;
 }
 
 export interface Recalled {
   readonly items: readonly RecalledItem[];
-  /** Skills among them. */
+  /** The skills among `items`, to be counted as offered. */
   readonly offered: Parameters<SkillRegistry['countOffers']>[0];
 }
 
-/** Enough for a few solutions, small beside any context window. */
+/** Room for a few solutions, and small against any context window. */
 const TOKENS_MAX = 2_000;
-/** Some that are found may not be shown. */
+/** How many times more skills are searched than shown, since some may not be shown. */
 const FOUND_PER_SHOWN = 2;
 
 export function recallsNothing({ off, recallCount, layers }: RecallInput['policy']): boolean {
@@ -33,9 +33,9 @@ export function recallsNothing({ off, recallCount, layers }: RecallInput['policy
 }
 
 /**
- * What a rollout is reminded of, as its policy says; skills of all owners that its agent and user read.
+ * Recalls memories for a rollout as its policy says. Skills come from all owners that its agent and user can read.
  *
- * @throws EtudeError MEMORY_UNAVAILABLE: without memory the rollout would solve another task than was asked for
+ * @throws EtudeError MEMORY_UNAVAILABLE: without memory the rollout would solve another task than the one asked for
  */
 export async function recall({ scope, cue, policy, rolloutId, shows }: RecallInput, deps: RecollectDeps): Promise<Recalled> {
   if (recallsNothing(policy)) return { items: [], offered: [] };
@@ -52,7 +52,7 @@ export async function recall({ scope, cue, policy, rolloutId, shows }: RecallInp
   };
 }
 
-/** A hit without what only searches show. What a fact rests on, and what of others is not trusted, can't be told from an id. */
+/** A hit for a prompt. Its sources are kept where the id doesn't tell them: of a fact all, of other memories the untrusted ones. */
 function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
   const { id, layer, kind, title, text, score, similarity, agent } = hit;
   const item = { id, layer, kind, title, text, score, similarity };
@@ -61,21 +61,21 @@ function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
   return sources.length > 0 ? { ...item, sources } : item;
 }
 
-/** Where what a memory says comes from, for who is shown it. */
+/** The origins of a memory, for those who are shown it. */
 export interface Provenance {
-  /** By kind and id, such as "episodes/t0192f0c8a1b2-r1", "documents/d1f" or, where somebody told a fact, "facts/0a1b". */
+  /** By kind and id, such as "episodes/t0192f0c8a1b2-r1" or "documents/d1f"; "facts/0a1b" for a fact that somebody told. */
   readonly origins: string[];
-  /** Those of them whose words nobody of this installation wrote. */
+  /** The origins whose text comes from outside this installation. */
   readonly untrustedOrigins: string[];
 }
 
-/** The origins of a skill are the records that it was learned from; of other memories, the memory itself or the records that support it. */
+/** The origins of a skill are the records it was learned from. Of other memories: the memory itself, or the records that support it. */
 export function provenanceOf({ id, kind, sources = [] }: Shown): Provenance {
   const origins = kind === 'skill' ? [...new Set(sources.map(originOf))] : touchedSources([{ id, kind, sources }]);
   return { origins, untrustedOrigins: origins.filter((origin) => reasonsNotTrusted([origin]).length > 0) };
 }
 
-/** A rollout's episode goes by its rollout, as everywhere. */
+/** Names an episode of a rollout by the rollout's id. */
 function originOf(name: string): string {
   const source = sourceOf(name);
   return source?.kind === 'episodes' ? `episodes/${episodeKey(source.id)}` : name;

@@ -14,21 +14,21 @@ export interface RecollectDeps {
 export interface RecollectInput {
   readonly scope: ReadScope;
   readonly cue: string;
-  /** How many of each layer at most, in the order in which the layers take turns. */
+  /** How many memories of each layer at most. The layers take turns in this order. */
   readonly counts: Readonly<Partial<Record<MemoryLayer, number>>>;
-  /** Of all texts together. */
+  /** Limit for all texts together. */
   readonly tokensMax: number;
-  /** Calibrated similarity below which only telling words keep a memory; default `SIMILARITY_RELEVANT`. */
+  /** Below this calibrated similarity, only rare words in common (BM25) keep a memory; default `SIMILARITY_RELEVANT`. */
   readonly similarityMin?: number;
-  /** Go on without a layer that cannot be searched now. */
+  /** Continue without a layer that can't be searched now. */
   readonly partial?: boolean;
   readonly leaveOut?: (hit: MemoryHit) => boolean;
 }
 
 export interface Recollected {
-  /** Best first; texts are cut where they are long. */
+  /** Best first. Long texts are cut. */
   readonly hits: readonly MemoryHit[];
-  /** Those among them that are skills. */
+  /** The skills among the hits. */
   readonly skills: readonly Skill[];
   readonly tokens: number;
   readonly missing: readonly MemoryLayer[];
@@ -40,22 +40,22 @@ interface Candidate extends MemoryHit {
 
 const CUE_CHARS_MAX = 6_000;
 const ITEM_CHARS_MAX = 2_400;
-/** What is alike is left out; then the next best take its place. */
+/** More are searched than returned, so that others can replace duplicates. */
 const CANDIDATES_PER_ITEM = 2;
-/** What 95 of 100 pairs that have nothing to do with each other stay below, with any embedder. */
+/** 95 of 100 pairs of unrelated texts have a lower calibrated similarity, with any embedder. */
 const SIMILARITY_RELEVANT = 0.3;
-/** What 95 of 100 of the five best texts for an unrelated question stay below, in a memory of a hundred texts; see docs/retrieval.md. */
+/** 95 of 100 hits for unrelated questions, each the five best of a hundred texts, have a lower BM25; see docs/retrieval.md. */
 const BM25_TELLING = 9;
 
-/** About how many tokens a text has: four characters each, as in English prose. */
+/** Rough number of tokens of a text: one for every four characters, as in English prose. */
 export const approximateTokens = (text: string) => Math.ceil(text.length / 4);
 
 /**
- * The best memories of each layer for a cue, as far as they have to do with it, by meaning or by words that hardly any other text has; no
- * two alike, within a budget of tokens. One of each layer in turn, so that none starves another; an episode that a skill of the same
- * answer came from waits until all others had their turn.
+ * Finds the best memories of each layer for a cue. They must be relevant by meaning or by words that few other texts have. No two are
+ * alike, and all fit within a budget of tokens. Layers take turns, so that none starves another. An episode that a found skill was made
+ * from comes after all others.
  *
- * @throws EtudeError MEMORY_UNAVAILABLE and what embedding throws, unless `partial`
+ * @throws EtudeError MEMORY_UNAVAILABLE and any error of the embedder, unless `partial`
  */
 export async function recollect(input: RecollectInput, deps: RecollectDeps): Promise<Recollected> {
   const { similarityMin = SIMILARITY_RELEVANT } = input;
@@ -121,18 +121,18 @@ function withinBudget(candidates: readonly Candidate[], { counts, tokensMax }: R
   return { hits, skills, tokens };
 }
 
-/** Equal for one record, and for the summary of an episode and the episode itself. */
+/** The same name for one record, and for an episode and its summary. */
 function nameOf({ kind, id, layer, agent }: MemoryHit): string {
   const what = kind === 'summary' ? 'episode' : kind;
   return JSON.stringify(layer === 'procedural' ? [what, id, agent] : [what, id]);
 }
 
-/** Equal for texts that differ in white space only. */
+/** The text without differences in white space. */
 function contentOf({ text }: MemoryHit): string {
   return text.replaceAll(/\s+/g, ' ').trim();
 }
 
-/** Whether a skill was made of an episode: it has its answer, verified, so that one of the two suffices. */
+/** Whether a skill was made from an episode. The skill holds the same answer, verified, so one of the two suffices. */
 function cameFrom(skill: MemoryHit, { kind, id, sources }: MemoryHit): boolean {
   if (skill.layer !== 'procedural' || (kind !== 'episode' && kind !== 'summary')) return false;
   return [id, ...sources].some((source) => skill.sources.includes(source) || skill.sources.includes(taskName(taskIdOf(source))));

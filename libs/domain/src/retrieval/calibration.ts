@@ -1,4 +1,4 @@
-/** Two texts and how they belong together, judged by people: nearly the same words, the same task in other words, or neither. */
+/** Two texts, and whether people judged them nearly the same words, the same task in other words, or neither. */
 export interface LabelledPair {
   readonly a: string;
   readonly b: string;
@@ -17,13 +17,13 @@ export function cosineOf(a: Float32Array, b: Float32Array): number {
   return aa === 0 || bb === 0 ? 0 : dot / Math.sqrt(aa * bb);
 }
 
-/** Raw cosines of one model, strictly rising, and what they mean. */
+/** Three raw cosines of one model, strictly rising, with a known meaning. */
 export interface CosineAnchors {
-  /** 95 of 100 pairs of texts that have nothing to do with each other are below. Read as 0.3. */
+  /** 95 of 100 pairs of unrelated texts have a lower cosine. Calibrated to 0.3. */
   readonly unrelated: number;
-  /** "Probably the same task". Read as 0.7. */
+  /** "Probably the same task". Calibrated to 0.7. */
   readonly sameTask: number;
-  /** "Nearly the same words". Read as 0.9. */
+  /** "Nearly the same words". Calibrated to 0.9. */
   readonly sameWords: number;
 }
 
@@ -31,7 +31,7 @@ const UNRELATED = 0.3;
 const SAME_TASK = 0.7;
 const SAME_WORDS = 0.9;
 
-/** Straight lines through (0, 0), (unrelated, 0.3), (same task, 0.7), (same words, 0.9) and (1, 1); 0 below. */
+/** Interpolates linearly through (0, 0), (unrelated, 0.3), (same task, 0.7), (same words, 0.9) and (1, 1); 0 below. */
 export function calibration({ unrelated, sameTask, sameWords }: CosineAnchors): (cosine: number) => number {
   return through([
     [0, 0],
@@ -42,7 +42,7 @@ export function calibration({ unrelated, sameTask, sameWords }: CosineAnchors): 
   ]);
 }
 
-/** Monotone, linear between points whose x rises; constant outside of them, and as below for what is no number. */
+/** Interpolates linearly between points whose x rises. Constant outside of them; NaN counts as below. */
 export function through(points: ReadonlyArray<readonly [number, number]>): (x: number) => number {
   const [lowest = [0, 0]] = points;
   const highest = points.at(-1) ?? lowest;
@@ -55,21 +55,21 @@ export function through(points: ReadonlyArray<readonly [number, number]>): (x: n
   };
 }
 
-/** Whether the anchors can be read as a map: rising, inside 0 to 1. */
+/** Whether the anchors rise within 0 to 1, as `calibration` needs. */
 export const areAnchors = ({ unrelated, sameTask, sameWords }: CosineAnchors) =>
   unrelated >= 0 && unrelated < sameTask && sameTask < sameWords && sameWords <= 1;
 
-/** A pair with what a model says about it. */
+/** A judged pair with its raw cosine by a model. */
 export interface ScoredPair {
   readonly same: LabelledPair['same'];
   readonly cosine: number;
 }
 
-/** Anchors that are closer than this tell nothing apart. */
+/** Smallest distance between anchors; closer ones distinguish nothing. */
 const GAP = 0.02;
 const UNRELATED_SHARE = 0.95;
 
-/** @param values not empty @param share 0 to 1; linear between the two nearest */
+/** Interpolates linearly between the two nearest values. @param values not empty @param share 0 to 1 */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const place = share * (sorted.length - 1);
@@ -79,7 +79,7 @@ export function quantile(values: readonly number[], share: number): number {
 
 const share = (values: readonly number[], keep: (value: number) => boolean) => values.filter(keep).length / values.length;
 
-/** The cut that keeps most of `above` above and most of `below` below, whatever their numbers; the middle of the gap it lies in. */
+/** The cut that puts the largest shares of `below` below it and of `above` above it: the middle between two neighbouring values. */
 function bestCut(below: readonly number[], above: readonly number[]): number {
   const cosines = [...below, ...above].toSorted((a, b) => a - b);
   const cuts = cosines.slice(1).map((cosine, i) => (cosine + (cosines[i] ?? cosine)) / 2);
@@ -88,10 +88,10 @@ function bestCut(below: readonly number[], above: readonly number[]): number {
 }
 
 /**
- * The anchors that judge most pairs right.
+ * Fits the anchors that judge most pairs as people did.
  *
- * @param unrelated cosines of texts that have nothing to do with each other
- * @returns null where the model tells too little apart, or a kind of pair is missing: then there is nothing to fit
+ * @param unrelated cosines of unrelated texts
+ * @returns null where the model distinguishes too little, or pairs of one kind are missing
  */
 export function fitCalibration(scored: readonly ScoredPair[], unrelated: readonly number[]): CosineAnchors | null {
   const of = (...kinds: ReadonlyArray<LabelledPair['same']>) =>
@@ -104,13 +104,13 @@ export function fitCalibration(scored: readonly ScoredPair[], unrelated: readonl
   return areAnchors(anchors) ? anchors : null;
 }
 
-/** What a calibrated similarity says about a pair. */
+/** How a calibrated similarity judges a pair. */
 export function judged(similarity: number): LabelledPair['same'] {
   if (similarity >= SAME_WORDS) return 'words';
   return similarity >= SAME_TASK ? 'task' : 'no';
 }
 
-/** How many pairs are judged as people judged them: of three kinds, and of the two that decide whether something is the same. */
+/** How many pairs are judged as people did: `kinds` compares all three kinds, `sameness` only whether the pair is the same task. */
 export function countRight(scored: readonly ScoredPair[], calibrate: (cosine: number) => number) {
   const kinds = scored.filter(({ same, cosine }) => judged(calibrate(cosine)) === same).length;
   const sameness = scored.filter(({ same, cosine }) => (judged(calibrate(cosine)) === 'no') === (same === 'no')).length;

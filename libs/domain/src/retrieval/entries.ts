@@ -1,13 +1,13 @@
 import type { Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
 import { untrustedAmong } from '../trust/sources.js';
 
-/** One searchable row: a record, or a part of one, as search shows it. */
+/** One searchable row, made from a record or a part of one. */
 export interface SearchEntry {
   readonly kind: 'transition' | 'episode' | 'summary' | 'reflection' | 'fact' | 'skill';
-  /** What is embedded and whose words are indexed. */
+  /** The text that is embedded, and whose words are indexed. */
   readonly indexed: string;
   readonly title: string;
-  /** What a prompt or a person is shown; the record itself is kept whole elsewhere. */
+  /** The text that a prompt or a person is shown. The whole record is stored elsewhere. */
   readonly text: string;
   readonly sources: readonly string[];
   readonly createdAt: number;
@@ -17,7 +17,7 @@ export interface SearchEntry {
 const TITLE_CHARS_MAX = 100;
 const TEXT_CHARS_MAX = 4_000;
 const PART_CHARS_MAX = 1_500;
-/** Words beyond this are not searchable; they are kept all the same. */
+/** Text beyond this is stored but not searchable. */
 export const INDEXED_CHARS_MAX = 64_000;
 const WORTH_OF_SUCCESS = 0.7;
 const WORTH_OF_FAILURE = 0.3;
@@ -36,7 +36,7 @@ export function transitionEntry(transition: Transition): SearchEntry {
   };
 }
 
-/** The episode itself, found by all that it tells: context, actions, skills, outcomes and reflection, in that order. */
+/** The row of an episode, found by its context, actions, skills, outcomes and reflection, in that order. */
 export function episodeEntry(episode: Episode): SearchEntry {
   const told = storedTextOf(episode);
   return {
@@ -50,22 +50,22 @@ export function episodeEntry(episode: Episode): SearchEntry {
   };
 }
 
-/** The rollout, and what is not trusted of what it was made in sight of. */
+/** The rollout, and the untrusted sources that were shown while the record was made. */
 function sourcesOf({ rolloutId, touched = [] }: Pick<Episode, 'rolloutId' | 'touched'>): string[] {
   return [rolloutId, ...untrustedAmong(touched)];
 }
 
-/** What a rollout did is in its transitions; its own summary stands for it here. */
+/** The searchable text of an episode. A rollout's actions are searchable in its transitions, so its summary stands for them here. */
 function storedTextOf({ prompt, code, summary, reflection, skillsUsed, experience }: Episode): string {
   const { context, actions, outcomes } = experience ?? { context: [prompt], actions: [summary, code ?? ''], outcomes: [] };
   const parts = [...context, ...actions, ...skillsUsed, ...outcomes.map((outcome) => JSON.stringify(outcome)), reflection ?? ''];
   return parts.filter((part) => part.trim() !== '').join('\n');
 }
 
-/** What the summary and the reflection of an episode are made of. */
+/** The fields that the rows of summary and reflection are made from. */
 export type NotedEpisode = Pick<Episode, 'prompt' | 'summary' | 'reflection' | 'rolloutId' | 'createdAt' | 'importance' | 'touched'>;
 
-/** The summary and the reflection, each a row of its own; an empty one is none. */
+/** One row for the summary and one for the reflection; none for an empty text. */
 export function episodeEntries(episode: NotedEpisode): SearchEntry[] {
   const row = (kind: 'summary' | 'reflection', text: string): SearchEntry => ({
     kind,
@@ -91,14 +91,14 @@ export function factEntry(fact: Fact): SearchEntry {
   };
 }
 
-/** Source of a fact that consolidation learned from what the scripted model said. */
+/** The `source` of a fact that consolidation learned from the scripted model. */
 export const SCRIPTED_SOURCE = 'consolidation (scripted)';
 const LEARNED: ReadonlySet<string> = new Set(['experience', 'consolidation', SCRIPTED_SOURCE]);
 
-/** Its words are somebody's, whatever supports it by now. Learned facts name their episodes; whoever tells one can call it learned. */
+/** Whether somebody told the fact. A learned fact must name its episodes, since anyone can claim `source: "experience"`. */
 export const isTold = ({ source, episodes }: Pick<Fact, 'source' | 'episodes'>) => !LEARNED.has(source) || episodes.length === 0;
 
-/** Name, description and each cue: what a skill is found by, each for itself, so that the closest one counts. */
+/** One row for the name, the description and each cue of a skill, so that the closest one decides. */
 export function skillEntries(skill: Skill): SearchEntry[] {
   const texts = new Set([skill.name, skill.description, ...skill.cues]);
   return [...texts].filter((text) => text.trim() !== '').map((text) => skillEntry(skill, text));
@@ -120,12 +120,12 @@ function titleOf(prompt: string): string {
   return cut(prompt.trim().split('\n', 1)[0] ?? '', TITLE_CHARS_MAX);
 }
 
-/** As much of a text as can be searched. */
+/** The part of a text that can be searched. */
 export function searchableText(text: string): string {
   return cut(text, INDEXED_CHARS_MAX);
 }
 
-/** Never through the middle of a surrogate pair. */
+/** Cuts a text, never through a surrogate pair. */
 function cut(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;
   const end = /[\uD800-\uDBFF]/.test(text[charsMax - 1] ?? '') ? charsMax - 1 : charsMax;

@@ -3,12 +3,12 @@ import { through } from './calibration.js';
 import { featuresOf } from './lexical-features.js';
 
 const DIMENSION = 384;
-/** Places per feature: two collisions at once are rare, so one place that is shared misleads less. */
+/** How many places of the vector a feature is added to. Two features rarely collide in both, so one shared place misleads less. */
 const PLACES = 2;
-/** Of a longer text, the beginning stands for the whole. */
+/** Only the beginning of a longer text is embedded. */
 const TEXT_CHARS_MAX = 16_000;
 
-/** (raw cosine, calibrated), fitted on `libs/model/pairs/near-tasks.jsonl`. */
+/** Pairs of (raw cosine, calibrated), fitted on `libs/model/pairs/near-tasks.jsonl`. */
 const ANCHORS: ReadonlyArray<readonly [number, number]> = [
   [0.15, 0],
   [0.5, 0.5],
@@ -19,9 +19,9 @@ const ANCHORS: ReadonlyArray<readonly [number, number]> = [
 ];
 
 /**
- * Texts to vectors by their words alone: offline, deterministic, nothing to download, 0.1 ms a text.
+ * Embeds texts by their words alone: offline, deterministic, without a download, 0.1 ms a text.
  *
- * Knows stems, identifiers and small typos. Does not know meaning: a paraphrase in other words stays unlike.
+ * It matches stems, identifiers and small typos. It does not know meaning: a paraphrase in other words stays dissimilar.
  */
 export class LexicalEmbedder implements Embedder {
   readonly profile: EmbedderProfile = {
@@ -37,10 +37,9 @@ export class LexicalEmbedder implements Embedder {
   }
 }
 
-/** Monotone, from -1..1 into 0..1, linear between the anchors. */
 export const calibrateLexical = through(ANCHORS);
 
-/** Of length 1; all zeros for a text without a word in it. */
+/** A vector of length 1; all zeros for a text without words. */
 function vectorOf(text: string): Float32Array {
   const vector = new Float32Array(DIMENSION);
   for (const [feature, weight] of featuresOf(text.slice(0, TEXT_CHARS_MAX))) {
@@ -54,7 +53,7 @@ function vectorOf(text: string): Float32Array {
   return length === 0 ? vector : vector.map((value) => value / length);
 }
 
-/** FNV-1a over the UTF-16 units, then mixed so that low bits depend on all. 32 bits, unsigned. */
+/** FNV-1a over UTF-16 units, then mixed so that the low bits depend on all others. 32 bits, unsigned. */
 function hashOf(text: string, seed: number): number {
   let hash = 0x811c_9dc5 ^ (seed * 0x9e37_79b1);
   for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x0100_0193);

@@ -10,7 +10,7 @@ const NEIGHBOURS_WEIGHT = 0.3;
 const GRAMS_WEIGHT = 0.4;
 const GRAM_CHARS = 3;
 
-/** Words that most programming tasks hold, whatever they are about. */
+/** Words that occur in most programming tasks, whatever their topic. */
 const ROUTINE_WORDS: ReadonlySet<string> = new Set(
   wordsOf(
     [
@@ -24,7 +24,7 @@ const ROUTINE_WORDS: ReadonlySet<string> = new Set(
 
 const ARGUMENTS = /[\p{L}\p{N}_]\(([\p{L}\p{N}_,:= \t]*)\)/gu;
 
-/** Weighted features of a text: stemmed words, pairs of neighbouring content words, and character trigrams. */
+/** The weighted features of a text: stemmed words, pairs of neighbouring content words, and character trigrams. */
 export function featuresOf(text: string): Map<string, number> {
   const words = withArgumentsAsNames(text);
   const features = new Map<string, number>();
@@ -33,7 +33,7 @@ export function featuresOf(text: string): Map<string, number> {
   return features;
 }
 
-/** What the arguments of a function are called is the author's choice, wherever the text speaks of them. */
+/** Words that name a function's arguments count as names in code everywhere in the text, since the author chose them freely. */
 function withArgumentsAsNames(text: string): Word[] {
   const signatures = [...text.matchAll(ARGUMENTS)].map((match) => match[1] ?? '').join(' ');
   const names = new Set(wordsOf(signatures).map((word) => word.text));
@@ -42,7 +42,7 @@ function withArgumentsAsNames(text: string): Word[] {
     .map((word) => (names.has(word.text) ? { ...word, inName: true } : word));
 }
 
-/** Occurrences of each word; in a name only if it is nowhere else. */
+/** Counts each word. It counts as part of a name in code only if it occurs nowhere else. */
 function counted(words: readonly Word[]): Map<Word, number> {
   const first = new Map<string, { word: Word; count: number }>();
   for (const word of words) {

@@ -5,7 +5,7 @@ import { untrustedAmong } from '../trust/sources.js';
 import { UNUSED } from '../skills/life/usage.js';
 import { isTold } from './entries.js';
 
-/** Tasks that a skill solved and that it is found by; more would only slow search down. */
+/** Most cues that a skill is found by, each from a task that it solved. More would slow search down. */
 export const SKILL_CUES_MAX = 64;
 const RATE_ALPHA = 0.1;
 const FAILURES_MAX = 10;
@@ -14,17 +14,17 @@ const DIGEST_CHARS = 16;
 
 type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
 
-/** ms since 1970 from which on the fact is true. */
+/** When the fact became true, in ms since 1970. */
 export function factTime(fact: Fact): number {
   return fact.validFrom ?? fact.createdAt;
 }
 
-/** ms since 1970 at which it was told last, or set by hand: what contradicts it must be newer than that. */
+/** When the fact was last told or edited, in ms since 1970. Only a newer fact can replace it. */
 export function lastTold(fact: Fact): number {
   return Math.max(factTime(fact), fact.updatedAt ?? 0);
 }
 
-/** A known fact that was told or seen again. Each supporting episode counts once, however often it is brought forward. */
+/** A known fact after it was told or seen again. Each supporting episode counts once, however often it is given. */
 export function reinforce(known: Fact, again: Fact): Fact {
   const episodes = [...new Set([...known.episodes, ...again.episodes])];
   const more = again.episodes.length === 0 ? again.support : episodes.length - known.episodes.length;
@@ -39,7 +39,7 @@ export function reinforce(known: Fact, again: Fact): Fact {
   };
 }
 
-/** Its words stay, and with them that they were told, also where it is learned from now on. */
+/** The untrusted sources of the fact. A told fact keeps its text, so it stays marked as told even if episodes support it later. */
 function touchedBy(known: Fact, again: Fact, episodes: Fact['episodes']): Pick<Fact, 'touched'> {
   const told = isTold(known) && !isTold({ ...known, episodes }) ? [`facts/${known.id}`] : [];
   const touched = untrustedAmong([...told, ...(known.touched ?? []), ...(again.touched ?? [])]);
@@ -47,8 +47,8 @@ function touchedBy(known: Fact, again: Fact, episodes: Fact['episodes']): Pick<F
 }
 
 /**
- * A skill after one more use: successes and their rate by exponential moving average, how it was used, and after a success its new cue
- * and fingerprint.
+ * A skill after one more use: counts, the success rate as an exponential moving average, usage, and after a success the new cue and
+ * fingerprint.
  */
 export function afterUse(skill: Skill, use: SkillUse): Skill {
   const { success, cue, fingerprint, at } = use;
@@ -80,21 +80,21 @@ function usageAfter(skill: Skill, use: SkillUse): SkillUsage {
   };
 }
 
-/** Of a user's use of what others read, only what kind of error it was: messages quote what went in. */
+/** The failure to store. If a user used a shared skill, only the kind of error is kept, because messages quote the input. */
 function failureOf(skill: Skill, use: SkillUse, { input, error }: NonNullable<SkillUse['failure']>): SkillUsage['failures'][number] {
   if (mayBeTold(skill, use)) return { at: use.at, input, error };
   return { at: use.at, input: '', error: /^[A-Za-z_][\w.]*(?=:)/.exec(error)?.[0] ?? (error.includes(':') ? 'an error' : error) };
 }
 
-/** Cut, and made with the skill's own digest: they serve to compare uses of this skill, and nobody finds a user by them. */
+/** Digests for comparing uses of this skill. They are shortened and salted with the skill's digest, so that they can't identify a user. */
 function digestsOf({ digest }: Skill, { inputDigest, outputDigest }: SkillUse): { input: string; output: string } {
   const cut = (of: string | undefined) => (of === undefined ? '' : contentDigest([digest, of]).slice(0, DIGEST_CHARS));
   return { input: cut(inputDigest), output: cut(outputDigest) };
 }
 
 /**
- * What a user asked for, its digest too, stays with what is theirs: others would find it in a skill that they share, and erasing
- * would miss it. Such a user finds a shared skill by likeness alone. What a tenant asked for stays in the tenant likewise.
+ * Whether the skill may keep the task of this use, as a cue or a digest. A user's task is kept only in that user's own skills: other users
+ * could read it in a shared one, and erasure would miss it. Tasks stay within their tenant for the same reasons.
  */
 function mayBeTold({ scope }: Skill, use: SkillUse): boolean {
   return use.scope.tenant === scope.tenant && (use.scope.user === null || use.scope.user === scope.user);

@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
 import type { ReadScope } from '../ports/memory.js';
 
-/** Fails closed on anything that is not a scope, whatever a caller's types promise. @throws EtudeError TENANT_MISSING */
+/** Refuses anything that is not a valid scope, even where a caller's types promise one. @throws EtudeError TENANT_MISSING */
 export function requireScope(scope: ReadScope): ReadScope {
   const { tenant, agent, user, also } = (scope ?? {}) as Partial<ReadScope>;
   if (typeof tenant !== 'string' || tenant.trim() === '') {
@@ -33,7 +33,7 @@ export function requireOwn(tenant: string, scope: Scope): void {
   );
 }
 
-/** Whose memory a write goes to. Ids are the tenant's, whichever of its agents they came from. */
+/** The whole tenant as the scope of a write, since ids are unique per tenant, across its agents. */
 export function wholeTenant(scope: Scope | undefined): ReadScope {
   return { tenant: scope?.tenant ?? '', agent: null };
 }

@@ -1,21 +1,21 @@
-/** One searchable word of a text, stemmed and in lower case. Holds only letters, marks and digits. */
+/** One searchable word, stemmed and in lower case. Holds letters, marks and digits only. */
 export interface Word {
   readonly text: string;
-  /** `whole`: an identifier of several parts, joined; `pair` and `char`: of a script written without spaces. */
+  /** `whole`: an identifier of several parts, joined. `pair` and `char`: characters of a script written without spaces. */
   readonly kind: 'word' | 'number' | 'whole' | 'pair' | 'char';
-  /** It is part of a name in code, such as `parse` in `parse_csv(` . */
+  /** The word is part of a name in code, such as `parse` in `parse_csv(`. */
   readonly inName: boolean;
 }
 
-/** Of a text as it is given, and again once it is normalised: NFKC makes eighteen characters of some. What is behind has no words. */
+/** Limit before and after NFKC, which can turn one character into eighteen. The rest of the text is not split into words. */
 const TEXT_CHARS_MAX = 64_000;
-/** Longer runs are digests, base64 and the like; nobody searches for their tails. */
+/** Longer runs are digests, base64 and the like. Only their beginning is searchable. */
 const WORD_CHARS_MAX = 48;
-/** Words are never changed, so that they can be given out again. */
+/** Cache of split runs. The words are never changed, so that callers may share them. */
 const KNOWN_RUNS = new Map<string, readonly Word[]>();
 const KNOWN_RUNS_MAX = 20_000;
 const RUN = /[\p{L}\p{M}\p{N}_]+/gu;
-/** The same of a text without other characters, in a fraction of the time. */
+/** A pattern for texts of ASCII only that does the same in a fraction of the time. */
 const PLAIN_TEXT = /^[\0-\x7f]*$/;
 const PLAIN_RUN = /\w+/g;
 const PLAIN_WORD = /^[a-z]+$/;
@@ -23,9 +23,9 @@ const PART = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}\p{M}]+|\p{N}+/g
 const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]+/gu;
 
 /**
- * Splits text and code into words, so that `parse_csv`, `parseCsv` and "parse csv" meet.
+ * Splits text and code into words, so that `parse_csv`, `parseCsv` and "parse csv" give the same words.
  *
- * Scripts without spaces become overlapping pairs of characters, and single ones, so that any two neighbours are found.
+ * Scripts without spaces give single characters and overlapping pairs, so that any two neighbours can be found.
  */
 export function wordsOf(text: string): Word[] {
   const words: Word[] = [];
@@ -41,7 +41,7 @@ export function wordsOf(text: string): Word[] {
   return words;
 }
 
-/** Texts have few different runs beside plain words, so each is split once and remembered for a while. */
+/** Splits a run once and caches the result, since texts hold few different runs that are not plain words. */
 function wordsOfRun(run: string, called: boolean): readonly Word[] {
   const name = called ? `${run}(` : run;
   const known = KNOWN_RUNS.get(name);
@@ -53,7 +53,7 @@ function wordsOfRun(run: string, called: boolean): readonly Word[] {
   return words;
 }
 
-/** The words to look for: single characters of an unspaced script only where there is no pair. */
+/** The words to search for. Single characters of a script without spaces are searched only if there is no pair. */
 export function queryWordsOf(text: string): Word[] {
   const words = wordsOf(text);
   return words.some((word) => word.kind === 'pair') ? words.filter((word) => word.kind !== 'char') : words;
@@ -87,7 +87,7 @@ function pushUnspaced(run: string, words: Word[]): void {
   });
 }
 
-/** A light English stemmer: plurals, -ing, -ed, a final e. Wrong now and then, but the same on both sides. */
+/** A light English stemmer: plurals, -ing, -ed, a final e. Its mistakes do no harm, since texts and queries are stemmed alike. */
 function stem(word: string): string {
   if (word.length < 4 || !'sgde'.includes(word[word.length - 1] ?? '') || !PLAIN_WORD.test(word)) return word;
   const singular = withoutPlural(word);
@@ -107,7 +107,7 @@ function withoutFinalE(word: string): string {
   return word.length > 4 && word.endsWith('e') && !word.endsWith('ee') ? word.slice(0, -1) : word;
 }
 
-/** Words that carry no topic. Stemmed as `wordsOf` gives them. */
+/** Words that carry no topic, stemmed as in `wordsOf`. */
 export const STOP_WORDS: ReadonlySet<string> = new Set(
   [
     'a an the and or but if then else than that this these those there here it its is are was were be been being am',

@@ -5,7 +5,7 @@ import type { Judgement } from '../evaluation/judge.js';
 import { testsFrom } from '../skills/proof/skill-tests.js';
 import { touchedSources } from '../trust/sources.js';
 
-/** One evaluated attempt, as the journal has it. */
+/** One evaluated attempt, as the journal stores it. */
 export interface Attempt {
   /** 0: a skill was tried before any code was generated. */
   readonly attempt: number;
@@ -15,9 +15,9 @@ export interface Attempt {
   readonly thought: string;
   readonly code: string;
   readonly judgement: Judgement;
-  /** "name@version" */
+  /** "name@version"; null where the code is the model's. */
   readonly skill: string | null;
-  /** What is not trusted of that skill. */
+  /** The untrusted sources of that skill. */
   readonly ofSkill?: readonly string[] | undefined;
   readonly model: string | null;
   readonly scripted: boolean;
@@ -45,7 +45,7 @@ const originOf = ({ taskId, rolloutId, scope, spec, fingerprint }: RecordOrigin)
   fingerprint,
 });
 
-/** Ids come from rollout and attempt, so that the same attempt is one record however often it is written. */
+/** Ids are made from rollout and attempt, so that writing the same attempt again gives the same record. */
 export function transitionOf(origin: RecordOrigin, evaluated: Attempt, before: readonly Attempt[] = []): Transition {
   const { judgement, at, ofSkill: _ofSkill, recalled, ...attempt } = evaluated;
   const { output: _output, ...judged } = judgement;
@@ -82,7 +82,7 @@ export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], le
   };
 }
 
-/** What the prompts of these attempts held of what others wrote, as a skill names its sources. */
+/** The sources of these attempts: an untrusted task, recalled memories, and untrusted sources of the skills that were run. */
 export function touchedBy({ taskId, spec }: Pick<RecordOrigin, 'taskId' | 'spec'>, attempts: readonly Attempt[]): string[] {
   const ofTask = spec.untrusted ? [`untrustedTasks/${taskId}`] : [];
   const recalled = touchedSources(attempts.flatMap((attempt) => attempt.recalled));
@@ -94,13 +94,13 @@ function touchedIn(origin: RecordOrigin, attempts: readonly Attempt[]): Pick<Epi
   return touched.length === 0 ? {} : { touched };
 }
 
-/** What took effort teaches most: a late success, then a failure, then an answer that was right at once. */
+/** A late success counts most, then a failure, then an answer that was right at once. */
 function importanceOf(attempts: readonly Attempt[], success: boolean): number {
   if (!success) return 0.6;
   return Math.min(0.9, 0.4 + 0.2 * (attempts.length - 1));
 }
 
-/** One text without a model: what was asked and how the attempts ended. */
+/** A summary made without a model: the task's first line and how each attempt ended. */
 export function plainSummary({ spec }: RecordOrigin, attempts: readonly Attempt[], stopReason: StopReason): string {
   const [title = ''] = spec.prompt.trim().split('\n', 1);
   const trail = attempts.map(({ skill, judgement }) => `${judgement.verdict}${skill ? ` by skill ${skill}` : ''} (${judgement.reason})`);
@@ -108,7 +108,7 @@ export function plainSummary({ spec }: RecordOrigin, attempts: readonly Attempt[
   return `${end}: ${title.trim().slice(0, 200)}\nAttempts: ${trail.join(', then ') || 'none was evaluated'}.`;
 }
 
-/** The accepted attempt, else the one that passed the largest share of its cases; of equals the latest. */
+/** The accepted attempt, else the one that passed the largest share of its cases. Among equals the latest. */
 export function bestOf(attempts: readonly Attempt[]): Attempt | null {
   const merit = ({ judgement }: Attempt) => (judgement.verdict === 'AC' ? 2 : judgement.casesPassed / Math.max(1, judgement.casesTotal));
   return attempts.reduce<Attempt | null>((best, attempt) => (best === null || merit(attempt) >= merit(best) ? attempt : best), null);

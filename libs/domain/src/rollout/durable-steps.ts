@@ -3,14 +3,14 @@ import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
 import { EtudeError } from '@etude/contracts/errors';
 
-/** What a step did. `value` is all that later steps may use: after a crash it is all there is. */
+/** The outcome of a step. `value` is all that later steps may use, since nothing else survives a crash. */
 export interface StepOutcome<Value> {
   readonly value: Value;
   /** One line for people. */
   readonly summary: string;
   readonly usage?: Partial<Usage>;
   readonly scripted?: boolean;
-  /** Told to watchers behind the step itself. */
+  /** Events for watchers, sent after the step's own event. */
   readonly events?: readonly TaskEvent[];
 }
 
@@ -18,9 +18,9 @@ const ASKS_MODEL: ReadonlySet<StepKind> = new Set(['draft', 'critique', 'generat
 const NO_USAGE = Usage.parse({});
 
 /**
- * The steps of one rollout, each done once: journaled before the next begins, and answered from the journal afterwards.
+ * The steps of one rollout, each done once: a step is journaled before the next begins, and read from the journal afterwards.
  *
- * `usage` counts what was journaled, so that replayed steps are not counted twice.
+ * `usage` counts journaled steps only, so that replayed steps are not counted twice.
  */
 export class DurableSteps {
   #usage: Usage = NO_USAGE;
@@ -38,16 +38,16 @@ export class DurableSteps {
     return this.#usage;
   }
 
-  /** Whether any step was journaled before this worker came. */
+  /** Whether an earlier worker journaled any step. */
   get begun(): boolean {
     return this.journal.entries.size > 0;
   }
 
   /**
-   * The journaled outcome of step `key` ("a1.generate"), else does the step and journals it.
+   * Returns the journaled outcome of step `key` ("a1.generate"), or does the step and journals it.
    *
-   * @throws RolloutStop where a limit is reached or the task was cancelled; a `record` is made in any case
-   * @throws EtudeError JOURNAL_FENCED; whatever `work` throws
+   * @throws RolloutStop where a limit is reached or the task was cancelled, except for `record` steps, which are always done
+   * @throws EtudeError JOURNAL_FENCED, and any error of `work`
    */
   async run<Value>(key: string, kind: StepKind, work: () => Promise<StepOutcome<Value>>): Promise<Value> {
     if (this.journal.entries.has(key)) return this.replay(key) as Value;
@@ -60,7 +60,7 @@ export class DurableSteps {
     return outcome.value;
   }
 
-  /** The outcome of a step that an earlier worker journaled; undefined where there is none. */
+  /** The value of a step that an earlier worker journaled; undefined where there is none. */
   replay(key: string): unknown {
     const journaled = this.journal.entries.get(key);
     if (!journaled) return undefined;
@@ -97,7 +97,7 @@ export class DurableSteps {
   }
 }
 
-/** Steps after the loop ("t.summary") belong to no attempt; they are told as attempt 0. */
+/** Steps after the loop ("t.summary") belong to no attempt and are reported as attempt 0. */
 function attemptOf(key: string): number {
   return Number(/^a(\d+)\./.exec(key)?.[1] ?? 0);
 }
@@ -108,13 +108,13 @@ function sum(a: Usage, b: Usage): Usage {
 }
 
 /**
- * Ends the attempts loop with a typed reason; what was learned so far is kept. Never leaves `runRollout`. Also for
- * `AbortController.abort`: somebody cancelled the task, or its wall time is over.
+ * Ends the loop of attempts with a reason; everything learned so far is kept. It never leaves `runRollout`. It is also the reason passed to
+ * `AbortController.abort` when the task is cancelled or its wall time is over.
  */
 export class RolloutStop extends EtudeError {
   constructor(readonly reason: StopReason) {
     super(reason === 'wall_time' ? 'DEADLINE_EXCEEDED' : 'CANCELLED', `the rollout stops: ${reason}`);
-    // As every abort is named, so that adapters know it for one.
+    // Adapters recognise an abort by this name.
     this.name = 'AbortError';
   }
 }

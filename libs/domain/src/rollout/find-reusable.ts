@@ -14,19 +14,19 @@ const CANDIDATES_MAX = 3;
 type KeptSkill = Omit<Skill, 'tests' | 'cues' | 'evidence'>;
 const kept = ({ tests: _tests, cues: _cues, evidence: _evidence, ...skill }: Skill): KeptSkill => skill;
 
-/** As it is journaled: what is run later is what was looked at. */
+/** A skill as it is journaled, so that the code that runs is the code that was checked. */
 export interface ReusableSkill extends KeptSkill {
-  /** In the order of loading. */
+  /** The skills that this one calls, in the order of loading. */
   readonly needed: readonly KeptSkill[];
-  /** Kind of sandbox that has the packages of all of them; absent: any. */
+  /** The sandbox template that has the packages of the skill and all it calls. Absent: the default one. */
   readonly template?: string;
-  /** What is not trusted of it. */
+  /** The untrusted sources of the skill. */
   readonly ofSkill: readonly string[];
 }
 
 /**
- * A skill to try before any code is generated: one that solved this very task, else the nearest from the similarity on that the
- * agent's settings name. Only what is active and proven, with all that it needs; null where there is none.
+ * Finds a skill to try before any code is generated: one that solved this very task, else the most similar one above the agent's threshold.
+ * The skill and all it calls have to be active and proven. null where there is none.
  */
 export async function findReusable(context: RolloutContext): Promise<{ skill: ReusableSkill; how: string } | null> {
   const { deps, scope, fingerprint, spec } = context;
@@ -44,13 +44,13 @@ export async function findReusable(context: RolloutContext): Promise<{ skill: Re
   return null;
 }
 
-/** Narrowest owner first. */
+/** Skills that solved a task with this fingerprint, those of the narrowest owner first. */
 async function skillsThatSolved(fingerprint: string, reader: SkillReader, { procedural }: RolloutDeps): Promise<readonly Skill[]> {
   const views = new Map(ownersFor(reader).map((owner) => [`${owner.tenant} ${owner.agent}`, viewOf(owner, reader.user)]));
   return (await Promise.all([...views.values()].map((view) => procedural.byFingerprint(view, fingerprint)))).flat();
 }
 
-/** null also where what it needs can't be brought in any more, or no sandbox has its packages: then the task is solved without. */
+/** null where the skill doesn't fit, isn't proven, or needs a skill or package that is missing. The task is then solved without it. */
 async function reusableOf(skill: Skill, { deps, spec }: RolloutContext): Promise<ReusableSkill | null> {
   if (adaptSkill(skill, spec.evaluator) === null || !isProven(skill, deps.checker)) return null;
   try {
@@ -65,7 +65,7 @@ async function reusableOf(skill: Skill, { deps, spec }: RolloutContext): Promise
   }
 }
 
-/** How a skill answers a task; null where it can't. */
+/** How a skill can answer a task; null where it can't. */
 export function adaptSkill(skill: Pick<Skill, 'kind' | 'entryPoint' | 'code'>, evaluator: Evaluator): SkillAnswer | null {
   return skill.kind === 'function' ? rulesOf(evaluator).adapt(skill) : null;
 }

@@ -14,11 +14,11 @@ const SCENARIOS_MAX = 8;
 const Distilled = z.object({ description: z.string(), scenarios: z.array(z.string()).default([]) });
 
 /**
- * What stays of a rollout: its episode, and after training a summary, a reflection and, on success, a skill candidate.
- * What solved a task outside training is kept already, with the record of its last attempt.
+ * Keeps the lessons of a rollout: its episode, and in training also a summary, a reflection and, on success, a skill candidate. Outside
+ * training, the episode of a solved task was already stored with its last attempt.
  *
- * A limit that is reached on the way costs what would have followed, not what is there.
- * @returns why it stopped early, null where it didn't
+ * If a limit is reached on the way, the steps after it are skipped; the results so far are kept.
+ * @returns why it stopped early; null where it didn't
  */
 export async function learnFromRollout(context: RolloutContext, stopReason: StopReason): Promise<StopReason | null> {
   const { attempts, spec } = context;
@@ -30,7 +30,7 @@ export async function learnFromRollout(context: RolloutContext, stopReason: Stop
   return stopped;
 }
 
-/** Fills `lessons` as the model gives them. */
+/** Asks the model for summary, reflection and skill, and writes the texts into `lessons` as they come. */
 async function train(context: RolloutContext, lessons: Lessons): Promise<StopReason | null> {
   const { promptTask: task, spec, attempts } = context;
   try {
@@ -48,7 +48,7 @@ async function train(context: RolloutContext, lessons: Lessons): Promise<StopRea
   }
 }
 
-/** A skill from newly written code. What a skill solved needs no other one. */
+/** Proposes a skill from code that the model wrote. A task solved by an existing skill needs no new one. */
 async function putSkill(context: RolloutContext): Promise<void> {
   const { deps, scope, tenant, taskId, rolloutId, spec, fingerprint, promptTask, attempts, steps } = context;
   const best = bestOf(attempts);
@@ -57,19 +57,19 @@ async function putSkill(context: RolloutContext): Promise<void> {
   const { prompt, evaluator } = spec;
   const solved = { scope, taskId, prompt, fingerprint, evaluator, code, description: '', scenarios: [], model, scripted, at };
   const candidate = buildSkillCandidate(solved);
-  if (candidate === null) return; // no test could be made: nothing would ever verify it
-  // What was described before stays wanted, so that another worker goes on as this one began.
+  if (candidate === null) return; // without tests it could never be verified
+  // A journaled description means that the skill was wanted, so that a later worker decides the same.
   const isWanted = steps.replay('t.distil') !== undefined || (await mayLearn(candidate, await context.settings(), deps.procedural));
   if (!isWanted) return;
   const { text } = await askModel(context, 't.distil', 'distil', () => distilRequest(promptTask, code));
   const skill = buildSkillCandidate({ ...solved, ...readDistilled(text) });
   if (skill === null) return;
-  // Code may say what its author read: with what the rollout was shown, and whether that is trusted.
+  // The code may repeat texts that its author read, so their sources and marks go with the skill.
   const sources = [...new Set([...skill.sources, ...touchedBy(context, attempts)])];
   await deps.outbox.put(tenant, `${rolloutId}.skill`, { kind: 'skill', skill: withMarks({ ...skill, sources, origin: 'rollout' }) });
 }
 
-/** An answer that is no such JSON is taken as the description in words, without its code; an empty one falls back to the task's prompt. */
+/** Reads the answer. If it isn't the JSON asked for, its text without code is the description. An empty one becomes the prompt. */
 function readDistilled(text: string): z.output<typeof Distilled> {
   const read = readJsonAnswer(Distilled, text);
   const prose = text.replaceAll(/```[\s\S]*?(?:```|$)/g, '').trim();
@@ -82,7 +82,7 @@ async function putEpisode(context: RolloutContext, lessons: Lessons): Promise<vo
   await deps.outbox.put(tenant, `${rolloutId}.episode`, { kind: 'episode', episode: episodeOf(context, attempts, lessons) });
 }
 
-/** Where the last attempt solved the task and no lessons follow, the episode goes beside its transition: one wait instead of two. */
+/** Stores the episode together with the last attempt if that solved the task and no lessons follow: one wait instead of two. */
 export async function keepSolved(context: RolloutContext): Promise<void> {
   const { attempts, spec } = context;
   if (spec.mode !== 'inference' || attempts.at(-1)?.judgement.verdict !== 'AC') return;

@@ -6,47 +6,47 @@ import type { Attempt } from './attempt-record.js';
 
 const CODE_CHARS_MAX = 12_000;
 const FEEDBACK_CHARS_MAX = 4_000;
-/** All earlier attempts together; the newest come first. */
+/** Limit for all earlier attempts together. The newest are kept in full first. */
 const ATTEMPTS_CHARS_MAX = 40_000;
 
-/** What all prompts of one task share. */
+/** The parts of a task that all its prompts share. */
 export interface PromptTask {
   readonly spec: Pick<TaskSpec, 'prompt' | 'evaluator' | 'files'>;
   /**
-   * Ends the names of the tags; letters and digits. Fixed by the task, so that prompts can be replayed; whoever knows the task can reckon it, so no text
-   * between the tags is left with it.
+   * Ending of the tags' names, in letters and digits. It is made from the task, so that prompts can be replayed. Since anyone who knows the
+   * task can compute it, it is removed from every text between tags.
    */
   readonly boundary: string;
 }
 
-/** What characters without a look of their own can hide between. */
+/** Invisible characters that may stand between the boundary's characters. */
 const UNSEEN = '[\\s\\p{Cf}]*';
 
-/** Data between tags: never an instruction. */
+/** Puts data between tags; the model is told never to follow instructions there. */
 export function block({ boundary }: PromptTask, tag: string, text: string, attributes = ''): string {
   return `<${tag}-${boundary}${attributes}>\n${withoutBoundary(text, boundary)}\n</${tag}-${boundary}>`;
 }
 
-/** The boundary out of a text, however it is written: no tag in it can pass for one of the prompt's. */
+/** Removes the boundary from a text, in any case and with invisible characters in it, so that the text can't fake a tag. */
 function withoutBoundary(text: string, boundary: string): string {
   return text.replaceAll(new RegExp(boundary.split('').join(UNSEEN), 'giu'), '[boundary]');
 }
 
-/** The task's text, whole. */
+/** The task's whole text, and the names of its files. */
 export function taskSection(task: PromptTask): string {
   const files = task.spec.files.map(({ path, contentBase64 }) => `- ${path} (${Math.floor((contentBase64.length * 3) / 4)} bytes)`);
   const listed = files.length === 0 ? '' : `\n\nFiles in the working directory:\n${block(task, 'files', files.join('\n'))}`;
   return `# Task\n\n${block(task, 'task', task.spec.prompt)}${listed}`;
 }
 
-/** Everything that is public about what is wanted and how it is judged. */
+/** All public information about the expected answer and how it is judged. */
 export function expectationSection(task: PromptTask): string {
   const { evaluator, prompt } = task.spec;
   const parts = { prompt, block: (tag: string, text: string) => block(task, tag, text) };
   return `# What to answer\n\n${rulesOf(evaluator).expectation(parts)}`;
 }
 
-/** The same, and the form of the answer. */
+/** `expectationSection`, and the form of the answer. */
 export function answerSection(task: PromptTask): string {
   return `${expectationSection(task)}\n\nAnswer with one fenced \`\`\`python block that holds all of your code.`;
 }
@@ -56,7 +56,7 @@ export function memorySection(task: PromptTask, recalled: readonly RecalledItem[
   return `# From earlier work\n\nThis may or may not fit the task; judge for yourself.\n\n${items.join('\n')}`;
 }
 
-/** Attempts in order; where they are too long together, the oldest keep only their verdict. */
+/** Attempts in order. Where they are too long together, the oldest show only their verdict. */
 export function attemptsSection(task: PromptTask, attempts: readonly Attempt[]): string {
   let left = ATTEMPTS_CHARS_MAX;
   const texts = attempts.toReversed().map((attempt) => {

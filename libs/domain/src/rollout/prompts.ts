@@ -12,15 +12,15 @@ import {
   type PromptTask,
 } from './prompt-sections.js';
 
-/** What models wrote before; a thousand-page answer must not fill the next prompt. */
+/** Limit for texts that models wrote earlier: a huge answer must not fill the next prompt. */
 const TEXT_CHARS_MAX = 8_000;
 const REFERENCE_CHARS_MAX = 20_000;
 
 /**
- * Every prompt of a rollout. Each holds the task's text in full, and data only between tags.
+ * Every prompt of a rollout: the task's text in full, and data only between tags.
  *
- * Hidden cases are in none of them, the reference solution only in `reflectionRequest`, and the word for criticism in none
- * before the second attempt.
+ * Hidden cases are in no prompt, the reference solution only in `reflectionRequest`, and no prompt before the second attempt speaks of
+ * criticism.
  */
 function request(task: PromptTask, ...sections: ReadonlyArray<string | null>): ChatRequest {
   const system = [
@@ -76,7 +76,7 @@ export function generateRequest(task: PromptTask, { recalled, draft, attempts, c
   );
 }
 
-/** Asks for the arguments of a skill. */
+/** Asks for the arguments of a skill's function. */
 export function bindRequest(
   task: PromptTask,
   skill: Pick<Skill, 'description' | 'code' | 'entryPoint' | 'parameters' | 'contract'>,

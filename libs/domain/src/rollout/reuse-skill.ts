@@ -19,9 +19,9 @@ const FAILURE_CHARS_MAX = 4_000;
 const NO_BINDING = { model: null, scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 
 /**
- * Attempt 0: a skill that solved this very task, else one that is near enough, answers before any code is generated.
+ * Attempt 0: before any code is generated, a skill answers that solved this very task or is similar enough.
  *
- * Null where there is none, or where its parameters could not be told from the task. Every use is recorded, failures too.
+ * Returns null where there is no such skill, or the model found no arguments for it. Every use is recorded, failures too.
  */
 export async function reuseSkill(context: RolloutContext): Promise<Attempt | null> {
   const skill = await findSkill(context);
@@ -53,7 +53,7 @@ export async function reuseSkill(context: RolloutContext): Promise<Attempt | nul
   });
 }
 
-/** Not journaled where nothing is found: until a step follows, another worker may as well look again. */
+/** Finding no skill is not journaled: until the next step, another worker may search again. */
 async function findSkill(context: RolloutContext): Promise<ReusableSkill | null> {
   const { steps, spec, deps } = context;
   const { off, preferSkills, layers, readOnly } = spec.memory;
@@ -76,7 +76,7 @@ async function answerOf(context: RolloutContext, skill: ReusableSkill): Promise<
   return { code: boundCode(skill, binding.text), binding };
 }
 
-/** A program that calls the skill with the model's arguments and prints what it returns; null where its contract doesn't take them. */
+/** Program that calls the skill with the model's arguments and prints the result. null where it has none, or the contract refuses them. */
 function boundCode(skill: ReusableSkill, answer: string): string | null {
   const read = readJsonAnswer(z.record(z.string(), Json), answer);
   if ('wrong' in read || Object.keys(read.data).length === 0) return null;
@@ -86,7 +86,7 @@ function boundCode(skill: ReusableSkill, answer: string): string | null {
     if (errorCode(error) === 'INVALID_ARGUMENT') return null;
     throw error;
   }
-  // A JSON string is a Python string literal.
+  // A JSON string is also a Python string literal.
   const given = JSON.stringify(JSON.stringify(read.data));
   return `${skill.code}\n\n\nimport json as _json\n\nprint(${skill.entryPoint}(**_json.loads(${given})))`;
 }
@@ -100,7 +100,7 @@ async function recordFailedBinding(context: RolloutContext, skill: ReusableSkill
   });
 }
 
-/** Why the task stands for the input: cases may be hidden, and failures are shown. */
+/** Summarises the attempt for the skill's record. A failure stores the task as its input: failures are shown, and cases may be hidden. */
 function howItWent(context: RolloutContext, { judgement, at }: Attempt, { runs, results }: Ran): HowItWent {
   const success = judgement.verdict === 'AC';
   if (!success) return { success, at, failure: { input: inputOf(context), error: judgement.reason.slice(0, FAILURE_CHARS_MAX) } };
@@ -111,7 +111,7 @@ function howItWent(context: RolloutContext, { judgement, at }: Attempt, { runs, 
 
 const inputOf = ({ spec }: RolloutContext) => spec.prompt.slice(0, FAILURE_CHARS_MAX);
 
-/** Where it fails, a model writes the code: it fell back. */
+/** Records the use. After a failure `fellBack` says that the model wrote the code instead. */
 async function noteUse(
   { deps, tenant, rolloutId, scope, fingerprint, spec }: RolloutContext,
   { name, version, scope: { user, ...owner } }: ReusableSkill,

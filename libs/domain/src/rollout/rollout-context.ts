@@ -24,29 +24,27 @@ export interface RolloutDeps {
   readonly episodic: Pick<EpisodicMemory, 'search'>;
   readonly semantic: Pick<SemanticMemory, 'search'>;
   readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint' | 'versions' | 'countOffers' | 'countNames'>;
-  /** What holds for the task's agent. */
   readonly settings: AgentSettingsReader;
-  /** A skill without a proof that it takes is neither run nor shown. */
+  /** Checks proofs: a skill with code is neither run nor shown without a valid one. */
   readonly checker: ProofChecker;
-  /** Which kind of sandbox has these packages. @throws EtudeError FAILED_PRECONDITION where none has */
+  /** The sandbox template that has these packages. @throws EtudeError FAILED_PRECONDITION where none has */
   readonly templateFor: (packages: readonly string[]) => string | undefined;
   readonly outbox: MemoryOutbox;
   readonly journal: Journal;
   readonly clock: Clock;
-  /** Whether nobody will try again after this error, so that the task has to end with it. */
+  /** Whether the task ends with this error, because nobody will retry. */
   readonly givesUp: (error: unknown) => boolean;
 }
 
-/** What every step of one rollout needs. */
 export interface RolloutContext extends RecordOrigin {
   readonly tenant: string;
   readonly deps: RolloutDeps;
   readonly steps: DurableSteps;
   readonly signal: AbortSignal;
-  /** Of the agent, as they are when they are asked for first; what was decided by them is journaled. */
+  /** The agent's settings, read once at the first call. Decisions made from them are journaled. */
   readonly settings: () => Promise<ProceduralMemorySettings>;
   readonly promptTask: PromptTask;
-  /** Filled as they are evaluated and recorded, so that a stop in the middle of one keeps those before it. */
+  /** Attempts so far. Each is added as soon as it is evaluated, so that a stop keeps the earlier ones. */
   readonly attempts: Attempt[];
 }
 
@@ -75,7 +73,7 @@ function settingsOf({ tenant, agent }: Scope, deps: RolloutDeps): RolloutContext
   return () => (asked ??= deps.settings.get(tenant, agent).then(({ settings }) => settings));
 }
 
-/** What is kept of a model's answer. */
+/** The part of a model's answer that is journaled. */
 export interface ModelAnswer {
   readonly text: string;
   readonly model: string;
@@ -85,7 +83,7 @@ export interface ModelAnswer {
   readonly costUsd: number;
 }
 
-/** One journaled model call: once answered it is never made again. */
+/** Makes one journaled model call. After a crash the answer is read from the journal. */
 export function askModel(
   { steps, deps, signal }: RolloutContext,
   key: string,

@@ -9,7 +9,7 @@ import { critiqueRequest, draftRequest, generateRequest } from './prompts.js';
 import { askModel, type RolloutContext } from './rollout-context.js';
 import { tryAnswer } from './try-answer.js';
 
-/** One pass of the loop: draft or critique, recall, generate, execute, evaluate, record. */
+/** One attempt: draft or critique, recall, generate, execute, evaluate, record. */
 export async function runAttempt(context: RolloutContext, attempt: number): Promise<Attempt> {
   const { promptTask: task, spec } = context;
   const before = context.attempts.filter((earlier) => earlier.attempt > 0);
@@ -40,7 +40,7 @@ export async function runAttempt(context: RolloutContext, attempt: number): Prom
   return tryAnswer(context, said, answer?.code ?? null);
 }
 
-/** The cue is what the model made of the task, together with the task's own words, which are often those of its story. */
+/** The cue joins the model's draft or critique with the task's own words, since memories of the task often use those. */
 async function recallStep(context: RolloutContext, attempt: number, opening: string): Promise<readonly RecalledItem[]> {
   const { steps, deps, spec, scope, rolloutId, settings } = context;
   const { memory } = spec;
@@ -54,7 +54,7 @@ async function recallStep(context: RolloutContext, attempt: number, opening: str
         cue: `${opening}\n\n${spec.prompt}`,
         policy,
         rolloutId,
-        // Words that were told have nothing to prove; code has.
+        // Skills in words need no proof, because only code is run.
         shows: (skill) => isInWords(skill) || isProven(skill, deps.checker),
       },
       deps,

@@ -9,16 +9,16 @@ import { RolloutStop } from './durable-steps.js';
 import { runAttempt } from './run-attempt.js';
 
 /**
- * Solves a task by attempts: a skill first where one fits, then draft or critique, recall, generate, execute, evaluate and
- * record until an attempt is accepted or a limit is reached; then keeps what was learned and ends the rollout.
+ * Solves a task by attempts. A fitting skill is tried first. Each attempt drafts or criticises, recalls, generates, executes, evaluates and
+ * records, until one is accepted or a limit is reached. Then the lessons are kept and the rollout ends.
  *
- * Every step is journaled before the next begins. Called again with the same journal it goes on behind the last entry: nothing
- * that a model answered is asked again.
+ * Every step is journaled before the next begins. Called again with the same journal, it continues after the last entry and repeats no
+ * model call.
  *
- * @param signal aborted with a `RolloutStop` it ends the rollout; with anything else it leaves the
- *   rollout to the next worker, and the AbortError is thrown
- * @throws EtudeError JOURNAL_FENCED; system errors (MODEL_UNAVAILABLE, SANDBOX_UNAVAILABLE, MEMORY_UNAVAILABLE, ...), after which
- *   the same call goes on where it was, unless `deps.givesUp` says that nobody will make it: then the task has failed with it
+ * @param signal aborted with a `RolloutStop`, it ends the rollout; aborted with anything else, it leaves the rollout to the next worker,
+ * and the AbortError is thrown
+ * @throws EtudeError JOURNAL_FENCED; system errors (MODEL_UNAVAILABLE, SANDBOX_UNAVAILABLE, MEMORY_UNAVAILABLE, ...). The same call then
+ * continues where it stopped, unless `deps.givesUp` says that nobody will retry: then the task has failed with that error.
  * The loop and the use of memory follow CoALA (Sumers et al. 2023), the critique Reflexion (Shinn et al. 2023).
  */
 export async function runRollout(input: RolloutInput, deps: RolloutDeps, signal: AbortSignal): Promise<RolloutEnd> {

@@ -5,28 +5,27 @@ import { type Attempt, transitionOf } from './attempt-record.js';
 import { keepSolved } from './learn-from-rollout.js';
 import type { RolloutContext } from './rollout-context.js';
 
-/** Further executions, each in a new sandbox, where one was lost under the code. */
+/** How often an answer is executed, each time in a new sandbox, if the sandbox is lost. */
 const EXECUTIONS_MAX = 3;
 
-/** What was run, and what came of it. */
 export interface Ran {
   readonly runs: readonly SandboxRun[];
   readonly results: readonly RunResult[];
 }
 
 interface TryOptions {
-  /** More for memory, under ids of its own, before the attempt counts as recorded. */
+  /** Records more about the attempt, under ids of its own, before the attempt counts as recorded. */
   readonly alsoRecord?: (attempt: Attempt, ran: Ran) => Promise<void>;
-  /** Brings in what the code calls; the attempt keeps the code without it. */
+  /** Adds the functions that the code calls; the attempt keeps the code without them. */
   readonly load?: (code: string) => string;
-  /** Which kind of sandbox it needs. */
+  /** The sandbox template to run in; undefined: the default one. */
   readonly template?: string | undefined;
 }
 
 /**
- * Executes an answer, judges it and records the attempt: the second half of every attempt. Adds it to `context.attempts`.
+ * The second half of every attempt: executes an answer, judges it, adds it to `context.attempts` and records it.
  *
- * @param code null: the answer held none, which is judged without a sandbox
+ * @param code null: the answer held no code, which is judged without a sandbox
  */
 export async function tryAnswer(
   context: RolloutContext,
@@ -58,7 +57,7 @@ function execute(
     tenant,
     files: [...spec.files, ...(rules.files?.(code) ?? [])],
     limits: spec.limits.sandbox,
-    // An answer that crashed is refused whatever its later cases say, and a thousand that time out would take hours.
+    // The first crash decides the verdict, and a thousand cases that each time out would take hours.
     stopOnFailure: rules.cases !== undefined,
     runs,
     ...(template === undefined ? {} : { template }),
@@ -99,7 +98,7 @@ function evaluate(
   });
 }
 
-/** Always, success or not, and also when a limit was reached meanwhile; nothing where the policy says to write nothing. */
+/** Records every attempt, whether it succeeded and even if a limit was reached meanwhile, unless the task's memory is read-only. */
 async function record(context: RolloutContext, attempt: Attempt, alsoRecord: () => Promise<void>): Promise<void> {
   if (context.spec.memory.readOnly) return;
   const { steps, deps, tenant, rolloutId, attempts } = context;

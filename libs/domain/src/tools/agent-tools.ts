@@ -13,7 +13,7 @@ export interface AgentToolsDeps extends CodeInterpreterDeps {
   readonly embedder: Embedder;
 }
 
-/** Every tool of an agent, most important first: a client of MCP is shown the first ten. Never one for each skill. */
+/** Every tool of an agent, most important first: an MCP client shows the first ten. Skills are not tools of their own. */
 export function agentTools(deps: AgentToolsDeps): ToolRegistry {
   const registry: ToolRegistry = new ToolRegistry([
     codeInterpreterTool(deps),
@@ -28,10 +28,9 @@ export function agentTools(deps: AgentToolsDeps): ToolRegistry {
   return registry;
 }
 
-/** Caller's codes that say that there is nobody left to answer. */
+/** Error codes after which no caller waits for an answer. */
 const GONE: ReadonlySet<string> = new Set(['CANCELLED', 'DEADLINE_EXCEEDED']);
 
-/** Everything that an agent can call. */
 export class ToolRegistry {
   readonly #tools: ReadonlyMap<string, ToolDefinition>;
 
@@ -39,15 +38,15 @@ export class ToolRegistry {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
   }
 
-  /** In the order given. */
+  /** In the order given to the constructor. */
   list(): readonly ToolDefinition[] {
     return [...this.#tools.values()];
   }
 
   /**
-   * A tool that is not there, wrong arguments, and what the agent or its caller did wrong are answers.
+   * Calls a tool. An unknown tool, wrong arguments and errors of the agent or caller are failures in the answer.
    *
-   * @throws EtudeError what is the system's fault, such as SANDBOX_UNAVAILABLE; an AbortError when `signal` aborts
+   * @throws EtudeError system errors, such as SANDBOX_UNAVAILABLE; an AbortError when `signal` aborts
    */
   async call(name: string, args: unknown, context: ToolContext, signal: AbortSignal): Promise<ToolOutcome> {
     const tool = this.#tools.get(name);

@@ -27,7 +27,7 @@ const Input = z.strictObject({
 });
 type Input = z.output<typeof Input>;
 
-/** Fields by operation; `execute` and `use_skill` answer in one shape. */
+/** Which fields are set depends on the operation. `execute` and `use_skill` set the same ones. */
 const Output = z.strictObject({
   results: z.array(z.unknown()).optional().describe('Value of the last expression, or what the skill returned; empty where there is none.'),
   output: z.string().optional().describe('What was printed.'),
@@ -47,7 +47,7 @@ const Output = z.strictObject({
 });
 type Answer = ToolOutcome<z.input<typeof Output>>;
 
-/** One tool with four operations, for agents that know it by that name. */
+/** One tool with four operations, for agents that were made for a tool of this name. */
 export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
   return defineTool({
     name: 'code_interpreter',
@@ -77,7 +77,7 @@ export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
 
 type Operation = (args: Input, context: ToolContext, deps: CodeInterpreterDeps, signal: AbortSignal) => Promise<Answer>;
 
-/** In the session's sandbox; in a fresh one, where the session has none and no file of it is needed. */
+/** Runs in the session's sandbox. If there is none and no file of it is needed, runs in a fresh one. */
 const execute: Operation = async ({ prompt: code, file_names: fileNames }, context, deps, signal) => {
   const execution = await executeInSession({ code, fileNames }, context, deps, signal);
   if (!('unavailable' in execution)) return execution;

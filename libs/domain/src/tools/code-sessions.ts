@@ -1,47 +1,47 @@
 import type { Display, RunResult } from '@etude/contracts/sandbox';
 import type { SessionKey } from './tool-ports.js';
 
-/** How a cell ended. Streams are whole but for what was cut from their middle; `displays` are what it showed, in order. */
+/** How a cell ended. Long streams are cut in the middle. `displays` are the values it showed, in order. */
 export interface CellOutcome extends Pick<RunResult, 'exit' | 'exitCode' | 'signal' | 'stdout' | 'stderr' | 'error'> {
   readonly displays: readonly Display[];
-  /** The interpreter had to be ended: names are gone, files stay. */
+  /** The interpreter had to be ended: its names are lost, files stay. */
   readonly stateLost: boolean;
 }
 
-/** A sandbox in which names and files stay from call to call. */
+/** A sandbox that keeps names and files between calls. */
 export interface CodeSession {
-  /** "sandboxes/{sandbox}": by it files are put in, fetched and deleted. */
+  /** "sandboxes/{sandbox}", the name under which files are uploaded, downloaded and deleted. */
   readonly sandbox: string;
   /** As in `ExecutionRequest`. */
   readonly template: string;
-  /** There was another one before, which has ended with all that was in it. */
+  /** An earlier sandbox of this session has ended, and its contents are lost. */
   readonly isReplaced: boolean;
   /**
-   * Runs Python in the session's interpreter. The same `executionId` again answers with the first outcome and runs nothing.
+   * Runs Python in the session's interpreter. The same `executionId` again returns the first outcome and runs nothing.
    *
-   * @throws EtudeError SANDBOX_CAPACITY while somebody else's cell runs; an AbortError when `signal` aborts, after the cell was stopped
+   * @throws EtudeError SANDBOX_CAPACITY while another cell runs; an AbortError when `signal` aborts, after the cell was stopped
    */
   run(cell: { readonly executionId: string; readonly code: string }, signal: AbortSignal): Promise<CellOutcome>;
   /**
-   * Does what calls have to do one after another, in the order in which they came.
+   * Runs the work of concurrent calls one after another, in the order in which they came.
    *
-   * @throws EtudeError SANDBOX_CAPACITY where too many wait; the signal's reason, where it aborts before its turn
+   * @throws EtudeError SANDBOX_CAPACITY where too many calls wait; the signal's reason where it aborts before the call's turn
    */
   inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>;
-  /** Paths below the working directory, in order; the first 1,000. */
+  /** Paths below the working directory, sorted; the first 1,000. */
   files(signal: AbortSignal): Promise<readonly string[]>;
-  /** Whether it is a file below the working directory, also beyond the first 1,000. What is no path there is not. */
+  /** Whether this path is a file below the working directory, beyond the first 1,000 as well. False for an invalid path. */
   has(path: string, signal: AbortSignal): Promise<boolean>;
 }
 
-/** Sandboxes of sessions of tools. Each ends by itself some time after its last call. */
+/** Sandboxes of tool sessions. Each ends by itself some time after its last call. */
 export interface CodeSessions {
   /**
-   * The session's sandbox. Where there is none it is opened from `template`; where that can't be, answers why.
+   * Returns the session's sandbox, and opens one from `template` where there is none. Returns `unavailable` with the reason where it can't.
    *
-   * @param key `session` may be the id of an open sandbox of the tenant: then it is that one, which is neither opened nor kept longer,
-   * and from then on that of the key's agent and user
-   * @throws EtudeError FAILED_PRECONDITION where it names a sandbox that has ended, or another agent's or user's; SANDBOX_UNAVAILABLE
+   * @param key its `session` may be the id of an open sandbox of the tenant. That one is then used, and belongs to the key's agent and user
+   * from then on. It is not kept open longer
+   * @throws EtudeError FAILED_PRECONDITION where that sandbox has ended or belongs to another agent or user; SANDBOX_UNAVAILABLE
    */
   open(key: SessionKey, template: string | undefined, signal: AbortSignal): Promise<CodeSession | { readonly unavailable: string }>;
 }

@@ -8,8 +8,8 @@ import { exactValue } from '../skills/proof/plain-value.js';
 const ENTRY_POINT = '__etude_execute__';
 
 /**
- * Runs source as `__main__` and answers the value of its last expression, as a notebook does. Loaded functions are there by their
- * names. What the source says about itself is its own: nothing here is a verdict.
+ * Runs source as `__main__` and returns the value of its last expression, as a notebook does. The source can call loaded functions by name.
+ * The source can also fake this answer, so never take it for a verdict.
  */
 export const WRAPPER = pythonText('execute_source');
 
@@ -18,15 +18,15 @@ const Answer = z.union([
   z.strictObject({ value: Json.optional() }),
 ]);
 
-/** @param ground Python that defines the wrapper, with the module `skills` in front of it where functions are loaded */
+/** @param ground Python that defines the wrapper, preceded by the module `skills` where functions are loaded */
 export function wrappedRun(ground: string, source: string, loaded: readonly string[]): SandboxRun {
   return { kind: 'call', code: ground, entryPoint: ENTRY_POINT, args: [source, [...loaded]], kwargs: {}, ...SHOWN_VALUE };
 }
 
 export interface ReadRun {
-  /** Empty where it ran to its end. "ZeroDivisionError: division by zero (line 3)". */
+  /** Such as "ZeroDivisionError: division by zero (line 3)". Empty where the code ran to its end. */
   readonly error: string;
-  /** As `RunResult.value`, and as `exactValue`. Absent where the last statement is no expression, or gives None. */
+  /** In the form of `RunResult.value`, after `exactValue`. Absent where the last statement is no expression, or its value is None. */
   readonly value?: unknown;
 }
 
@@ -38,7 +38,7 @@ export function readWrappedRun(run: RunResult): ReadRun {
   return { error: endingOf(run) };
 }
 
-/** Why code did not run to its end, for a model. */
+/** Why the code did not run to its end, for a model. */
 export function endingOf({ exit, exitCode, signal, error }: Pick<RunResult, 'exit' | 'exitCode' | 'signal' | 'error'>): string {
   if (error !== undefined) return sentenceOf(error);
   const how = exitCode === null ? (signal === null ? '' : ` (signal ${signal})`) : ` (exit code ${exitCode})`;

@@ -49,7 +49,7 @@ export interface ExecutedCode {
 }
 
 /**
- * Runs Python once, in a fresh sandbox without network, with the session's loaded functions in reach.
+ * Runs Python once, in a fresh sandbox without network, where it can call the session's loaded functions.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY; FAILED_PRECONDITION where a loaded function was withdrawn
  */

@@ -6,7 +6,7 @@ import type { CellOutcome, CodeSession, CodeSessions } from './code-sessions.js'
 import type { ToolContext, ToolOutcome } from './tool-definition.js';
 import type { SkillRunner, ToolSessions } from './tool-ports.js';
 
-/** The session of calls that name none: nothing is kept for it. */
+/** The session of calls without a session id. Nothing is kept for it. */
 export const NO_SESSION = 'default';
 const OUTPUT_MAX_CHARS = 20_000;
 const NAMES_SHOWN = 20;
@@ -32,7 +32,7 @@ export interface SessionResult {
 }
 
 /**
- * Runs Python in the sandbox of the caller's session, with its loaded functions in reach; or says why the session has no sandbox.
+ * Runs Python in the sandbox of the caller's session, with its loaded functions. Returns the reason where the session has no sandbox.
  *
  * @throws EtudeError as `CodeSessions`; FAILED_PRECONDITION where a loaded function was withdrawn
  */
@@ -86,13 +86,13 @@ function ended(outcome: CellOutcome, session: CodeSession, files: readonly strin
   return error === '' ? { success: true, result } : { success: false, error, result };
 }
 
-/** What is JSON as JSON; a table as its rows; anything else as it prints. */
+/** A JSON value as it is, a table as its rows, anything else as text. */
 function shownValue(display: Display): unknown {
   const text = display['text/plain'];
   return display['application/json'] ?? display[TABLE] ?? (typeof text === 'string' ? literalOf(text) : null);
 }
 
-/** null where all of them are there. */
+/** The error that names the missing files; null where all exist. */
 async function missingFiles(names: readonly string[], session: CodeSession, signal: AbortSignal): Promise<string | null> {
   if (names.length === 0) return null;
   const known = await session.files(signal);
@@ -110,7 +110,7 @@ async function missingFiles(names: readonly string[], session: CodeSession, sign
 const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/;
 const TEXT = /^(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)")$/;
 
-/** The value of a `repr` that is a truth value, a number or a text whose escapes JSON knows; of any other the `repr` itself. */
+/** The value of a `repr` that is a boolean, a number, or a string with JSON's escapes. Any other `repr` is returned unchanged. */
 export function literalOf(repr: string): unknown {
   if (repr === 'True' || repr === 'False') return repr === 'True';
   if (NUMBER.test(repr)) return Number.isSafeInteger(Number(repr)) || /[.e]/.test(repr) ? Number(repr) : repr;

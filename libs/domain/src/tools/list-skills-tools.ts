@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { defineTool, type ToolDefinition } from './tool-definition.js';
 import type { SkillFinder } from './tool-ports.js';
 
-/** What has no category is listed under this name, which no category can have. */
+/** The name under which skills without a category are listed. No category can have it. */
 const NONE = '(none)';
 const LISTED_MAX = 200;
 
@@ -14,7 +14,7 @@ const CategoryId = z.union([SkillCategory, z.literal(NONE)]);
 
 const READS = { readOnly: true, idempotent: true, needsSkills: true } as const;
 
-/** Skills by category: where nobody knows what to search for. */
+/** Tools that list skills by category, for agents that don't know what to search for. */
 export function listSkillsTools(finder: SkillFinder): readonly ToolDefinition[] {
   return [
     defineTool({
@@ -58,7 +58,7 @@ export function listSkillsTools(finder: SkillFinder): readonly ToolDefinition[] 
 
 const categoryOf = ({ category }: Skill): string => category ?? NONE;
 
-/** The first `depth` parts of the skills' categories. */
+/** Counts the skills by the first `depth` parts of their category. */
 function counted(skills: readonly Skill[], depth: number): Array<z.infer<typeof Category>> {
   const groups = Map.groupBy(skills, (skill) => categoryOf(skill).split('.').slice(0, depth).join('.'));
   return [...groups].map(([id, inside]) => ({ id, skill_count: inside.length })).toSorted((a, b) => (a.id < b.id ? -1 : 1));

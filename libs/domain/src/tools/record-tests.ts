@@ -22,8 +22,8 @@ const LIMITS = SandboxLimits.parse({});
 const SEEDS = [undefined, 4_242_424_242] as const;
 
 /**
- * Regression tests from calls without expected values: each runs twice, under two hash seeds, and what both answer is expected from
- * now on. They say that the code goes on doing what it does, not that this is right.
+ * Makes regression tests from calls without expected values. Each call runs twice, under two hash seeds; the common answer becomes the
+ * expected one. Such tests show that the code keeps its behaviour, not that it is right.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY
  */

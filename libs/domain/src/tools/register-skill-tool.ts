@@ -68,9 +68,9 @@ export interface RegisterSkillToolDeps {
 }
 
 /**
- * Registers what an agent wrote. What is wrong with it is an answer: `rejected` with the reason.
+ * Registers a skill that an agent wrote. Faults in it give the answer `rejected` with the reason.
  *
- * @throws EtudeError SANDBOX_UNAVAILABLE and other faults of the system
+ * @throws EtudeError SANDBOX_UNAVAILABLE and other system errors
  */
 export async function registerSkillByTool(
   { examples, tests: given, ...asked }: z.output<typeof RegisterInput>,

@@ -17,7 +17,7 @@ export const FoundSkill = z.strictObject({
 type FoundSkill = z.infer<typeof FoundSkill>;
 
 export const QUERY_MAX_CHARS = 4_000;
-/** What callers rely on. */
+/** Default of the public tool; callers rely on it. */
 export const SIMILARITY_MIN = 0.7;
 export const RESULTS_MAX = 5;
 const TOOLS_SHOWN = 3;
@@ -31,7 +31,7 @@ export interface SearchToolDeps {
 type Query = Parameters<SkillFinder['search']>[1];
 type Hit = Awaited<ReturnType<SkillFinder['search']>>[number];
 
-/** Skills for a text as callers see them, best first; each is counted as offered. */
+/** Finds skills for a text, best first, and counts each as offered. */
 export async function searchSkillsByTool(query: Query, context: ToolContext, finder: SkillFinder): Promise<readonly FoundSkill[]> {
   return (await offeredSkills(query, context, finder)).map(foundSkill);
 }
@@ -106,7 +106,7 @@ export interface NearTool {
 
 const NONE = new Float32Array();
 
-/** Finds tools by meaning. Their texts are embedded once, with the first question. */
+/** Finds tools by meaning. Their texts are embedded with the first search. */
 export class NearTools {
   readonly #vectors = new Map<string, Float32Array>();
 
@@ -129,5 +129,5 @@ export class NearTools {
   }
 }
 
-/** Without what depends on settings, so that one vector is good for all agents. */
+/** The text of a tool that is embedded. It doesn't depend on settings, so that one vector serves all agents. */
 const textOf = ({ title, name }: ToolDefinition): string => `${title} (${name.replaceAll('_', ' ')})`;

@@ -1,41 +1,40 @@
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
 
-/** Who calls a tool, and in which session. */
 export interface ToolContext {
   readonly tenant: string;
   readonly agent: string;
   readonly user: string | null;
-  /** What todos and loaded functions belong to. */
+  /** Todos and loaded functions are kept per session. */
   readonly session: string;
-  /** One id per call; a call that is repeated has the same one, and what it does is done once. */
+  /** Unique per call. A repeated call has the same one, and its effects happen once. */
   readonly callId: string;
-  /** Name of the key that the call came with, for histories. */
+  /** Name of the API key that made the call, for histories. */
   readonly by: string;
   readonly settings: ProceduralMemorySettings;
 }
 
-/** What a tool says. On failure `result` may still hold what there is to see, such as what code printed before it failed. */
+/** A tool's answer. A failure may still have a `result`, such as the output of code that failed. */
 export type ToolOutcome<R = Readonly<Record<string, unknown>>> =
   | { readonly success: true; readonly result: R }
   | { readonly success: false; readonly error: string; readonly result?: Partial<R> };
 
 /**
- * Something that an agent can do, in MCP's shape.
+ * Something that an agent can do, in the form that MCP defines.
  *
- * `call` checks its arguments; wrong ones are a failure that names them. @throws EtudeError where it is nobody's doing but ours.
+ * `call` checks its arguments; wrong ones give a failure that names them. @throws EtudeError for errors of the system only
  */
 export interface ToolDefinition {
   readonly name: string;
   readonly title: string;
-  /** For a model; what it is told to do first depends on the agent's settings. */
+  /** Description for a model. The advice in it depends on the agent's settings. */
   describe(settings: ProceduralMemorySettings): string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
   /** JSON Schema of `result`. */
   readonly outputSchema: Readonly<Record<string, unknown>>;
   readonly readOnly: boolean;
-  /** The same call again changes nothing more. */
+  /** Repeating the same call changes nothing more. */
   readonly idempotent: boolean;
   call(args: unknown, context: ToolContext, signal: AbortSignal): Promise<ToolOutcome>;
 }
@@ -46,14 +45,14 @@ export interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> extends 
 > {
   readonly description: string | ((settings: ProceduralMemorySettings) => string);
   readonly input: I;
-  /** Of success and failure alike, so what only one of them has is optional. */
+  /** Success and failure share it, so fields of only one of them are optional. */
   readonly output: O;
-  /** It is refused to an agent whose procedural memory is off. */
+  /** The tool is refused to an agent whose procedural memory is off. */
   readonly needsSkills?: true;
   run(args: z.output<I>, context: ToolContext, signal: AbortSignal): Promise<ToolOutcome<z.input<O>>>;
 }
 
-/** A tool from two zod schemas: what is published and what is checked are one thing. */
+/** Makes a tool from two zod schemas, which are both published and checked. */
 export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: ToolSpec<I, O>): ToolDefinition {
   const { name, title, description, input, output, readOnly, idempotent } = spec;
   return {
@@ -77,7 +76,7 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: T
   };
 }
 
-/** The error for an agent whose procedural memory is off, with the way to turn it on; null where it is on. */
+/** The error for an agent whose procedural memory is off, with the way to turn it on. null where it is on. */
 export function skillsAreOff({ agent, settings }: Pick<ToolContext, 'agent' | 'settings'>): string | null {
   if (settings.enabled) return null;
   return (
@@ -88,7 +87,7 @@ export function skillsAreOff({ agent, settings }: Pick<ToolContext, 'agent' | 's
 
 const SHOWN_MAX = 5;
 
-/** What is wrong with a tool's arguments, for the model that wrote them: each by its name, in zod's words. */
+/** Explains to the model which of a tool's arguments are wrong, by name and in zod's words. */
 function wrongArguments({ issues }: z.ZodError): string {
   const shown = issues.slice(0, SHOWN_MAX).map(({ path, message }) => `"${z.core.toDotPath(path) || 'arguments'}": ${message}.`);
   const more = issues.length > SHOWN_MAX ? ` And ${issues.length - SHOWN_MAX} more.` : '';

@@ -1,36 +1,36 @@
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { SkillDependency, SkillParameter } from '@etude/contracts/skill-proof';
 
-/** Who reads skills: an agent, for one of its users or for nobody in particular. */
+/** The reader of skills: an agent, for one of its users or for none. */
 export interface ToolReader {
   readonly tenant: string;
   readonly agent: string;
   readonly user: string | null;
 }
 
-/** Active skills, as one reader sees them. Not in it: running them. */
+/** Finds active skills that one reader can see. Not in it: running them. */
 export interface SkillFinder {
   /** Best first. */
   search(
     reader: ToolReader,
     query: { readonly text: string; readonly limit: number; readonly similarityMin: number },
   ): Promise<ReadonlyArray<{ readonly skill: Skill; readonly similarity: number }>>;
-  /** The narrowest of that name; null where there is none. */
+  /** The skill of that name with the narrowest owner; null where there is none. */
   find(reader: ToolReader, name: string): Promise<Skill | null>;
-  /** All of them, by name; of equal names the narrowest. */
+  /** All active skills, by name. Of equal names only the one with the narrowest owner. */
   list(reader: ToolReader): Promise<readonly Skill[]>;
-  /** Adds one to what was offered of each; lost counts are no error. */
+  /** Counts each skill as offered. Losing a count is not an error. */
   countOffers(skills: readonly Skill[]): Promise<void>;
 }
 
-/** How a use went. */
+/** The outcome of a use. */
 export interface SkillUse {
   readonly success: boolean;
   readonly name: string;
   readonly version: number;
-  /** What the function returned, as JSON; null for a program. */
+  /** The function's return value as JSON; null for a program. */
   readonly result: unknown;
-  /** Which numbers and texts of it are not as they were returned; empty where all are. */
+  /** Which numbers and texts of the result were changed on the way; empty where none was. */
   readonly resultNote: string;
   readonly output: string;
   /** Empty where it succeeded. */
@@ -41,48 +41,47 @@ export interface SkillUse {
 export interface SkillCall {
   readonly name: string;
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** The same one again is counted and run once. */
+  /** A repeat with the same id is counted and run once. */
   readonly useId: string;
 }
 
-/** A function that later code can call. */
+/** A function that later code of the session can call. */
 export interface FunctionInReach {
   readonly name: string;
   readonly version: number;
   readonly signature: string;
-  /** Its author's words: data, not instructions. */
+  /** Written by its author: data, not instructions. */
   readonly description: string;
 }
 
 export interface BundledCode {
   readonly code: string;
-  /** Which kind of sandbox has the packages that the functions need; absent: any. */
+  /** The sandbox template that has the packages of the functions. Absent: the default one. */
   readonly template?: string;
 }
 
 /**
- * Running skills, without a model.
+ * Runs skills without a model.
  *
- * @throws EtudeError FAILED_PRECONDITION where one is not active, can't be called, or its code is not what was proven
+ * @throws EtudeError FAILED_PRECONDITION where a skill is not active, can't be called, or its code differs from the proven one
  */
 export interface SkillRunner {
-  /** null: there is nothing of that name for this reader, and nothing on its way. */
+  /** null where this reader has no skill of that name in any status. */
   use(reader: ToolReader, call: SkillCall, signal: AbortSignal): Promise<SkillUse | null>;
-  /** Finds functions to load, and pins them. @throws EtudeError NOT_FOUND naming all that are not there */
+  /** Finds functions to load, and pins their versions. @throws EtudeError NOT_FOUND naming all that are missing */
   find(
     reader: ToolReader,
     names: readonly string[],
   ): Promise<{ readonly functions: readonly FunctionInReach[]; readonly pins: readonly SkillDependency[] }>;
-  /** Python in which `import skills` gives these functions, with all that they need, exactly as pinned, in front of `code`. */
+  /** Puts the module `skills` in front of `code`, with these functions and all they call, exactly as pinned. */
   bundle(reader: ToolReader, pins: readonly SkillDependency[], code: string): Promise<BundledCode>;
 }
 
-/** A skill as an agent hands it in. */
 export interface ToolSkillDraft {
   readonly name: string;
   readonly description: string;
   readonly code: string;
-  /** null: the only function at the top, or the one with the skill's name. */
+  /** null: the function with the skill's name, or the only one at the top level. */
   readonly entryPoint: string | null;
   readonly parameters: readonly SkillParameter[];
   readonly tests: readonly SkillTest[];
@@ -92,7 +91,7 @@ export interface ToolSkillDraft {
 }
 
 export interface RegisteredSkill {
-  /** `waiting`: its verification was not over in the time that the caller has. */
+  /** `waiting`: verification did not end within the caller's time. */
   readonly status: 'registered' | 'pending_review' | 'rejected' | 'waiting';
   readonly reason: string;
   readonly name: string;
@@ -100,15 +99,15 @@ export interface RegisteredSkill {
   readonly evidence: readonly string[];
 }
 
-/** The way in for what agents write: a candidate, verified and approved like any other. */
+/** Takes in skills that agents write: as candidates, verified and approved like all others. */
 export interface SkillRegistrar {
-  /** Reads the code without running it. `runnable`: with the skills that it calls in front of it. */
+  /** Reads the code without running it. `runnable` is the code, preceded by the skills that it calls. */
   inspect(
     reader: ToolReader,
     draft: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>,
     signal: AbortSignal,
   ): Promise<{ readonly problems: readonly string[] } | { readonly entryPoint: string | null; readonly runnable: BundledCode }>;
-  /** Answers once it was verified and settled, or waiting makes no sense any more. The same content again changes nothing. */
+  /** Returns once the skill is verified and settled, or waiting longer is useless. Registering the same content again changes nothing. */
   register(reader: ToolReader, draft: ToolSkillDraft, by: string, signal: AbortSignal): Promise<RegisteredSkill>;
 }
 
@@ -122,31 +121,31 @@ export interface SessionKey extends ToolReader {
   readonly session: string;
 }
 
-/** What a session of an agent keeps between calls. */
+/** What is stored for a tool session between calls. */
 export interface ToolSession {
   readonly todos: readonly Todo[];
-  /** By name, as they were when they were loaded. */
+  /** Loaded functions by name, pinned to the versions at the time of loading. */
   readonly loaded: readonly SkillDependency[];
 }
 
-/** Kept for days, and erased with their owner. @throws EtudeError QUEUE_UNAVAILABLE */
+/** Sessions are kept for days, and erased with their owner. @throws EtudeError QUEUE_UNAVAILABLE */
 export interface ToolSessions {
   read(key: SessionKey): Promise<ToolSession>;
-  /** All of them at once: the plan as it is now. */
+  /** Replaces the whole plan. */
   putTodos(key: SessionKey, todos: readonly Todo[]): Promise<void>;
-  /** Adds these to what is loaded; one of the same name takes the place of what was. Answers all of them. */
+  /** Adds these functions; one of the same name is replaced. Returns all loaded functions. */
   load(key: SessionKey, pins: readonly SkillDependency[]): Promise<readonly SkillDependency[]>;
 }
 
 export interface SkillWish {
   readonly name: string;
-  /** Somebody's words: data wherever they go. */
+  /** Written by a caller: data, not instructions. */
   readonly description: string;
   readonly example: Readonly<Record<string, unknown>> | null;
 }
 
-/** Skills that somebody missed. */
+/** Requests for skills that somebody missed. */
 export interface SkillWishes {
-  /** The same wish again is the first one. Answers its id. @throws EtudeError FAILED_PRECONDITION where too many of the agent's are open */
+  /** Returns the request's id, the same one for the same wish. @throws EtudeError FAILED_PRECONDITION where the agent has too many open */
   request(reader: ToolReader, wish: SkillWish): Promise<string>;
 }

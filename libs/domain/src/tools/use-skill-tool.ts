@@ -43,9 +43,9 @@ const Output = z.strictObject({
 export type UsedSkill = z.input<typeof Output>;
 
 /**
- * Runs a skill without a model. One that is not there is asked for, where a skill of its name could be registered.
+ * Runs a skill without a model. If it doesn't exist, it is requested, unless its name could not be registered.
  *
- * @throws EtudeError FAILED_PRECONDITION where its code is not what was proven; SANDBOX_UNAVAILABLE and other faults of the system
+ * @throws EtudeError FAILED_PRECONDITION where the code differs from the proven one; SANDBOX_UNAVAILABLE and other system errors
  */
 export async function useSkillByTool(
   {
@@ -73,7 +73,7 @@ export async function useSkillByTool(
   return used.success ? { success: true, result: told } : { success: false, error, result: told };
 }
 
-/** An agent that has asked for many is told that this one was not. */
+/** Requests a skill. An agent with too many open requests is told that this one was not made. */
 async function askFor(wish: SkillWish, context: ToolContext, wishes: SkillWishes): Promise<ToolOutcome<UsedSkill>> {
   try {
     const id = await wishes.request(context, wish);
@@ -84,7 +84,7 @@ async function askFor(wish: SkillWish, context: ToolContext, wishes: SkillWishes
   }
 }
 
-/** What is said in place of asking for one that nobody could register. */
+/** The error where no skill is requested, because nobody could register one of that name. */
 export const notFoundFor = (wrong: string) => `Skill not found, and nothing was asked for: ${wrong}. Ask for it by another name.`;
 
 export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
@@ -102,7 +102,7 @@ export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
     needsSkills: true,
     async run({ skill_id: skillId, parameters: given, ...situation }, context, signal) {
       const { action_description: description, difficulty_modifier: difficulty } = situation;
-      // A skill that declares a parameter for the situation is told it.
+      // Description and difficulty are passed to a skill that declares parameters of those names.
       const skill = description === '' && difficulty === 0 ? null : await deps.finder.find(context, nameOf(skillId));
       const declared = new Set(skill === null ? [] : parametersOf(skill).map(({ name }) => name));
       const told = Object.fromEntries(
@@ -113,5 +113,5 @@ export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
   });
 }
 
-/** "text.csv.parse_csv", "skills/parse_csv" and "/instances/…/skills/parse_csv" all name parse_csv: names are unique without categories. */
+/** "text.csv.parse_csv", "skills/parse_csv" and "/instances/…/skills/parse_csv" all mean parse_csv: names are unique across categories. */
 const nameOf = (skillId: string) => skillId.split(/[./]/).at(-1) ?? '';
