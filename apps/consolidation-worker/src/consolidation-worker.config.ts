@@ -72,7 +72,7 @@ export const consolidationWorkerConfig = requireMemory(
       ETUDE_SKILLS_PRUNE_SCHEDULE: cron('0 5 * * *'),
       /** IANA name; needed with a schedule. */
       ETUDE_SKILLS_PRUNE_TIME_ZONE: timeZone(),
-      /** Archives active skills not used for so many days; 0: never. A schedule needs this or one of the two limits below. */
+      /** Archives active skills not used for so many days; 0: never. A schedule needs this, _FAILING_RATE_MAX or _SUPERSEDED_DAYS. */
       ETUDE_SKILLS_PRUNE_UNUSED_DAYS: z.coerce.number().int().min(0).max(36_500).default(0),
       /** Archives active skills with a success rate below this, 0 to 1; 0: never. */
       ETUDE_SKILLS_PRUNE_FAILING_RATE_MAX: z.coerce.number().min(0).max(1).default(0),
