@@ -106,20 +106,28 @@ async function settingsPage() {
       settings.set(setting, { ...known, services: [...known.services, service], usual: known.usual || value });
     }
   }
-  const rows = [...settings].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const readers = ({ services }) => (services.length === 4 && !services.includes('command line') ? 'all services' : services.join(', '));
+  const groups = Map.groupBy(
+    [...settings].toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    ([, setting]) => readers(setting),
+  );
   return [
     '# Settings',
     generated('the configuration schemas of the services'),
-    'Settings are environment variables. A service that finds a wrong value names it and does not start.',
-    table(
-      ['setting', 'default', 'read by', 'meaning'],
-      rows.map(([name, { services, usual, words }]) => [
-        code(name),
-        usual,
-        services.length === 4 && !services.includes('command line') ? 'all services' : services.join(', '),
-        [comments.get(name) ?? '', words ? `One of: ${words.map(code).join(', ')}.` : ''].join(' '),
+    'Settings are environment variables. A service that finds a wrong value names it and does not start. Headings say who reads them.',
+    ...[...groups]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .flatMap(([names, rows]) => [
+        `## ${names[0].toUpperCase()}${names.slice(1)}`,
+        table(
+          ['setting', 'default', 'meaning'],
+          rows.map(([name, { usual, words }]) => {
+            const meaning = comments.get(name);
+            if (!meaning) throw new Error(`${name} has no comment in its schema; say what it means`);
+            return [code(name), usual, `${meaning}${words ? ` One of: ${words.map(code).join(', ')}.` : ''}`];
+          }),
+        ),
       ]),
-    ),
   ];
 }
 

@@ -23,6 +23,7 @@ const port = z.coerce.number().int().min(1).max(65_535);
 export const Environment = z.object({
   /** "host:port" of a gateway; without it the stack of this checkout. */
   ETUDE_ADDRESS: z.string().optional(),
+  /** Key of the caller. Unset: the key of the local stack. */
   ETUDE_API_KEY: z.string().optional(),
   /** Folder with the local stack's state; default `.etude` in the checkout. */
   ETUDE_HOME: z.string().optional(),
@@ -32,6 +33,7 @@ export const Environment = z.object({
   ETUDE_GRPC_PORT: port.default(50_051),
   ETUDE_REST_PORT: port.default(50_080),
   ETUDE_MCP_PORT: port.default(50_090),
+  /** First port that the local stack tries for its Redis. */
   ETUDE_REDIS_PORT: port.default(6_379),
   OPENAI_BASE_URL: z.string().optional(),
   OPENAI_API_KEY: z.string().optional(),

@@ -15,6 +15,7 @@ const count = (max: number) => z.coerce.number().int().min(1).max(max);
 
 /** Where sandboxes run, and what that needs. */
 const driverConfig = {
+  /** What runs code: local processes under bubblewrap, or pods. */
   ETUDE_SANDBOX_DRIVER: z.enum(['local', 'kubernetes']).default('local'),
   /** `local`: sandboxes kept ready. Pools of pods are sized by their templates. */
   ETUDE_SANDBOX_WARM: z.coerce.number().int().min(0).max(1_000).default(2),
@@ -28,6 +29,7 @@ const driverConfig = {
   ETUDE_SANDBOX_NAMESPACE: z.string().min(1).optional(),
   /** `kubernetes`, outside a cluster: path of a kubeconfig. */
   ETUDE_SANDBOX_KUBECONFIG_PATH: z.string().min(1).optional(),
+  /** Context of the kubeconfig. Unset: its current one. */
   ETUDE_SANDBOX_KUBECONFIG_CONTEXT: z.string().min(1).optional(),
   /** `kubernetes`: YAML or JSON file of templates by name, one of them "default". */
   ETUDE_SANDBOX_TEMPLATES_PATH: z.string().min(1).optional(),
@@ -44,6 +46,7 @@ const driverConfig = {
 const sessionConfig = {
   /** Shared with the gateways, and with nobody else. */
   ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
+  /** Address that the controller listens on for gateways. */
   ETUDE_SANDBOX_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
   /** 0: any that is free. */
   ETUDE_SANDBOX_GRPC_PORT: z.coerce.number().int().min(0).max(65_535).default(0),

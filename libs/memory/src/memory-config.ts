@@ -4,11 +4,13 @@ const text = () => z.string().trim().min(1, 'must not be empty').optional();
 
 /** The settings that say where memory is, the same for every service: `requireMemory(baseConfig.extend(memoryConfig.shape))`. */
 export const memoryConfig = z.object({
+  /** Where memory is kept. */
   ETUDE_MEMORY_ADAPTER: z.enum(['sqlite', 'qdrant'], { error: 'must be "sqlite" or "qdrant"' }).default('sqlite'),
   /** File of the SQLite adapter; created if there is none. */
   ETUDE_MEMORY_PATH: text(),
   /** URL of the Qdrant server. */
   ETUDE_QDRANT_URL: z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' }).optional(),
+  /** Key of the Qdrant server. */
   ETUDE_QDRANT_API_KEY: text(),
   /** PEM file of the authority that signed the server's certificate, if the system doesn't know it. */
   ETUDE_QDRANT_CA_PATH: text(),

@@ -20,16 +20,21 @@ const milliseconds = (defaultMs: number) => z.coerce.number().int().min(1).max(8
 
 /** Which server is asked, and how patiently: for chat and for embeddings. */
 export const connectionConfig = z.object({
+  /** Address of the model server, up to and with `/v1`. */
   OPENAI_BASE_URL: httpUrl().default(DEFAULT_BASE_URL),
+  /** Key of the model server. The default server needs one; without it no `Authorization` header is sent. */
   OPENAI_API_KEY: text(),
   /** Calls under way at once, per process. */
   ETUDE_MODEL_CONCURRENCY: z.coerce.number().int().min(1).max(10_000).default(16),
-  /** Calls in all for one answer, the first included. */
+  /** Calls for one answer, the first included; 3 of them after empty or cut answers. */
   ETUDE_MODEL_ATTEMPTS_MAX: z.coerce.number().int().min(1).max(100).default(6),
-  /** All waiting between them together. */
+  /** All waiting between these calls together. */
   ETUDE_MODEL_WAIT_MAX_MS: z.coerce.number().int().min(0).max(86_400_000).default(120_000),
+  /** Longest silence of the server. Raise it for a slow server that does not stream. */
   ETUDE_MODEL_IDLE_TIMEOUT_MS: milliseconds(300_000),
+  /** Longest time of one call, from the request to the end of its answer. */
   ETUDE_MODEL_CALL_TIMEOUT_MS: milliseconds(900_000),
+  /** HTTP proxy for all calls. The usual proxy variables are not read. */
   ETUDE_MODEL_PROXY_URL: httpUrl().optional(),
 });
 
@@ -57,16 +62,25 @@ export const embedderConfig = connectionConfig.extend({
   ETUDE_EMBEDDER_THREADS: z.coerce.number().int().min(1).max(64).default(1),
   /** A model of an OpenAI-compatible server; unset: an embedder that is built in. */
   ETUDE_EMBEDDING_MODEL: text(),
+  /** Length of the vectors; every answer is checked against it. Unset: known for OpenAI's models. */
   ETUDE_EMBEDDING_DIMENSION: z.coerce.number().int().min(1).max(65_536).optional(),
+  /** Server of the embedding model. Unset: `OPENAI_BASE_URL`. */
   ETUDE_EMBEDDING_BASE_URL: httpUrl().optional(),
+  /** Key of that server. Unset: `OPENAI_API_KEY` if the server is the same. */
   ETUDE_EMBEDDING_API_KEY: text(),
+  /** Texts in one request. */
   ETUDE_EMBEDDING_BATCH_SIZE: z.coerce.number().int().min(1).max(2_048).default(64),
+  /** A longer text is embedded by its start, since models refuse texts over their limit. */
   ETUDE_EMBEDDING_TEXT_MAX_CHARS: z.coerce.number().int().min(100).max(1_000_000).default(16_000),
+  /** Size of the vectors that a process keeps; the least recently used go first. 0 keeps none. */
   ETUDE_EMBEDDING_CACHE_MAX_BYTES: z.coerce.number().int().min(0).max(17_179_869_184).default(33_554_432),
-  /** Unset: those of the embedder's own profile. `etude memory calibrate` fits the cosines. */
+  /** Weight of meaning against words in search. Unset, as the cosines below: the embedder's own; `etude memory calibrate` fits the cosines. */
   ETUDE_EMBEDDING_DENSE_WEIGHT: fraction(),
+  /** The cosine below which 95 of 100 unrelated pairs stay; shown as similarity 0.3. */
   ETUDE_EMBEDDING_COSINE_UNRELATED: fraction(),
+  /** The cosine of "probably the same task"; shown as similarity 0.7. */
   ETUDE_EMBEDDING_COSINE_SAME_TASK: fraction(),
+  /** The cosine of "nearly the same words"; shown as similarity 0.9. */
   ETUDE_EMBEDDING_COSINE_SAME_WORDS: fraction(),
 });
 export type EmbedderConfig = z.infer<typeof embedderConfig>;
@@ -159,9 +173,13 @@ const usd = () => z.coerce.number().min(0, 'must be a price in US dollars per mi
 
 /** The slice of a service's settings that says which model and which embedder it asks. `baseConfig.extend(modelConfig.shape)`. */
 export const modelConfig = connectionConfig.extend(embedderConfig.shape).extend({
+  /** The model that is asked. The default server needs one; elsewhere the first of `GET /models`, or `default`. */
   OPENAI_MODEL: text(),
+  /** Price of a million input tokens, for `usage.cost_usd` and the limit on cost. */
   ETUDE_MODEL_PRICE_INPUT_USD_PER_MTOK: usd(),
+  /** Price of a million output tokens. */
   ETUDE_MODEL_PRICE_OUTPUT_USD_PER_MTOK: usd(),
+  /** Longest text of an answer; a longer one is cut there. */
   ETUDE_MODEL_ANSWER_MAX_BYTES: z.coerce.number().int().min(1_000).max(16_777_216).default(1_048_576),
 });
 export type ModelConfig = z.infer<typeof modelConfig>;

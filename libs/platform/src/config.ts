@@ -3,12 +3,16 @@ import { z } from 'zod';
 
 /** Settings that every service has. Extend them: `baseConfig.extend({ ETUDE_GRPC_PORT: ... })`. */
 export const baseConfig = z.object({
+  /** The least severe level that is logged. */
   ETUDE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  /** The Redis of all services; `rediss://` speaks TLS. */
   ETUDE_REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' }).default('redis://127.0.0.1:6379'),
+  /** First part of every key in Redis; tells installations apart that share one. */
   ETUDE_QUEUE_PREFIX: z
     .string()
     .regex(/^[A-Za-z0-9{}_-]{1,64}$/, 'must be 1 to 64 letters, digits, "-", "_" (and "{}" for a Redis Cluster)')
     .default('etude'),
+  /** Address for `/healthz`, `/readyz` and `/metrics`. */
   ETUDE_HTTP_HOST: z.string().min(1).default('127.0.0.1'),
   /** Port of health and metrics over HTTP; 0 disables them. */
   ETUDE_HTTP_PORT: z.coerce.number().int().min(0).max(65_535).default(0),

@@ -25,6 +25,7 @@ const names = z
 const mcpConfig = z.object({
   /** Port of MCP over streamable HTTP, at /mcp; 0: off. */
   ETUDE_MCP_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
+  /** Address that the MCP server listens on. */
   ETUDE_MCP_HOST: z.string().min(1).default('127.0.0.1'),
   /** Host names, without ports, that MCP clients may use besides those of loopback. Empty on an address other than loopback: any name. */
   ETUDE_MCP_ALLOWED_HOSTS: names,
@@ -42,10 +43,12 @@ export const gatewayConfig = requireMemory(
     .extend(publicKeysConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({
+      /** Address that the gRPC server listens on. */
       ETUDE_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
       ETUDE_GRPC_PORT: z.coerce.number().int().min(1).max(65_535).default(50_051),
       /** Port of JSON over HTTP; 0: off. */
       ETUDE_REST_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
+      /** Address that the REST server listens on. */
       ETUDE_REST_HOST: z.string().min(1).default('127.0.0.1'),
       /** The `{provider}` in REST paths of skill resources. */
       ETUDE_REST_PROVIDER: z

@@ -22,6 +22,7 @@ export const agentSettingsConfig = z.object({
   ETUDE_SKILLS_SEARCH_SIMILARITY_MIN: share(),
   /** Whether a skill that fits is tried before the model is asked. */
   ETUDE_SKILLS_PREFER: flag(),
+  /** Who approves a verified skill; see docs/skills.md. */
   ETUDE_SKILLS_APPROVAL: z
     .enum(APPROVAL_MODES, {
       error:
