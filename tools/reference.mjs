@@ -93,6 +93,8 @@ const SERVICES = {
   'command line': ['apps/cli/dist/cli.js', 'Environment'],
 };
 
+const readersOf = (services) => (services.length === 4 && !services.includes('command line') ? 'all services' : services.join(', '));
+
 async function settingsPage() {
   const sources = globSync(['apps/*/src/**/*.ts', 'libs/*/src/**/*.ts'], { cwd: root }).toSorted();
   const comments = new Map(sources.flatMap((path) => [...commentsIn(readFileSync(join(root, path), 'utf8'), '(?:ETUDE|OPENAI)_[A-Z_]+')]));
@@ -106,10 +108,9 @@ async function settingsPage() {
       settings.set(setting, { ...known, services: [...known.services, service], usual: known.usual || value });
     }
   }
-  const readers = ({ services }) => (services.length === 4 && !services.includes('command line') ? 'all services' : services.join(', '));
   const groups = Map.groupBy(
     [...settings].toSorted(([a], [b]) => (a < b ? -1 : 1)),
-    ([, setting]) => readers(setting),
+    ([, { services }]) => readersOf(services),
   );
   return [
     '# Settings',
