@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from 'node:path';
 import { z } from 'zod';
 import { CliError, EXIT } from '../errors.js';
-import { MEMORY_USES } from '../tasks/task-spec.js';
+import { MEMORY_USES } from '../tasks/task-request.js';
 import { SampleResult } from './eval-result.js';
 import { FORMATS } from './problems.js';
 

@@ -6,7 +6,7 @@ import { addNoun, hand } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { bench } from '../machine/bench.js';
 import { integer } from '../options.js';
-import { MEMORY_USES } from '../tasks/task-spec.js';
+import { MEMORY_USES } from '../tasks/task-request.js';
 import { FORMATS } from './problems.js';
 import { type EvalOptions, runEval } from './run-eval.js';
 

@@ -6,7 +6,7 @@ import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
 import { CliError, EXIT, explain } from '../errors.js';
 import { plural } from '../output.js';
 import { AWAY_MAX_MS, callSettings, ridingOut } from '../calls.js';
-import { type MemoryUse, setAttempts, useMemory } from '../tasks/task-spec.js';
+import { type MemoryUse, setAttempts, useMemory } from '../tasks/task-request.js';
 import { waitForTask } from '../tasks/watch-task.js';
 import { refusedSample, type SampleResult, sampleText, summarize, summaryText, taskSample } from './eval-result.js';
 import { type EvalPlan, EvalStore } from './eval-store.js';

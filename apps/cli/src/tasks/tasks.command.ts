@@ -7,7 +7,7 @@ import { addNoun, type Flags, hand, LIMIT, plain, resource } from '../command.js
 import { CliError, EXIT } from '../errors.js';
 import { show } from '../show.js';
 import { eventLine, taskText } from './task-lines.js';
-import { SPEC_FLAGS, type SpecOptions, taskSpec } from './task-spec.js';
+import { SPEC_FLAGS, type SpecOptions, taskSpec } from './task-request.js';
 import { detachedText, printWatch, taskExit, waitForTask } from './watch-task.js';
 
 const SUBMIT_FLAGS: Flags = {

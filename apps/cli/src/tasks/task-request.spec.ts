@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { taskSpec } from './task-spec.js';
+import { taskSpec } from './task-request.js';
 
 describe('taskSpec', () => {
   let dir: string;
