@@ -2,30 +2,30 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cli } from './cli.js';
 import { answeredCode, isCancelled, isUnavailable } from './errors.js';
 
-/** How long a stream rides out a gateway that is away. */
+/** How long a stream keeps retrying while the gateway is away. */
 export const AWAY_MAX_MS = 60_000;
 const CALL_AWAY_MAX_MS = 10_000;
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 3_000;
 const POLL_MS = 300;
 
-/** The settings of one call. @param leastMs for a call that takes longer than most */
+/** Timeout and abort signal of one call. @param leastMs least timeout, for calls that take longer than most */
 export const callSettings = (cli: Pick<Cli, 'callTimeoutMs' | 'signal'>, leastMs = 0) => ({
   timeoutMs: Math.max(cli.callTimeoutMs, leastMs),
   signal: cli.signal,
 });
 
-/** Names who is away. A gateway that answers reports a controller that doesn't. */
+/** Says which side is away. An error with a code of ours comes from a gateway that answers, so the sandbox controller is away. */
 export function awayText(error: unknown): string {
   return `${answeredCode(error) !== null ? 'the controller of the sandbox' : 'the gateway'} is away; trying again for a minute`;
 }
 
-/** Rides out a gateway or a controller that is away or overloaded: the pauses between tries grow to 3 s. */
+/** Paces the retries while a gateway or a controller is away or overloaded. The pauses grow from 100 ms to 3 s. */
 export class RideOut {
   #waitMs = FIRST_WAIT_MS;
   #since: number | null = null;
 
-  /** @param onAway called when the connection broke, and with null once it works again */
+  /** @param onAway called with the error when the connection breaks, and with null once it works again */
   constructor(
     private readonly signal: AbortSignal,
     private readonly onAway: (error: Error | null) => void = () => undefined,
@@ -38,7 +38,7 @@ export class RideOut {
     this.#waitMs = FIRST_WAIT_MS;
   }
 
-  /** Waits before the next try. @throws the error where another try can't help, or `awayMaxMs` is over */
+  /** Waits before the next try. @throws the given error if another try can't help or `awayMaxMs` has passed */
   async wait(error: unknown, canHelp = isUnavailable(error) || isCancelled(error)): Promise<void> {
     this.signal.throwIfAborted();
     if (!canHelp) throw error;
@@ -50,7 +50,7 @@ export class RideOut {
   }
 }
 
-/** Repeats a call while the other side is away or overloaded. The call must be harmless when it is repeated. */
+/** Repeats a call while the other side is away or overloaded. The call must be idempotent. */
 export async function ridingOut<T>(signal: AbortSignal, call: () => Promise<T>, awayMaxMs = CALL_AWAY_MAX_MS): Promise<T> {
   const ride = new RideOut(signal, undefined, awayMaxMs);
   for (;;) {
@@ -63,10 +63,10 @@ export async function ridingOut<T>(signal: AbortSignal, call: () => Promise<T>, 
 }
 
 /**
- * Every event of a stream until the last one. A connection that breaks is taken up again behind the last event.
+ * Yields every event of a stream up to its last one. After a broken connection it reopens the stream behind the last event seen.
  *
- * @param resumeToken of the last event that was seen; '' for everything
- * @throws what `ride` gives up with
+ * @param resumeToken token of the last event that was seen; '' starts at the first event
+ * @throws the error with which `ride` gives up
  */
 export async function* resuming<Event extends { readonly resumeToken: string }>(
   ride: RideOut,
@@ -92,7 +92,7 @@ export async function* resuming<Event extends { readonly resumeToken: string }>(
 
 const PAGE_MAX = 200;
 
-/** Every page up to `limit`. The token of the last page says whether there is more. */
+/** Reads pages until `limit` items are read. Returns the token of the next page; '' if there is none. */
 export async function inPages<T>(
   limit: number,
   ask: (page: { readonly pageSize: number; readonly pageToken: string }) => Promise<{ items: readonly T[]; nextPageToken: string }>,
@@ -106,7 +106,7 @@ export async function inPages<T>(
   }
 }
 
-/** Asks again and again until `isOver`. Shows `status` meanwhile. */
+/** Asks every 300 ms until `isOver`, and shows `status` meanwhile. Returns the last answer. */
 export async function poll<T>(
   { out, signal }: Pick<Cli, 'out' | 'signal'>,
   first: T,
@@ -122,7 +122,7 @@ export async function poll<T>(
   return now;
 }
 
-/** Does work that Ctrl-C may end, and then says how to go on. */
+/** Does work that Ctrl-C may interrupt. If it does, a note with `words` says how to continue. */
 export async function sayingHowToGoOn<T>(
   { signal, out }: Pick<Cli, 'signal' | 'out'>,
   work: () => Promise<T>,

@@ -21,15 +21,15 @@ const port = z.coerce.number().int().min(1).max(65_535);
 
 /** Environment variables of the command line. Flags win over them. */
 export const Environment = z.object({
-  /** "host:port" of a gateway; without it the stack of this checkout. */
+  /** "host:port" of a gateway; default: the stack of this checkout. */
   ETUDE_ADDRESS: z.string().optional(),
   /** Key of the caller. Unset: the key of the local stack. */
   ETUDE_API_KEY: z.string().optional(),
   /** Folder with the local stack's state; default `.etude` in the checkout. */
   ETUDE_HOME: z.string().optional(),
-  /** What people called the launcher by, which says so; lines to repeat begin with it. */
+  /** The name by which the launcher was called; the launcher sets it. Command lines in messages begin with it. */
   ETUDE_CALLED_AS: z.string().default('./etude'),
-  /** Where `etude up` listens; the next free one where it is taken. */
+  /** Port on which `etude up` listens; any free one if it is taken. */
   ETUDE_GRPC_PORT: port.default(50_051),
   ETUDE_REST_PORT: port.default(50_080),
   ETUDE_MCP_PORT: port.default(50_090),
@@ -66,7 +66,7 @@ const SERVICES = {
 };
 type Clients = { readonly [name in keyof typeof SERVICES]: ServiceClient<(typeof SERVICES)[name]> };
 
-/** Every service of one gateway. */
+/** Clients for every service of one gateway. */
 export interface Gateway extends Clients {
   /** "host:port". */
   readonly address: string;
@@ -80,7 +80,7 @@ export function openGateway(address: string, apiKey: string | undefined): Gatewa
   return { address, ...services, close: () => clients.forEach(([, client]) => client.close()) };
 }
 
-/** From flags, environment and the local stack, in this order. @throws CliError where there is neither an address nor a stack here */
+/** Opens the gateway of the flags, else of the environment, else of the local stack. @throws CliError if there is none */
 async function findGateway(cli: Cli): Promise<Gateway> {
   const { globals, settings, home } = cli;
   const address = globals.address ?? settings.ETUDE_ADDRESS;
@@ -106,11 +106,11 @@ export interface GlobalOptions {
   readonly address?: string;
   readonly apiKey?: string;
   readonly home?: string;
-  /** For one call, in ms. */
+  /** Timeout of one call, in ms. */
   readonly timeout: number;
 }
 
-/** What a command works with. */
+/** Context in which a command runs. */
 export interface Cli {
   readonly out: Output;
   readonly settings: Settings;
@@ -124,9 +124,8 @@ export interface Cli {
 }
 
 /**
- * A line that people can repeat as it is: as they called the program, and with the folder of their stack where that is not the usual one.
- *
- * @param words behind the program's name
+ * A command line to copy: the program as it was called, with --home and --address if they differ from the defaults.
+ * @param words after the program's name
  */
 export function commandLine({ home, globals, settings }: Pick<Cli, 'home' | 'globals' | 'settings'>, words: string): string {
   const usual = home === resolve(settings.ETUDE_HOME ?? `${ROOT}/.etude`);
@@ -134,7 +133,7 @@ export function commandLine({ home, globals, settings }: Pick<Cli, 'home' | 'glo
   return `${settings.ETUDE_CALLED_AS} ${words}${usual ? '' : ` --home ${home}`}${address}`;
 }
 
-/** What names the program as it is called in a checkout, for people who called it otherwise. */
+/** Replaces "./etude" in a text by the name with which the program was called. */
 export const asCalled = (text: string, calledAs: string): string => text.replace(/(?<![^\s(])\.\/etude(?= )/g, () => calledAs);
 
 export type Handler = (cli: Cli) => Promise<number>;
@@ -153,7 +152,7 @@ export function createCli(settings: Settings, globals: GlobalOptions, signal: Ab
   };
 }
 
-/** Opens the gateway for one command and closes it on every path; failed calls come out in words. */
+/** Opens the gateway for one command and closes it in any case. @throws failed calls as CliErrors: see `explain` */
 export async function withGateway(cli: Cli, work: (gateway: Gateway) => Promise<number>): Promise<number> {
   const gateway = await findGateway(cli);
   try {

@@ -17,10 +17,10 @@ import { readArgument } from './files.js';
 import { duration, fraction, integer, keyValue, repeated } from './options.js';
 import { details, jsonOf, tableOf } from './show.js';
 
-/** One flag of a command. Where a field of the request has its name, the field says how it is parsed. */
+/** One flag of a command. If the request has a field of its name, that field decides how the flag is parsed. */
 export interface Flag {
   readonly help: string;
-  /** Field of the request, where it isn't called as the flag or its plural. */
+  /** Field of the request, if that isn't named like the flag or its plural. */
   readonly field?: string;
   readonly usual?: unknown;
   readonly choices?: readonly string[];
@@ -29,7 +29,7 @@ export interface Flag {
   /** `@FILE` reads a file, `-` reads stdin. */
   readonly reads?: boolean;
 }
-/** By how the flag is typed, such as `--limit <n>`. A text is the flag's help. */
+/** Flags by their syntax, such as `--limit <n>`. A string is the flag's help. */
 export type Flags = Readonly<Record<string, string | Flag>>;
 export type Options = Readonly<Record<string, unknown>>;
 
@@ -43,12 +43,12 @@ export interface Hand<O> {
   readonly help: string;
   readonly alias?: string;
   readonly flags?: Flags;
-  /** Message whose fields are filled by the flags that have their names: see `fieldsOf`. */
+  /** Message that the flags fill, by the names of its fields: see `fieldsOf`. */
   readonly fills?: DescMessage;
   readonly run: (cli: Cli, options: O, args: readonly string[]) => Promise<number>;
 }
 
-/** What the hooks of a plain command are given. */
+/** Arguments of a plain command's hooks. */
 export interface Given {
   readonly cli: Cli;
   readonly gateway: Gateway;
@@ -56,36 +56,35 @@ export interface Given {
   readonly args: readonly string[];
 }
 
-/** The fields of a request. */
 type Fields<I extends DescMessage> = Exclude<MessageInitShape<I>, { readonly $typeName: string }>;
 
 /** A command that is one unary call: positional arguments and flags fill the request, the answer is printed. */
 export interface Plain<I extends DescMessage, O extends DescMessage> extends Omit<Hand<Options>, 'run'> {
-  /** Changes the request that flags and arguments have filled. @throws CliError */
+  /** Checks or replaces the request that flags and arguments have filled. @throws CliError */
   readonly ask?: (
     request: Fields<I>,
     given: Pick<Given, 'cli' | 'options' | 'args'>,
   ) => MessageInitShape<I> | void | Promise<MessageInitShape<I>>;
-  /** Follows the answer, such as a run until its end. */
+  /** Returns the answer to print in place of the first one, such as that of the finished run. */
   readonly after?: (answer: MessageShape<O>, given: Given) => MessageShape<O> | Promise<MessageShape<O>>;
-  /** Repeated field of the answer, of which every page is read; `--limit` bounds it. */
+  /** Repeated field of the answer. All its pages are read, up to `--limit` items. */
   readonly list?: string;
-  /** What is printed of each of the list: paths of fields. */
+  /** Columns of the printed list, as paths of fields. */
   readonly columns?: readonly string[];
-  /** Note on stderr where the text is empty. */
+  /** Note on stderr if the text is empty. */
   readonly none?: string | ((given: Given) => string);
   /** By default, a table of `list` or all fields of the answer. */
   readonly text?: (answer: MessageShape<O>, given: Given) => string | Promise<string>;
-  /** Lines on stderr, behind the text. */
+  /** Lines on stderr, after the text. */
   readonly notes?: (answer: MessageShape<O>, given: Given) => readonly string[] | Promise<readonly string[]>;
   readonly exit?: (answer: MessageShape<O>, given: Given) => ExitCode;
-  /** The request id is stored with the result: one is sent only where it was given. */
+  /** A request id is sent only if it was given, because it is stored with the result. */
   readonly keepsIds?: boolean;
-  /** Repeated while the gateway is away. Calls with a request id always are. */
+  /** Whether the call is retried while the gateway is away. Calls with a request id always are. */
   readonly repeat?: boolean;
-  /** Least time for the call, in ms. */
+  /** Least timeout of the call, in ms. */
   readonly leastMs?: number;
-  /** Line that is shown while the call takes its time. */
+  /** Line that is shown during the call. */
   readonly status?: (args: readonly string[]) => string;
 }
 
@@ -99,11 +98,11 @@ function fieldOf(input: DescMessage, name: string, { field = name }: Partial<Fla
   return input.field[field] ?? input.field[`${field}s`];
 }
 
-/** Words of an enum, but the one for "unspecified". */
+/** The values of an enum in lower case, without "unspecified"; none for other fields. */
 const wordsOf = (field: DescField): readonly string[] =>
   field.fieldKind === 'enum' ? field.enum.values.filter(({ number }) => number > 0).map(({ localName }) => localName.toLowerCase()) : [];
 
-/** A number of 0 means "not given" where the field doesn't track its presence. */
+/** The parser for a field's flag. A field that doesn't track presence takes no 0, because that would mean "not given". */
 function parserOf(field: DescField): ((text: string, before: never) => unknown) | undefined {
   if (field.fieldKind === 'list') return repeated;
   if (field.fieldKind === 'map') return keyValue;
@@ -133,7 +132,6 @@ function addTo(noun: Command, { command: words, help, alias, flags = {} }: Omit<
 
 const wordsTyped = (command: Command) => command.processedArgs as ReadonlyArray<string | readonly string[] | undefined>;
 
-/** A command with code of its own. */
 export function hand<O>(spec: Hand<O>): Entry {
   return (noun, start) => {
     const command = addTo(noun, spec, spec.fills).allowExcessArguments(false);
@@ -141,10 +139,10 @@ export function hand<O>(spec: Hand<O>): Entry {
   };
 }
 
-/** Prefix of a resource's name, by what its argument is called. */
+/** Prefix of a resource's name, by the name of its positional argument. */
 const RESOURCES: Readonly<Record<string, string>> = { task: 'tasks', sandbox: 'sandboxes', agent: 'agents', wanted: 'wantedSkills' };
 
-/** "tasks/t1" of "t1" and of "tasks/t1". */
+/** The full name of a resource: "tasks/t1" for "t1" and for "tasks/t1". */
 export function resource(kind: string, name: string): string {
   const prefix = `${RESOURCES[kind] ?? kind}/`;
   return name.startsWith(prefix) ? name : `${prefix}${name}`;
@@ -158,14 +156,14 @@ export function skillReference(text: string): { readonly name: string; readonly 
   return { name: `skills/${name}`, version: Number(version) };
 }
 
-/** The name of a skill of which no version can be chosen. @throws CliError */
+/** The name of a skill, without a version. @throws CliError if a version is given */
 export function wholeSkill(text: string): string {
   const { name, version } = skillReference(text);
   if (version > 0) throw new CliError(EXIT.usage, `name the skill without a version: ${name.replace('skills/', '')}`);
   return name;
 }
 
-/** What one positional argument fills of the request. */
+/** The fields of the request that one positional argument fills. */
 async function argumentOf(input: DescMessage, name: string, value: string | readonly string[], reads: boolean): Promise<object> {
   if (typeof value !== 'string') return { [name]: value };
   const field = camel(name);
@@ -185,7 +183,7 @@ function valueOf(field: DescField, value: unknown): unknown {
   return field.fieldKind === 'message' && typeof value === 'number' ? durationFromMs(value) : value;
 }
 
-/** Fields of a message that flags fill, by their names. */
+/** The fields of a message that the given flags fill, by field name. */
 export async function fieldsOf(input: DescMessage, flags: Flags, options: object): Promise<Record<string, unknown>> {
   const fields: Record<string, unknown> = {};
   for (const [typed, told] of Object.entries(flags)) {
@@ -235,7 +233,6 @@ function answerText(output: DescMessage, answer: object, { list, columns = [] }:
   return item ? tableOf(item, (answer as Record<string, []>)[list ?? ''] ?? [], columns) : details(output, answer as never);
 }
 
-/** A command that is one unary call. */
 export function plain<I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>, spec: Plain<I, O>): Entry {
   const untyped = spec as unknown as Plain<never, never>;
   const work = async (given: Given, request: object): Promise<number> => {
@@ -265,7 +262,6 @@ export function plain<I extends DescMessage, O extends DescMessage>(method: Desc
   };
 }
 
-/** A noun with its commands. */
 export function addNoun(program: Command, start: Start, noun: string, help: string, entries: readonly Entry[]): Command {
   const command = program.command(noun).description(help);
   for (const entry of entries) entry(command, start);

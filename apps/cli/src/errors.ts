@@ -2,10 +2,10 @@ import { decodeStatus } from '@etude/contracts/rich-status';
 import { type ServiceError, status } from '@grpc/grpc-js';
 import type { CommanderError } from 'commander';
 
-/** What the process ends with; the table in docs/cli.md is for people. */
+/** Exit codes of the process. docs/cli.md has a table of them for users. */
 export const EXIT = {
   ok: 0,
-  /** It ran, and the answer is no: a task unsolved, a test failed. */
+  /** The command ran, and the answer is no: a task unsolved, a test failed. */
   failed: 1,
   /** Wrong arguments or a request that the gateway called invalid. */
   usage: 2,
@@ -14,7 +14,7 @@ export const EXIT = {
   unavailable: 4,
   /** No key, a wrong key, or one without the right. */
   refused: 5,
-  /** It stands against what is there: same request id with another body, a stale digest, a wrong state. */
+  /** The request conflicts with the current state: a request id with another body, a stale digest, a wrong state. */
   conflict: 6,
   deadline: 7,
   /** A bug in etude. */
@@ -26,7 +26,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 /** Ends the command with a message for people. `hint` says what to do about it, one thing per line. */
 export class CliError extends Error {
   override readonly name = 'CliError';
-  /** Of a service's error, such as "NOT_FOUND"; null for one of the command line's own. */
+  /** Code of a service's error, such as "NOT_FOUND"; null for an error of the command line itself. */
   readonly code: string | null;
 
   constructor(
@@ -42,7 +42,7 @@ export class CliError extends Error {
 
 const HELP = './etude --help, or --help after any command, says what there is';
 
-/** What commander has against the arguments, as every other error is told; null where it only printed what was asked for. */
+/** Turns commander's complaint into a CliError; null if commander only printed help or the version on request. */
 export function usageError({ exitCode, code, message }: CommanderError): CliError | null {
   if (exitCode === 0) return null;
   if (code === 'commander.help') return new CliError(EXIT.usage, 'a command is missing', [HELP]);
@@ -71,18 +71,18 @@ export function isServiceError(error: unknown): error is ServiceError {
   return error instanceof Error && typeof (error as Partial<ServiceError>).code === 'number' && 'metadata' in error;
 }
 
-/** The connection broke, or the gateway has too much to do for now; asking again can help. */
+/** Whether asking again can help: the connection broke, or the gateway is overloaded for now. */
 export const isUnavailable = (error: unknown): boolean =>
   isServiceError(error) && (error.code === status.UNAVAILABLE || answeredCode(error) === 'TOO_MANY_CALLS');
 export const isCancelled = (error: unknown): boolean => isServiceError(error) && error.code === status.CANCELLED;
 
-/** The code of ours that an answer has; null where it has none, or nobody answered. */
+/** Etude's own code in a service's error; null if it has none, or nobody answered. */
 export const answeredCode = (error: unknown): string | null =>
   isServiceError(error) ? (decodeStatus(error.metadata)?.code ?? null) : null;
 
 function hints(error: ServiceError, address: string): string[] {
   const { violations = [], retryAfterMs } = decodeStatus(error.metadata) ?? {};
-  // A single violation usually is the message: nothing is said twice.
+  // A single violation is usually the message itself, and isn't repeated.
   const lines = violations
     .filter(({ description }) => !error.details.includes(description))
     .map(({ field, description }) => `${field}: ${description}`);
@@ -95,7 +95,7 @@ function hints(error: ServiceError, address: string): string[] {
   return lines;
 }
 
-/** A failed call in words, with the fields that are wrong and what to do. Anything else comes back as it is. */
+/** Turns a failed call into a CliError that names wrong fields and says what to do. Returns any other error as it is. */
 export function explain(error: unknown, address: string): unknown {
   if (!isServiceError(error)) return error;
   const name = answeredCode(error) ?? status[error.code] ?? 'UNKNOWN';

@@ -5,7 +5,7 @@ import { parseExactJson } from '@etude/contracts/json';
 import { CliError, EXIT } from './errors.js';
 
 const MIB = 1024 * 1024;
-/** Of a text that a flag names: prompts, tests, cases. */
+/** Largest text file that a flag may name, such as a prompt or tests. */
 const TEXT_MAX_BYTES = 16 * MIB;
 
 function statOf(path: string): Stats {
@@ -15,12 +15,12 @@ function statOf(path: string): Stats {
   return stat;
 }
 
-/** Size in bytes; 0 for a pipe, which has none before it is read. @throws CliError where there is no such file */
+/** Size in bytes; 0 for a pipe, which has none before it is read. @throws CliError if there is no such file */
 export function sizeOf(path: string): number {
   return statOf(path).size;
 }
 
-/** Looked at before it is read, so that a huge file costs nothing. */
+/** Reads a file. Its size is checked first, so that a huge file is never read. @throws CliError if it is missing or too large */
 export function readBytes(path: string, maxBytes: number): Buffer {
   const { size } = statOf(path);
   const bytes = size > maxBytes ? null : readFileSync(path);
@@ -60,17 +60,17 @@ export async function readArgument(argument: string): Promise<string> {
   return decodeUtf8(await buffer(process.stdin), 'stdin');
 }
 
-/** A file that appears under its name once it is whole. Until then it is called `<name>.part`. */
+/** A file that gets its name once it is complete. Until then it is called `<name>.part`. */
 export interface PartFile {
-  /** Bytes that were there before; 0 for a new one. */
+  /** Bytes of the `.part` file when it was opened; 0 for a new one. */
   readonly offset: number;
   write(data: string | Uint8Array): Promise<void>;
   finish(): Promise<void>;
-  /** Nothing is left of it. */
+  /** Closes and removes the `.part` file. */
   discard(): Promise<void>;
 }
 
-/** @param resume goes on with the `.part` that is there. @throws CliError where it can't be written */
+/** @param resume appends to the `.part` that is there. @throws CliError if it can't be written */
 export async function openPart(path: string, resume = false): Promise<PartFile> {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw new CliError(EXIT.usage, `${path} is a folder; name a file in it`);
   const part = `${path}.part`;

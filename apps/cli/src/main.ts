@@ -5,13 +5,13 @@ import { printable, printableJson } from './output.js';
 import { buildProgram } from './program.js';
 
 const interrupt = new AbortController();
-/** A command that was told to stop and has not is cut off by the second signal. */
+/** The first signal asks the command to stop. The second ends the process. */
 function onSignal(signal: NodeJS.Signals): void {
   if (interrupt.signal.aborted) process.exit(EXIT.interrupted);
   interrupt.abort(signal);
 }
 
-/** What a command throws because it was told to stop: the signal's own reason, an AbortError, or a call that was cancelled. */
+/** Whether a command was told to stop and threw for that: the signal's reason, an AbortError or a cancelled call. */
 function isInterruption(error: unknown): boolean {
   const { aborted, reason } = interrupt.signal;
   if (!aborted) return false;
@@ -22,7 +22,7 @@ function report(error: unknown, json: boolean): number {
   if (error instanceof CommanderError) {
     const usage = usageError(error);
     if (usage === null) return EXIT.ok;
-    // Where a command is missing, people have been shown which there are.
+    // For a missing command, commander has printed the help already.
     return error.code === 'commander.help' && !json ? usage.exit : report(usage, json);
   }
   if (isInterruption(error)) return EXIT.interrupted;
@@ -55,6 +55,6 @@ async function main(): Promise<number> {
 }
 
 process.on('SIGINT', onSignal).on('SIGTERM', onSignal).on('SIGHUP', onSignal);
-// The reader went away (`| head`): what is left to print is wanted by nobody.
+// The reader went away, as with `| head`, so nobody wants the rest.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.internal));
 process.exitCode = await main();

@@ -7,9 +7,8 @@ export interface Terminal {
 const NOTE_EVERY_MS = 10_000;
 
 /**
- * Data on stdout, everything else on stderr.
- *
- * Control characters are escaped, except in what code printed. With `json`, each `data` is one line of JSON. `status` is a line that is overwritten; only a terminal sees it.
+ * Writes data to stdout, and everything else to stderr.
+ * Escapes control characters, except in `stream`. With `json`, each `data` is one line of JSON.
  */
 export class Output {
   #status = '';
@@ -33,7 +32,7 @@ export class Output {
     this.#draw();
   }
 
-  /** What code printed, as it is: on the stream of the same name, without a line break of ours. */
+  /** Writes the output of code as it is, to the stream of the same name, without adding a line break. */
   stream(to: 'stdout' | 'stderr', text: string): void {
     this.#clear();
     (to === 'stdout' ? this.stdout : this.stderr).write(text);
@@ -46,7 +45,7 @@ export class Output {
     this.#draw();
   }
 
-  /** '' removes it. */
+  /** Shows a line below everything else, on a terminal only. The next one overwrites it; '' removes it. */
   status(text: string): void {
     const shown = printable(text).replaceAll('\n', ' ');
     if (!this.live || shown === this.#status) return;
@@ -55,7 +54,7 @@ export class Output {
     this.#draw();
   }
 
-  /** How far a long work is: as `status`, and off a terminal a note now and then. */
+  /** Shows how far long work is: as `status` on a terminal, else as a note every 10 s. */
   progress(text: string): void {
     this.status(text);
     if (this.live || performance.now() - this.#notedAt < NOTE_EVERY_MS) return;
@@ -72,7 +71,7 @@ export class Output {
   }
 }
 
-/** Left-aligned columns, two spaces apart; the last one is as wide as it likes. */
+/** Left-aligned columns, two spaces apart; the last one isn't padded. */
 export function table(rows: ReadonlyArray<readonly string[]>): string {
   const widthOf = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
   const widths = (rows[0] ?? []).map((_cell, column) => widthOf(column));
@@ -95,8 +94,8 @@ export function firstLine(text: string, width = 80): string {
 }
 
 /**
- * C0 but line feed and tab, DEL, C1, and what turns the direction of text: names and texts that others wrote could move a terminal's
- * cursor with them, change its title, or show something else than is there.
+ * C0 except line feed and tab, DEL, C1, and controls of text direction. In names and texts of others they could move a terminal's
+ * cursor, change its title, or make it show something other than the text.
  */
 const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
 
@@ -105,9 +104,9 @@ const escape = (char: string) => {
   return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
 };
 
-/** For people: controls as "\x1b", lines that end with CR LF as lines. */
+/** Text for people: controls are escaped as "\x1b", and CR LF becomes a line feed. */
 export const printable = (text: string): string => text.replaceAll('\r\n', '\n').replace(CONTROLS, escape);
 
-/** JSON with the same meaning, which is as safe to show. */
+/** JSON with the same meaning, and its controls escaped. */
 export const printableJson = (json: string): string =>
   json.replace(CONTROLS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);

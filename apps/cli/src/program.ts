@@ -21,7 +21,7 @@ const VERSION = z
 
 const NOUNS = [addStack, addDemo, addTasks, addSandbox, addMemory, addSkills, addAgents, addMcp, addAdmin, addEmbedder, addEval];
 
-/** The whole command line. Errors in flags throw a CommanderError and print nothing; where a command is missing help is on stderr, unless `json` is set. */
+/** The whole command line. Wrong flags throw a CommanderError. Only a missing command prints: its help, on stderr, without `json`. */
 export function buildProgram(start: Start, json = false): Command {
   const program = new Command('etude')
     .description('Solves tasks by writing code, running it in a sandbox, and learning from what happened.')
@@ -34,7 +34,7 @@ export function buildProgram(start: Start, json = false): Command {
     .showSuggestionAfterError()
     .version(VERSION, '--version', 'print the version')
     .exitOverride();
-  // Commands that are added take this over.
+  // Set before the commands are added, because they inherit it.
   program.configureOutput({ outputError: () => undefined, ...(json ? { writeErr: () => undefined } : {}) });
   for (const add of NOUNS) add(program, start);
   return program;

@@ -12,7 +12,7 @@ import {
 import { DurationSchema, durationMs, TimestampSchema, timestampDate, type Timestamp } from '@bufbuild/protobuf/wkt';
 import { firstLine, type Output, table } from './output.js';
 
-/** Whatever a script answered says so wherever it is shown. */
+/** Mark of everything that a script answered, wherever it is shown. */
 export const SCRIPTED = '[scripted]';
 const CELL_WIDTH = 60;
 
@@ -23,10 +23,10 @@ export const when = (time: Timestamp | undefined) =>
         .replace(/\.\d+Z$/, 'Z')
     : '-';
 
-/** "sum_of_squares" of "skills/sum_of_squares": commands take it without the prefix. */
+/** A name without its prefix, as commands take it: "sum_of_squares" for "skills/sum_of_squares". */
 export const bareName = (name: string) => name.replace(/^(?:skills|tasks|sandboxes|agents|wantedSkills)\//, '');
 
-/** Lines below a title; '' where there are none. */
+/** A title with indented lines below it; '' without lines. */
 export const list = (title: string, lines: readonly string[]): string =>
   lines.length === 0 ? '' : [`${title}:`, ...lines.flatMap((line) => line.split('\n')).map((line) => `  ${line}`)].join('\n');
 
@@ -39,7 +39,7 @@ function plainText(value: unknown): string {
   return String(typeof value === 'number' ? Number(value.toFixed(3)) : (value as string));
 }
 
-/** "pending_review"; verdicts are known by their capitals. */
+/** The word for an enum's value, such as "pending_review"; '' for 0. Verdicts stay in capitals. */
 function wordOf({ name, values }: DescEnum, value: unknown): string {
   const word = values.find(({ number }) => number === value && number > 0)?.localName ?? '';
   return name === 'Verdict' ? word : word.toLowerCase();
@@ -54,7 +54,7 @@ function messageText(type: DescMessage, value: unknown): string {
 
 const isStruct = ({ typeName }: DescMessage) => typeName === 'google.protobuf.Struct';
 
-/** One value as people read it. */
+/** The value of a field, as text for people. */
 function textOf(field: DescField, value: unknown): string {
   if (field.fieldKind === 'list') return (value as readonly unknown[]).map((one) => itemText(field, one)).join(', ');
   if (field.fieldKind === 'map')
@@ -74,7 +74,7 @@ const itemText = (field: DescField & { fieldKind: 'list' }, one: unknown): strin
 
 const isWord = (field: DescField) => field.fieldKind !== 'scalar' || field.scalar === ScalarType.STRING;
 
-/** A message inside of a list, as one line: a skill by its name and version, anything else by its fields that say something. */
+/** A nested message as one line: NAME@VERSION if it has both, else its fields that are set. */
 function lineOf(type: DescMessage, message: Message): string {
   const { name, version } = message as { name?: string; version?: number };
   if (name !== undefined && version !== undefined) return `${bareName(name)}@${version}`;
@@ -88,7 +88,7 @@ function lineOf(type: DescMessage, message: Message): string {
 
 const setFields = (type: DescMessage, message: Message) => type.fields.filter((field) => isFieldSet(message, field));
 
-/** A field that has parts of its own, as lines below its name; null for what fits into one line. */
+/** The lines of a field that is shown as a section of its own; null for a field that fits into a row. */
 function sectionOf(field: DescField, value: unknown): readonly string[] | null {
   if (field.fieldKind === 'list') {
     const items = (value as readonly unknown[]).map((one) => itemText(field, one));
@@ -102,7 +102,7 @@ function sectionOf(field: DescField, value: unknown): readonly string[] | null {
 
 const isEmpty = (value: unknown) => value === null || value === '' || (Array.isArray(value) && value.length === 0);
 
-/** Everything that a message says: short fields as rows, then lists and parts, then long texts such as code. */
+/** All set fields of a message: short ones as rows, then lists and nested messages, then long texts such as code. */
 export function details<Desc extends DescMessage>(type: Desc, message: MessageShape<Desc>): string {
   const rows: string[][] = [];
   const sections: string[] = [];
@@ -118,7 +118,7 @@ export function details<Desc extends DescMessage>(type: Desc, message: MessageSh
   return [table(rows), ...sections, ...texts].filter((part) => part !== '').join('\n\n');
 }
 
-/** @param path names of fields, such as "result.verdict" */
+/** @param path names of nested fields, such as "result.verdict" */
 function cellOf(type: DescMessage, message: Message, path: string): string {
   const [name = '', ...more] = path.split('.');
   const field = type.fields.find((one) => one.name === name);
@@ -133,7 +133,7 @@ const isScripted = (message: object): boolean => {
   return scripted === true || (typeof result === 'object' && isScripted(result)) || (typeof skill === 'object' && isScripted(skill));
 };
 
-/** Messages as rows of a table; '' where there are none. @param columns paths of fields */
+/** Messages as rows of a table; '' if there are none. @param columns paths of fields */
 export function tableOf(type: DescMessage, messages: readonly Message[], columns: readonly string[]): string {
   if (messages.length === 0) return '';
   const head = columns.map((path) => (path.split('.').at(-1) ?? '').replaceAll('_', ' ').toUpperCase());
@@ -144,7 +144,7 @@ export function tableOf(type: DescMessage, messages: readonly Message[], columns
   return table([head, ...rows]);
 }
 
-/** A message as `--json` prints it: every field, also where it is zero. */
+/** A message as `--json` prints it: with every field, even if it is zero. */
 export const jsonOf = <Desc extends DescMessage>(type: Desc, message: MessageShape<Desc>): JsonValue =>
   toJson(type, message, { alwaysEmitImplicit: true });
 

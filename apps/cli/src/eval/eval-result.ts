@@ -4,15 +4,15 @@ import { plural, table } from '../output.js';
 import { SCRIPTED } from '../show.js';
 import { elapsedMs, stopWord, verdictWord } from '../tasks/task-lines.js';
 
-/** What one sample of one problem came to. A line of the run's file and of `--json`. */
+/** Result of one sample of one problem. It is a line of the run's file and of `--json`. */
 export const SampleResult = z.object({
   kind: z.literal('problem'),
   id: z.string(),
-  /** From 1. */
+  /** Number of the sample, from 1. */
   sample: z.number().int(),
   task: z.string().nullable(),
   solved: z.boolean(),
-  /** AC, WA, TLE, MLE, RE, or NONE where nothing could be judged. */
+  /** AC, WA, TLE, MLE, RE, or NONE if nothing could be judged. */
   verdict: z.string(),
   stopReason: z.string(),
   attempts: z.number(),
@@ -22,7 +22,7 @@ export const SampleResult = z.object({
   seconds: z.number(),
   skill: z.string(),
   scripted: z.boolean(),
-  /** Something other than the answer went wrong; a resumed run tries again. */
+  /** What went wrong apart from the answer; null for nothing. A resumed run tries such a sample again. */
   error: z.string().nullable(),
 });
 export type SampleResult = z.infer<typeof SampleResult>;
@@ -57,7 +57,7 @@ const K_VALUES = [1, 5, 10, 25, 50, 100];
 
 export type Summary = ReturnType<typeof summarize>;
 
-/** @param results exactly one per problem and sample. @param seconds of this process; a resumed run counts from its resumption */
+/** @param results exactly one per problem and sample. @param seconds run time of this process; a resumed run counts from its resumption */
 export function summarize(run: string, results: readonly SampleResult[], samples: number, seconds: number) {
   const sum = (pick: (result: SampleResult) => number) => results.reduce((total, result) => total + pick(result), 0);
   const problems = [...Map.groupBy(results, ({ id }) => id).values()];
@@ -73,9 +73,9 @@ export function summarize(run: string, results: readonly SampleResult[], samples
     problems: problems.length,
     samples,
     passAt1: meanAt(1),
-    /** By k, for the usual k up to the number of samples. */
+    /** pass@k by k, for the usual k up to the number of samples. */
     passAtK: Object.fromEntries(ks.map((k) => [k, meanAt(k)])) as Record<string, number>,
-    /** Over all samples. */
+    /** Number of samples by verdict. */
     verdicts: Object.fromEntries(verdicts) as Record<string, number>,
     attempts: sum((result) => result.attempts),
     modelCalls: sum((result) => result.modelCalls),
@@ -92,7 +92,7 @@ export function summarize(run: string, results: readonly SampleResult[], samples
 /**
  * Chance that at least one of `k` samples is right, estimated without bias from `n` samples of which `c` were:
  * 1 - C(n-c, k) / C(n, k) (Chen et al. 2021, "Evaluating Large Language Models Trained on Code", section 2.1).
- * As a product, since the binomials overflow.
+ * Computed as a product, since the binomials overflow.
  */
 export function passAtK(n: number, c: number, k: number): number {
   if (n - c < k) return 1;

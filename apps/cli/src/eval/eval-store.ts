@@ -49,7 +49,7 @@ export class EvalStore {
     return new EvalStore(dir, plan);
   }
 
-  /** @throws CliError where there is no such run */
+  /** @throws CliError if there is no such run */
   static open(home: string, run: string): EvalStore {
     const path = join(home, 'eval', `${run}.json`);
     if (!/^[\w.-]+$/.test(run) || !existsSync(path)) throw new CliError(EXIT.notFound, `there is no run ${run} in ${join(home, 'eval')}`);
@@ -66,7 +66,7 @@ export class EvalStore {
     return this.#known.findLast((result) => result.id === id && result.sample === sample);
   }
 
-  /** The same for the same sample, so that asking twice is one task; another one after an error, since that task is over. */
+  /** Stays the same for a sample, so that submitting twice makes one task. Changes after an error, since that task is over. */
   requestId(id: string, sample: number): string {
     const errors = this.#known.filter((result) => result.id === id && result.sample === sample && result.error).length;
     const digest = hash('sha256', id).slice(0, 20);
@@ -74,7 +74,7 @@ export class EvalStore {
   }
 }
 
-/** The last line of a run that was killed may be half a line: that sample counts as not finished. */
+/** A run that was killed may leave half a line at its end. That sample counts as not finished. */
 function parseResult(line: string): SampleResult[] {
   try {
     return [SampleResult.parse(JSON.parse(line))];

@@ -10,7 +10,6 @@ import { MEMORY_USES } from '../tasks/task-request.js';
 import { FORMATS } from './problems.js';
 import { type EvalOptions, runEval } from './run-eval.js';
 
-/** `eval run`, `eval retrieval`. */
 export function addEval(program: Command, start: Start): void {
   addNoun(program, start, 'eval', 'how well problems are solved, and memory finds', [
     hand<RetrievalOptions>({
@@ -54,7 +53,7 @@ interface RetrievalOptions {
   readonly sweep?: boolean;
 }
 
-/** In a process of its own: the command line knows no database and no model. */
+/** `eval retrieval`: runs in a process of its own, because the command line has no database and no model. */
 async function evalRetrieval(cli: Cli, { adapter, embedder, half, sweep }: RetrievalOptions, dirs: readonly string[]): Promise<number> {
   const missing = dirs.find((dir) => !existsSync(join(dir, 'corpus.jsonl')));
   if (missing !== undefined) {

@@ -8,7 +8,7 @@ import { decodeUtf8, readBytes } from '../files.js';
 
 /** One problem of a data set, ready to be handed in. */
 export interface Problem {
-  /** As the data set calls it: "HumanEval/7". Unique in its file. */
+  /** Id in the data set, such as "HumanEval/7". Unique in its file. */
   readonly id: string;
   readonly spec: TaskSpec;
 }
@@ -28,7 +28,7 @@ const HumanEval = z.object({
 
 const INSTRUCTION = 'Complete this Python function. Answer with the whole program: its imports, its helpers and the function.';
 
-/** The tests stay hidden. The prompt holds imports and helpers that tests call, so it comes before them as well. */
+/** The tests stay hidden. The prompt holds imports and helpers that they call, so it is also their setup. */
 function humanEvalProblem({ task_id, prompt, entry_point, canonical_solution, test }: z.infer<typeof HumanEval>): Problem {
   const value = { entryPoint: entry_point, tests: `${test}\n\ncheck(${entry_point})`, setup: prompt, public: false };
   return problem(task_id, {
@@ -51,14 +51,14 @@ const Mbpp = z
   })
   .refine(({ text, prompt }) => text !== '' || prompt !== '', { error: 'has neither text nor prompt' });
 
-/** Three times the default: one reference of the original needs about 6 s of CPU, and on a busy machine most of 20 s in all. */
+/** Three times the defaults: one reference in mbpp.jsonl needs about 6 s of CPU, and on a busy machine most of 20 s in all. */
 const sandbox = { cpuTime: { seconds: 30n }, wallTime: { seconds: 60n } };
 
 const names = (code: string, pattern: RegExp) => [...code.matchAll(pattern)].map((match) => match[1] ?? '');
 
 /**
- * The function that the tests call and the reference defines: the first in the first test, since it may be called with
- * others inside. A function goes before a class, which the tests only use to make arguments.
+ * The function that the reference defines and the tests call first, since calls in its arguments come after it.
+ * A function goes before a class, which the tests only use to make arguments. null if there is neither.
  */
 function entryPointOf(code: string, testList: readonly string[]): string | null {
   const called = testList.flatMap((test) => names(test, /\b([A-Za-z_]\w*)\s*\(/g));
@@ -70,12 +70,12 @@ function entryPointOf(code: string, testList: readonly string[]): string | null 
   return null;
 }
 
-/** The wording of the paper (Austin et al. 2021, section 2.1), which shows the tests. @throws Error where no entry point is found */
+/** Uses the prompt of the paper (Austin et al. 2021, section 2.1), which shows the tests. @throws Error if no entry point is found */
 function mbppProblem({ task_id, text, prompt, code, test_list, test_setup_code, test_imports }: z.infer<typeof Mbpp>): Problem {
   const shown = test_list.join('\n');
   const entryPoint = entryPointOf(code, test_list);
   if (!entryPoint) throw new Error('test_list calls no function that code defines');
-  // In front of the tests and not in the setup: it may use classes that the answer defines.
+  // Before the tests rather than in the setup, because it may use classes that the answer defines.
   const tests = test_setup_code ? `${test_setup_code}\n${shown}` : shown;
   const value = { entryPoint, tests, setup: test_imports.join('\n'), public: true };
   return problem(`MBPP/${task_id}`, {
@@ -120,7 +120,7 @@ function unpack(bytes: Buffer, path: string): string {
   }
 }
 
-/** Entries of JSON lines, or of one JSON array, each with its place. Blank lines are skipped and counted. */
+/** Entries of JSON lines or of one JSON array, each with its place. Blank lines are skipped, but count as lines. */
 function entriesOf(text: string): ReadonlyArray<{ readonly where: string; readonly read: () => unknown }> {
   if (!text.trimStart().startsWith('['))
     return text

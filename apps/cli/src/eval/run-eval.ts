@@ -28,7 +28,7 @@ interface Sample {
   readonly sample: number;
 }
 
-/** A problem with what the run adds to it. The reference reaches the gateway only where the run is to learn from it. */
+/** A problem's TaskSpec with the settings of the run. The reference is sent only if the run learns from it. */
 function evalSpec(problem: Problem, plan: Pick<EvalPlan, 'memory' | 'attempts' | 'agent' | 'run'>): TaskSpec {
   const spec = clone(TaskSpecSchema, problem.spec);
   const learns = plan.memory === 'learn';
@@ -61,7 +61,7 @@ function openRun(cli: Cli, file: string | undefined, options: EvalOptions): { st
   return { store: EvalStore.create(cli.home, plan), problems };
 }
 
-/** Takes the next sample whenever one is done, `concurrency` at a time. The first failure stops the others. */
+/** Works on `concurrency` items at a time. The first failure stops the others and is thrown. */
 async function inParallel<T>(
   items: readonly T[],
   concurrency: number,
@@ -103,7 +103,7 @@ async function runSample(
   }
 }
 
-/** `etude eval run`: 0 once every problem was judged, 1 where some could not be. How many were solved is data, not a failure. */
+/** `etude eval run`: returns 0 if every problem was judged, else 1. How many were solved is data, not a failure. */
 export async function runEval(cli: Cli, options: EvalOptions, [file]: readonly string[]): Promise<number> {
   const { store, problems } = openRun(cli, file, options);
   const { plan } = store;

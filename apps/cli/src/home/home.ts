@@ -3,15 +3,15 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { join } from 'node:path';
 import { z } from 'zod';
 
-/** Files of one local stack, all in its home folder. The API key that the command line uses; readable by its owner only. */
+/** File with the API key that the command line uses; readable by its owner only. */
 export const keyPath = (home: string) => join(home, 'key');
-/** Digests of all keys; what the gateway reads. */
+/** File with the digests of all keys, which the gateway reads. */
 export const keysPath = (home: string) => join(home, 'keys.json');
 export const logPath = (home: string, name: string) => join(home, 'logs', `${name}.log`);
 export const memoryPath = (home: string) => join(home, 'memory.sqlite');
-/** Of the worker that signs evidence about skills; readable by its owner only. */
+/** Key of the worker that signs evidence about skills; readable by its owner only. */
 export const proofSigningKeyPath = (home: string) => join(home, 'skill-signing-key.pem');
-/** Keys whose signatures under evidence are believed. */
+/** Public keys whose signatures under evidence are trusted. */
 export const proofPublicKeysPath = (home: string) => join(home, 'skill-public-keys.pem');
 
 const Role = z.enum(['user', 'reviewer', 'operator']);
@@ -20,7 +20,7 @@ const KeyEntry = z.object({ sha256: z.string(), tenant: z.string(), roles: z.arr
 export type KeyEntry = z.infer<typeof KeyEntry>;
 const KeyFile = z.object({ keys: z.array(KeyEntry) });
 
-/** Owner only: whoever reads a key is the tenant. */
+/** Replaces a file that only its owner can read: a key gives access to everything of its tenant. */
 function writePrivate(path: string, text: string): void {
   const next = `${path}.${process.pid}`;
   writeFileSync(next, text, { mode: 0o600 });
@@ -28,13 +28,13 @@ function writePrivate(path: string, text: string): void {
   renameSync(next, path);
 }
 
-/** Digests only. No file, no keys. */
+/** The entries of the key file, with digests only; none if there is no file. */
 export function readKeys(home: string): KeyEntry[] {
   if (!existsSync(keysPath(home))) return [];
   return KeyFile.parse(JSON.parse(readFileSync(keysPath(home), 'utf8'))).keys;
 }
 
-/** Adds a key of 256 random bits and answers it; only its SHA-256 is stored. */
+/** Adds a key of 256 random bits and returns it; only its SHA-256 is stored. */
 export function addKey(home: string, entry: Omit<KeyEntry, 'sha256'>): string {
   const key = `etude_${randomBytes(32).toString('base64url')}`;
   const sha256 = digestOf(key);
@@ -45,7 +45,7 @@ export function addKey(home: string, entry: Omit<KeyEntry, 'sha256'>): string {
 
 const digestOf = (key: string) => hash('sha256', key);
 
-/** The command line's own key, made once per home: tenant "local", with every role. */
+/** Makes the command line's own key once per home, for tenant "local" with every role. */
 export function ensureLocalKey(home: string): void {
   const sha256 = existsSync(keyPath(home)) ? digestOf(readFileSync(keyPath(home), 'utf8').trim()) : '';
   if (readKeys(home).some((key) => key.sha256 === sha256)) return;
@@ -53,15 +53,15 @@ export function ensureLocalKey(home: string): void {
   writePrivate(keyPath(home), `${key}\n`);
 }
 
-/** The signing key is the consolidation worker's alone. */
+/** Settings for evidence about skills. Only the consolidation worker gets the signing key. */
 export interface ProofKeySettings {
   readonly signing: { readonly ETUDE_SKILLS_SIGNING_KEY_PATH: string };
   readonly believing: { readonly ETUDE_SKILLS_PUBLIC_KEYS_PATH: string };
 }
 
 /**
- * The pair of keys that evidence about skills is signed with and believed by, made once per home; readable by their owner only. A
- * signing key without its public one, as after a restored backup, gets it added.
+ * Makes the keys that sign and verify evidence about skills, once per home; readable by their owner only.
+ * If the public key is missing, as after a restored backup, it is added again.
  */
 export function ensureProofKeys(home: string): ProofKeySettings {
   mkdirSync(home, { recursive: true });

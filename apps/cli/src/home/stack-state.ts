@@ -13,47 +13,47 @@ export type SandboxDriver = (typeof SANDBOX_DRIVERS)[number];
 export const MEMORY_ADAPTERS = ['sqlite', 'qdrant'] as const;
 export type MemoryAdapter = (typeof MEMORY_ADAPTERS)[number];
 
-/** What a stack listens on, on loopback. */
+/** Ports of loopback on which a stack listens. */
 export const PORTS = ['redis', 'grpc', 'rest', 'mcp', 'model', 'qdrant'] as const;
 export type Ports = Readonly<Record<(typeof PORTS)[number], number>>;
 
-/** What the supervisor is told on its command line. No secrets: those go through its environment. */
+/** Options of the supervisor, on its command line. Secrets go through its environment instead. */
 export const StackOptions = z.object({
   home: z.string(),
   root: z.string(),
-  /** Preferred ones; any free one where one is taken or not said. */
+  /** Preferred ports. Any free one replaces a port that is taken or not given. */
   ports: z.partialRecord(z.enum(PORTS), z.number().int()),
   rolloutWorkers: z.number().int(),
   /** Rollouts at once in each worker. */
   concurrency: z.number().int(),
-  /** Script file of the scripted model instead of a model. */
+  /** Script of the scripted model; null if a real model is asked. */
   scripted: z.string().nullable(),
   sandbox: z.enum(SANDBOX_DRIVERS),
   memory: z.enum(MEMORY_ADAPTERS),
-  /** Ends when its stdin does. */
+  /** Whether the supervisor ends when its stdin does. */
   foreground: z.boolean(),
 });
 export type StackOptions = z.infer<typeof StackOptions>;
 
-/** What the supervisor says while it starts and runs, one JSON line each, on descriptor 3. */
+/** One line of JSON that the supervisor writes to descriptor 3 while it starts and runs. */
 export const Report = z.object({ note: z.string().optional(), ready: z.boolean().optional(), failed: z.string().optional() });
 export type Report = z.infer<typeof Report>;
 
-/** What a running stack says about itself, on a socket of its home: see `findStack`. */
+/** State of a running stack, which it tells on a socket of its home: see `findStack`. */
 export const StackState = z.object({
-  /** Of the supervisor, which owns all the others. */
+  /** Process id of the supervisor, which owns all the other processes. */
   pid: z.number().int(),
   /** "host:port" of the gateway. */
   address: z.string(),
-  /** URLs of its JSON and its MCP over HTTP. */
+  /** URLs of its REST API and of its MCP over HTTP. */
   rest: z.string(),
   mcp: z.string(),
-  /** The answers come from this script and from no model. */
+  /** Script that answers come from; null if a real model is asked. */
   scripted: z.string().nullable(),
   model: z.string(),
-  /** URL of its server, without credentials; null with a script. */
+  /** URL of the model's server, without credentials; null with a script. */
   modelUrl: z.string().nullable(),
-  /** Where code runs; the others are of its pods. */
+  /** Where code runs, and where its pods are; null without pods. */
   sandbox: z.object({
     driver: z.enum(SANDBOX_DRIVERS),
     image: z.string().nullable(),
@@ -79,15 +79,15 @@ export const StackState = z.object({
 export type StackState = z.infer<typeof StackState>;
 
 /**
- * Name of the abstract socket that the supervisor of this home listens on. The kernel frees it with the process, however
- * that ends, so a stale lock can't exist. Device and inode tell homes apart that only look alike from within containers.
+ * Name of the abstract socket on which this home's supervisor listens. The kernel frees it with the process, so no lock gets stale.
+ * Device and inode tell apart homes that have the same path in different containers.
  */
 function lockName(home: string): string {
   const { dev, ino } = statSync(home);
   return `\0etude.${hash('sha256', `${realpathSync(home)}\n${dev}\n${ino}`).slice(0, 32)}`;
 }
 
-/** Holds the home for this process and tells whoever connects how the stack is. null where another process holds it. */
+/** Locks the home for this process, and sends the state to each connection. null if another process holds the lock. */
 export async function holdStack(home: string, state: () => StackState): Promise<Server | null> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined); // it hung up before it was told; its own affair
@@ -102,7 +102,7 @@ export async function holdStack(home: string, state: () => StackState): Promise<
   }
 }
 
-/** What the running stack of this home says about itself; null where none runs. */
+/** State of the running stack of this home; null if none runs. */
 export async function findStack(home: string): Promise<StackState | null> {
   if (!statSync(home, { throwIfNoEntry: false })?.isDirectory()) return null;
   const socket = createConnection({ path: lockName(home) });

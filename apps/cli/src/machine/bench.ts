@@ -7,13 +7,13 @@ import type { Cli } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
 
 /**
- * V8's young generation, in MiB: services that mostly wait keep about 20 MiB less each than with its default, and allocate
- * too little for the more frequent collections to show.
+ * Limits the semi-spaces of V8's young generation to 4 MiB. A service that mostly waits keeps about 20 MiB less than by default.
+ * It allocates too little for the more frequent collections to matter.
  */
 export const SERVICE_NODE_ARGS: readonly string[] = ['--max-semi-space-size=4'];
 
 const SUFFIX = '.bench.js';
-/** A benchmark exports `run(args)`; what it answers is its exit code. A module by its `await`: with --input-type no thread can be started. */
+/** A benchmark exports `run(args)`, which returns its exit code. `await` makes this a module; with --input-type no thread could start. */
 const RUN = 'const { run } = await import(process.argv[1]); process.exitCode = (await run(process.argv.slice(2))) ?? 0;';
 
 /** Runs Node.js in the checkout, on this process's stdout and stderr, until its end or Ctrl-C. @returns its exit code */
@@ -29,7 +29,7 @@ export async function runNode(
   return signal.aborted ? EXIT.interrupted : (code ?? EXIT.internal);
 }
 
-/** `etude bench`: the names that there are, or one of them: in a process of its own, run by Node as services are, whose part it plays. */
+/** `etude bench`: lists the benchmarks, or runs one in a process of its own, with the Node.js flags of the services. */
 export async function bench(cli: Cli, name: string | undefined, args: readonly string[]): Promise<number> {
   const folder = join(cli.root, 'bench', 'dist');
   const known = globSync(`*${SUFFIX}`, { cwd: folder }).map((file) => basename(file, SUFFIX));

@@ -7,11 +7,11 @@ import { CliError, EXIT } from '../errors.js';
 
 type Machine = Pick<Cli, 'settings' | 'home' | 'root'>;
 
-/** What was seen of one thing that a stack uses. */
+/** Result of one check. */
 interface Seen {
   readonly ok: boolean;
   readonly state: string;
-  /** Instead of the check's own. */
+  /** Overrides the check's own value, as `cost` and `fix` do. */
   readonly needed?: boolean;
   readonly cost?: string;
   readonly fix?: string;
@@ -19,7 +19,7 @@ interface Seen {
 
 interface Check {
   readonly name: string;
-  /** Nothing runs without it. */
+  /** Whether no stack can run without it. */
   readonly needed: boolean;
   /** What its absence costs. */
   readonly cost: string;
@@ -33,7 +33,7 @@ const checkOf =
 const needs = checkOf(true);
 const likes = checkOf(false);
 
-/** One thing that a stack uses, as it is on this machine; cost and fix are '' where it is well. */
+/** One thing that a stack uses, as it is on this machine. cost and fix are '' if it is fine. */
 export type Finding = Required<Seen> & Pick<Check, 'name'>;
 
 const GIB = 1024 ** 3;
@@ -42,7 +42,7 @@ const NO_CODE = 'no code can be run, so no task can be judged';
 
 const apt = (name: string) => `Install it: sudo apt-get install -y ${name}`;
 
-/** Whether a program runs, with the first line of what it says. */
+/** Whether a program runs, with the first line of its output. */
 function runs(command: string, ...args: readonly string[]): Seen {
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', timeout: 10_000 });
   const [said = ''] = (stdout || stderr || '').trim().split('\n', 1);
@@ -56,7 +56,7 @@ function model({ settings: { OPENAI_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY } }: 
   return { ok, state: ok ? `${OPENAI_MODEL ?? 'the only one'} at ${OPENAI_BASE_URL ?? 'api.openai.com'}` : 'not set' };
 }
 
-/** A choice that can't be kept stops a stack; the better one that is not here is worth a note. */
+/** A choice that can't be met stops a stack, so it is needed. A better embedder that isn't installed is only a note. */
 function embedder(machine: Machine): Seen {
   try {
     const { state, cost, fix } = chooseEmbedder(machine);
@@ -73,7 +73,7 @@ function disk({ home }: Machine): Seen {
   return room(bavail * bsize);
 }
 
-/** The sandbox's own controls, tried out and not read from a setting: containers and AppArmor forbid them in many ways. */
+/** The isolation that sandboxes use, tried out rather than read from settings: containers and AppArmor forbid it in many ways. */
 const SANDBOX = ['--unshare-all', '--die-with-parent', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true'];
 const ALLOW =
   'Allow them: sudo sysctl -w kernel.unprivileged_userns_clone=1 (Debian) or kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu 24.04); in a container, allow clone and mount';
@@ -99,7 +99,7 @@ function find({ look, ...check }: Check, machine: Machine): Finding {
   return { name: check.name, needed, ok, state, cost, fix: asCalled(fix, machine.settings.ETUDE_CALLED_AS) };
 }
 
-/** Looks at everything that a stack uses. Changes nothing but that the state folder is there. */
+/** Checks everything that a stack uses. Changes nothing, except that it makes the state folder. */
 export const inspectMachine = (machine: Machine): Finding[] => CHECKS.map((check) => find(check, machine));
 
 export const missingToRun = (findings: readonly Finding[]) => findings.filter(({ ok, needed }) => needed && !ok);
@@ -110,7 +110,7 @@ function lines({ name, ok, needed, state, cost, fix }: Finding): string {
   return [`${word.padEnd(8)} ${name.padEnd(16)} ${state}`, ...rest].join('\n');
 }
 
-/** `etude doctor`: 0 where a stack can run here, else 4. */
+/** `etude doctor`: returns 0 if a stack can run here, else 4. */
 export async function doctor(cli: Cli): Promise<number> {
   const findings = inspectMachine(cli);
   const missing = missingToRun(findings);

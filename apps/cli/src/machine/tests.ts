@@ -35,7 +35,7 @@ interface VitestEnd {
 
 const SLOWEST_SHOWN = 10;
 
-/** Runs vitest once. Ctrl-C ends it with everything that its tests started. @param through a command that runs the one behind it */
+/** Runs vitest once. Ctrl-C ends it with everything that its tests started. @param through command to which vitest's is appended */
 async function runVitest(cli: Cli, config: string, files: readonly string[], through: readonly string[] = []): Promise<VitestEnd> {
   if (files.length === 0) return NOTHING_RUN;
   const dir = mkdtempSync(join(tmpdir(), 'etude-test-'));
@@ -61,7 +61,7 @@ async function runVitest(cli: Cli, config: string, files: readonly string[], thr
 const NOTHING_RUN: VitestEnd = { report: { numPassedTests: 0, testResults: [] }, code: 0, broken: [] };
 
 const SANDBOX = ['bubblewrap', 'user namespaces', 'python3'];
-/** What tests with real parts need, by their path. Unit tests need nothing. */
+/** Programs that tests with real parts need, by test path. Unit tests need none. */
 const NEEDS: ReadonlyArray<readonly [RegExp, readonly string[]]> = [
   [/\/qdrant\/.*\.int\.spec\.ts$/, ['qdrant']],
   [/^libs\/queue\/.*\.int\.spec\.ts$/, ['redis-server']],
@@ -87,7 +87,7 @@ export function skippedFiles(files: readonly string[], findings: ReadonlyArray<P
 
 const SPECS = ['libs/*', 'apps/*', 'test/*', 'bench'].map((where) => `${where}/{src,test}/**/*.spec.ts`);
 const CLUSTER_SPEC = /\.cluster\.spec\.ts$/;
-/** The contract of every sandbox driver. With a cluster it runs again, in pods. */
+/** Tests of the contract that every sandbox driver keeps. With a cluster they run again, in pods. */
 const CONFORMANCE_SPEC = /^libs\/sandbox\/test\/conformance\//;
 
 const firstLine = (message = '') => message.trim().split('\n', 1)[0]?.slice(0, 300) || 'without a message';
@@ -111,11 +111,11 @@ const skippedTests = (root: string, report: TestReport): Told[] =>
   notPassed(root, report).flatMap(({ status, what }) => (status === 'failed' ? [] : [{ what, why: 'skipped by the test itself' }]));
 
 export interface TestOptions {
-  /** Runs those that need a cluster, and no others. */
+  /** Runs only the tests that need a cluster, and the sandbox conformance tests in pods. */
   readonly cluster?: boolean;
 }
 
-/** `etude test`: every test of one kind that the machine can run; the last lines name what failed and count them. */
+/** `etude test`: runs every test of one kind that this machine can run. The last lines name and count the failures. */
 export async function runTests(cli: Cli, filters: readonly string[], { cluster = false }: TestOptions = {}): Promise<number> {
   const specs = globSync(SPECS, { cwd: cli.root }).toSorted();
   const wanted = specs.filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
@@ -125,7 +125,7 @@ export async function runTests(cli: Cli, filters: readonly string[], { cluster =
   return cluster ? runInCluster(cli, all) : runHere(cli, all);
 }
 
-/** Says which Qdrant the tests use. Where there is none, a replacement is installed first. */
+/** Says which Qdrant the tests use. If there is none, a replacement is installed first. */
 async function inspectQdrant({ root, settings, signal, out }: Cli): Promise<Pick<Finding, 'name' | 'ok'>> {
   const options = { cwd: root, env: { ...settings.environment }, signal };
   const looked = promisify(execFile)(process.execPath, ['test/support/dist/qdrant-main.js'], options);
@@ -145,7 +145,7 @@ async function runHere(cli: Cli, all: readonly string[]): Promise<number> {
   return summarize(cli, await runVitest(cli, 'tools/vitest.all.ts', left), skips);
 }
 
-/** Exit code of test/cluster where the machine can't run a cluster. It has said why by then. */
+/** Exit code of test/cluster if this machine can't run a cluster. It has printed the reason by then. */
 const NO_CLUSTER = 3;
 
 async function runInCluster(cli: Cli, all: readonly string[]): Promise<number> {

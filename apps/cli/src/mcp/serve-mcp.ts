@@ -29,7 +29,7 @@ function callerOf({ agent, user = '', session = randomUUID() }: McpOptions): Mcp
   throw new CliError(EXIT.usage, `--${issue?.path.join('.') ?? ''} ${issue?.message ?? 'is wrong'}`);
 }
 
-/** A key that is refused now is refused for good. Whatever else is wrong may pass, and each call says it. @throws ServiceError */
+/** Checks the key once. Other failures are ignored: they may pass, and each call reports them. @throws ServiceError for a refused key */
 async function requireKey(cli: Cli, tools: Gateway['tools'], { agent, user }: McpCaller): Promise<void> {
   try {
     await tools.listTools({ agent, user }, { timeoutMs: Math.min(cli.callTimeoutMs, FIRST_CALL_TIMEOUT_MS), signal: cli.signal });
@@ -38,7 +38,7 @@ async function requireKey(cli: Cli, tools: Gateway['tools'], { agent, user }: Mc
   }
 }
 
-/** `etude mcp`: one MCP server on stdin and stdout, for the program that started it; over when its stdin is. @throws CliError where the connection breaks */
+/** `etude mcp`: serves MCP on stdin and stdout until stdin ends. @throws CliError if the connection breaks */
 function serveMcp(cli: Cli, options: McpOptions, version: string): Promise<number> {
   const caller = callerOf(options);
   return withGateway(cli, async ({ address, tools, skills }) => {
@@ -50,14 +50,13 @@ function serveMcp(cli: Cli, options: McpOptions, version: string): Promise<numbe
     const onError = (error: Error) => cli.out.note(`mcp: ${error.message}`);
     const onUnfit = (skill: string, why: string) => cli.out.note(`mcp: the skill ${skill} is not shown: ${why}`);
     const broken = await serveOverStdio({ tools, skills }, caller, { version, onError, onUnfit, stdin, stdout, signal: cli.signal });
-    // Whoever started it may hold the pipe open.
+    // The program that started this one may hold the pipe open.
     stdin.destroy();
     if (broken !== null) throw new CliError(EXIT.usage, `the MCP connection broke: ${broken.message}`, [HINT]);
     return EXIT.ok;
   });
 }
 
-/** `mcp`. */
 export function addMcp(program: Command, start: Start): void {
   hand<McpOptions>({
     command: 'mcp',

@@ -12,7 +12,7 @@ import { show } from '../show.js';
 
 const BYTES_MAX = 32 * 1024 * 1024;
 const PART_BYTES = 1024 * 1024;
-/** As many chunks as one document may have, each with its vector, take minutes. */
+/** Generous: a document with as many chunks as are allowed, each with its vector, takes minutes. */
 const IMPORT_TIMEOUT_MS = 3_600_000;
 const KNOWN = /\.(md|markdown|txt|text|html?|pdf)$/i;
 
@@ -23,7 +23,7 @@ export interface ImportOptions {
   readonly name?: string;
 }
 
-/** Files as they are named, and in folders those whose names say that they can be read. @throws CliError where there is none */
+/** The named files, and the files in named folders whose extension is known. @throws CliError if there is none */
 function filesOf(paths: readonly string[]): string[] {
   return paths.flatMap((path) => {
     const stat = statSync(path, { throwIfNoEntry: false });
@@ -47,11 +47,11 @@ async function* parts(head: object, bytes: Uint8Array) {
 function importOne(cli: Cli, gateway: Gateway, file: string, { agent, user = '', mediaType = '', name = file }: ImportOptions) {
   const bytes = readBytes(file, BYTES_MAX);
   const head = { name, mediaType, agent, user, sha256: hash('sha256', bytes) };
-  // The same document again changes nothing, so it may be sent again.
+  // Importing the same document again changes nothing, so the call may be retried.
   return ridingOut(cli.signal, () => gateway.memory.importDocument(parts(head, bytes), callSettings(cli, IMPORT_TIMEOUT_MS)));
 }
 
-/** One after the other; one that is refused does not keep the others. What was imported before is passed over, so a repeat goes on. */
+/** Imports files one by one; a refused one doesn't stop the others. A repeat skips those imported before. */
 export function importDocuments(cli: Cli, paths: readonly string[], options: ImportOptions): Promise<number> {
   const files = filesOf(paths);
   if (options.name !== undefined && files.length > 1) throw new CliError(EXIT.usage, '--name is for a single file');
@@ -85,7 +85,7 @@ async function tryOne(cli: Cli, gateway: Gateway, file: string, options: ImportO
   }
 }
 
-/** Why this file, and not the gateway, is to blame: it is too large, can't be read, or was refused. null for anything else. */
+/** The reason, if the file is at fault: it is too large, can't be read, or was refused. null for any other error. */
 export function refusalOf(error: unknown): string | null {
   if (error instanceof CliError) return error.exit === EXIT.usage ? error.message : null;
   if (isServiceError(error)) {

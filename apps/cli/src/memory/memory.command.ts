@@ -56,7 +56,7 @@ const hitsBelow = (title: string, hits: readonly MemoryHit[]) =>
     hits.map((hit) => `${details(MemoryHitSchema, hit)}\n`),
   );
 
-/** Under a heading for each of their layers or kinds. */
+/** Hits below a heading for each layer or kind. */
 const grouped = (hits: readonly MemoryHit[], by: 'layer' | 'kind') =>
   [...Map.groupBy(hits, (hit) => hit[by])].map(([heading, of]) => hitsBelow(heading, of));
 
@@ -77,7 +77,7 @@ interface GetOptions {
   readonly user?: string;
 }
 
-/** @throws CliError where none of the layers has the record */
+/** Looks for a record in one layer after the other. @throws CliError if none of them has it */
 async function findRecord(cli: Cli, gateway: Gateway, asked: { readonly id: string }, layers: readonly string[]): Promise<MemoryRecord> {
   for (const layer of layers) {
     try {
@@ -92,7 +92,7 @@ async function findRecord(cli: Cli, gateway: Gateway, asked: { readonly id: stri
 }
 
 function getMemory(cli: Cli, { layer, agent = '', user = '' }: GetOptions, [id = '']: readonly string[]): Promise<number> {
-  // Shared owners, such as @tenant, have skills alone.
+  // Shared owners, such as @tenant, have only skills.
   const usual = agent.startsWith('@') ? (['procedural'] as const) : LAYERS;
   return withGateway(cli, async (gateway) => {
     const asked = { id, agent, user };
@@ -246,7 +246,6 @@ const TRANSFER: readonly Entry[] = [
   }),
 ];
 
-/** `memory`: what is remembered. */
 export function addMemory(program: Command, start: Start): void {
   const memory = addNoun(program, start, 'memory', 'what is remembered', READING);
   addNoun(memory, start, 'store', 'tell something; it is known to the next search', STORING);

@@ -17,7 +17,7 @@ interface ReembedOptions {
   readonly detach?: boolean;
 }
 
-/** @throws CliError usage where the flags make no sense together */
+/** @throws CliError if the flags make no sense together */
 export function checkFlags({ to, dimension, drop, stop = false }: ReembedOptions): void {
   if (stop && (to ?? drop ?? dimension) !== undefined) throw new CliError(EXIT.usage, '--stop goes with no other flag');
   if (dimension !== undefined && to === undefined) throw new CliError(EXIT.usage, '--dimension is of the model that --to names');
@@ -35,7 +35,7 @@ export function reembedText({
   return `${head}\n${state === 'running' ? 'held up, and tried again' : 'failed'}: ${error}`;
 }
 
-/** Polls until it is over, or was stopped. Ctrl-C ends the polling alone. */
+/** Polls until the move to another embedder is over or was stopped. Ctrl-C ends only the polling. */
 export function embedded(cli: Cli, memory: Pick<Gateway['memory'], 'getReembedding'>, started: Reembedding): Promise<Reembedding> {
   const [look, stop] = [commandLine(cli, 'memory reembed'), commandLine(cli, 'memory reembed --stop')];
   return sayingHowToGoOn(
@@ -50,14 +50,14 @@ export function embedded(cli: Cli, memory: Pick<Gateway['memory'], 'getReembeddi
   );
 }
 
-/** The local stack starts with it from now on. */
+/** Records a built-in embedder, so that the local stack starts with it from now on. */
 async function rememberEmbedder(cli: Cli, model: string): Promise<void> {
   const builtIn = builtInOf(model);
   if (builtIn !== null && cli.globals.address === undefined && (await findStack(cli.home)) !== null)
     recordEmbedder(cli.home, { builtIn, model: '' });
 }
 
-/** With neither `to` nor `drop`: how far it is. `drop` alone asks for what services search by, whose last gaps are filled before. */
+/** Without `to` and `drop`, shows or stops the move. `drop` alone first fills the last gaps of the vectors in use. */
 async function reembed(cli: Cli, options: ReembedOptions): Promise<number> {
   checkFlags(options);
   const { to, drop, stop = false, detach = false } = options;

@@ -5,7 +5,7 @@ import { CliError, EXIT } from '../errors.js';
 import { openPart, sizeOf } from '../files.js';
 import { plural } from '../output.js';
 
-/** The lines of a file. A line feed alone ends one: `node:readline` also cuts at U+2028, which JSON has in its strings as it is. */
+/** The lines of a file, split at line feeds only. `node:readline` also splits at U+2028, which JSON strings may contain. */
 export async function* linesOf(path: string): AsyncGenerator<string> {
   let rest = '';
   for await (const text of createReadStream(path, { encoding: 'utf8' }) as AsyncIterable<string>) {
@@ -16,7 +16,7 @@ export async function* linesOf(path: string): AsyncGenerator<string> {
   if (rest !== '') yield rest;
 }
 
-/** Of one call: small enough to be answered soon, also where every text has to be embedded. */
+/** Limits of one call: small enough for a quick answer, even if every text has to be embedded. */
 const BATCH_LINES = 100;
 const BATCH_CHARS = 4_000_000;
 const BATCH_TIMEOUT_MS = 300_000;
@@ -29,11 +29,11 @@ interface ExportOptions {
   readonly layer?: readonly string[];
 }
 
-/** Into a file, which appears under its name once it is whole, or on stdout. */
+/** Exports into a file, which gets its name once it is complete, or to stdout. */
 export function exportMemory(cli: Cli, { agent = '', user = '', layer = [], output }: ExportOptions): Promise<number> {
   return withGateway(cli, async (gateway) => {
     const file = output === undefined ? null : await openPart(output);
-    // The header is none.
+    // The header is not a record.
     let records = -1;
     try {
       for await (const { lines } of gateway.memory.exportMemory({ agent, user, layers: [...layer] }, { signal: cli.signal })) {
@@ -55,9 +55,9 @@ export function exportMemory(cli: Cli, { agent = '', user = '', layer = [], outp
 }
 
 interface Batch {
-  /** The header first. */
+  /** The header, then the records of this batch. */
   readonly lines: readonly string[];
-  /** Number in the file of the first line behind the header. */
+  /** Line number in the file of the first record of this batch. */
   readonly firstLine: number;
 }
 
@@ -91,14 +91,14 @@ interface Totals {
 }
 
 async function send(cli: Cli, gateway: Gateway, { lines, firstLine }: Batch, totals: Totals): Promise<void> {
-  // The same lines again change nothing.
+  // Importing the same lines again changes nothing.
   const answer = await ridingOut(cli.signal, () => gateway.memory.importMemory({ lines: [...lines] }, callSettings(cli, BATCH_TIMEOUT_MS)));
   totals.added += Number(answer.added);
   totals.unchanged += Number(answer.unchanged);
   totals.refused.push(...answer.refused.map(({ line, reason }) => ({ line: Number(line) - 2 + firstLine, reason })));
 }
 
-/** Goes on where it was stopped when it is run again: what is there is passed over. */
+/** Imports an export. A repeat after an interruption passes over the records that are there. */
 export function importMemory(cli: Cli, path: string): Promise<number> {
   return withGateway(cli, async (gateway) => {
     const totals: Totals = { added: 0, unchanged: 0, refused: [] };
@@ -117,7 +117,7 @@ export function importMemory(cli: Cli, path: string): Promise<number> {
   });
 }
 
-/** Whether it is an export of memory, by its name. @throws CliError where there are others beside it */
+/** Whether the path is an export of memory, by its name. @throws CliError if other paths are given with it */
 export function isExport(paths: readonly string[]): boolean {
   const named = paths.find((path) => /\.jsonl$/i.test(path));
   if (named === undefined) return false;

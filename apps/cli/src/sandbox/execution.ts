@@ -31,13 +31,13 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
 
 const extensionOf = (mediaType: string) => EXTENSIONS[mediaType] ?? mediaType.replace(/^.*\//, '').replace(/[^a-z0-9]+/g, '-');
 
-/** Every form of one output, by media type, as a file's content. */
+/** Pairs of media type and file content, one for each form of an output. */
 function formsOf({ text, binary, json }: RichOutput): Array<readonly [string, string | Uint8Array]> {
   const values = Object.entries(json).map(([type, value]) => [type, `${JSON.stringify(toJson(ValueSchema, value), null, 2)}\n`] as const);
   return [...Object.entries(binary), ...Object.entries(text), ...values];
 }
 
-/** Writes the forms of an output as `1.png`, `2.table.json`, ... Text alone is no file of its own. @returns paths */
+/** Writes each form of an output into a file, such as `1.png`. Plain text is written only if it is the only form. @returns paths */
 export function saveDisplay(dir: string, number: number, output: RichOutput): string[] {
   mkdirSync(dir, { recursive: true });
   const forms = formsOf(output);
@@ -60,13 +60,13 @@ export interface ShowOptions {
 
 const NEVER = new AbortController().signal;
 
-/** Of a command that ran this: 0 where the code did what it should. */
+/** Exit code for an execution: 0 if the code succeeded, 4 if another try may succeed, else 1. */
 export function outcomeExit({ exit }: ExecutionOutcome): ExitCode {
   if (exit === 'ok') return EXIT.ok;
   return RETRYABLE_EXITS.has(exit as ExitReason) ? EXIT.unavailable : EXIT.failed;
 }
 
-/** Prints output on the stream of its name, and outputs of richer kinds as their text. */
+/** Prints an output's plain text. A note names its other forms, or the files that they were saved to. */
 function printDisplay({ out }: Cli, output: RichOutput, saved: readonly string[]): void {
   const text = output.text['text/plain'];
   if (text) out.stream('stdout', text.endsWith('\n') ? text : `${text}\n`);
@@ -81,7 +81,7 @@ function printEnd({ out }: Cli, outcome: ExecutionOutcome): void {
   if (outcome.exit !== 'ok') out.note(outcomeLine(outcome));
 }
 
-/** Runs code and prints what comes of it, until its outcome. Cancelling ends the code; what it printed is still shown. */
+/** Runs code, prints its output as it comes, and returns its outcome. Cancelling ends the code; what it printed is still shown. */
 export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution, options: ShowOptions): Promise<ExecutionOutcome> {
   const { out, callTimeoutMs: timeoutMs } = cli;
   const { name, executionId = '' } = asked;
@@ -93,7 +93,7 @@ export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution
   const stop = () => {
     out.note(`cancelling; Ctrl-C again leaves it alone. To see its end: ${comeBack()}`);
     const cancelled = gateway.sandboxes.cancelExecution({ name, executionId: execution.executionId }, { timeoutMs });
-    // Where it can't be cancelled, its own limits end it.
+    // If cancelling fails, the execution's own limits end it.
     cancelled.catch((error: unknown) => out.note(`it could not be cancelled: ${(error as Error).message}`));
   };
   options.cancel.addEventListener('abort', stop, { once: true });
@@ -129,7 +129,7 @@ export interface CodeOptions {
   readonly resume?: string;
 }
 
-/** @throws CliError where there is neither code nor an execution to resume */
+/** @throws CliError if there is neither code nor an execution to resume */
 export async function executionOf(name: string, code: string | undefined, options: CodeOptions): Promise<Execution> {
   const { executionId = '', resume: resumeToken = '' } = options;
   if (resumeToken && !executionId) throw new CliError(EXIT.usage, '--resume needs --execution-id, the execution to go on with');
@@ -142,7 +142,7 @@ export async function executionOf(name: string, code: string | undefined, option
   return { name, language, code: text, stdin, executionId, resumeToken, limits };
 }
 
-/** Flags that bound each execution; `exec` takes by default what the sandbox was created with. */
+/** Flags that limit each execution. `exec` defaults to the limits with which the sandbox was created. */
 export const LIMIT_FLAGS: Flags = {
   '--cpu <time>': { help: 'processor time (default: 10s)', field: 'cpuTime' },
   '--wall <time>': { help: 'wall time (default: 20s)', field: 'wallTime' },
@@ -160,12 +160,12 @@ export function bytesText(bytes: number): string {
   return bytes >= 1_024 ? `${(bytes / 1_024).toFixed(1)} KiB` : `${bytes} B`;
 }
 
-/** Ends of the sandbox itself, and not only of what ran in it. */
+/** Exits with which the sandbox itself is lost, and not only the code in it. */
 const LOST: ReadonlySet<string> = new Set(['kernel_lost', 'evicted', 'oomkilled', 'node_lost', 'infra']);
 
 const seconds = (duration: Duration | undefined) => `${((duration ? durationMs(duration) : 0) / 1_000).toFixed(1)} s`;
 
-/** One line: how it ended (the words are in docs/sandboxes.md), why, and what it took. */
+/** One line: how the execution ended (docs/sandboxes.md lists the words), why, and what it took. */
 export function outcomeLine({ exit, exitCode, signal, error, wall, cpu, memoryPeakKib, stateLost }: ExecutionOutcome): string {
   const how = [exit, exit === 'nonzero' ? `code ${exitCode ?? ''}` : '', signal === undefined ? '' : `signal ${signal}`];
   const type = error?.type && !LOST.has(exit) ? `${error.type}: ` : '';

@@ -5,7 +5,7 @@ import { type Cli, type Gateway, withGateway } from '../cli.js';
 import { EXIT } from '../errors.js';
 import { showExecution } from './execution.js';
 
-/** Whether a line opens a block that an empty line ends, as in Python's own. */
+/** Whether a line opens a block. An empty line ends the block, as in Python's own prompt. */
 const opensBlock = (line: string) => /(:|\\)\s*(#.*)?$/.test(line) || line.startsWith('@');
 
 /** Collects lines into cells: one line, or a block up to its empty line. */
@@ -16,7 +16,7 @@ export class CellReader {
     return this.#lines.length > 0;
   }
 
-  /** The cell that this line completes; null where more has to come. */
+  /** Adds a line. Returns the cell if this line completes it, else null. */
   take(line: string): string | null {
     const within = this.pending;
     if (line.trim() === '' && !within) return null;
@@ -24,7 +24,7 @@ export class CellReader {
     return (within ? line.trim() !== '' : opensBlock(line)) ? null : this.clear();
   }
 
-  /** What was collected. */
+  /** Returns the lines collected so far, and forgets them. */
   clear(): string {
     return this.#lines.splice(0).join('\n');
   }
@@ -64,7 +64,7 @@ async function loop(cli: Cli, gateway: Gateway, name: string, lines: Interface):
   if (reader.pending) await runCell(cli, gateway, name, reader.clear(), cli.signal);
 }
 
-/** `sandbox repl`: cells of Python, and with a leading `!` shell commands, until Ctrl-D. The sandbox stays open. */
+/** `sandbox repl`: runs Python cells, and shell commands with a leading `!`, until Ctrl-D. The sandbox stays open. */
 export function repl(cli: Cli, name: string): Promise<number> {
   return withGateway(cli, async (gateway) => {
     await gateway.sandboxes.getSandbox({ name }, callSettings(cli));

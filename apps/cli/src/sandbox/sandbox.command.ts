@@ -31,7 +31,7 @@ async function createRequest(options: object): Promise<MessageInitShape<typeof C
   return { requestId: randomUUID(), limits, ...(await fieldsOf(CreateSandboxRequestSchema, SANDBOX_FLAGS, options)) };
 }
 
-/** `sandbox exec`: 0 where the code succeeded, 1 where it failed, 130 where Ctrl-C ended it. */
+/** `sandbox exec`: returns 130 if Ctrl-C ended the code, else what `outcomeExit` says. */
 async function execCode(cli: Cli, options: CodeOptions, [sandbox = '', code]: readonly string[]): Promise<number> {
   const execution = await executionOf(resource('sandbox', sandbox), code, options);
   return withGateway(cli, (gateway) => exitOf(cli, gateway, execution, options));
@@ -42,7 +42,7 @@ async function exitOf(cli: Cli, gateway: Gateway, execution: Awaited<ReturnType<
   return cli.signal.aborted ? EXIT.interrupted : outcomeExit(outcome);
 }
 
-/** `sandbox run`: a sandbox of its own for one piece of code. The sandbox is closed however that ends. */
+/** `sandbox run`: runs code in a new sandbox, which is closed at the end in any case. */
 async function runCode(cli: Cli, options: CodeOptions, [code]: readonly string[]): Promise<number> {
   const execution = await executionOf('', code, options);
   return withGateway(cli, async (gateway): Promise<ExitCode> => {
@@ -142,7 +142,6 @@ const ENTRIES: readonly Entry[] = [
   }),
 ];
 
-/** `sandbox create|list|get|run|exec|repl|upload|download|files|rm|renew|close`. */
 export function addSandbox(program: Command, start: Start): void {
   addNoun(program, start, 'sandbox', 'code interpreters of your own', ENTRIES);
 }

@@ -18,7 +18,7 @@ interface Place {
 
 const rideOut = ({ signal, out }: Cli) => new RideOut(signal, (error) => out.note(error ? `(cut: ${awayText(error)})` : '(going on)'));
 
-/** Runs a transfer. Says how to go on with one that was cut, and not refused. @param how starts the line that resumes it */
+/** Runs a transfer. If it is interrupted, but not refused, a note says how to resume it. @param how the command to repeat */
 async function resumably<T>(cli: Cli, how: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -31,7 +31,7 @@ async function resumably<T>(cli: Cli, how: string, work: () => Promise<T>): Prom
   }
 }
 
-/** How far an upload has come that was cut; 0 where there is none. */
+/** How many bytes of an interrupted upload have arrived; 0 if there is no such upload. */
 async function arrivedBytes(cli: Cli, gateway: Gateway, place: Place): Promise<number> {
   try {
     return Number((await gateway.sandboxes.getSandboxFile(place, callSettings(cli))).uploadedBytes);
@@ -51,7 +51,7 @@ async function* parts(cli: Cli, file: string, place: Place, offset: number, tota
   }
 }
 
-/** Starts at what arrived before only where that is asked for: it may be of another file. */
+/** Uploads a file. Without `resume` the first try starts at byte 0, because what arrived before may belong to another file. */
 async function send(cli: Cli, gateway: Gateway, file: string, place: Place, resume: boolean): Promise<SandboxFile> {
   const total = sizeOf(file);
   const ride = rideOut(cli);
@@ -103,12 +103,12 @@ async function receive(cli: Cli, gateway: Gateway, place: Place, sink: Sink): Pr
   }
 }
 
-/** @param file `-` is stdout */
+/** @param file `-` is stdout; the default is the last part of the path */
 export function downloadFile(cli: Cli, place: Place, file: string | undefined, resume: boolean): Promise<number> {
   const { path } = place;
   const target = file ?? basename(path);
   return withGateway(cli, async (gateway) => {
-    // Before a file is made for it.
+    // Asked first, so that a wrong path leaves no local file behind.
     const { sizeBytes } = await gateway.sandboxes.getSandboxFile(place, callSettings(cli));
     if (target === '-') return receive(cli, gateway, place, STDOUT).then(() => EXIT.ok);
     const sink = await openPart(target, resume);

@@ -19,7 +19,7 @@ import { doneLine, READER, SKILL_COLUMNS, versionWords } from './skill-lines.js'
 
 const REASON: Flags = { '--reason <text>': 'kept in the history' };
 
-/** A decision of a reviewer: it answers the skill as it is afterwards. */
+/** A reviewer's decision. The call answers the skill as it is afterwards. */
 const decision = <I extends DescMethodUnary['input']>(
   method: DescMethodUnary<I, typeof SkillSchema>,
   { flags, ...spec }: Plain<I, typeof SkillSchema>,
@@ -109,7 +109,6 @@ async function undoPrune(cli: Cli, skills: Gateway['skills'], request: { readonl
   return EXIT.ok;
 }
 
-/** Commands for reviewers. */
 export const REVIEWING: readonly Entry[] = [
   plain(Skills.method.getSkillReview, {
     command: 'review <skill>',

@@ -5,7 +5,7 @@ import { EXIT, type ExitCode } from '../errors.js';
 import { firstLine } from '../output.js';
 import { bareName } from '../show.js';
 
-/** Time for the tests, their mutants and the tests of other skills. */
+/** Timeout of calls that verify skills, in ms. They run tests, mutants and the tests of other skills. */
 export const VERIFY_TIMEOUT_MS = 120_000;
 
 export const READER: Flags = {
@@ -20,7 +20,7 @@ export const SCOPE: Flags = { '--scope <scope>': 'who reads it (default: agent)'
 
 export const SKILL_COLUMNS = ['name', 'version', 'agent', 'kind', 'status', 'user', 'used_count', 'success_rate', 'description'];
 
-/** A version as commands take it, with whose it is; where it is 0, the skill without one. */
+/** The arguments that name a skill's version and owner in a command. Version 0 stands for the skill without a version. */
 export const versionWords = ({ name, version, agent, user }: Pick<Skill, 'name' | 'version' | 'agent' | 'user'>) =>
   [
     quoted(version === 0 ? bareName(name) : `${bareName(name)}@${version}`),
@@ -30,14 +30,14 @@ export const versionWords = ({ name, version, agent, user }: Pick<Skill, 'name' 
 
 const quoted = (word: string) => (/^[\w@.:+-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
 
-/** The command that shows the state of a skill that was asked for. */
+/** The command that shows what became of a skill that was asked for. */
 export const wantedCommand = (name: string, user: string) => `skills wanted ${name}${user === '' ? '' : ` --user ${user}`}`;
 
-/** One line for what a command has done to a skill. */
+/** One line with a skill's status and the reason for it. */
 export const doneLine = ({ name, version, status, statusReason }: Skill) =>
   `${bareName(name)}@${version} is ${SkillStatus[status].toLowerCase()}${statusReason === '' ? '' : `: ${firstLine(statusReason, 200)}`}`;
 
-/** What comes next for a skill that was handed in. */
+/** Notes that say what happens next to a skill that was submitted. */
 export function nextNotes(cli: Cli, skill: Skill): string[] {
   const named = versionWords(skill);
   if (skill.status === SkillStatus.CANDIDATE) return [`it is verified next; ${commandLine(cli, `skills get ${named}`)} tells how it went`];
@@ -46,6 +46,6 @@ export function nextNotes(cli: Cli, skill: Skill): string[] {
 
 const isRejected = ({ status }: Skill) => status === SkillStatus.REJECTED;
 
-/** Of a command that hands skills in: a skill that was rejected has failed, whatever became of the others. */
+/** Exit code of a command that submits skills: 1 if there are none or any was rejected, else 0. */
 export const handedInExit = (skills: readonly Skill[]): ExitCode =>
   skills.length === 0 || skills.some(isRejected) ? EXIT.failed : EXIT.ok;

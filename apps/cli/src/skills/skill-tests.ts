@@ -10,7 +10,7 @@ const HINT = [
   'tests that are run and never shown go into a file of their own: --held-out FILE',
 ];
 
-/** Kinds of tests by the field that only they have, with what holds where a field is left out. */
+/** Kinds of tests. Only tests of this kind have `field`; `usual` holds the defaults of fields that are left out. */
 const KINDS: ReadonlyArray<{ readonly field: string; readonly kind: string; readonly usual: JsonObject }> = [
   { field: 'expected', kind: 'call', usual: { args: [], kwargs: {} } },
   { field: 'expected_stdout', kind: 'program', usual: { comparison: 'whitespace' } },
@@ -18,7 +18,7 @@ const KINDS: ReadonlyArray<{ readonly field: string; readonly kind: string; read
   { field: 'tests', kind: 'python', usual: {} },
 ];
 
-/** Tests of a file: a list in JSON, or Python with assertions, by its name. @throws CliError that names what is wrong where */
+/** Reads tests from a file: Python with assertions if its name ends in .py, else JSON. @throws CliError naming place and mistake */
 export function readTests(path: string): SkillTestCase[] {
   if (/\.py$/i.test(path)) return [testCase({ tests: withCalls(readText(path), path) }, path)];
   const json = readJson(path);
@@ -27,7 +27,7 @@ export function readTests(path: string): SkillTestCase[] {
   return cases.map((one: unknown, index) => testCase(one, `${path}[${index}]`));
 }
 
-/** Functions test_… that nobody calls are called at the end, in their order: else nothing of them would run. @throws CliError */
+/** Appends calls of functions test_… that nothing calls, which wouldn't run otherwise. @throws CliError if one can't be called so */
 export function withCalls(code: string, path: string): string {
   const calls: string[] = [];
   for (const [, async = '', name = '', parameters = ''] of code.matchAll(/^(async )?def (test_\w*)\s*\(([^)]*)\)/gm)) {
@@ -39,7 +39,7 @@ export function withCalls(code: string, path: string): string {
   return calls.length === 0 ? code : `${code.trimEnd()}\n\n${calls.join('')}`;
 }
 
-/** @param where it stands, for messages */
+/** @param where place of the test, for messages */
 export function testCase(given: unknown, where: string): SkillTestCase {
   const { kind: _kind, ...test } = (typeof given === 'object' && given !== null ? given : {}) as JsonObject;
   const found = KINDS.find(({ field }) => field in test);

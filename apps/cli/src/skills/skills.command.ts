@@ -82,7 +82,7 @@ interface WantedOptions {
   readonly limit: number;
 }
 
-/** Shows one skill that was asked for, or all of them. */
+/** Shows one requested skill, or all of them. */
 function showWanted(cli: Cli, { agent = '', user = '', limit }: WantedOptions, [wanted]: readonly string[]): Promise<number> {
   return withGateway(cli, async ({ skills }) => {
     if (wanted !== undefined) {
@@ -132,7 +132,6 @@ const USING: readonly Entry[] = [
   }),
 ];
 
-/** `skills`: what was learned as code. */
 export function addSkills(program: Command, start: Start): void {
   const entries = [...READING, ...WRITING, ...USING, ...REVIEWING, ...TRANSFER];
   addNoun(program, start, 'skills', 'what was learned as code, and verified', entries);

@@ -45,7 +45,7 @@ function exportSkill(cli: Cli, options: ExportOptions, [skill = '', to = '']: re
   });
 }
 
-/** Writes a folder, and nothing outside of it. @throws CliError */
+/** Writes a skill's files below `to`. @throws CliError if `to` is not empty without `force`, or a path leads out of it */
 export function writeSkill(to: string, files: readonly SkillFileOnDisk[], force: boolean): void {
   const there = statSync(to, { throwIfNoEntry: false });
   const isFull = there !== undefined && (!there.isDirectory() || readdirSync(to).length > 0);
@@ -53,7 +53,7 @@ export function writeSkill(to: string, files: readonly SkillFileOnDisk[], force:
   for (const { path, data } of files) {
     const file = join(to, inside(path));
     mkdirSync(dirname(file), { recursive: true });
-    // Never through a link that stands there.
+    // Removed first: a link in its place would redirect the write.
     rmSync(file, { force: true });
     writeFileSync(file, data, { flag: 'wx' });
   }
@@ -90,11 +90,11 @@ async function importSkill(cli: Cli, options: ImportOptions, [path = '']: readon
   });
 }
 
-/** All of them, then why each was rejected that was; '' where there are none. */
+/** A table of the skills, then a line with the reason for each rejected one; '' without skills. */
 export const importedText = (skills: readonly Skill[]): string =>
   [tableOf(SkillSchema, skills, SKILL_COLUMNS), ...skills.filter(({ status }) => status === SkillStatus.REJECTED).map(doneLine)].join('\n');
 
-/** The skills once their verification is over. Each waits for at most two minutes. */
+/** Waits until each skill is verified, at most two minutes per skill. Returns the skills as they are then. */
 async function settledSkills(cli: Cli, gateway: Gateway, skills: readonly Skill[]): Promise<Skill[]> {
   const settled: Skill[] = [];
   for (const imported of skills) {
@@ -119,7 +119,7 @@ async function* requestsOf(head: object, files: readonly SkillFileOnDisk[]) {
       yield { part: { case: 'file' as const, value: { path, data: data.subarray(at, at + PART_BYTES) } } };
 }
 
-/** The format, and the files of a folder or the one that is an archive. @throws CliError */
+/** Reads a skill from a folder or an archive, which counts as one file. Returns format and files. @throws CliError for anything else */
 export function readSkill(path: string): [format: string, files: readonly SkillFileOnDisk[]] {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return ['folder', readFolder(path)];
   const data = readBytes(path, ARCHIVE_BYTES_MAX);
@@ -128,7 +128,7 @@ export function readSkill(path: string): [format: string, files: readonly SkillF
   throw new CliError(EXIT.usage, `${path} is neither a folder nor a .zip or .tar.gz`, ['a skill is a folder with a SKILL.md in it']);
 }
 
-/** Links are not followed: what they lead to is not part of the skill. */
+/** Links are left out, because their targets are not part of the skill. */
 function readFolder(path: string): readonly SkillFileOnDisk[] {
   const root = resolve(path);
   const found = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());

@@ -14,7 +14,7 @@ const HINT = [
   './etude skills get SKILL says which arguments it takes',
 ];
 
-/** Arguments of a call, from "NAME=VALUE" each, or one JSON object. @throws CliError */
+/** Arguments of a call, from NAME=VALUE pairs or from one JSON object. @throws CliError for both at once or malformed ones */
 export function argumentsOf(pairs: readonly string[], json: string | undefined): JsonObject {
   if (json !== undefined && pairs.length > 0) throw new CliError(EXIT.usage, 'give arguments as NAME=VALUE or with --json-args, not both');
   if (json !== undefined) return objectOf(json, '--json-args');
@@ -26,7 +26,7 @@ export function argumentsOf(pairs: readonly string[], json: string | undefined):
   return Object.fromEntries(named);
 }
 
-/** @param flag that gave it, for messages. @throws CliError */
+/** Parses a JSON object. @param flag name of the flag, for messages. @throws CliError if it is no object */
 export function objectOf(json: string, flag: string): JsonObject {
   const value = jsonIn(json);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -36,10 +36,10 @@ export function objectOf(json: string, flag: string): JsonObject {
   return value;
 }
 
-/** Text that is no JSON stands for itself. @throws CliError for a number that would change on its way */
+/** The value of JSON text; other text stands for itself. @throws CliError for a number that can't be sent exactly */
 const valueOf = (text: string): JsonValue => jsonIn(text) ?? (text.trim() === 'null' ? null : text);
 
-/** Undefined for what is no JSON. @throws CliError for JSON that can't be sent as it is written */
+/** Parses JSON. Returns undefined for text that is no JSON. @throws CliError for JSON that can't be sent as it is written */
 function jsonIn(text: string): JsonValue | undefined {
   try {
     return parseExactJson(text) as JsonValue;
@@ -76,7 +76,7 @@ export const USE = plain(Skills.method.useSkill, {
   exit: (used) => (used.success ? EXIT.ok : isMissing(used) ? EXIT.notFound : EXIT.failed),
 });
 
-/** What it printed, then what it answered: as it is where it is text, else as JSON. */
+/** The printed output, then the result: text as it is, anything else as JSON. */
 function outcomeText({ output, result }: UseSkillResponse): string {
   const value = result === undefined ? null : toJson(ValueSchema, result);
   const answer = value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value);
@@ -92,5 +92,5 @@ function failureNotes(used: UseSkillResponse, { cli, args, options }: Given): st
   return isMissing(used) && agent === undefined ? [failed, 'with --agent NAME it is asked for'] : [failed];
 }
 
-/** No version of it was run, because there is none to run. */
+/** Whether there was no version of the skill to run. */
 const isMissing = ({ version }: Pick<UseSkillResponse, 'version'>) => version === 0;

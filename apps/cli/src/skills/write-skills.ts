@@ -21,7 +21,7 @@ const testFiles = (help: string, field: string) => ({
   parse: (path: string, before: readonly object[] = []) => [...before, ...readTests(path)],
 });
 
-/** Flags that say what a skill is, for a new one and for the next version. */
+/** Flags that describe a new skill or a next version. */
 const DRAFT: Flags = {
   '--description <text>': 'what it does (default: the docstring of a new skill)',
   '--display-name <text>': 'for people',
@@ -47,13 +47,13 @@ interface RegisterOptions {
 /** Reads code from a file; `-` is stdin. */
 const readCode = async (path: string): Promise<string> => (path === '-' ? readArgument('-') : readText(path));
 
-/** The first paragraph of the first docstring in triple quotes; '' where there is none. */
+/** The first paragraph of the first docstring in triple quotes; '' if there is none. */
 export function docstringOf(code: string): string {
   const text = /("""|''')([\s\S]*?)\1/.exec(code)?.[2]?.trim() ?? '';
   return text.split(/\n\s*\n/, 1)[0]?.replaceAll(/\s*\n\s*/g, ' ') ?? '';
 }
 
-/** "parse_csv" of "lib/Parse-CSV.py". */
+/** The skill name for a file: "parse_csv" for "lib/Parse-CSV.py". */
 export function nameOfFile(path: string): string {
   return basename(path)
     .replace(/\.py$/i, '')
@@ -62,7 +62,7 @@ export function nameOfFile(path: string): string {
     .replaceAll(/^[^a-z]+|_+$/g, '');
 }
 
-/** A new skill. @throws CliError where it has no name or no description */
+/** The draft of a new skill. @throws CliError if it has no name or no description */
 export function newDraft(path: string, code: string, given: Draft): Draft {
   const name = given.name ?? (path === '-' ? '' : nameOfFile(path));
   if (name === '') throw new CliError(EXIT.usage, 'the skill needs a name: --name NAME');
@@ -77,11 +77,11 @@ function ownerOf({ scope, agent, user }: Skill): Pick<Draft, 'scope' | 'agent' |
   return { scope, agent: '', user: scope === SkillScope.USER ? user : '' };
 }
 
-/** A description that was the old docstring follows the new one; other words stay. */
+/** The description of the next version. If the old one was the docstring, the new docstring replaces it; otherwise it stays. */
 const describedAnew = ({ description, code }: Skill, next: string) =>
   (description === docstringOf(code) && docstringOf(next)) || description;
 
-/** The next version, for the same readers. What isn't given stays as it was. @param tests of the version before */
+/** The draft of the next version, for the same owner and scope. Fields that aren't given stay. @param tests of the previous version */
 export function nextDraft(skill: Skill, code: string, given: Draft, tests: Draft['tests'] = []): Draft {
   const { displayName, entryPoint, tags, category, examplePrompts, packages, sources, kind } = skill;
   const description = describedAnew(skill, code);
@@ -91,7 +91,7 @@ export function nextDraft(skill: Skill, code: string, given: Draft, tests: Draft
   return { ...before, ...given, ...called, ...ownerOf(skill), name: bareName(skill.name), code };
 }
 
-/** Carries the tests of the version before over, where this key may read them, unless others are given. */
+/** Registers the next version. Unless tests are given, it keeps the previous ones. @throws CliError if this key may not read them */
 async function editSkill(cli: Cli, options: RegisterOptions, [skill = '', path = '']: readonly string[]): Promise<number> {
   const code = await readCode(path);
   const given = (await fieldsOf(SkillDraftSchema, { ...DRAFT, ...OWNER, ...SCOPE }, options)) as Draft;
@@ -102,7 +102,7 @@ async function editSkill(cli: Cli, options: RegisterOptions, [skill = '', path =
   });
 }
 
-/** The version that is named, else the newest, whether or not it is in use. */
+/** The named version, else the newest one, whether or not it is in use. */
 async function editedVersion(cli: Cli, gateway: Gateway, skill: string, { scope, agent, user = '' }: Draft): Promise<Skill> {
   const shared = scope === undefined || scope === SkillScope.AGENT ? undefined : `@${SkillScope[scope].toLowerCase()}`;
   const { name, version } = skillReference(skill);

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { z } from 'zod';
 import type { ClusterReady } from './places.js';
 
-/** Of the manifests in k8s/. */
+/** Namespace of the manifests in k8s/. */
 const NAMESPACE = 'etude-sandboxes';
 const PODS_MAX = 24;
 /** Memory of a pod with the limits that apply by default. */
@@ -19,7 +19,7 @@ const KUBECTL_TIMEOUT_MS = 60_000;
 const { root, templates, installation } = z
   .object({ root: z.string(), templates: z.string(), installation: z.string() })
   .parse(JSON.parse(process.argv[2] ?? '{}'));
-/** Set by `test/cluster run`, except for the namespace and the templates, which are the user's. */
+/** Set by `test/cluster run`, except for the namespace and the templates, which the user may set. */
 const environment = z
   .object({
     KUBECONFIG: z.string().min(1),
@@ -33,7 +33,7 @@ const { KUBECONFIG: kubeconfig, ETUDE_SANDBOX_IMAGE: image } = environment;
 
 const note = (line: string) => process.stderr.write(`cluster: ${line}\n`);
 
-/** A cluster of our own brings its kubectl along. */
+/** Runs kubectl and returns its stdout. The project's own cluster brings its own kubectl. */
 async function kubectl(...args: string[]): Promise<string> {
   const own = environment.ETUDE_CLUSTER_DIR !== '';
   const [command, before] = own
@@ -55,7 +55,7 @@ async function addressTowards(node: string): Promise<string> {
   }
 }
 
-/** The manifests are for a controller inside of the cluster; this one is outside. */
+/** Lets this machine reach the sandboxes. The manifests admit only a controller inside the cluster. */
 async function admitThisMachine(): Promise<void> {
   const nodes = await kubectl('get', 'nodes', '-o', 'jsonpath={.items[0].status.addresses[?(@.type=="InternalIP")].address}');
   const address = await addressTowards(nodes.trim().split(' ')[0] ?? '');
@@ -64,7 +64,7 @@ async function admitThisMachine(): Promise<void> {
   await kubectl('patch', 'networkpolicy', 'controller-to-supervisor', '-n', NAMESPACE, '--type=json', '-p', patch);
 }
 
-/** A namespace that was named is taken as it is: whoever gave it may not want to give more. */
+/** Applies k8s/ and returns its namespace. A namespace that was given is used as it is, because its owner may not allow more. */
 async function prepareNamespace(): Promise<string> {
   if (environment.ETUDE_SANDBOX_NAMESPACE) return environment.ETUDE_SANDBOX_NAMESPACE;
   note('applying k8s/');
@@ -73,10 +73,10 @@ async function prepareNamespace(): Promise<string> {
   return NAMESPACE;
 }
 
-/** Pods that half of this machine's memory has room for: a pod that can't be scheduled only stands in the way. */
+/** How many pods fit into half of this machine's memory, from 2 to 24. A pod that can't be scheduled is only in the way. */
 const podsMax = () => Math.min(PODS_MAX, Math.max(2, Math.floor(totalmem() / 2 / POD_BYTES)));
 
-/** Small requests of processor, so that a laptop has room for as many pods as tasks run at once. */
+/** Writes the templates of pods, unless the user gave some. Pods request little CPU, so that a laptop has room for enough of them. */
 function writeTemplates(): string {
   if (environment.ETUDE_SANDBOX_TEMPLATES_PATH) return environment.ETUDE_SANDBOX_TEMPLATES_PATH;
   const max = podsMax();
@@ -87,7 +87,7 @@ function writeTemplates(): string {
 
 let namespace = '';
 
-/** Pods that wait for a claim would wait until they end by themselves. A cluster of our own takes them with it. */
+/** Deletes this stack's pods, which otherwise wait for a claim until they expire. The project's own cluster takes its pods with it. */
 async function leave(): Promise<never> {
   if (environment.ETUDE_CLUSTER_DIR === '' && namespace) {
     const ended = kubectl('delete', 'pods', '-n', namespace, '-l', `etude.dev/pool=${installation}`, '--wait=false');

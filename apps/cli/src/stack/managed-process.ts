@@ -11,30 +11,30 @@ export interface Program {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** Text in its output that says it takes work. */
+  /** Text in its output that says it is ready. */
   readonly ready: string;
   readonly logPath: string;
   readonly readyTimeoutMs?: number;
   readonly stopTimeoutMs?: number;
   /** Not started again when it dies. */
   readonly once?: boolean;
-  /** Lines of its output that say how its start goes, by their first group. */
+  /** Matches lines of its output that say how its start goes. The first group is reported. */
   readonly progress?: RegExp;
 }
 
-/** Generous: a start that is cut short on a busy machine is only begun anew. */
+/** Generous, because a start that is cut short on a busy machine only has to begin again. */
 const READY_TIMEOUT_MS = 180_000;
 /** A service closes within 10 s by itself. */
 const STOP_TIMEOUT_MS = 12_000;
 const LAST_WORDS_MS = 100;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
-/** Having lived this long, it starts again with the first wait. */
+/** After running this long, a program that dies is restarted after a short pause again. */
 const STEADY_MS = 30_000;
 const LOG_MAX_BYTES = 20 * 1024 * 1024;
 const TAIL_CHARS = 4_000;
 
-/** Appends; what is there from earlier runs moves to `.1` once it is large. */
+/** Opens a log to append to. A log over 20 MiB is renamed to `.1` first. */
 function openLog(path: string): WriteStream {
   mkdirSync(dirname(path), { recursive: true });
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > LOG_MAX_BYTES) renameSync(path, `${path}.1`);
@@ -46,7 +46,7 @@ const isOver = (child: ChildProcess) => child.exitCode !== null || child.signalC
 /**
  * Starts a program, writes its output to its log, and starts it again whenever it dies, with growing pauses, until `stop`.
  *
- * @param onChange after it became ready, died or was started again
+ * @param onChange called with a note when the program becomes ready, reports progress, dies or is restarted
  */
 export class ManagedProcess {
   restarts = 0;
@@ -74,7 +74,7 @@ export class ManagedProcess {
     return this.#child?.pid ?? null;
   }
 
-  /** Resolves once it is ready. @throws Error with the end of its output where it ends before, or takes too long (3 minutes unless it says otherwise) */
+  /** Resolves once the program is ready. @throws Error with the end of its output if it ends before or isn't ready in time */
   async start(): Promise<void> {
     const child = this.#spawn();
     const how = await this.#becomesReady(child);
@@ -86,7 +86,7 @@ export class ManagedProcess {
     void this.#keepAlive(child);
   }
 
-  /** SIGTERM, then SIGKILL once its time is over. It is gone when this resolves. */
+  /** Sends SIGTERM, and SIGKILL after the stop timeout. The process is gone when this resolves. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const child = this.#child;
@@ -122,14 +122,14 @@ export class ManagedProcess {
     if (this.readyLine !== '') this.#heardReady('ready');
   }
 
-  /** "ready", or why it is not. */
+  /** Returns "ready", or the reason why the program is not. */
   async #becomesReady(child: ChildProcess): Promise<string> {
     const timeoutMs = this.program.readyTimeoutMs ?? READY_TIMEOUT_MS;
     const { promise, resolve } = Promise.withResolvers<string>();
     this.#heardReady = resolve;
     const timer = setTimeout(() => resolve(`was not ready within ${timeoutMs / 1_000} s`), timeoutMs);
     child.once('error', (error) => resolve(`could not be started: ${error.message}`));
-    // Its last words may come after `exit`; `close` may never come where a child of its own holds the pipe.
+    // Output may still come after `exit`. `close` may never come, if a child of the program holds the pipe.
     child.once('exit', (code, signal) => setTimeout(resolve, LAST_WORDS_MS, `ended with ${code ?? signal} before it was ready`));
     const how = await promise;
     clearTimeout(timer);

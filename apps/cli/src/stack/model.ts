@@ -12,26 +12,26 @@ export interface ModelSettings {
   readonly OPENAI_BASE_URL?: string | undefined;
 }
 
-/** A server that needs no name is asked for the first model that it lists. */
+/** The model's name, for people. Without OPENAI_MODEL it is the first model that the server lists. */
 export function modelName({ OPENAI_MODEL, OPENAI_BASE_URL = '' }: ModelSettings): string {
   return OPENAI_MODEL || `the first model of ${URL.parse(OPENAI_BASE_URL)?.host ?? OPENAI_BASE_URL}`;
 }
 
-/** To be shown: without the name, the password and the query, which may hold a key. null where it is no URL. */
+/** The server's URL without user, password and query, which may hold a key. null if it is no URL. */
 export function modelUrl({ OPENAI_BASE_URL }: ModelSettings): string | null {
   const url = URL.parse(OPENAI_BASE_URL || 'https://api.openai.com/v1');
   return url && `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** A server that takes longer to list its models is slow, and not away. */
+/** Longest wait for the server's list of models. A slower server is reported as unreachable. */
 const TIMEOUT_MS = 3_000;
 
-/** Why the configured model server will answer no task; null where it answers, or where it can't be told from here. Never throws. */
+/** Why the configured model server can't answer tasks. null if it answers, or if this can't be told from here. Never throws. */
 export async function modelTrouble(
   { OPENAI_BASE_URL, OPENAI_API_KEY, environment }: Settings,
   signal: AbortSignal,
 ): Promise<string | null> {
-  // What a proxy reaches is not reached from here.
+  // Only the proxy reaches the server, so it can't be checked from here.
   if (environment['ETUDE_MODEL_PROXY_URL']) return null;
   const base = modelUrl({ OPENAI_BASE_URL });
   try {
@@ -48,11 +48,11 @@ export async function modelTrouble(
 }
 
 const SCRIPTED_MODEL = 'libs/model/dist/scripted-main.js';
-/** What it ends with where the script is wrong; its reasons are on stderr. */
+/** How the scripted model ends for a wrong script: with code 2, and the reasons on stderr. */
 const Refusal = z.object({ code: z.literal(2), stderr: z.string() });
 
 /**
- * Has the scripted model read a script before anything is started: it alone knows what one may say.
+ * Has the scripted model check a script before anything is started, because only it knows the format.
  *
  * @param root of the checkout
  * @throws CliError with what is wrong in it

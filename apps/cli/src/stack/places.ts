@@ -12,13 +12,13 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface QdrantPlace {
   readonly url: string;
   readonly apiKey: string | null;
-  /** Certificates that its own is checked with; null: those of the system. */
+  /** CA certificates to check the server's with; null for the system's. */
   readonly caPath: string | null;
-  /** What the stack starts itself; null: the server is somebody else's. */
+  /** Path of the qdrant that the stack starts; null if the server is somebody else's. */
   readonly binary: string | null;
 }
 
-/** A server that is named, else one of our own. @throws CliError where there is neither */
+/** The server that the environment names, else the qdrant on the PATH. @throws CliError if there is neither */
 export function qdrantPlace(environment: Environment, port: number): QdrantPlace {
   const url = environment['ETUDE_QDRANT_URL'] || environment['QDRANT_URL'];
   const apiKey = environment['ETUDE_QDRANT_API_KEY'] || environment['QDRANT_API_KEY'] || null;
@@ -35,13 +35,13 @@ export function qdrantPlace(environment: Environment, port: number): QdrantPlace
 
 const REACHED_WITHIN_MS = 5_000;
 
-/** Before anything is started: there is one, and somebody listens where it is named. @throws CliError */
+/** Checks that Qdrant is there, and that a named server can be reached, before anything is started. @throws CliError */
 export async function requireQdrant(environment: Environment): Promise<void> {
   const { url, binary } = qdrantPlace(environment, 0);
   if (binary !== null) return;
   const host = /^https?:/.test(url) ? URL.parse(url)?.hostname : null;
   if (!host) throw new CliError(EXIT.usage, `ETUDE_QDRANT_URL is ${url}, which is no URL of a server; it looks like http://localhost:6333`);
-  // Where the address names none, services look at 6333. A URL itself forgets a port that is its protocol's usual one.
+  // Without a port in the URL, services use 6333. The text is matched, because URL drops a protocol's usual port.
   const port = Number(/^https?:\/\/[^/?#]*:(\d+)/.exec(url)?.[1] ?? 6333);
   const socket = connect({ host: host.replace(/^\[|\]$/g, ''), port });
   try {
@@ -64,7 +64,7 @@ export function qdrantSettings({ url, apiKey, caPath }: QdrantPlace): Record<str
   };
 }
 
-/** What the cluster says once pods can be started in it. */
+/** The line that the cluster program prints once pods can be started. */
 export const ClusterReady = z.object({
   ready: z.literal(true),
   kubeconfig: z.string(),
@@ -76,17 +76,17 @@ export type ClusterReady = z.infer<typeof ClusterReady>;
 
 export const templatesPath = (home: string) => join(home, 'sandbox-templates.json');
 
-/** Tells the pods of this home from those of others in one namespace. */
+/** Label that tells this home's pods from those of other homes in one namespace. */
 export const installationOf = (home: string) => `local-${hash('sha256', home).slice(0, 8)}`;
 
-/** Kept from start to start, so that a controller knows the pods of the one before. */
+/** Secret that survives restarts, so that a new controller recognises the pods of the one before. */
 function tokenSecret(home: string): string {
   const path = join(home, 'sandbox-secret');
   if (!existsSync(path)) writeFileSync(path, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
   return readFileSync(path, 'utf8').trim();
 }
 
-/** The sandbox controller's, for the cluster that said it is ready. */
+/** Settings of the sandbox controller for a cluster that is ready. */
 export const kubernetesSettings = (home: string, cluster: ClusterReady): Record<string, string> => ({
   ETUDE_SANDBOX_DRIVER: 'kubernetes',
   ETUDE_SANDBOX_NAMESPACE: cluster.namespace,

@@ -16,17 +16,17 @@ export interface Setup {
   readonly options: StackOptions;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly ports: Ports;
-  /** Of this stack's Redis: other users of the machine reach its port, too. */
+  /** Password of this stack's Redis, because other users of the machine can reach its port. */
   readonly redisPassword: string;
-  /** By which this stack's gateway and sandbox controller know each other. */
+  /** Token with which this stack's gateway and sandbox controller recognise each other. */
   readonly sandboxToken: string;
-  /** null where code runs in processes of this machine. */
+  /** null if code runs in processes of this machine. */
   readonly cluster: ClusterReady | null;
-  /** null where memory is in a file. */
+  /** null if memory is in a file. */
   readonly qdrant: QdrantPlace | null;
 }
 
-/** @param port 0 for any free one. @throws Error where it is taken */
+/** Checks that a port is free and returns it. @param port 0 for any free one. @throws Error if it is taken */
 async function bind(port: number): Promise<number> {
   const server = createServer().listen(port, '127.0.0.1');
   await once(server, 'listening');
@@ -36,7 +36,7 @@ async function bind(port: number): Promise<number> {
   return bound;
 }
 
-/** The preferred port of loopback where it is free, else any free one. Free a moment ago, that is; nothing holds it: see `onFreePorts`. */
+/** The preferred port of loopback if it is free, else any free one. Nothing holds the port: see `onFreePorts`. */
 const choosePort = (preferred = 0) => bind(preferred).catch(() => bind(0));
 
 export async function choosePorts(preferred: Partial<Ports>): Promise<Ports> {
@@ -47,12 +47,12 @@ export async function choosePorts(preferred: Partial<Ports>): Promise<Ports> {
 
 export const newPassword = () => randomBytes(24).toString('base64url');
 
-/** The kernel ends a child whose parent died, however that died. Where setpriv lacks it, children only end by `stop`. */
+/** Has the kernel end a child when its parent dies for any reason. Without setpriv, only `stop` ends children. */
 const TIED =
   spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true'], { stdio: 'ignore' }).status === 0 ? ['setpriv', '--pdeathsig', 'TERM'] : [];
 
 interface Start extends Partial<Omit<Program, 'name' | 'command' | 'ready'>>, Pick<Program, 'command' | 'ready'> {
-  /** It asks the model, so that it gets the model's keys. The caller's key goes to nobody. */
+  /** Whether it asks the model, and so gets the model's keys. No program gets the caller's API key. */
   readonly asksModel?: boolean;
 }
 
@@ -71,7 +71,7 @@ function folderOf({ options }: Setup, name: string): string {
   return folder;
 }
 
-/** Durable on every write, never evicting, on loopback only, with a password. */
+/** Redis: durable on every write, never evicting, on loopback only, with a password. */
 function redisProgram(setup: Setup): Program {
   const cwd = folderOf(setup, 'redis');
   const config = join(cwd, 'redis.conf');
@@ -89,7 +89,7 @@ function redisProgram(setup: Setup): Program {
   return programOf(setup, 'redis', { command: 'redis-server', args: [config], cwd, ready: 'Ready to accept connections' });
 }
 
-/** On loopback only. Its gRPC port is not used. */
+/** Qdrant on loopback only. Its gRPC port is not used. */
 function qdrantProgram(setup: Setup, binary: string): Program {
   const cwd = folderOf(setup, 'qdrant');
   const env = {
@@ -103,12 +103,12 @@ function qdrantProgram(setup: Setup, binary: string): Program {
   return programOf(setup, 'qdrant', { command: binary, cwd, env, ready: 'Qdrant HTTP listening on' });
 }
 
-/** What runs inside of `test/cluster run`: makes the cluster ready for sandboxes and says so. */
+/** Script that runs inside of `test/cluster run`. It prepares the cluster for sandboxes and prints a line once it is ready. */
 const INSIDE = fileURLToPath(new URL('./cluster-main.js', import.meta.url));
 
 /**
- * The cluster whose pods run the code: the one of KUBECONFIG, else kind where it works, else one of the project's own. One that was
- * started for this stack ends with it; a given one stays.
+ * The cluster whose pods run the code: the one of KUBECONFIG, else kind if it works, else one of the project's own.
+ * A cluster that was started for this stack ends with it; a given one stays.
  */
 export function clusterProgram(setup: Pick<Setup, 'options' | 'environment'>): Program {
   const { home, root } = setup.options;
@@ -117,7 +117,7 @@ export function clusterProgram(setup: Pick<Setup, 'options' | 'environment'>): P
     command: process.execPath,
     args: [join(root, 'test/cluster/dist/main.js'), 'run', process.execPath, INSIDE, inside],
     ready: '"ready":true',
-    // The first start of a cluster of one's own compiles Kubernetes and builds an image; it is taken apart process by process.
+    // The first start compiles Kubernetes and builds an image. The stop ends one process after the other.
     readyTimeoutMs: 1_800_000,
     stopTimeoutMs: 25_000,
     once: true,
@@ -130,7 +130,7 @@ function nodeProgram(setup: Setup, name: string, script: string, start: Partial<
   return programOf(setup, name, { ...start, command: process.execPath, args, ready: '"ready":true' });
 }
 
-/** What the services work with. */
+/** Programs that the services depend on, apart from the cluster. */
 export function basePrograms(setup: Setup): Program[] {
   const { options, ports, qdrant } = setup;
   const scripted = options.scripted ? ['--script', options.scripted, '--port', String(ports.model)] : null;
@@ -141,7 +141,7 @@ export function basePrograms(setup: Setup): Program[] {
   ];
 }
 
-/** The four services with the settings of a laptop. What the environment says wins where it does not break the wiring. */
+/** The four services with settings for a laptop. The environment overrides those that don't connect the services. */
 export async function servicePrograms(setup: Setup): Promise<Program[]> {
   const { options, ports, environment, redisPassword, sandboxToken, cluster, qdrant } = setup;
   const { signing, believing } = ensureProofKeys(options.home);

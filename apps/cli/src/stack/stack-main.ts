@@ -5,7 +5,7 @@ import { supervise } from './supervisor.js';
 const REPORT_FD = 3;
 let listened = true;
 
-/** To the `etude up` that started this, as long as it is there. */
+/** Reports to the log, and to the `etude up` that started this as long as it listens. */
 function report(line: Report): void {
   process.stdout.write(`${JSON.stringify({ at: new Date().toISOString(), ...line })}\n`);
   if (!listened) return;

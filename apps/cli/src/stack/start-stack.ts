@@ -22,13 +22,13 @@ export interface RunningStack {
 
 export interface StartDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** What happens in the stack, in words; goes on after the start in the foreground. */
+  /** Called with what happens in the stack; in the foreground also after the start. */
   readonly onNote: (note: string) => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Starts a supervisor with a whole stack and resolves once that takes work.
+ * Starts a supervisor with a whole stack. Resolves once the stack takes work.
  *
  * The supervisor has a process group of its own, so that Ctrl-C reaches this process only. In the foreground it ends
  * when this process does, even by SIGKILL: it sees the end of its stdin.

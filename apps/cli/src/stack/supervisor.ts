@@ -5,17 +5,17 @@ import { modelName, modelUrl } from './model.js';
 import { ClusterReady, qdrantPlace } from './places.js';
 import { basePrograms, choosePorts, clusterProgram, newPassword, servicePrograms, type Setup } from './programs.js';
 
-/** Two stacks that start at once hardly take ports from each other more often. */
+/** Two stacks that start at once rarely take ports from each other more often. */
 const TRIES_MAX = 5;
-/** As services, the scripted model, Redis and Qdrant say it. */
+/** How services, the scripted model, Redis and Qdrant report a port that is taken. */
 const TAKEN = /port \d+ on \S+ is taken|address already in use|EADDRINUSE/i;
 
 /**
- * Starts what listens on ports that it chooses itself. Between the choice and the listening another process may be faster; then all of it
- * starts again, on other ports.
+ * Runs `start`, which chooses ports and starts programs that listen on them. Another process may take a port in between.
+ * Then everything starts again, on other ports.
  *
  * @param clear ends what was started, before the next try
- * @throws whatever `start` throws for another reason, or too often
+ * @throws the error of `start` if it has another reason, or after the last try
  */
 export async function onFreePorts(start: () => Promise<void>, clear: () => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries += 1) {
@@ -35,7 +35,7 @@ export interface SupervisorDeps {
   readonly signal: AbortSignal;
 }
 
-/** What the services work with, which stops after them. */
+/** Programs that the services depend on. They stop after the services. */
 const BASE: ReadonlySet<string> = new Set(['redis', 'model', 'cluster', 'qdrant']);
 
 /** Every process of one stack, in the order in which they start. */
@@ -90,7 +90,7 @@ class Stack {
     deps.report({ ready: true });
   }
 
-  /** All of them at once. @throws the first failure, after all of them have settled; an AbortError once the stack is to stop */
+  /** Starts all programs at once. @throws the first failure after all have settled; an AbortError once the stack is to stop */
   async #startAll(programs: readonly Program[]): Promise<void> {
     this.deps.signal.throwIfAborted();
     const added = programs.map((program) => new ManagedProcess(program, (note) => this.deps.report({ note })));
@@ -106,7 +106,7 @@ class Stack {
       await Promise.all(processes.filter(({ name }) => BASE.has(name) === isBase).map((process) => process.stop()));
   }
 
-  /** Ends all but the cluster, which takes a while to start and listens on none of the ports that are chosen here. */
+  /** Ends all processes except the cluster, which starts slowly and uses none of the chosen ports. */
   async #clear(): Promise<void> {
     this.deps.report({ note: 'a port was taken by another process after it was chosen; starting again on others' });
     await this.stop(this.#processes.filter(({ name }) => name !== 'cluster'));
@@ -118,7 +118,7 @@ const aborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })));
 
 /**
- * Owns one stack from its start to the end of its last process. Answers false where it could not be started.
+ * Owns one stack from its start to the end of its last process. Returns false if it could not be started.
  * A failed start and every kind of end leave no process behind.
  */
 export async function supervise(options: StackOptions, deps: SupervisorDeps): Promise<boolean> {

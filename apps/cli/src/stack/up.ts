@@ -22,7 +22,7 @@ export interface UpOptions {
   readonly memory: MemoryAdapter;
 }
 
-/** @throws CliError with the lines that set a model where none is set */
+/** @throws CliError with the lines that set a model, if none is set */
 function requireModel({ OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL }: Cli['settings']): void {
   if (OPENAI_BASE_URL || (OPENAI_API_KEY && OPENAI_MODEL)) return;
   throw new CliError(EXIT.usage, 'no model is set, and without one no task can be solved', [
@@ -44,7 +44,7 @@ export function requireMachine(cli: Cli): void {
   ]);
 }
 
-/** A stack that another process is starting right now counts once it is ready. */
+/** The running stack, or null. A stack that another process is starting is waited for, at most two minutes. */
 async function waitUntilReady(home: string, signal: AbortSignal): Promise<StackState | null> {
   const deadline = performance.now() + START_TIMEOUT_MS;
   let state = await findStack(home);
@@ -55,7 +55,7 @@ async function waitUntilReady(home: string, signal: AbortSignal): Promise<StackS
   return state;
 }
 
-/** What can be known before anything is started. @throws CliError with what is missing */
+/** Checks everything that can be known before the start. @throws CliError with what is missing */
 async function requireAll(cli: Cli, { scripted, memory }: UpOptions): Promise<void> {
   if (scripted === undefined) requireModel(cli.settings);
   else await checkScript(cli.root, scripted, cli.signal);
@@ -63,7 +63,7 @@ async function requireAll(cli: Cli, { scripted, memory }: UpOptions): Promise<vo
   if (memory === 'qdrant') await requireQdrant(cli.settings.environment);
 }
 
-/** `etude up`: starts the stack, and stays with it until Ctrl-C unless it is detached. One that runs already is left alone. */
+/** `etude up`: starts the stack, and stays with it until Ctrl-C unless it is detached. A running stack is left alone. */
 export async function up(cli: Cli, options: UpOptions): Promise<number> {
   const { settings, home, root, signal, out } = cli;
   const { detach = false, scripted, ...flags } = options;

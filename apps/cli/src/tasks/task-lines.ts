@@ -22,7 +22,7 @@ function usageText(usage: Usage | undefined): string {
   return parts.join(', ');
 }
 
-/** One line: how it ended and what it took. */
+/** One line: how the task ended and what it took. */
 export function outcomeLine(task: Task): string {
   const { result, error } = task;
   const parts = [stateWord(task.state)];
@@ -36,7 +36,7 @@ export function outcomeLine(task: Task): string {
   return [...parts, ...mark(result?.scripted === true)].join(' ');
 }
 
-/** What a task without an evaluator was handed in for: the text that its code printed. '' where there was something to judge by. */
+/** The printed output of a task without an evaluator, which is its answer; '' for a task with an evaluator. */
 export function unjudgedAnswer({ spec, result }: Task): string {
   return spec?.evaluator?.kind.case === 'none' ? (result?.output.trimEnd() ?? '') : '';
 }
@@ -60,13 +60,13 @@ export function taskText(task: Task): string {
   return parts.join('\n\n');
 }
 
-/** One line per event of a watch; '' where the next event says it better. */
+/** One line for an event of a watch; '' if a later event says it better. */
 export function eventLine({ event }: TaskEvent): string {
   switch (event.case) {
     case 'stateChanged':
       return event.value.state > TaskState.RUNNING ? '' : stateWord(event.value.state);
     case 'attemptStarted':
-      // Before the attempts with newly written code comes the one with a skill.
+      // Attempt 0 runs a skill. Attempts with newly written code count from 1.
       return event.value.attempt === 0 ? 'trying a skill' : `attempt ${event.value.attempt}`;
     case 'stepFinished': {
       const { step, summary, durationMs, usage, scripted } = event.value;
@@ -84,7 +84,7 @@ export function eventLine({ event }: TaskEvent): string {
       return `  ${attempt === 0 ? 'skill' : `attempt ${attempt}`} ${verdictWord(verdict)} ${casesPassed}/${casesTotal}${by}${why}`;
     }
     case 'workerChanged':
-      // By another worker, or by the same one that tries again: the epoch does not tell.
+      // The epoch doesn't tell whether another worker took it up or the same one tries again.
       return `  taken up again (epoch ${event.value.epoch})`;
     case 'finished':
       return event.value.task ? outcomeLine(event.value.task) : 'finished';

@@ -18,7 +18,7 @@ import { CliError, EXIT } from '../errors.js';
 import { readBytes, readJson, readText } from '../files.js';
 import { integer, repeated } from '../options.js';
 
-/** `off`: recalls and writes nothing. `read`: writes nothing. `learn`: both, in training mode. */
+/** `off`: neither recalls nor writes. `read`: only recalls. `learn`: recalls and writes, in training mode. */
 export type MemoryUse = 'off' | 'read' | 'learn';
 export const MEMORY_USES: readonly MemoryUse[] = ['off', 'read', 'learn'];
 
@@ -50,7 +50,7 @@ export const SPEC_FLAGS: Flags = {
   '--reference <file>': 'a right answer; seen by the reflection of a training run alone',
 };
 
-/** Flags of `tasks submit` that are no field of their own. */
+/** Values of SPEC_FLAGS, except for those that only `fieldsOf` reads. */
 export interface SpecOptions {
   readonly prompt?: string;
   readonly spec?: string;
@@ -82,11 +82,11 @@ export function setAttempts(spec: TaskSpec, attempts: number): void {
   spec.limits.attempts = attempts;
 }
 
-/** A file of proto JSON as a message. @throws CliError naming the file and what is wrong */
+/** Reads a message from a file of proto JSON. @throws CliError naming the file and what is wrong */
 function readMessage<Desc extends DescMessage>(type: Desc, path: string): MessageShape<Desc> {
   const json = readJson(path) as JsonValue;
   try {
-    // A list of cases stands for the whole message with its comparison and tolerance.
+    // A bare list of cases stands for a message with the default comparison and tolerance.
     return fromJson(type, Array.isArray(json) ? { cases: json } : json);
   } catch (error) {
     const hint = ['its fields are those of proto/etude/v1/tasks.proto, as proto JSON'];
@@ -101,7 +101,7 @@ function entryPointOf(flag: string, entryPoint: string | undefined): string {
   throw new CliError(EXIT.usage, `${flag} needs --entry-point NAME, the function that the answer must define`);
 }
 
-/** Evaluators by the flag that asks for them. */
+/** Readers of evaluators, by the flag that gives one. */
 const EVALUATORS: Readonly<Record<string, (value: string, options: SpecOptions) => Kind>> = {
   evaluator: (path) => readMessage(EvaluatorSchema, path).kind,
   ioCases: (path) => ({ case: 'ioCases', value: readMessage(IoCasesSchema, path) }),
@@ -131,14 +131,14 @@ function evaluatorOf(options: SpecOptions): Kind | null {
   return given[0]?.() ?? null;
 }
 
-/** `PATH`, or `NAME=PATH` to place it under another name. */
+/** Reads the file of a `--file` flag: `PATH`, or `NAME=PATH` to place it under another name. */
 function fileOf(flag: string): TaskFile {
   const at = flag.indexOf('=');
   const [path, source] = at > 0 ? [flag.slice(0, at), flag.slice(at + 1)] : [basename(flag), flag];
   return create(TaskFileSchema, { path, content: readBytes(source, TASK_FILES_MAX_BYTES) });
 }
 
-/** What the flags say over what `--spec` says. Limits and fields are checked by the gateway. */
+/** The TaskSpec of `--spec`, overridden by the other flags. The gateway checks limits and fields. */
 export async function taskSpec(options: SpecOptions): Promise<TaskSpec> {
   const spec = options.spec ? readMessage(TaskSpecSchema, options.spec) : create(TaskSpecSchema);
   const evaluator = evaluatorOf(options) ?? (spec.evaluator ? null : { case: 'none' as const, value: {} });

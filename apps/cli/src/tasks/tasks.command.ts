@@ -23,7 +23,7 @@ interface SubmitOptions extends SpecOptions {
   readonly wait?: boolean;
 }
 
-/** @throws CliError before anything is asked of a gateway */
+/** `tasks submit`. @throws CliError for wrong flags before any call is made */
 async function submitTask(cli: Cli, options: SubmitOptions): Promise<number> {
   const spec = await taskSpec(options);
   if (spec.prompt.trim() === '')
@@ -51,7 +51,6 @@ async function submitTask(cli: Cli, options: SubmitOptions): Promise<number> {
   });
 }
 
-/** `tasks submit|get|list|cancel|watch`. */
 export function addTasks(program: Command, start: Start): void {
   addNoun(program, start, 'tasks', 'hand in tasks, follow them, stop them', [
     hand<SubmitOptions>({

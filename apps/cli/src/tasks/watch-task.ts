@@ -7,18 +7,18 @@ import { eventLine, unjudgedAnswer } from './task-lines.js';
 
 const AWAY_MAX_MS = 120_000;
 
-/** Exit code of a command that ends with this task: 0 once it succeeded. */
+/** Exit code for a finished task: 0 if it succeeded, else 1. */
 export const taskExit = ({ state }: Task): ExitCode => (state === TaskState.SUCCEEDED ? EXIT.ok : EXIT.failed);
 
 interface WatchOptions {
   readonly signal: AbortSignal;
-  /** Resume token of the last event that was seen; '' for everything. */
+  /** Resume token of the last event that was seen; '' starts at the first event. */
   readonly resumeToken?: string;
-  /** Called when the connection broke, and with null once events come again. */
+  /** Called with the error when the connection breaks, and with null once events come again. */
   readonly onAway?: (error: Error | null) => void;
 }
 
-/** Every event of a task until its `finished`. @throws the ServiceError of the last try once the gateway was away for two minutes */
+/** Yields a task's events up to its `finished`. @throws the last ServiceError once the gateway was away for two minutes */
 export const watchTask = (
   gateway: Gateway,
   name: string,
@@ -29,7 +29,7 @@ export const watchTask = (
     isLast: ({ event }) => event.case === 'finished',
   });
 
-/** Answers the finished task. @throws as `watchTask` does */
+/** Waits until the task is finished and returns it. @throws as `watchTask` does */
 export async function waitForTask(
   gateway: Gateway,
   name: string,
