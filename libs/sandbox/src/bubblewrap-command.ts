@@ -3,9 +3,9 @@ import type { SandboxShape } from './sandbox-driver.js';
 
 const MIB = 1024 * 1024;
 const BUNDLE = '/run/etude/bundle';
-/** For shared memory and named semaphores of the standard library. */
+/** Size of `/dev/shm`, which the standard library needs for shared memory and named semaphores. */
 const SHARED_MEMORY_MIB = 8;
-/** Where pods have their image's, too. */
+/** Where code finds the packages of its template, here as in the image of a pod. */
 const PACKAGES = '/opt/etude/packages';
 
 /** Controls that an operator may do without, each by name in `ETUDE_SANDBOX_ALLOW_MISSING`. */
@@ -15,16 +15,16 @@ export type OptionalControl = (typeof OPTIONAL_CONTROLS)[number];
 export interface BubblewrapOptions {
   readonly bwrapPath: string;
   readonly pythonPath: string;
-  /** Python knows `-P`: the working directory is no place to import from. */
+  /** Whether Python has the option `-P` (3.11 and later), which keeps the working directory off the import path. */
   readonly safePath: boolean;
-  /** bwrap of 0.7 and later sets the size of a tmpfs. */
+  /** Whether bwrap can set the size of a tmpfs, as 0.7 and later do. */
   readonly sizes: boolean;
   readonly missing: ReadonlySet<OptionalControl>;
-  /** Folder of this machine with what code may import beyond the standard library; it can't write there. */
+  /** Folder on this machine with packages that code may import, mounted read-only. Absent: the standard library only. */
   readonly packagesPath?: string;
 }
 
-/** One sandbox with the supervisor as process 1. The filter is read from FIRST_FREE_FD. */
+/** The bwrap command of one sandbox, whose process 1 is the supervisor. bwrap reads the system call filter from FIRST_FREE_FD. */
 export function singleCommand(options: BubblewrapOptions, shape: Pick<SandboxShape, 'diskMiB'>): string[] {
   const { missing } = options;
   return [
@@ -40,7 +40,7 @@ export function singleCommand(options: BubblewrapOptions, shape: Pick<SandboxSha
   ];
 }
 
-/** A nest as process 1, which opens the sandboxes: each with the same limits as a single one, inside these walls. */
+/** The bwrap command of a nest. Its process 1 opens the sandboxes, each with the same limits as a single one. */
 export function nestCommand(options: BubblewrapOptions & { readonly seccomp: Buffer | null }, firstPipe: number): string[] {
   const { missing, seccomp } = options;
   const filter = missing.has('syscalls') || seccomp === null ? '' : seccomp.toString('hex');
@@ -58,7 +58,7 @@ export function nestCommand(options: BubblewrapOptions & { readonly seccomp: Buf
 
 const words = (text: string) => text.split(' ');
 
-/** What both have in common. */
+/** The start of both commands: bwrap's namespaces, capabilities and mounts. */
 function walls({ bwrapPath, missing, packagesPath }: BubblewrapOptions): string[] {
   return [
     bwrapPath,
@@ -68,11 +68,11 @@ function walls({ bwrapPath, missing, packagesPath }: BubblewrapOptions): string[
     ...words(`--info-fd ${INFO_FD} --uid 1000 --gid 1000 --hostname sandbox --chdir /`),
     ...words('--ro-bind /usr /usr'),
     ...['bin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
-    // Where commands such as awk lead to.
+    // Commands such as awk are links into this folder.
     ...words('--ro-bind-try /etc/alternatives /etc/alternatives'),
     ...(packagesPath === undefined ? [] : ['--ro-bind', packagesPath, PACKAGES]),
     ...words('--proc /proc --dev /dev'),
-    // It reads alike. Mapped by several, /dev/zero is memory that no limit counts.
+    // /dev/full reads like /dev/zero. A shared mapping of the real /dev/zero would be memory that no limit counts.
     ...words('--dev-bind /dev/full /dev/zero'),
   ];
 }
@@ -81,14 +81,14 @@ function tmpfs({ sizes }: BubblewrapOptions, path: string, mib: number): string[
   return [...(sizes ? ['--size', String(mib * MIB)] : []), '--tmpfs', path];
 }
 
-/** The last mounts: behind them the root is closed. */
+/** These must be the last mounts, since they make the root read-only. */
 function bundle(): string[] {
   return ['--ro-bind-data', String(BUNDLE_FD), BUNDLE, '--remount-ro', '/'];
 }
 
 const LOAD = `import marshal;c=marshal.load(open(${JSON.stringify(BUNDLE)},'rb'));n={'__name__':'runner.bundle'};exec(c['runner.bundle'],n);n['install'](${JSON.stringify(BUNDLE)});`;
 
-/** Behind the standard library, of which a package hides nothing. Listed first: a folder that can't be read would look like an empty one. */
+/** Appended, so that no package hides a standard module. `listdir` fails for an unreadable folder, which an import would take for empty. */
 const APPEND = `import os,sys;os.listdir(${JSON.stringify(PACKAGES)});sys.path.append(${JSON.stringify(PACKAGES)});`;
 
 function python({ pythonPath, safePath, packagesPath }: BubblewrapOptions, statement: string): string[] {
@@ -96,7 +96,7 @@ function python({ pythonPath, safePath, packagesPath }: BubblewrapOptions, state
   return [pythonPath, '-s', '-S', '-B', ...(safePath ? ['-P'] : []), '-X', 'utf8', '-c', LOAD + path + statement];
 }
 
-/** How a supervisor starts an interpreter anew, as Python source. */
+/** The command with which a supervisor starts another interpreter, as a Python list literal. */
 function zygote(options: BubblewrapOptions): string {
   return JSON.stringify(python(options, 'from runner.zygote import main_fresh;main_fresh()'));
 }

@@ -12,25 +12,25 @@ import {
 } from './sandbox-driver.js';
 import { newClaim, SupervisorClient } from './supervisor-client.js';
 
-/** A sandbox that is started ahead. */
+/** A sandbox that is started ahead of any claim. */
 interface Spare {
-  /** null when it could not be started. */
+  /** Resolves to null when the sandbox could not be started. */
   readonly link: Promise<SandboxLink | null>;
   ready: boolean;
 }
 
-/** A result has about so far to go until who waits has it; ending its sandbox and opening another one would hold it up. */
+/** Pause before a released sandbox is replaced, in ms. A result reaches its caller within that time, undelayed by the replacement. */
 const ANSWER_MS = 7;
 const NEVER = new AbortController().signal;
 
 /** Sandboxes as local processes under bubblewrap, some of them started ahead of the claims. */
 export class BubblewrapDriver implements SandboxDriver {
-  /** In the order in which they are handed out. */
+  /** In the order in which claims get them. */
   private spares: Spare[] = [];
   private claimsOpen = 0;
   private closed = false;
 
-  /** @param warm sandboxes of `warmShape` kept ready; others are opened when they are asked for */
+  /** @param warm number of sandboxes of `warmShape` kept ready; other shapes are opened on demand */
   constructor(
     private readonly sources: ReadonlyMap<string, SandboxSource>,
     private readonly warm: number,
@@ -49,7 +49,7 @@ export class BubblewrapDriver implements SandboxDriver {
     try {
       const link = (await this.takeReady(shape)) ?? (await this.start(shape, signal));
       const claim = newClaim();
-      // Not waited for: nobody else can reach a sandbox that hangs on a pipe.
+      // The answer is not awaited: nobody else can reach a sandbox behind a pipe, so no other claim can be first.
       link.send({ type: 'bind', claim });
       return new SupervisorClient(link, { claim, place: null, onRelease: () => this.released(link) });
     } catch (error) {
@@ -75,7 +75,7 @@ export class BubblewrapDriver implements SandboxDriver {
     await Promise.all([...this.sources.values()].map((source) => source.close()));
   }
 
-  /** The oldest of the pool, even if it is just being started: that is sooner than starting another. */
+  /** The oldest spare sandbox, or null where none fits. One that is still starting is awaited: it is ready sooner than a new one. */
   private async takeReady({ template, diskMiB }: SandboxShape): Promise<SandboxLink | null> {
     if (diskMiB !== this.warmShape.diskMiB || template !== this.warmShape.template) return null;
     for (let spare = this.spares.shift(); spare; spare = this.spares.shift()) {
@@ -94,7 +94,7 @@ export class BubblewrapDriver implements SandboxDriver {
           return link;
         },
         () => {
-          // Out of the pool, so that the next round tries again.
+          // Removed from the pool, so that the next `warmUp` starts another.
           this.spares = this.spares.filter((other) => other !== spare);
           return null;
         },
@@ -122,11 +122,11 @@ export class BubblewrapDriver implements SandboxDriver {
     }
   }
 
-  /** Replacements start when nothing runs or nothing is left, so that starting one never slows a running one. */
+  /** Starts replacements when no claim is open or no spare is left; at other times a start would slow running code. */
   private async released(link: SandboxLink): Promise<void> {
     this.claimsOpen -= 1;
     if (link.alive) await pause(ANSWER_MS);
-    // What fails here fails again on the next claim, which reports it.
+    // A failure is ignored: the next claim meets it again and reports it.
     if (!this.closed && (this.claimsOpen === 0 || this.spares.length === 0)) void this.warmUp().catch(() => undefined);
     await link.destroy();
   }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Duplex } from 'node:stream';
 import { FrameChannel } from './frames.js';
 
-/** Descriptors that bubblewrap gets beside stdin, stdout and stderr; what is behind them goes on to the process inside. */
+/** Descriptors that bubblewrap gets beside stdin, stdout and stderr. Each command uses those from FIRST_FREE_FD on as it needs. */
 export const INFO_FD = 3;
 export const BUNDLE_FD = 4;
 export const FIRST_FREE_FD = 5;
@@ -10,9 +10,9 @@ export const FIRST_FREE_FD = 5;
 export interface Launch {
   readonly command: readonly string[];
   readonly bundle: Buffer;
-  /** More pipes for the process inside. */
+  /** Number of further pipes, from FIRST_FREE_FD on. */
   readonly pipes: number;
-  /** User to run as; undefined: the current one. Never root, to whom a limit on processes means nothing. */
+  /** User to run as; undefined: the current one. Never root, for whom the kernel enforces no limit on processes. */
   readonly uid: number | undefined;
 }
 
@@ -21,7 +21,7 @@ const STDERR_CHARS_MAX = 4_000;
 /** bubblewrap with one process inside, spoken to in frames over its stdin and stdout. */
 export class BubblewrapProcess {
   readonly channel: FrameChannel;
-  /** Resolves when nothing of it exists any more. */
+  /** Resolves when bubblewrap and everything inside it have ended. */
   readonly gone: Promise<void>;
   private readonly child: ChildProcess;
   private insidePid: number | null = null;
@@ -54,7 +54,7 @@ export class BubblewrapProcess {
     return this.child.stdio[fd] as Duplex;
   }
 
-  /** Writes all of it to a descriptor that the other side reads to its end. */
+  /** Writes `data` to the pipe `fd` and closes it; the other side reads to the end. */
   hand(fd: number, data: Buffer): void {
     this.pipe(fd)
       .on('error', () => undefined)
@@ -63,8 +63,8 @@ export class BubblewrapProcess {
 
   destroy(): Promise<void> {
     this.doomed = true;
-    // bubblewrap outside is its parent and leaves once the kernel has ended everything inside. Killed before the inside
-    // exists, it would leave an orphan that waits for it for ever.
+    // Kills process 1 inside: the kernel ends everything inside with it, and then bubblewrap exits. Before process 1 is known nothing is
+    // killed, since bubblewrap would leave an orphan that waits for ever; `readInfo` calls this again.
     if (!this.over && this.insidePid !== null && !kill(this.insidePid)) this.child.kill('SIGKILL');
     return this.gone;
   }
@@ -103,7 +103,7 @@ export class BubblewrapProcess {
   }
 }
 
-/** Whether the process was there to be killed. */
+/** @returns whether the process existed */
 function kill(pid: number): boolean {
   try {
     process.kill(pid, 'SIGKILL');

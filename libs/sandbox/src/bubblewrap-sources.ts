@@ -10,7 +10,7 @@ export interface SourceSettings extends BubblewrapOptions {
   readonly uid: number | undefined;
 }
 
-/** One bubblewrap, and one start of Python, per sandbox. For machines that allow no namespaces inside bubblewrap. */
+/** Starts one bubblewrap and one Python per sandbox. For machines that allow no namespaces inside bubblewrap. */
 export class SingleSource implements SandboxSource {
   private readonly live = new Set<BubblewrapProcess>();
 
@@ -40,14 +40,14 @@ export class SingleSource implements SandboxSource {
   }
 }
 
-/** Sandboxes that one nest opens before it is replaced. Each has a pipe of its own from the start; starting a nest costs as much as ten sandboxes. */
+/** Sandboxes that one nest opens before it is replaced; it has a pipe for each from its start. A nest costs as much as ten sandboxes. */
 const SLOTS = 96;
-/** The next nest is started while this many slots are left, so that nobody waits for a Python to start. */
+/** The next nest is started when this many slots are left, so that no claim waits for Python to start. */
 const SLOTS_LOW = 8;
 
 /**
- * Sandboxes opened by a warm interpreter inside bubblewrap, each in fresh namespaces of its own: no Python is started
- * for an execution. A nest serves so many sandboxes and is replaced.
+ * Opens sandboxes from a warm interpreter inside bubblewrap, a nest, each in fresh namespaces. No Python is started for an execution.
+ * A nest that has opened SLOTS sandboxes is replaced.
  */
 export class NestSource implements SandboxSource {
   private nests: Nest[] = [];
@@ -159,7 +159,7 @@ class NestSandbox implements SandboxLink {
     return this.gone;
   }
 
-  /** The nest has seen its end. */
+  /** Called once the sandbox has ended, alone or with its nest. */
   end(): void {
     this.over = true;
     this.channel.end();

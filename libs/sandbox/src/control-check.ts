@@ -9,7 +9,7 @@ import { bubblewrapVersion, buildBundle } from './runner-bundle.js';
 import { expectHello, type SandboxSource } from './sandbox-driver.js';
 import { seccompFilter } from './seccomp.js';
 
-/** How sandboxes are opened: from a warm interpreter, or with one started for each; 'auto' takes the former where the machine allows it. */
+/** `nest` forks sandboxes from a warm interpreter, `single` starts one for each. `auto` takes `nest` where the machine allows it. */
 export type Isolation = 'auto' | 'nest' | 'single';
 
 export interface ControlCheckInput {
@@ -22,7 +22,7 @@ export interface ControlCheckInput {
 
 const NOBODY = 65_534;
 
-/** What bubblewrap says when a control can't be set up, and which one that is. */
+/** Messages of bubblewrap, each with the control that could not be set up. */
 const START_FAILURES: ReadonlyArray<readonly [RegExp, OptionalControl]> = [
   [/loopback|RTM_NEWADDR/i, 'network'],
   [/disable-userns|max_user_namespaces/i, 'nested-namespaces'],
@@ -32,14 +32,14 @@ const START_FAILURES: ReadonlyArray<readonly [RegExp, OptionalControl]> = [
 export interface ProvenSource {
   readonly source: SandboxSource;
   /**
-   * A source behind the same walls, in which the template's packages are as well; one sandbox was opened.
+   * A source with the same controls and the packages of the template, tried by opening one sandbox.
    *
    * @throws EtudeError FAILED_PRECONDITION naming the template and what its folder lacks
    */
   withPackages(template: string, packagesPath: string): Promise<SandboxSource>;
 }
 
-/** Controls that this machine does without, as far as the operator allows. */
+/** Controls that this machine lacks. `accept` adds only those that the operator allows to be missing. */
 class Missing extends Set<OptionalControl> {
   constructor(private readonly allowed: readonly string[]) {
     super();
@@ -49,7 +49,7 @@ class Missing extends Set<OptionalControl> {
     throw new EtudeError('SANDBOX_CONTROL_MISSING', `${ALLOW_MISSING} names "${unknown}", and only ${known} can be done without`);
   }
 
-  /** @throws EtudeError SANDBOX_CONTROL_MISSING where that is not allowed */
+  /** @throws EtudeError SANDBOX_CONTROL_MISSING where the control may not be missing */
   accept(name: string, why: string): void {
     const control = OPTIONAL_CONTROLS.find((known) => known === name);
     if (!control || !this.allowed.includes(control)) throw controlMissing(name, 'here', why, control !== undefined);
@@ -58,7 +58,7 @@ class Missing extends Set<OptionalControl> {
 }
 
 /**
- * A source of sandboxes in which every control is enforced, found by trying each in a sandbox.
+ * Finds a source of sandboxes that enforces every control but those allowed to be missing. Each control is tried inside a sandbox.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING
  */
@@ -71,7 +71,7 @@ export async function provenSource(input: ControlCheckInput): Promise<ProvenSour
   const settings = { ...input, ...interpreter, sizes: since(7), seccomp, uid: process.getuid?.() === 0 ? NOBODY : undefined };
   const prove = (kind: 'single' | 'nest') => {
     if (!seccomp) missing[kind].accept('syscalls', `there is no system call filter for ${arch}`);
-    // The filter refuses further namespaces as well.
+    // bubblewrap before 0.8 has no --disable-userns; the system call filter refuses namespaces as well.
     if (kind === 'single' && !since(8)) missing.single.add('nested-namespaces');
     if (kind === 'single' && !since(7)) missing.single.accept('disk', 'bubblewrap before 0.7 sets no size on a file system');
     return proveAll({ ...settings, missing: missing[kind] }, kind);
@@ -115,14 +115,14 @@ async function openable(
   } catch (cause) {
     await source.close();
     const who = uid === undefined ? 'the user that runs this' : `user ${uid}`;
-    // Python's own words come last.
+    // The last line of Python's output names the error.
     const why = (cause as Error).message.trimEnd().split('\n').at(-1);
     const advice = `Its packages in ${packagesPath} have to be readable to ${who}, and so have the folders above.`;
     throw new EtudeError('FAILED_PRECONDITION', `the sandbox template "${template}" can't be used: ${why}. ${advice}`, {}, { cause });
   }
 }
 
-/** Control name to what was found instead. */
+/** @returns by control that is not enforced, what was found instead */
 async function tryProbe(source: SandboxSource, diskMiB: number): Promise<Record<string, string>> {
   const limits = { ...SandboxLimits.parse({}), diskMiB, processes: 8, memoryMiB: 128 };
   const shape = { template: 'default', memoryMiB: limits.memoryMiB, diskMiB };

@@ -10,13 +10,13 @@ interface Running {
   callers: number;
 }
 
-/** Results that are remembered, so that the same execution asked for again runs nothing. */
+/** Results that are kept, so that a repeated request for the same execution runs nothing. */
 const REMEMBERED_MAX = 200;
 
-/** By the infrastructure: asked for again, it is run again. */
+/** Whether the infrastructure failed the execution. Such a result is not kept, so a repeated request runs again. */
 const isSpoilt = ({ runs }: ExecutionResult) => runs.some(({ exit }) => RETRYABLE_EXITS.has(exit));
 
-/** Executions over any driver: once per id, each in a sandbox of its own that is destroyed on every path. */
+/** Runs executions over any driver: each id once, in a fresh sandbox that is destroyed on every path. */
 export class DrivenSandboxes implements Sandboxes {
   private readonly known = new Map<string, Running>();
 
@@ -27,7 +27,7 @@ export class DrivenSandboxes implements Sandboxes {
     const running = this.join(`${request.tenant} ${request.executionId}`, request);
     running.callers += 1;
     const { promise: left, reject } = Promise.withResolvers<never>();
-    // A caller that leaves is told when the code has stopped, or at once while others still want it.
+    // The last caller to leave waits until the code has stopped; any other leaves at once.
     const leave = () => {
       running.callers -= 1;
       if (running.callers === 0) running.stop.abort(signal.reason);
@@ -42,7 +42,6 @@ export class DrivenSandboxes implements Sandboxes {
     }
   }
 
-  /** Stops everything that runs. */
   close(): void {
     for (const running of this.known.values()) running.stop.abort();
   }
@@ -72,7 +71,7 @@ export class DrivenSandboxes implements Sandboxes {
       const end = await this.runInOne(left, assembly.behind(), signal);
       if (end.ended === 'done') break;
       assembly.lose(end);
-      // Only code that attacks its supervisor loses its kernel; those behind it get a sandbox of their own.
+      // Only code that attacks its supervisor loses its kernel. The runs after it continue in another sandbox.
       if (end.exit !== 'kernel_lost' || request.stopOnFailure) break;
     }
     return { executionId: request.executionId, runs: assembly.results };
@@ -84,7 +83,7 @@ export class DrivenSandboxes implements Sandboxes {
     try {
       return await sandbox.execute(request, sink, signal);
     } finally {
-      // Destroyed behind the reply; after an abort it is gone already.
+      // The reply does not wait for this. After an abort the sandbox is gone already.
       void sandbox.release();
     }
   }

@@ -3,7 +3,7 @@ import type { Readable, Writable } from 'node:stream';
 /** Longest frame that is read; the supervisor has the same limit. */
 const FRAME_BYTES_MAX = 256 * 1024 * 1024;
 
-/** Four bytes of length, big endian, then one JSON document in UTF-8. */
+/** A frame is four bytes of length, big endian, then one JSON document in UTF-8. */
 export function encodeFrame(document: unknown): Buffer {
   const body = Buffer.from(JSON.stringify(document));
   const frame = Buffer.allocUnsafe(4 + body.length);
@@ -17,7 +17,7 @@ export class FrameReader {
   private chunks: Buffer[] = [];
   private size = 0;
 
-  /** @throws Error on a frame that is too long or is no JSON */
+  /** @returns the documents that `chunk` completes. @throws Error on a frame that is too long or not JSON */
   feed(chunk: Buffer): unknown[] {
     this.chunks.push(chunk);
     this.size += chunk.length;
@@ -45,7 +45,7 @@ export class FrameReader {
   }
 }
 
-/** What a supervisor or a nest sends; see docs/sandbox-protocol.md. */
+/** A message to or from a supervisor or a nest; see docs/sandbox-protocol.md. */
 export interface SupervisorFrame {
   readonly type: string;
   readonly [field: string]: unknown;
@@ -58,7 +58,7 @@ export class FrameChannel {
   private waiting: ((frame: SupervisorFrame | null) => void) | null = null;
   private ended = false;
 
-  /** `onMalformed` is told when the other side speaks nonsense; nothing more is read then. */
+  /** @param onMalformed called for a frame that can't be read; it has to end the other side, since the channel reads on */
   constructor(
     private readonly output: Writable,
     input: Readable,

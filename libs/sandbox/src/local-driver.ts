@@ -8,15 +8,15 @@ import type { SandboxSource } from './sandbox-driver.js';
 export interface LocalOptions {
   /** Sandboxes kept ready; default 2. */
   readonly warm?: number;
-  /** Disk of a ready sandbox in MiB; executions that ask for another size start one of their own. */
+  /** Disk of a ready sandbox in MiB; default that of SandboxLimits. Claims of another size open a new sandbox. */
   readonly warmDiskMiB?: number;
   /** Controls that this machine need not enforce, by name; see OPTIONAL_CONTROLS. */
   readonly allowMissingControls?: readonly string[];
   /** Default 'auto'. */
   readonly isolation?: Isolation;
-  /** Folder whose folders are packages of templates by their names; see `readOverlays`. Without it there is "default" alone. */
+  /** Folder with one folder of packages per template, named like the template; see `readOverlays`. Absent: there is only "default". */
   readonly overlaysPath?: string | undefined;
-  /** Packages that skills may declare, by template; folders that lack them are refused. */
+  /** Packages that skills may declare, by template. The start fails where a template's folder lacks one. */
   readonly packages?: SandboxPackages;
   readonly pythonPath?: string;
   readonly bwrapPath?: string;
@@ -25,13 +25,13 @@ export interface LocalOptions {
 const DEFAULT = 'default';
 
 /**
- * Untrusted Python in local processes under bubblewrap, one fresh sandbox per claim. Proves every control by trying it, then fills the
- * pool.
+ * Starts a driver that runs untrusted Python in local processes under bubblewrap, one fresh sandbox per claim.
+ * Proves every control by trying it, then fills the pool.
  *
  * Needs Linux, bubblewrap and Python 3.10; as root it runs sandboxes as `nobody`.
  *
- * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control, and the setting that does without it where there is one;
- *   FAILED_PRECONDITION for packages that can't be used, or are not those of `packages`
+ * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control and, where there is one, the setting that lets it be missing;
+ *   FAILED_PRECONDITION for packages that can't be used or differ from `packages`
  */
 export async function startLocalDriver(options: LocalOptions = {}): Promise<BubblewrapDriver> {
   const { memoryMiB, diskMiB } = SandboxLimits.parse({});
@@ -56,7 +56,6 @@ export async function startLocalDriver(options: LocalOptions = {}): Promise<Bubb
     await driver.warmUp();
     return driver;
   } catch (error) {
-    // Nothing is left running.
     await driver.close();
     throw error;
   }

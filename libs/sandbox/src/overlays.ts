@@ -4,14 +4,14 @@ import { EtudeError } from '@etude/contracts/errors';
 import { TemplateName } from '@etude/contracts/sandbox';
 import { packageName, type SandboxPackages } from '@etude/domain/skills/life/skill-packages';
 
-/** Folders of packages by the sandbox template that has them. */
+/** Paths of package folders by the name of their sandbox template. */
 export type Overlays = ReadonlyMap<string, string>;
 
 const refused = (message: string, cause?: unknown) => new EtudeError('FAILED_PRECONDITION', message, {}, { cause });
 
 /**
- * The templates of local sandboxes: each folder in `path` is one by its name, and holds what its code may import beyond the standard
- * library, as `pip install --target` puts it there. Files beside them are left alone.
+ * Reads the templates of local sandboxes. Each folder in `path` is a template of that name and holds its packages, as
+ * `pip install --target` writes them. Files in `path` are ignored.
  *
  * @throws EtudeError FAILED_PRECONDITION naming the setting and the path
  */
@@ -29,13 +29,13 @@ export async function readOverlays(path: string): Promise<Overlays> {
   return new Map(names.toSorted().map((name) => [name, resolve(join(path, name))]));
 }
 
-/** What `pip install --target` notes of each package that it puts there. */
+/** The folder with metadata that `pip install --target` writes for each package: its name and version. */
 const METADATA = /^(.+)-([^-]+)\.dist-info$/;
 
 /**
- * That folders hold what skills are promised: of every template that the list names, all packages in their versions.
+ * Checks that each template's folder holds all packages that the list promises to skills, in the promised versions.
  *
- * @throws EtudeError FAILED_PRECONDITION naming the template, what is missing or other, and what to do
+ * @throws EtudeError FAILED_PRECONDITION naming the template, what is missing or differs, and what to do
  */
 export async function requirePromised(overlays: Overlays, promised: SandboxPackages): Promise<void> {
   for (const [template, packages] of Object.entries(promised)) {

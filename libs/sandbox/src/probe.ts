@@ -10,10 +10,10 @@ const PROBE = new URL('../runner/probe.py', import.meta.url);
 export const ALLOW_MISSING = 'ETUDE_SANDBOX_ALLOW_MISSING';
 
 /**
- * Tries every wall from inside of a sandbox.
+ * Tries every control from inside the sandbox.
  *
  * @param more fields of the probe's input beside the limits
- * @returns control name to what was found instead; empty where every wall stands
+ * @returns by control that is not enforced, what was found instead; empty where all are enforced
  * @throws EtudeError SANDBOX_UNAVAILABLE where the sandbox is lost, SANDBOX_CONTROL_MISSING where the probe itself fails
  */
 export async function probe(
@@ -33,7 +33,7 @@ export async function probe(
   throw controlMissing('probe', 'here', `its check failed: ${result?.stderr || result?.exit}`, false);
 }
 
-/** @param optional whether the operator may do without it */
+/** @param optional whether the operator may allow the control to be missing */
 export function controlMissing(control: string, where: string, why: string, optional: boolean): EtudeError {
   const way = optional
     ? `To run without it, set ${ALLOW_MISSING}=${control}.`

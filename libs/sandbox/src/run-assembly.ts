@@ -25,12 +25,12 @@ export const unmeasuredRun = (exit: ExitReason, type: string, message: string): 
   error: { type, message, line: null },
 });
 
-/** Whole results out of what an execution tells piece by piece. What a lost run had printed is kept. */
+/** Assembles whole results from the pieces that an execution reports. A lost run keeps the output it had. */
 export class RunAssembly implements ExecutionSink {
   readonly results: RunResult[] = [];
   private partial = nothing();
 
-  /** A sandbox that goes on where another one ended counts its runs from 0; they come in order, so their numbers are not needed. */
+  /** The sink for the next sandbox of the execution. It numbers its runs from 0 again; runs come in order, so the numbers are ignored. */
   behind(): ExecutionSink {
     this.partial = nothing();
     return this;
@@ -51,7 +51,7 @@ export class RunAssembly implements ExecutionSink {
     this.partial = nothing();
   }
 
-  /** Ends the run under way with what it had printed. */
+  /** Ends the current run as lost, with the output it had. */
   lose({ exit, message }: LostSandbox): void {
     const { stdout, stderr, displays, startedMs } = this.partial;
     const shown = displays.length > 0 ? { displays } : {};

@@ -3,38 +3,38 @@ import type { Display, ExecutionRequest, ExitReason, RunResult } from '@etude/co
 import type { SessionFile } from '@etude/contracts/sandbox-session';
 import type { SupervisorFrame } from './frames.js';
 
-/** What must be settled before a sandbox exists; everything else comes with the request. */
+/** What must be known to open a sandbox; everything else comes with the execution. */
 export interface SandboxShape {
-  /** A template of the driver's settings. */
+  /** Name of a template in the driver's settings. */
   readonly template: string;
   readonly memoryMiB: number;
   readonly diskMiB: number;
 }
 
 export interface SandboxExecution extends ExecutionRequest {
-  /** A session's: nothing is emptied around the runs, cells keep their names, and an abort stops the runs, not the sandbox. */
+  /** true in a session: runs find the files and cells the names of earlier ones, and an abort stops the runs, not the sandbox. */
   readonly keep?: boolean;
-  /** Frames of this execution that the caller has seen already. */
+  /** Number of frames of this execution that the caller has seen already; default 0. */
   readonly after?: number;
 }
 
-/** Hears of an execution, in order. `at` is the frame's number, from which the execution can be followed again. */
+/** Gets the events of an execution, in order. `at` is the number of the frame; `after` = `at` + 1 follows the execution behind it. */
 export interface ExecutionSink {
-  /** What run `run` printed, as it comes, up to the head that is kept. */
+  /** Output of run `run` as it comes, up to the size of the head. */
   output(run: number, stream: 'stdout' | 'stderr', text: string, at: number): void;
   /** One rich output of a cell. */
   display(run: number, data: Display, at: number): void;
-  /** The run's end. Its stdout and stderr hold only what `output` was not told: the tail. */
+  /** The end of a run. Its stdout and stderr hold only the tail, which `output` did not get. */
   result(run: number, result: RunResult, at: number): void;
 }
 
-/** `lost`: the sandbox ended under the code. kernel_lost is the code's own doing, all else the infrastructure's. */
+/** `lost`: the sandbox ended while the code ran. RETRYABLE_EXITS tells whether the infrastructure or the code is at fault. */
 export type ExecutionEnd = { readonly ended: 'done' } | LostSandbox;
 
 export interface LostSandbox {
   readonly ended: 'lost';
   readonly exit: ExitReason;
-  /** What was seen, for people: "the pod was evicted: The node was low on resource: memory". */
+  /** What was observed, for people: "the pod was evicted: The node was low on resource: memory". */
   readonly message: string;
 }
 
@@ -45,35 +45,35 @@ export interface LostSandbox {
  *   PAYLOAD_TOO_LARGE (the disk is full), SANDBOX_UNAVAILABLE (the sandbox is gone)
  */
 export interface SandboxFiles {
-  /** Appends to an upload, which starts at offset 0; with `final` it takes its place. @returns bytes that have arrived */
+  /** Appends to the upload of `path`, which starts at offset 0; `final` puts the file in place. @returns bytes received so far */
   write(path: string, offset: number, data: Uint8Array, final: boolean): Promise<number>;
-  /** `entry` is null where there is no such file; `uploadedBytes` is how far an upload has come that is not final. */
+  /** `entry` is null where there is no such file; `uploadedBytes` is the size of an unfinished upload, else 0. */
   stat(path: string): Promise<{ readonly entry: SessionFile | null; readonly uploadedBytes: number }>;
-  /** At most FILE_CHUNK_BYTES_MAX; fewer bytes than asked for mean the end. */
+  /** Reads at most FILE_CHUNK_BYTES_MAX bytes. Fewer bytes than asked for mean the end of the file. */
   read(path: string, offset: number, length: number): Promise<{ readonly data: Uint8Array; readonly sizeBytes: number }>;
-  /** Regular files by path, those behind `after`. */
+  /** Regular files ordered by path, from the first path behind `after` on. `more`: others follow. */
   list(after: string, limit: number): Promise<{ readonly entries: readonly SessionFile[]; readonly more: boolean }>;
   delete(path: string): Promise<void>;
 }
 
 /** One sandbox, bound to one claim until it is released. */
 export interface ClaimedSandbox {
-  /** For `SandboxDriver.attach`, from this process or another; null where nobody else can reach it. */
+  /** Address for `SandboxDriver.attach`, in this process or another; null where no other process can reach the sandbox. */
   readonly place: string | null;
   /** Resolves when the sandbox has ended by itself; never after `release`. */
   readonly lost: Promise<LostSandbox>;
   readonly files: SandboxFiles;
   /**
-   * Runs the runs in order. The same `executionId` again, also after `attach`, follows the first from `after` on and runs nothing;
-   * without runs it only follows.
+   * Executes the runs in order. A repeated `executionId`, also after `attach`, runs nothing: it follows the first execution from
+   * `after` on. An execution without runs only follows.
    *
-   * @throws EtudeError NOT_FOUND where there is nothing to follow: one without runs that never ran, or one that is no longer kept
-   * @throws AbortError when `signal` aborts, after what ran was stopped: the whole sandbox, or with `keep` only the runs
+   * @throws EtudeError NOT_FOUND where there is nothing to follow: the execution has no runs and never ran, or is no longer kept
+   * @throws AbortError when `signal` aborts, after the code was stopped: with the whole sandbox, or with `keep` alone
    */
   execute(execution: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<ExecutionEnd>;
-  /** Destroys it. Resolves when nothing of it runs any more; calling it again is fine. */
+  /** Destroys the sandbox. Resolves when none of its processes runs any more. Idempotent. */
   release(): Promise<void>;
-  /** Lets go of it without ending it, for whoever attaches to its place within the lease. Does nothing where that is null. */
+  /** Gives the claim up without ending the sandbox: another process may attach within the lease. Does nothing where `place` is null. */
   leave?(): Promise<void>;
 }
 
@@ -84,30 +84,30 @@ export interface SandboxCounts {
 }
 
 /**
- * Where sandboxes come from: local processes, pods.
+ * Provides sandboxes: local processes or pods.
  *
- * A claim is never handed out twice, and a sandbox that was claimed never serves another claim. While this process lives it keeps
- * its claims' leases; after its end an unattached sandbox lives no longer than its lease.
- * Not in it: idempotence across sandboxes, retries, who may use it.
+ * A claimed sandbox never serves another claim. This process renews the leases of its claims while it lives; after its end, a sandbox
+ * that nobody attaches to ends with its lease.
+ * Not in it: idempotence across sandboxes, retries, authorization.
  */
 export interface SandboxDriver {
   /**
-   * Waits its turn where none is free.
+   * Waits in line where no sandbox is free.
    *
    * @throws EtudeError SANDBOX_CAPACITY (none became free in time, too many wait, quota, unschedulable) or SANDBOX_UNAVAILABLE, both
-   *   with `metadata.exit` of the exit reasons; INVALID_ARGUMENT for a template or size that the settings don't have
+   *   with the exit reason in `metadata.exit`; INVALID_ARGUMENT for a template or size that the settings don't have
    */
   claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox>;
-  /** Takes over a claim that another process held, or this one. @throws EtudeError SANDBOX_UNAVAILABLE where it is gone */
+  /** Takes over the claim at `place`, held by another process or this one. @throws EtudeError SANDBOX_UNAVAILABLE where it is gone */
   attach(place: string, signal: AbortSignal): Promise<ClaimedSandbox>;
   counts(): SandboxCounts;
-  /** For readiness. @throws EtudeError SANDBOX_UNAVAILABLE where no sandboxes can be had just now */
+  /** For readiness. @throws EtudeError SANDBOX_UNAVAILABLE while no sandbox can be provided */
   check(): void;
-  /** Destroys what this process has claimed, and what nobody else could use. */
+  /** Destroys the sandboxes that this process has claimed, and those that no other process could use. */
   close(): Promise<void>;
 }
 
-/** One sandbox as its driver holds it. */
+/** A driver's connection to one sandbox. */
 export interface SandboxLink {
   readonly alive: boolean;
   /** Resolves when no process of the sandbox exists any more. */
@@ -115,28 +115,28 @@ export interface SandboxLink {
   send(frame: SupervisorFrame): void;
   /** The next frame; null once the sandbox is gone. One reader at a time. */
   receive(): Promise<SupervisorFrame | null>;
-  /** What was said when it could not be started. */
+  /** Why the sandbox could not be started or spoken to, for people; '' where nothing is known. */
   complaint(): string;
   /** Kills process 1 of the sandbox, and with it all others. */
   destroy(): Promise<void>;
 }
 
-/** Where a driver's sandboxes come from. */
+/** Opens sandboxes for a driver. */
 export interface SandboxSource {
   open(shape: SandboxShape): SandboxLink;
-  /** Destroys everything that was opened. */
+  /** Destroys all sandboxes that it opened. */
   close(): Promise<void>;
 }
 
-/** The error of a sandbox that could not be had, or is gone. */
+/** The error for a sandbox that could not be provided or is gone. */
 export const unavailable = (message: string, exit: ExitReason = 'infra') =>
   new EtudeError('SANDBOX_UNAVAILABLE', message, { metadata: { exit } });
 
-/** The error of a claim for a template that the settings don't have. */
+/** The error for a claim that names an unknown template. */
 export const noTemplate = (name: string, known: ReadonlyMap<string, unknown>) =>
   new EtudeError('INVALID_ARGUMENT', `there is no sandbox template "${name}", only ${[...known.keys()].join(', ')}`, { field: 'template' });
 
-/** Resolves when the supervisor is there. @throws EtudeError SANDBOX_UNAVAILABLE with what bubblewrap said */
+/** Waits for the hello of the supervisor. @throws EtudeError SANDBOX_UNAVAILABLE with the complaint of the link */
 export async function expectHello(link: SandboxLink): Promise<void> {
   const frame = await link.receive();
   if (frame?.type !== 'hello') throw unavailable(`a sandbox could not be started: ${link.complaint() || 'it ended at once'}`);

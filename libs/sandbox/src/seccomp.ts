@@ -1,4 +1,4 @@
-/** Syscall numbers by what they are denied for; from the kernel's tables of x86-64 and of generic (arm64). */
+/** System call numbers of one architecture, from the kernel's tables for x86-64 and generic (arm64). */
 interface Architecture {
   readonly audit: number;
   readonly clone: number;
@@ -10,7 +10,7 @@ interface Architecture {
   readonly socketpair: number;
   readonly setpriority: number;
   readonly ioprioSet: number;
-  /** sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr: a process in front. */
+  /** sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr. Their first argument is a process. */
   readonly scheduling: readonly number[];
   readonly denied: readonly number[];
 }
@@ -30,7 +30,7 @@ const X64: Architecture = {
   denied: [
     // ptrace, process_vm_readv, process_vm_writev, kcmp, pidfd_getfd
     [101, 310, 311, 312, 438],
-    // shared memory, semaphores, message queues: outlive a run
+    // shared memory, semaphores, message queues: they outlive a run
     [29, 30, 31, 67, 64, 65, 66, 220, 68, 69, 70, 71, 240, 241],
     // keys, bpf, perf_event_open, userfaultfd, io_uring
     [248, 249, 250, 321, 298, 323, 425, 426, 427],
@@ -38,7 +38,7 @@ const X64: Architecture = {
     [165, 166, 155, 161, 272, 308, 428, 429, 430, 431, 432, 433, 442],
     // process_madvise, process_mrelease
     [440, 448],
-    // inotify, fanotify: /usr is the host's, and tells what others run and read
+    // inotify, fanotify: /usr is the host's, so watching it tells what others run and read
     [253, 294, 300, 301],
     // migrate_pages, move_pages of other processes; memfd_secret and vmsplice: memory that no limit counts
     [256, 279, 447, 278],
@@ -88,14 +88,14 @@ const AF_INET6 = 10;
 const AF_NETLINK = 16;
 
 export interface SeccompOptions {
-  /** Internet sockets may be opened. Only where a network namespace without a way out stands around the code; a pod has none. */
+  /** Whether internet sockets may be opened. Set only where a network namespace or a NetworkPolicy limits what they reach. */
   readonly network: boolean;
 }
 
 /**
- * A filter of system calls, as `struct sock_filter[]` for `bwrap --seccomp` and for `ETUDE_SANDBOX_FILTER` of a pod: refuses
- * what reaches into other processes, outlives a run, or opens namespaces, and every family of sockets that a network namespace
- * does not hold back; without `network` all but local ones. null where the machine's architecture is not known here.
+ * A filter of system calls, as `struct sock_filter[]` for `bwrap --seccomp` and for `ETUDE_SANDBOX_FILTER` of a pod. It refuses calls
+ * that reach into other processes, outlive a run or open namespaces. It refuses socket families that a network namespace doesn't
+ * contain, and without `network` all but local ones. null for an architecture that is not known here.
  */
 export function seccompFilter(arch: string, options: SeccompOptions = { network: true }): Buffer | null {
   const machine = { x64: X64, arm64: ARM64 }[arch];
@@ -113,32 +113,32 @@ function instructions(machine: Architecture, families: readonly number[]): Instr
     [EQUALS, 1, 0, machine.audit],
     [RETURN, 0, 0, errno(EPERM)],
     [LOAD, 0, 0, 0],
-    // The x32 numbers are another door to the same calls.
+    // The x32 numbers reach the same calls.
     [AT_LEAST, 0, 1, 0x40000000],
     [RETURN, 0, 0, errno(ENOSYS)],
-    // Its flags can't be seen from here; libraries fall back to clone.
+    // A filter can't see the flags of clone3. On ENOSYS, libraries fall back to clone.
     ...refuse(machine.clone3, ENOSYS),
     ...machine.denied.flatMap((number) => refuse(number, EPERM)),
     ...refuseWhen(machine.clone, 16, [ANY_BIT, CLONE_NAMESPACES], true),
     ...refuseSharedMemory(machine.mmap),
-    // The old way to watch a folder.
+    // F_NOTIFY is the old way to watch a folder.
     ...refuseWhen(machine.fcntl, 24, [EQUALS, F_NOTIFY], true),
-    // Limits of other processes: only pid 0, oneself, is fine.
+    // Process 0 is the caller: it may change its own limits only.
     ...refuseWhen(machine.prlimit64, 16, [EQUALS, 0], false),
-    // How much of the processor others get: the supervisor is of the same user.
+    // A process may change its own scheduling only: the supervisor has the same user.
     ...machine.scheduling.flatMap((number) => refuseWhen(number, 16, [EQUALS, 0], false)),
     ...refuseWhen(machine.setpriority, 16, [EQUALS, PRIO_PROCESS], false),
     ...refuseWhen(machine.setpriority, 24, [EQUALS, 0], false),
     ...refuseWhen(machine.ioprioSet, 16, [EQUALS, IOPRIO_WHO_PROCESS], false),
     ...refuseWhen(machine.ioprioSet, 24, [EQUALS, 0], false),
     ...allowFamilies(machine.socket, families),
-    // The kernel makes the first of a pair before it finds that the family has none, and loads a module for it.
+    // For a family without pairs the kernel would still load its module and make one socket before it fails.
     ...allowFamilies(machine.socketpair, [AF_UNIX]),
     [RETURN, 0, 0, ALLOW],
   ];
 }
 
-/** Of no file: its pages stay when nobody maps them any more, and are in no process's size then. */
+/** Refuses shared anonymous memory: its pages can stay when no process maps them, and then count for none. */
 function refuseSharedMemory(mmap: number): Instruction[] {
   return [
     [EQUALS, 0, 5, mmap],
@@ -161,7 +161,7 @@ function refuseWhen(number: number, offset: number, [code, value]: readonly [num
   ];
 }
 
-/** Others, such as AF_VSOCK, reach out of a network namespace. */
+/** Refuses call `socket` for all other families: some, such as AF_VSOCK, reach out of a network namespace. */
 function allowFamilies(socket: number, families: readonly number[]): Instruction[] {
   return [
     [EQUALS, 0, families.length + 3, socket],

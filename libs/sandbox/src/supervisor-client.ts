@@ -13,7 +13,7 @@ import type {
 } from './sandbox-driver.js';
 import { SupervisorFiles } from './supervisor-files.js';
 
-/** Beyond a run's own wall limit, for the supervisor to stop it and say so; then the sandbox is taken for lost. */
+/** How long after a run's wall limit the supervisor may take to report its end; then the sandbox counts as lost. */
 const SUPERVISOR_GRACE_MS = 8_000;
 
 export const KERNEL_LOST: LostSandbox = { ended: 'lost', exit: 'kernel_lost', message: 'the sandbox was lost while the code ran in it' };
@@ -23,29 +23,28 @@ export interface SupervisorClientOptions {
   /** See `ClaimedSandbox.place`. */
   readonly place: string | null;
   /**
-   * Asked when the link has ended by itself: another link to the same supervisor, bound to the same claim, or why there is none.
-   * What was under way is followed on it from where it was. Absent: a link that ends is a sandbox that is lost.
+   * Called when the link has ended by itself. Returns another link to the same supervisor, bound to the same claim, or why there is
+   * none. The current execution is followed further on the new link. Absent: the sandbox is lost with its link.
    */
   recover?(): Promise<SandboxLink | LostSandbox>;
-  /** Called once, by the first `release`; resolves when nothing of the sandbox runs any more. */
+  /** Called by the first `release`, and for a link that `recover` returns after it. Resolves when none of its processes runs any more. */
   onRelease(link: SandboxLink): Promise<void>;
-  /** Instead of it, by the first `leave`. Absent: nobody could go on with it. */
+  /** Called by the first `leave`. Absent: no other process could take the sandbox over, and `leave` does nothing. */
   onLeave?(): Promise<void>;
 }
 
-/** One execution that is being followed. */
 interface Following {
   readonly execution: SandboxExecution;
   readonly sink: ExecutionSink;
   readonly signal: AbortSignal;
-  /** Number of the next frame; those before it were told. */
+  /** Number of the next frame; the sink has got those before it. */
   next: number;
   watchdog: NodeJS.Timeout | undefined;
   readonly settle: (end: ExecutionEnd) => void;
   readonly fail: (error: Error) => void;
 }
 
-/** A claimed sandbox, spoken to in the frames of docs/sandbox-protocol.md. The link is bound already, or has been sent its `bind`. */
+/** A claimed sandbox behind the protocol of docs/sandbox-protocol.md. Its link is bound, or its `bind` has been sent. */
 export class SupervisorClient implements ClaimedSandbox {
   readonly place: string | null;
   readonly lost: Promise<LostSandbox>;
@@ -107,11 +106,11 @@ export class SupervisorClient implements ClaimedSandbox {
 
   private ask({ execution, next, signal }: Following): void {
     this.link.send({ type: 'execute', claim: this.options.claim, ...execution, after: next });
-    // A cancel that was sent while there was no connection.
+    // A cancel that was sent without a connection is lost.
     if (signal.aborted) this.stop(execution);
   }
 
-  /** The code is stopped: alone where the sandbox is to stay, with all of it otherwise. */
+  /** Stops the code: with `keep` by a cancel, otherwise with the whole sandbox. */
   private stop({ keep, executionId }: SandboxExecution): void {
     if (keep) this.link.send({ type: 'cancel', claim: this.options.claim, executionId });
     else void this.link.destroy();
@@ -146,7 +145,7 @@ export class SupervisorClient implements ClaimedSandbox {
 
   private follow(following: Following, frame: SupervisorFrame): void {
     const at = Number(frame.seq);
-    // Seen already, on the link before this one.
+    // The former link has brought this frame already.
     if (!(at >= following.next)) return;
     following.next = at + 1;
     const { sink, settle } = following;
@@ -159,7 +158,7 @@ export class SupervisorClient implements ClaimedSandbox {
     } else if (frame.type === 'done') settle({ ended: 'done' });
   }
 
-  /** From now on the supervisor has so long for the next run. */
+  /** Starts the time that the supervisor has for the next run. */
   private watch(following: Following): void {
     clearTimeout(following.watchdog);
     following.watchdog = setTimeout(() => {
@@ -196,7 +195,7 @@ export class SupervisorClient implements ClaimedSandbox {
   }
 }
 
-/** To a supervisor that does not know it, an execution without runs lacks a field. `forgotten`: it was, but its frames had to go. */
+/** A supervisor refuses an unknown execution without runs as `malformed`. `forgotten` means that its frames are no longer kept. */
 const isUnknown = ({ execution, next }: Following, code: string): boolean =>
   (code === 'malformed' && execution.runs.length === 0) ||
   (code === 'forgotten' && execution.keep === true && next === (execution.after ?? 0));

@@ -15,7 +15,7 @@ const Written = z.object({ size: z.number().int() });
 const Data = z.object({ data: z.string(), sizeBytes: z.number().int() });
 const Entries = z.object({ entries: z.array(SessionFile), more: z.boolean() });
 
-/** What the supervisor calls what is wrong, and whose fault that is. */
+/** Error codes by the `code` of a `file.failed` frame; any other is INTERNAL. */
 const CODES: Readonly<Record<string, ErrorCode>> = {
   not_found: 'NOT_FOUND',
   path: 'INVALID_ARGUMENT',
@@ -24,7 +24,7 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   disk: 'PAYLOAD_TOO_LARGE',
 };
 
-/** The file frames of a sandbox: a question each, with the answer that bears its number. */
+/** The files of a sandbox over file frames. Each request has an id that its answer repeats. */
 export class SupervisorFiles implements SandboxFiles {
   private readonly pending = new Map<string, Pending>();
   private asked = 0;
@@ -64,7 +64,7 @@ export class SupervisorFiles implements SandboxFiles {
     else pending.resolve(frame);
   }
 
-  /** Asks again what was not answered, on a new link. Asking twice does nothing twice: an offset that was written is refused. */
+  /** Repeats the unanswered requests on a new link. No data is written twice: an offset that was written is refused. */
   repeat(): void {
     for (const { frame } of this.pending.values()) this.send(frame);
   }

@@ -6,7 +6,7 @@ interface Waiting<T> {
 export interface LineLimits {
   readonly waitingMax: number;
   readonly waitMs: number;
-  /** The error for a caller that waited `waitMs`, or is one too many. `before`: how many wait before it. */
+  /** The error for a caller that waited `waitMs` or found the line full. `before`: number of callers before it. */
   readonly refusal: (before: number) => Error;
 }
 
@@ -21,8 +21,8 @@ export class WaitingLine<T> {
   }
 
   /**
-   * @param first ahead of all others, for a caller whose turn came and whose value was of no use
-   * @throws what `refusal` says; the signal's reason when it aborts
+   * @param first whether to wait ahead of all others, for a caller that got an unusable value
+   * @throws the error of `refusal`; the signal's reason when it aborts
    */
   wait(signal: AbortSignal, first = false): Promise<T> {
     if (!first && this.waiting.length >= this.limits.waitingMax) return Promise.reject(this.limits.refusal(this.waiting.length));
@@ -45,7 +45,7 @@ export class WaitingLine<T> {
     this.waiting.shift()?.resolve(value);
   }
 
-  /** Tells those behind the first `keep` that nothing comes. */
+  /** Rejects all waiting callers but the first `keep`. */
   refuse(keep: number, error: () => Error): void {
     for (const waiting of this.waiting.splice(keep)) waiting.reject(error());
   }

@@ -12,9 +12,9 @@ interface Held {
   readonly token: string;
   readonly end: (link: PodConnection | null) => Promise<void>;
   link: PodConnection;
-  /** The watch's latest view of it. */
+  /** The pod as the watch last showed it; null before that. */
   view: PodView | null;
-  /** The watch saw its end. */
+  /** Whether the watch has shown that the pod is deleted. */
   gone: boolean;
 }
 
@@ -24,7 +24,7 @@ const POLL_MS = 25;
 /** After this many refused connections, process 1 of the pod counts as ended. */
 const REFUSALS_MAX = 3;
 
-/** The pods that this process has claimed: keeps their leases, connects again, and finds out why one was lost. */
+/** The pods that this process has claimed. Renews their leases, reconnects to them, and finds out why one was lost. */
 export class ClaimedPods {
   private readonly held = new Set<Held>();
   private readonly renewal: NodeJS.Timeout;
@@ -38,7 +38,7 @@ export class ClaimedPods {
         if (held.place.uid !== pod.uid) continue;
         held.view = pod;
         held.gone ||= gone;
-        // What a pod that ended had still to say has come by then; the end of its connection may never come.
+        // The last frames of an ended pod have come by then; the end of its connection may never come.
         if (ended(held)) setTimeout(() => held.link.abandon(), deps.settings.explainMs).unref();
       }
     });
@@ -49,7 +49,7 @@ export class ClaimedPods {
     return false;
   }
 
-  /** @param end ends the pod, for good; called once, when it is released or lost */
+  /** @param end destroys the pod; called once, when it is released or lost */
   hold(place: PodPlace, token: string, link: PodConnection, end: (link: PodConnection | null) => Promise<void>): ClaimedSandbox {
     const view = this.deps.feed.pods.get(place.pod);
     const held: Held = { place, token, end, link, view: view?.uid === place.uid ? view : null, gone: false };
@@ -68,7 +68,6 @@ export class ClaimedPods {
     return client;
   }
 
-  /** Ends all of them. */
   async close(): Promise<void> {
     clearInterval(this.renewal);
     this.unsubscribe();
@@ -87,11 +86,11 @@ export class ClaimedPods {
     if (this.held.delete(held)) await held.end(link);
   }
 
-  /** Another connection, bound to the same claim, as long as its lease may last; otherwise why there is none. */
+  /** Tries for the length of a lease to connect again with the same claim. Returns the connection, or why the sandbox is lost. */
   private async recover(held: Held): Promise<SandboxLink | LostSandbox> {
     if (held.link.ending || !this.held.has(held)) return KERNEL_LOST;
     if (held.link.superseded) {
-      // It goes on, in other hands.
+      // The sandbox goes on under its new holder, so it must not be destroyed.
       this.held.delete(held);
       return infra(`the sandbox in the pod ${held.place.pod} was taken over by another holder of its claim`);
     }
@@ -123,7 +122,7 @@ export class ClaimedPods {
     }
   }
 
-  /** The status of the pod says why, and comes a little later than the end of the connection. */
+  /** The pod's status tells why it was lost. It comes a little later than the end of the connection. */
   private async explain(held: Held, processEnded: boolean): Promise<LostSandbox> {
     const until = performance.now() + this.deps.settings.explainMs;
     while (performance.now() < until && !ended(held)) await sleep(POLL_MS);
@@ -139,5 +138,5 @@ export class ClaimedPods {
 
 const infra = (message: string): LostSandbox => ({ ended: 'lost', exit: 'infra', message });
 
-/** A pod that is deleted or finished has a final problem. */
+/** Whether the pod is gone or has a final problem, as deleted and finished pods have. */
 const ended = ({ view, gone }: Held): boolean => gone || (view !== null && podProblem(view)?.final === true);

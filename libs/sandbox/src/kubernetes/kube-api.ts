@@ -3,7 +3,6 @@ import { KubeClient, type KubeConnectOptions, type KubeRequest, readConfig } fro
 import { type KubeTarget, kubeError, kubeStatus, statusError } from './kube-error.js';
 import { type PodView, podView } from './pod-view.js';
 
-/** A pod to be made. */
 export interface PodManifest {
   readonly apiVersion: 'v1';
   readonly kind: 'Pod';
@@ -13,9 +12,9 @@ export interface PodManifest {
 
 export interface PodPage {
   readonly pods: readonly PodView[];
-  /** Of the whole list, the same on each page. */
+  /** Version of the whole list, the same on each page. */
   readonly resourceVersion: string;
-  /** For the next page; '' on the last. */
+  /** Token of the next page; '' on the last. */
   readonly continue: string;
 }
 
@@ -24,7 +23,7 @@ interface PodList {
   readonly items?: readonly V1Pod[];
 }
 
-/** The verbs that pods are made and ended with. */
+/** The calls that create, read, label and delete single pods. */
 export type PodApi = Pick<KubeApi, 'createPod' | 'getPod' | 'deletePod' | 'labelPod'>;
 
 export type WatchEvent =
@@ -32,14 +31,14 @@ export type WatchEvent =
   /** Nothing changed up to this version. */
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
-/** For a watch until it begins. */
+/** For a whole call; for a watch only until it begins. */
 const REQUEST_TIMEOUT_MS = 15_000;
 const NEVER = new AbortController().signal;
 
 /**
  * Pods of one namespace, through the verbs that the controller's Role has: create, get, list, watch, patch, delete.
  *
- * Each is tried once: whoever asks has its own way to try again, which knows what happened meanwhile.
+ * Each call is tried once: its caller retries, knowing what has changed meanwhile.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE or SANDBOX_CAPACITY (a full quota) with `metadata` exit, reason (the API's own word, such as
  *   AlreadyExists) and status; see kube-error.ts
@@ -51,7 +50,7 @@ export class KubeApi {
     private readonly timeoutMs = REQUEST_TIMEOUT_MS,
   ) {}
 
-  /** Reads credentials; talks to no server yet. @throws Error where files are missing or name no such context */
+  /** Reads the credentials, without a request. @throws Error where a file is missing or doesn't know the context */
   static connect(options: KubeConnectOptions & { readonly namespace: string }): KubeApi {
     return new KubeApi(new KubeClient(() => readConfig(options)), options.namespace);
   }
@@ -60,7 +59,7 @@ export class KubeApi {
     return podView(await this.#call<V1Pod>('POST', this.#path(), signal, { body: manifest }));
   }
 
-  /** null: there is none of this name. */
+  /** null where no pod has this name. */
   async getPod(name: string): Promise<PodView | null> {
     const pod = await unless([404], this.#call<V1Pod>('GET', this.#path(name)));
     return pod && podView(pod);
@@ -72,13 +71,13 @@ export class KubeApi {
     await unless([404, 409], this.#call('DELETE', this.#path(name), NEVER, { body }));
   }
 
-  /** @throws as above; where no pod of this name has this uid */
+  /** @throws also where no pod of this name has this uid */
   async labelPod(name: string, uid: string, labels: Readonly<Record<string, string>>): Promise<void> {
     const contentType = 'application/merge-patch+json';
     await this.#call('PATCH', this.#path(name), NEVER, { body: { metadata: { uid, labels } }, contentType });
   }
 
-  /** One page. A page behind the first comes from the same moment as the first. */
+  /** One page. Later pages show the state at the time of the first. */
   async listPods(
     selector: string,
     { limit = 500, continue: from = '' }: { limit?: number; continue?: string } = {},
@@ -90,10 +89,10 @@ export class KubeApi {
   }
 
   /**
-   * What changes after `resourceVersion`, in order, until the server ends it, which it does after `timeoutS` or before.
-   * Not read, it holds the server back instead of filling memory.
+   * The changes after `resourceVersion`, in order, until the server ends the watch, after `timeoutS` at the latest.
+   * A slow reader slows the server down and fills no memory.
    *
-   * @throws as above: status 410 where the version is too old to go on from, 0 where the connection broke
+   * @throws with status 410 where the version is too old, 0 where the connection broke
    */
   async *watchPods(
     selector: string,
@@ -121,7 +120,7 @@ export class KubeApi {
   }
 }
 
-/** null where the server answers with one of these. */
+/** The outcome; null where the server answers with one of `statuses`. */
 async function unless<T>(statuses: readonly number[], outcome: Promise<T>): Promise<T | null> {
   try {
     return await outcome;

@@ -8,7 +8,7 @@ export interface KubeRequest extends KubeTarget {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly body?: unknown;
   readonly contentType?: string;
-  /** For the whole answer; for a stream until it begins. */
+  /** Time for the whole answer; for a stream only until it begins. */
   readonly timeoutMs: number;
 }
 
@@ -16,14 +16,14 @@ export interface KubeConnectOptions {
   /** Absent: the service account of the pod that this process runs in. */
   readonly kubeconfigPath?: string;
   readonly context?: string;
-  /** An API server other than the one that the kubelet puts into the environment, with the token and certificate in this folder. */
+  /** URL of an API server to use instead of the cluster's own; its token and certificate are in `accountPath`. */
   readonly server?: string;
   readonly accountPath?: string;
 }
 
 const AGENT_OPTIONS = { keepAlive: true, keepAliveMsecs: 30_000, maxSockets: 64, maxFreeSockets: 16, scheduling: 'lifo' } as const;
 
-/** Reads the credentials' places. @throws Error where a file is missing or names no such context */
+/** Finds the credentials. @throws Error where a file is missing or has no cluster for the context */
 export function readConfig({ kubeconfigPath, context, server, accountPath }: KubeConnectOptions): KubeConfig {
   const config = new KubeConfig();
   if (kubeconfigPath) {
@@ -40,16 +40,16 @@ export function readConfig({ kubeconfigPath, context, server, accountPath }: Kub
 }
 
 /**
- * Requests to the API server, tried once. The vendor's KubeConfig proves who asks: service account, certificates, exec plugins, OpenID
+ * Requests to the API server, tried once. The vendor's KubeConfig authenticates: service account, certificates, exec plugins, OpenID
  * Connect, proxies.
  *
  * Why not the vendor's own requests and watch: they make a connection per request, and read a watch faster than its events are taken.
  *
- * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (all methods); the reason of the signal
+ * @throws EtudeError (all methods) SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY; the reason of the signal
  */
 export class KubeClient {
   readonly #http = new HttpAgent(AGENT_OPTIONS);
-  /** Pools by certificate and key, so that replaced ones get connections of their own. */
+  /** The agent pools connections by certificate and key, so replaced credentials get new connections. */
   readonly #https = new HttpsAgent(AGENT_OPTIONS);
   #config: KubeConfig;
 
@@ -66,7 +66,7 @@ export class KubeClient {
     }
   }
 
-  /** The lines of the body as they come, until the server ends it or `signal` aborts. Reads only as fast as it is read. */
+  /** The lines of the body as they come, until the server ends it or `signal` aborts. Reads no faster than its consumer. */
   async *lines(request: KubeRequest, signal: AbortSignal): AsyncGenerator<string> {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), request.timeoutMs);
@@ -97,7 +97,7 @@ export class KubeClient {
     let answer = await this.#send(request, signal);
     if (answer.statusCode === 401) {
       answer.resume();
-      // Tokens are replaced while they are in use, and the vendor keeps a plugin's answer until it expires.
+      // Loads the credentials again: tokens change while in use, and the vendor caches a plugin's answer until it expires.
       this.#config = this.load();
       answer = await this.#send(request, signal);
     }
@@ -132,7 +132,7 @@ export class KubeClient {
   }
 }
 
-/** @param late says that the request took too long */
+/** @param late aborted when the request took too long */
 function failure(request: KubeRequest, error: unknown, signal: AbortSignal, late: AbortSignal): Error {
   if (signal.aborted) return signal.reason as Error;
   if (kubeStatus(error) !== null) return error as Error;
@@ -153,7 +153,7 @@ async function refusal(request: KubeTarget, answer: IncomingMessage): Promise<Er
   });
 }
 
-/** null for the page of a proxy, whose text is shown as it is. */
+/** null where the body is no Status, such as the page of a proxy; its text is shown as it is. */
 function parsedStatus(body: string): ApiStatus | null {
   try {
     const parsed = JSON.parse(body) as ApiStatus | null;

@@ -6,11 +6,11 @@ export interface KubeTarget {
   readonly path: string;
 }
 
-/** One answer or failure of the API server, before it becomes an EtudeError. */
+/** A failed request, before it becomes an EtudeError. */
 interface KubeFailure extends KubeTarget {
   /** 0: there was no answer. */
   readonly status: number;
-  /** The API's own word, such as AlreadyExists; without an answer the system's, such as ECONNREFUSED. */
+  /** The API's reason, such as AlreadyExists; without an answer the system's error code, such as ECONNREFUSED. */
   readonly reason: string;
   readonly message: string;
   readonly retryAfterMs?: number;
@@ -27,10 +27,10 @@ export interface ApiStatus {
 }
 
 const QUOTA = 'QuotaExceeded';
-/** Admission counts with compare-and-set, which fails when many pods are made at once. */
+/** The quota admission lost a compare-and-set, as happens when many pods are created at once. */
 export const QUOTA_RACE = 'QuotaConflict';
 
-/** What a failure means beyond its status; the first that matches. The reason takes the place of the API's; '' keeps that. */
+/** Meanings of failures; the first match counts. `reason` replaces the reason of the API; '' keeps it. */
 const MEANINGS: ReadonlyArray<readonly [status: number, message: RegExp, reason: string, advice: string]> = [
   [403, /exceeded quota/, QUOTA, 'Raise the ResourceQuota of the namespace or lower the sizes of the pools.'],
   [
@@ -54,7 +54,7 @@ const MEANINGS: ReadonlyArray<readonly [status: number, message: RegExp, reason:
   [0, /^/, '', 'Check that the API server runs and can be reached from here, and the address and certificate in the kubeconfig.'],
 ];
 
-/** SANDBOX_CAPACITY for a full quota, SANDBOX_UNAVAILABLE for all else; `metadata` has exit, reason and the HTTP status. */
+/** SANDBOX_CAPACITY for a full quota, else SANDBOX_UNAVAILABLE; `metadata` has exit, reason and the HTTP status. */
 export function kubeError({ method, path, status, reason: said, message, retryAfterMs, cause }: KubeFailure): EtudeError {
   const [, , meant, advice = ''] = MEANINGS.find(([code, says]) => code === status && says.test(message)) ?? [];
   const reason = meant || said || `Http${status}`;
@@ -71,13 +71,13 @@ export function kubeError({ method, path, status, reason: said, message, retryAf
   );
 }
 
-/** A Status of the API, which refuses a request or comes as an event of a watch. */
+/** The error for a Status of the API, which answers a request or comes as an event of a watch. */
 export function statusError(target: KubeTarget, { code = 500, reason = '', message = 'no message', details }: ApiStatus): EtudeError {
   const seconds = details?.retryAfterSeconds;
   return kubeError({ ...target, status: code, reason, message, ...(seconds === undefined ? {} : { retryAfterMs: seconds * 1_000 }) });
 }
 
-/** The HTTP status behind an error of this library; 0 where no answer came, null where it is another error. */
+/** The HTTP status in an error of `kubeError`: 0 where no answer came. null for any other error. */
 export function kubeStatus(error: unknown): number | null {
   const status = errorDetails(error).metadata?.['status'];
   return status === undefined ? null : Number(status);

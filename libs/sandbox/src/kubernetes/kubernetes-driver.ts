@@ -26,37 +26,37 @@ import { TemplatePool } from './template-pool.js';
 export interface KubernetesDriverOptions {
   /** Controllers with the same name share one pool of pods. Lower-case letters, digits and "-", at most 20. */
   readonly installation: string;
-  /** Makes the tokens that pods ask for; the same in all controllers of the installation, and nowhere else. */
+  /** Secret from which the tokens of pods are made; known to all controllers of the installation, and to nobody else. */
   readonly tokenSecret: string;
   readonly templates: SandboxTemplates;
   readonly logger: KubeLogger;
   readonly settings?: Partial<PoolSettings>;
-  /** Controls that pods need not enforce, by the names of runner/probe.py. */
+  /** Controls that pods need not enforce, by their names in runner/probe.py. */
   readonly allowMissingControls?: readonly string[];
-  /** There is no other controller: pods that nobody has claimed end with this one, instead of waiting for another. */
+  /** Whether this is the only controller. If so, its unclaimed pods end with it instead of waiting for another. Default false. */
   readonly alone?: boolean;
 }
 
 export interface ClusterOptions {
   readonly namespace: string;
-  /** Absent: the service account of the pod that this runs in, or KUBECONFIG. */
+  /** Absent: the service account of the pod that this process runs in. */
   readonly kubeconfigPath?: string;
   readonly context?: string;
 }
 
-/** What the driver is made of; a test brings its own. */
+/** The driver's connections to the cluster; tests pass fakes. */
 export interface KubernetesDriverParts {
   readonly api: PodApi & { close?(): void };
   readonly feed: PodFeed & { close(): Promise<void>; readonly state?: { readonly lastError: string | null } };
   readonly open?: OpenLink;
 }
 
-/** For other controllers to hear of a claim; most sandboxes are gone by then. */
+/** Delay before a claimed pod is labelled as claimed; most sandboxes end sooner and need no call. */
 const MARK_AFTER_MS = 250;
 
 const now = () => performance.now();
 
-/** Sandboxes as pods, out of a warm pool that all controllers of an installation share. */
+/** Sandboxes as pods from a warm pool that all controllers of an installation share. */
 export class KubernetesDriver implements SandboxDriver {
   private readonly pools = new Map<string, TemplatePool>();
   private readonly claimed: ClaimedPods;
@@ -65,7 +65,7 @@ export class KubernetesDriver implements SandboxDriver {
   private readonly settings: PoolSettings;
   private readonly open: OpenLink;
   private readonly controller = randomUUID();
-  /** By template; empty where pods need no proof. */
+  /** By template; empty unless `start` made the driver, since a constructed driver's pods need no proof. */
   private readonly proofs = new Map<string, PodProof>();
   private closed = false;
 
@@ -87,10 +87,10 @@ export class KubernetesDriver implements SandboxDriver {
   }
 
   /**
-   * Connects to the cluster, takes over what other controllers left, starts filling the pools, and tries every wall of a pod from inside.
-   * A template whose pods can't start yet keeps the others from nothing: its first claim tries again.
+   * Connects to the cluster, takes over the unclaimed pods, fills the pools, and tries every control from inside a pod of each template.
+   * A template whose pods can't start yet doesn't fail the start: its first claim tries again.
    *
-   * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control, and the setting that does without it
+   * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control and the setting that lets it be missing
    * @throws EtudeError SANDBOX_UNAVAILABLE where the cluster can't be reached or refuses
    */
   static async start(options: KubernetesDriverOptions, cluster: ClusterOptions, signal: AbortSignal): Promise<KubernetesDriver> {
@@ -146,7 +146,7 @@ export class KubernetesDriver implements SandboxDriver {
     if (lastError !== null) throw unreachable(lastError);
   }
 
-  /** By template. */
+  /** Figures of each pool by template name. */
   figures(): Record<string, ReturnType<TemplatePool['figures']>> {
     return Object.fromEntries([...this.pools].map(([name, pool]) => [name, pool.figures()]));
   }
@@ -178,13 +178,13 @@ export class KubernetesDriver implements SandboxDriver {
     return this.claimed.hold(place, token, link, end);
   }
 
-  /** Tells other controllers and people, where the claim still stands. */
+  /** Labels the pod as claimed, for other controllers and for people, unless the claim has ended. */
   private async mark({ pod, uid }: PodPlace): Promise<void> {
     if (!this.claimed.holds(uid)) return;
     try {
       await this.parts.api.labelPod(pod, uid, { [LABELS.state]: 'claimed', [LABELS.controller]: this.controller });
     } catch (error) {
-      // Others find out when they try to bind it.
+      // Without the label, other controllers learn of the claim when they try to bind the pod.
       this.options.logger.warn({ pod, err: error }, 'a sandbox pod could not be labelled as claimed');
     }
   }

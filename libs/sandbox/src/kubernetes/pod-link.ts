@@ -5,7 +5,7 @@ import type { SandboxLink } from '../sandbox-driver.js';
 import { type PodPlace, supervisorNameOf } from './pod-identity.js';
 import type { PoolSettings } from './pool-settings.js';
 
-/** Where a supervisor listens, and what it must say its name is: that tells whether another pod has the address by now. */
+/** Where a supervisor listens, and the name it must give: another pod may have got the address since. */
 export interface PodAddress {
   readonly ip: string;
   readonly port: number;
@@ -14,39 +14,39 @@ export interface PodAddress {
 
 export type LinkTimes = Pick<PoolSettings, 'connectTimeoutMs' | 'helloTimeoutMs'>;
 
-/** `claimed`: another claim was first. `refused`: for good, such as a wrong token. `silent`: no answer in time, or no connection. */
+/** `claimed`: another claim was first. `refused`: for good, as for a wrong token. `silent`: no answer in time, or no connection. */
 export type BindOutcome = { readonly outcome: 'bound' } | { readonly outcome: 'claimed' | 'refused' | 'silent'; readonly reason: string };
 
-/** A connection to the supervisor of one pod. Its end is no end of the pod: the lease is. */
+/** A connection to the supervisor of one pod. Its end doesn't end the pod; the end of the lease does. */
 export interface PodConnection extends SandboxLink {
   /** Whether `destroy` was called. */
   readonly ending: boolean;
-  /** Whether the claim was bound on a newer connection, by this process or another. */
+  /** Whether the claim was bound again on a newer connection, by this process or another. */
   readonly superseded: boolean;
-  /** Compare-and-set: whoever is first owns the pod. The same claim again is bound again. */
+  /** Compare-and-set: the first claim owns the pod. The same claim may be bound again. */
   bind(claim: string, token: string, leaseMs: number, timeoutMs: number): Promise<BindOutcome>;
   /**
-   * Asks for a sign of life.
+   * Sends a ping. Needed, since a network that drops everything doesn't end the connection.
    *
-   * @returns whether the one before was answered: a network that swallows everything ends no connection by itself
+   * @returns whether the former ping was answered
    */
   ping(): boolean;
-  /** Ends the connection, and not the pod. */
+  /** Ends the connection, but not the pod. */
   abandon(): void;
 }
 
-/** After `close`, for process 1 to end. */
+/** Time for process 1 to end after a `close`. */
 const END_TIMEOUT_MS = 2_000;
 
-/** Over TCP. */
+/** A PodConnection over TCP. */
 export class PodLink implements PodConnection {
-  /** Resolves when the connection is over; after `destroy` that is when process 1 has ended, as far as can be seen from here. */
+  /** Resolves when the connection has ended. After `destroy` that means that process 1 has ended, or did not answer in time. */
   readonly gone: Promise<void>;
   private readonly channel: FrameChannel;
   ending = false;
   superseded = false;
   private over = false;
-  /** Not answered yet. */
+  /** Pings without an answer. */
   private pings = 0;
   private problem = '';
 
@@ -62,14 +62,14 @@ export class PodLink implements PodConnection {
         resolve();
       });
     });
-    // A half-closed supervisor is an ended one.
+    // A supervisor closes only by ending.
     socket.once('end', () => socket.destroy());
   }
 
   /**
-   * Connects, and makes sure that it is the pod that was meant: addresses are given to other pods again.
+   * Connects and checks the supervisor's name, since an address is given to other pods later.
    *
-   * @throws Error saying what was wrong, whatever it was; nothing stays open then
+   * @throws Error with the reason; nothing stays open then
    */
   static async open(address: PodAddress, times: LinkTimes, signal?: AbortSignal): Promise<PodLink> {
     const socket = await connectTo(address, times.connectTimeoutMs, signal);
@@ -113,7 +113,7 @@ export class PodLink implements PodConnection {
   ping(): boolean {
     const answered = this.pings === 0;
     this.pings += 1;
-    // A type that nobody knows is answered with `refused`, which is all that is wanted.
+    // The supervisor answers an unknown type with `refused`, which proves that it lives.
     this.send({ type: 'ping' });
     return answered;
   }
@@ -150,7 +150,7 @@ export class PodLink implements PodConnection {
 async function connectTo({ ip, port }: PodAddress, timeoutMs: number, signal?: AbortSignal): Promise<Socket> {
   signal?.throwIfAborted();
   const socket = connect({ host: ip, port, noDelay: true });
-  // A stale neighbour entry delays a connection by seconds. Another attempt is faster.
+  // A stale neighbour entry delays a connection by seconds; another attempt is faster.
   const late = AbortSignal.timeout(timeoutMs);
   try {
     await once(socket, 'connect', { signal: AbortSignal.any(signal ? [signal, late] : [late]) });
@@ -164,7 +164,7 @@ async function connectTo({ ip, port }: PodAddress, timeoutMs: number, signal?: A
 
 export type OpenLink = (address: PodAddress, times: LinkTimes, signal?: AbortSignal) => Promise<PodConnection>;
 
-/** A new connection to a claimed pod. @throws Error where the pod can't be reached, or doesn't know the claim (`refused` is true then) */
+/** Connects to a claimed pod. @throws Error where the pod can't be reached or refuses the claim; `refused` is true for the latter */
 export async function bindAgain(
   place: PodPlace,
   token: string,

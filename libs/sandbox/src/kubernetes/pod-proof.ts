@@ -7,14 +7,14 @@ import type { SandboxTemplate } from './sandbox-template.js';
 const PROBE_TIMEOUT_MS = 60_000;
 
 export interface ProofDeps {
-  /** A pod of the template, before the template is proven. */
+  /** Claims a pod of the template without waiting for its proof. */
   claim(signal: AbortSignal): Promise<ClaimedSandbox>;
-  /** Controls that may be missing, by name, as the operator says. */
+  /** Names of the controls that the operator allows to be missing. */
   readonly allowMissing: readonly string[];
   readonly log: KubeLogger;
 }
 
-/** Whether the walls around the pods of one template stand, found by trying each from inside of one of them. */
+/** Proves that the pods of one template enforce every control, by trying each from inside one of them. */
 export class PodProof {
   private proof: Promise<void> | null = null;
 
@@ -25,7 +25,7 @@ export class PodProof {
   ) {}
 
   /**
-   * Tries it unless it is known. What keeps a pod from starting is tried again by whoever asks next.
+   * Proves the template, unless it is proven. After a failure the next call tries again.
    *
    * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control; what `claim` throws
    */

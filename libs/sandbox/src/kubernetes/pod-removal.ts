@@ -12,11 +12,11 @@ interface Removal {
   readonly ended: () => void;
 }
 
-/** At the same time. */
+/** Removals at the same time. */
 const REMOVALS_MAX = 2;
 const DRAIN_POLL_MS = 10;
 
-/** Ends pods of this process and deletes them, when no claims come in. */
+/** Ends and deletes pods of this process, if possible while no claims come in. */
 export class PodRemover {
   private readonly waiting: Removal[] = [];
   private running = 0;
@@ -32,14 +32,14 @@ export class PodRemover {
     return this.waiting.length === 0 && this.running === 0;
   }
 
-  /** Resolves when its process 1 has ended. */
+  /** Queues the pod for its removal. Resolves when its process 1 has ended. */
   remove(pod: RosterPod, link: PodConnection | null): Promise<void> {
     this.roster.move(pod, 'ending');
     this.changed();
     return new Promise((ended) => this.waiting.push({ pod, link, addedMs: this.deps.now(), ended }));
   }
 
-  /** Starts what may run now. `quiet`: there is time. `pressed`: something waits for it. */
+  /** Starts the removals that may run now. `quiet`: no claims come in. `pressed`: claims need the room. */
   tick(moment: 'busy' | 'quiet' | 'pressed'): void {
     const { now, settings } = this.deps;
     for (let next = this.waiting[0]; next && this.running < REMOVALS_MAX; next = this.waiting[0]) {
@@ -51,7 +51,7 @@ export class PodRemover {
     }
   }
 
-  /** Everything that was to be removed is. */
+  /** Removes all queued pods without waiting for quiet; resolves when they are removed. */
   async drained(): Promise<void> {
     while (!this.idle) {
       this.tick('pressed');
@@ -63,7 +63,7 @@ export class PodRemover {
     this.running += 1;
     await link?.destroy();
     ended();
-    // The reaper tries again; the pod itself has ended, or ends with its lease.
+    // If this fails, the reaper tries again. The pod itself has ended, or ends with its lease.
     if (pod.uid !== null) await deletePod(this.deps, { name: pod.name, uid: pod.uid }, 1);
     this.running -= 1;
     this.changed();
@@ -77,21 +77,21 @@ async function deletePod({ api, log }: PoolDeps, { name, uid }: { name: string; 
 }
 
 export interface ReaperDeps extends PoolDeps {
-  /** Pods that this process holds a claim of, or ends itself. */
+  /** Whether this process holds a claim of the pod. */
   readonly holds: (uid: string) => boolean;
   /** Templates that this controller knows. */
   readonly templates: ReadonlySet<string>;
 }
 
-/** Deleting takes the grace period and a moment; then the node does not answer any more. */
+/** A pod deletes within its grace period and a moment. After this long, its node is taken for dead. */
 const DELETING_MAX_MS = 60_000;
 
 /**
- * Deletes what has ended or never started, whichever controller it was of. Several reapers may find the same pod. A claimed pod that runs
- * is left alone: its own lease ends it when its controller is gone, its deadline when even that fails.
+ * Deletes pods of any controller that have ended or never started. Several reapers may find the same pod.
+ * A claimed pod that runs is left alone: without its controller its lease ends it, and if that fails its deadline.
  */
 export class PodReaper {
-  /** By uid, since when a pod has been seen as it is. */
+  /** By uid: the pod's state, and since when it has been in it. */
   private seen = new Map<string, { readonly what: string; readonly sinceMs: number }>();
   private readonly timer: NodeJS.Timeout;
   private running = false;
@@ -104,7 +104,7 @@ export class PodReaper {
     clearInterval(this.timer);
   }
 
-  /** Also run once at the start, for what former controllers left. */
+  /** One round. The driver runs one at its start, for the pods of former controllers. */
   async round(): Promise<void> {
     if (this.running) return;
     this.running = true;
@@ -119,7 +119,7 @@ export class PodReaper {
     );
     for (const pod of pods) {
       const { sinceMs = Infinity } = this.seen.get(pod.uid) ?? {};
-      // A node that is gone never confirms; nothing of the pod is worth waiting for.
+      // A node that is gone never confirms a deletion, so the second one has no grace period.
       if (this.deps.now() - sinceMs >= this.patienceMs(pod)) await deletePod(this.deps, pod, pod.deleting ? 0 : 1);
     }
     this.running = false;
@@ -128,7 +128,7 @@ export class PodReaper {
   private patienceMs({ deleting, phase, labels }: PodView): number {
     const { settings, templates } = this.deps;
     if (deleting) return DELETING_MAX_MS;
-    // Its controller has the first word, since it tells why the pod ended.
+    // Its controller comes first, since it finds out why the pod ended.
     if (phase === 'Succeeded' || phase === 'Failed') return settings.reapEveryMs / 2;
     const orphaned = !templates.has(labels[LABELS.template] ?? '') && labels[LABELS.state] !== 'claimed';
     return phase === 'Pending' || orphaned ? settings.startTimeoutMs : Infinity;

@@ -4,8 +4,8 @@ import type { PodView } from './pod-view.js';
 import type { PodChange } from './pod-watch.js';
 
 /**
- * `creating`: asked for, or said by the API server to exist, and not seen yet. `starting`: there, not connected.
- * `free`: connected and nobody's. `ours`: bound, or being bound, by a claim of this process. `taken`: another controller's.
+ * `creating`: requested, or its name is taken, and not seen yet. `starting`: exists, not connected.
+ * `free`: connected and unclaimed. `ours`: bound, or being bound, by a claim of this process. `taken`: claimed by another controller.
  * `ending`: deleted, finished, or about to be.
  */
 export type RosterState = 'creating' | 'starting' | 'free' | 'ours' | 'taken' | 'ending';
@@ -24,9 +24,9 @@ export interface RosterPod {
   seen: boolean;
   /** Made from another version of the template. */
   outdated: boolean;
-  /** Its place in the order in which this controller claims; set when it is connected. */
+  /** This controller claims free pods by ascending order. Set when the pod is connected. */
   order: number;
-  /** When it entered the roster, and its state. */
+  /** When the pod entered the roster, and when its state (`sinceMs`), on the monotonic clock. */
   readonly addedMs: number;
   sinceMs: number;
 }
@@ -34,8 +34,8 @@ export interface RosterPod {
 const finished = (view: PodView) => view.deleting || view.phase === 'Succeeded' || view.phase === 'Failed';
 
 /**
- * The pods of one template: what this process did, together with what the watch has told so far. What was done counts at once, so that
- * a slow watch never makes it be done twice.
+ * The pods of one template, from the actions of this process and the events of the watch. Actions count at once, so that none is repeated
+ * because the watch is slow.
  */
 export class PodRoster {
   private readonly bySlot = new Map<number, RosterPod>();
@@ -57,7 +57,7 @@ export class PodRoster {
     return this.bySlot.get(slot);
   }
 
-  /** Of the current template, claimed ones of any, by state. One pass: this is asked for thousands of pods many times a second. */
+  /** Pods by state, without outdated ones that are not `ours`. One pass: this runs over thousands of pods many times a second. */
   counts(): Record<RosterState, number> {
     const counts = { creating: 0, starting: 0, free: 0, ours: 0, taken: 0, ending: 0 };
     for (const pod of this) if (!pod.outdated || pod.state === 'ours') counts[pod.state] += 1;
@@ -70,7 +70,7 @@ export class PodRoster {
     return creating + starting + free;
   }
 
-  /** The free pod that comes first in this controller's own order, so that controllers rarely meet at one. */
+  /** The free pod with the lowest order. Each controller has another order, so two rarely try the same pod. */
   nextFree(): RosterPod | null {
     let best: RosterPod | null = null;
     for (const pod of this) {
@@ -85,7 +85,7 @@ export class PodRoster {
     pod.sinceMs = this.now();
   }
 
-  /** A pod is about to be asked for, or the API server says that its name is taken. */
+  /** Adds a pod that is about to be requested, or that this process hears of for the first time. */
   expect(slot: number, name: string): RosterPod {
     const state = { uid: null, view: null, state: 'creating', link: null, connecting: false, seen: false, outdated: false } as const;
     const pod: RosterPod = { name, slot, ...state, order: 0, addedMs: this.now(), sinceMs: this.now() };
@@ -93,7 +93,7 @@ export class PodRoster {
     return pod;
   }
 
-  /** The API server's answer to a creation, which may come later than the watch's word of it. */
+  /** Takes in the API server's answer to a creation, which may come after the watch has shown the pod. */
   created(pod: RosterPod, view: PodView): void {
     if (pod.uid === view.uid || this.bySlot.get(pod.slot) !== pod) return;
     pod.uid = view.uid;
@@ -101,7 +101,7 @@ export class PodRoster {
     this.move(pod, 'starting');
   }
 
-  /** A pod that this process has attached to; the watch may not have shown it yet. */
+  /** Adds a pod that this process has attached to; the watch may not have shown it yet. */
   adopt({ pod: name, uid }: PodPlace): RosterPod {
     const slot = Number(name.slice(name.lastIndexOf('-') + 1));
     const known = this.bySlot.get(slot);
@@ -111,25 +111,25 @@ export class PodRoster {
     return pod;
   }
 
-  /** It was not created after all. */
+  /** Drops a pod that was not created or is gone. */
   forget(pod: RosterPod): void {
     if (this.bySlot.get(pod.slot) === pod) this.bySlot.delete(pod.slot);
     this.move(pod, 'ending');
   }
 
-  /** Forgets pods that were asked for, and that neither the watch nor a connection has shown since. */
+  /** Drops requested pods that neither the watch nor a connection has shown within `unseenMaxMs`. */
   sweep(unseenMaxMs: number): void {
     for (const pod of this)
       if (!pod.seen && pod.link === null && pod.state !== 'ours' && this.now() - pod.addedMs > unseenMaxMs) this.forget(pod);
   }
 
-  /** @returns the pod that changed; undefined where it is no news */
+  /** @returns the pod that changed; undefined where the change says nothing new */
   observe({ pod: view, gone }: PodChange): RosterPod | undefined {
     const slot = Number(view.labels[LABELS.slot]);
     if (!Number.isInteger(slot)) return undefined;
     const known = this.bySlot.get(slot);
     if (known && !known.seen) {
-      // Word of an older pod of that name, from a watch that lags behind what was created since.
+      // A watch that lags behind the creation may still report a former pod of that name.
       if (known.uid === null ? gone || finished(view) : known.uid !== view.uid) return undefined;
     }
     if (gone) {
@@ -147,7 +147,7 @@ export class PodRoster {
     return pod;
   }
 
-  /** What this process knows of its own claims comes first. */
+  /** The state after the watch has shown `view`. This process knows its own claims and removals sooner than the watch. */
   private stateSeen({ state }: RosterPod, view: PodView): RosterState {
     if (state === 'ours' || state === 'ending') return state;
     if (finished(view)) return 'ending';

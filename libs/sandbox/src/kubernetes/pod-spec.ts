@@ -10,14 +10,14 @@ import { PodFields, type SandboxTemplate } from './sandbox-template.js';
 export const SUPERVISOR_PORT = 7070;
 /** `/dev/shm`, in memory like `/tmp`. */
 const SHARED_MEMORY_MIB = 8;
-/** Supervisor, zygote and cells in waiting, and what the kernel counts for them. */
+/** Memory of the supervisor, the zygote and the waiting cells, with the kernel's memory for them. */
 const SUPERVISOR_MEMORY_MIB = 96;
-/** Logs and the termination message; nothing else is written outside of memory. */
+/** For logs and the termination message; nothing else is written outside of memory. */
 const LOCAL_STORAGE_MIB = 16;
 /** In a folder that only root can enter, so that user code can't write there. */
 const TERMINATION_PATH = '/run/etude/hidden/termination';
 
-/** What all pods of an installation have in common. */
+/** Settings that all pods of a template share. */
 export interface PodContext {
   readonly installation: string;
   readonly controller: string;
@@ -25,22 +25,22 @@ export interface PodContext {
   readonly filter: string;
 }
 
-/** What no two pods share. */
+/** Settings that differ in each pod. */
 export interface PodVariety {
   readonly slot: number;
   readonly nonce: string;
   readonly token: string;
-  /** Unprivileged user and group. RLIMIT_NPROC counts per user over a whole node, so each pod has its own. */
+  /** Unprivileged user and group. Each pod has another, since RLIMIT_NPROC counts per user over a whole node. */
   readonly user: number;
 }
 
-/** Users that a pod may get. Inside a user namespace of its own there are only 65,536, and nobody else counts in it. */
+/** Picks the user of a pod; `random` is from 0 up to 1. A user namespace has only 65,536 users, and no other pod counts in it. */
 export function userOf(template: SandboxTemplate, random: number): number {
   const [first, count] = template.hostUsers === false ? [1_000, 60_000] : [100_000, 2_000_000_000];
   return first + Math.floor(random * count);
 }
 
-/** Changes whenever pods made from the template would differ in more than what no two pods share. */
+/** A digest of the pods made from the template, without their PodVariety and their controller. */
 export function templateDigest(name: string, template: SandboxTemplate, context: PodContext): string {
   const blank = { slot: 0, nonce: '', token: '', user: 0 };
   const pod = podManifest(name, template, { ...context, controller: '' }, blank, '');
@@ -82,7 +82,7 @@ function podSpec(template: SandboxTemplate, context: PodContext, { user, token }
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     hostname: 'sandbox',
-    // The API asks for one name server. Nobody answers there: names resolve nowhere.
+    // The API requires a name server. Nothing answers at this one, so no name resolves.
     dnsPolicy: 'None',
     dnsConfig: { nameservers: ['127.0.0.1'], options },
     securityContext: { runAsNonRoot: true, runAsUser: user, runAsGroup: user, seccompProfile: { type: 'RuntimeDefault' } },
@@ -122,17 +122,17 @@ function container(template: SandboxTemplate, { filter }: PodContext, token: str
     volumeMounts: [
       { name: 'tmp', mountPath: '/tmp' },
       { name: 'shm', mountPath: '/dev/shm' },
-      // The runtime mounts message queues there, in which anybody may make files.
+      // Hides the message queues that the runtime mounts there, in which any user may create files.
       { name: 'nothing', mountPath: '/dev/mqueue', readOnly: true },
     ],
   };
 }
 
 /**
- * The system call filter of a template's cells, in hex. Without an egress list they get no internet sockets at all, so that even the
- * pod's own address is out of reach.
+ * The system call filter of a template's cells, in hex. Without an egress list they get no internet sockets, so that even the pod's own
+ * address is out of reach.
  *
- * @throws EtudeError SANDBOX_CONTROL_MISSING where there is none for this machine's architecture
+ * @throws EtudeError SANDBOX_CONTROL_MISSING where this machine's architecture has no filter
  */
 export function podFilter(template: SandboxTemplate): string {
   const filter = seccompFilter(arch, { network: template.egress.length > 0 });

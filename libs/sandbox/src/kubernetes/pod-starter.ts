@@ -15,7 +15,7 @@ export interface PoolProblem {
   readonly retryAfterMs?: number | undefined;
 }
 
-/** What a claim is told that waited for nothing. Room that is lacking is SANDBOX_CAPACITY, whatever else SANDBOX_UNAVAILABLE. */
+/** The error for a claim that waited in vain: SANDBOX_CAPACITY where room is lacking, else SANDBOX_UNAVAILABLE. */
 export function claimRefusal({ name, template }: PodKind, before: number, problem: PoolProblem | null): EtudeError {
   const { max } = template.warm;
   const { exit, retryAfterMs } = problem ?? { exit: 'capacity' };
@@ -40,10 +40,10 @@ export interface PodKind {
   readonly tokenSecret: string;
 }
 
-/** Creates pods in free places, and waits longer each time that it does not work. */
+/** Creates pods in free slots, with exponential backoff after failures. */
 export class PodStarter {
   creations = 0;
-  /** Why the last pod could not be created or started; null once one did. */
+  /** Why the last pod could not be created or started; null once one starts. */
   problem: PoolProblem | null = null;
   private waitMs = 0;
   private notBeforeMs = 0;
@@ -56,17 +56,17 @@ export class PodStarter {
     private readonly changed: () => void,
   ) {}
 
-  /** Whether it is waiting after a failure. */
+  /** Whether the backoff after a failure still lasts. */
   get held(): boolean {
     return this.deps.now() < this.notBeforeMs;
   }
 
-  /** After a failure one pod is tried, until one starts. */
+  /** How many pods may be created now. After a failure it is one at a time, until one starts. */
   get startsMax(): number {
     return this.held ? 0 : this.problem ? 1 : Infinity;
   }
 
-  /** @param owed in places of this controller's own choice; otherwise in the first, where other controllers with the same view go too */
+  /** @param owed true: slots from this controller's own first slot on. false: from slot 0 on, so that of all controllers only one succeeds */
   start(count: number, owed: boolean): void {
     const { max } = this.kind.template.warm;
     const first = owed ? numberOf(this.kind.context.controller) % max : 0;
@@ -80,7 +80,7 @@ export class PodStarter {
 
   failed(problem: PoolProblem): void {
     const { backoffMs, backoffMaxMs } = this.deps.settings;
-    // Several pods that fail together are one failure.
+    // Several pods that fail together count as one failure.
     if (!this.held) this.waitMs = Math.min(backoffMaxMs, this.waitMs === 0 ? backoffMs : this.waitMs * 2);
     const waitMs = Math.max(this.waitMs, problem.retryAfterMs ?? 0);
     this.notBeforeMs = this.deps.now() + waitMs;
@@ -108,7 +108,7 @@ export class PodStarter {
     try {
       this.roster.created(pod, await this.deps.api.createPod(manifest, this.stop.signal));
     } catch (error) {
-      // The name is taken: another controller was sooner, or a try whose answer was lost, and the watch will tell of its pod.
+      // AlreadyExists: another controller was sooner, or an answer to an earlier try was lost. The watch will show the pod.
       if (kubeReason(error) !== 'AlreadyExists' && !this.stop.signal.aborted) this.notCreated(pod, error);
     }
     this.changed();

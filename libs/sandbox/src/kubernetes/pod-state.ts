@@ -3,39 +3,39 @@ import type { ContainerStatusView, PodView } from './pod-view.js';
 
 export interface PodProblem {
   readonly exit: ExitReason;
-  /** For people: what was seen, in Kubernetes' own words. */
+  /** For people: what was observed, with the words of Kubernetes. */
   readonly message: string;
-  /** The pod will not recover: give it up now. Otherwise whoever waits for it decides how long. */
+  /** true: the pod will not recover, so give it up now. false: it may recover; the waiting caller decides how long to wait. */
   readonly final: boolean;
 }
 
-/** What may pass (a registry that is away, a ConfigMap that is missing) is given up after this. */
+/** A problem that may pass, such as an unreachable registry or a missing ConfigMap, counts as final after this long. */
 export const START_PATIENCE_MS = 60_000;
 
 const IMAGE_FINAL = /^(InvalidImageName|ErrImageNeverPull)$/;
 const IMAGE_PASSING = /^(ErrImagePull|ImagePullBackOff|ImageInspectError|RegistryUnavailable|SignatureValidationFailed)$/;
-/** The registry answered, and said no. */
+/** Messages of a registry that answered and refused. */
 const IMAGE_REFUSED = /: not found|= NotFound|manifest unknown|denied|unauthorized|authorization failed/i;
 const START_FAILED = /^(CreateContainerConfigError|CreateContainerError|RunContainerError|CrashLoopBackOff|PostStartHookError)$/;
-/** What the runtime says of a container that never ran. */
+/** The runtime's reasons for a container that never ran. */
 const NEVER_RAN = /^(StartError|ContainerCannotRun)$/;
-/** The kubelet came back and found nothing left of the container. */
+/** Reasons for a container of which the kubelet found nothing after its restart. */
 const TRACELESS = /^(ContainerStatusUnknown|Unknown)$/;
 const TAKEN_BY_KUBELET = /^(Evicted|Preempting|Terminated|NodeShutdown|Shutdown)$/;
-/** Limits of the pod itself: its own doing, unlike a node that runs out. */
+/** Messages of an eviction for the pod's own disk limits: the code's fault, unlike a node that runs out of disk. */
 const OWN_DISK_LIMIT =
   /ephemeral local storage usage exceeds|usage of emptydir volume .* exceeds|exceeded its local ephemeral storage limit/i;
 
-/** What is seen of a pod, what that means, and what is told. */
+/** `seen`: whether the rule applies. `what` and `detail` make the message. */
 type Rule = readonly [seen: boolean, exit: ExitReason, final: boolean, what: string, detail?: string | undefined];
 
 /**
- * Why a pod that nobody here ended is no use, told from its status alone; null for one that runs or is on its way.
+ * The problem of a pod that this process has not ended, from its status alone; null for a pod that runs or starts.
  *
- * @param ageMs how long it has been waited for, on the monotonic clock; only what keeps it from starting is judged by it
+ * @param ageMs how long the pod has been waited for, on the monotonic clock; it matters only for problems with the start
  */
 export function podProblem(pod: PodView, ageMs = 0): PodProblem | null {
-  // Causes before what they lead to: an evicted pod is deleted as well, and its container killed.
+  // Causes come before their effects: an evicted pod is deleted as well, and its container killed.
   for (const [seen, exit, final, what, detail] of [...lostRules(pod), ...startRules(pod, ageMs), ...endRules(pod)])
     if (seen) return { exit, final, message: detail ? `${what}: ${detail}` : what };
   return null;
@@ -51,7 +51,7 @@ function lostRules(pod: PodView): readonly Rule[] {
   const killed = ends(pod).find(({ terminated }) => terminated.reason === 'OOMKilled');
   return [
     [disruption.reason === 'DeletionByPodGC', 'node_lost', true, `${node} is gone`, disruption.message],
-    // The default way of an unreachable node: its pods are marked at once and evicted by taint five minutes later.
+    // An unreachable node's pods are marked at once and, by default, evicted by taint five minutes later.
     [
       disruption.reason === 'DeletionByTaintManager' && isUnreported(pod),
       'node_lost',
@@ -97,7 +97,7 @@ function startRules({ status }: PodView, ageMs: number): Rule[] {
   });
 }
 
-/** An end with 0 is orderly. Otherwise what ran in it is the likeliest cause, and would be again. */
+/** Exit code 0 is an orderly end. For any other the likeliest cause is the code that ran, so it would happen again. */
 function endRules(pod: PodView): readonly Rule[] {
   const { phase, nodeName, status } = pod;
   const over = phase === 'Failed' || phase === 'Succeeded';
@@ -114,7 +114,7 @@ function endRules(pod: PodView): readonly Rule[] {
   ];
 }
 
-/** The control plane marks the pods of a node it hears nothing of as not ready, and unlike the kubelet gives no reason. */
+/** Whether the node is silent: the control plane then marks its pods as not ready and, unlike the kubelet, gives no reason. */
 function isUnreported({ phase, status }: PodView): boolean {
   const ready = status.conditions['Ready'];
   return phase === 'Running' && ready?.status === 'False' && ready.reason === '';
@@ -122,7 +122,7 @@ function isUnreported({ phase, status }: PodView): boolean {
 
 type Ended = ContainerStatusView & { readonly terminated: NonNullable<ContainerStatusView['terminated']> };
 
-/** Containers that have ended, failed ones first. Init containers that did their work are no end. */
+/** Ended containers, failed ones first; none while only some have ended, all with exit code 0, as init containers do. */
 function ends({ status }: PodView): Ended[] {
   const ended = status.containers.filter((container): container is Ended => container.terminated !== null);
   return ended.length === status.containers.length || ended.some(({ terminated }) => terminated.exitCode !== 0)

@@ -1,6 +1,6 @@
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 
-/** What this library needs of a logger; pino's shape. */
+/** The part of pino's interface that this library needs. */
 export interface KubeLogger {
   debug(context: object, message: string): void;
   info(context: object, message: string): void;
@@ -16,11 +16,11 @@ interface Told {
 export interface ContainerStatusView {
   readonly name: string;
   readonly waiting: Told | null;
-  /** How it ended; the last end of a container that was started again. */
+  /** How the container ended; for one that was started again, its last end. */
   readonly terminated: (Told & { readonly exitCode: number; readonly signal: number | null }) | null;
 }
 
-/** What is kept of a pod: some hundred bytes instead of the object's ten kilobytes. */
+/** The fields of a pod that are kept: some hundred bytes instead of ten kilobytes. */
 export interface PodView {
   readonly name: string;
   readonly uid: string;
@@ -43,7 +43,7 @@ const CONDITIONS = new Set(['PodScheduled', 'Ready', 'DisruptionTarget']);
 
 const told = ({ reason = '', message = '' }: { reason?: string; message?: string }): Told => ({ reason, message });
 
-/** @throws TypeError where it is no pod: name, uid or version are missing */
+/** @throws TypeError where name, uid or version are missing */
 export function podView({ metadata, status = {}, spec }: V1Pod): PodView {
   if (!metadata?.name || !metadata.uid || !metadata.resourceVersion) throw new TypeError('no pod: name, uid or resourceVersion is missing');
   const { conditions = [], initContainerStatuses = [], containerStatuses = [] } = status;

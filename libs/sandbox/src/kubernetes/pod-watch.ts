@@ -6,27 +6,27 @@ import type { KubeLogger, PodView } from './pod-view.js';
 
 export interface PodChange {
   readonly pod: PodView;
-  /** It no longer exists, or no longer matches the selector; `pod` is the last that was seen of it. */
+  /** Whether the pod no longer exists or no longer matches the selector; `pod` is then its last known state. */
   readonly gone: boolean;
 }
 
-/** The pods by name, and each change of them. */
+/** The pods by name, and their changes. */
 export interface PodFeed {
   readonly pods: ReadonlyMap<string, PodView>;
   subscribe(listener: (change: PodChange) => void): () => void;
 }
 
-/** The pods as the server last told of them, by name. */
+/** The pods by name, in the state that the server last sent. */
 export class PodStore {
   readonly pods = new Map<string, PodView>();
 
-  /** Takes in one event of a watch. @returns the changes: none where it was known already */
+  /** Takes in one event of a watch. @returns the changes; none for an event that was known already */
   apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', pod: PodView): PodChange[] {
     if (type !== 'DELETED') return this.#put(pod);
     return this.pods.get(pod.name)?.uid === pod.uid ? this.#remove(pod) : [];
   }
 
-  /** Takes a consistent list for the truth: a pod that is not in it is gone. */
+  /** Takes in a complete list: pods that are not in it are gone. @returns the changes */
   replace(pods: readonly PodView[]): PodChange[] {
     const listed = new Set(pods.map((pod) => pod.name));
     const left = [...this.pods.values()].filter((pod) => !listed.has(pod.name));
@@ -48,9 +48,9 @@ export class PodStore {
 }
 
 const DEFAULTS = {
-  /** How often everything is listed anew, about. */
+  /** About how often all pods are listed anew. */
   resyncMs: 600_000,
-  /** Without an event or bookmark for so long the connection is taken for dead. Bookmarks come once a minute. */
+  /** A watch without an event or bookmark for this long counts as broken. Bookmarks come once a minute. */
   silentMs: 90_000,
   pageSize: 500,
   backoffMinMs: 100,
@@ -63,21 +63,21 @@ export interface PodWatchOptions extends Partial<typeof DEFAULTS> {
   readonly logger?: KubeLogger;
 }
 
-/** Asked of the server, which may end it sooner. */
+/** Range of the length that is requested for a watch; the server may end it sooner. */
 const WATCH_S = { min: 240, max: 360 };
 const RETRY_AFTER_MAX_MS = 60_000;
-/** After so many failures in a row, the version itself may be what the server can't serve (its store was restored). */
+/** After this many failures in a row all pods are listed anew: the server may not know the version, as after a restored store. */
 const FAILURES_MAX = 5;
 
 /**
- * The pods that match a selector, kept up to date: a list in pages, then a watch from its version on, for as long as it lives.
+ * Keeps the pods that match a selector up to date: lists them in pages, then watches from the version of the list on.
  *
- * Goes on after everything that can be gone on from: cut, silent and garbled connections, 429, 5xx from the last version seen;
- * 410, and once per `resyncMs`, with a new list, whose differences are told as changes.
+ * After cut, silent and garbled connections, 429 and 5xx it watches again from the last version seen.
+ * After 410, and once per `resyncMs`, it lists anew and reports the differences as changes.
  * Why not the vendor's informer: it lists anew on 410 only and stays dead after any other error; no bookmarks, no pages.
  */
 export class PodWatch implements PodFeed {
-  /** `relists`: lists taken, the first included. `lastError`: why there is no watch just now. */
+  /** `relists`: number of lists, with the first. `lastError`: why there is no watch at present; null while there is one. */
   readonly state = { relists: 0, resourceVersion: '', lastError: null as string | null };
   readonly #options: typeof DEFAULTS & PodWatchOptions;
   readonly #store = new PodStore();
@@ -94,7 +94,7 @@ export class PodWatch implements PodFeed {
     options: PodWatchOptions,
   ) {
     this.#options = { ...DEFAULTS, ...options };
-    // Nobody has to wait for it.
+    // A close without a caller of `synced` must not be an unhandled rejection.
     this.#synced.promise.catch(() => undefined);
   }
 
@@ -115,7 +115,7 @@ export class PodWatch implements PodFeed {
     await Promise.race([this.#synced.promise, aborted]).finally(() => signal.removeEventListener('abort', abort));
   }
 
-  /** Hears of each change after it is in `pods`, in order. @returns ends it */
+  /** Calls `listener` with each change, in order, once `pods` shows it. @returns a function that unsubscribes */
   subscribe(listener: (change: PodChange) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -135,7 +135,7 @@ export class PodWatch implements PodFeed {
         if (performance.now() >= this.#listDueAt) await this.#list(signal);
         await this.#watch(signal);
         this.#failures = 0;
-        // A server that ends every watch at once is asked no more often.
+        // Bounds the rate of requests to a server that ends every watch at once.
         await sleep(this.#options.backoffMinMs, undefined, { signal });
       } catch (error) {
         if (!signal.aborted) await this.#recover(error, signal);
@@ -143,7 +143,7 @@ export class PodWatch implements PodFeed {
     }
   }
 
-  /** All pages come from one moment. A server that forgets it half-way answers 410, after which the whole list begins anew. */
+  /** All pages show one version. A server that drops it half-way answers 410, after which the list starts again. */
   async #list(signal: AbortSignal): Promise<void> {
     const { selector, pageSize: limit, resyncMs, logger } = this.#options;
     const pods: PodView[] = [];
@@ -206,7 +206,7 @@ export class PodWatch implements PodFeed {
     const { message } = failure as Error;
     this.state.lastError = message;
     const context = { reason: kubeReason(failure), failures: this.#failures, waitMs, relist: this.#listDueAt === 0 };
-    // The first failure of a row is everyday: servers end watches when they restart.
+    // A single failure is normal: servers end watches when they restart.
     this.#options.logger?.[this.#failures === 1 ? 'info' : 'warn'](context, `the watch of sandbox pods goes on after: ${message}`);
     await sleep(waitMs, undefined, { signal }).catch(() => undefined);
   }
@@ -215,7 +215,7 @@ export class PodWatch implements PodFeed {
     const { backoffMinMs, backoffMaxMs } = this.#options;
     const backoff = Math.min(backoffMaxMs, backoffMinMs * 2 ** Math.min(this.#failures - 1, 30)) * (0.5 + Math.random() / 2);
     const asked = Math.min(errorDetails(failure).retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
-    // Jitter on top of the wait that was asked for, or all clients that were turned away come back at once.
+    // Jitter on top of the requested wait, so that the refused clients don't all come back at once.
     return Math.round(asked > 0 ? asked + Math.min(backoff, asked) / 2 : backoff);
   }
 }

@@ -2,11 +2,11 @@ import type { PodRoster } from './pod-roster.js';
 import type { PoolDeps } from './pool-settings.js';
 import type { SandboxTemplate } from './sandbox-template.js';
 
-/** The rate is taken over this long. */
+/** Window over which the rate of claims is measured. */
 const WINDOW_MS = 10_000;
 const REMEMBERED_MAX = 4_096;
 
-/** When claims came, which tells when there is time for something else. */
+/** The times of recent claims, which tell when there is time for other work. */
 export class ClaimPace {
   private readonly times: number[] = [];
 
@@ -17,7 +17,7 @@ export class ClaimPace {
     if (this.times.length > REMEMBERED_MAX) this.times.shift();
   }
 
-  /** No claim for so long. */
+  /** Whether no claim came for `ms`. */
   quietFor(ms: number): boolean {
     const last = this.times.at(-1);
     return last === undefined || this.now() - last >= ms;
@@ -31,54 +31,53 @@ export class ClaimPace {
   }
 }
 
-/** What one controller sees and wants of a template's pods. */
+/** The state of a template's pods as one controller sees it, and its limits. */
 export interface PoolSituation {
-  /** The template's. */
   readonly sizes: SandboxTemplate['warm'];
-  /** Free, starting and asked for. */
+  /** Pods that are free, starting or requested. */
   readonly supply: number;
   readonly free: number;
-  /** Of `supply`: not connected yet, and not for so long that they are taken for stuck. */
+  /** Pods of `supply` that are not connected yet and started recently; older ones count as stuck. */
   readonly starting: number;
-  /** Claimed, by whomever. */
+  /** Pods claimed by any controller. */
   readonly claimed: number;
-  /** All places that are taken, with those of pods that are ending or outdated. */
+  /** Slots that are taken, also by ending and outdated pods. */
   readonly places: number;
-  /** Claims of this controller that wait. */
+  /** Claims that wait in this controller. */
   readonly waiting: number;
   /** Pods that this controller took and has not replaced. */
   readonly owed: number;
-  /** Claims per ms, lately. */
+  /** Recent claims per ms. */
   readonly claimRate: number;
-  /** Pods are missing for so long that it does not matter who owes them. */
+  /** Whether pods have been missing for so long that every controller replaces them, whoever owes them. */
   readonly adopt: boolean;
   readonly startsMax: number;
-  /** `busy`: a claim came just now, or a start was made just now. `quiet`: there is time for one. `calm`: for as many as may start. */
+  /** `busy`: a claim or a start was just now. `quiet`: there is time for one start. `calm`: there is time for `startsMax` starts. */
   readonly moment: 'busy' | 'quiet' | 'calm';
 }
 
 export interface RefillPlan {
-  /** Pods missing; 0 where there are enough. */
+  /** Missing pods for which there are slots; 0 where there are enough pods. */
   readonly short: number;
   /** Pods to create now. */
   readonly create: number;
-  /** Whether claims need them now, or would before a quiet moment comes. */
+  /** Whether claims need pods now, or will before others could start. */
   readonly urgent: boolean;
-  /** Pods are missing for want of places: those that end should end soon. */
+  /** Whether slots are lacking, so that ending pods should end soon. */
   readonly crowded: boolean;
   /** Pods that this controller still has to replace. */
   readonly owed: number;
 }
 
-/** From a pod's creation to its first frame, about. */
+/** About the time from a pod's creation to its first frame. */
 const START_MS = 1_500;
 
 /**
- * How many pods to create now.
+ * Decides how many pods to create now.
  *
- * Who claims replaces, so that controllers don't all replace the same pod; what nobody replaces is made up by all of them after a
- * while, in the same places, so that only one succeeds. Creating waits for a quiet moment unless the pods that are left would run out
- * in the time that starting others takes: a start takes its node's processor away from whatever runs there.
+ * The controller that claims a pod replaces it, so that not all controllers do. A pod that is missing for long is replaced by all of
+ * them, in the same slots, so that only one succeeds. Creation waits for a quiet moment, since a start takes processor time from the
+ * code on its node. It doesn't wait where the free pods would run out before others have started.
  */
 export function planRefill(now: PoolSituation): RefillPlan {
   const { min, max, free } = now.sizes;
@@ -86,7 +85,7 @@ export function planRefill(now: PoolSituation): RefillPlan {
   const room = Math.max(0, max - now.places);
   const missing = Math.max(0, wanted - now.supply);
   const short = Math.min(missing, room);
-  // Kept beyond `room`: places are still taken by pods that end, and free later.
+  // Not limited by `room`: slots of ending pods become free later.
   const owed = Math.min(now.owed, missing);
   const mine = now.adopt ? short : Math.min(short, Math.max(owed, now.waiting - now.supply));
   const lowWater = Math.min(Math.ceil(now.claimRate * START_MS), free);
@@ -96,29 +95,29 @@ export function planRefill(now: PoolSituation): RefillPlan {
   return { short, create, urgent, crowded: missing > room, owed };
 }
 
-/** A start that takes longer is not waited for before the next. */
+/** A start that takes longer counts as stuck and no longer delays others. */
 const SLOW_START_MS = 10_000;
 
-/** Keeps account of how many pods there should be, and for how long there have been fewer. More are used up by claims. */
+/** Tracks how many pods this controller owes, and since when pods have been missing. Surplus pods are used up by claims. */
 export class PoolBalance {
   private owed = 0;
   private lastCreateMs = -Infinity;
-  /** At the start nobody is waited for: what is missing is made up. */
+  /** null: none are missing. At the start, missing pods count as long missing, so this controller creates them. */
   private shortSinceMs: number | null = -Infinity;
 
   constructor(
     private readonly sizes: SandboxTemplate['warm'],
-    /** Between 0 and 1, other in each controller. */
+    /** From 0 to 1, different in each controller. */
     private readonly jitter: number,
     private readonly deps: PoolDeps,
   ) {}
 
-  /** @param pods 1: this controller took a pod; -1: another one was sooner */
+  /** @param pods 1: this controller took a pod; -1: that pod could not be bound */
   owe(pods: 1 | -1): void {
     this.owed = Math.max(0, this.owed + pods);
   }
 
-  /** Whether pods are missing for so long that all controllers make them up. */
+  /** Whether pods have been missing for so long that all controllers replace them. */
   get adopting(): boolean {
     const { now, settings } = this.deps;
     return this.shortSinceMs !== null && now() - this.shortSinceMs >= settings.adoptAfterMs * (1 + this.jitter / 2);

@@ -8,13 +8,13 @@ import type { ClaimPace } from './pool-balance.js';
 export const POOL_SETTINGS = {
   /** Port of the supervisor in a pod. */
   port: 7070,
-  /** Pods that may be starting at the same time. Starting one takes a quarter second of its node's processor. */
+  /** Most pods that may start at the same time. A start takes a quarter second of its node's processor. */
   startsMax: 3,
-  /** Pods are replaced and removed when no claim came for this long, or when claims need them. */
+  /** Pods are replaced and removed once no claim came for this long, or when claims need it. */
   quietMs: 60,
-  /** Then one each so often, about as long as a start keeps a processor busy. */
+  /** Time between two starts, and between two removals; about as long as a start keeps a processor busy. */
   spacingMs: 250,
-  /** And without waiting in between when no claim came for this long. */
+  /** Starts don't wait for `spacingMs` once no claim came for this long. */
   calmMs: 1_500,
   /** A used pod is removed after this long at the latest. */
   removalMaxMs: 10_000,
@@ -22,32 +22,32 @@ export const POOL_SETTINGS = {
   claimWaitMs: 30_000,
   /** Claims of a template that may wait; the next is refused at once. */
   waitingMax: 1_000,
-  /** A claimed pod whose lease nobody renewed for so long ends itself. */
+  /** Lease of a claimed pod. The pod ends itself once its lease was not renewed for this long. */
   leaseMs: 15_000,
   leaseRenewMs: 5_000,
   connectTimeoutMs: 250,
   helloTimeoutMs: 1_000,
-  /** For a free pod to answer a bind, before the next is asked. */
+  /** Time for a free pod to answer a bind, before the next pod is tried. */
   bindTimeoutMs: 1_000,
-  /** How long the watch may take to tell why a pod was lost. */
+  /** How long the watch may take to show why a pod was lost. */
   explainMs: 3_000,
-  /** Missing pods that this controller does not owe are made up when they are missing for so long. */
+  /** Pods that other controllers owe are replaced by this one too once they have been missing for this long. */
   adoptAfterMs: 3_000,
-  /** Free pods of a former template are given up after so long. */
+  /** Free pods of a former version of the template are removed after this long. */
   outdatedMaxMs: 30_000,
-  /** What was asked of the API server and not seen since is taken for undone after so long. */
+  /** A requested pod that was not seen within this counts as not created. */
   unseenMaxMs: 15_000,
   /** A pod that did not start within this is removed. */
   startTimeoutMs: 120_000,
-  /** First wait after a pod could not be created or started; doubled up to `backoffMaxMs`. */
+  /** First wait after a pod could not be created or started; doubles up to `backoffMaxMs`. */
   backoffMs: 1_000,
   backoffMaxMs: 60_000,
-  /** Finished, old and stuck pods are looked for this often. */
+  /** Time between two searches for finished, orphaned and stuck pods. */
   reapEveryMs: 10_000,
 };
 export type PoolSettings = Readonly<typeof POOL_SETTINGS>;
 
-/** What all pools of a driver and their parts share. */
+/** Dependencies that all pools of a driver and their parts share. */
 export interface PoolDeps {
   readonly api: PodApi;
   readonly feed: PodFeed;

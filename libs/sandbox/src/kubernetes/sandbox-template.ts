@@ -17,26 +17,26 @@ const Cpu = z.string().regex(/^([0-9]+m|[0-9]+(\.[0-9]+)?)$/, 'processors are wr
 /** How many pods of a template there are. */
 const WarmSizes = z
   .strictObject({
-    /** Pods at least, claimed ones included. */
+    /** Least number of pods, claimed ones included. */
     min: z.number().int().min(0).max(10_000).default(0),
-    /** Pods at most, claimed and ending ones included, over all controllers of the installation. */
+    /** Most pods over all controllers of the installation, claimed and ending ones included. */
     max: z.number().int().min(1).max(10_000).default(16),
-    /** Pods that wait for a claim. */
+    /** Number of unclaimed pods to keep ready. */
     free: z.number().int().min(0).max(10_000).default(2),
   })
   .refine(({ min, free, max }) => min <= max && free <= max, 'min and free are at most max');
 
 /** Fields of the pod itself, as Kubernetes has them. */
 export const PodFields = z.object({
-  /** Such as gvisor or kata, a RuntimeClass of the cluster. */
+  /** A RuntimeClass of the cluster, such as gvisor or kata. */
   runtimeClassName: z.string().optional(),
-  /** false: a user namespace of the pod's own, where the cluster offers them. */
+  /** false: the pod gets its own user namespace, where the cluster supports that. */
   hostUsers: z.boolean().optional(),
   nodeSelector: z.record(z.string(), z.string()).default({}),
   tolerations: z.array(Toleration).default([]),
   priorityClassName: z.string().optional(),
   serviceAccountName: z.string().optional(),
-  /** A pod ends this long after its start, whatever it does. */
+  /** A pod ends this long after its start, even if it is in use. */
   activeDeadlineSeconds: z.number().int().min(60).default(129_600),
 });
 
@@ -49,18 +49,18 @@ export const SandboxTemplate = z
     imagePullSecrets: z.array(z.string()).default([]),
     /** Processors at most: "1", "500m". */
     cpu: Cpu.default('1'),
-    /** Processors set aside for each pod, claimed or not; as much as `cpu` unless given. Less lets pods share what few of them use. */
+    /** Processors reserved for each pod, claimed or not; default `cpu`. A lower value fits more pods on a node, which then share. */
     cpuRequest: Cpu.optional(),
-    /** Memory of the largest execution. Disk, shared memory and the supervisor come on top. */
+    /** Memory of the largest execution. Memory for disk, shared memory and the supervisor is added. */
     memoryMiB: z.number().int().min(16).max(65_536).default(512),
     /** Size of `/tmp`, which is held in memory. */
     diskMiB: z.number().int().min(1).max(65_536).default(128),
     warm: WarmSizes.prefault({}),
-    /** What the image lets a cell import beyond the standard library; told to people, not enforced. */
+    /** Packages of the image beyond the standard library; for information, not checked. */
     packages: z.array(z.string()).default([]),
-    /** Addresses that may be reached, enforced outside of the pod by what `egressEnforcedBy` names, or refused. */
+    /** Addresses that pods may reach. `egressEnforcedBy` must name what enforces the list, or the template is refused. */
     egress: z.array(z.string()).default([]),
-    /** Labels that the pod gets, by which a NetworkPolicy of the operator's selects it. Setting them is the operator's word for it. */
+    /** Labels for the pod, by which the operator's NetworkPolicy selects it. Whether such a policy exists isn't checked. */
     egressEnforcedBy: z.record(z.string(), z.string()).default({}),
   })
   .refine(({ egress, egressEnforcedBy }) => egress.length === 0 || Object.keys(egressEnforcedBy).length > 0, {
@@ -70,14 +70,14 @@ export const SandboxTemplate = z
   });
 export type SandboxTemplate = z.infer<typeof SandboxTemplate>;
 
-/** By name; "default" is what a claim gets that names none. */
+/** Templates by name. A claim that names none gets "default". */
 export const SandboxTemplates = z
   .record(TemplateName, SandboxTemplate)
   .refine((templates) => 'default' in templates, 'there is a template named "default"');
 export type SandboxTemplates = z.infer<typeof SandboxTemplates>;
 
 /**
- * Reads `ETUDE_SANDBOX_TEMPLATES_PATH`: YAML, of which JSON is a part; templates by name.
+ * Reads the file `ETUDE_SANDBOX_TEMPLATES_PATH`: templates by name, as YAML or JSON.
  *
  * @throws EtudeError INVALID_ARGUMENT naming the file and the field
  */

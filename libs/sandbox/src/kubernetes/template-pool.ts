@@ -10,19 +10,19 @@ import type { PodChange } from './pod-watch.js';
 import { PoolBalance } from './pool-balance.js';
 import type { PoolDeps } from './pool-settings.js';
 
-/** A pod of this process, with a connection and what binds it. */
+/** A pod that a claim of this process takes, with a connection and the token that binds it. */
 export interface OwnPod {
   readonly pod: RosterPod;
   readonly link: PodConnection;
   readonly token: string;
 }
 
-/** Of a pod's deadline, for how long it may wait for a claim. */
+/** Share of its deadline that a pod may wait for a claim. */
 const WAITING_SHARE = 1 / 3;
-/** How often a pool is looked at without a change, while work is left and while none is. */
+/** Time between two looks at a pool without a change: while work is left, and while none is. */
 const TICK_MS = 25;
 const IDLE_TICK_MS = 1_000;
-/** Between tries to connect to a pod that starts. */
+/** Wait between attempts to connect to a starting pod. */
 const CONNECT_WAIT_MIN_MS = 20;
 const CONNECT_WAIT_MAX_MS = 1_000;
 
@@ -33,9 +33,9 @@ export class TemplatePool {
   private readonly queue: WaitingLine<OwnPod>;
   private readonly remover: PodRemover;
   private readonly balance: PoolBalance;
-  /** Claims that another controller was sooner with. */
+  /** Number of binds that failed because another controller was sooner. */
   private conflicts = 0;
-  /** What keeps a pod from starting just now, and may pass. */
+  /** A passing problem that keeps a pod from starting; null where there is none. */
   private obstacle: PoolProblem | null = null;
   private running = true;
   private due = false;
@@ -56,7 +56,7 @@ export class TemplatePool {
     this.lookSoon();
   }
 
-  /** Pods at this moment, by state, and what happened so far. `problem`: why pods don't start just now. */
+  /** Current numbers of pods by state, and counters since the start. `problem`: why pods don't start at present. */
   figures() {
     const { creating, starting, ...counts } = this.roster.counts();
     const { queue, starter, conflicts, problem } = this;
@@ -64,7 +64,7 @@ export class TemplatePool {
     return { ...counts, starting: creating + starting, waiting: queue.length, creations, conflicts, problem: problem?.message ?? null };
   }
 
-  /** What the watch told. */
+  /** Takes in a change that the watch reports. */
   observe(change: PodChange): void {
     const pod = this.roster.observe(change);
     if (!pod) return;
@@ -74,7 +74,7 @@ export class TemplatePool {
   }
 
   /**
-   * A pod, bound to the claim. No call to the API server is on the way.
+   * Takes a pod and binds it to the claim, without a call to the API server.
    *
    * @throws EtudeError SANDBOX_CAPACITY or SANDBOX_UNAVAILABLE where none comes in time; the signal's reason when it aborts
    */
@@ -95,19 +95,19 @@ export class TemplatePool {
     }
   }
 
-  /** A pod that this process has attached to. */
+  /** Marks a pod as this process's own after an attach. */
   adopt(place: PodPlace): RosterPod {
     const pod = this.roster.adopt(place);
     this.letGo(pod)?.abandon();
     return pod;
   }
 
-  /** Ends a pod of this process, when there is time. Resolves when its process 1 has ended. */
+  /** Removes a pod of this process once there is time. Resolves when its process 1 has ended. */
   remove(pod: RosterPod, link: PodConnection | null): Promise<void> {
     return this.remover.remove(pod, link);
   }
 
-  /** Claims and creates no more. Pods that wait for a claim are left to other controllers, or ended with `all`. */
+  /** Stops claims and creations. Unclaimed pods are left to other controllers; with `all` they are removed. */
   stop(all: boolean): void {
     this.running = false;
     clearTimeout(this.timer);
@@ -119,7 +119,7 @@ export class TemplatePool {
     this.queue.refuse(0, () => claimRefusal(this.kind, 0, { exit: 'infra', message: 'the controller is shutting down' }));
   }
 
-  /** Everything that was to be removed is. */
+  /** Resolves when all pods that were to be removed are. */
   drained(): Promise<void> {
     return this.remover.drained();
   }
@@ -143,7 +143,7 @@ export class TemplatePool {
 
   private wait(signal: AbortSignal, again: boolean): Promise<OwnPod> {
     const { problem, held } = this.starter;
-    // Nothing comes before the next try, which is not soon.
+    // No pod can come before the backoff ends.
     if (problem && held && this.roster.supply === 0) return Promise.reject(claimRefusal(this.kind, this.queue.length, problem));
     const waiting = this.queue.wait(signal, again);
     this.lookSoon();
@@ -163,7 +163,7 @@ export class TemplatePool {
     return false;
   }
 
-  /** It may have been bound all the same, so it serves nobody; and others on its node may be out of reach as well. */
+  /** Removes a pod that may have been bound without an answer. Reconnects to the free pods of its node, which may be unreachable too. */
   private distrust(pod: RosterPod): void {
     void this.remove(pod, null);
     for (const other of this.roster) if (other.state === 'free' && other.view?.nodeName === pod.view?.nodeName) this.reconnect(other);
@@ -175,7 +175,7 @@ export class TemplatePool {
     void this.connect(pod);
   }
 
-  /** Keeps trying while the pod starts. Why it does not answer yet does not matter: what is wrong with it is told by its status. */
+  /** Tries to connect while the pod starts. Failures are ignored: the pod's status tells what is wrong. */
   private async connect(pod: RosterPod): Promise<void> {
     const wanted = () => this.running && pod.state === 'starting' && Boolean(pod.view?.ip);
     if (pod.connecting || !wanted()) return;
@@ -205,7 +205,7 @@ export class TemplatePool {
     this.lookSoon();
   }
 
-  /** A free pod whose connection ends is connected again, or has ended, which the watch will tell. */
+  /** Reconnects to a free pod whose connection ends. If the pod has ended, the watch will show it. */
   private async watchOver(pod: RosterPod, link: PodConnection): Promise<void> {
     await link.gone;
     if (pod.state === 'free' && pod.link === link) this.reconnect(pod);
@@ -218,7 +218,7 @@ export class TemplatePool {
     return link;
   }
 
-  /** Once for all changes that come together. */
+  /** Schedules one `look` for all changes that come together. */
   private lookSoon(): void {
     if (this.due || !this.running) return;
     this.due = true;
@@ -231,25 +231,25 @@ export class TemplatePool {
     });
   }
 
-  /** @returns whether something is left that only waits for its time */
+  /** Starts, removes and retires pods as the pool needs it. @returns whether work is left */
   private look(): boolean {
     const { settings, pace } = this.deps;
     this.roster.sweep(settings.unseenMaxMs);
     this.obstacle = null;
     for (const pod of this.roster) if (pod.state === 'starting') this.noticeProblem(pod);
     const plan = this.balance.plan(this.roster, this.queue.length);
-    // One that can't be placed tells as much as ten.
+    // While one pod can't be placed, others couldn't either.
     if (!this.obstacle) this.starter.start(Math.min(plan.create, this.starter.startsMax), !this.balance.adopting);
     if (this.starter.problem && this.starter.held) this.refuseHopeless(this.starter.problem);
     const crowded = plan.crowded || this.obstacle !== null;
     if (this.remover.idle) this.retireOld(this.obstacle !== null || (this.queue.length > 0 && plan.short === 0));
-    // Starting goes before ending, unless it is the places of ended pods, or their node's, that are missing.
+    // Starts come before removals, unless slots or room on the nodes are lacking.
     const startFirst = plan.urgent && !crowded && plan.short > 0;
     this.remover.tick(plan.urgent && crowded ? 'pressed' : pace.quietFor(settings.quietMs) && !startFirst ? 'quiet' : 'busy');
     return plan.short > 0 || this.queue.length > 0 || !this.remover.idle || this.starter.problem !== null;
   }
 
-  /** A pod that will never start is told to those who wait for it, and makes room. */
+  /** Records why a pod doesn't start. One that never will is removed, and claims that waited for it are refused. */
   private noticeProblem(pod: RosterPod): void {
     const problem = pod.view && podProblem(pod.view, this.deps.now() - pod.addedMs);
     if (!problem) return;
@@ -267,16 +267,16 @@ export class TemplatePool {
     this.queue.refuse(coming, () => claimRefusal(this.kind, coming, problem));
   }
 
-  /** Pods of a former template leave one by one, sooner when the pods of this one lack the room. */
+  /** Retires outdated pods one by one, at once when the current ones need the room, and pods that waited for too long. */
   private retireOld(pressed: boolean): void {
     const { settings, now } = this.deps;
     const ageMaxMs = this.kind.template.activeDeadlineSeconds * WAITING_SHARE * 1_000;
     this.retireOne((pod) => pod.outdated && (pressed || now() - pod.sinceMs > settings.outdatedMaxMs));
-    // What is claimed late would meet its deadline early.
+    // A pod that is claimed late would soon meet its deadline.
     this.retireOne((pod) => now() - pod.addedMs > ageMaxMs);
   }
 
-  /** Ends a pod that nobody has claimed; another controller's claim that is sooner wins. */
+  /** Removes one free pod that matches. It is bound first, so that an earlier claim of another controller wins. */
   private retireOne(which: (pod: RosterPod) => boolean): void {
     for (const pod of this.roster) {
       const link = pod.state === 'free' && which(pod) ? this.letGo(pod) : null;
