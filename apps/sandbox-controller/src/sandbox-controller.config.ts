@@ -19,11 +19,11 @@ const driverConfig = {
   ETUDE_SANDBOX_DRIVER: z.enum(['local', 'kubernetes']).default('local'),
   /** `local`: sandboxes kept ready. Pools of pods are sized by their templates. */
   ETUDE_SANDBOX_WARM: z.coerce.number().int().min(0).max(1_000).default(2),
-  /** `local`: controls that this machine need not enforce, by name; without it the controller refuses to start where one is missing. */
+  /** `local`: names of controls that this machine need not enforce. The controller refuses to start where any other one is missing. */
   ETUDE_SANDBOX_ALLOW_MISSING: list.default([]),
   /** `local`: folder with a folder of packages for each further template, by its name; unset: "default" alone. */
   ETUDE_SANDBOX_OVERLAYS_PATH: z.string().min(1).optional(),
-  /** `local`: what the folders are compared with. */
+  /** `local`: the list with which the packages in these folders are compared. */
   ...sandboxPackagesConfig.shape,
   /** `kubernetes`: the namespace that holds the pods and nothing else. */
   ETUDE_SANDBOX_NAMESPACE: z.string().min(1).optional(),
@@ -33,7 +33,7 @@ const driverConfig = {
   ETUDE_SANDBOX_KUBECONFIG_CONTEXT: z.string().min(1).optional(),
   /** `kubernetes`: YAML or JSON file of templates by name, one of them "default". */
   ETUDE_SANDBOX_TEMPLATES_PATH: z.string().min(1).optional(),
-  /** `kubernetes`: what every pod's token is made from; the same for all controllers of a namespace. */
+  /** `kubernetes`: secret from which the tokens of pods are made; the same for all controllers of a namespace. */
   ETUDE_SANDBOX_TOKEN_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
   /** `kubernetes`: tells the pods of several installations in one namespace apart. */
   ETUDE_SANDBOX_INSTALLATION: z
@@ -42,31 +42,31 @@ const driverConfig = {
     .default('etude'),
 };
 
-/** Sessions for callers; none without a token. */
+/** Sessions for callers. Without a token the controller serves none. */
 const sessionConfig = {
   /** Shared with the gateways, and with nobody else. */
   ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   /** Address that the controller listens on for gateways. */
   ETUDE_SANDBOX_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
-  /** 0: any that is free. */
+  /** 0: any free port. */
   ETUDE_SANDBOX_GRPC_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
   /** "host" or "host:port" at which gateways reach this controller; unset: host and port above. */
   ETUDE_SANDBOX_ADVERTISED_ADDRESS: z.string().min(1).optional(),
-  /** In this controller. */
+  /** Most sessions in this controller. */
   ETUDE_SANDBOX_SESSIONS_MAX: count(10_000).default(32),
-  /** Open ones of one tenant, over all controllers. */
+  /** Most open sessions of one tenant, over all controllers. */
   ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX: count(10_000).default(16),
 };
 
 export const sandboxControllerConfig = baseConfig.extend({
-  /** Executions at once in this process. */
+  /** Most executions at the same time in this process. */
   ETUDE_SANDBOX_CONCURRENCY: count(1_000).default(() => Math.min(32, 2 * availableParallelism())),
   ...driverConfig,
   ...sessionConfig,
 });
 export type SandboxControllerConfig = z.infer<typeof sandboxControllerConfig>;
 
-/** A setting that the chosen driver can't do without. @throws EtudeError FAILED_PRECONDITION */
+/** The value of a setting that the chosen driver needs. @throws EtudeError FAILED_PRECONDITION where it is not set */
 export function needed<K extends keyof SandboxControllerConfig>(
   config: SandboxControllerConfig,
   name: K,

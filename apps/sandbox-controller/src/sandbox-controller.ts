@@ -21,7 +21,7 @@ interface Parts {
   readonly sandboxes: DrivenSandboxes;
   readonly redis: ReturnType<typeof connectRedis>;
   readonly consumer: Consumer;
-  /** null where no token is set. */
+  /** null where ETUDE_SANDBOX_INTERNAL_TOKEN is not set. */
   readonly sessions: SessionService | null;
 }
 
@@ -31,7 +31,7 @@ export class SandboxController implements RunningWorker {
 
   private constructor(private readonly parts: Parts) {}
 
-  /** Resolves once jobs are being taken and sessions served; waits for Redis. @throws EtudeError as `startDriver`, FAILED_PRECONDITION */
+  /** Resolves once it takes jobs and serves sessions; waits for Redis. @throws EtudeError as `startDriver`, FAILED_PRECONDITION */
   static async start(config: SandboxControllerConfig, logger: ControllerLogger): Promise<SandboxController> {
     const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_CONCURRENCY: concurrency } = config;
     const driver = await startDriver(config, logger);
@@ -51,14 +51,14 @@ export class SandboxController implements RunningWorker {
     return new SandboxController({ driver, sandboxes, redis, consumer, sessions });
   }
 
-  /** For readiness: that executions are being taken, that sandboxes can be had, and that sessions are served. */
+  /** Readiness checks: executions are taken, sandboxes are available, and sessions are served. */
   checks(): Record<string, HealthCheck> {
     const { consumer, driver, sessions } = this.parts;
     const checks: Record<string, HealthCheck> = { [SandboxExecute.name]: () => consumer.check(), sandboxes: async () => driver.check() };
     return sessions ? { ...checks, sessions: () => sessions.check() } : checks;
   }
 
-  /** Running executions go back to waiting and run elsewhere; no sandbox is left but those of sessions that others go on with. */
+  /** Running executions return to the queue. All sandboxes end, but those of sessions that other controllers can take over. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -76,7 +76,7 @@ export class SandboxController implements RunningWorker {
 async function startSessions(config: SandboxControllerConfig, driver: SandboxDriver, logger: QueueLogger): Promise<SessionService | null> {
   const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
   if (token !== undefined) {
-    // Loaded where it is used: a gRPC server costs memory.
+    // Loaded only here, since a gRPC server costs memory.
     const { SessionService: Service } = await import('./sessions/session-service.js');
     return Service.start(config, token, driver, logger);
   }

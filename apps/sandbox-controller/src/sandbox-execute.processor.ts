@@ -13,7 +13,7 @@ export interface SandboxExecuteDeps {
   readonly cancels: CancelBus;
 }
 
-/** Only what the infrastructure did is worth another try; what the code did is its result. */
+/** Throws where the infrastructure failed a run, so that the queue tries again. Failures of the code are results. */
 function throwIfRetryable({ executionId, runs }: ExecutionResult): void {
   const lost = runs.find(({ exit }) => RETRYABLE_EXITS.has(exit));
   if (lost)
@@ -23,7 +23,7 @@ function throwIfRetryable({ executionId, runs }: ExecutionResult): void {
     );
 }
 
-/** null where the error does not say which exit of the infrastructure it was. */
+/** The exit reason in an error of the infrastructure; null for any other error. */
 function exitOf(error: unknown): ExitReason | null {
   const code = errorCode(error);
   if (code !== 'SANDBOX_CAPACITY' && code !== 'SANDBOX_UNAVAILABLE') return null;
@@ -31,7 +31,7 @@ function exitOf(error: unknown): ExitReason | null {
   return EXIT_REASONS.find((known) => known === exit && RETRYABLE_EXITS.has(known)) ?? null;
 }
 
-/** With the last try its result is what it is, with what the code had printed until then. */
+/** Runs the execution. On the last attempt a failure of the infrastructure becomes its result, with the output so far. */
 async function resultOf(
   sandboxes: Sandboxes,
   { request }: StoredExecution,
@@ -50,9 +50,9 @@ async function resultOf(
 }
 
 /**
- * Runs one stored execution and stores its result; one that ran before, or was cancelled, runs nothing.
+ * Runs one stored execution and stores its result. Runs nothing for an execution that has a result or was cancelled.
  *
- * What the infrastructure did to it is tried again while attempts are left; then its result says so.
+ * Failures of the infrastructure are tried again while attempts are left. After the last one the result reports them.
  *
  * @throws EtudeError NOT_FOUND for an execution that is no longer kept; SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, retried by the queue
  */
@@ -64,7 +64,7 @@ export function sandboxExecuteProcessor({
   return async ({ tenant, executionId }, context) => {
     const cancelled = new AbortController();
     const isCancelled = () => executions.cancelRequested(tenant, executionId);
-    // Before what is stored is read, so that no cancel falls between.
+    // Listens before the execution is loaded, so that no cancel is missed in between.
     const release = cancels.listen({ tenant, id: executionId }, isCancelled, () => cancelled.abort());
     try {
       const stored = await executions.load(tenant, executionId);
@@ -83,7 +83,7 @@ export function sandboxExecuteProcessor({
   };
 }
 
-/** Whoever waits for an execution hears at once that its job is a dead letter. */
+/** Ends an execution whose job became a dead letter, so that its callers don't wait for longer. */
 export function tellOfDeath(executions: Pick<ExecutionStore, 'end'>): ConsumerOptions<typeof SandboxExecute.payload>['onDead'] {
   return async (dead) => {
     if (dead !== null) await executions.end(dead.tenant, dead.executionId);

@@ -5,17 +5,17 @@ import type { QueueLogger } from '@etude/queue/redis/redis';
 import type { ClaimedSandbox, SandboxDriver, SandboxShape } from '@etude/sandbox/sandbox-driver';
 import { needed, type SandboxControllerConfig } from './sandbox-controller.config.js';
 
-/** How long the first sight of the cluster may take. */
+/** How long the first list of the cluster's pods may take. */
 const START_TIMEOUT_MS = 60_000;
 
-/** What a controller needs of a logger; pino's shape. */
+/** The part of pino's interface that a controller needs. */
 export interface ControllerLogger extends QueueLogger {
   debug(details: object, message: string): void;
 }
 
 /**
- * The driver of the settings, its claims counted and timed. Only that one's code is loaded: the client of Kubernetes costs memory that a
- * local stack has no use for.
+ * Starts the configured driver and measures its claims. Loads only that driver's code: the Kubernetes client would cost a local stack
+ * memory for nothing.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING, SANDBOX_UNAVAILABLE, FAILED_PRECONDITION or INVALID_ARGUMENT for settings
  */

@@ -10,8 +10,8 @@ export type ExecutionContent =
   | { readonly kind: 'outcome'; readonly result: RunResult };
 
 /**
- * One event and its place: `at` is the supervisor's frame, `part` counts the events that one frame made. The same frames make the
- * same places, also when they are told again to another controller.
+ * One event and its place: `at` is the number of the supervisor's frame, `part` the number of the event within the frame. Repeated frames
+ * give the same places, also in another controller.
  */
 export interface ExecutionEvent {
   readonly at: number;
@@ -23,27 +23,27 @@ export type EventPlace = Pick<ExecutionEvent, 'at' | 'part'>;
 
 const isBehind = (event: EventPlace, place: EventPlace) => event.at > place.at || (event.at === place.at && event.part > place.part);
 
-/** Most of one event's text, in UTF-16 units. */
+/** Longest text of one event, in UTF-16 units. */
 const TEXT_MAX = 256 * 1024;
 
 function* pieces(kind: 'stdout' | 'stderr', text: string): Generator<ExecutionContent> {
   for (let from = 0; from < text.length;) {
     let to = Math.min(from + TEXT_MAX, text.length);
-    // A character of two units stays whole.
+    // Doesn't split a surrogate pair.
     if (to < text.length && /[\uD800-\uDBFF]/.test(text[to - 1]!)) to -= 1;
     yield { kind, text: text.slice(from, to) };
     from = to;
   }
 }
 
-/** The events of an execution with one run so far, for any number of readers, each at its own pace. */
+/** The events so far of an execution with one run. Any number of readers may read them, each at its own pace. */
 export class ExecutionLog implements ExecutionSink {
   readonly #events: ExecutionEvent[] = [];
   readonly #grown = new EventEmitter().setMaxListeners(0);
   readonly #startedMs = performance.now();
   #ended: { readonly error: Error | null } | null = null;
 
-  /** @param stoppedBy the reason of a cancel that didn't come from the caller */
+  /** @param stoppedBy the error to report for a cancel that didn't come from the caller; else undefined */
   constructor(private readonly stoppedBy: () => RunResult['error'] = () => undefined) {}
 
   get hasOutcome(): boolean {
@@ -58,14 +58,14 @@ export class ExecutionLog implements ExecutionSink {
     this.#append(at, [{ kind: 'display', display }]);
   }
 
-  /** The tails come first, so that the outcome is the last event. */
+  /** Appends the tails of the output before the outcome, which is the last event. */
   result(_run: number, result: RunResult, at: number): void {
     const error = (result.exit === 'cancelled' && this.stoppedBy()) || result.error;
     const outcome = { ...result, stdout: '', stderr: '', ...(error ? { error } : {}) };
     this.#append(at, [...pieces('stdout', result.stdout), ...pieces('stderr', result.stderr), { kind: 'outcome', result: outcome }]);
   }
 
-  /** The sandbox ended under it; null: it was stopped, and the sandbox had no time to say how that went. */
+  /** Appends the outcome of a lost execution. null: it was stopped, and the sandbox could not report its outcome. */
   lose(end: LostSandbox | null): void {
     if (this.hasOutcome) return;
     const { error: lost, ...run } = unmeasuredRun(end?.exit ?? 'cancelled', 'SandboxLost', end?.message ?? '');
@@ -74,14 +74,14 @@ export class ExecutionLog implements ExecutionSink {
     this.#append(this.#last.at + 1, [{ kind: 'outcome', result }]);
   }
 
-  /** Readers end behind the last event, with `error` where it is not null. */
+  /** Ends all readers behind the last event; they throw `error` where it is not null. */
   end(error: Error | null = null): void {
     this.#ended ??= { error };
     this.#grown.emit('grown');
   }
 
   /**
-   * Events behind `after` (null: all), until the end. Leaving stops nothing.
+   * Events behind `after` (null: all), until the end. A reader that leaves doesn't stop the execution.
    *
    * @throws EtudeError INVALID_ARGUMENT for a place behind the end; an AbortError
    */

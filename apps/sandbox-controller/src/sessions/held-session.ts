@@ -11,7 +11,7 @@ export const notFound = (id: string) =>
     metadata: { name: sandboxName(id) },
   });
 
-/** Nothing can be done in it any more. */
+/** The error for a call to a session that has ended. */
 export function ended({ id, state, stateReason }: Pick<SandboxSession, 'id' | 'state' | 'stateReason'>): EtudeError {
   const how = state === 'lost' ? `was lost: ${stateReason}` : state === 'expired' ? 'expired; renew a sandbox in time' : 'was closed';
   return new EtudeError('FAILED_PRECONDITION', `${sandboxName(id)} ${how}. Create another one.`, {
@@ -19,7 +19,7 @@ export function ended({ id, state, stateReason }: Pick<SandboxSession, 'id' | 's
   });
 }
 
-/** The caller's router looked too early, or too late: trying again finds the right controller. */
+/** The caller's routing is out of date; another try finds the right controller. */
 export const heldElsewhere = (id: string, controllerId: string) =>
   new EtudeError('SANDBOX_UNAVAILABLE', `${sandboxName(id)} is held by another controller (${controllerId}); try again`, {
     retryAfterMs: 500,
@@ -54,31 +54,31 @@ export class HeldSession {
     return keyOf(this.session);
   }
 
-  /** Counted by the monotonic clock; the one before no longer counts. */
+  /** Replaces the expiry by one in `ms`, on the monotonic clock. */
   expireIn(ms: number, onExpired: () => void): void {
     clearTimeout(this.#expiry);
     this.#expiry = setTimeout(onExpired, ms);
   }
 
-  /** What failed because the session was closed or expired says that. */
+  /** The session's end where it was closed or expired, since that caused the failure; otherwise `error`. */
   explain(error: unknown): Error {
     return this.#end ?? (error as Error);
   }
 
-  /** To be called before the sandbox is destroyed. Resolves once the readers of what ran were told how that ended. */
+  /** Must be called before the sandbox is destroyed. Resolves once readers have the outcome of the running execution. */
   endBy(state: SessionEnd, error: Error): Promise<void> {
-    // Where the sandbox was lost, what ran in it says so itself.
+    // The execution in a lost sandbox reports the loss as its outcome.
     if (state === 'lost') return this.executions.settle();
     this.#end = error;
     return this.executions.stop(state === 'expired' ? EXPIRED : undefined);
   }
 
-  /** No timer, and no reader waits any more. */
+  /** Stops the expiry timer and ends all readers with `error`. */
   stop(error: Error): void {
     clearTimeout(this.#expiry);
     this.executions.leave(error);
   }
 }
 
-/** Neither part holds a "/". */
+/** Unique, since neither part contains a "/". */
 export const keyOf = ({ tenant, id }: { readonly tenant: string; readonly id: string }): string => `${tenant}/${id}`;

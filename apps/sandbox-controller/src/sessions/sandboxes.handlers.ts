@@ -16,13 +16,13 @@ export interface InternalCaller {
   readonly signal: AbortSignal;
 }
 
-/** The metadata that names the tenant which the gateway authenticated. */
+/** Metadata key of the tenant that the gateway authenticated. */
 const TENANT_METADATA = 'etude-tenant';
 
 const digest = (text: string) => createHash('sha256').update(text).digest();
 
 /**
- * Admits gateways: those that know the token. Compared in constant time.
+ * Admits gateways, which know the token. Compares in constant time.
  *
  * @throws EtudeError (the function it makes) UNAUTHENTICATED, TENANT_MISSING
  */
@@ -65,7 +65,7 @@ function uploadPlaceOf({ path, offset, sizeBytes }: UploadFileHeader): UploadPla
   return { path, offset: bytesOf(offset, 'offset'), sizeBytes: sizeBytes === undefined ? undefined : bytesOf(sizeBytes, 'size_bytes') };
 }
 
-/** The header of an upload, and what follows it. */
+/** The header of an upload, and the messages after it. */
 async function opened(requests: AsyncIterable<UploadFileRequest>) {
   const chunks = requests[Symbol.asyncIterator]();
   const first = await chunks.next();
@@ -97,7 +97,7 @@ export function sandboxesHandlers(host: SessionHost, store: SandboxSessionStore)
       const held = await find(request.name, tenant);
       const execution = executionOf(request, held.session.limits);
       const after = placeOf(request.resumeToken, execution.executionId);
-      // A caller with a token has seen an event, so it wants no second run where the execution is not known.
+      // A caller with a token has seen an event, so an unknown execution must not run again.
       const log = await held.executions.open(execution, after === null);
       for await (const event of log.read(after, signal)) yield eventMessage(execution.executionId, event);
     },

@@ -10,22 +10,22 @@ export interface SessionExecution {
   readonly limits: SandboxLimits;
 }
 
-/** What the sandbox tells just now. */
+/** The execution whose events the sandbox sends at present. */
 interface Telling {
   readonly executionId: string;
-  /** Only again: nothing runs. */
+  /** true: the sandbox repeats the events of an earlier execution, and nothing runs. */
   readonly again: boolean;
   readonly log: ExecutionLog;
   readonly stop: AbortController;
   readonly settled: Promise<void>;
 }
 
-/** Ids that a session remembers, so that none runs twice. */
+/** Number of execution ids that a session remembers, so that none runs twice. */
 const KNOWN_MAX = 2_000;
 
-/** The executions of one session: one at a time, each once by its id, going on when their caller leaves. What is over, the sandbox keeps. */
+/** The executions of one session: one at a time, each id once. They go on when their caller leaves. The sandbox keeps their events. */
 export class SessionExecutions {
-  /** By id, the digest of what was asked; null where a caller only followed it, so that nobody has said here. */
+  /** By id: the digest of the request; null where callers only followed the execution, so that its request is not known here. */
   readonly #known = new Map<string, string | null>();
   #telling: Telling | null = null;
   #stoppedBy: RunResult['error'];
@@ -36,14 +36,14 @@ export class SessionExecutions {
   ) {}
 
   /**
-   * Starts it, or follows the one of the same id, here or in the sandbox, which may have run it for another controller.
+   * Starts the execution, or follows the one with the same id, which the sandbox may have run for another controller.
    *
-   * @param mayRun false: readers get NOT_FOUND where the sandbox does not know it either
+   * @param mayRun false: only follow; readers get NOT_FOUND where the sandbox does not know the execution
    * @throws EtudeError FAILED_PRECONDITION (another one runs), ALREADY_EXISTS (the id was used with other code)
    */
   async open({ executionId, run, limits }: SessionExecution, mayRun: boolean): Promise<ExecutionLog> {
     for (let other = this.#telling; other && other.executionId !== executionId; other = this.#telling) {
-      // What is told again, or has told its outcome, is over in a moment.
+      // A repeated execution, or one with an outcome, ends in a moment.
       if (!other.again && !other.log.hasOutcome) throw busy(other.executionId);
       await other.settled;
     }
@@ -67,19 +67,19 @@ export class SessionExecutions {
     return true;
   }
 
-  /** Resolves once the readers of what runs were told how it ended. */
+  /** Resolves once the readers of the running execution have its outcome. */
   async settle(): Promise<void> {
     await this.#telling?.settled;
   }
 
-  /** Stops what runs, for good. Resolves as `settle`. @param why said with its outcome */
+  /** Stops the running execution, then waits as `settle` does. @param why error for its outcome */
   async stop(why: RunResult['error']): Promise<void> {
     this.#stoppedBy = why;
     this.#telling?.stop.abort();
     await this.settle();
   }
 
-  /** Readers get `error`; what runs is left alone. */
+  /** Ends the readers with `error`, without stopping the execution. */
   leave(error: Error): void {
     this.#telling?.log.end(error);
   }
@@ -93,7 +93,7 @@ export class SessionExecutions {
       if (stop.aborted) log.lose(null);
       else failure = error as Error;
     }
-    // It can be asked for again.
+    // A failed execution may be requested again.
     if (failure) this.#known.delete(request.executionId);
     this.#telling = null;
     log.end(failure);
@@ -108,7 +108,7 @@ export class SessionExecutions {
   }
 }
 
-/** A caller that only follows need not say the code again. */
+/** A caller that only follows may leave the code empty. */
 const isEmpty = (run: SandboxRun) => (run.kind === 'cell' && run.code === '') || (run.kind === 'command' && run.command === '');
 
 const usedOtherwise = (executionId: string) =>

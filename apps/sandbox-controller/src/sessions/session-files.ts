@@ -5,7 +5,7 @@ import { type DownloadFileInit, type SandboxFileInit, sandboxFileMessage } from 
 import type { SandboxFiles } from '@etude/sandbox/sandbox-driver';
 import { invalidField } from './session.mapping.js';
 
-/** Also one whose upload is under way. @throws EtudeError NOT_FOUND */
+/** Describes a file, also one whose upload is unfinished. @throws EtudeError NOT_FOUND */
 export async function statFile(files: SandboxFiles, path: string): Promise<SandboxFileInit> {
   const { entry, uploadedBytes } = await files.stat(path);
   if (!entry && uploadedBytes === 0)
@@ -13,7 +13,7 @@ export async function statFile(files: SandboxFiles, path: string): Promise<Sandb
   return entry ? sandboxFileMessage(entry, uploadedBytes) : { path, uploadedBytes: BigInt(uploadedBytes) };
 }
 
-/** Where an upload goes on, and how large it will be where its caller says. Bytes. */
+/** Where an upload continues, and the size of the whole file where the caller gave it. In bytes. */
 export interface UploadPlace {
   readonly path: string;
   readonly offset: number;
@@ -21,9 +21,9 @@ export interface UploadPlace {
 }
 
 /**
- * Writes each chunk before it takes the next; the file is there with its last one.
+ * Writes each chunk before it takes the next. The file appears after the last chunk.
  *
- * @throws EtudeError ABORTED where they end before the size that was said; INVALID_ARGUMENT where they pass it; as `SandboxFiles.write`
+ * @throws EtudeError ABORTED where the chunks are less than `sizeBytes`, INVALID_ARGUMENT where they are more; as `SandboxFiles.write`
  */
 export async function writeFile(
   files: SandboxFiles,
@@ -51,7 +51,7 @@ export async function writeFile(
   return statFile(files, path);
 }
 
-/** At least one chunk, so that the size of an empty file is told. */
+/** Yields at least one chunk, so that the caller learns the size of an empty file. */
 export async function* readFile(files: SandboxFiles, path: string, offset: number, signal: AbortSignal): AsyncGenerator<DownloadFileInit> {
   for (let at = offset; ;) {
     signal.throwIfAborted();

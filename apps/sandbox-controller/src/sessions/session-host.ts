@@ -16,12 +16,12 @@ export interface SessionHostParts {
   readonly driver: SandboxDriver;
   readonly store: SandboxSessionStore;
   readonly directory: ControllerDirectory;
-  /** Which controllers are dead for sure. */
+  /** Tells which controllers are certainly dead. */
   readonly owners: OwnerWatch;
   readonly logger: QueueLogger;
-  /** Sessions in this controller. */
+  /** Most sessions in this controller. */
   readonly sessionsMax: number;
-  /** Open sessions of one tenant, over all controllers. */
+  /** Most open sessions of one tenant, over all controllers. */
   readonly tenantSessionsMax: number;
 }
 
@@ -35,7 +35,7 @@ const STOPPED: End = { state: 'lost', reason: 'infra: the controller that held i
 const NEVER_HELD: End = { state: 'lost', reason: 'infra: its sandbox was never handed over' };
 /** How long the readers of an execution wait for its outcome after its sandbox was destroyed. */
 const STOP_WAIT_MS = 2_000;
-/** How long a call waits until it is sure that a session's controller is dead, and how often it looks. */
+/** How long a call waits for certainty that a session's controller is dead, and how often it checks. */
 const DOUBT_MAX_MS = 4_000;
 const DOUBT_LOOK_MS = 200;
 const NEVER = new AbortController().signal;
@@ -43,16 +43,16 @@ const NEVER = new AbortController().signal;
 /** The sessions whose sandboxes this controller holds. Each is recorded in the store before its caller hears of it. */
 export class SessionHost {
   readonly #held = new Map<string, HeldSession>();
-  /** Requests whose sandboxes are being claimed. They take room before the store has a record of them. */
+  /** Requests whose sandboxes are being claimed. They count as sessions before the store has a record of them. */
   readonly #opening = new Set<SessionRequest>();
   readonly #takingOver = new Map<string, Promise<HeldSession>>();
-  /** How sessions end at the next look that are recorded for this controller without a sandbox, as when Redis was away at their end. */
+  /** Ends that are not in the store yet, by session key, as when Redis was away. `reconcile` writes them. */
   readonly #unwritten = new Map<string, End>();
   #closing = false;
 
   constructor(private readonly parts: SessionHostParts) {}
 
-  /** Open or being opened. */
+  /** Number of sessions that are open or being opened. */
   get sessionCount(): number {
     return this.#held.size + this.#opening.size;
   }
@@ -78,7 +78,7 @@ export class SessionHost {
   }
 
   /**
-   * The open session, taken over where the controller that held it is dead.
+   * The open session. Takes it over where the controller that held it is dead.
    *
    * @throws EtudeError NOT_FOUND, FAILED_PRECONDITION (it has ended), SANDBOX_UNAVAILABLE (another controller holds it)
    */
@@ -92,7 +92,7 @@ export class SessionHost {
     return this.takeOver(stored);
   }
 
-  /** Of a session whose controller is dead. @throws EtudeError FAILED_PRECONDITION (lost), SANDBOX_UNAVAILABLE (another one was faster) */
+  /** Takes over from a dead controller. @throws EtudeError FAILED_PRECONDITION (lost), SANDBOX_UNAVAILABLE (another one was faster) */
   async takeOver(stored: StoredSession): Promise<HeldSession> {
     const key = keyOf(stored.session);
     const known = this.#held.get(key) ?? this.#takingOver.get(key);
@@ -102,7 +102,7 @@ export class SessionHost {
     return taking;
   }
 
-  /** It ends `ttlMs` from now. */
+  /** Sets the session to expire `ttlMs` from now. */
   async renew(tenant: string, id: string, ttlMs: number): Promise<SandboxSession> {
     const held = await this.find(tenant, id);
     const answer = await this.parts.store.renew(tenant, id, held.ownerEpoch, ttlMs);
@@ -111,7 +111,7 @@ export class SessionHost {
     return this.get(tenant, id);
   }
 
-  /** Ends everything in it; one that has ended stays as it is. */
+  /** Closes the session and stops its execution. A session that has ended stays as it is. */
   async close(tenant: string, id: string): Promise<SandboxSession> {
     const { state } = await this.get(tenant, id);
     if (state === 'open') {
@@ -123,7 +123,7 @@ export class SessionHost {
     return this.get(tenant, id);
   }
 
-  /** Lets go of sessions that the store gives to others, and ends those that the store gives to this controller without a sandbox. */
+  /** Gives up sessions that belong to other controllers by the store. Ends those that belong to this one but have no sandbox here. */
   async reconcile(): Promise<void> {
     const { store, controllerId } = this.parts;
     const before = [...this.#held.values()];
@@ -145,7 +145,7 @@ export class SessionHost {
     for (const [key, end] of ends) if (this.#unwritten.get(key) === end) this.#unwritten.delete(key);
   }
 
-  /** Sessions that others can attach to go on there; the others are lost with this process, and say so. */
+  /** Leaves sessions that other controllers can attach to. Ends all others as lost. */
   async shutDown(): Promise<void> {
     this.#closing = true;
     const all = [...this.#held.values()];
@@ -162,11 +162,11 @@ export class SessionHost {
     );
   }
 
-  /** Waits a little where it is not sure yet whether the session's controller is dead. */
+  /** Throws unless the session's controller is dead; waits a little where that is uncertain. */
   async #refuseUnlessAbandoned({ session, controllerId: owner }: StoredSession): Promise<void> {
     const { controllerId, directory, owners } = this.parts;
     const until = performance.now() + DOUBT_MAX_MS;
-    // This controller itself: the session's end was not written yet.
+    // This controller does not hold the session any more: its end was not written yet.
     if (owner === controllerId) throw heldElsewhere(session.id, owner);
     while (performance.now() < until && !(await directory.find(owner, 0))) {
       if (await owners.isDead(owner)) return;
@@ -226,7 +226,7 @@ export class SessionHost {
     held.expireIn(ms, () => void this.#end(held, { state: 'expired', reason: '' }));
   }
 
-  /** The second call for a session does nothing. The sandbox is destroyed even while Redis is away. */
+  /** Ends a session; a second call does nothing. The sandbox is destroyed even while Redis is away. */
   async #end(held: HeldSession, how: End): Promise<void> {
     if (this.#held.get(held.key) !== held) return;
     this.#held.delete(held.key);

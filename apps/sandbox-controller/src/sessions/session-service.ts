@@ -15,10 +15,10 @@ import { internalCallers, sandboxesHandlers } from './sandboxes.handlers.js';
 import { SessionHost } from './session-host.js';
 import { OwnerWatch, SessionUpkeep } from './session-upkeep.js';
 
-/** Calls that still run get this long when the service closes. */
+/** How long running calls may take when the service closes. */
 const CLOSE_GRACE_MS = 2_000;
 
-/** "host", "host:port" or nothing, completed with what is listened on. */
+/** The address for gateways: `advertised` ("host", "host:port" or undefined), completed with the host and port listened on. */
 export function advertisedAddress(advertised: string | undefined, host: string, port: number): string {
   const address = advertised ?? host;
   if (isIP(address) === 6) return `[${address}]:${port}`;
@@ -35,9 +35,9 @@ export class SessionService {
   ) {}
 
   /**
-   * Resolves when gateways can find it. Waits for Redis.
+   * Resolves when gateways can find the service. Waits for Redis.
    *
-   * @param token of `ETUDE_SANDBOX_INTERNAL_TOKEN`
+   * @param token value of `ETUDE_SANDBOX_INTERNAL_TOKEN`
    * @throws EtudeError FAILED_PRECONDITION where the port is taken
    */
   static async start(config: SandboxControllerConfig, token: string, driver: SandboxDriver, logger: QueueLogger): Promise<SessionService> {
@@ -74,7 +74,7 @@ export class SessionService {
     await this.redis.ping();
   }
 
-  /** Sessions that others can go on with are left to them, the rest ends. */
+  /** Leaves sessions to other controllers where they can attach to them; ends all others. */
   async close(): Promise<void> {
     await this.host.shutDown();
     await this.upkeep.close().catch(() => undefined);

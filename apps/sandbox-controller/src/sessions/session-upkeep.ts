@@ -8,10 +8,10 @@ import {
 import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { SessionHost } from './session-host.js';
 
-/** A controller must have been seen dead for this long, by the monotonic clock here: one jump of Redis's clock kills nobody. */
+/** How long a controller must look dead, on the monotonic clock, so that a jump of Redis's clock doesn't count. */
 const CONFIRM_MS = 2_000;
 
-/** Which controllers are dead for sure: those that said good-bye, and those without a heartbeat at two looks some time apart. */
+/** Tells which controllers are certainly dead: they left, or had no heartbeat at two looks CONFIRM_MS apart. */
 export class OwnerWatch {
   readonly #suspectSince = new Map<string, number>();
 
@@ -20,7 +20,7 @@ export class OwnerWatch {
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
-  /** Ids that are dead for sure. */
+  /** @returns ids of the controllers that are certainly dead */
   async look(): Promise<readonly string[]> {
     const now = this.nowMs();
     const dead = await this.directory.dead();
@@ -32,7 +32,7 @@ export class OwnerWatch {
       .map((one) => one.controllerId);
   }
 
-  /** Also one that nobody remembers. */
+  /** true also for a controller that the directory doesn't know. */
   async isDead(controllerId: string): Promise<boolean> {
     if ((await this.look()).includes(controllerId)) return true;
     return !this.#suspectSince.has(controllerId);
@@ -44,15 +44,15 @@ export interface SessionUpkeepParts {
   readonly store: SandboxSessionStore;
   readonly directory: ControllerDirectory;
   readonly owners: OwnerWatch;
-  /** What is announced of this controller, without its count of sessions. */
+  /** The announcement of this controller, without its number of sessions. */
   readonly self: Omit<ControllerAnnouncement, 'sessions'>;
   readonly logger: QueueLogger;
 }
 
-/** Beyond its expiry by this long, a session is ended by whoever sees it. */
+/** A session that is past its expiry by this long is ended by any controller. */
 const OVERDUE_MS = 5_000;
 
-/** What a controller does once a second: says that it lives, looks whether it still holds its sessions, and takes care of dead ones'. */
+/** Regular work of a controller: sends its heartbeat, reconciles its sessions with the store, and takes over those of dead controllers. */
 export class SessionUpkeep {
   #timer: NodeJS.Timeout | undefined;
   #round: Promise<void> = Promise.resolve();
@@ -61,13 +61,13 @@ export class SessionUpkeep {
 
   constructor(private readonly parts: SessionUpkeepParts) {}
 
-  /** Resolves when the controller can be found. Waits for Redis. */
+  /** Resolves when gateways can find the controller. Waits for Redis. */
   async start(): Promise<void> {
     await this.#announce();
     this.#next();
   }
 
-  /** From now on other controllers take care of what is left. */
+  /** Withdraws the controller, so that other ones take its sessions over. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -106,7 +106,7 @@ export class SessionUpkeep {
     await directory.announce({ ...self, sessions: host.sessionCount });
   }
 
-  /** Sessions whose sandboxes can be reached go on here; the others are lost. Other controllers do the same: the first one wins. */
+  /** Takes over the sessions of a dead controller; unreachable ones are lost. Other controllers do the same, and the first one wins. */
   async #inherit(dead: string): Promise<void> {
     const { store, host, directory } = this.parts;
     for (const { tenant, id } of await store.heldBy(dead)) {

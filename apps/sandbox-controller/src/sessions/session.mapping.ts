@@ -30,7 +30,7 @@ function parsed<S extends z.ZodType>(schema: S, value: unknown, root: string): z
   });
 }
 
-/** @throws EtudeError INVALID_ARGUMENT where the text is no name of a sandbox */
+/** @throws EtudeError INVALID_ARGUMENT where `name` is not the name of a sandbox */
 export function sandboxIdOf(name: string): string {
   const id = name.startsWith('sandboxes/') ? name.slice('sandboxes/'.length) : '';
   if (!SandboxId.safeParse(id).success)
@@ -64,7 +64,7 @@ function runOf({ language, code, stdin }: ExecuteRequest): SandboxRun {
   return { kind: 'cell', code };
 }
 
-/** What was settled with the sandbox can only be made smaller. */
+/** The limits of one execution. Memory and disk may not exceed those of the session. */
 function limitsOf(request: ExecuteRequest, session: SandboxLimits): SandboxLimits {
   const limits = parsed(SandboxLimits, { ...session, ...sandboxLimitsOf(request.limits) }, 'limits');
   if (limits.memoryMiB > session.memoryMiB)
@@ -83,7 +83,7 @@ export function executionOf(request: ExecuteRequest, session: SandboxLimits): Se
 
 const resumeToken = (executionId: string, { at, part }: EventPlace) => Buffer.from(`${executionId}/${at}.${part}`).toString('base64url');
 
-/** null: from the start. @throws EtudeError INVALID_ARGUMENT for a token of another execution, or one that we didn't make */
+/** The place after which to read; null: from the start. @throws EtudeError INVALID_ARGUMENT for an unknown token or another execution's */
 export function placeOf(token: string, executionId: string): EventPlace | null {
   if (token === '') return null;
   const [, of, at, part] = /^([^]*)\/(\d{1,9})\.(\d{1,9})$/.exec(Buffer.from(token, 'base64url').toString('utf8')) ?? [];
