@@ -66,7 +66,7 @@ export class PodStarter {
     return this.held ? 0 : this.problem ? 1 : Infinity;
   }
 
-  /** @param owed true: slots from this controller's own first slot on. false: from slot 0 on, so that of all controllers only one succeeds */
+  /** @param owed true: slots from one of this controller's own on. false: from slot 0 on, so that of all controllers one succeeds */
   start(count: number, owed: boolean): void {
     const { max } = this.kind.template.warm;
     const first = owed ? numberOf(this.kind.context.controller) % max : 0;
