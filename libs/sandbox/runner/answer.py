@@ -12,7 +12,7 @@ from runner.frames import encode_frame
 from runner.outcome import value_excess
 
 FILE = "solution.py"
-# How the names of the runner's own files begin, in a bundle or in a folder.
+# Prefix of the file names of the runner's own code, in a bundle or in a folder.
 RUNNER = (lambda: None).__code__.co_filename.rpartition("answer")[0]
 SHELL_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp/work", "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
 
@@ -63,7 +63,7 @@ def new_module(name):
 
 
 def show_in_tracebacks(source, file):
-    """As a file would be read: a last line without its end would move the marks below it."""
+    """Registers the source for tracebacks. Without a newline on the last line, the marks below it would be misplaced."""
     lines = source.splitlines(True)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
@@ -77,7 +77,7 @@ def execute(source, file, namespace):
 
 
 def report_exception(error):
-    """Prints a traceback as the interpreter would; answers the exit status."""
+    """Prints a traceback as the interpreter would, and returns the exit status."""
     if isinstance(error, SystemExit):
         return _exit_status(error.code)
     try:
@@ -106,14 +106,14 @@ def is_runner(trace):
 
 
 def own_traceback(trace):
-    """Without the frames of the runner that called the code."""
+    """The traceback without the leading frames of the runner, which called the code."""
     while trace is not None and is_runner(trace):
         trace = trace.tb_next
     return trace
 
 
 def describe(error, file=FILE):
-    """Type, message and line of an exception; the line is the last one in the code's own file, or one that is no Python."""
+    """Type, message and line of an exception. The line is the last one in `file`, or the line of a syntax error in it."""
     lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
     if isinstance(error, SyntaxError) and error.filename == file:
         lines.append(error.lineno)

@@ -1,4 +1,4 @@
-"""Loads the runner from one file of compiled code, so that a sandbox parses no source when it starts; and makes that file."""
+"""Builds and loads a file with the compiled runner, so that a sandbox parses no source when it starts."""
 import marshal
 import os
 import sys

@@ -1,4 +1,4 @@
-"""A cell: a fork of the zygote that waits for its payload, takes its limits on, and runs one thing."""
+"""A cell: a fork of the zygote that waits for its payload, sets its own limits, and runs one role."""
 import io
 import json
 import os
@@ -15,12 +15,12 @@ from runner.workspace import WORK
 # What an interpreter needs before the first line of an answer counts.
 BASE_MEMORY_MIB = 16
 STACK_BYTES = 120 * 1024 * 1024
-# Where the runner was imported from; it is not for answers. A bundle has no such folder.
+# The folder that the runner was imported from, which answers may not import from. A bundle has no such folder.
 RUNNER_ROOT = os.path.dirname(os.path.dirname(globals().get("__file__") or ""))
 
 
 def main(control_fd, stdout_fd, stderr_fd):
-    """Runs until the process ends. `control_fd` brings the payload; who keeps it may report over it."""
+    """Runs until the process ends. The payload comes over `control_fd`; some roles report over it."""
     try:
         control = socket_of(control_fd)
         _prepare(stdout_fd, stderr_fd)
@@ -40,7 +40,7 @@ def main(control_fd, stdout_fd, stderr_fd):
 
 
 def _prepare(stdout_fd, stderr_fd):
-    """Whatever can be done before the payload is there, so that it costs the run nothing."""
+    """Does all work that needs no payload, so that it costs the run no time."""
     os.dup2(stdout_fd, 1)
     os.dup2(stderr_fd, 2)
     os.setsid()
@@ -79,7 +79,7 @@ def _read_payload(fd):
 
 
 def _close_others(keep):
-    """Moves what is kept to 3 and up in order, and closes everything else."""
+    """Closes all descriptors but 0 to 2 and copies of those in `keep`. Returns the copies in the same order."""
     high = [os.dup(fd) for fd in keep]
     base = max(high) + 1
     moved = []
@@ -102,7 +102,7 @@ def _take_limits(limits, processes_apart):
         (resource.RLIMIT_NOFILE, limits["openFiles"]),
         (resource.RLIMIT_FSIZE, limits["fileSizeMiB"] * mib),
         (resource.RLIMIT_CORE, 0),
-        # Counted for the user of the host, so that one run could use up what all have.
+        # Counted per user of the host, so that one run could exhaust it for all.
         (resource.RLIMIT_SIGPENDING, 1000),
         (resource.RLIMIT_MEMLOCK, 64 * 1024),
     ):
@@ -113,7 +113,7 @@ def _take_limits(limits, processes_apart):
 
 
 def _ignore_signals():
-    """An answer of the same user may send any signal; only the ones that end a process have an effect."""
+    """Ignores all signals that can be ignored, since an answer with the same user may send any. SIGXCPU keeps its effect."""
     for number in _signal.valid_signals() - {_signal.SIGKILL, _signal.SIGSTOP, _signal.SIGXCPU}:
         try:
             _signal.signal(number, _signal.SIG_IGN)
@@ -126,7 +126,7 @@ def _reset_interpreter():
     for name in [name for name in sys.modules if name.partition(".")[0] == "runner"]:
         del sys.modules[name]
     sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "BundleFinder"]
-    # -c and -S left these out; answers may use them like in any interpreter.
+    # -c and -S left these out, but answers may use them as in any interpreter.
     sys.path[:] = [WORK] + [path for path in sys.path if path and path != RUNNER_ROOT]
     sys.argv[:] = ["solution.py"]
     sys.dont_write_bytecode = True

@@ -1,11 +1,11 @@
-"""Cells for runs: some forked ahead, more from the zygote, and a new zygote where the last one was killed."""
+"""Cells for runs. Some are forked ahead, others on demand; a zygote that was killed is replaced."""
 from runner import processes
 from runner.session_kernel import SessionKernel
 from runner.zygote import SpareCell, ZygoteLost
 
-# As many as a checked run takes.
+# Spare cells of a pod: as many as a checked run takes.
 SPARES = 2
-# The supervisor, the zygote, its middle fork, and cells in waiting are not the code's processes.
+# Processes of the user that are not the code's: the supervisor, the zygote, its middle fork, and the spare cells.
 PROCESSES_APART = 4 + SPARES
 
 
@@ -15,25 +15,25 @@ class CellPool:
         # PYTHONHASHSEED of the sandbox's first interpreter.
         self.hash_seed = 0
         self.spares = []
-        # Of a session, the interpreter that keeps its names; most sandboxes never start it.
+        # The interpreter of a session, which keeps the names of its cells. Most sandboxes never start it.
         self.session = SessionKernel(PROCESSES_APART)
-        # Whether the next cell counts on names of those before.
+        # Whether cells have run, so that the next one expects their names.
         self.session_began = False
 
     def fill(self, count):
-        """So that the next execution finds so many cells in waiting."""
+        """Forks spare cells until there are `count`."""
         try:
             while len(self.spares) < count:
                 self.spares.append(self._fork())
         except (ZygoteLost, OSError):
-            # The next run tries again, and fails with what is wrong.
+            # The next run tries again and reports the failure.
             return
 
     def take(self):
         return self.spares.pop(0) if self.spares else self._fork()
 
     def _fork(self):
-        """Only while no code runs: until a new interpreter has hidden itself, code could take it over."""
+        """Call only while no code runs: code could take a new interpreter over before it has hidden itself."""
         try:
             return SpareCell(self.zygote)
         except ZygoteLost:
@@ -47,8 +47,8 @@ class CellPool:
             self.zygote.start_fresh(hash_seed)
 
     def forget(self, reaped):
-        """Drops what has ended, whose number may be another process's by now, and what the code of a run has signalled: the kernel
-        may not have ended it yet. To be called when no code is alive."""
+        """Drops processes that have ended, whose pids may be reused, and those that the code has signalled, which may end late.
+        To be called when no code is alive."""
         for cell in [cell for cell in self.spares if cell.pid in reaped or processes.is_doomed(cell.pid)]:
             self.spares.remove(cell)
             cell.close()
@@ -58,7 +58,7 @@ class CellPool:
             self.session.lost()
 
     def lose_all(self):
-        """After everything was killed, or before it is."""
+        """Kills and drops the session's interpreter, the spare cells and the zygote."""
         self.session.lost()
         for cell in self.spares:
             processes.kill(cell.pid)

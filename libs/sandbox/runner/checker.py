@@ -1,4 +1,4 @@
-"""The cell that runs the tests. It never runs a line of the answer, and alone can report the verdict."""
+"""The cell that runs the tests. It never runs a line of the answer, and only it can report the verdict."""
 import binascii
 import builtins
 import os
@@ -25,7 +25,7 @@ def run(payload, sock, control):
     null = os.open("/dev/null", os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    # The answer writes there, also files by the name of a module that the tests have yet to import.
+    # The answer can write there, also files named like modules that the tests import later.
     sys.path.remove(WORK)
     sys.meta_path.insert(-1, GivenModules(payload["modules"]))
     module = types.ModuleType("__main__")
@@ -43,7 +43,7 @@ def run(payload, sock, control):
 
 
 def _judge(payload, line, namespace):
-    """None when all tests ran to their end and none failed."""
+    """The error of the first failure; None when all tests ran to their end and none failed."""
     failed = []
     try:
         setup = _compile(payload["setup"], SETUP_FILE)
@@ -79,7 +79,7 @@ def _try_setup(setup, namespace):
 
 
 def _borrow(line, namespace, offered, codes):
-    """Names that the trusted code uses and nothing trusted defines come from the answer. Answers all that it uses."""
+    """Takes names that the trusted code uses, but nothing trusted defines, from the answer. Returns all names that it uses."""
     used = set()
     for code in codes:
         _collect_names(code, used)
@@ -108,7 +108,7 @@ def _gone(line):
 
 
 def _failure(error, line):
-    """An exception that the answer raised keeps the answer's line; any other has the line of the tests."""
+    """Describes a failure. An exception of the answer has the line in the answer, any other the line in the tests."""
     if line.last_raised is not None and line.last_raised[0] is error:
         return dict(line.last_raised[1], remote=True)
     number = error.lineno if isinstance(error, SyntaxError) else None
@@ -119,14 +119,14 @@ def _failure(error, line):
 
 
 def note_failures():
-    """A list that gets the exception of every case that fails from now on."""
+    """Returns a list to which the exception of every later failed test case is added."""
     from unittest.result import TestResult
 
     failed = []
 
     def noting(original):
         def note(self, test, *rest):
-            # addSubTest is told of successes as well, addUnexpectedSuccess of no exception.
+            # addSubTest is called for successes as well; addUnexpectedSuccess gets no exception.
             problem = rest[-1] if rest else (None, AssertionError("unexpected success"))
             if problem is not None:
                 failed.append(problem[1])
@@ -140,12 +140,12 @@ def note_failures():
 
 
 def modules_of(files):
-    """What a checker can import: path to content in base64."""
+    """The Python files that a checker can import: path to content in base64."""
     return {os.path.normpath(file["path"]): file["contentBase64"] for file in files if file["path"].endswith(".py")}
 
 
 class GivenModules:
-    """Finder and loader. A folder is a package, with `__init__.py` or without."""
+    """Finds and loads the given modules. A folder is a package, with `__init__.py` or without."""
 
     def __init__(self, modules):
         self.modules = modules

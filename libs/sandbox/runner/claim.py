@@ -43,7 +43,7 @@ class Claim:
             raise Refused("unbound", "this needs the claim that is bound")
 
     def note_connections(self, count):
-        """Nobody connected and nobody's: it ends after a while."""
+        """Without a connection and an owner, the sandbox ends after `unclaimed_s`."""
         if self.owner is None:
             self.ends_at = FOREVER if count else time.monotonic() + self.unclaimed_s
 

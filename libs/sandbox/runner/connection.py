@@ -1,4 +1,4 @@
-"""Connections of controllers: what has come is cut into frames, what is to go waits here, and nothing ever blocks."""
+"""Connections of controllers: cut input into frames, queue output, and never block."""
 import collections
 import json
 import os
@@ -15,7 +15,7 @@ FOREVER = float("inf")
 
 
 class Loop:
-    """Descriptors and who is told when they are ready."""
+    """Watches descriptors and calls their callbacks when they are ready."""
 
     def __init__(self):
         self.poller = select.poll()
@@ -30,26 +30,26 @@ class Loop:
             self.poller.unregister(fd)
 
     def turn(self, until):
-        """Waits until something is ready or the monotonic clock shows `until`; tells who waits for what is ready."""
+        """Waits until a descriptor is ready or the monotonic clock shows `until`, and calls the callbacks of ready ones."""
         wait_ms = None if until == FOREVER else int(max(0, until - time.monotonic()) * 1000) + 1
         for fd, _events in self.poller.poll(wait_ms):
-            # One that was told before may have ended this one.
+            # An earlier callback may have removed this one.
             tell = self.told.get(fd)
             if tell is not None:
                 tell()
 
 
 UNBOUND_BYTES_MAX = 64 * 1024
-# In one turn of the loop: whoever sends without end and without a token keeps it from nothing else.
+# Read per turn of the loop, so that an endless sender without a token can't hold up other connections.
 UNBOUND_READ_BYTES = 1024
-# Answers that wait to be sent; beyond it nothing more is read from this connection.
+# Most bytes of unsent replies; beyond it nothing more is read from the connection.
 REPLIES_BYTES_MAX = 1024 * 1024
 READ_BYTES = 256 * 1024
 
 
 class Connection:
-    """`obey(connection, frame)` gets each frame, `ended(connection)` is told of the end. What is sent comes from two
-    places: replies in a queue of its own, and frames of the execution that it follows, which that execution keeps."""
+    """`obey(connection, frame)` is called for each frame, `ended(connection)` at the end. Output comes from two places:
+    the queue of replies, and the execution that the connection follows, which keeps its own frames."""
 
     def __init__(self, loop, read_fd, write_fd, obey, ended):
         self.loop = loop
@@ -86,7 +86,7 @@ class Connection:
         self.flush()
 
     def sent(self, execution):
-        """How many of its frames have been taken off it."""
+        """Number of the execution's frames that were handed to this connection."""
         return self.number if self.following is execution else 0
 
     def flush(self):
@@ -167,7 +167,7 @@ class Connection:
 
 
 def listen(loop, sock, opened):
-    """Takes connections: `opened(read_fd, write_fd)` gets each."""
+    """Accepts connections and calls `opened(read_fd, write_fd)` for each."""
 
     def ready():
         try:
@@ -176,10 +176,10 @@ def listen(loop, sock, opened):
             return
         peer = _socket.socket(fileno=fd)
         peer.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
-        # A controller whose machine is gone never says so.
+        # A controller whose machine fails closes no connection; keepalive finds out.
         peer.setsockopt(_socket.SOL_SOCKET, _socket.SO_KEEPALIVE, 1)
         fd = peer.detach()
-        # Two descriptors of the same socket, so that reading and writing are waited for apart, as with pipes.
+        # Two descriptors of the socket, so that the loop can watch reading and writing apart, as with pipes.
         opened(fd, os.dup(fd))
 
     sock.setblocking(False)

@@ -1,4 +1,4 @@
-"""How values of a session's code look: one dict by media type for each, `text/plain` always in it."""
+"""Displays of values in a session: one dict by media type for each value, always with `text/plain`."""
 import binascii
 import io
 import itertools
@@ -9,7 +9,7 @@ from runner.plain import encode_json, exact_text, is_exact_text
 TEXT_CHARS_MAX = 64 * 1024
 JSON_VALUES_MAX = 100_000
 MIMEBUNDLE = "_repr_mimebundle_"
-# Methods that a class may have, as notebooks know them.
+# Display methods of a class, as in notebooks.
 METHODS = (
     ("text/html", "_repr_html_"),
     ("text/markdown", "_repr_markdown_"),
@@ -21,7 +21,7 @@ METHODS = (
 
 
 def bundle_of(value):
-    """What raises an Exception in the value's own methods becomes a line of the text. Interrupts pass."""
+    """The displays of a value. An Exception in its own methods becomes a line of the text; interrupts pass."""
     bundle = {"text/plain": text_of(value)}
     notes = []
     for add in (_add_own_media, _add_figure, _add_table, _add_json):
@@ -35,9 +35,9 @@ def bundle_of(value):
 
 
 def text_of(value):
-    """Its repr, bounded."""
+    """The repr of the value, bounded."""
     try:
-        # No second copy of what is cut off anyway.
+        # Cut first, so that no long text is copied.
         long_text = type(value) in (str, bytes, bytearray) and len(value) > TEXT_CHARS_MAX
         text = repr(value[:TEXT_CHARS_MAX]) if long_text else repr(value)
         left_out = len(value) - TEXT_CHARS_MAX if long_text else len(text) - TEXT_CHARS_MAX
@@ -55,7 +55,7 @@ def _name_and_text(error):
 
 
 def _add_own_media(value, bundle, notes):
-    """A class itself is no value to be shown that way. Looked up in the class, since some objects have every attribute."""
+    """Adds what the value's display methods return. Looks them up in its class, since some objects have every attribute."""
     if isinstance(value, type):
         return
     found = _called(value, MIMEBUNDLE, notes)
@@ -70,7 +70,7 @@ def _add_own_media(value, bundle, notes):
 
 
 def _called(value, name, notes):
-    """What the method gives, without the metadata that may come with it; None where there is no such method."""
+    """The result of the method, without its metadata; None where the class has no such method or it raises."""
     method = getattr(type(value), name, None)
     if method is None:
         return None
@@ -106,7 +106,7 @@ def _json_or_none(value):
 
 
 def _add_figure(value, bundle, _notes):
-    """Figures of matplotlib know themselves as images only where IPython is."""
+    """Adds the image of a matplotlib figure, which has a display method of its own only under IPython."""
     if type(value).__module__.partition(".")[0] == "matplotlib" and hasattr(value, "savefig") and "image/png" not in bundle:
         file = io.BytesIO()
         value.savefig(file, format="png", bbox_inches="tight")
@@ -127,7 +127,7 @@ def _add_json(value, bundle, _notes):
         bundle.setdefault("application/json", found)
 
 
-# Tables among the values are told as data resources: fields with types, and rows as objects.
+# Tables are shown as data resources: fields with types, and rows as objects.
 TABLE_MEDIA_TYPE = "application/vnd.dataresource+json"
 ROWS_MAX = 1000
 COLUMNS_MAX = 200
@@ -140,13 +140,13 @@ KINDS = {bool: "boolean", int: "integer", float: "number"}
 def table_of(value):
     """{"schema": {"fields": [{"name", "type"}]}, "data": [rows]}, or None where the value is no table.
 
-    Of long ones the first rows, and `rowsTotal` says how many there are.
+    A long table has its first rows only; `rowsTotal` is the number of all.
     """
     found = _frame_rows(value) if _is_frame(value) else _listed_rows(value) if type(value) is list and value else None
     if found is None:
         return None
     names, rows, total = found
-    # Rows are objects, in which a name can't come twice.
+    # Rows are objects, so names must be unique.
     if not 0 < len(set(names)) == len(names) <= COLUMNS_MAX:
         return None
     cells = [[_cell(item) for item in row] for row in rows]
@@ -158,7 +158,7 @@ def table_of(value):
 
 
 def _is_frame(value):
-    """By its shape: no library is imported for it."""
+    """Recognises data frames by their attributes, without importing a library."""
     kind = type(value)
     return hasattr(kind, "columns") and hasattr(kind, "to_dict") and (hasattr(kind, "itertuples") or hasattr(kind, "iter_rows"))
 
@@ -168,7 +168,7 @@ def _frame_rows(frame):
     if not hasattr(type(frame), "itertuples"):
         return names, list(itertools.islice(frame.iter_rows(), ROWS_MAX)), len(frame)
     index = getattr(frame, "index", None)
-    # The numbers of the rows are no column; what rows were named or grouped by is.
+    # A default index only numbers the rows and is no column; an index with names or groups is one.
     with_index = index is not None and (getattr(index, "name", None) is not None or type(index).__name__ not in ("RangeIndex", "Index"))
     if with_index:
         names.insert(0, _name(getattr(index, "name", None) or "index"))
@@ -176,7 +176,7 @@ def _frame_rows(frame):
 
 
 def _listed_rows(values):
-    """Flat dicts with the same keys."""
+    """Names, rows and count of a list of flat dicts with the same keys; None for any other list."""
     head = values[:ROWS_MAX]
     names = list(head[0]) if type(head[0]) is dict else []
     if not names or not all(type(name) is str for name in names):
@@ -191,7 +191,7 @@ def _name(column):
 
 
 def _cell(value):
-    """As JSON that every reader takes for the same; text where there is none."""
+    """The value as JSON that all readers understand alike; otherwise as text."""
     if type(value).__module__ == "numpy" and hasattr(value, "item"):
         value = value.item()
     if value is None or type(value) is bool:

@@ -1,4 +1,4 @@
-"""What is to be executed, and the frames that tell of it: numbered, and kept to be sent again."""
+"""Executions and their frames, which are numbered and kept to be sent again."""
 from runner.frames import Malformed, Refused, boolean, encode_frame, natural, objects, text
 
 LIMITS = ("cpuMs", "wallMs", "memoryMiB", "processes", "fileSizeMiB", "outputKiB", "diskMiB", "openFiles")
@@ -10,13 +10,13 @@ TEXTS = {
     "command": ("command",),
     "cell": ("code",),
 }
-# Of all executions of this sandbox together. Beyond it the oldest frames go, those of the one that runs last.
+# Bytes of frames kept for all executions of this sandbox. Beyond it the oldest go first, those of the running execution last.
 KEPT_BYTES_MAX = 32 * 1024 * 1024
 REMEMBERED_MAX = 10_000
 
 
 class Request:
-    """An `execute` frame whose fields are what they must be. Raises Malformed."""
+    """The checked fields of an `execute` frame. Raises Malformed."""
 
     def __init__(self, frame):
         limits = frame.get("limits")
@@ -48,7 +48,7 @@ def _checked_run(run):
 
 
 class Execution:
-    """`tell()` is called whenever there is a frame more."""
+    """An execution and its frames. Calls `tell()` after a frame was added."""
 
     def __init__(self, name, request, tell):
         self.name = name
@@ -69,13 +69,13 @@ class Execution:
         self.tell()
 
     def note(self, kind, **fields):
-        """As `add`, for a frame that is told with the next one."""
+        """Adds a frame without a call of `tell()`, to be sent with the next one."""
         frame = encode_frame({"type": kind, "executionId": self.name, "seq": self.count, **fields})
         self.frames.append(frame)
         self.kept_bytes += len(frame)
 
     def frame(self, number):
-        """None where it is not there yet. Raises Refused when it is no longer kept."""
+        """The frame; None where it does not exist yet. Raises Refused when it is no longer kept."""
         if number < self.first:
             raise Refused("forgotten", "frames of this execution before number %d are no longer kept" % self.first)
         return self.frames[number - self.first] if number < self.count else None
@@ -89,7 +89,7 @@ class Execution:
 
 
 class Executions:
-    """Those that this sandbox has been asked for, by name, so that none runs twice."""
+    """The executions of this sandbox by name, so that none runs twice."""
 
     def __init__(self):
         self.known = {}
@@ -100,7 +100,7 @@ class Executions:
             self.known.pop(next(iter(self.known)))
 
     def trim(self, current, sent):
-        """Keeps memory bounded. Of `current` only what has been handed to a reader, the first `sent` frames, may go."""
+        """Frees frames beyond KEPT_BYTES_MAX. Of `current` only the first `sent` may go, which a reader has got."""
         excess = sum(execution.kept_bytes for execution in self.known.values()) - KEPT_BYTES_MAX
         for execution in self.known.values():
             if excess <= 0:

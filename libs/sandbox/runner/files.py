@@ -13,7 +13,7 @@ from runner.folders import FILE_FLAGS, FOLDER_FLAGS, Refusal
 from runner.frames import Malformed, boolean, natural, text
 from runner.workspace import TMP
 
-# The one that was not written to for longest gives way; its sender is told offset 0 and may start again.
+# Beyond it the upload without a write for longest is dropped; its sender gets offset 0 and may start again.
 UPLOADS_MAX = 32
 FINISHED_MAX = 32
 CHUNK_BYTES_MAX = 512 * 1024
@@ -38,8 +38,8 @@ class Upload:
 
 
 class Uploads:
-    """By path. Code that takes a partial file away or writes to it harms only what it was to be given anyway: what is
-    written to is the descriptor, and what counts as arrived is counted here."""
+    """Unfinished uploads by path. Code that removes or changes a partial file harms only its own input: uploads write to
+    the descriptor and count the bytes here."""
 
     def __init__(self, root):
         self.root = root
@@ -51,13 +51,13 @@ class Uploads:
         return self.open[path].size if path in self.open else 0
 
     def was_finished(self, path, end):
-        """Whether this is the last piece of an upload once more, whose sender missed the answer."""
+        """Whether this repeats the last piece of a finished upload, whose sender missed the answer."""
         return path not in self.open and self.finished.get(path) == end
 
     def append(self, path, data):
-        """Raises OSError with the upload as it was before."""
+        """Appends `data` to the upload. When it raises OSError, the upload is as it was before."""
         upload = self.open.pop(path, None) or self._start()
-        # Behind the others: it was written to last.
+        # Moves it to the end, since it is written to last.
         self.open[path] = upload
         view = memoryview(data)
         try:
@@ -88,7 +88,7 @@ class Uploads:
             del self.finished[next(iter(self.finished))]
 
     def drop(self, path):
-        """Whether there was one."""
+        """Drops the upload. Returns whether there was one."""
         self.finished.pop(path, None)
         upload = self.open.pop(path, None)
         if upload is None:
@@ -98,7 +98,7 @@ class Uploads:
             try:
                 os.unlink(upload.name, dir_fd=root)
             except OSError:
-                # The code had it already.
+                # The code has removed it already.
                 pass
         return True
 
@@ -106,7 +106,7 @@ class Uploads:
         while len(self.open) >= UPLOADS_MAX:
             self.drop(next(iter(self.open)))
         with _closing(os.open(self.root, FOLDER_FLAGS)) as root:
-            # A name that no code can take beforehand.
+            # A random name, which code can't take first.
             name = ".etude-upload-" + os.urandom(8).hex()
             return Upload(os.open(name, FILE_FLAGS | os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=root), name)
 
@@ -139,8 +139,8 @@ class SessionFiles:
         return answer
 
     def place(self, path, content):
-        """Writes a whole file, and nothing where it can't be put in its place. Raises Refusal, OSError."""
-        # A null character would end the path for `normpath`.
+        """Writes a whole file; leaves nothing behind when it fails. Raises Refusal, OSError."""
+        # `normpath` would end the path at a null character.
         path = path if "\0" in path else os.path.normpath(path)
         names = folders.names_of(path)
         self.uploads.drop(path)
@@ -163,7 +163,7 @@ class SessionFiles:
         reached = self.uploads.size(path)
         if offset != reached:
             raise Refusal("offset", "the upload of %r has reached %d bytes, not %d" % (path, reached, offset), size=reached)
-        # Before anything is taken: what can't be put in place later is refused now.
+        # Checked before any data is taken, since the file could not be put in place later.
         with self._folder(names, make=True) as folder:
             folders.regular_file_or_none(folder, names[-1])
         self.uploads.append(path, data)
@@ -226,7 +226,7 @@ def _entry(path, status):
 
 
 def _decode(data):
-    """Base64 without anything else in it: what a lenient reader skips would be missing from the file."""
+    """Decodes strict base64: a lenient reader would skip characters, and the file would miss data."""
     try:
         decoded = binascii.a2b_base64(data)
     except ValueError:

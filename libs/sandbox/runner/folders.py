@@ -1,10 +1,10 @@
-"""Ways through a session's working directory by descriptors, none of which follows a link or waits."""
+"""Access to a session's working directory by descriptors, which never follows a link and never waits."""
 import errno
 import os
 import stat
 
 PATH_CHARS_MAX = 512
-# What one listing may look at, so that it takes some tenths of a second at most: entries, a folder that is opened counting ten.
+# Most entries that one listing may look at, so that it takes some tenths of a second. A folder counts as FOLDER_COSTS entries.
 LOOKED_AT_MAX = 100_000
 FOLDER_COSTS = 10
 WORK_NAME = "work"
@@ -14,7 +14,7 @@ FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Refusal(Exception):
-    """`answer` has the fields `code` and `message` of a `file.failed`, and `size` where it is told."""
+    """A refused file operation. `answer` has the `code`, `message` and optional `size` of a `file.failed`."""
 
     def __init__(self, code, message, **more):
         super().__init__(message)
@@ -40,7 +40,7 @@ def _is_unicode(name):
 
 
 def open_folder(root, names, make=False):
-    """A descriptor of the folder `names` below the working directory, which is made anew when it is gone. Raises OSError."""
+    """A descriptor of the folder `names` below the working directory, which is recreated if missing. Raises OSError."""
     folder = os.open(root, FOLDER_FLAGS)
     for depth, name in enumerate([WORK_NAME, *names]):
         try:
@@ -71,7 +71,7 @@ def must_be_regular(status):
 
 
 def regular_file_or_none(folder, name):
-    """The status of what has that name. Raises Refusal when it is anything but a regular file."""
+    """The status of the file; None where there is none. Raises Refusal when it is not a regular file."""
     try:
         return must_be_regular(os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:
@@ -79,10 +79,10 @@ def regular_file_or_none(folder, name):
 
 
 def list_files(root, after):
-    """Regular files below the working directory as (path, status), ordered by path, those behind `after`.
+    """Regular files below the working directory with paths behind `after`, as (path, status), ordered by path.
 
-    Only what a path of the protocol can name: no names that are not UTF-8, nothing deeper than a path may be long.
-    Raises Refusal when there is more to look at than one listing may.
+    Leaves out files that the protocol can't name: names that are not UTF-8 and paths that are too long.
+    Raises Refusal when there are more entries than one listing may look at.
     """
     found = []
     left = LOOKED_AT_MAX
@@ -115,7 +115,7 @@ def list_files(root, after):
 
 
 def _folder_or_none(folder, name):
-    """None when it has gone or changed, or may not be read. Too many open files is an error all the same."""
+    """A descriptor; None when the folder is gone, changed or unreadable. Raises OSError for too many open files."""
     try:
         return os.open(name, FOLDER_FLAGS, dir_fd=folder)
     except OSError as error:

@@ -1,12 +1,12 @@
-"""Frames: four bytes of length, big endian, then one JSON document in UTF-8. With checks of their fields, and the line between an answer
-and its checker, which speak in frames over a stream socket."""
+"""Frames: four bytes of length, big endian, then one JSON document in UTF-8. Also checks of their fields, and Peer, which an answer and
+its checker use to exchange frames over a stream socket."""
 import json
 import os
 import struct
 
 
 class Refused(Exception):
-    """The frame is not obeyed, and the other side is told so."""
+    """The frame is refused; the other side gets `code` and the reason."""
 
     def __init__(self, code, reason):
         super().__init__(reason)
@@ -56,7 +56,7 @@ class FrameReader:
         self.buffer = bytearray()
 
     def feed(self, data):
-        """All frames that are complete with `data`."""
+        """All frames that `data` completes."""
         self.push(data)
         return list(iter(self.take, None))
 
@@ -92,7 +92,7 @@ MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 
 
 class PeerGone(BaseException):
-    """The other side died or speaks nonsense. Not an Exception, so that no test's `except` takes it for an answer."""
+    """The other side died or sent a malformed message. Not an Exception, so that no `except` of a test catches it."""
 
 
 class TooLarge(ValueError):
@@ -100,7 +100,7 @@ class TooLarge(ValueError):
 
 
 class Peer:
-    """`broken` says why the other side is not spoken to any more."""
+    """One side of the exchange. `broken` says why it has ended; None while it goes on."""
 
     def __init__(self, sock):
         self.socket = sock

@@ -1,10 +1,10 @@
-"""The few system calls that the standard library has no name for. Each raises OSError when it is refused."""
+"""System calls that the standard library lacks. Each raises OSError when it is refused."""
 import array
 import errno
 import os
 import struct
 
-# The package around it costs each start 5 ms.
+# Imported without the package ctypes, which costs each start 5 ms.
 import _ctypes
 import _socket
 
@@ -20,7 +20,7 @@ class _Pointer(_ctypes._SimpleCData):
 
 
 def _call(name, *arguments):
-    """Integers travel as long, bytes and arrays as their address."""
+    """Passes integers as long, bytes and arrays as their address."""
     passed = tuple(_argument(argument) for argument in arguments)
     if _ctypes.call_function(_ctypes.dlsym(_LIBC, name), passed) != 0:
         raise OSError("%s was refused" % name)
@@ -61,7 +61,7 @@ def set_readable(readable):
 
 
 def refuse_new_privileges():
-    """For good. Without it no filter of system calls may be set."""
+    """Permanent. Required before a filter of system calls may be set."""
     _call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
@@ -78,12 +78,12 @@ def make_mounts_private():
 
 
 def drop_capabilities():
-    """For good: neither this process nor anything it executes has any."""
+    """Permanent: neither this process nor anything it executes has any capability."""
     for capability in range(64):
         try:
             _call("prctl", PR_CAPBSET_DROP, capability, 0, 0, 0)
         except OSError:
-            # The kernel knows no more of them.
+            # The kernel has no more capabilities.
             break
     header = array.array("I", [CAPABILITY_VERSION_3, 0])
     _call("capset", header, array.array("I", [0] * 6))
@@ -97,7 +97,7 @@ def filter_system_calls(program):
 
 
 def be_killed_first():
-    """By the kernel when memory is short, before process 1 and with all that this process starts. Leaves it hidden."""
+    """Has the kernel kill this process and its children before process 1 when memory is short. Hides the process again."""
     set_readable(True)
     try:
         write_file("/proc/self/oom_score_adj", "1000")
@@ -106,7 +106,7 @@ def be_killed_first():
 
 
 def wipe_environment():
-    """Also the copy that the kernel shows of what the process was started with. Needs a process that is not hidden yet."""
+    """Clears the environment, also the kernel's copy in /proc. The process must not be hidden yet."""
     os.environ.clear()
     with open("/proc/self/stat", encoding="utf-8", errors="replace") as file:
         # env_start and env_end; counted from the field behind the command's name.
@@ -119,7 +119,7 @@ def wipe_environment():
 
 
 def refuse_memory_files():
-    """For this process and all it starts: pages of a memory file count against no limit. Needs no privilege to be given up."""
+    """Refuses memfd_create to this process and its children, since pages of a memory file count against no limit."""
     number = {"x86_64": 319, "aarch64": 279}.get(os.uname().machine)
     if number is not None:
         load, equals, answer, allow, refuse = 0x20, 0x15, 0x06, 0x7FFF0000, 0x00050000 | errno.EPERM
