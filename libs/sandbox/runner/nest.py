@@ -1,7 +1,7 @@
 """Process 1 of a nest: a warm interpreter inside bubblewrap that opens one fresh set of namespaces per sandbox.
 
-It never sees a payload: each sandbox has a socket of its own to the controller, which the nest only passes on. What it
-gives up for its sandboxes it never had to begin with: bubblewrap stands around all of them.
+It never sees a payload: it only hands each sandbox that sandbox's socket to the controller.
+Bubblewrap's walls stand around the nest and all its sandboxes.
 """
 import fcntl
 import json
@@ -20,7 +20,7 @@ from runner.zygote import fork_orphan, hide, preload
 INODES_PER_MIB = 400
 INODES_MAX = 50_000
 SHARED_MEMORY_MIB = 8
-# From Python 3.11 on, code is rewritten for the types that it meets the first times it runs: here once, instead of in each fork.
+# Python 3.11 and later specialise code in its first runs. Rehearsals do that once here, instead of in each fork.
 REHEARSALS = 20
 SIOCGIFFLAGS = 0x8913
 SIOCSIFFLAGS = 0x8914
@@ -40,7 +40,7 @@ class Nest:
         self.wake, wake = os.pipe()
         os.set_blocking(wake, False)
         _signal.set_wakeup_fd(wake)
-        # To process 1 a signal without handler is no signal; this one says that a sandbox has ended.
+        # Process 1 gets no signal without a handler; SIGCHLD tells that a sandbox has ended.
         _signal.signal(_signal.SIGCHLD, lambda *_: None)
 
     def serve(self):
@@ -53,7 +53,7 @@ class Nest:
             if 0 in ready:
                 data = os.read(0, 65536)
                 if not data:
-                    # The controller is gone; process 1 takes every sandbox with it.
+                    # The controller is gone. The end of process 1 ends every sandbox.
                     os._exit(0)
                 for frame in self.reader.feed(data):
                     self.obey(json.loads(frame))
@@ -69,13 +69,13 @@ class Nest:
     def open(self, slot, disk_mib):
         fd = self.first_fd + slot
         pid = fork_orphan(lambda kept: self._open_namespaces(fd, kept), lambda: self._become_supervisor(disk_mib))
-        # A number below zero stands for one that could not be opened; it is told as gone.
+        # A negative key stands for a sandbox that could not be opened; it is reported as gone.
         self.slots[pid or -fd] = slot
         os.close(fd)
         self.reap()
 
     def _open_namespaces(self, fd, kept):
-        """For the next fork, which is process 1 of the new sandbox; here it has a number of this nest."""
+        """Opens namespaces for the next fork, which becomes process 1 of the new sandbox."""
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         uid, gid = os.getuid(), os.getgid()
@@ -87,7 +87,7 @@ class Nest:
         kernel.unshare(
             kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS | network
         )
-        # The kernel hides a process that gained privileges; its maps are written through /proc.
+        # The kernel hides a process that gained privileges, but its maps are written through /proc.
         kernel.set_readable(True)
         kernel.write_file("/proc/self/setgroups", "deny")
         kernel.write_file("/proc/self/uid_map", "%d %d 1" % (uid, uid))

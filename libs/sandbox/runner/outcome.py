@@ -1,4 +1,4 @@
-"""What the end of a run is called, and what its result says of it."""
+"""Exit reasons and results of runs."""
 import errno
 import json
 import math
@@ -8,19 +8,19 @@ import _signal
 
 DISPLAY_BYTES_MAX = 8 * 1024 * 1024
 DISPLAYS_MAX = 1000
-# Values cost a reader some hundred times the one character that they take in JSON.
+# A value costs its reader some hundred times the one character that it takes in JSON.
 VALUES_MAX = 400_000
-# Of what a call returned.
+# Most values in the return value of a call.
 RETURNED_VALUES_MAX = 2_000_000
 WHAT_TO_DO = "return less, or print a part of it"
-# Of one display.
+# Most media types of one display.
 MEDIA_MAX = 20
 DEPTH_MAX = 200
 DIGITS_MAX = 300
 
 
 def value_excess(body, run):
-    """In what the report of a call is too much, as its run asks; None where it is not."""
+    """Why the report of a call exceeds the limits of its run; None where it doesn't."""
     parts_max = run.get("valueParts", RETURNED_VALUES_MAX)
     if has_too_many_values(body, parts_max):
         return "the value has more than %d commas and brackets; %s" % (parts_max, WHAT_TO_DO)
@@ -30,7 +30,7 @@ def value_excess(body, run):
 
 
 def has_too_many_values(body, most=VALUES_MAX):
-    """Of an encoded frame. Commas and brackets within text count as well."""
+    """Whether an encoded frame has more than `most` values. Commas and brackets within text count as well."""
     return body.count(b",") + body.count(b"[") + body.count(b"{") > most
 
 
@@ -43,7 +43,7 @@ def document(body, depth_max):
 
 
 def bounded_error(report):
-    """What a cell says about an exception, bounded and in shape; None where it is no object."""
+    """The checked and bounded form of a cell's report of an exception; None where the report is not an object."""
     if type(report) is not dict:
         return None
     line = report.get("line")
@@ -80,7 +80,7 @@ CHECKER_LOST = {"type": "CheckerLost", "message": "the checker was stopped while
 
 
 def exit_reason(ended, error, stderr, disk_full, processes_full):
-    """How the code ended when nobody stopped it. `ended` is an Ended or None, `error` what a cell said or None."""
+    """Exit reason of code that was not stopped. `ended` is an Ended or None, `error` the error that a cell reported or None."""
     tail = stderr[-400:]
     kind = (error or {}).get("type")
     if ended and ended.signal is not None:
@@ -102,8 +102,8 @@ def exit_reason(ended, error, stderr, disk_full, processes_full):
 
 
 def conclude(result, kind, report, stopped, reason_of):
-    """Of a program or a call. `report` is what the cell said or None, `stopped` which limit ended it or None, `reason_of(error)` how
-    the code ended where none did."""
+    """Completes the result of any run without tests. `report` is the cell's report or None, `stopped` the exit reason of a run that
+    was stopped or None, `reason_of(error)` the exit reason otherwise."""
     if kind == "call":
         if report and "error" in report:
             result["error"] = bounded_error(report["error"]) or dict(CHECKER_LOST)
@@ -119,7 +119,7 @@ def conclude(result, kind, report, stopped, reason_of):
 
 
 def judge(result, report, stopped, reason_of):
-    """Of code with tests: it passed where the checker's report says so. Otherwise as `conclude`."""
+    """Completes the result of code with tests, which passed if the checker's report says so. Parameters as for `conclude`."""
     report = report or {}
     passed = report.get("passed") is True and not stopped
     error = None if passed else (bounded_error(report.get("error")) or dict(CHECKER_LOST))

@@ -1,16 +1,16 @@
-"""Keeps the head and the tail of what code prints, whatever its length, and tells the head as it comes."""
+"""Keeps the head and the tail of output of any length, and reports the head as it comes."""
 import codecs
 import time
 
 from runner.connection import FOREVER
 
-# Between two frames of output, so that code that prints letter by letter makes no frame of each.
+# Least time between two frames of output, so that code that prints letter by letter doesn't make a frame of each.
 TELL_S = 0.005
 
 
 class Stream:
-    """At most `bytes_max` bytes in memory: the first half, told piece by piece, and the last half. All pieces and the rest together
-    are exactly `text()`. `cut` counts what fell out between."""
+    """Keeps `bytes_max` bytes of a stream: the head, half of them, is reported piece by piece, the other half is the tail. All pieces
+    and the rest together are exactly `text()`. `cut` is the number of bytes lost between."""
 
     def __init__(self, bytes_max):
         self.head_max = (bytes_max + 1) // 2
@@ -46,19 +46,19 @@ class Stream:
         return (self.head + self.tail).decode("utf-8", "replace")
 
     def piece(self):
-        """Text of the head that was not told yet; a character that is not complete stays for later."""
+        """Text of the head that was not reported yet; an incomplete character stays for later."""
         new = bytes(self.head[self.told :])
         self.told += len(new)
         return self.decoder.decode(new)
 
     def rest(self):
-        """What is left to be told at the end."""
+        """All text that was not reported yet, for the end of the run."""
         self._trim()
         return self.piece() + self.decoder.decode(bytes(self.tail), True)
 
 
 class Output:
-    """Both streams of a run. `add(stream, text)` is told their heads."""
+    """Both streams of a run. Reports their heads to `add(stream, text)`."""
 
     def __init__(self, bytes_max, add):
         self.streams = {"stdout": Stream(bytes_max), "stderr": Stream(bytes_max)}
@@ -66,7 +66,7 @@ class Output:
         self.told_at = 0
 
     def serve(self):
-        """Tells, not too often. Answers when to come again."""
+        """Reports new output, at most every TELL_S. Returns when to call again."""
         if all(stream.told == len(stream.head) for stream in self.streams.values()):
             return FOREVER
         if time.monotonic() < self.told_at + TELL_S:

@@ -6,12 +6,12 @@ EXACT_INT = 2**53
 
 
 def exact_text(text):
-    """Halves of surrogate pairs as their escapes."""
+    """The text with halves of surrogate pairs as escapes."""
     return text if str.isascii(text) else str.encode(text, "utf-8", "backslashreplace").decode("utf-8")
 
 
 def described(error, line):
-    """What is told of an exception: its type, its message as far as it has one, and a line or None."""
+    """The report of an exception: type, message ("" where it can't be read), and line or None."""
     try:
         message = exact_text(str(error))
     except Exception:
@@ -28,12 +28,12 @@ NODES_MAX = 1_000_000
 
 
 def encode(value):
-    """What a `call` returned. Raises ValueError when the value is too deep, too large, or holds itself."""
+    """The return value of a `call` as JSON. Raises ValueError when it is too deep, too large, or contains itself."""
     return _Encoder(NODES_MAX).value(value, 0)
 
 
 def encode_json(value, parts_max):
-    """A value of JSON's own types, as `encode`; {"$repr": text} for a text that is no Unicode. Raises ValueError for any other."""
+    """As `encode`, for JSON's own types only; text that is no Unicode becomes {"$repr": text}. Raises ValueError for other types."""
     return _JsonEncoder(parts_max).value(value, 0)
 
 
@@ -101,7 +101,7 @@ class _JsonEncoder(_Encoder):
 
 
 def _ordered(values):
-    """Sets have no order; equal sets should look the same."""
+    """Orders the items, so that equal sets look the same."""
     try:
         return sorted(values)
     except TypeError:

@@ -1,6 +1,6 @@
-"""Process 1 of a container: what bubblewrap does locally, the container's runtime has done, but for the walls below.
+"""Process 1 of a container. The container's runtime does the work of bubblewrap, except for the walls set up below.
 
-Whoever can connect finds warm cells: it listens last. Settings come in the environment, which nothing inside gets to see:
+It listens last, so that connections find warm cells. Settings come in the environment, which is wiped before code runs:
 ETUDE_SANDBOX_HOST, _PORT, _NAME, _TOKEN_SHA256, _FILTER (a system call filter, in hex) and _UNCLAIMED_MS.
 """
 import os
@@ -23,7 +23,7 @@ DISCARD_PORT = 9
 def main():
     settings = take_settings()
     hide()
-    # Made before the filter, behind which nobody gets another.
+    # Created before the filter, which refuses further sockets.
     address = settings.get("HOST", "0.0.0.0")
     sock = _socket.socket(_socket.AF_INET6 if ":" in address else _socket.AF_INET, _socket.SOCK_STREAM)
     announce(address)
@@ -41,8 +41,8 @@ def main():
 
 
 def announce(address):
-    """Has the kernel ask for its gateway, by a datagram to an address that is nobody's. Whoever hears the question learns
-    where this pod's address is now: what a node remembers of the pod that had it before would hold connections up for 9 s."""
+    """Sends a datagram to an unused address, so that the kernel asks for its gateway. The question tells neighbours where this
+    pod's address is now. Their entries for the pod that had it before would delay connections by 9 s."""
     nobody = {"0.0.0.0": (_socket.AF_INET, "192.0.2.1"), "::": (_socket.AF_INET6, "2001:db8::1")}.get(address)
     if nobody is None:
         return
@@ -51,20 +51,20 @@ def announce(address):
     try:
         sock.sendto(b"", (there, DISCARD_PORT))
     except OSError:
-        # Where there is no way out nobody is asked, and nobody remembers.
+        # Without a route no neighbour is asked, and none has a stale entry.
         pass
     finally:
         sock.close()
 
 
 def take_settings():
-    """Settings by name without prefix. The environment is empty after it, also the copy that the kernel shows of it."""
+    """Settings by name without prefix. Wipes the environment, also the kernel's copy in /proc."""
     settings = {name[len(PREFIX) :]: value for name, value in os.environ.items() if name.startswith(PREFIX)}
     kernel.wipe_environment()
     return settings
 
 
 def fresh_zygote():
-    """How another warm interpreter is started, with the paths of this one."""
+    """The command that starts another warm interpreter with the paths of this one."""
     statement = "import sys;sys.path[:]=%r;from runner.zygote import main_fresh;main_fresh()" % (sys.path,)
     return [sys.executable, "-s", "-S", "-B", "-P", "-X", "utf8", "-c", statement]

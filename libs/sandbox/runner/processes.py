@@ -1,4 +1,4 @@
-"""Children of the supervisor, as seen from process 1: every process of the sandbox ends up below it."""
+"""Processes of the sandbox, as seen from process 1, which inherits all of them."""
 import os
 import time
 from collections import namedtuple
@@ -8,7 +8,7 @@ import _signal
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 # Signals that end nothing, as the bits of a set.
 HARMLESS = sum(1 << (number - 1) for number in (_signal.SIGCHLD, _signal.SIGCONT, _signal.SIGSTOP, _signal.SIGTSTP, _signal.SIGURG, _signal.SIGWINCH))
-# For processes that were sent SIGKILL to be gone; freeing much memory takes the kernel a while.
+# How long a killed process may take to be gone, since freeing much memory takes the kernel a while.
 END_S = 5
 
 
@@ -57,21 +57,21 @@ def measure(apart):
             continue
         cpu_ms += cpu_ms_of(fields)
         count += max(1, int(fields[17]))
-        # Page tables as well: one of them for each page of zeros that is only read, and none of these counts.
+        # Counts page tables too: pages of zeros that are only read count nowhere else.
         memory_kib += sum(resident.get(name, 0) for name in ("RssAnon", "VmSwap", "VmPTE"))
-        # Files may be mapped by all of them together, and the sizes of the writable places bound them.
+        # Processes may share file pages, so the largest share counts; the sizes of the writable places bound them.
         mapped_kib = max(mapped_kib, resident.get("RssFile", 0) + resident.get("RssShmem", 0))
     return Load(cpu_ms, memory_kib + mapped_kib, count)
 
 
 def _kib_of(lines):
-    """The first line is the process's name, which the code gives: it may look like anything."""
+    """The kB fields of a status file. Parses strictly, since the code chooses the process's name in the first line."""
     fields = (line.split() for line in lines)
     return {field[0][:-1]: int(field[1]) for field in fields if len(field) == 3 and field[2] == "kB" and field[1].isdecimal()}
 
 
 def is_doomed(pid):
-    """Whether it is gone, or a signal waits for it: a process that was killed may look alive for a while on a busy machine."""
+    """Whether the process is gone or has a pending signal: on a busy machine a killed process looks alive for a while."""
     try:
         with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as file:
             fields = dict(line.split(":", 1) for line in file)
@@ -89,7 +89,7 @@ def has_ended(pid):
 
 
 def send_signal(pid, number):
-    """To a process that may have ended."""
+    """Sends a signal to a process that may have ended."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:
@@ -122,7 +122,7 @@ def end_all_but(known):
 
 
 def _alive():
-    """Of all processes but this one. What has ended and was not waited for doesn't count."""
+    """Pids of all live processes but this one; without zombies."""
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or entry == "1":
             continue
@@ -136,7 +136,7 @@ def _alive():
 
 
 def memory_kills():
-    """Processes that the kernel has killed here for want of memory, by the control group of a container; 0 where nobody counts them."""
+    """Number of processes that the kernel killed for lack of memory in this control group; 0 where it isn't counted."""
     try:
         with open("/sys/fs/cgroup/memory.events", encoding="ascii") as file:
             return int(dict(line.split() for line in file).get("oom_kill", 0))

@@ -1,4 +1,4 @@
-"""The checker's side of the line to the answer: asks, and judges what comes back."""
+"""The checker's side of the line to the answer: sends requests and checks the replies."""
 import builtins
 import importlib
 import sys
@@ -14,11 +14,11 @@ GOODBYE_S = 1
 
 
 class RemoteError(Exception):
-    """An exception of the answer that is no builtin one."""
+    """An exception of the answer without a matching builtin class."""
 
 
 class AnswerLine:
-    """Asks the answer and judges what it replies. Once it has lied or died, nothing more is asked."""
+    """Sends requests to the answer and checks its replies. Once the answer has lied or died, it sends no more."""
 
     def __init__(self, peer, namespace):
         self.peer = peer
@@ -28,7 +28,7 @@ class AnswerLine:
         self.stubs = {}
         self.local = []
         self.last_raised = None
-        # How often something was asked that may change an object, and what lengths were told when.
+        # Number of requests that may change an object, and for each object its last length and that number at the time.
         self.changes = 0
         self.lengths = {}
         self.turn = threading.RLock()
@@ -50,7 +50,7 @@ class AnswerLine:
         return self.ask("global", {}, (name,), {})
 
     def borrow(self, name):
-        """For names that the tests take for granted. What is called like a module of ours is that module."""
+        """As `fetch`, for names that the tests don't define. A stand-in named like one of our modules becomes that module."""
         value = self.fetch(name)
         return importlib.import_module(name) if type(value) is Stub and name in _OWN_MODULES else value
 
@@ -61,7 +61,7 @@ class AnswerLine:
             return self._ask(op, target, args, kwargs)
 
     def note_length(self, target, length):
-        """An object that nobody touched is as long as it was."""
+        """Ends the line if an object's length changed though nothing was called in between."""
         key, now = tuple(target.items()), (length, self.changes)
         known = self.lengths.get(key)
         self.lengths[key] = now
@@ -222,7 +222,7 @@ class AnswerLine:
         return None
 
     def remember_setup_classes(self):
-        """Only these does the answer know as well; of others it may send no instances."""
+        """Remembers the classes of the setup. The answer knows no others of the trusted code, and may send instances of none."""
         for name, kind in self.namespace.items():
             if isinstance(kind, type) and self._shared(kind) == name:
                 self.setup_classes[name] = kind

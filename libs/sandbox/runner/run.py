@@ -1,4 +1,4 @@
-"""One run: starts its cells, watches its limits, and says how it ended."""
+"""One run: starts its cells, watches its limits, and makes its result."""
 import os
 import select
 import time
@@ -15,10 +15,10 @@ from runner.output import Output
 from runner.workspace import space
 
 LOOK_S = 0.025
-# Output is drained past its limit, since a program may be chatty and right; past the larger of these it is stopped.
+# Output past its limit is drained, since a correct program may print much. A run is stopped past the larger of these two.
 OUTPUT_TIMES_MAX = 64
 OUTPUT_DRAINED_BYTES = 16 * 1024 * 1024
-# A single process meets its own limit first and gets a MemoryError; this catches many together.
+# A single process meets its own limit first and gets a MemoryError. This slack catches many processes together.
 MEMORY_SLACK_KIB = 32 * 1024
 FILES_MAX = 50_000
 REPORT_BYTES_MAX = 32 * 1024 * 1024
@@ -50,7 +50,7 @@ class Run:
         self.output = Output(self.limits["outputKiB"] * 1024, partial(execution.add, "output", run=index))
 
     def execute(self):
-        """Answers a RunResult as a dict. Raises ZygoteLost, OSError when no cell could be started."""
+        """Returns a RunResult as a dict. Raises ZygoteLost, OSError when no cell could be started."""
         self.started = time.monotonic()
         self.kills_before = processes.memory_kills()
         self.cpu_before_ms = self.pool.session.cpu_ms()
@@ -70,7 +70,7 @@ class Run:
         try:
             return self._start_cells()
         except OSError:
-            # A run before this one killed the cells in waiting. Nothing of this run's code has begun.
+            # An earlier run killed the spare cells. No code of this run has started.
             for cell in self.cells:
                 processes.kill(cell.pid)
                 cell.close()
@@ -106,7 +106,7 @@ class Run:
         return cell
 
     def _watch(self):
-        """Until the cell that counts has ended or a limit was hit."""
+        """Waits until the checker, or else the answer, has ended, or a limit was hit."""
         pidfd = os.pidfd_open((self.judge or self.answer).pid)
         streams = self._streams()
         self.loop.watch(pidfd, READ, partial(self._decide, streams))
@@ -143,7 +143,7 @@ class Run:
             self.loop.forget(fd)
 
     def _streams(self):
-        """Descriptors to drain and where to. What a checker prints is nobody's business."""
+        """Descriptors to drain, with their sinks. The output of a checker is not read."""
         streams = {self.answer.stdout: self.output.streams["stdout"], self.answer.stderr: self.output.streams["stderr"]}
         if self.judge:
             streams[self.judge.control.fileno()] = self.report
@@ -194,7 +194,7 @@ class Run:
             self.stopped = "disk"
 
     def _ended_cpu_ms(self):
-        """To be added to what lives: without what a session's interpreter used before this run."""
+        """CPU time of ended processes, less the time that a session's interpreter used before this run."""
         return sum(ended.cpu_ms for ended in self.reaped.values()) - self.cpu_before_ms
 
     def _note_how_cells_ended(self):
@@ -207,14 +207,14 @@ class Run:
         self.ended_early = dict(self.reaped)
 
     def _answer_is_ending(self):
-        """It has left its last mark, a closed socket or an exit, and only the kernel is not done with it."""
+        """Whether the answer has closed its socket or exited by itself, so that the kernel will report its end soon."""
         if self.stopped:
             return False
         error = (self.frame or {}).get("error") if self.judge else None
         return not self.judge or (type(error) is dict and error.get("type") == "AnswerLost")
 
     def _stop_everything(self):
-        """From here on no code runs."""
+        """Stops all code of the run, and drops pool processes that have ended."""
         for cell in self.cells:
             if cell.pid not in self.reaped:
                 processes.kill(cell.pid)
@@ -223,7 +223,7 @@ class Run:
         self.pool.forget(self.reaped)
 
     def _drain(self, streams):
-        """What is still in the pipes of those that write no more."""
+        """Reads the rest of the pipes, after their writers have stopped."""
         for fd, sink in streams.items():
             while self._read(fd, sink) and select.select([fd], [], [], 0)[0]:
                 continue

@@ -1,4 +1,4 @@
-"""The answer's side of a check: loads the answer and does what the checker asks of it."""
+"""The answer's side of a check: loads the answer and serves the checker's requests."""
 import builtins
 import copy
 import sys
@@ -47,14 +47,14 @@ class AnswerServer:
         self.last_traceback = ""
 
     def load(self, setup, code):
-        """Runs setup and answer, then says what names the answer defined, or how it failed. Answers an exit status."""
+        """Runs setup and answer, then sends the names that the answer defined, or how it failed. Returns an exit status."""
         pending = self._setup(setup)
         try:
             execute(code, FILE, self.namespace)
             if pending:
                 self._setup(setup)
         except BaseException as error:
-            # First printed, then told: once it is told the process may be stopped.
+            # Printed before it is sent, since the process may be stopped afterwards.
             code = report_exception(error) or 1
             flush()
             self.peer.send({"failed": describe(error)})
@@ -64,7 +64,7 @@ class AnswerServer:
         return 0
 
     def _setup(self, setup):
-        """Setup may build on what only the answer defines; then it runs behind it."""
+        """Runs the setup. Returns True when it needs names of the answer, and so must run again after it."""
         if not setup:
             return False
         before = dict(self.namespace)

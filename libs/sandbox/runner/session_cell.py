@@ -16,13 +16,13 @@ from runner import answer, display
 from runner.kernel import receive_fds
 from runner.session_reports import Interrupts, Reports
 
-# How a few of the children that a cell left ended may still be asked for, by whoever started them.
+# Number of ended children that are not reaped, so that the code that started them may still ask how they ended.
 LEFT_BEHIND_MAX = 4
 ENVIRONMENT = {"MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp/.matplotlib"}
 
 
 def run(control):
-    """Until process 1 closes the socket."""
+    """Runs cells until process 1 closes the socket."""
     session = Session(control)
     session.install()
     while True:
@@ -41,7 +41,7 @@ class Session:
         self.module = answer.new_module("__main__")
         del self.module.__file__
         self.pid = os.getpid()
-        # Of the cell that runs.
+        # File name of the current cell.
         self.file = ""
         self.shown = []
 
@@ -61,7 +61,7 @@ class Session:
         _reap_left_behind()
         self.reports.begin(number)
         self.interrupts.pending = False
-        # Whatever the cell before did with it.
+        # An earlier cell may have replaced the handler.
         _signal.signal(_signal.SIGINT, self.interrupts.handle)
         # Modules that were written or uploaded just now are found.
         importlib.invalidate_caches()
@@ -83,7 +83,7 @@ class Session:
                 self.shown.append(value)
 
     def _guarded(self, act):
-        """Exit code and error of what may be interrupted."""
+        """Runs `act`, which may be interrupted. Returns its exit code, and its error or None."""
         try:
             try:
                 self.interrupts.running = True
@@ -95,7 +95,7 @@ class Session:
             try:
                 _drop_runner_frames(raised, set())
             except Exception:
-                # Exceptions of the code's own making may be anything; then it is printed as it is.
+                # The code's own exceptions may fail here; the traceback is then printed untrimmed.
                 pass
             left = isinstance(raised, SystemExit)
             error = None if left else answer.describe(raised, self.file)
@@ -117,7 +117,7 @@ class Session:
                 self.show(value)
 
     def _show_figures(self):
-        """Those of matplotlib, where the code has imported it and not shown them itself. None is there for the next cell."""
+        """Shows and closes open figures of matplotlib, if it is imported, except those that the code has shown itself."""
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is None or not hasattr(pyplot, "get_fignums"):
             return
@@ -135,7 +135,7 @@ def _no_input(_prompt=""):
 
 
 def _drop_runner_frames(error, seen):
-    """From the tracebacks of an exception and of those that it came from."""
+    """Drops the runner's frames from the tracebacks of an exception and of its causes."""
     if not isinstance(error, BaseException) or id(error) in seen:
         return
     seen.add(id(error))
@@ -160,5 +160,5 @@ def _reap_left_behind():
         for pid in children[:-LEFT_BEHIND_MAX]:
             os.waitpid(int(pid), os.WNOHANG)
     except Exception:
-        # The code may have put anything in place of what this calls. Then they count on, and the session goes on.
+        # The code may have replaced any function used here. The children then stay, and the session goes on.
         pass

@@ -10,7 +10,7 @@ from runner.kernel import send_fds
 from runner.outcome import DEPTH_MAX, DISPLAYS_MAX, DISPLAY_BYTES_MAX, bounded_error, document, has_too_many_values
 from runner.zygote import sealed
 
-# The interpreter keeps to its bounds by itself. Whoever sends more forges reports. The last display says what was left out.
+# An honest interpreter keeps to its bounds; more reports are forged. One display more says how many were left out.
 REPORTED_DISPLAYS_MAX = DISPLAYS_MAX + 1
 REPORTED_BYTES_MAX = DISPLAY_BYTES_MAX + 64 * 1024
 CPU_UNLIMITED_MS = 10**12
@@ -26,7 +26,7 @@ class SessionKernel:
     def __init__(self, processes_apart):
         self.processes_apart = processes_apart
         self.cell = None
-        # Nothing that it reports counts any more.
+        # Whether the cell has ended, so that further reports are ignored.
         self.over = True
 
     def ensure_started(self, pool, limits):
@@ -35,7 +35,7 @@ class SessionKernel:
             return False
         self.lost()
         self.reader = FrameReader(REPORTED_BYTES_MAX)
-        # Of the cell that runs or ran last. Reports bear it, so that late ones are not taken for the next cell's.
+        # Number of the current or last cell. Reports carry it, so that late ones are not taken for the next cell's.
         self.number = 0
         self.cell = pool.take()
         try:
@@ -93,12 +93,12 @@ class SessionKernel:
             return 0.0
 
     def lost(self):
-        """Ends it, if it has not ended by itself; the next `ensure_started` starts another."""
+        """Ends the interpreter; the next `ensure_started` starts another."""
         if self.cell is not None:
             self.surrender().close()
 
     def surrender(self):
-        """Ends it, and hands over its cell: what it printed may still have to be read from there."""
+        """Ends the interpreter and returns its cell, whose output may still have to be read."""
         cell, self.cell = self.cell, None
         self.over = True
         processes.kill(cell.pid)

@@ -1,4 +1,4 @@
-"""What a session's interpreter says to process 1: where each cell begins, its displays and its end, never cut by an interrupt."""
+"""Reports of a session's interpreter to process 1: the begin of each cell, its displays and its end. No interrupt cuts a report."""
 import fcntl
 import os
 import struct
@@ -16,7 +16,7 @@ PRINTED_WAIT_S = 1
 
 
 class Interrupts:
-    """SIGINT ends a cell, never the loop around it, and no report in the middle."""
+    """SIGINT handling: an interrupt ends a cell, but not the loop around it, and never in the middle of a report."""
 
     def __init__(self):
         self.running = False
@@ -37,7 +37,7 @@ class Interrupts:
 
 
 class Reports:
-    """What goes to process 1, which enforces the same bounds."""
+    """Sends reports to process 1, which enforces the same bounds."""
 
     def __init__(self, control, interrupts):
         self.control = control
@@ -82,7 +82,7 @@ class Reports:
         return encode_frame({"type": "display", "cell": self.cell, "data": bundle})
 
     def _await_printed(self):
-        """So that text and displays come in the order in which they were made, though by different ways."""
+        """Waits until process 1 has read the printed text, so that text and displays keep their order."""
         answer.flush()
         until = monotonic() + PRINTED_WAIT_S
         while (_unread(1) or _unread(2)) and monotonic() < until:

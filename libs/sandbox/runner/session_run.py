@@ -1,4 +1,4 @@
-"""A run in a session's interpreter, which outlives it where it can."""
+"""A run in a session's interpreter, which outlives the run if possible."""
 import time
 
 from runner import processes
@@ -9,7 +9,7 @@ INTERRUPT_S = 0.5
 
 
 class SessionRun(Run):
-    """Decided by what the interpreter reports, or by its end. Whatever stops the run but an interrupt ends the interpreter."""
+    """A run that ends with the interpreter's report, or with the interpreter. Only an interrupt stops it and keeps the interpreter."""
 
     def __init__(self, execution, *rest):
         super().__init__(execution, *rest)
@@ -44,7 +44,7 @@ class SessionRun(Run):
             self.lied = self.decided = True
 
     def _stop(self, reason):
-        """First by an interrupt, so that the names survive."""
+        """Interrupts first, so that the names survive. Stops the run if that doesn't help within INTERRUPT_S."""
         now = time.monotonic()
         if self.interrupted is None:
             self.interrupted = reason

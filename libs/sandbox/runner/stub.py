@@ -3,12 +3,12 @@
 Nothing here ever asks the answer whether two things are equal: a stand-in equals only itself, and every comparison
 with an expected value happens in the checker on plain data. So an answer gains nothing by overriding `__eq__`.
 """
-# What of a stand-in's own class may be asked of the other side.
+# Double-underscore attributes that a stand-in requests from the answer.
 FORWARDED_DUNDERS = frozenset(("__name__", "__doc__", "__qualname__", "__annotations__"))
 
 
 class Stub:
-    """Stands for one object of the answer. Its class attributes are all it has here."""
+    """Stands for one object of the answer."""
 
     __slots__ = ("_etude_line", "_etude_target", "__weakref__")
 
@@ -30,7 +30,7 @@ class Stub:
         source = _ask(self, "iter")
         if type(source) is not Stub:
             return iter(source)
-        # An empty loop of the tests would assert nothing, so a length that was told is held to.
+        # A shortened loop of the tests would assert too little, so a known length must be kept.
         return _elements(source, _line(self), len(self) if _line(self).length_known(target_of(self)) else 0)
 
     def __contains__(self, wanted):
@@ -91,5 +91,5 @@ def _elements(source, line, length):
 
 
 def target_of(stub):
-    """How the answer knows it: `{"name": ...}` or `{"on": handle}`."""
+    """The reference by which the answer finds the object: `{"name": ...}` or `{"on": handle}`."""
     return object.__getattribute__(stub, "_etude_target")

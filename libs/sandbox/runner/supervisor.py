@@ -21,7 +21,7 @@ from runner.zygote import Zygote, hide, preload, sealed
 
 PROTOCOL = 2
 CONNECTIONS_MAX = 32
-# One sandbox for each execution, most of which take one cell: another would cost all of them a fork, and saves a checked run one.
+# A local sandbox serves one execution, and most take one cell. A second spare would cost each a fork, and help checked runs only.
 LOCAL_SPARES = 1
 
 
@@ -35,7 +35,7 @@ class Supervisor:
         self.refills = refills
         self.loop = Loop()
         self.connections = []
-        # The one that is bound: the newest of the claim.
+        # The bound connection: the newest one of the claim.
         self.owner = None
         self.executions = Executions()
         self.files = SessionFiles()
@@ -59,9 +59,9 @@ class Supervisor:
                     self.pool.fill(SPARES)
 
     def turn(self, until):
-        """Answers whoever speaks, until the monotonic clock shows `until` at the latest."""
+        """Serves the connections once, until the monotonic clock shows `until` at the latest."""
         if time.monotonic() >= self.claim.ends_at:
-            # After a pause of its own, a renewal that came in time may still lie in its socket.
+            # If this process was paused, a renewal that came in time may still be unread.
             self.loop.turn(0)
             if time.monotonic() >= self.claim.ends_at:
                 os._exit(0)
@@ -70,7 +70,7 @@ class Supervisor:
     def connect(self, read_fd, write_fd, ended):
         """`ended(connection)` is called when the other side is gone."""
         if len(self.connections) == CONNECTIONS_MAX:
-            # Whoever bound it needs it most; of the others the oldest may be long gone.
+            # Drops the oldest connection that isn't the owner's; it may be long dead.
             next(connection for connection in self.connections if connection is not self.owner).end()
         connection = Connection(self.loop, read_fd, write_fd, self.obey, ended)
         self.connections.append(connection)
@@ -100,7 +100,7 @@ class Supervisor:
         self.claim.bind(frame)
         former, self.owner = self.owner, connection
         if former not in (None, connection):
-            # Told, so that whoever holds it does not take it back: a connection that merely broke is made anew.
+            # Tells the former holder, which would otherwise take the end for a broken connection and bind again.
             former.reply(refusal("superseded", "the claim was bound on another connection"))
             former.end()
         connection.bound()
@@ -129,7 +129,7 @@ class Supervisor:
             self.current.cancelled = True
 
     def close(self, connection, frame):
-        """Over a pipe there is nobody else who could ask for it."""
+        """Ends the sandbox. Over a pipe no claim is needed, since only the controller can send this."""
         if self.claim.leased:
             self.expect_bound(connection, frame)
         os._exit(0)
@@ -158,9 +158,9 @@ class Supervisor:
         execution.request = None
 
     def results(self, execution):
-        """Each with whether it is the last one."""
+        """The results, each with whether it is the last one."""
         request = execution.request
-        # A session has the seed that its interpreter began with.
+        # A running session keeps the seed of its interpreter.
         if request.hash_seed is not None and self.pool.session.cell is None:
             self.pool.reseed(request.hash_seed)
         for index, run in enumerate(request.runs):
@@ -187,7 +187,7 @@ class Supervisor:
             self.files.place(file["path"], binascii.a2b_base64(file["contentBase64"]))
 
     def await_reader(self, execution):
-        """What is kept of many runs stays bounded: the next run waits until the reader has taken enough of it."""
+        """Waits until the reader has taken enough frames, so that those kept for many runs stay bounded."""
         while True:
             self.executions.trim(execution, self.owner.sent(execution) if self.owner else 0)
             if execution.kept_bytes <= KEPT_BYTES_MAX or execution.cancelled:
@@ -202,7 +202,7 @@ def main(zygote_command):
 
 
 def warm_pool(zygote_command, spares):
-    """Cells of a warm interpreter, which has seen no payload; so many of them forked ahead."""
+    """A pool of cells from a warm interpreter that has seen no payload, with `spares` cells forked ahead."""
     os.makedirs(workspace.WORK, exist_ok=True)
     zygote = Zygote(zygote_command)
     zygote.fork_from_here()
@@ -212,9 +212,9 @@ def warm_pool(zygote_command, spares):
 
 
 def serve_sandbox(zygote_command):
-    """One connection for ever, over stdin and stdout. Its end is the controller's, and takes the whole sandbox with it."""
+    """Serves one connection over stdin and stdout. When the controller ends it, the whole sandbox ends."""
     pool = warm_pool(zygote_command, LOCAL_SPARES)
-    # Behind the forks, with which all pages are shared again.
+    # After the forks, since a fork makes all pages shared again.
     rehearse()
     supervisor = Supervisor(pool, Claim())
     supervisor.connect(0, 1, lambda _connection: os._exit(0))
@@ -226,7 +226,7 @@ RESULT = {"exit": "ok", "exitCode": 0, "signal": None, "stdout": "", "stdoutCutB
 
 
 def rehearse():
-    """Has a supervisor of its own take an execution over a connection and answer it. No code runs, and nothing is left of it."""
+    """Warms this process up: a temporary supervisor takes an execution over a connection and answers it. No code runs."""
     supervisor = Supervisor(None, Claim())
     ours, theirs = socket_pair()
     fd = ours.detach()
@@ -245,7 +245,7 @@ def rehearse():
 
 
 def _rehearse_run(run):
-    """What is around the cell: its payload, waiting for its end, its report and its output."""
+    """Rehearses the work around a cell: its payload, the wait for its end, its report and its output."""
     processes.memory_kills()
     os.close(sealed(json.dumps(run.request).encode("ascii")))
     pidfd = os.pidfd_open(os.getpid())

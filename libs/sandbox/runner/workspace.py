@@ -6,7 +6,7 @@ from collections import namedtuple
 TMP = "/tmp"
 WORK = "/tmp/work"
 SHARED_MEMORY = "/dev/shm"
-# Containers have it: queues can be made there as files, and outlive who made them.
+# Only in containers. Message queues can be created there as files, and outlive their creators.
 QUEUES = "/dev/mqueue"
 
 
@@ -15,7 +15,7 @@ Space = namedtuple("Space", "used_mib full files")
 
 
 def space():
-    """Of now. Files without content take memory as well, which ending the code does not free."""
+    """The current use. Empty files count too: they take memory that is not freed when the code ends."""
     disk, memory = os.statvfs(TMP), os.statvfs(SHARED_MEMORY)
     files = sum(place.f_files - place.f_ffree for place in (disk, memory))
     return Space((disk.f_blocks - disk.f_bfree) * disk.f_frsize / 1048576, disk.f_bavail == 0, files)
@@ -25,10 +25,10 @@ def empty_all():
     """Leaves an empty working directory."""
     for root in (TMP, SHARED_MEMORY, QUEUES):
         try:
-            # Where it belongs to the code's user, the code may have closed it.
+            # If the code's user owns it, the code may have removed the permissions.
             os.chmod(root, 0o1777)
         except OSError:
-            # It is root's, or not there.
+            # It belongs to root, or does not exist.
             pass
         if os.path.isdir(root):
             _empty(root)
@@ -36,7 +36,7 @@ def empty_all():
 
 
 def _empty(root):
-    """Folders are pulled up before they are removed, so that no depth is too deep."""
+    """Moves inner folders up before it removes the outer one, so that any depth works."""
     pulled = 0
     while True:
         names = os.listdir(root)
@@ -58,7 +58,7 @@ def _empty(root):
 
 
 def _is_folder(path):
-    """Opens it, where the code has closed it."""
+    """Whether the path is a folder. Restores its permissions, which the code may have removed."""
     found = stat.S_ISDIR(os.lstat(path).st_mode)
     if found:
         os.chmod(path, 0o700)

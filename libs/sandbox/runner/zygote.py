@@ -1,7 +1,7 @@
 """The zygote: a warm interpreter that forks cells and never sees a payload.
 
-It gets descriptors only: what a cell is to run reaches the cell over a socket of its own. So nothing that one cell
-was given can be found in the memory of another.
+It gets descriptors only: each cell gets its payload over its own socket. So no cell can find the payload of another
+in its memory.
 """
 import fcntl
 import gc
@@ -17,19 +17,19 @@ from runner.kernel import PACKETS, be_killed_first, receive_fds, send_fds, set_r
 
 PID = struct.Struct("=i")
 NO_CELL = b"-"
-# For a new interpreter to start and fork its first cell. No code is alive while a cell is asked for.
+# How long a new interpreter may take to start and fork its first cell. No code is alive meanwhile.
 START_S = 10
 
-# What answers import most, so that a fork has it already. More would make each start dearer than it makes a run cheaper.
+# The modules that answers import most, so that forks have them already. More would cost each start more than they save.
 PRELOADED = (
     "abc", "bisect", "collections", "contextlib", "copy", "enum", "functools", "heapq", "io", "itertools", "json",
     "linecache", "math", "operator", "random", "re", "string", "struct", "threading", "time", "traceback", "typing",
-    # What the runner itself reads /proc with.
+    # The runner needs it to read /proc.
     "encodings.ascii",
 )
 
 def hide():
-    """For process 1: nobody reads it, and nothing inside stops it, since to it a signal without handler is no signal at all."""
+    """Protects process 1: others can't read it, and without handlers it gets no signals from inside."""
     set_readable(False)
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     sys.dont_write_bytecode = True
@@ -45,8 +45,8 @@ def preload():
 
 
 def fork_orphan(prepare, act):
-    """Forks twice, so that `act`, which never returns, belongs to process 1, which alone learns how it ends. Answers its pid, or None
-    where that failed. `prepare(fd)` is called in between, and leaves that descriptor open."""
+    """Forks twice, so that process 1 is the parent of the fork that runs `act` and learns how it ends; `act` never returns.
+    Returns the pid, or None on failure. The middle fork calls `prepare(fd)`, which must leave that descriptor open."""
     reading, writing = os.pipe()
     middle = os.fork()
     if middle == 0:
@@ -63,7 +63,7 @@ def fork_orphan(prepare, act):
         finally:
             os._exit(70)
     os.close(writing)
-    # Until the middle one is gone, the other is not yet a child of process 1.
+    # The second fork becomes a child of process 1 when the middle one has ended.
     os.waitpid(middle, 0)
     answer = os.read(reading, PID.size)
     os.close(reading)
@@ -85,7 +85,7 @@ def serve(connection):
 
 
 class ZygoteLost(Exception):
-    """It was killed; a new one must be started before the next cell."""
+    """The zygote was killed; a new one must be started before the next cell."""
 
 
 class Zygote:
@@ -97,7 +97,7 @@ class Zygote:
         self.connection = None
 
     def fork_from_here(self):
-        """Only while this process has seen no payload."""
+        """Forks the zygote from this process, which must not have seen a payload."""
         mine, theirs = socket_pair(PACKETS)
         self.pid = os.fork()
         if self.pid == 0:
@@ -128,11 +128,11 @@ class Zygote:
             self.connection = None
 
     def fork_cell(self, fds):
-        """Answers the new cell's pid. Raises ZygoteLost."""
+        """Returns the new cell's pid. Raises ZygoteLost."""
         if self.connection is None:
             raise ZygoteLost()
         try:
-            # After each run everything is stopped.
+            # The end of each run stops all processes.
             os.kill(self.pid, _signal.SIGCONT)
             send_fds(self.connection, b"f", fds)
             answer = self.connection.recv(PID.size)
@@ -146,7 +146,7 @@ class Zygote:
 
 
 def _leave_supervisor(sock):
-    """In the fork: forgets the supervisor's descriptors, then serves; never comes back."""
+    """In the fork: closes the supervisor's descriptors, then serves; never returns."""
     try:
         null = os.open("/dev/null", os.O_RDWR)
         for fd in (0, 1, 2):
@@ -161,7 +161,7 @@ def _leave_supervisor(sock):
 
 
 def main_fresh():
-    """A zygote that was started by exec."""
+    """Runs a zygote that was started by exec."""
     fd = int(os.environ["ETUDE_ZYGOTE"])
     wipe_environment()
     be_killed_first()
