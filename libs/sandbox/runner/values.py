@@ -1,7 +1,7 @@
-"""Values as messages between an answer and its checker: plain data by value, everything else by what `foreign` and `resolve` say.
+"""Values as messages between an answer and its checker: plain data by value, all else as `foreign` encodes and `resolve` decodes it.
 
-A scalar is itself. Anything else is a list that begins with a tag. What has an identity, a list or an instance, is an entry of the
-message's table and named by its number, so that sharing, cycles and depth survive: ["x", number]. An entry is [tag, extra, content].
+A scalar stands for itself. Any other value is a list that begins with a tag. An object with an identity, such as a list or an instance,
+is an entry [tag, extra, content] of the message's table. ["x", number] refers to it, so that sharing, cycles and depth survive.
 """
 import collections
 import enum
@@ -16,14 +16,14 @@ INT_PLAIN = 2**63
 NAMED = {t.__name__: t for t in (bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict, object, type(None))}
 NAMED["Ellipsis"] = ...
 FACTORIES = {t.__name__: t for t in (int, float, str, list, set, dict, tuple, bool)}
-# Subclasses before what they extend.
+# Subclasses before their base classes.
 NUMBERED = {
     "l": list, "od": collections.OrderedDict, "ct": collections.Counter, "dd": collections.defaultdict, "d": dict, "s": set,
     "q": collections.deque, "ba": bytearray,
 }
 _NUMBERED_TYPES = tuple(NUMBERED.values())
 _HASHED = frozenset(("d", "s", "od", "ct", "dd"))
-# Tag: type, and how it is made of its items.
+# Tag: type, and function that makes it from its items.
 _OF_ITEMS = {
     "t": (tuple, tuple),
     "fs": (frozenset, frozenset),
@@ -32,7 +32,7 @@ _OF_ITEMS = {
     "ki": (type({}.items()), lambda items: dict(items).items()),
 }
 _ITEM_TAGS = {kind: tag for tag, (kind, _make) in _OF_ITEMS.items()}
-# Tag: module and class, its method that makes one of scalars (None: the class itself), and these scalars.
+# Tag: module and class, the method that makes an instance from scalars (None: the class itself), and a function that gives the scalars.
 _OF_SCALARS = {
     "i": ("builtins", "int", None, lambda v: ("%x" % v, 16)),
     "f": ("builtins", "float", None, lambda v: (repr(v),)),
@@ -52,7 +52,7 @@ _BASES = ((int, int.__int__), (float, float.__float__), (str, str.__str__), (fro
 
 
 def is_plain_class(kind):
-    """Instances are attributes and nothing else, so that they can be copied by them."""
+    """Whether instances of the class consist of attributes only, so that copying these copies the instance."""
     return kind.__new__ is object.__new__ and not issubclass(kind, (BaseException, type)) and type(kind).__call__ is type.__call__
 
 
@@ -67,8 +67,8 @@ def attributes(value):
 
 
 class Encoder:
-    """Turns values into messages. `foreign(value)` answers the tagged form of what is not plain data, `shared(class)` the name of a
-    class whose instances travel by value, or None. `known` values have numbers already."""
+    """Turns values into messages. `foreign(value)` returns the tagged form of a value that is not plain data, `shared(class)` the name
+    of a class whose instances travel by value, or None. `known` values have numbers already."""
 
     def __init__(self, foreign, shared, known=()):
         self.foreign = foreign
@@ -111,7 +111,7 @@ class Encoder:
         return self.subclass(value)
 
     def values(self, values):
-        # Long lists of plain numbers and texts are frequent, and this is much faster.
+        # A fast path for long lists of plain numbers and texts, which are frequent.
         if SCALARS.issuperset(map(type, values)) and all(-INT_PLAIN < v < INT_PLAIN for v in values if type(v) is int or type(v) is float):
             return list(values)
         return [self.value(value) for value in values]
@@ -120,7 +120,7 @@ class Encoder:
         return [[self.value(key), self.value(item)] for key, item in mapping.items()]
 
     def subclass(self, value):
-        """A subclass of plain data travels as what it is below; its overrides stay behind."""
+        """Encodes an instance of a subclass of plain data as its base class, without its overrides."""
         name = self.shared(type(value))
         if isinstance(value, enum.Enum) and name:
             return ["E", name, value.name]
@@ -140,7 +140,7 @@ class Encoder:
         return self.foreign(value)
 
     def content(self, value):
-        """What is inside a numbered object; nested ones by number only."""
+        """The contents of a numbered object, with nested objects by number only."""
         for tag, kind in NUMBERED.items():
             if isinstance(value, kind):
                 break
@@ -155,7 +155,7 @@ class Encoder:
 
 
 def _scalar_tag(kind):
-    """For a class below one of a module that may not be loaded, too."""
+    """The tag of the class or of a base class; None where it has none. Loads no module for it."""
     for base in kind.__mro__:
         tag = _SCALAR_TAGS.get((base.__module__, base.__name__))
         if tag is not None and getattr(sys.modules.get(base.__module__), base.__name__, None) is base:
@@ -167,16 +167,16 @@ class MalformedValue(Exception):
     """The other side sent something that no honest side sends."""
 
 
-# What of a class an attribute of an instance must not stand before.
+# Kinds of class attributes that an instance's attribute must not hide.
 _CODE = frozenset((types.FunctionType, staticmethod, classmethod, property, functools.cached_property))
 
 
 class Decoder:
-    """Builds values from messages. `resolve(tag, body)` answers for tags that are not plain data, or raises. `class_of(name)` is the
-    class of that name whose instances travel by value, or None. With `own_code_wins` no attribute from the other side stands before a
+    """Builds values from messages. `resolve(tag, body)` returns the value of a tag that is not plain data, or raises. `class_of(name)` is
+    the class of that name whose instances travel by value, or None. With `own_code_wins` no attribute from the other side hides a
     method of a class of this side.
 
-    Any Exception means that the message is malformed. A message that is wrong in another way makes plain data, as an honest one does.
+    Any Exception means that the message is malformed. Any other message makes plain data.
     """
 
     def __init__(self, resolve, class_of, known=(), own_code_wins=False):
@@ -186,7 +186,7 @@ class Decoder:
         self.objects = list(known)
 
     def open(self, table):
-        """Builds what the table names: first every object empty, then their contents, hashed ones last."""
+        """Builds the objects of the table: first all of them empty, then their contents, those of hashed containers last."""
         start = len(self.objects)
         self.objects += [self.shell(tag, extra) for tag, extra, _body in table]
         rows = list(zip(self.objects[start:], table))
@@ -214,7 +214,7 @@ class Decoder:
         if isinstance(target, dict):
             pairs = [(self.value(key), self.value(item)) for key, item in body]
             target.clear()
-            # Not by `update`, by which a Counter adds.
+            # Without `update`, which adds in a Counter.
             for key, item in pairs:
                 target[key] = item
             return
@@ -236,7 +236,7 @@ class Decoder:
             object.__setattr__(target, name, item)
 
     def hides_code(self, kind, name):
-        """Whether an attribute would stand before a method or property of its class."""
+        """Whether an attribute of that name would hide a method or property of the class."""
         return self.own_code_wins and any(type(base.__dict__.get(name)) in _CODE for base in kind.__mro__)
 
     def values(self, items):
