@@ -13,7 +13,7 @@ const list = z.string().transform((text) =>
 
 const count = (max: number) => z.coerce.number().int().min(1).max(max);
 
-/** Where sandboxes run, and what that needs. */
+/** Settings of the drivers that run sandboxes. */
 const driverConfig = {
   /** What runs code: local processes under bubblewrap, or pods. */
   ETUDE_SANDBOX_DRIVER: z.enum(['local', 'kubernetes']).default('local'),
@@ -48,7 +48,7 @@ const sessionConfig = {
   ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   /** Address that the controller listens on for gateways. */
   ETUDE_SANDBOX_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
-  /** 0: any free port. */
+  /** Port that the controller listens on for gateways. 0: any free port. */
   ETUDE_SANDBOX_GRPC_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
   /** "host" or "host:port" at which gateways reach this controller; unset: host and port above. */
   ETUDE_SANDBOX_ADVERTISED_ADDRESS: z.string().min(1).optional(),

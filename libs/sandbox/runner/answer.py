@@ -29,7 +29,7 @@ def run_program(payload):
 
 
 def run_call(payload, control):
-    """Runs the code, calls `entryPoint`, and sends what it returned or raised over `control`."""
+    """Runs the code, calls `entryPoint`, and sends the value or the error over `control`."""
     module = new_module("solution")
     try:
         execute(payload["code"], FILE, module.__dict__)

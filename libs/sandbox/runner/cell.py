@@ -12,7 +12,7 @@ from runner import answer, checker, serving, session_cell
 from runner.kernel import receive_fds, refuse_memory_files, set_readable, socket_of
 from runner.workspace import WORK
 
-# What an interpreter needs before the first line of an answer counts.
+# Memory of an interpreter before the first line of an answer, added to the answer's limit.
 BASE_MEMORY_MIB = 16
 STACK_BYTES = 120 * 1024 * 1024
 # The folder that the runner was imported from, which answers may not import from. A bundle has no such folder.

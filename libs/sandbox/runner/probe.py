@@ -42,7 +42,7 @@ def soft(kind):
 
 
 def writable_folders():
-    """Outside of what is meant to be written to, without following what leads elsewhere."""
+    """Writable folders outside of the places meant for writing. Follows no links."""
     for folder, _folders, _files in os.walk("/"):
         if not folder.startswith(("/proc", "/sys", "/tmp", "/dev/shm", "/dev/mqueue", "/dev/pts")) and os.access(folder, os.W_OK):
             yield folder

@@ -12,9 +12,9 @@ HARMLESS = sum(1 << (number - 1) for number in (_signal.SIGCHLD, _signal.SIGCONT
 END_S = 5
 
 
-# How a process ended, or a cell whose interpreter lives on. `cpu_ms` and `peak_kib` include the children that it waited for.
+# The end of a process, or of a cell whose interpreter lives on. `cpu_ms` and `peak_kib` include children that were waited for.
 Ended = namedtuple("Ended", "exit_code signal cpu_ms peak_kib", defaults=(None, 0, 0))
-# What the processes of a run use at this moment.
+# Current use of resources by the processes of a run.
 Load = namedtuple("Load", "cpu_ms memory_kib processes")
 
 

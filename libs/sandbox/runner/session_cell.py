@@ -153,7 +153,7 @@ def _drop_runner_frames(error, seen):
 
 
 def _reap_left_behind():
-    """Children that an earlier cell left were ended with it. Nobody waits for them, and each still counts as a process."""
+    """Reaps ended children of earlier cells. Nothing else waits for them, and each still counts as a process."""
     try:
         with open("/proc/self/task/%d/children" % os.getpid(), encoding="ascii") as file:
             children = file.read().split()

@@ -62,7 +62,7 @@ class SessionKernel:
             os.close(source)
 
     def feed(self, data):
-        """What the bytes from `cell.control` report, as a list of
+        """Parses bytes from `cell.control` into a list of reports:
 
         {"type": "display", "data": {...}}; {"type": "ended", "exitCode": n, "error": {...} or None} once, and it is stopped.
 
@@ -134,5 +134,5 @@ def _document(body):
     """Raises ValueError for all that would not be JSON to everybody who reads it after us."""
     if has_too_many_values(body):
         raise ValueError("a report of too many values")
-    # The frame and its data stand around what was displayed.
+    # The frame adds levels around the displayed value.
     return document(body, DEPTH_MAX + 4)

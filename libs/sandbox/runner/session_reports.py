@@ -10,8 +10,8 @@ from runner.frames import encode_frame
 from runner.outcome import DISPLAYS_MAX, DISPLAY_BYTES_MAX, has_too_many_values
 
 FIONREAD = 0x541B
-# For process 1 to read what was printed before a display, so that it can tell both in their order. It reads at once, unless
-# it has to wait for a core; threads that print without end must not hold a display up for longer.
+# Longest wait for process 1 to read the text printed before a display, so that both keep their order. It reads at once unless
+# it waits for a core. The wait is bounded, since threads may print without end.
 PRINTED_WAIT_S = 1
 
 
@@ -89,7 +89,7 @@ class Reports:
             sleep(0.00005)
 
     def _fitting(self, bundle):
-        """The frame, without the media that are too large for what is left of the cell's bounds."""
+        """The frame, without the media that exceed the rest of the cell's bounds."""
         bundle = dict(bundle)
         while True:
             frame = self._display(bundle)

@@ -28,7 +28,7 @@ class SessionRun(Run):
         return self.session.cell, None
 
     def _streams(self):
-        # Displays first: what was printed before one has been read when it comes (`session_reports.Reports.display`).
+        # Displays first: a display comes only after the text before it was read (`session_reports.Reports.display`).
         return {self.answer.control.fileno(): self.report, **super()._streams()}
 
     def _take_report(self, data):

@@ -85,7 +85,7 @@ def _elements(source, line, length):
             break
         count += 1
         yield item
-    # Each element and the end were asked for; whoever asked for more may have taken some out.
+    # The loop made one request per element and one for the end. Any further request may have removed elements.
     if count < length and line.changes == changes + count + 1:
         line.peer.fail("an object had fewer elements than its length")
 

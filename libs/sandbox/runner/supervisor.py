@@ -1,4 +1,4 @@
-"""Process 1 of a sandbox. Runs no user code itself; see docs/sandbox-protocol.md for what it speaks."""
+"""Process 1 of a sandbox. Runs no user code itself; docs/sandbox-protocol.md describes its protocol."""
 import binascii
 import json
 import os

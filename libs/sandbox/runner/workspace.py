@@ -10,7 +10,7 @@ SHARED_MEMORY = "/dev/shm"
 QUEUES = "/dev/mqueue"
 
 
-# What the writable places hold.
+# Current use of the writable places.
 Space = namedtuple("Space", "used_mib full files")
 
 

@@ -25,7 +25,6 @@ export interface SessionHostParts {
   readonly tenantSessionsMax: number;
 }
 
-/** How a session ended. */
 interface End {
   readonly state: SessionEnd;
   readonly reason: string;
