@@ -16,12 +16,12 @@ export interface ReconcilerOptions {
 }
 
 export interface Reconciler {
-  /** One pass. @returns how many gaps it closed */
+  /** Runs one pass. @returns how many gaps it closed */
   runOnce(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Every kind of durable work. A new one is one line here. */
+/** Every kind of durable work. Add a new kind here. */
 function allWorks(producer: Producer, tasks: TaskStore): readonly DurableWork[] {
   const upkeep = new UpkeepStore(producer);
   return [
@@ -35,8 +35,8 @@ function allWorks(producer: Producer, tasks: TaskStore): readonly DurableWork[] 
 }
 
 /**
- * Closes the gaps that a crash leaves between a record and its job. Any number of processes may run one; a pass over nothing costs one
- * read for each kind of work.
+ * Closes the gaps that a crash leaves between a record and its job, every `intervalMs`. Any number of processes may run one. A pass
+ * with nothing to do costs one read for each kind of work.
  */
 export function startReconciler({ producer, tasks, intervalMs, logger }: ReconcilerOptions): Reconciler {
   const works = allWorks(producer, tasks);

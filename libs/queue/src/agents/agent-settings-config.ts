@@ -6,21 +6,21 @@ const flag = () =>
 const share = () => z.coerce.number({ error: 'must be a number from 0 to 1' }).min(0).max(1).optional();
 
 /**
- * The slice of a service's settings that says what holds for agents without settings of their own; the same for every service. What
- * is not set is as in `ProceduralMemorySettings`.
+ * A service's settings for agents that have none of their own, the same for every service. Defaults are those of
+ * `ProceduralMemorySettings`.
  */
 export const agentSettingsConfig = z.object({
-  /** Whether skills are learned, offered and used at all. */
+  /** Whether agents learn, offer and use skills at all. */
   ETUDE_SKILLS_ENABLED: flag(),
-  /** Whether rollouts and consolidation register what works. */
+  /** Whether rollouts and consolidation register working code as skills. */
   ETUDE_SKILLS_AUTO_REGISTER: flag(),
-  /** From this confidence on the approval mode "threshold" approves by itself. */
+  /** The least confidence at which the approval mode "threshold" approves a skill by itself. */
   ETUDE_SKILLS_CONFIDENCE_MIN: share(),
-  /** Skills of an agent that are neither rejected nor archived; 0: any number. */
+  /** The most skills of an agent, rejected and archived ones not counted; 0: no limit. */
   ETUDE_SKILLS_MAX: z.coerce.number().int().min(0).max(1_000_000).optional(),
-  /** From this similarity on a skill is used instead of new code. */
+  /** The least similarity at which a skill is used instead of new code. */
   ETUDE_SKILLS_SEARCH_SIMILARITY_MIN: share(),
-  /** Whether a skill that fits is tried before the model is asked. */
+  /** Whether a fitting skill is tried before the model is asked. */
   ETUDE_SKILLS_PREFER: flag(),
   /** Who approves a verified skill; see docs/skills.md. */
   ETUDE_SKILLS_APPROVAL: z
@@ -32,7 +32,7 @@ export const agentSettingsConfig = z.object({
 });
 export type AgentSettingsConfig = z.infer<typeof agentSettingsConfig>;
 
-/** Settings of agents that have none of their own. */
+/** The settings of agents that have none of their own. */
 export function installationSettings(config: AgentSettingsConfig): ProceduralMemorySettings {
   return ProceduralMemorySettings.parse({
     enabled: config.ETUDE_SKILLS_ENABLED,

@@ -8,19 +8,19 @@ import { parseOr } from '../jobs/job-end.js';
 import type { RedisKeys } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
-/** Stored behind the time of the change and a space. The revision makes the text of every change unique, also of one that reverts. */
+/** Stored after the time of the change and a space. The revision makes every stored text unique, even if a change reverts another. */
 const Stored = z.object({
   revision: z.number().int(),
   settings: ProceduralMemorySettings,
-  /** Ids of the last requests that changed them, newest last. */
+  /** Request ids of the last changes, newest last. */
   requests: z.array(z.string()).optional(),
 });
 
-/** Request ids that are remembered, for repeats. */
+/** How many request ids are remembered, to recognise repeats. */
 const REQUESTS_MAX = 8;
 
 /**
- * Settings of agents. An agent without settings of its own follows the installation's.
+ * The settings of agents. An agent without settings of its own has the installation's.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
@@ -28,7 +28,7 @@ export class AgentSettingsStore implements AgentSettingsReader {
   constructor(
     private readonly redis: Redis,
     private readonly keys: RedisKeys,
-    /** The installation's; see `installationSettings`. */
+    /** From `installationSettings`. */
     private readonly installation: ProceduralMemorySettings,
   ) {}
 
@@ -37,10 +37,10 @@ export class AgentSettingsStore implements AgentSettingsReader {
   }
 
   /**
-   * Changes some of them; from then on all are the agent's own. A repeated request changes nothing. An etag is that of the settings which
-   * the caller saw.
+   * Changes some settings of an agent; from then on all of them are its own. A repeated request id changes nothing. `etag` is that of
+   * the settings that the caller read.
    *
-   * @throws EtudeError ABORTED where they changed since, INVALID_ARGUMENT where one is out of bounds
+   * @throws EtudeError ABORTED where the settings changed since they were read, INVALID_ARGUMENT where one is out of bounds
    */
   async update(
     tenant: string,
@@ -75,7 +75,7 @@ export class AgentSettingsStore implements AgentSettingsReader {
     }
   }
 
-  /** Agents that have settings of their own, by name, after the one given. */
+  /** Agents that have settings of their own, sorted by name, from the first name greater than `after`. */
   async list(tenant: string, { limit, after = '' }: { limit: number; after?: string }): Promise<readonly AgentSettings[]> {
     const all = await whileRedisAnswers(this.redis, this.redis.hgetall(this.keys.agents(tenant)));
     const names = Object.keys(all).filter((name) => name > after);
@@ -99,7 +99,7 @@ export class AgentSettingsStore implements AgentSettingsReader {
   }
 }
 
-/** ms since 1970 by Redis. */
+/** Time of the last change in a stored text, ms since 1970 by Redis. */
 export function updatedAt(text: string): number {
   return Number(text.slice(0, text.indexOf(' ')));
 }

@@ -1,4 +1,4 @@
--- nil where the sandbox is the owner's or now becomes so; otherwise why not: 'ended' or 'taken'.
+-- Makes `owner` the owner of a sandbox. Answers nil, or why it can't be: 'ended' or 'taken'.
 local function refusal(sandbox, owner, since, mayBegin)
   local found = redis.call('HMGET', sandbox, 'state', 'toolOwner')
   if found[1] ~= 'open' then return 'ended' end
@@ -8,9 +8,9 @@ local function refusal(sandbox, owner, since, mayBegin)
   return nil
 end
 
--- The request id with which a session opens its sandbox: all callers with the same one get the same sandbox. Another takes its place
--- only for a caller that saw the sandbox of that one ended. KEYS session. ARGV the one that is over (empty: none), another, template, ms to keep the
--- session. Answers the one that counts, its template, and '1' where there was a sandbox before.
+-- Claims the request id with which a session opens its sandbox. All callers get the same id, and so the same sandbox. A new id
+-- replaces it only for a caller that names it as ended. KEYS session. ARGV ended request id or '', new request id, template,
+-- ms to keep the session. Answers the current request id, its template, and '1' if the session had a sandbox before.
 function scripts.claimToolSandbox()
   local current = redis.call('HGET', KEYS[1], 'sandboxRequest') or ''
   if current == '' or current == ARGV[1] then
@@ -23,12 +23,13 @@ function scripts.claimToolSandbox()
   return {found[1], found[2] or ARGV[3], found[3] or ''}
 end
 
--- KEYS session. ARGV request id. Another call may claim anew where no sandbox came of this one.
+-- Drops a claim for which no sandbox was recorded, so that another call may claim. KEYS session. ARGV request id.
 function scripts.dropToolSandbox()
   if redis.call('HGET', KEYS[1], 'sandboxRequest') ~= ARGV[1] or redis.call('HEXISTS', KEYS[1], 'sandbox') == 1 then return 0 end
   return redis.call('HDEL', KEYS[1], 'sandboxRequest', 'sandboxTemplate')
 end
 
+-- Records the sandbox of a claim.
 -- KEYS session, sandbox. ARGV request id, sandbox's id, owner, ms to keep the session. Answers 'kept', 'replaced', 'ended', 'taken'.
 function scripts.keepToolSandbox()
   local found = redis.call('HMGET', KEYS[1], 'sandboxRequest', 'createdAt')
@@ -40,7 +41,7 @@ function scripts.keepToolSandbox()
   return 'kept'
 end
 
--- KEYS sandbox. ARGV owner, '1' where it may be nobody's yet. Answers 'own', 'ended', 'taken'.
+-- KEYS sandbox. ARGV owner, '1' if a sandbox without an owner may get this one. Answers 'own', 'ended', 'taken'.
 function scripts.ownToolSandbox()
   return refusal(KEYS[1], ARGV[1], now(), ARGV[2] == '1') or 'own'
 end

@@ -16,9 +16,9 @@ import { parseOr } from '../jobs/job-end.js';
 import type { RedisKeys } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
-/** A session that is not used for so long is forgotten. */
+/** A session expires this long after its last write. */
 export const SESSION_KEPT_MS = 7 * 86_400_000;
-/** How long a repeat is answered with the first answer; as long as the result of an execution is kept. */
+/** How long an answer is kept for repeats of the call: as long as the result of an execution. */
 const ANSWER_KEPT_MS = 3_600_000;
 
 const Todos = z.array(z.object({ content: z.string(), status: z.enum(TODO_STATUSES) }));
@@ -28,15 +28,15 @@ const Outcome = z.union([
 ]);
 const Answer = z.object({ digest: z.string(), outcome: Outcome, at: z.number() });
 
-/** The request id with which a session opens its sandbox. All callers use the same one, so they get the same sandbox. */
+/** The claim with whose request id a session opens its sandbox. All callers use the same claim, so they get the same sandbox. */
 export interface ToolSandboxClaim {
   readonly requestId: string;
   readonly template: string;
-  /** The session had a sandbox before, which has ended. */
+  /** Whether the session had a sandbox before, which has ended. */
   readonly isReplaced: boolean;
 }
 
-/** Field of a loaded function; the rest of the hash has other names. */
+/** Prefix of the hash fields that hold loaded functions. */
 const LOADED = 'loaded:';
 
 /** `ToolSessions` in Redis: one hash for each session. @throws EtudeError QUEUE_UNAVAILABLE; every method */
@@ -61,7 +61,7 @@ export class RedisToolSessions implements ToolSessions {
     return (await this.read(key)).loaded;
   }
 
-  /** The sandbox that a session opened last, and the request id with which it opens one; null: none yet. */
+  /** The sandbox that a session opened last, and the request id of its claim; each is null where there is none. */
   async readSandbox(key: SessionKey): Promise<{ readonly requestId: string | null; readonly sandbox: string | null }> {
     const read = this.redis.hmget(this.#of(key), 'sandboxRequest', 'sandbox');
     const [requestId = null, sandbox = null] = await whileRedisAnswers(this.redis, read);
@@ -69,9 +69,9 @@ export class RedisToolSessions implements ToolSessions {
   }
 
   /**
-   * Claims the request to open a sandbox with: `another`, or that of the first caller.
+   * Claims the opening of a sandbox. Returns `another` as the claim, or the claim of a caller that came first.
    *
-   * @param over the request whose sandbox was seen ended, in whose place another is wanted; null: none
+   * @param over request id of a claim whose sandbox has ended, which `another` replaces; null: none
    */
   async claimSandbox(
     key: SessionKey,
@@ -83,14 +83,14 @@ export class RedisToolSessions implements ToolSessions {
     return { requestId: answer[0], template: answer[1], isReplaced: answer[2] === '1' };
   }
 
-  /** Gives up a claim for which no sandbox was opened. */
+  /** Gives up a claim for which no sandbox was recorded. */
   async dropClaim(key: SessionKey, requestId: string): Promise<void> {
     await runScript(this.redis, 'dropToolSandbox', [this.#of(key)], [requestId]);
   }
 
   /**
-   * Records the sandbox of a claim before it is used. `replaced`: the claim is void, since another took its place or the session was
-   * erased; the caller closes the sandbox.
+   * Records the sandbox of a claim; call it before using the sandbox. `replaced`: the claim is void, because another one replaced it or
+   * the session was erased. The caller then closes the sandbox. `taken`: the sandbox belongs to another agent or user.
    */
   async keepSandbox(key: SessionKey, requestId: string, sandbox: string): Promise<'kept' | 'replaced' | 'ended' | 'taken'> {
     const keys = [this.#of(key), this.keys.sandbox(key.tenant, sandbox)];
@@ -98,9 +98,9 @@ export class RedisToolSessions implements ToolSessions {
   }
 
   /**
-   * Makes a sandbox that of the key's agent and user, unless it is another's already.
+   * Makes the agent and user of `key` the owner of a sandbox. `taken`: it has another owner.
    *
-   * @param mayBegin false: only where it is theirs already
+   * @param mayBegin whether a sandbox without an owner may get this one; false: it answers `taken`
    */
   async ownSandbox(key: SessionKey, sandbox: string, mayBegin: boolean): Promise<'own' | 'ended' | 'taken'> {
     return runScript(this.redis, 'ownToolSandbox', [this.keys.sandbox(key.tenant, sandbox)], [ownerOf(key), mayBegin ? '1' : '0']);
@@ -127,21 +127,20 @@ function loadedOf(fields: Readonly<Record<string, string>>, { session }: Session
     .map(([, text]) => parseOr(SkillDependency, JSON.parse(text), 'INTERNAL', `what is loaded in session ${session}`));
 }
 
-/** One call of a tool, as its caller may repeat it. */
 export interface RepeatableCall extends ToolReader {
   readonly requestId: string;
-  /** Everything else that the call says. */
+  /** The rest of the call. A repeat with the same request id must have the same content. */
   readonly content: unknown;
 }
 
-/** Answers to calls of tools, for repeats. @throws EtudeError QUEUE_UNAVAILABLE; every method */
+/** Keeps the answers of tool calls for repeats. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class ToolCalls {
   constructor(
     private readonly redis: Redis,
     private readonly keys: RedisKeys,
   ) {}
 
-  /** null: it was not answered yet. @throws EtudeError ALREADY_EXISTS where the request id was used for another call */
+  /** The kept answer of a call; null where there is none. @throws EtudeError ALREADY_EXISTS where its request id had another content */
   async answered(call: RepeatableCall): Promise<ToolOutcome | null> {
     const text = await whileRedisAnswers(this.redis, this.redis.get(this.#of(call)));
     if (!text) return null;
@@ -150,7 +149,7 @@ export class ToolCalls {
     throw requestIdTaken(call.requestId, 'another call', {});
   }
 
-  /** The first answer stays. */
+  /** Keeps the answer of a call unless one is kept already. */
   async keep(call: RepeatableCall, outcome: ToolOutcome): Promise<void> {
     const text = JSON.stringify({ digest: contentDigest(call.content), outcome, at: Date.now() });
     await whileRedisAnswers(this.redis, this.redis.set(this.#of(call), text, 'PX', ANSWER_KEPT_MS, 'NX'));

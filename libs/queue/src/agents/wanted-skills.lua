@@ -1,4 +1,4 @@
--- The wish is over: it leaves the outbox and the open wishes of its agent, whose key is made from the record's.
+-- Takes a wish that is over out of the outbox and its agent's open wishes, and lets its record expire.
 local function leave(outbox, member, keptMs)
   local prefix, id = string.match(KEYS[1], '^(.*:)([^:]*)$')
   redis.call('ZREM', outbox, member)
@@ -6,16 +6,16 @@ local function leave(outbox, member, keptMs)
   redis.call('PEXPIRE', KEYS[1], keptMs)
 end
 
--- Whether a round of a wish is still to be fulfilled: it may be gone, over, or withdrawn and asked for again meanwhile.
+-- Whether this round of the wish is still open. The wish may be gone, over, or in a later round.
 local function isOpen(round)
   local found = redis.call('HMGET', KEYS[1], 'state', 'round')
   return (found[1] == 'waiting' or found[1] == 'writing') and found[2] == round
 end
 
--- Asks for a skill. The same wish again is counted; one that is over is tried again, since whoever asks does not have the skill, in its
--- next round while there may be one. Of an agent only so many are open, each with a job for a model.
--- KEYS record, index, outbox, open wishes of the agent, request. ARGV id, outbox member, digest of the request, wish, priority, ttl ms of the request id, rounds,
--- agent, how many may be open.
+-- Asks for a skill. A repeated wish is counted. One that is over starts its next round, if it has a round left. An agent may have
+-- only so many open wishes.
+-- KEYS record, index, outbox, open wishes of the agent, request or ''. ARGV id, outbox member, digest of the request, wish, priority,
+-- ttl ms of the request id, most rounds, agent, most open wishes.
 -- Answers {'created'|'known'|'other'|'full', id}; 'other' is the same request id for another wish. Nothing of a 'full' request is kept.
 function scripts.requestWish()
   local before = once(KEYS[5], ARGV[3], ARGV[1])
@@ -35,7 +35,7 @@ function scripts.requestWish()
   redis.call('HINCRBY', KEYS[1], 'asked', 1)
   redis.call('HSET', KEYS[1], 'updatedAt', at)
   redis.call('ZADD', KEYS[2], state and 'NX' or 'CH', at, ARGV[1])
-  -- The index has no expiry of its own: each wish drops a few of the oldest ids whose record is gone.
+  -- The index doesn't expire, so each request drops a few of the oldest ids whose record is gone.
   for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, 4)) do
     if redis.call('EXISTS', prefix .. id) == 0 then redis.call('ZREM', KEYS[2], id) end
   end
@@ -53,23 +53,24 @@ function scripts.requestWish()
   return {'created', ARGV[1]}
 end
 
--- Who holds the wish's job says how far it is. KEYS record. ARGV round, fields... Answers 0 where the round is over.
+-- Sets fields of an open wish. KEYS record. ARGV round, fields... Answers 0 where the round is over.
 function scripts.putWish()
   if not isOpen(ARGV[1]) then return 0 end
   redis.call('HSET', KEYS[1], 'updatedAt', now(), unpack(ARGV, 2))
   return 1
 end
 
--- What was written for it; the first stays, so that one wish makes one skill. KEYS record. ARGV round, draft. Answers the draft, or false where the round is over.
+-- Keeps a draft unless there is one, so that one round makes one skill.
+-- KEYS record. ARGV round, draft. Answers the draft that is kept, or false where the round is over.
 function scripts.keepWishDraft()
   if not isOpen(ARGV[1]) then return false end
   redis.call('HSETNX', KEYS[1], 'draft', ARGV[2])
   return redis.call('HGET', KEYS[1], 'draft')
 end
 
--- Takes a wish back that was not written yet: with its draft it is about to be registered. KEYS record, outbox. ARGV outbox member, ms to
--- keep it, reason. Answers what it was: 'waiting' or 'writing' where it is withdrawn now; 'written' or its state where nothing changed;
--- 'gone'. One that no model was asked for costs no round.
+-- Withdraws an open wish that has no draft; one with a draft is about to be registered. If no model was asked yet, the round is not
+-- counted. KEYS record, outbox. ARGV outbox member, ms to keep the record, reason. Answers the state before, 'waiting' or 'writing',
+-- where it is withdrawn now. Otherwise nothing changes, and it answers 'written', 'gone' or the state.
 function scripts.withdrawWish()
   local found = redis.call('HMGET', KEYS[1], 'state', 'draft')
   local state = found[1]
@@ -82,7 +83,7 @@ function scripts.withdrawWish()
   return state
 end
 
--- The end of a wish. KEYS record, outbox. ARGV round, outbox member, ms to keep it, fields... Answers 0 where the round is over.
+-- Ends a wish. KEYS record, outbox. ARGV round, outbox member, ms to keep the record, fields... Answers 0 where the round is over.
 function scripts.endWish()
   if not isOpen(ARGV[1]) then return 0 end
   redis.call('HSET', KEYS[1], 'updatedAt', now(), unpack(ARGV, 4))

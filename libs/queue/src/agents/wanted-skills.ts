@@ -9,19 +9,19 @@ import type { Producer } from '../jobs/producer.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import { memberOf, RETENTION_MS } from '../redis/keys.js';
 
-/** Of every wish: whoever asks waits for it. */
+/** Priority of every wish's job. It is high, because somebody waits for the skill. */
 const PRIORITY = 7;
-/** Limits of what a model is shown of a wish. A longer example is left out, since a part of one would mislead. */
+/** Limits of a wish's texts that the model sees. A longer description is cut. A longer example is left out, since a part would mislead. */
 const DESCRIPTION_MAX_CHARS = 4_000;
 const EXAMPLE_MAX_CHARS = 16_000;
-/** How often a model is asked for the same skill; after that a person has to write it. */
+/** How many rounds a model gets for the same skill. After that a person has to write it. */
 export const ROUNDS_MAX = 5;
-/** Wishes of one agent that wait or are being written: each costs a model's time. */
+/** The most open wishes of one agent. There is a limit because each costs a model's time. */
 export const OPEN_MAX = 20;
-/** Wishes that are over are kept that long. */
+/** How long a wish is kept after it is over. */
 const WISH_KEPT_MS = 30 * 86_400_000;
 
-/** A skill that somebody misses. `vouchedBy`: name of the reviewer who asked, whose words are trusted. */
+/** A skill that somebody misses. `vouchedBy`: name of the reviewer who asked; a reviewer's text is trusted. */
 export interface Wish {
   readonly tenant: string;
   readonly agent: string;
@@ -37,25 +37,25 @@ const OPEN_STATES: ReadonlySet<string> = new Set(['waiting', 'writing']);
 const WISH_FIELDS = { id: true, tenant: true, agent: true, user: true, skill: true, description: true, example: true } as const;
 const StoredWish = WantedSkill.pick(WISH_FIELDS).extend({ vouchedBy: z.string().optional() });
 
-/** A wish, each time that it is to be fulfilled: what an earlier round still does changes nothing of a later one. */
+/** One round of a wish. Each new attempt at a wish is a new round, and the worker of an earlier round can't change a later one. */
 export interface WishRound {
   readonly tenant: string;
   readonly id: string;
   readonly round: number;
 }
 
-/** A wish as the worker has it. */
+/** A wish with what only the worker needs. */
 export interface StoredWantedSkill {
   readonly round: number;
   readonly wanted: WantedSkill;
   readonly vouchedBy: string | null;
-  /** JSON of the skill that was written for it; null until then. */
+  /** JSON of the skill that was written for the wish; null until then. */
   readonly draft: string | null;
 }
 
 export type WishEnd = Pick<WantedSkill, 'state' | 'reason' | 'registered' | 'scripted'>;
 
-/** By what a wish was when it was to be withdrawn. */
+/** Why a wish can't be withdrawn, by its state. */
 const WITHDRAWN_TOO_LATE: Readonly<Record<string, string>> = {
   written: 'is written, and about to be registered; reject or archive the skill',
   registered: 'is registered; reject or archive the skill',
@@ -67,24 +67,24 @@ function bounded(wish: Wish): Wish {
   return { ...wish, description: wish.description.slice(0, DESCRIPTION_MAX_CHARS), ...(isLong ? { example: null } : {}) };
 }
 
-/** The same wish of the same reader has the same id. */
+/** The wishes of one agent and user for the same skill have the same id. */
 function wishIdOf({ tenant, agent, user, skill }: Pick<Wish, 'tenant' | 'agent' | 'user' | 'skill'>): string {
   return `w${contentDigest([tenant, agent, user, skill]).slice(0, 31)}`;
 }
 
 /**
- * Skills that somebody missed: a record, then its job `skill.request`.
+ * Wishes for skills. The record of a wish is written first; its job `skill.request` follows.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
 export class WantedSkills {
-  /** @param openMax wishes of one agent that are not over */
+  /** @param openMax the most open wishes of one agent */
   constructor(
     private readonly producer: Producer,
     private readonly openMax: number = OPEN_MAX,
   ) {}
 
-  /** Wishes that are not over, for the reconciler. A wish whose job is dead has failed. */
+  /** Open wishes, for the reconciler. A wish whose job is dead has failed. */
   get work(): DurableWork {
     return {
       name: 'wanted skills',
@@ -107,9 +107,9 @@ export class WantedSkills {
   }
 
   /**
-   * Durable when this returns. The same wish again answers the first one, which counts how often it was asked for.
+   * Asks for a skill. The wish is durable when this returns. A repeat returns the first wish, which counts how often it was asked for.
    *
-   * @throws EtudeError ALREADY_EXISTS where the request id was used for another wish; FAILED_PRECONDITION where so many of the agent's are open
+   * @throws EtudeError ALREADY_EXISTS for a request id of another wish; FAILED_PRECONDITION where the agent has `openMax` open wishes
    */
   async request({ wish: asked, requestId }: { readonly wish: Wish; readonly requestId: string }): Promise<WantedSkill> {
     const wish = bounded(asked);
@@ -137,7 +137,7 @@ export class WantedSkills {
     return (await this.load(tenant, id))?.wanted ?? null;
   }
 
-  /** Newest first. @param options.user sees their own wishes and those without a user; null: only those without; undefined: all */
+  /** Newest first. @param options.user the wishes of this user and those without a user; null: only those without; undefined: all */
   async list(
     tenant: string,
     { limit, after = null, agent = null, user }: { limit: number; after?: string | null; agent?: string | null; user?: string | null },
@@ -146,7 +146,7 @@ export class WantedSkills {
     const index = keys.wantedSkills(tenant);
     const wishes: WantedSkill[] = [];
     const rank = after === null ? -1 : await whileRedisAnswers(redis, redis.zrevrank(index, after));
-    // The wish that the page before ended with was erased meanwhile.
+    // The last wish of the page before was erased in the meantime.
     if (rank === null) return { wishes, nextAfter: null };
     for (let start = rank + 1; wishes.length <= limit; start += limit) {
       const ids = await whileRedisAnswers(redis, redis.zrevrange(index, start, start + limit - 1));
@@ -160,7 +160,7 @@ export class WantedSkills {
     return { wishes: page, nextAfter: wishes.length > limit ? (page.at(-1)?.id ?? null) : null };
   }
 
-  /** For the worker. null where there is none. */
+  /** For the worker: reads a wish; null where there is none. */
   async load(tenant: string, id: string): Promise<StoredWantedSkill | null> {
     const { redis, keys } = this.producer;
     const fields = await whileRedisAnswers(redis, redis.hgetall(keys.wantedSkill(tenant, id)));
@@ -186,17 +186,17 @@ export class WantedSkills {
     return { round: Number(fields['round']), wanted, vouchedBy, draft: fields['draft'] ?? null };
   }
 
-  /** For the worker. False: it is gone or over, and nothing is to be done for it. */
+  /** For the worker: marks the wish as being written. False where the round is over or the wish is gone: there is nothing to do. */
   async begin(wish: WishRound, reason = ''): Promise<boolean> {
     return (await this.#run<number>('putWish', wish, [wish.round, 'state', 'writing', 'reason', reason])) === 1;
   }
 
-  /** Keeps the draft; from here on the wish can't be withdrawn. Answers the first draft that was kept, or null where the round is over. */
+  /** Keeps the draft, after which the wish can't be withdrawn. @returns the first draft that was kept; null where the round is over */
   async keepDraft(wish: WishRound, draft: string): Promise<string | null> {
     return this.#run<string | null>('keepWishDraft', wish, [wish.round, draft]);
   }
 
-  /** False where the round was over before, and nothing changed. */
+  /** Ends a wish. False where the round was over before; then nothing changes. */
   async end(wish: WishRound, end: WishEnd): Promise<boolean> {
     const fields = { ...end, registered: end.registered ?? '', scripted: end.scripted ? 1 : 0 };
     const args = [wish.round, memberOf(wish.tenant, wish.id), WISH_KEPT_MS, ...Object.entries(fields).flat()];
@@ -204,9 +204,9 @@ export class WantedSkills {
   }
 
   /**
-   * Takes a wish back, with its job. The answer of a model that is already asked is dropped. Again: nothing changes.
+   * Withdraws a wish and removes its job. If a model is already asked, its answer will be dropped. A repeat changes nothing.
    *
-   * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION where it is over, or written and about to be registered
+   * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION where the wish is registered or has failed, or its draft is about to be registered
    */
   async withdraw(tenant: string, id: string, reason: string): Promise<WantedSkill> {
     const { redis, keys } = this.producer;
@@ -214,7 +214,7 @@ export class WantedSkills {
     const was = await this.#run<string>('withdrawWish', { tenant, id }, args, [keys.wantedSkillOutbox]);
     const refusal = WITHDRAWN_TOO_LATE[was];
     if (refusal !== undefined) throw new EtudeError('FAILED_PRECONDITION', `wantedSkills/${id} ${refusal}`);
-    // One that a worker holds stays: it finds that there is nothing left to do.
+    // A job that a worker runs is not removed: the worker finds that the wish is over.
     await whileRedisAnswers(redis, this.producer.queue(SkillRequest.name).remove(SkillRequest.jobId({ v: 1, tenant, id })));
     const wanted = await this.get(tenant, id);
     if (wanted === null) throw new EtudeError('NOT_FOUND', `There is no wantedSkills/${id}.`);
@@ -231,10 +231,10 @@ export class WantedSkills {
     return runScript<Answer>(redis, script, [keys.wantedSkill(tenant, id), ...moreKeys], args);
   }
 
-  /** The job of an earlier round has ended; its id is used again. */
+  /** Adds the wish's job, after removing the ended job of an earlier round, which had the same id. */
   async #enqueue(tenant: string, id: string): Promise<void> {
     const payload = { v: 1 as const, tenant, id };
-    // Redis away: the reconciler adds the job.
+    // When Redis is away, the reconciler adds the job.
     await this.producer.forget(SkillRequest.name, SkillRequest.jobId(payload)).catch(() => undefined);
     await this.producer.addForRecord(SkillRequest, payload, { priority: PRIORITY });
   }

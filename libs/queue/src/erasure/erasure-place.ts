@@ -4,46 +4,46 @@ import type { z } from 'zod';
 import type { Producer } from '../jobs/producer.js';
 import type { ErasureSubject } from '../redis/keys.js';
 
-/** Removes one thing that holds data of the erased. False where it can't be removed yet, such as a job that is running. */
+/** Removes one thing that holds data of the subject. Resolves to false where it can't be removed yet, such as a running job. */
 export type Trace = () => Promise<unknown>;
 
-/** A place where such things are, and how all of them are found, a page at a time. Their being there alone says what is left to do. */
+/** A place that may hold data of the subject. `traces` finds all of it, a page at a time; an erasure is done when it finds nothing. */
 export interface ErasurePlace {
   readonly name: string;
   traces(erased: Erased): AsyncIterable<readonly Trace[]>;
 }
 
-/** Whose data is looked for. */
+/** The subject of an erasure, and what tells whether data belongs to it. */
 export interface Erased {
   readonly producer: Producer;
   readonly tenant: string;
   readonly subject: ErasureSubject;
-  /** Data that was made since then is new, and stays. ms since 1970 by Redis. */
+  /** Data made from this time on stays. ms since 1970 by Redis. */
   readonly at: number;
-  /** Their tasks that are still there. */
+  /** Ids of the subject's tasks that still exist. */
   readonly taskIds: ReadonlySet<string>;
-  /** Whether memory no longer has this version of a skill. */
+  /** Tells whether memory no longer has this version of a skill. */
   readonly skillIsGone: (skill: z.infer<typeof SkillVerify.payload>) => Promise<boolean>;
 }
 
-/** Whether data of this agent and user belongs to the erased. */
+/** Whether data of this agent and user belongs to the subject of the erasure. */
 export function isOwned({ subject }: Pick<Erased, 'subject'>, agent: string, user: string | null): boolean {
   if ('all' in subject) return true;
   return 'agent' in subject ? agent === subject.agent : user === subject.user;
 }
 
-/** As `isOwned`, of "<agent>:<user>", and of more after another ":". */
+/** `isOwned` for a key's rest "<agent>:<user>", which more parts may follow. */
 export function isOwnKey(erased: Pick<Erased, 'subject'>, rest: string): boolean {
   const [agent = '', user = ''] = rest.split(':');
   return isOwned(erased, agent, user || null);
 }
 
-/** Things with a key each. */
+/** A place where each thing has a Redis key of its own. */
 export interface KeyedPlace {
   readonly name: string;
-  /** Beginning of every key. */
+  /** What every key of the place starts with. */
   readonly start: (erased: Erased) => string;
-  /** null where the thing stays. @param id the rest of the key */
+  /** Resolves to null where the thing stays. @param id the rest of the key after `start` */
   readonly trace: (erased: Erased, key: string, id: string) => Promise<Trace | null>;
   readonly type?: 'hash';
 }
@@ -61,13 +61,13 @@ export const keyedPlace = ({ name, start, trace, type }: KeyedPlace): ErasurePla
 
 const PAGE = 500;
 
-/** Every key that is there from beginning to end of the scan, at least once, a page at a time. Nothing in `start` is a pattern. */
+/** Keys that begin with `start` (no pattern), a page at a time. A key that exists during the whole scan comes at least once. */
 export async function* keysStartingWith(redis: Redis, start: string, type?: 'hash'): AsyncGenerator<readonly string[]> {
   const match = `${start.replaceAll(/[\\*?[\]^]/g, String.raw`\$&`)}*`;
   for await (const page of redis.scanStream({ match, count: PAGE, ...(type === undefined ? {} : { type }) })) yield page as string[];
 }
 
-/** Fields of a hash with their values, a page at a time. */
+/** The fields of a hash with their values, a page at a time. */
 export async function* fieldsOf(redis: Redis, key: string): AsyncGenerator<ReadonlyArray<readonly [string, string]>> {
   for await (const page of redis.hscanStream(key, { count: PAGE })) {
     const flat = page as string[];

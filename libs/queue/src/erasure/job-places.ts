@@ -16,7 +16,7 @@ import { memberOf, taskKeys } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
 import { type Erased, type ErasurePlace, isOwned, keyedPlace } from './erasure-place.js';
 
-/** Jobs that wait, run, have ended or are dead. A job goes where its record is gone, whoever removed the record. */
+/** Jobs in every state. A job whose record is gone is removed too, whoever removed the record. */
 export const JOBS: readonly ErasurePlace[] = QUEUES.map(({ name }) =>
   keyedPlace({
     name: 'queue.jobs',
@@ -32,7 +32,7 @@ export const JOBS: readonly ErasurePlace[] = QUEUES.map(({ name }) =>
   }),
 );
 
-/** Schedules belong to the tenant alone. */
+/** Schedules. They belong to the tenant, not to an agent or user. */
 export const SCHEDULES: ErasurePlace = {
   name: 'queue.schedules',
   async *traces({ producer, tenant, subject }) {
@@ -42,7 +42,10 @@ export const SCHEDULES: ErasurePlace = {
   },
 };
 
-/** A job whose record goes when the job is done may be somebody else's, where it ended after the mark. Others name their owner. */
+/**
+ * Whether a job is newer than the erasure. A memory write or an execution is found by its missing record, which also goes when the
+ * job is done. So such a job counts from its end, since another owner's may have ended after the erasure.
+ */
 function isNew({ finishedOn, timestamp, queueName }: Job, at: number): boolean {
   const isKnownByRecord = queueName === MemoryWriteJob.name || queueName === SandboxExecute.name;
   return ((isKnownByRecord ? finishedOn : undefined) ?? timestamp) >= at;
@@ -75,18 +78,18 @@ async function isOwnJob(erased: Erased, queueName: string, data: unknown): Promi
     case SkillRequest.name:
       return isAll || isGone(keys.wantedSkill(tenant, SkillRequest.payload.parse(data).id));
     default:
-      // The job of the erasure itself is at work.
+      // The erasure's own job is running.
       return isAll && MemoryUpkeepJob.payload.parse(data).work !== 'erase';
   }
 }
 
-/** False while it runs. */
+/** Resolves to false while the job runs, or while it belongs to a schedule. */
 async function removeJob(queue: Queue, job: Job): Promise<boolean> {
   try {
     await job.remove();
     return true;
   } catch (error) {
-    // BullMQ has no code for a job that is locked or belongs to a schedule.
+    // BullMQ has no error code for a job that is locked or belongs to a schedule, only a message.
     if ((await queue.getJob(job.id ?? '')) === undefined) return true;
     if (/lock|scheduler/i.test((error as Error).message)) return false;
     throw error;
@@ -115,7 +118,7 @@ export const TASKS: ErasurePlace = {
 
 const PAGE = 500;
 
-/** Oldest first; ids of tasks are ordered by time. */
+/** The subject's tasks, oldest first, a page at a time. */
 export async function* ownedTasks(owner: Owner): AsyncGenerator<readonly OwnedTask[]> {
   const { redis, keys } = owner.producer;
   for (let after = '-'; ;) {

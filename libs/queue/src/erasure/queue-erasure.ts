@@ -21,18 +21,18 @@ import {
   WANTED_SKILLS,
 } from './record-places.js';
 
-/** Things by place, such as "queue.tasks"; places without any are left out. */
+/** Number of things by place, such as "queue.tasks". Places with none are left out. */
 export type CountsByPlace = Readonly<Record<string, number>>;
 
 export interface QueueErasureOptions {
   readonly skillIsGone: Erased['skillIsGone'];
-  /** How long running tasks, executions and jobs of the erased are waited for, after they were told to stop. Default 30,000. */
+  /** How long to wait for running tasks, executions and jobs after telling them to stop. Default 30,000. */
   readonly stopWaitMs?: number;
 }
 
 /**
- * In this order: executions and jobs are found by their tasks, so they go before them; jobs of wishes and request ids are found by the
- * absence of their records, so they go behind them.
+ * The order counts. Executions and jobs are found by their tasks, so they come before the tasks. Jobs of wishes and request ids are
+ * found by the absence of their records, so they come after these.
  */
 const PLACES: readonly ErasurePlace[] = [
   SCHEDULES,
@@ -53,9 +53,9 @@ const REWRITE_WAIT_MS = 60_000;
 const POLL_MS = 100;
 
 /**
- * Everything outside memory that holds data of an agent, a user or a tenant.
+ * Erases the data of an agent, a user or a tenant in everything that is kept in Redis.
  *
- * Killed anywhere, it is run again and goes on: each thing is found by its content, not by notes of an earlier run.
+ * An erasure that was killed can simply be run again: each thing is found by its content, not by notes of an earlier run.
  * @throws EtudeError QUEUE_UNAVAILABLE
  */
 export class QueueErasure {
@@ -65,10 +65,10 @@ export class QueueErasure {
   ) {}
 
   /**
-   * Fences older data, stops running work, and removes everything until a pass finds nothing. Work that did not stop in time is left,
-   * and found by `find`.
+   * Fences writes of older data, stops running work, and removes data until a pass leaves nothing. Work that doesn't stop in time is
+   * left, and `find` counts it.
    *
-   * @param newFrom ms since 1970: what was made from then on stays. Absent: now.
+   * @param newFrom ms since 1970; data made from then on stays. Absent: now.
    */
   async erase(tenant: string, subject: ErasureSubject, signal: AbortSignal, newFrom?: number): Promise<CountsByPlace> {
     const { redis, keys } = this.producer;
@@ -79,14 +79,14 @@ export class QueueErasure {
     for (;;) {
       const { done, left } = await this.#pass(await this.#erased(tenant, subject, at), signal);
       for (const [place, count] of Object.entries(done)) removed[place] = (removed[place] ?? 0) + count;
-      // BullMQ's streams of events name jobs. Nobody reads them.
+      // BullMQ's event streams hold ids of jobs. Nobody reads them.
       for (const { name } of QUEUES) await this.producer.queue(name).trimEvents(0);
       if (left === 0 || performance.now() > deadline) return removed;
       await sleep(POLL_MS, undefined, { signal });
     }
   }
 
-  /** Counts the data that was made before `newFrom`, or before the last erasure; without either, all of it. */
+  /** Counts the data made before `newFrom`. Without it: before the last erasure. Without either: all data. */
   async find(tenant: string, subject: ErasureSubject, newFrom?: number): Promise<CountsByPlace> {
     const { redis, keys } = this.producer;
     const at = newFrom ?? (await whileRedisAnswers(redis, redis.hget(keys.erased(tenant), markOf(subject)))) ?? Number.MAX_SAFE_INTEGER;
@@ -99,7 +99,7 @@ export class QueueErasure {
     return found;
   }
 
-  /** Removes erased data from Redis's own files. Answers what was done, a sentence each. */
+  /** Removes erased data from Redis's own files. @returns what was done, as sentences */
   purge(signal: AbortSignal): Promise<readonly string[]> {
     return rewriteAppendOnlyFile(this.producer.redis, REWRITE_WAIT_MS, signal);
   }
@@ -142,7 +142,7 @@ export class QueueErasure {
     }
   }
 
-  /** Those of the tasks; of a whole tenant, all. */
+  /** Cancels the executions of these tasks; for a whole tenant, all executions. */
   async #stopExecutions(tenant: string, subject: ErasureSubject, taskIds: ReadonlySet<string>): Promise<void> {
     if (taskIds.size === 0 && !('all' in subject)) return;
     const { redis, keys } = this.producer;
@@ -159,16 +159,16 @@ export class QueueErasure {
 const SNAPSHOT = 'a snapshot (RDB) that Redis saved before, and replicas and backups of it, hold what was removed until they are replaced';
 
 /**
- * Redis appends every command to a file, and what was removed stays there until the file is written anew. Has that done, and waits for
- * its end for a bounded time.
+ * Makes Redis rewrite its append-only file, and waits at most `waitMs` for the end. Why: removed data stays in that file until it is
+ * rewritten.
  *
- * @returns what was done or could not be, a sentence each: a managed Redis may refuse
+ * @returns what was done or could not be done, as sentences; a managed Redis may refuse
  */
 async function rewriteAppendOnlyFile(redis: Redis, waitMs: number, signal: AbortSignal): Promise<readonly string[]> {
   const deadline = performance.now() + waitMs;
   try {
     if (!(await redis.info('persistence')).includes('aof_enabled:1')) return ['Redis keeps no append-only file', SNAPSHOT];
-    // One that goes on already may have begun before the removal.
+    // A rewrite in progress may have begun before the removal.
     await comesToRest(redis, deadline, signal);
     await redis.bgrewriteaof();
     const isDone = await comesToRest(redis, deadline, signal);
@@ -183,7 +183,7 @@ async function rewriteAppendOnlyFile(redis: Redis, waitMs: number, signal: Abort
   }
 }
 
-/** Whether no rewrite goes on or is to come. */
+/** Waits until no rewrite runs or is scheduled. @returns false where the deadline came first */
 async function comesToRest(redis: Redis, deadline: number, signal: AbortSignal): Promise<boolean> {
   while (/aof_rewrite_(in_progress|scheduled):1/.test(await redis.info('persistence'))) {
     if (performance.now() > deadline) return false;

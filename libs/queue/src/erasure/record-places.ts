@@ -11,7 +11,7 @@ import { runScript } from '../redis/redis.js';
 import { SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
 import { type Erased, type ErasurePlace, fieldsOf, isOwned, isOwnKey, keyedPlace, type Trace } from './erasure-place.js';
 
-/** Writes that memory has not taken yet. One that can't be read belongs to the tenant alone. */
+/** Writes that memory has not taken yet. One that can't be read is erased only with its tenant. */
 export const OUTBOX: ErasurePlace = {
   name: 'queue.outbox',
   async *traces(erased) {
@@ -35,7 +35,7 @@ function isOwnWrite(erased: Erased, text: string): boolean {
   return at < erased.at && isOwned(erased, scope.agent, scope.user);
 }
 
-/** Settings of agents. They name no user. */
+/** Settings of agents. They hold no data of users. */
 export const AGENTS: ErasurePlace = {
   name: 'queue.agents',
   async *traces({ tenant, subject, at, producer: { redis, keys } }) {
@@ -57,7 +57,7 @@ const deletion =
   () =>
     producer.redis.del(key);
 
-/** Requests and results of executions: those of erased tasks, also where the task is gone already, and of the verification of skills. */
+/** Requests and results of executions: those of the subject's tasks, of tasks that are gone, and of skill verification. */
 export const EXECUTIONS = keyedPlace({
   name: 'queue.executions',
   start: ({ producer, tenant }) => producer.keys.execution(tenant, ''),
@@ -74,7 +74,7 @@ async function isOwnExecution(erased: Erased, key: string, id: string): Promise<
   return owner !== undefined && isOwned(erased, owner.agent, owner.user);
 }
 
-/** Runs of the agent are removed. The plans of other runs may quote anybody, and are cut out. */
+/** Consolidation runs. The agent's own are removed. Other runs may quote anybody in their plan, so the plan is cut out. */
 export const CONSOLIDATIONS = keyedPlace({
   name: 'queue.consolidations',
   start: ({ producer, tenant }) => producer.keys.consolidation(tenant, ''),
@@ -92,7 +92,7 @@ export const CONSOLIDATIONS = keyedPlace({
   },
 });
 
-/** Request ids whose record is gone; of a whole tenant also those of other calls. An erasure's holds digests, and stays. */
+/** Request ids whose record is gone. For a whole tenant, those of all other methods too. Those of erasures hold only digests, and stay. */
 export const REQUESTS = keyedPlace({
   name: 'queue.requests',
   start: ({ producer, tenant }) => producer.keys.request(tenant, '', '').slice(0, -1),
@@ -108,7 +108,7 @@ export const REQUESTS = keyedPlace({
   },
 });
 
-/** Wishes with their drafts. */
+/** Wishes for skills, with their drafts. */
 export const WANTED_SKILLS = keyedPlace({
   name: 'queue.wanted-skills',
   start: ({ producer, tenant }) => producer.keys.wantedSkill(tenant, ''),
@@ -122,7 +122,7 @@ export const WANTED_SKILLS = keyedPlace({
   },
 });
 
-/** Answers to calls of tools, kept for an hour. */
+/** Answers of tool calls, which are kept for an hour. */
 export const TOOL_ANSWERS = keyedPlace({
   name: 'queue.tool-answers',
   start: ({ producer, tenant }) => producer.keys.toolAnswer(tenant, '', '', '').slice(0, -2),
@@ -133,7 +133,7 @@ export const TOOL_ANSWERS = keyedPlace({
   },
 });
 
-/** Todos, loaded functions and the sandbox. All data of a session that began before the erasure goes, whenever it was added. */
+/** Tool sessions: todos, loaded functions and the sandbox. A session that began before the erasure is removed with all its data. */
 export const TOOL_SESSIONS = keyedPlace({
   name: 'queue.tool-sessions',
   start: ({ producer, tenant }) => producer.keys.toolSession(tenant, '', '', '').slice(0, -2),
@@ -144,7 +144,7 @@ export const TOOL_SESSIONS = keyedPlace({
     const [createdAt, sandbox, requestId] = await redis.hmget(key, 'createdAt', 'sandbox', 'sandboxRequest');
     if (Number(createdAt) >= at) return null;
     return async () => {
-      // A claimed sandbox that was not recorded yet is found by its request.
+      // A claimed sandbox that is not recorded in the session yet is found by its request id.
       const made = requestId ? await redis.get(keys.request(tenant, 'sandbox', requestId)) : null;
       for (const id of new Set([sandbox, made?.split(' ')[1]])) if (id) await eraseSandbox(erased, id, 'what its session held was erased');
       await redis.del(key);
@@ -153,8 +153,8 @@ export const TOOL_SESSIONS = keyedPlace({
 });
 
 /**
- * Sandboxes belong to the tenant alone. One that a session of tools opened or named belongs to that session's agent and user from then
- * on. An open one is closed first; its controller finds it gone, and removes it.
+ * Sandbox sessions. They belong to the tenant. From when a tool session opens or names one, it belongs to that session's agent and
+ * user. An open one is closed first; its controller finds its record gone and removes the sandbox.
  */
 export const SANDBOXES = keyedPlace({
   name: 'queue.sandboxes',
@@ -168,7 +168,7 @@ export const SANDBOXES = keyedPlace({
   },
 });
 
-/** Ends it, where it is open, and forgets it. */
+/** Closes a sandbox session if it is open, and removes its record. */
 async function eraseSandbox({ producer: { redis, keys }, tenant }: Erased, id: string, reason: string): Promise<void> {
   const key = keys.sandbox(tenant, id);
   const [state, epoch, requestKey] = await redis.hmget(key, 'state', 'ownerEpoch', 'requestKey');

@@ -1,11 +1,10 @@
-/** Executions of one tenant that one process has in the first line at once. */
+/** The most executions of one tenant that one process has in the first line at once. */
 export const FIRST_LINE_MAX = 4;
 
-/** The place of one execution that somebody waits for. */
 export interface PlaceInLine {
-  /** Whether it waits among those that are taken first. */
+  /** Whether it is in the first line. */
   readonly isFirst: boolean;
-  /** Once, when nobody waits any more. */
+  /** Call it once, when nobody waits for the execution any more. */
   leave(): void;
 }
 
@@ -15,16 +14,16 @@ interface Place {
 }
 
 /**
- * Two lines of waiting executions. Each tenant has at most a few in the first line, and the rest in the second, which is served while the
- * first is empty. When one execution of a tenant has ended, its oldest in the second line moves up. So a tenant with few executions waits
- * behind a few of each other tenant, and one with many still gets on.
+ * Two lines of executions, so that tenants take turns. Each tenant has at most FIRST_LINE_MAX executions in the first line and the rest
+ * in the second. The second is served while nobody waits in the first. When an execution ends, its tenant's oldest one in the second
+ * line moves up. So an execution waits at most for a few of each other tenant, and a tenant with many still makes progress.
  *
- * Counted in this process alone: each sender has its own few.
+ * Each process counts only its own executions.
  */
 export class ExecutionLines {
   readonly #places = new Map<string, Place[]>();
 
-  /** @param moveUp called at most once, when it comes from the second line into the first */
+  /** @param moveUp called at most once, when the execution moves from the second line into the first */
   enter(tenant: string, moveUp: () => void): PlaceInLine {
     const places = this.#places.get(tenant) ?? [];
     const place: Place = { isFirst: places.length < FIRST_LINE_MAX, moveUp };

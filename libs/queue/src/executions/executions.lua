@@ -1,6 +1,6 @@
--- KEYS execution, the task that it is for or '', marks of erasures, the job that runs it. ARGV request, ttl ms, the request without its files or ''.
--- The first request stays. Answers {the result if there is one that is the code's own, else '', 1 where that
--- job was there before}: a result that the infrastructure spoilt makes way for another try. {'gone'} where the task may have been erased.
+-- Stores a request; the first under an id stays. A result that the infrastructure spoilt is dropped, so that the execution is retried.
+-- KEYS execution, its task or '', marks of erasures, its job. ARGV request, ttl ms, request without its files or '' where it has none.
+-- Answers {result or '', 1 if the job was there before, else 0}, or {'gone'} where the task may have been erased.
 function scripts.prepareExecution()
   if KEYS[2] ~= '' and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('EXISTS', KEYS[3]) == 1 then return {'gone'} end
   if redis.call('HSETNX', KEYS[1], 'request', ARGV[1]) == 1 and ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'brief', ARGV[3]) end
@@ -11,13 +11,13 @@ function scripts.prepareExecution()
   return {'', redis.call('EXISTS', KEYS[4])}
 end
 
--- KEYS execution. ARGV result, ttl ms, whether the infrastructure spoilt it (1 or 0), channel, message. The first result stays; of what is
--- gone, none.
+-- Stores a result unless there is one, or the execution is gone.
+-- KEYS execution. ARGV result, ttl ms, whether the infrastructure spoilt it (1 or 0), channel, message.
 function scripts.saveExecution()
   if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
   local saved = redis.call('HSETNX', KEYS[1], 'result', ARGV[1])
   if saved == 1 and ARGV[3] == '1' then redis.call('HSET', KEYS[1], 'spoilt', 1) end
-  -- Files may be megabytes, and nobody needs them behind a result that stays.
+  -- Files may be megabytes, and nobody needs them once there is a result that stays.
   local brief = redis.call('HGET', KEYS[1], 'brief')
   if saved == 1 and ARGV[3] ~= '1' and brief then
     redis.call('HSET', KEYS[1], 'request', brief)

@@ -17,7 +17,7 @@ const REQUEST_TTL_MS = 24 * 3_600_000;
 /** How long a cancelled caller waits for the code to be stopped. */
 const STOP_WAIT_MS = 1_000;
 const ROUNDS_MAX = 3;
-/** A lost message (a reconnect, a restart of Redis) costs at most this long. */
+/** How often the stored end is read, in case a message was lost (a reconnect, a restart of Redis). */
 const LOOK_EVERY_MS = 1_000;
 
 export interface StoredExecution {
@@ -27,29 +27,29 @@ export interface StoredExecution {
 }
 
 export interface PreparedExecution {
-  /** null where it has to run. */
+  /** The stored result; null where the execution has to run. */
   readonly result: ExecutionResult | null;
-  /** The job was there before; it may have ended. */
+  /** Whether the execution's job was there before. It may have ended. */
   readonly jobKnown: boolean;
 }
 
-/** An execution of this process on its way. */
+/** An execution that this process waits for. */
 interface Errand {
   readonly request: ExecutionRequest;
   readonly signal: AbortSignal;
-  /** Rings when the execution has ended, and now and then. */
+  /** Rings when the execution has ended; also wakes the waiter every LOOK_EVERY_MS. */
   readonly bell: Bell;
   readonly place: PlaceInLine;
-  /** Aborts when a cancelled execution is not waited for any more. */
+  /** Aborts when the caller stops waiting for a cancelled execution. */
   readonly giveUp: AbortController;
-  /** Settles once its job is there. */
+  /** Settles once the job was added. */
   added: Promise<unknown>;
 }
 
-/** Taken when nothing without an urgency waits. */
+/** A job with a priority is taken only while no job without one waits. */
 const SECOND_LINE: AddOptions = { priority: 0 };
 
-/** Requests and results of executions, kept beside the queue: they may be megabytes. */
+/** Requests and results of executions. They are kept outside of the queue, because they may be megabytes. */
 export class ExecutionStore {
   constructor(
     private readonly redis: Redis,
@@ -70,23 +70,26 @@ export class ExecutionStore {
     };
   }
 
-  /** The first result stays, until somebody asks anew for one that the infrastructure spoilt. Who waits is told. */
+  /**
+   * Stores a result and tells the waiters. The first result stays. Only one that the infrastructure spoilt (`RETRYABLE_EXITS`) is dropped
+   * when the execution is requested again.
+   */
   async save(tenant: string, executionId: string, result: ExecutionResult): Promise<void> {
     const spoilt = result.runs.some(({ exit }) => RETRYABLE_EXITS.has(exit));
     const args = [JSON.stringify(result), RESULT_TTL_MS, spoilt ? 1 : 0, this.keys.endedExecutions, memberOf(tenant, executionId)];
     await runScript(this.redis, 'saveExecution', [this.keys.execution(tenant, executionId)], args);
   }
 
-  /** Tells who waits that it ended, or was stopped, without a result. A lost message costs them a second. */
+  /** Tells the waiters that the execution ended without a result. If the message is lost, they notice within LOOK_EVERY_MS. */
   async end(tenant: string, executionId: string): Promise<void> {
     await whileRedisAnswers(this.redis, this.redis.publish(this.keys.endedExecutions, memberOf(tenant, executionId)));
   }
 
   /**
-   * Stores the request unless there is one under this id.
+   * Stores the request unless there is one under its id.
    *
-   * @param jobKey BullMQ's key of the job that would run it
-   * @throws EtudeError JOURNAL_FENCED where the task that it is for was erased
+   * @param jobKey BullMQ's key of the execution's job
+   * @throws EtudeError JOURNAL_FENCED where the execution's task was erased
    */
   async prepare(request: ExecutionRequest, jobKey = ''): Promise<PreparedExecution> {
     const { tenant, executionId } = request;
@@ -111,14 +114,14 @@ export class ExecutionStore {
     return (await whileRedisAnswers(this.redis, this.redis.hget(this.keys.execution(tenant, executionId), 'cancelRequested'))) === '1';
   }
 
-  /** Notes the wish and tells the controllers. @returns whether there was anything to cancel */
+  /** Stores the cancel request and tells the controllers. @returns whether there was anything to cancel */
   async cancel(tenant: string, executionId: string): Promise<boolean> {
     const args = [this.keys.cancelExecution, memberOf(tenant, executionId)];
     return (await runScript<number>(this.redis, 'cancelExecution', [this.keys.execution(tenant, executionId)], args)) === 1;
   }
 }
 
-/** `Sandboxes` over the queue `sandbox.execute`, whose consumers run the code. Tenants take turns, see `ExecutionLines`. */
+/** `Sandboxes` through the queue `sandbox.execute`, whose consumers run the code. Tenants take turns (`ExecutionLines`). */
 export class QueueSandboxes implements Sandboxes {
   readonly #store: ExecutionStore;
   readonly #ended: MemberBus;
@@ -154,7 +157,7 @@ export class QueueSandboxes implements Sandboxes {
       if (signal.aborted) throw abortError(signal);
       const result = await this.#askAndWait(errand);
       if (result) return result;
-      // Its job ended without one: it was cancelled in an earlier life, came before its request, or the result expired.
+      // The job ended without a result: it was cancelled by an earlier caller, ran before its request was stored, or the result expired.
       await this.producer.forget(SandboxExecute.name, executionId);
     }
     throw new EtudeError(
@@ -163,20 +166,20 @@ export class QueueSandboxes implements Sandboxes {
     );
   }
 
-  /** null where its job ended without a result. @throws the EtudeError that the job died of; AbortError */
+  /** null where the job ended without a result. @throws the EtudeError that the job died of; AbortError */
   async #askAndWait(errand: Errand): Promise<ExecutionResult | null> {
     const { request, signal, bell, giveUp } = errand;
     const askedAt = Date.now();
     const { result, jobKnown } = await this.#ask(errand);
     if (result) return result;
-    // Or it has ended.
+    // A known job may have ended already, so look at once.
     if (jobKnown) bell.ring();
     for (;;) {
       await bell.rung(giveUp.signal);
       if (giveUp.signal.aborted) throw abortError(signal);
       const end = await this.#look(request);
       if (end === 'running') {
-        // Another sender may have put it into the second line, or Redis was away when it was to move up.
+        // Another process may have added the job to the second line, or Redis was away when it should have moved up.
         if (errand.place.isFirst) void this.#moveUp(errand);
         continue;
       }
@@ -187,7 +190,7 @@ export class QueueSandboxes implements Sandboxes {
     }
   }
 
-  /** The request, and its job behind it. */
+  /** Stores the request and adds its job. */
   async #ask(errand: Errand): Promise<PreparedExecution> {
     const { request } = errand;
     const { tenant, executionId } = request;
@@ -206,36 +209,36 @@ export class QueueSandboxes implements Sandboxes {
     return prepared;
   }
 
-  /** Leaves a job that is not in the second line, and one that was given up, where it is. */
+  /** Moves the job into the first line, unless it is there already or the caller has aborted. */
   async #moveUp(errand: Errand): Promise<void> {
     if (errand.signal.aborted) return;
-    // Redis away: the next look tries again.
+    // When Redis is away, the next look tries again.
     await errand.added.then(() => this.producer.urge(SandboxExecute.name, errand.request.executionId)).catch(() => undefined);
   }
 
-  /** What is stored: the result, how its job ended, or that it runs. */
+  /** Reads the stored state of an execution: its result, else how its job ended, else `running`. */
   async #look({ tenant, executionId }: ExecutionRequest): Promise<ExecutionResult | JobEnd | 'running'> {
     try {
       const result = await this.#store.result(tenant, executionId);
       return result ?? (await this.producer.endOf(SandboxExecute.name, executionId)) ?? 'running';
     } catch (error) {
-      // Redis is away: the next look tells.
+      // When Redis is away, the next look tells.
       if (errorCode(error) === 'QUEUE_UNAVAILABLE') return 'running';
       throw error;
     }
   }
 
-  /** Where another try is worth it. @throws EtudeError */
+  /** Lets a dead job be added again if its error may have passed. @throws `error` if not */
   async #forgive({ executionId }: ExecutionRequest, error: Error, askedAt: number): Promise<void> {
     if (errorCode(error) === 'NOT_FOUND') return;
     if (!(await this.producer.revive(SandboxExecute.name, executionId, error, askedAt))) throw error;
   }
 
-  /** Stops the execution. Where only this worker's lease ended, it runs on for the next worker. */
+  /** Cancels the execution after the caller aborted. If only this worker's lease ended, the execution runs on for the next worker. */
   async #abandon({ request: { tenant, executionId }, signal, giveUp }: Errand): Promise<void> {
     if (leaseEndOf(signal)) return giveUp.abort();
     void sleep(STOP_WAIT_MS, undefined, { ref: false }).then(() => giveUp.abort());
-    // Redis away: nobody can be told, and the caller is not kept waiting; the execution's own limits end it.
+    // When Redis is away, nobody can be told. The caller doesn't wait, and the execution's own limits end it.
     if (!(await this.#store.cancel(tenant, executionId).catch(() => false))) giveUp.abort();
   }
 }

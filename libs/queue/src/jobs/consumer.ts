@@ -11,12 +11,12 @@ import type { RunningJob } from './running-jobs.js';
 
 export interface JobContext {
   readonly jobId: string;
-  /** From 1. */
+  /** Counted from 1. */
   readonly attempt: number;
   readonly isLastAttempt: boolean;
-  /** How often a worker died with this job. */
+  /** How many workers died while they ran this job. */
   readonly stalledCount: number;
-  /** Aborts on shutdown, when the lock is lost (see `leaseEndOf`), and when the declared time is over (DEADLINE_EXCEEDED). */
+  /** Aborts on shutdown, when the lock is lost (see `leaseEndOf`), and after the queue's `timeoutMs` (DEADLINE_EXCEEDED). */
   readonly signal: AbortSignal;
 }
 
@@ -27,28 +27,28 @@ export interface ConsumerOptions<P extends z.ZodType = z.ZodType> {
   readonly prefix: string;
   readonly concurrency: number;
   readonly logger?: QueueLogger;
-  /** A job of a worker that died is taken by another after this and one check. Default 2,000. */
+  /** How long a job's lock lasts without a renewal. Another worker takes a dead worker's job after this and one check. Default 2,000. */
   readonly lockMs?: number;
-  /** Default 1,000. */
+  /** How often the worker looks for jobs whose lock ran out. Default 1,000. */
   readonly stalledCheckMs?: number;
-  /** Called after a job became a dead letter; `payload` is null where it does not parse. Best effort: a crash may skip it. */
+  /** Called after a job became a dead letter. `payload` is null where it doesn't parse. A crash may skip the call. */
   readonly onDead?: (payload: z.infer<P> | null, failure: JobFailure, diedAt: number) => Promise<void>;
 }
 
 export type Consumer = Pick<QueueConsumer<z.ZodType, z.ZodType>, 'queue' | 'ready' | 'check' | 'close'>;
 
-/** A handler that ignores its signal gets this long after the declared time; then the job fails without it. */
+/** How long a handler may go on after the queue's `timeoutMs`. Then the job fails, even if the handler still runs. */
 const OVERTIME_MS = 5_000;
-/** Seconds of one blocking wait for work. */
+/** How long one blocking read waits for a job. */
 const DRAIN_DELAY_S = 10;
-/** In effect never: BullMQ's own limit gives no reason; `workersLostMax` does. */
+/** Turns BullMQ's own limit off, because it gives no reason. The limit in use is the queue's `workersLostMax`. */
 const STALLED_COUNT_MAX = 1_000_000;
 
 /**
  * Runs `handler` for each job of a queue.
  *
- * A payload that does not parse, and an error that is not retryable, make a dead letter at once; a retryable one after the
- * declared attempts. The reason is stored as JSON (`readFailure`).
+ * A job becomes a dead letter at once if its payload doesn't parse or its error is not retryable. After a retryable error it
+ * becomes one when its attempts are used up. The reason is stored as JSON (`readFailure`).
  */
 export function consume<P extends z.ZodType, R extends z.ZodType>(
   declaration: QueueDeclaration<P, R>,
@@ -63,7 +63,6 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
   readonly #worker: Worker;
   readonly #running: RunningJobs;
   #closing = false;
-  /** Name of its queue. */
   readonly queue: string;
 
   constructor(
@@ -88,19 +87,19 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
       stalledInterval: options.stalledCheckMs ?? 1_000,
       maxStalledCount: STALLED_COUNT_MAX,
       drainDelay: DRAIN_DELAY_S,
-      // BullMQ's 15 s would leave a worker idle that long after a short outage.
+      // With BullMQ's default a worker would stay idle for 15 s after a short outage.
       runRetryDelay: 500,
     });
     this.#worker.on('error', (error) => this.#report(error));
     this.#worker.on('failed', (job, error) => this.#onFailed(job, error));
   }
 
-  /** Resolves once jobs are being taken. */
+  /** Resolves once the worker takes jobs. */
   async ready(): Promise<void> {
     await this.#worker.waitUntilReady();
   }
 
-  /** Rejects when this worker can't take jobs now: for a readiness check. */
+  /** For a readiness check. @throws EtudeError QUEUE_UNAVAILABLE when this worker can't take jobs now */
   async check(): Promise<void> {
     if (this.#closing || !this.#worker.isRunning())
       throw new EtudeError('QUEUE_UNAVAILABLE', `the worker of ${this.declaration.name} takes no jobs; restart the service`);
@@ -112,7 +111,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     await this.#redis.ping();
   }
 
-  /** Takes no more jobs, aborts the running ones, which go back to waiting at once, and waits for them at most `graceMs`. */
+  /** Takes no more jobs and aborts the running ones, which go back to waiting. Waits at most `graceMs` for their handlers. */
   async close(graceMs: number): Promise<void> {
     if (this.#closing) return;
     this.#closing = true;
@@ -160,7 +159,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     return parseOr(this.declaration.result, result, 'INTERNAL', `the result of ${this.declaration.name} job ${running.id}`);
   }
 
-  /** @throws EtudeError WORKER_LOST for a job that has taken one worker after another down with it */
+  /** @throws EtudeError WORKER_LOST for a job with which more than `workersLostMax` workers have died */
   #refuseKiller({ id, stalledCounter }: Job): void {
     const { name, workersLostMax } = this.declaration;
     if (workersLostMax === undefined || stalledCounter <= workersLostMax) return;
@@ -177,10 +176,10 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     return firedAt !== undefined && declaration.firing ? declaration.firing(payload, firedAt) : payload;
   }
 
-  /** Waiting again, as if it had never been taken: no attempt is counted. */
+  /** Puts the job back to waiting without counting an attempt. @returns the error that tells BullMQ so */
   async #giveBack(job: Job, token: string): Promise<Error> {
     await job.moveToWait(token);
-    // BullMQ wakes no other worker for a job with a priority that is given back.
+    // BullMQ doesn't wake another worker when a job with a priority goes back to waiting.
     await this.#redis.zadd(this.#worker.toKey('marker'), 0, '0');
     return new WaitingError();
   }
@@ -189,14 +188,14 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     const { onDead, logger } = this.options;
     if (!job?.finishedOn) return;
     const failure = readFailure(error.message);
-    // A log's own `code` is a program, and is left out.
+    // Logged as `errorCode`, because `code` means a program's source in the logs, and is left out of them.
     const { code: errorCode, message: reason, path } = failure;
     logger?.error({ queue: this.declaration.name, jobId: job.id, errorCode, reason, path }, 'job is a dead letter');
     const payload = this.declaration.payload.safeParse(job.data);
     onDead?.(payload.success ? payload.data : null, failure, job.finishedOn).catch((cause: unknown) => this.#report(cause as Error));
   }
 
-  /** The connection reports its own outages; the end of a lock shows in the job's signal. */
+  /** Logs an error of the queue. `connectRedis` logs outages itself. */
   #report(error: Error): void {
     if (isConnectionError(error) || this.#closing) return;
     this.options.logger?.error({ queue: this.declaration.name, error: error.message }, 'queue error');

@@ -10,13 +10,13 @@ import { whileRedisAnswers } from '../redis/redis.js';
 
 export interface QueueCounts {
   readonly name: string;
-  /** Those with a priority included. */
+  /** Includes jobs with a priority. */
   readonly waiting: number;
   readonly active: number;
   readonly delayed: number;
   readonly dead: number;
   readonly workers: number;
-  /** Age of the longest waiting job; 0 where none waits. */
+  /** Age of the job that has waited longest; 0 where none waits. */
   readonly oldestWaitingMs: number;
 }
 
@@ -25,7 +25,7 @@ export interface DeadLetter {
   readonly id: string;
   readonly code: ErrorCode;
   readonly reason: string;
-  /** Where the payload is wrong; empty where it is not about the payload. */
+  /** Path of the wrong field in the payload; empty where the payload is not the reason. */
   readonly path: string;
   readonly payload: unknown;
   readonly attempts: number;
@@ -39,11 +39,11 @@ export interface Redriven {
   readonly refused: readonly string[];
 }
 
-/** Jobs that ran out of attempts or did not parse: BullMQ's failed set of each queue. @throws EtudeError NOT_FOUND, QUEUE_UNAVAILABLE */
+/** The dead letters of every queue, which are BullMQ's failed jobs. @throws EtudeError NOT_FOUND, QUEUE_UNAVAILABLE */
 export class DeadLetters {
   constructor(
     private readonly producer: Producer,
-    /** Puts a task back to `queued` before its rollout's job is redriven, or answers `gone`, or the state that forbids it. */
+    /** Puts a task back to `queued` before its rollout's job is redriven. Otherwise answers `gone` or the state that forbids it. */
     private readonly tasks: { requeue(tenant: string, taskId: string): Promise<string> },
   ) {}
 
@@ -65,7 +65,7 @@ export class DeadLetters {
     };
   }
 
-  /** Puts dead letters back to work with a fresh count of attempts. A rollout's task goes back to `queued`. */
+  /** Puts dead letters back to waiting with a fresh count of attempts. A rollout's task goes back to `queued`. */
   async redrive(queueName: string, which: { readonly ids: readonly string[] } | { readonly all: true }): Promise<Redriven> {
     const declaration = declarationOf(queueName);
     const queue = this.producer.queue(declaration.name);
@@ -78,7 +78,7 @@ export class DeadLetters {
     return { redriven: ids.length - refused.length, refused };
   }
 
-  /** @returns why it was refused, or null */
+  /** @returns why the job can't be redriven, or null */
   async #redriveOne(declaration: QueueDeclaration, queue: Queue, id: string): Promise<string | null> {
     const job = (await this.#bounded(queue.getJob(id))) as Job | undefined;
     if (!job) return 'no such job';
@@ -106,7 +106,7 @@ export class DeadLetters {
   }
 }
 
-/** A dead job waits again, as if it were new. The workers that it cost are counted anew. */
+/** Puts a dead job back to waiting, with its attempts and its lost workers counted from 0. */
 export async function reviveJob({ redis }: Producer, queue: Queue, job: Job): Promise<void> {
   await redis.hdel(queue.toKey(job.id ?? ''), 'stc');
   await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
@@ -131,11 +131,11 @@ async function countsOf({ redis }: Producer, queue: Queue): Promise<QueueCounts>
   return { name: queue.name, waiting: wait + prioritized, active, delayed, dead: failed, workers, oldestWaitingMs: oldest };
 }
 
-/** Ten urgencies, each with its oldest job first. */
+/** Number of BullMQ priorities in use, from 1. BullMQ's score of a job is priority × URGENCY_STEP plus a counter. */
 const URGENCIES = 10;
 const URGENCY_STEP = 0x1_0000_0000;
 
-/** Age of the job that has waited longest, those with a priority included. 0 where none waits. */
+/** Age of the job that has waited longest, with or without a priority. 0 where none waits. */
 export async function oldestWaitingMs(redis: Redis, queue: Queue, nowMs = Date.now()): Promise<number> {
   const firsts = Array.from({ length: URGENCIES }, (_, i) =>
     redis.zrangebyscore(queue.toKey('prioritized'), (i + 1) * URGENCY_STEP, `(${(i + 2) * URGENCY_STEP}`, 'LIMIT', 0, 1),

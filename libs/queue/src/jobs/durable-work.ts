@@ -9,45 +9,45 @@ import { reviveJob } from './dead-letters.js';
 import { deathOf, type JobFailure, parseOr } from './job-end.js';
 import type { AddOptions, Producer } from './producer.js';
 
-/** The job that a record still needs. */
+/** The job that a record needs until it is over. */
 export interface DueJob {
   readonly payload: unknown;
   readonly options?: AddOptions;
 }
 
 /**
- * One kind of durable work. Its record is written first, together with its request id and its entry in an outbox; its job follows,
- * under an id made from the record's. The entry stays until the record is over, and the reconciler follows the entries: it adds a job
- * that is missing and settles a record whose job is dead.
+ * One kind of durable work. Its record is written first, together with its request id and an outbox entry. Its job follows, under an
+ * id made from the record's. The entry stays until the record is over. The reconciler reads the entries: it adds a missing job and
+ * settles a record whose job is dead.
  */
 export interface DurableWork {
-  /** For the log. */
+  /** Name of the kind in the log. */
   readonly name: string;
   readonly outbox: string;
   readonly queue: QueueDeclaration;
-  /** null where the record is over or gone. */
+  /** The job of a record; null where the record is over or gone. */
   due(tenant: string, id: string): Promise<DueJob | null>;
   /**
-   * Settles a record whose job is dead. `over`: the record has ended with the failure. `again`: the job is tried again. `later`: it is
-   * the operator's to redrive, and is looked at again.
+   * Settles a record whose job is dead. `over`: the record has failed. `again`: the job is to be retried. `later`: the operator has to
+   * redrive the job, and the reconciler checks again later.
    */
   onDead(tenant: string, id: string, failure: JobFailure, diedAt: number): Promise<'over' | 'again' | 'later'>;
 }
 
-/** Younger entries are still on their ordinary way. */
+/** Entries younger than this are skipped: their job is probably just being added. */
 const AGE_MS = 2_000;
-/** The next look at a record whose job is there. */
+/** Time until the next check of a record whose job exists. */
 const ALIVE_AGAIN_MS = 5_000;
-/** The next look at a record that the operator has to settle, or that this version can't read. */
+/** Time until the next check of a record that the operator has to settle, or that failed to be read. */
 const STUCK_AGAIN_MS = 60_000;
 const BATCH = 500;
 
 /**
- * One pass over the entries of one kind. An entry that fails is reported and looked at again later; the others are done.
+ * One pass over the due outbox entries of one kind. An entry that fails is reported and retried later; the pass goes on with the rest.
  *
  * @param now ms since 1970 by Redis
- * @param onFailure throws where the pass makes no sense any more
- * @returns how many gaps it closed
+ * @param onFailure gets each error; throws to end the pass, as when Redis is away
+ * @returns how many jobs were added or retried, and records settled
  */
 export async function reconcileWork(
   producer: Producer,
@@ -74,7 +74,7 @@ export async function reconcileWork(
 }
 
 interface Looked {
-  /** null: the entry leaves the outbox. */
+  /** ms until the next check; null: the entry leaves the outbox. */
   readonly nextMs: number | null;
   readonly isClosed: boolean;
 }
@@ -99,17 +99,17 @@ async function reconcileEntry(producer: Producer, work: DurableWork, entry: stri
   return { nextMs: ALIVE_AGAIN_MS, isClosed: true };
 }
 
-/** Durable work whose records are one JSON text each. */
+/** Durable work whose records are stored as one JSON text each. */
 export interface RecordKind<S extends z.ZodType> {
   readonly schema: S;
-  /** For messages, such as "erasure". */
+  /** Name of a record in messages, such as "erasure". */
   readonly what: string;
   readonly outbox: string;
   readonly key: (tenant: string, id: string) => string;
   readonly queue: QueueDeclaration;
-  /** Payload of the job that the record still needs; null where it is over. */
+  /** Payload of the record's job; null where the record is over. */
   readonly job: (record: z.infer<S>) => object | null;
-  /** Name of the call in the keys of request ids, and how long these are kept. */
+  /** Name of the method in the keys of its request ids, and how long these are kept. */
   readonly method: string;
   readonly requestKeptMs: number;
 }
@@ -119,9 +119,9 @@ export interface RequestedRecord<S extends z.ZodType> {
   readonly tenant: string;
   readonly id: string;
   readonly record: z.infer<S>;
-  /** Empty: every call makes a record. */
+  /** Empty: every call makes a new record. */
   readonly requestId: string;
-  /** Two calls with one request id have to agree on it. */
+  /** Content of the request. A repeat with the same request id must have the same content. */
   readonly asked: unknown;
 }
 
@@ -132,7 +132,7 @@ export class Records<S extends z.ZodType> {
     readonly kind: RecordKind<S>,
   ) {}
 
-  /** Records that are not over, for the reconciler. */
+  /** These records as durable work for the reconciler. */
   work(onDead: DurableWork['onDead']): DurableWork {
     const { what, outbox, queue } = this.kind;
     const due = async (tenant: string, id: string) => {
@@ -144,8 +144,8 @@ export class Records<S extends z.ZodType> {
   }
 
   /**
-   * Writes a record with its request id and its outbox entry, all or nothing, then adds its job: durable when this returns. A repeated
-   * request answers with the first record.
+   * Writes a record with its request id and its outbox entry, all or nothing, then adds its job. The record is durable when this
+   * returns. A repeated request returns the first record.
    *
    * @throws EtudeError ALREADY_EXISTS where the request id was used for something else; NOT_FOUND where its record is no longer kept
    */
@@ -166,7 +166,7 @@ export class Records<S extends z.ZodType> {
     return { record: stored, created: outcome === 'created' };
   }
 
-  /** null where there is none. Fields that a later version added are left out. */
+  /** null where there is no record. Fields that a later version added are left out. */
   async get(tenant: string, id: string): Promise<z.infer<S> | null> {
     const { redis } = this.producer;
     const text = await whileRedisAnswers(redis, redis.get(this.kind.key(tenant, id)));
@@ -174,7 +174,7 @@ export class Records<S extends z.ZodType> {
   }
 }
 
-/** The refusal of a request id that was used with another body. @param used the thing that it made */
+/** The error for a request id that was used with other content. @param used names what the first request made */
 export function requestIdTaken(requestId: string, used: string, metadata: Readonly<Record<string, string>>): EtudeError {
   return new EtudeError(
     'ALREADY_EXISTS',

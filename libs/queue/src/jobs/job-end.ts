@@ -3,11 +3,11 @@ import type { ErrorCode } from '@etude/contracts/errors';
 import type { Job, Queue } from 'bullmq';
 import { z } from 'zod';
 
-/** Why a job failed, as it is stored with the job in JSON: errors cross queues by code, never by class. */
+/** Why a job failed, stored as JSON with the job. Errors cross queues by code, never by class. */
 export interface JobFailure {
   readonly code: ErrorCode;
   readonly message: string;
-  /** Where the payload is wrong, such as "rolloutId". */
+  /** Path of the wrong field in the payload, such as "rolloutId". */
   readonly path?: string;
 }
 
@@ -19,14 +19,14 @@ export function toFailure(error: unknown): JobFailure {
   return { code: errorCode(error), message: message.slice(0, MESSAGE_MAX_CHARS), ...(typeof path === 'string' && path ? { path } : {}) };
 }
 
-/** Reads a failed job's reason. Text that is not ours (BullMQ's own) has the code WORKER_LOST or INTERNAL. */
+/** Reads a failed job's reason. BullMQ's own reasons get the code WORKER_LOST or INTERNAL. */
 export function readFailure(reason: string | undefined): JobFailure {
   const text = reason ?? '';
   try {
     const parsed = Failure.safeParse(JSON.parse(text));
     if (parsed.success && parsed.data.code in ERROR_KINDS) return { ...parsed.data, code: parsed.data.code as ErrorCode };
   } catch (error) {
-    // Not JSON: one of BullMQ's own sentences.
+    // BullMQ's own reasons are plain text.
     if (!(error instanceof SyntaxError)) throw error;
   }
   return { code: /stalled/.test(text) ? 'WORKER_LOST' : 'INTERNAL', message: text || 'failed without a reason' };
@@ -41,7 +41,7 @@ export function failureError({ code, message, path }: JobFailure): EtudeError {
 /**
  * Parses a payload or a result.
  *
- * @throws EtudeError with `code`, naming the path that is wrong
+ * @throws EtudeError with `code`, naming the path of the first wrong field
  */
 export function parseOr<S extends z.ZodType>(schema: S, value: unknown, code: ErrorCode, what: string): z.infer<S> {
   const parsed = schema.safeParse(value);
@@ -58,12 +58,12 @@ function pathOf(issue: z.core.$ZodIssue | undefined): string {
 }
 
 /**
- * Why a running job's signal aborts without anybody having asked to stop the work itself. The job goes on elsewhere, so what
- * was started for it under an id (an execution) must be left running for the next worker.
+ * Why this worker's lease of a running job ended: the worker shuts down, or it lost the job's lock. Nobody asked to stop the work.
+ * Another worker takes the job, so an execution that was started for it must be left running.
  */
 export type LeaseEnd = 'shutdown' | 'lost';
 
-/** `name` is AbortError, as for every abort. */
+/** The abort reason of a job whose lease ended. */
 export class LeaseEnded extends Error {
   override readonly name = 'AbortError';
   constructor(readonly lease: LeaseEnd) {
@@ -75,13 +75,13 @@ export class LeaseEnded extends Error {
   }
 }
 
-/** null where the abort was asked for: a cancel, a deadline. Survives `AbortSignal.any`, which keeps the reason. */
+/** Why the lease ended; null where the signal aborted for a cancel or a deadline, or not at all. Works through `AbortSignal.any`. */
 export function leaseEndOf(signal: AbortSignal): LeaseEnd | null {
   const lease = (signal.reason as { lease?: unknown } | null | undefined)?.lease;
   return signal.aborted && (lease === 'shutdown' || lease === 'lost') ? lease : null;
 }
 
-/** What a wait rejects with when its signal aborts: always of the name AbortError. */
+/** The error that a wait rejects with when its signal aborts. Its name is always AbortError. */
 export function abortError(signal: AbortSignal): Error {
   const reason: unknown = signal.reason;
   if (reason instanceof Error && reason.name === 'AbortError') return reason;
@@ -90,20 +90,20 @@ export function abortError(signal: AbortSignal): Error {
   return error;
 }
 
-/** Code and message of a failure that ends the work; null where another attempt or another worker takes the job up. */
+/** "CODE: message" of a failure that ends the work; null where another attempt or another worker goes on with the job. */
 export function finalFailure(error: unknown, { signal, isLastAttempt }: { signal: AbortSignal; isLastAttempt: boolean }): string | null {
   if (leaseEndOf(signal) !== null || (isRetryable(error) && !isLastAttempt)) return null;
   const cause: unknown = signal.aborted ? signal.reason : error;
   return `${errorCode(cause)}: ${cause instanceof Error ? cause.message : String(cause)}`;
 }
 
-/** The end of a job; `missing` where it was removed, so that nobody can tell. */
+/** The end of a job. `missing`: the job was removed, so its end is unknown. */
 export type JobEnd =
   | { readonly kind: 'completed'; readonly value: unknown }
   | { readonly kind: 'failed'; readonly error: Error }
   | { readonly kind: 'missing' };
 
-/** Why a job is dead; null where it is not. A job that has completed keeps the reason for which an earlier attempt failed. */
+/** Why a job is dead; null where it is not. A completed job may still hold the failure of an earlier attempt, which doesn't count. */
 export function deathOf(job: Job): JobFailure | null {
   return job.finishedOn && job.failedReason && job.returnvalue === null ? readFailure(job.failedReason) : null;
 }

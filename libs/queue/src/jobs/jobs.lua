@@ -10,8 +10,8 @@ function scripts.createRecord()
   return {'created', ARGV[1]}
 end
 
--- Moves an entry of an outbox to its next look, or drops it, unless somebody wrote it anew since it was read.
--- KEYS outbox. ARGV member, score as it was read, next score or ''.
+-- Sets when an outbox entry is checked next, or drops the entry. Does nothing if its score changed since it was read.
+-- KEYS outbox. ARGV member, score as it was read, next score or '' to drop it. Answers 1, or 0 if nothing was done.
 function scripts.moveEntry()
   local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
   if not score or tonumber(score) ~= tonumber(ARGV[2]) then return 0 end

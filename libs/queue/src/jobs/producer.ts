@@ -10,22 +10,22 @@ import { RedisKeys } from '../redis/keys.js';
 import { connectRedis, isConnectionError, type QueueLogger, whileRedisAnswers } from '../redis/redis.js';
 
 export interface AddOptions {
-  /** 0 to 9; a higher one is taken first, and a job without one before all that have one. */
+  /** 0 to 9; a higher one is taken first. A job without a priority is taken before all that have one. */
   readonly priority?: number;
 }
 
-/** Kept to answer a repeat with the first result. */
+/** Retention of completed jobs (age in seconds), so that a repeat is answered with the first result. */
 const COMPLETED_JOBS = { count: 1_000, age: 3_600 };
-/** Entries of BullMQ's stream of events, which nobody reads and which can't be turned off. */
+/** Entries kept in BullMQ's event stream. Nobody reads it, but it can't be turned off. */
 const EVENTS_MAX = 10;
 const READDS_MAX = 3;
-/** Intervals of looking at a job that is waited for. */
+/** First and longest interval at which a job that somebody waits for is polled. */
 const LOOK_FIRST_MS = 20;
 const LOOK_MOST_MS = 500;
 
 /**
- * Adds jobs and waits for them, over one connection. A patient one waits out an outage of Redis instead of failing in seconds: for
- * workers, whose jobs would only be tried again.
+ * Adds jobs and waits for their results, over one connection. With `patient`, calls wait for Redis to come back instead of failing
+ * within seconds. Workers use it, since their jobs would only be retried.
  *
  * @throws EtudeError JOB_PAYLOAD_INVALID, PAYLOAD_TOO_LARGE, QUEUE_UNAVAILABLE; every method
  */
@@ -44,7 +44,7 @@ export class Producer {
     this.keys = new RedisKeys(prefix);
   }
 
-  /** The same payload twice is one job, for as long as the job is kept. */
+  /** Adds a job. Adding the same payload again adds nothing for as long as the first job is kept. */
   async add<P extends z.ZodType, R extends z.ZodType>(
     declaration: QueueDeclaration<P, R>,
     payload: z.infer<P>,
@@ -52,13 +52,13 @@ export class Producer {
   ): Promise<void> {
     const { jobId, data } = checked(declaration, payload);
     const { priority } = options;
-    // BullMQ takes 1 before 10, and what has none before all.
+    // BullMQ takes a low number first, and jobs without a priority before all others.
     const urgency = priority === undefined ? {} : { priority: Math.max(1, URGENCY_LEAST - priority) };
     const added = this.queue(declaration.name).add(declaration.name, data, { jobId, ...declaredOptions(declaration), ...urgency });
     await whileRedisAnswers(this.redis, added);
   }
 
-  /** Adds the job of a durable record. Redis away: the record is in its outbox, and the reconciler adds the job. */
+  /** Adds the job of a durable record. Doesn't fail when Redis is away: the record has an outbox entry, so the reconciler adds the job. */
   async addForRecord<P extends z.ZodType, R extends z.ZodType>(
     declaration: QueueDeclaration<P, R>,
     payload: z.infer<P>,
@@ -72,8 +72,8 @@ export class Producer {
   }
 
   /**
-   * Adds a job and waits for its result. A job that ended before answers at once; one that is dead for a reason
-   * that may have passed is put back to work.
+   * Adds a job and waits for its result. If the job has completed before, its result is returned at once. If it is dead for a
+   * retryable reason, it is run again.
    *
    * @throws the EtudeError that the job died of; AbortError when `signal` aborts (the job goes on)
    */
@@ -99,7 +99,7 @@ export class Producer {
     }
   }
 
-  /** Looks at growing intervals. Goes on while Redis is away. @throws AbortError when `signal` aborts */
+  /** Polls the job at growing intervals, also while Redis is away. @throws AbortError when `signal` aborts */
   async #untilEnd(queueName: string, jobId: string, signal: AbortSignal): Promise<JobEnd> {
     for (let waitMs = LOOK_FIRST_MS; ; waitMs = Math.min(waitMs * 2, LOOK_MOST_MS)) {
       try {
@@ -113,7 +113,7 @@ export class Producer {
     }
   }
 
-  /** Removes a job that has ended, so that its id can be used again. A running one stays. */
+  /** Removes a job that has ended, so that its id can be used again. A waiting or running job stays. */
   async forget(queueName: string, jobId: string): Promise<void> {
     const job = await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId));
     if (job?.finishedOn) await whileRedisAnswers(this.redis, job.remove());
@@ -124,9 +124,9 @@ export class Producer {
     return whileRedisAnswers(this.redis, endOf(this.queue(queueName), jobId));
   }
 
-  /** Removes a job that was found dead from before `since`, for a reason worth another try. @returns whether it did */
+  /** Removes a job that died before `since` (ms since 1970) of a retryable error or WORKER_LOST. @returns whether it was removed */
   async revive(queueName: string, jobId: string, error: Error, since: number): Promise<boolean> {
-    // A caller waits again for a job that cost its workers where the job was redriven, or the caller was taken over.
+    // WORKER_LOST counts too: a caller waits for the job again only after a redrive, or when another worker took the caller's own job.
     if (!isRetryable(error) && errorCode(error) !== 'WORKER_LOST') return false;
     const job = await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId));
     if (!job?.finishedOn || job.finishedOn >= since) return false;
@@ -134,14 +134,14 @@ export class Producer {
     return true;
   }
 
-  /** Puts a waiting job that has a priority behind those that have none. */
+  /** Removes the priority of a waiting job, which puts it behind the jobs that have none and before all others. */
   async urge(queueName: string, jobId: string): Promise<void> {
     const job = await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId));
     if (!job?.priority) return;
     await whileRedisAnswers(this.redis, job.changePriority({ priority: 0 }));
   }
 
-  /** For the rest of this library: BullMQ's queue of that name. */
+  /** BullMQ's queue of that name; for this library only. */
   queue(name: string): Queue {
     const known = this.#queues.get(name);
     if (known) return known;
@@ -156,7 +156,6 @@ export class Producer {
     this.redis.disconnect();
   }
 
-  /** The connection reports its own outages. */
   #report(queue: string, error: Error): void {
     if (!isConnectionError(error)) this.logger?.error({ queue, error: error.message }, 'queue error');
   }
@@ -180,7 +179,7 @@ function checked<P extends z.ZodType>(declaration: QueueDeclaration<P>, payload:
 
 const URGENCY_LEAST = 10;
 
-/** What a declaration says about every job of its queue. */
+/** BullMQ's options for every job of a queue. */
 export function declaredOptions(declaration: QueueDeclaration) {
   return {
     attempts: declaration.attemptsMax,

@@ -1,24 +1,22 @@
 import type { Worker } from 'bullmq';
 import { type LeaseEnd, LeaseEnded } from './job-end.js';
 
-/** One job in this process, from its start to its end. */
 export interface RunningJob {
   readonly id: string;
   readonly token: string;
   readonly stop: AbortController;
-  /** Why it was stopped by this process, if it was. */
+  /** Why this process stopped the job; null where it did not. */
   lease: LeaseEnd | null;
   settled: Promise<unknown>;
 }
 
-/** Renewals that may be missed before a lock runs out. */
 const RENEWALS_PER_LOCK = 2.5;
 
 /**
- * The jobs that this process holds, and their locks: one timer renews all of them.
+ * The jobs that this process runs. One timer renews all their locks.
  *
- * Why not BullMQ's own renewal: it tracks by job id, so that a job that was lost and taken again by the same process loses the
- * renewal of its second run when the first one ends. This one tracks by token.
+ * Why not BullMQ's own renewal: it tracks runs by job id. If a process loses a job and takes it again, the end of the first run
+ * would stop the renewal for the second. This class tracks runs by token.
  */
 export class RunningJobs {
   readonly #jobs = new Map<string, RunningJob>();
@@ -48,7 +46,7 @@ export class RunningJobs {
     for (const job of this.#jobs.values()) stopJob(job, 'shutdown');
   }
 
-  /** A lock that expired unrenewed lets this process fetch a job it is still running. */
+  /** Stops an earlier run of the job and waits for its end. After a lock expired, this process may fetch a job that it still runs. */
   async stopEarlierRun(id: string): Promise<void> {
     for (const job of [...this.#jobs.values()].filter((other) => other.id === id)) {
       stopJob(job, 'lost');

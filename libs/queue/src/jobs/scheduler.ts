@@ -14,7 +14,7 @@ export interface ScheduleTimes {
   readonly timeZone: string;
 }
 
-/** Work that fires by the clock for one tenant, and its settings. */
+/** The scheduled work of one tenant, with its times and settings. */
 export interface ScheduledWork {
   readonly nightly: ScheduleTimes & { readonly days: number };
   readonly archive: ScheduleTimes & { readonly scoreMax: number; readonly olderThanDays: number };
@@ -51,10 +51,10 @@ const WORKS: Readonly<Record<WorkName, Work>> = {
 };
 
 /**
- * Sets or changes a schedule. The same one, from however many processes, is one. Each firing is one job, whose id is made from the
- * time of the firing (`QueueDeclaration.firing`).
+ * Sets or changes a tenant's schedule for one kind of work. Several processes may set the same one. Each firing adds one job, whose
+ * id is made from the time of the firing (`QueueDeclaration.firing`).
  *
- * @returns whether it differs from the one before
+ * @returns whether the schedule was new or differed from the one before
  * @throws EtudeError INVALID_ARGUMENT for a pattern, a time zone or a limit that can't be read
  */
 export async function schedule<W extends WorkName>(
@@ -68,7 +68,7 @@ export async function schedule<W extends WorkName>(
   const queue = producer.queue(declaration.name);
   const template = { data, opts: declaredOptions(declaration) };
   const known = await whileRedisAnswers(producer.redis, queue.getJobScheduler(schedulerId(tenant)));
-  // A schedule that is set anew leaves out what is due by now.
+  // Writing an unchanged schedule again would skip a firing that is due now.
   if (known?.pattern === pattern && known.tz === timeZone && isDeepStrictEqual(known.template, template)) return false;
   const added = queue.upsertJobScheduler(schedulerId(tenant), { pattern, tz: timeZone }, { name: declaration.name, ...template });
   try {
@@ -86,16 +86,14 @@ export async function schedule<W extends WorkName>(
   }
 }
 
-/** Ends a schedule; a run that is under way goes on. @returns whether there was one */
+/** Removes a schedule. A run in progress goes on. @returns whether there was a schedule */
 export async function unschedule(producer: Producer, name: WorkName, tenant: string): Promise<boolean> {
   const { declaration, schedulerId } = WORKS[name];
   return whileRedisAnswers(producer.redis, producer.queue(declaration.name).removeJobScheduler(schedulerId(tenant)));
 }
 
-/** A schedule that is kept. */
 export interface KeptSchedule {
   readonly tenant: string;
-  /** Ends it. */
   remove(): Promise<boolean>;
 }
 

@@ -5,7 +5,6 @@ import type { Producer } from '../jobs/producer.js';
 import { markOf, memberOf, newId, RETENTION_MS } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
 
-/** A caller's request for a run. */
 export interface ConsolidationAsk {
   readonly agent: string | null;
   readonly days: number;
@@ -13,7 +12,8 @@ export interface ConsolidationAsk {
 }
 
 /**
- * Consolidation runs: a record, then its job `consolidation.run`. Kept for the retention after their end.
+ * The consolidation runs that callers asked for: a record each, then its job `consolidation.run`. A record is kept for `retentionMs`
+ * after its end.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
@@ -39,7 +39,7 @@ export class ConsolidationStore {
     });
   }
 
-  /** A run whose job is dead has failed. */
+  /** These runs for the reconciler. A run whose job is dead has failed. */
   get work(): DurableWork {
     return this.#records.work(async (tenant, id, { code, message }, diedAt) => {
       const record = await this.get(tenant, id);
@@ -58,7 +58,10 @@ export class ConsolidationStore {
     return this.#records.get(tenant, runId);
   }
 
-  /** Only the holder of the run's job calls it. Of a run that began before an erasure nothing of the erased is kept. */
+  /**
+   * Stores a run's progress or end; for the holder of its job. A run that began before an erasure is stored without its plan, or not at
+   * all where its tenant or agent was erased.
+   */
   async put(record: ConsolidationRecord): Promise<void> {
     const { redis, keys } = this.producer;
     const { tenant, id, agent, createdAt } = record;
@@ -85,7 +88,7 @@ const jobOf = ({ tenant, id, agent, days, dryRun }: ConsolidationRecord) => ({ v
 
 const QUOTES_ERASED = 'what this run planned may have quoted somebody who was erased since, and was removed';
 
-/** Cuts out the plan, which quotes facts of owners that are not told apart. Answers the same object where nothing is left to cut. */
+/** Cuts out the plan, which may quote facts of any owner. @returns the same object where there is nothing to cut */
 export function withoutQuotes(record: ConsolidationRecord): ConsolidationRecord {
   return record.plan.every((line) => line === QUOTES_ERASED) ? record : { ...record, plan: [QUOTES_ERASED] };
 }

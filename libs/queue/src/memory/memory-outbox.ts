@@ -9,16 +9,14 @@ import type { DurableWork } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { runScript, sentTogether, whileRedisAnswers } from '../redis/redis.js';
 
-/** `MemoryOutbox` in Redis: the write first, then its job `memory.write`. */
+/** `MemoryOutbox` in Redis: stores a write, then adds its job `memory.write`. */
 export class RedisMemoryOutbox implements MemoryOutbox {
   constructor(private readonly producer: Producer) {}
 
-  /**
-   * Stores a write. A write that is older than the erasure of its owner is dropped.
-   */
+  /** Stores a write. A write that is older than the erasure of its owner is dropped. */
   async put(tenant: string, writeId: string, write: MemoryWrite): Promise<void> {
     const { redis } = this.producer;
-    // The job of a task's write is added only once the write was taken. Any other is sent together with its write, and arrives behind it.
+    // The job of a task's write is added only once the write is stored. Any other job is sent together with its write, which saves a wait.
     if (taskOfExecution(writeId) !== null) {
       if ((await this.#store(tenant, writeId, write)) >= 0) await this.#addJob(tenant, writeId);
       return;
@@ -27,7 +25,7 @@ export class RedisMemoryOutbox implements MemoryOutbox {
     if (answer < 0) await whileRedisAnswers(redis, this.producer.queue(MemoryWriteJob.name).remove(writeId));
   }
 
-  /** Below 0 where it was dropped. */
+  /** Resolves to a number below 0 where the write was dropped. */
   #store(tenant: string, writeId: string, write: MemoryWrite): Promise<number> {
     const { redis, keys } = this.producer;
     const { scope, at } = ownerOf(write);
@@ -40,7 +38,7 @@ export class RedisMemoryOutbox implements MemoryOutbox {
   }
 }
 
-/** Writes that memory has not taken yet, for the reconciler. A dead one is the operator's to redrive. */
+/** Writes that memory has not taken yet, for the reconciler. The operator has to redrive a dead job. */
 export function memoryWrites({ redis, keys }: Producer): DurableWork {
   return {
     name: 'memory writes',
@@ -59,13 +57,13 @@ export class OutboxReader {
     private readonly keys: RedisKeys,
   ) {}
 
-  /** null where it was applied and removed before. @throws EtudeError JOB_PAYLOAD_INVALID with the path that is wrong */
+  /** null where the write was applied and removed before. @throws EtudeError JOB_PAYLOAD_INVALID with the path of the wrong field */
   async load(tenant: string, writeId: string): Promise<MemoryWrite | null> {
     const text = await whileRedisAnswers(this.redis, this.redis.hget(this.keys.memoryOutbox(tenant), writeId));
     return text ? parseOr(MemoryWrite, JSON.parse(text), 'JOB_PAYLOAD_INVALID', `memory write ${writeId}`) : null;
   }
 
-  /** Call it after the write was applied; again changes nothing. */
+  /** Removes a write that was applied. A repeat changes nothing. */
   async remove(tenant: string, writeId: string): Promise<void> {
     await runScript(
       this.redis,
@@ -75,7 +73,7 @@ export class OutboxReader {
     );
   }
 
-  /** Writes of this tenant that memory does not show yet. */
+  /** Number of this tenant's writes that memory has not taken yet. */
   async pending(tenant: string): Promise<number> {
     return whileRedisAnswers(this.redis, this.redis.hlen(this.keys.memoryOutbox(tenant)));
   }

@@ -1,5 +1,6 @@
--- KEYS writes of the tenant, index, marks of erasures. ARGV write id, index member, write, when it was made, marks that speak of its
--- owner... The first write under an id stays. Answers -1 for one whose owner was erased since it was made.
+-- Stores a write unless there is one under its id. KEYS writes of the tenant, outbox, marks of erasures.
+-- ARGV write id, outbox member, write, when it was made, fields of the marks that cover its owner...
+-- Answers 1, 0 where the id was known, or -1 where the owner was erased after the write was made.
 function scripts.putMemoryWrite()
   for _, at in ipairs(redis.call('HMGET', KEYS[3], unpack(ARGV, 5))) do
     if at and tonumber(at) > tonumber(ARGV[4]) then return -1 end
@@ -9,13 +10,13 @@ function scripts.putMemoryWrite()
   return created
 end
 
--- KEYS as above. ARGV write id, index member.
+-- KEYS writes of the tenant, outbox. ARGV write id, outbox member.
 function scripts.removeMemoryWrite()
   redis.call('ZREM', KEYS[2], ARGV[2])
   return redis.call('HDEL', KEYS[1], ARGV[1])
 end
 
--- A record that is not over (keptMs '0') is in the outbox; any other has left it and expires.
+-- Stores a record. With keptMs '0' it is not over and is in the outbox; otherwise it leaves the outbox and expires.
 local function keep(record, member, keptMs)
   if keptMs == '0' then
     redis.call('SET', KEYS[1], record)
@@ -27,14 +28,14 @@ local function keep(record, member, keptMs)
   return 1
 end
 
--- KEYS record, outbox. ARGV record, outbox member, ms to keep it or 0.
+-- KEYS record, outbox. ARGV record, outbox member, ms to keep the record, or 0 while it is not over.
 function scripts.putRecord()
   return keep(ARGV[1], ARGV[2], ARGV[3])
 end
 
--- Keeps a consolidation's record, unless its tenant or agent was erased since it began; without its quotes where anybody was.
--- KEYS record, outbox, marks of the tenant.
--- ARGV record, outbox member, ms to keep it or 0, the record without its quotes, createdAt, field of the agent's mark or ''.
+-- Stores a consolidation run. If anybody was erased since it began, it is stored without its quotes. If its tenant or agent was, it is
+-- not stored. KEYS record, outbox, marks of erasures.
+-- ARGV record, outbox member, ms to keep the record or 0, record without its quotes, createdAt, field of the agent's mark or ''.
 function scripts.putConsolidation()
   local function erased(field) return tonumber(redis.call('HGET', KEYS[3], field) or 0) > tonumber(ARGV[5]) end
   if erased('tenant') or (ARGV[6] ~= '' and erased(ARGV[6])) then
@@ -48,14 +49,14 @@ function scripts.putConsolidation()
   return keep(record, ARGV[2], ARGV[3])
 end
 
--- KEYS record. ARGV record as it was read, record that takes its place. Answers 0 where somebody else was faster.
+-- KEYS record. ARGV record as it was read, new record. Answers 0 if the record changed since it was read.
 function scripts.swapRecord()
   if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
   redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
   return 1
 end
 
--- Starts a move unless one is running. KEYS record, outbox. ARGV record, outbox member. Answers the record that stands.
+-- Starts a move unless one runs. KEYS record, outbox. ARGV record, outbox member. Answers the record of the move that runs.
 function scripts.startReembedding()
   local known = redis.call('GET', KEYS[1])
   if known and cjson.decode(known).state == 'running' then return known end
@@ -64,19 +65,19 @@ function scripts.startReembedding()
   return ARGV[1]
 end
 
--- KEYS record. Answers the record that stands, or false.
+-- Stops a running move. KEYS record. Answers the stored record, or false where there is none.
 function scripts.stopReembedding()
   local known = redis.call('GET', KEYS[1])
   if not known then return false end
   local record = cjson.decode(known)
   if record.state ~= 'running' then return known end
-  -- Only this value is changed: a decoded null or number would not be written back as it was.
+  -- Changes the text itself, since encoding the decoded record would change nulls and numbers.
   local stopped = string.gsub(known, '"state":"running"', '"state":"stopped"', 1)
   redis.call('SET', KEYS[1], stopped)
   return stopped
 end
 
--- KEYS record. ARGV id, record. Only the one that is running is changed; answers 1, or 0 where it was stopped or another one runs.
+-- Stores progress of a running move. KEYS record. ARGV id, record. Answers 1, or 0 where the move was stopped or another one runs.
 function scripts.putReembedding()
   local known = redis.call('GET', KEYS[1])
   if not known then return 0 end

@@ -8,36 +8,37 @@ import type { Producer } from '../jobs/producer.js';
 import { digestOfName, type ErasureSubject, memberOf, newId } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
-/** An erasure as its worker has it. Its names are dropped once nothing is left. */
+/** The record of an erasure. The name of its subject is dropped once the erasure has succeeded. */
 const StoredErasure = z.object({
   receipt: ErasureReceipt,
-  /** By place, what there was when it began: what a worker removed before it was killed is counted by it. */
+  /** Number of things by place when the erasure began. So things that a killed worker removed are counted too. */
   found: z.record(z.string(), z.number().int()).default({}),
-  /** What was made from then on (ms since 1970) is new, and stays however often it is repeated; null until what ran has been stopped. */
+  /** Data made from this time on (ms since 1970) stays, however often the erasure is retried; null until running work has been stopped. */
   newFrom: z.number().int().nullable().default(null),
-  /** How often its dead job was made to wait again. */
+  /** How often its dead job was retried. */
   revived: z.number().int().default(0),
-  /** null while it runs: nothing is left, and what is still to do needs no name. */
+  /** Whose data is erased. null once nothing is left: the remaining steps need no name. */
   subject: z
     .union([z.strictObject({ agent: z.string() }), z.strictObject({ user: z.string() }), z.strictObject({ all: z.literal(true) })])
     .nullable(),
 });
 export type StoredErasure = z.infer<typeof StoredErasure>;
 
-/** Receipts are kept that long after their end. */
+/** How long a receipt is kept after its erasure has succeeded. */
 export const RECEIPT_KEPT_MS = 400 * 86_400_000;
-/** One that failed has a name in it, so that it can be tried again. */
+/** The same for a failed erasure. It is shorter, because the record holds the subject's name for a retry. */
 export const FAILED_RECEIPT_KEPT_MS = 30 * 86_400_000;
-/** Times that the dead job of an erasure is tried again. */
+/** How often the dead job of an erasure is retried. */
 const REVIVED_MAX = 3;
-/** The move to another model belongs to no tenant. */
+/** Stands for the tenant of the move to another model, which belongs to none. */
 const NO_TENANT = '-';
 
 const NONE = { dimension: null, dropModel: null, done: 0, total: null, error: null, startedAt: 0, updatedAt: 0 };
 const IDLE: Reembedding = { id: '', model: '', state: 'idle', ...NONE };
 
 /**
- * What is done to memory as a whole, as callers ask for it and workers do it: the record first, then a job `memory.upkeep`.
+ * Erasures, the move to another embedding model, and reconciling memory. Callers ask here and workers report here. The record of an
+ * erasure or a move is written first; a job `memory.upkeep` follows.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
@@ -58,7 +59,7 @@ export class UpkeepStore {
     });
   }
 
-  /** A dead job of an erasure, such as one that lost its worker, is tried again a few times. */
+  /** Erasures for the reconciler. A dead job, such as one whose workers died, is retried a few times. */
   get erasures(): DurableWork {
     return this.#erasures.work(async (tenant, id, { code, message }, diedAt) => {
       const stored = await this.loadErasure(tenant, id);
@@ -71,7 +72,7 @@ export class UpkeepStore {
     });
   }
 
-  /** The move to another model while it runs, for the reconciler. A move whose job is dead has failed. */
+  /** The running move to another model, for the reconciler. A move whose job is dead has failed. */
   get reembeddings(): DurableWork {
     return {
       name: 'moves to another model',
@@ -89,7 +90,7 @@ export class UpkeepStore {
     };
   }
 
-  /** Asks for an erasure, done by a worker. @param requestId empty: every call is a new erasure @throws EtudeError as `Records.create` */
+  /** Asks a worker for an erasure. @param requestId empty: every call is a new erasure @throws EtudeError as `Records.create` */
   async requestErasure(tenant: string, requestId: string, subject: ErasureSubject): Promise<{ receipt: ErasureReceipt; created: boolean }> {
     const receipt = newReceipt(tenant, subject);
     const asked = { tenant, id: receipt.id, record: StoredErasure.parse({ receipt, subject }), requestId, asked: subject };
@@ -97,16 +98,16 @@ export class UpkeepStore {
     return { receipt: record.receipt, created };
   }
 
-  /** null where there is none of this tenant. */
+  /** The receipt of an erasure; null where this tenant has none. */
   async erasure(tenant: string, id: string): Promise<ErasureReceipt | null> {
     return (await this.loadErasure(tenant, id))?.receipt ?? null;
   }
 
   /**
-   * Starts moving all vectors to another model, or goes on with it where it was stopped. Asked again for the model that is being
-   * moved to, it answers how far that is.
+   * Starts moving all vectors to another model, or resumes a stopped move. While a move to the same model runs, it returns that move's
+   * progress.
    *
-   * @throws EtudeError FAILED_PRECONDITION while all are moved to a different model
+   * @throws EtudeError FAILED_PRECONDITION while a move to a different model, or with a different `dropModel`, runs
    */
   async startReembedding({
     model,
@@ -129,31 +130,31 @@ export class UpkeepStore {
     return standing;
   }
 
-  /** What was embedded stays; `startReembedding` goes on with it. Nothing where none is running. */
+  /** Stops a running move. Vectors that were embedded stay, and `startReembedding` resumes there. Does nothing where no move runs. */
   async stopReembedding(): Promise<Reembedding> {
     const text = await runScript<string | null>(this.producer.redis, 'stopReembedding', [this.producer.keys.reembedding], []);
     return text ? readReembedding(text) : IDLE;
   }
 
-  /** The one that is running or was last; `idle` where there was none. */
+  /** The running or last move; `idle` where there was none. */
   async reembedding(): Promise<Reembedding> {
     const text = await whileRedisAnswers(this.producer.redis, this.producer.redis.get(this.producer.keys.reembedding));
     return text ? readReembedding(text) : IDLE;
   }
 
-  /** Has a worker look for half-written things and mend them, and waits for its report. @throws AbortError when `signal` aborts */
+  /** Lets a worker find and mend half-written records, and waits for its report. @throws AbortError when `signal` aborts */
   async reconcile(signal: AbortSignal): Promise<NonNullable<z.output<typeof MemoryUpkeepJob.result>['report']>> {
     const { report } = await this.producer.addAndWait(MemoryUpkeepJob, { v: 1, work: 'reconcile', id: newId('c') }, signal);
     if (!report) throw new EtudeError('INTERNAL', 'the job that reconciles memory ended without a report');
     return report;
   }
 
-  /** For the worker. null where there is none. */
+  /** For the worker: the record of an erasure; null where there is none. */
   loadErasure(tenant: string, id: string): Promise<StoredErasure | null> {
     return this.#erasures.get(tenant, id);
   }
 
-  /** For the holder of the job: progress, or the end. The names go with a success, and after a time with a failure. */
+  /** For the holder of the job: stores progress or the end. After a success the subject's name is dropped; a failed record expires sooner. */
   async putErasure(stored: z.input<typeof StoredErasure>): Promise<void> {
     const { tenant, id, state } = stored.receipt;
     const kept = JSON.stringify({ ...stored, subject: state === 'succeeded' ? null : stored.subject });
@@ -162,7 +163,7 @@ export class UpkeepStore {
     await runScript(redis, 'putRecord', [keys.erasure(tenant, id), keys.erasureOutbox], [kept, memberOf(tenant, id), keptMs]);
   }
 
-  /** For the worker. False: it was stopped, or another one runs; then the worker stops and writes nothing more. */
+  /** For the worker: stores a move's progress or end. False where it was stopped or another one runs: the worker has to stop. */
   async putReembedding(record: Reembedding): Promise<boolean> {
     const { redis, keys } = this.producer;
     return (await runScript<number>(redis, 'putReembedding', [keys.reembedding], [record.id, JSON.stringify(record)])) === 1;

@@ -2,17 +2,17 @@ import { EventEmitter } from 'node:events';
 import type { Redis } from 'ioredis';
 import { reportOutages } from './redis.js';
 
-/** Hears a message of a channel; null where messages may have been missed, since the connection is new. */
+/** Called with each message of a channel, and with null after a reconnect, when messages may have been missed. */
 export type ChannelListener = (message: string | null) => void;
 
-/** One subscriber connection for any number of listeners on any number of channels. Opened with the first, kept from then on. */
+/** One subscriber connection for all listeners on all channels. The first listener opens it, and it stays open. */
 export class Channels {
   readonly #listeners = new EventEmitter().setMaxListeners(0);
   #subscriber: Redis | null = null;
 
   constructor(private readonly redis: Redis) {}
 
-  /** Resolves once the subscription stands: every later message is heard. @returns a function that ends it */
+  /** Resolves once subscribed; the listener gets every later message. @returns a function that removes the listener */
   async listen(channel: string, listener: ChannelListener): Promise<() => void> {
     const subscriber = (this.#subscriber ??= this.#connect());
     this.#listeners.on(channel, listener);
@@ -29,7 +29,7 @@ export class Channels {
     const subscriber = this.redis.duplicate({ maxRetriesPerRequest: null, commandTimeout: undefined });
     reportOutages(subscriber);
     subscriber.on('message', (channel: string, message: string) => this.#listeners.emit(channel, message));
-    // ioredis subscribes again by itself.
+    // ioredis subscribes again by itself after a reconnect.
     subscriber.on('ready', () => this.#listeners.eventNames().forEach((channel) => this.#listeners.emit(channel, null)));
     this.redis.once('end', () => subscriber.disconnect());
     return subscriber;
@@ -38,14 +38,14 @@ export class Channels {
   #release(channel: string, listener: ChannelListener): void {
     this.#listeners.off(channel, listener);
     if (this.#listeners.listenerCount(channel) > 0) return;
-    // The connection is going away, or the channel stays subscribed until the next release: harmless both ways.
+    // A failure is harmless: the connection is closing, or the channel stays subscribed until the next release.
     this.#subscriber?.unsubscribe(channel).catch(() => undefined);
   }
 }
 
 const CHANNELS = new WeakMap<Redis, Channels>();
 
-/** The channels of a connection; closed with it. */
+/** The channels of a connection. Their subscriber closes with it. */
 export function channelsOf(redis: Redis): Channels {
   const known = CHANNELS.get(redis) ?? new Channels(redis);
   CHANNELS.set(redis, known);
@@ -53,8 +53,8 @@ export function channelsOf(redis: Redis): Channels {
 }
 
 /**
- * News of tasks or executions on one channel, whose messages are `<tenant>/<id>`. A message carries no data and may be lost with its
- * connection: what it tells of is stored, and read again after every reconnect.
+ * One channel whose messages name a task or execution that changed, as `<tenant>/<id>`. A message carries no data and may be lost
+ * with its connection: the change itself is stored, and listeners read it again after every reconnect.
  */
 export class MemberBus {
   readonly #listeners = new EventEmitter().setMaxListeners(0);
@@ -65,7 +65,7 @@ export class MemberBus {
     private readonly channel: string,
   ) {}
 
-  /** Resolves once messages are heard; waits for Redis. */
+  /** Resolves once subscribed; waits for Redis. */
   async ready(): Promise<void> {
     await (this.#subscribed ??= channelsOf(this.redis).listen(this.channel, (member) => {
       if (member !== null) this.#listeners.emit(member, true);
@@ -73,7 +73,7 @@ export class MemberBus {
     }));
   }
 
-  /** @param hear true for a message, false for a new connection @returns a function that ends it */
+  /** @param hear called with true for a message about `member`, with false after a reconnect @returns a function that ends it */
   on(member: string, hear: (isTold: boolean) => void): () => void {
     this.#listeners.on(member, hear);
     return () => void this.#listeners.off(member, hear);
@@ -85,7 +85,7 @@ export class Bell {
   #rang = false;
   #wake: (() => void) | null = null;
 
-  /** @param everyMs a lost message (a connection that died unnoticed) costs at most this long */
+  /** @param everyMs the longest wait, in case a message was lost with a connection that died unnoticed */
   constructor(private readonly everyMs: number) {}
 
   readonly ring = (): void => {
@@ -93,7 +93,7 @@ export class Bell {
     this.#wake?.();
   };
 
-  /** Resolves at once if it rang since the last wait, and now and then without a reason. */
+  /** Resolves when the bell rings, at once if it rang since the last wait. Also resolves after `everyMs`, and when `signal` aborts. */
   async rung(signal: AbortSignal): Promise<void> {
     if (!this.#rang && !signal.aborted) {
       const { promise, resolve } = Promise.withResolvers<void>();

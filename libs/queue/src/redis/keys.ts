@@ -4,7 +4,7 @@ import { EtudeError } from '@etude/contracts/errors';
 class PrefixedKeys {
   constructor(readonly prefix: string) {}
 
-  /** Keys of one kind; every one of them carries its tenant. @throws EtudeError TENANT_MISSING where there is none */
+  /** Keys of one kind, each with its tenant. @throws EtudeError TENANT_MISSING for an empty tenant */
   protected of(kind: string): (tenant: string, ...rest: string[]) => string {
     return (tenant, ...rest) => {
       if (tenant) return [this.prefix, kind, tenant, ...rest].join(':');
@@ -13,76 +13,76 @@ class PrefixedKeys {
   }
 }
 
-/** Every Redis key of Etude, for one prefix. ARCHITECTURE.md has an overview. */
+/** Every Redis key of Etude under one prefix. ARCHITECTURE.md has an overview. */
 export class RedisKeys extends PrefixedKeys {
   /** Prefix of BullMQ's own keys. */
   readonly queues = `${this.prefix}:queue`;
-  /** By tenant, method and request id. */
+  /** Digest and record of a request id, by tenant, method and request id. */
   readonly request = this.of('request');
-  /** Outbox of one kind of work: `<tenant>/<id>` of records that are not over, by when the reconciler looks at them again. */
+  /** Outbox of one kind of work: `<tenant>/<id>` of records that are not over, scored by their last write or their next check. */
   readonly outbox = (kind: string): string => `${this.prefix}:outbox:${kind}`;
 
   readonly task = this.of('task');
-  /** Ids of a tenant's tasks; ids are ordered by time, all scores are 0. */
+  /** Ids of a tenant's tasks. Ids sort by time, so all scores are 0. */
   readonly tasks = this.of('tasks');
   readonly events = this.of('events');
-  /** Channel on which writers say that a task's event stream grew. Carries no data. */
+  /** Channel that tells that a task's event stream grew. Its messages are empty. */
   readonly wake = this.of('wake');
   readonly rollout = (rolloutId: string): string => `${this.prefix}:rollout:${rolloutId}`;
   readonly journal = (rolloutId: string): string => `${this.prefix}:journal:${rolloutId}`;
   readonly rolloutOutbox = this.outbox('rollouts');
-  /** Channel of `<tenant>/<task>`. */
+  /** Channel with `<tenant>/<task>` of each task to cancel. */
   readonly cancel = `${this.prefix}:cancel`;
 
   readonly execution = this.of('execution');
-  /** Channel that tells `<tenant>/<execution>` of each that has ended. */
+  /** Channel with `<tenant>/<execution>` of each execution that has ended. */
   readonly endedExecutions = `${this.prefix}:ended`;
-  /** Channel of `<tenant>/<execution>`. */
+  /** Channel with `<tenant>/<execution>` of each execution to cancel. */
   readonly cancelExecution = `${this.prefix}:cancel:execution`;
 
-  /** A caller's session. */
+  /** A caller's sandbox session. */
   readonly sandbox = this.of('sandbox');
-  /** Ids of a tenant's sessions; ids are ordered by time, all scores are 0. */
+  /** Ids of a tenant's sandbox sessions. Ids sort by time, so all scores are 0. */
   readonly sandboxes = this.of('sandboxes');
   readonly openSandboxes = this.of('open-sandboxes');
-  /** `<tenant>/<sandbox>` of open sessions by when they expire. */
+  /** `<tenant>/<sandbox>` of open sessions, scored by when they expire. */
   readonly sandboxExpiry = `${this.prefix}:sandbox-expiry`;
   /** `<tenant>/<sandbox>` of the open sessions that a controller holds. */
   readonly heldSandboxes = (controllerId: string): string => `${this.prefix}:held-sandboxes:${controllerId}`;
   /** The last announcement of each sandbox controller, by id. */
   readonly controllers = `${this.prefix}:controllers`;
-  /** Controllers by the time of their last heartbeat; 0 for one that said good-bye. */
+  /** Ids of controllers, scored by their last heartbeat; 0 for one that shut down. */
   readonly controllersSeen = `${this.prefix}:controllers-seen`;
 
-  /** Memory writes that were not applied yet, by write id. */
+  /** Memory writes that are not applied yet, by write id. */
   readonly memoryOutbox = this.of('outbox:memory');
   readonly memoryOutboxIndex = this.outbox('memory');
   readonly consolidation = this.of('consolidation');
   readonly consolidationOutbox = this.outbox('consolidations');
-  /** A receipt, and whose data it is about until that is gone. */
+  /** An erasure's receipt, with the name of its subject until the erasure has succeeded. */
   readonly erasure = this.of('erasure');
   readonly erasureOutbox = this.outbox('erasures');
-  /** The last erasure of each subject, by the digest of its name; records made before it are refused. */
+  /** Time of each subject's last erasure, by `markOf`. Records made before it are refused. */
   readonly erased = this.of('erased');
-  /** The one move to another embedding model. */
+  /** The record of the move to another embedding model; there is at most one. */
   readonly reembedding = `${this.prefix}:reembedding`;
 
-  /** Settings of agents, by name. */
+  /** Settings of a tenant's agents, by agent. */
   readonly agents = this.of('agents');
-  /** Todos and loaded functions, by agent, user and session. None of them holds a ":". */
+  /** A tool session's todos, loaded functions and sandbox, by agent, user and session. None of the three holds a ":". */
   readonly toolSession = this.of('tool-session');
-  /** Answer to a call of a tool, by agent, user and request id. */
+  /** Answer of a tool call, by agent, user and request id. */
   readonly toolAnswer = this.of('tool-answer');
-  /** A skill that somebody missed, and its draft until it is registered. */
+  /** A wish for a skill, with its draft until it is registered. */
   readonly wantedSkill = this.of('wanted-skill');
-  /** Ids of a tenant's wishes by when they were made, ms since 1970. */
+  /** Ids of a tenant's wishes, scored by when they were made, ms since 1970. */
   readonly wantedSkills = this.of('wanted-skills');
   /** Ids of an agent's wishes that are not over. */
   readonly openWishes = this.of('open-wishes');
   readonly wantedSkillOutbox = this.outbox('wanted-skills');
 }
 
-/** Member of a set or message of a channel that covers all tenants. Neither a tenant nor an id holds a "/". */
+/** Names a record in a set or on a channel that all tenants share. Neither a tenant nor an id holds a "/". */
 export const memberOf = (tenant: string, id: string): string => `${tenant}/${id}`;
 
 /** null where the text is no `<tenant>/<id>`. */
@@ -91,14 +91,13 @@ export function parseMember(member: string): { readonly tenant: string; readonly
   return cut < 1 ? null : { tenant: member.slice(0, cut), id: member.slice(cut + 1) };
 }
 
-/** A rollout and its owner. */
 export interface RolloutAddress {
   readonly tenant: string;
   readonly taskId: string;
   readonly rolloutId: string;
 }
 
-/** Keys of a task and its rollout, in the order of `tasks.lua`. */
+/** The keys of a task and its rollout, in the order that `tasks.lua` expects. */
 export function taskKeys(keys: RedisKeys, { tenant, taskId, rolloutId }: RolloutAddress): string[] {
   return [
     keys.task(tenant, taskId),
@@ -114,8 +113,8 @@ let lastMs = 0;
 let sequence = 0;
 
 /**
- * A new id. Ids sort by the time they were made: a letter for the kind, 9 digits of milliseconds, 3 of a sequence inside the
- * millisecond (one process's ids are strictly ascending), and 50 random bits, all in base 36.
+ * Makes an id. Ids of one kind sort by time, strictly within one process. An id is a letter for the kind, then in base 36: 9 digits
+ * of milliseconds, 3 digits of a sequence within the millisecond, and about 50 random bits.
  */
 export function newId(kind: string, nowMs = Date.now()): string {
   if (nowMs > lastMs) {
@@ -132,16 +131,16 @@ export function newId(kind: string, nowMs = Date.now()): string {
   return `${kind}${lastMs.toString(36).padStart(9, '0')}${sequence.toString(36).padStart(3, '0')}${random}`;
 }
 
-/** Subject of an erasure: one agent, one user, or the whole tenant. */
+/** The subject of an erasure: one agent, one user, or the whole tenant. */
 export type ErasureSubject = { readonly agent: string } | { readonly user: string } | { readonly all: true };
 
-/** Field of the hash `erased`. Holds a digest of the name, so that no name outlives its erasure. */
+/** A subject's field in the hash `erased`. It holds a digest of the name, so that no name outlives its erasure. */
 export function markOf(subject: ErasureSubject): string {
   if ('all' in subject) return 'tenant';
   return 'agent' in subject ? `agent:${digestOfName(subject.agent)}` : `user:${digestOfName(subject.user)}`;
 }
 
-/** Every mark that covers a record of this agent and user. */
+/** The marks of every erasure that covers a record of this agent and user. */
 export function marksOf(agent: string, user: string | null): string[] {
   return [markOf({ all: true }), markOf({ agent }), ...(user === null ? [] : [markOf({ user })])];
 }
@@ -150,5 +149,5 @@ export function digestOfName(name: string): string {
   return createHash('sha256').update(name).digest('hex');
 }
 
-/** Default retention of a task and its records after its end: 7 days. */
+/** How long a task and its records are kept after its end by default. */
 export const RETENTION_MS = 7 * 86_400_000;

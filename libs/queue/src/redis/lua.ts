@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The compiler copies no `.lua` files. `src` is reached by the same path from `src/redis` and from `dist/redis`. */
+/** The scripts are read from `src`, because the compiler copies no `.lua` files. The path is the same from `src/redis` and `dist/redis`. */
 const SOURCES = fileURLToPath(new URL('../../src/', import.meta.url));
 const PRELUDE = 'redis/prelude.lua';
 const DECLARED = /^function scripts\.(\w+)\(\)/gm;

@@ -2,28 +2,27 @@ import type { Redis } from 'ioredis';
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** Give it as `after` for what follows; null at the end. */
+  /** Pass it as `after` to get the next page; null at the end. */
   readonly nextAfter: string | null;
 }
 
-/** A record that may be listed. */
 export interface Candidate<T> {
   readonly isWanted: boolean;
   readonly bytes?: number;
   load(): Promise<T | null>;
 }
 
-/** Records looked at for one page, however few are wanted. */
+/** Most records to look at for one page, however few of them are wanted. */
 const SCAN_MAX = 5_000;
 const CHUNK = 200;
-/** Specs carry files; a page is cut where it gets too big to send. */
+/** A page ends here, because specs carry files and may get too big to send. */
 const PAGE_MAX_BYTES = 2 * 1024 * 1024;
 
 /**
- * One page of an index whose ids are ordered by time, newest first. A page may be shorter than asked for and yet not be the last: go by
- * `nextAfter`.
+ * Reads one page of an index whose ids are ordered by time, newest first. A page shorter than `pageSize` may not be the last: only
+ * `nextAfter` tells.
  *
- * @param look at records by their ids; null for one that is no longer kept, whose id is dropped from the index
+ * @param look reads records by their ids; null for one that is gone, whose id is then dropped from the index
  */
 export async function newestFirst<T>(
   redis: Redis,
@@ -55,7 +54,7 @@ export async function newestFirst<T>(
   return { items, nextAfter: last };
 }
 
-/** Answers of a pipeline, in order. @throws the first failure among them */
+/** Runs a pipeline. @returns the answers in order @throws the first error among them */
 export async function answersOf(pipeline: ReturnType<Redis['pipeline']>): Promise<readonly unknown[]> {
   return ((await pipeline.exec()) ?? []).map(([failure, answer]) => {
     if (failure) throw failure;

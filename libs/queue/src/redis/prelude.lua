@@ -1,17 +1,17 @@
--- Stands before every script. One script is one round trip, one fsync, all or nothing.
--- Time is that of Redis, so that several hosts share one clock. Keys made inside a script start with the prefix of the keys
--- passed in; a Redis Cluster therefore needs a hash-tagged prefix.
+-- The beginning of every script. One script is one round trip and one fsync, all or nothing.
+-- Scripts use the time of Redis, so that several hosts share one clock. They make keys from the prefix of the keys passed in,
+-- so a Redis Cluster needs a hash-tagged prefix.
 local scripts = {}
 
--- `now`: milliseconds since 1970 by Redis. `emit`: one event to a stream.
+-- `now`: milliseconds since 1970 by Redis. `emit`: adds one event to a stream.
 local function now()
   local t = redis.call('TIME')
   return string.format('%d', t[1] * 1000 + math.floor(t[2] / 1000))
 end
 local function emit(stream, event) return redis.call('XADD', stream, '*', 'e', event) end
 
--- Remembers which record a request id made.
--- Answers {'created'|'known'|'other', id}; 'other' is the same request id with another body.
+-- Remembers which record a request id made. Answers nil for a new request id or none. Otherwise {'known', id}, or {'other', id} where
+-- the request id came with another body.
 local function once(requestKey, digest, id)
   if requestKey == '' then return nil end
   local known = redis.call('GET', requestKey)

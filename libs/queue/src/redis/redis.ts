@@ -2,7 +2,7 @@ import { EtudeError, errorCode } from '@etude/contracts/errors';
 import { Redis } from 'ioredis';
 import { loadScripts } from './lua.js';
 
-/** What this library needs of a logger; pino's shape. */
+/** The part of pino's logger that this library uses. */
 export interface QueueLogger {
   info(details: object, message: string): void;
   warn(details: object, message: string): void;
@@ -10,19 +10,19 @@ export interface QueueLogger {
 }
 
 /**
- * `producer`: a caller waits; commands fail with QUEUE_UNAVAILABLE within seconds when Redis is away.
- * `worker`: waits for Redis to come back, however long that takes.
+ * `producer`: for a caller that waits. Commands fail with QUEUE_UNAVAILABLE within seconds when Redis is away.
+ * `worker`: commands wait for Redis to come back, however long that takes.
  */
 export type RedisRole = 'producer' | 'worker';
 
-/** Longest that a producer's command may take, connection included. */
+/** The longest time for a producer's command, including the time to connect. */
 const COMMAND_TIMEOUT_MS = 5_000;
 const RETRY_FIRST_MS = 50;
 const RETRY_MOST_MS = 1_000;
 
 /**
- * A connection with the scripts of this library loaded. It connects by itself and logs each loss and each
- * return once, not every retry.
+ * Makes a connection that knows this library's scripts. It connects and reconnects by itself. Each outage is logged once, not every
+ * retry.
  */
 export function connectRedis(url: string, role: RedisRole, logger?: QueueLogger): Redis {
   const redis = new Redis(url, {
@@ -36,7 +36,7 @@ export function connectRedis(url: string, role: RedisRole, logger?: QueueLogger)
   return redis;
 }
 
-/** Every connection needs a listener of errors, also the duplicates; ioredis retries by itself. */
+/** Logs the outages of a connection. Every connection needs it, duplicates too: an error without a listener ends the process. */
 export function reportOutages(redis: Redis, logger?: QueueLogger): void {
   let lost = false;
   redis.on('error', (error: Error) => {
@@ -54,7 +54,7 @@ export function addressOf(redis: Redis): string {
   return `${redis.options.host ?? '127.0.0.1'}:${redis.options.port ?? 6379}`;
 }
 
-/** Whether this is the connection's failure, not the command's. */
+/** Whether the connection failed, not the command. */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
@@ -66,9 +66,9 @@ export function isConnectionError(error: unknown): boolean {
 }
 
 /**
- * Waits for `work`: on a producer's connection for a bounded time, on a worker's for as long as Redis is away.
+ * Waits for `work`: on a producer's connection at most its command timeout, on a worker's as long as Redis is away.
  *
- * @throws EtudeError QUEUE_UNAVAILABLE when Redis does not answer in time, refuses to write (full disk, no memory), or is gone
+ * @throws EtudeError QUEUE_UNAVAILABLE when Redis doesn't answer in time, refuses to write (full disk, no memory), or is gone
  * Why bounded here too: a command that waits for a first connection never times out by itself.
  */
 export async function whileRedisAnswers<T>(redis: Redis, work: Promise<T>): Promise<T> {
@@ -88,7 +88,7 @@ export async function whileRedisAnswers<T>(redis: Redis, work: Promise<T>): Prom
 }
 
 /**
- * Runs one script of a `.lua` file; the comment above the script says its keys, arguments and answer.
+ * Runs one script of a `.lua` file. The comment above the script names its keys, arguments and answer.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; see `whileRedisAnswers`
  */
@@ -105,11 +105,11 @@ export async function runScript<Answer>(
 }
 
 /**
- * What `send` sends, and what comes of it in this turn of the event loop, goes out in one piece: Redis takes it up together, in order,
- * and flushes to disk once for all of it.
+ * Sends the commands of `send`, and those that follow in this turn of the event loop, in one packet. Redis runs them together, in
+ * order, and flushes to disk once for all of them.
  */
 export function sentTogether<T>(redis: Redis, send: () => T): T {
-  // None before the first connection: then the commands wait in one queue anyway.
+  // There is no stream before the first connection; the commands then wait in one queue anyway.
   const stream = redis.stream as Redis['stream'] | undefined;
   stream?.cork();
   setImmediate(() => stream?.uncork());

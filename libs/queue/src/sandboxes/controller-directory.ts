@@ -4,25 +4,24 @@ import { parseOr } from '../jobs/job-end.js';
 import type { RedisKeys } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
-/** Without a heartbeat for this long a controller counts as dead. */
+/** A controller without a heartbeat for this long counts as dead. */
 const CONTROLLER_TTL_MS = 5_000;
-/** How often a controller says that it lives. */
+/** How often a controller announces itself. */
 export const CONTROLLER_HEARTBEAT_MS = 1_000;
-/** Age of the list that `live` may answer with unless told otherwise. */
+/** Default of how old the list that `live` answers may be. */
 const CACHE_MS = 500;
 
-/** What a sandbox controller says of itself. */
 export const ControllerAnnouncement = z.object({
   controllerId: z.string().min(1),
   /** "host:port" of its gRPC server. */
   address: z.string().min(1),
-  /** Open ones that it holds or is opening. */
+  /** Number of sessions that it holds or is opening. */
   sessions: z.number().int(),
   sessionsMax: z.number().int(),
 });
 export type ControllerAnnouncement = z.infer<typeof ControllerAnnouncement>;
 
-/** Which sandbox controllers live, and where. Times are Redis's own. @throws EtudeError QUEUE_UNAVAILABLE; every method */
+/** The live sandbox controllers and their addresses. Uses Redis's clock. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class ControllerDirectory {
   readonly #ttlMs: number;
   #cached: { readonly at: number; readonly list: Promise<readonly ControllerAnnouncement[]> } | null = null;
@@ -35,17 +34,17 @@ export class ControllerDirectory {
     this.#ttlMs = ttlMs;
   }
 
-  /** A heartbeat: once per `CONTROLLER_HEARTBEAT_MS`. */
+  /** Sends a heartbeat. Call it every `CONTROLLER_HEARTBEAT_MS`. */
   async announce(controller: ControllerAnnouncement): Promise<void> {
     await runScript(this.redis, 'announceController', this.#both, [controller.controllerId, JSON.stringify(controller)]);
   }
 
-  /** Good-bye: from now on it counts as dead. */
+  /** Announces a shutdown: from now on the controller counts as dead. */
   async withdraw(controllerId: string): Promise<void> {
     await whileRedisAnswers(this.redis, this.redis.zadd(this.keys.controllersSeen, 'XX', 0, controllerId));
   }
 
-  /** @param maxAgeMs a list that was read at most this long ago will do; 0 asks Redis */
+  /** The live controllers. @param maxAgeMs how old a cached list may be; 0 always asks Redis */
   live(maxAgeMs = CACHE_MS): Promise<readonly ControllerAnnouncement[]> {
     const now = performance.now();
     if (this.#cached && now - this.#cached.at < maxAgeMs) return this.#cached.list;
@@ -57,18 +56,18 @@ export class ControllerDirectory {
     return cached.list;
   }
 
-  /** The live controller of this id; null where it is dead or was never there. */
+  /** The live controller with this id; null where it is dead or unknown. */
   async find(controllerId: string, maxAgeMs?: number): Promise<ControllerAnnouncement | null> {
     return (await this.live(maxAgeMs)).find((one) => one.controllerId === controllerId) ?? null;
   }
 
-  /** Those whose sessions somebody else must take care of. `left`: it said good-bye; a clock that jumps makes nobody look so. */
+  /** Dead controllers, whose sessions another must take over. `left`: it announced its shutdown, so it is surely not alive. */
   async dead(): Promise<ReadonlyArray<{ readonly controllerId: string; readonly left: boolean }>> {
     const flat = await runScript<string[]>(this.redis, 'deadControllers', this.#both, [this.#ttlMs]);
     return flat.flatMap((id, i) => (i % 2 === 0 ? [{ controllerId: id, left: Number(flat[i + 1]) === 0 }] : []));
   }
 
-  /** Drops a dead controller that holds no session any more. */
+  /** Removes a dead controller that holds no sessions any more. */
   async forget(controllerId: string): Promise<void> {
     await runScript(this.redis, 'forgetController', [...this.#both, this.keys.heldSandboxes(controllerId)], [controllerId, this.#ttlMs]);
   }

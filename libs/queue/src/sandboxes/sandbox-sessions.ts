@@ -14,21 +14,20 @@ export const SESSION_KEPT_MS = 3_600_000;
 export type SessionState = (typeof SESSION_STATES)[number];
 export type SessionEnd = Exclude<SessionState, 'open'>;
 
-/** Why a session was not changed: it is no longer kept, another controller holds it, or it has ended. */
+/** Why a session was not changed. `gone`: it is no longer kept. `fenced`: another controller holds it. Otherwise it has ended. */
 export type SessionRefusal = 'gone' | 'fenced' | SessionEnd;
 
 export interface SessionOwner {
   readonly controllerId: string;
-  /** Of `ClaimedSandbox`. */
+  /** From `ClaimedSandbox`. */
   readonly place: string | null;
 }
 
-/** Ids sort by the time they were made. */
 export const newSandboxId = (): string => newId('s');
 
 /**
- * Sessions of callers as they are known to every process. Which controller holds one, and since which epoch, decides who may
- * change it: a controller that another one took over from is answered `fenced`.
+ * The callers' sandbox sessions, shared by all processes. Only the controller that holds a session may change it. Each takeover
+ * raises the session's owner epoch; a call with an earlier epoch is answered `fenced`.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
@@ -39,7 +38,7 @@ export class SandboxSessionStore {
     private readonly options: { readonly keptMs?: number } = {},
   ) {}
 
-  /** The session that this request has made before; null where it is new. @throws EtudeError ALREADY_EXISTS for another body */
+  /** The session that an earlier call with this request id made; or null. @throws EtudeError ALREADY_EXISTS for another body */
   async findRequest(request: SessionRequest): Promise<StoredSession | null> {
     const known = await whileRedisAnswers(this.redis, this.redis.get(this.#requestKey(request)));
     if (!known) return null;
@@ -49,11 +48,11 @@ export class SandboxSessionStore {
   }
 
   /**
-   * Records a session whose sandbox is claimed. `created` is false where the same request had made one before: that one is answered,
-   * and the claim is the caller's to release.
+   * Records a session whose sandbox is claimed. `created` is false where the same request made a session before: `stored` is that
+   * session, and the caller has to release its claim.
    *
    * @param id from `newSandboxId`
-   * @param openMax of one tenant
+   * @param openMax how many open sessions a tenant may have
    * @throws EtudeError ALREADY_EXISTS (the request id was used with another body), SANDBOX_CAPACITY (the tenant has too many open)
    */
   async open(
@@ -71,12 +70,12 @@ export class SandboxSessionStore {
     return { stored: await this.#made(request, found), created: outcome === 'created' };
   }
 
-  /** null where there is none, or none of this tenant. */
+  /** null where this tenant has no such session. */
   async get(tenant: string, id: string): Promise<StoredSession | null> {
     return readStoredSession(tenant, id, await this.#bounded(this.redis.hgetall(this.keys.sandbox(tenant, id))));
   }
 
-  /** Newest first. A page may be shorter than asked for and yet not be the last: go by `nextAfter`. */
+  /** Newest first. A page shorter than `pageSize` may not be the last: only `nextAfter` tells. */
   async list(tenant: string, filter: SessionFilter): Promise<Page<SandboxSession>> {
     const look = async (ids: readonly string[]) => {
       const reads = this.redis.pipeline();
@@ -89,23 +88,21 @@ export class SandboxSessionStore {
     return this.#bounded(newestFirst(this.redis, this.keys.sandboxes(tenant), filter, look));
   }
 
-  /** Open sessions of a tenant. */
   async openCount(tenant: string): Promise<number> {
     return this.#bounded(this.redis.scard(this.keys.openSandboxes(tenant)));
   }
 
-  /** It expires `ttlMs` from now. */
   async renew(tenant: string, id: string, ownerEpoch: number, ttlMs: number): Promise<'renewed' | SessionRefusal> {
     return runScript(this.redis, 'renewSandbox', this.#of(tenant, id), [memberOf(tenant, id), ownerEpoch, ttlMs]);
   }
 
-  /** A session ends once: the first end stays. */
+  /** Ends a session. The first end stays. */
   async end(tenant: string, id: string, ownerEpoch: number, state: SessionEnd, reason: string): Promise<'ended' | SessionRefusal> {
     const args = [memberOf(tenant, id), id, ownerEpoch, state, reason, this.options.keptMs ?? SESSION_KEPT_MS, this.keys.heldSandboxes('')];
     return runScript(this.redis, 'endSandbox', this.#of(tenant, id), args);
   }
 
-  /** Makes `controllerId` the holder if nobody else became it since `fromEpoch`. */
+  /** Makes `controllerId` the holder if the owner epoch is still `fromEpoch`. */
   async takeOver(
     tenant: string,
     id: string,
@@ -118,12 +115,11 @@ export class SandboxSessionStore {
     return outcome === 'taken' ? { ownerEpoch: Number(epoch), remainingMs: Number(remainingMs) } : (outcome as SessionRefusal);
   }
 
-  /** Open sessions that a controller holds. */
   async heldBy(controllerId: string): Promise<ReadonlyArray<{ readonly tenant: string; readonly id: string }>> {
     return sessionsOf(await this.#bounded(this.redis.smembers(this.keys.heldSandboxes(controllerId))));
   }
 
-  /** Open sessions whose time has been over for longer than `graceMs`: their controller did not end them. */
+  /** Open sessions that expired more than `graceMs` ago without being ended by their controller. */
   async overdue(graceMs: number, limit = 100): Promise<ReadonlyArray<{ readonly tenant: string; readonly id: string }>> {
     return sessionsOf(await runScript<string[]>(this.redis, 'overdueSandboxes', [this.keys.sandboxExpiry], [graceMs, limit]));
   }
@@ -150,7 +146,7 @@ export class SandboxSessionStore {
 
 const sessionsOf = (members: readonly string[]) => members.flatMap((member) => parseMember(member) ?? []);
 
-/** What two calls with one request id must agree on. */
+/** Digest of the fields that a repeat with the same request id must have in common. */
 const digestOf = ({ template, limits, ttlMs, labels }: SessionRequest): string => contentDigest({ template, limits, ttlMs, labels });
 
 function fieldsOf(request: SessionRequest, { controllerId, place }: SessionOwner): string[] {
@@ -168,22 +164,21 @@ function quotaReached(tenant: string, open: number, openMax: number): EtudeError
 
 export interface SessionFilter {
   readonly pageSize: number;
-  /** Id of the last session seen; older ones follow. */
+  /** Id of the last session seen; the page begins with the next older one. */
   readonly after?: string;
   readonly state?: SandboxSession['state'];
 }
 
-/** A session and who holds it. */
 export interface StoredSession {
   readonly session: SandboxSession;
   readonly controllerId: string;
-  /** Raised with each controller that takes it over; from 1. */
+  /** Starts at 1 and rises with each takeover. */
   readonly ownerEpoch: number;
-  /** From where another controller can attach to its sandbox; null: from nowhere. */
+  /** Where another controller can attach to the sandbox; null where none can. */
   readonly place: string | null;
 }
 
-/** Reads a session's hash. null where there is none. */
+/** Parses a session's hash; null where the hash is empty. */
 export function readStoredSession(tenant: string, id: string, fields: Readonly<Record<string, string>>): StoredSession | null {
   if (!fields.state || !fields.spec) return null;
   const session = {

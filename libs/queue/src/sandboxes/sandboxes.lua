@@ -1,7 +1,7 @@
--- KEYS that every script about one session begins with.
+-- The first KEYS of every script about one session.
 local SANDBOX, INDEX, OPEN, EXPIRY = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
--- Whether the caller may change it: nil, or the answer that says why not.
+-- Answers nil if a caller with this epoch may change the session; otherwise 'gone', 'fenced', or the state that it ended in.
 local function refusal(epoch)
   local found = redis.call('HMGET', SANDBOX, 'state', 'ownerEpoch')
   if not found[1] then return 'gone' end
@@ -10,9 +10,9 @@ local function refusal(epoch)
   return nil
 end
 
--- Records a session that has its sandbox. KEYS session, index, open ones, expiry, held ones, request.
--- ARGV id, member, digest, ttl ms, most that may be open, fields...
--- Answers {'created'|'known'|'other', id}, or {'full', number that are open}.
+-- Records a session whose sandbox is claimed. KEYS session, index, open sessions, expiry, sessions of the controller, request.
+-- ARGV id, member, digest, ttl ms, most open sessions, fields...
+-- Answers {'created'|'known'|'other', id}, or {'full', number of open sessions}.
 function scripts.openSandbox()
   local known = KEYS[6] ~= '' and redis.call('GET', KEYS[6])
   if not known and redis.call('SCARD', OPEN) >= tonumber(ARGV[5]) then return {'full', tostring(redis.call('SCARD', OPEN))} end
@@ -25,7 +25,7 @@ function scripts.openSandbox()
   redis.call('SADD', OPEN, ARGV[1])
   redis.call('ZADD', EXPIRY, expires, ARGV[2])
   redis.call('SADD', KEYS[5], ARGV[2])
-  -- The index has no expiry of its own: each new session drops a few of the oldest ids that are gone.
+  -- The index doesn't expire, so each new session drops a few of the oldest ids whose record is gone.
   local prefix = string.gsub(SANDBOX, '[^:]*$', '')
   for _, id in ipairs(redis.call('ZRANGE', INDEX, 0, 4)) do
     if redis.call('EXISTS', prefix .. id) == 0 then redis.call('ZREM', INDEX, id) end
@@ -43,8 +43,8 @@ function scripts.renewSandbox()
   return 'renewed'
 end
 
--- The one end of a session. KEYS session, index, open ones, expiry. ARGV member, id, owner epoch, state, reason, ms to keep it, prefix
--- of the sets of held ones. Answers 'ended', 'gone', 'fenced', or the state that it had ended in before.
+-- Ends a session. ARGV member, id, owner epoch, state, reason, ms to keep the record, key prefix of the controllers' sets of sessions.
+-- Answers 'ended', 'gone', 'fenced', or the state that it ended in before.
 function scripts.endSandbox()
   local no = refusal(ARGV[3])
   if no then return no end
@@ -58,8 +58,8 @@ function scripts.endSandbox()
   return 'ended'
 end
 
--- Gives a session to another controller. KEYS session, index, open ones, expiry. ARGV member, from epoch, new controller, prefix of the
--- sets of held ones. Answers {'taken', new epoch, ms until it expires}, or {'gone'|'fenced'|state}.
+-- Gives a session to another controller. ARGV member, expected epoch, new controller, key prefix of the controllers' sets of sessions.
+-- Answers {'taken', new epoch, ms until it expires}, or {'gone'|'fenced'|state}.
 function scripts.takeOverSandbox()
   local no = refusal(ARGV[2])
   if no then return {no} end
@@ -71,31 +71,31 @@ function scripts.takeOverSandbox()
   return {'taken', tostring(epoch), string.format('%d', math.max(0, found[2] - now()))}
 end
 
--- KEYS expiry. ARGV grace ms, limit. Answers members that should have ended longer than the grace ago.
+-- KEYS expiry. ARGV grace ms, limit. Answers members that expired longer ago than the grace time.
 function scripts.overdueSandboxes()
   return redis.call('ZRANGEBYSCORE', KEYS[1], 0, string.format('%d', now() - ARGV[1]), 'LIMIT', 0, ARGV[2])
 end
 
--- KEYS controllers, heartbeats. ARGV id, what it announces.
+-- KEYS controllers, heartbeats. ARGV id, announcement.
 function scripts.announceController()
   redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
   redis.call('ZADD', KEYS[2], now(), ARGV[1])
   return 1
 end
 
--- KEYS controllers, heartbeats. ARGV ms without a heartbeat until one counts as dead. Answers what the live ones announced.
+-- KEYS controllers, heartbeats. ARGV ms without a heartbeat after which one counts as dead. Answers the live ones' announcements.
 function scripts.liveControllers()
   local ids = redis.call('ZRANGEBYSCORE', KEYS[2], string.format('(%d', now() - ARGV[1]), '+inf')
   if #ids == 0 then return {} end
   return redis.call('HMGET', KEYS[1], unpack(ids))
 end
 
--- KEYS controllers, heartbeats. ARGV as above. Answers ids and last heartbeats of the others: {id, ms, id, ms, ...}.
+-- KEYS, ARGV as above. Answers the dead ones' ids and last heartbeats: {id, ms, id, ms, ...}.
 function scripts.deadControllers()
   return redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', string.format('%d', now() - ARGV[1]), 'WITHSCORES')
 end
 
--- Forgets a dead controller unless it came back or still holds sessions. KEYS controllers, heartbeats, held ones. ARGV id, ms as above.
+-- Removes a dead controller unless it came back or holds sessions. KEYS controllers, heartbeats, its sessions. ARGV id, ms as above.
 function scripts.forgetController()
   local seen = redis.call('ZSCORE', KEYS[2], ARGV[1])
   if not seen or tonumber(seen) > now() - ARGV[2] or redis.call('SCARD', KEYS[3]) > 0 then return 0 end

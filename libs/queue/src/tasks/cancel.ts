@@ -8,12 +8,12 @@ export interface Cancellable {
 }
 
 /**
- * Hears at once that a task or an execution is to stop, on `RedisKeys.cancel` or `RedisKeys.cancelExecution`. The request itself is
- * stored with the task (`TaskStore.requestCancel`) and the execution, and is read when work starts and after every reconnect.
+ * Listens for cancels of tasks or executions, on `RedisKeys.cancel` or `RedisKeys.cancelExecution`. The cancel request itself is stored
+ * with the task or execution, and is read when work starts and after every reconnect.
  */
 export class CancelBus extends MemberBus {
   /**
-   * Calls `stop` when the task or execution is cancelled, now or later.
+   * Calls `stop` when the task or execution is cancelled, or at once if it already is.
    *
    * @param isRequested reads the stored request: now and after every reconnect
    * @returns a function that ends the watch
@@ -24,13 +24,13 @@ export class CancelBus extends MemberBus {
     return release;
   }
 
-  /** As `watch`, for a caller that reads the stored request itself after this call. */
+  /** The same as `watch`, for a caller that reads the stored request itself after this call. */
   listen({ tenant, id }: Cancellable, isRequested: () => Promise<boolean>, stop: () => void): () => void {
     return this.on(memberOf(tenant, id), (isCancelled) => (isCancelled ? stop() : readStored(isRequested, stop)));
   }
 }
 
-/** Redis away: the next reconnect reads it again. */
+/** When Redis is away, the request is read again after the next reconnect. */
 function readStored(isRequested: () => Promise<boolean>, stop: () => void): void {
   void isRequested().then(
     (requested) => requested && stop(),

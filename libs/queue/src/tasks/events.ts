@@ -6,27 +6,25 @@ import type { RedisKeys } from '../redis/keys.js';
 import { whileRedisAnswers } from '../redis/redis.js';
 
 export interface StoredEvent {
-  /** Give it as `afterId` to get what came after this event. */
+  /** Pass it as `afterId` to get the events after this one. */
   readonly id: string;
   readonly event: TaskEvent;
   /** ms since 1970. */
   readonly at: number;
 }
 
-/** Read and held at once, for each reader. */
+/** The most events that are read at once and held for one reader. */
 const BATCH = 100;
-/** A reader of whom nobody tells anything looks as often. */
+/** How often a waiting reader looks for events that no message told of. */
 const LOOK_EVERY_MS = 15_000;
 
 /**
- * A task's events in order, those there are and those to come, until `finished`.
+ * Reads a task's events in order, past and future ones, until `finished` or until `signal` aborts.
  *
- * A reader pulls: however slow it is, no more than one batch is held for it. Readers that wait share one connection.
- * @param afterId id of the last event seen; empty for everything
- * @throws EtudeError INVALID_ARGUMENT for an id that is none, NOT_FOUND when the task has no events (none such, or expired)
- *
- * Ends without an error when `signal` aborts. On a producer's connection an outage ends it with QUEUE_UNAVAILABLE, to be resumed
- * behind the last event; on a worker's it waits.
+ * Only one batch is held for a slow reader. Waiting readers share one connection. A worker's connection waits out an outage.
+ * @param afterId id of the last event seen; empty for all events
+ * @throws EtudeError INVALID_ARGUMENT for a malformed id; NOT_FOUND where the task has no events, since it is unknown or expired;
+ * QUEUE_UNAVAILABLE in an outage on a producer's connection, after which the caller can resume behind the last event
  */
 export async function* readEvents(
   redis: Redis,
@@ -73,7 +71,7 @@ async function readBatch(redis: Redis, stream: string, after: string): Promise<S
   return entries.map(([id, fields]) => ({ id, event: JSON.parse(fields[1] ?? 'null') as TaskEvent, at: Number(id.split('-')[0]) }));
 }
 
-/** Whether the reader has seen the end already. */
+/** Whether the reader has seen the last event already. @throws EtudeError NOT_FOUND where the task has no events */
 async function isOver(redis: Redis, keys: RedisKeys, tenant: string, taskId: string, last: string): Promise<boolean> {
   const [end, there] = await whileRedisAnswers(
     redis,

@@ -9,10 +9,10 @@ import { runScript } from '../redis/redis.js';
 type Opening = ['gone'] | ['final', string] | ['open', string, string, string, string, string[]];
 
 /**
- * Takes a rollout for this worker: raises its epoch, sets the task running, and loads what was journaled so far.
+ * Takes a rollout for this worker: raises its epoch, sets the task running, and loads the journal.
  *
  * @returns null when the task is final or gone: there is nothing to run
- * Why inside one script: nothing can be journaled between the new epoch and the load.
+ * Why in one script: nobody can append to the journal between the new epoch and the load.
  */
 export async function openJournal(
   redis: Redis,
@@ -41,13 +41,13 @@ interface Holding {
   readonly entries: ReadonlyMap<string, JournalEntry>;
 }
 
-/** `Journal` in Redis. A redrive starts a new generation, in which epochs count from 1 again. */
+/** `Journal` in Redis. A redrive starts a new generation, whose epochs count from 1 again. */
 export class RedisJournal implements Journal {
   readonly rolloutId: string;
   readonly epoch: number;
   readonly startedAt: number;
   readonly entries: ReadonlyMap<string, JournalEntry>;
-  /** Whether a cancel was asked for before this worker came. */
+  /** Whether a cancel was requested before this worker took the rollout. */
   readonly cancelRequested: boolean;
   readonly #keys: string[];
   readonly #holder: [string, string, string];
@@ -70,7 +70,7 @@ export class RedisJournal implements Journal {
     this.#holder = [holding.generation, String(holding.epoch), keys.wake(rollout.tenant, rollout.taskId)];
   }
 
-  /** Usage of everything journaled when this was opened. */
+  /** The usage of all steps that were in the journal when it was opened. */
   get usage(): Usage {
     return [...this.entries.values()].at(-1)?.usage ?? Usage.parse({});
   }
@@ -107,13 +107,13 @@ export class RedisJournal implements Journal {
   }
 }
 
-/** What was journaled of a rollout, in order, without taking it: for looking at it afterwards. Empty where nothing is kept. */
+/** The journal entries of a rollout, in order, without taking the rollout. Empty where nothing is kept. */
 export async function readJournal(redis: Redis, keys: RedisKeys, rolloutId: string): Promise<JournalEntry[]> {
   const stored = await redis.hgetall(keys.journal(rolloutId));
   return [...readEntries(Object.entries(stored).flat()).values()];
 }
 
-/** From [step key, "<place> <JSON>", ...] to entries in their order. */
+/** Parses [step key, "<place> <JSON>", ...] into entries, sorted by place. */
 function readEntries(flat: readonly string[]): Map<string, JournalEntry> {
   const stored: Array<{ place: number; entry: JournalEntry }> = [];
   for (let i = 0; i + 1 < flat.length; i += 2) {

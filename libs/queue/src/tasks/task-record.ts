@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { RedisKeys } from '../redis/keys.js';
 import { answersOf, newestFirst, type Page } from '../redis/pages.js';
 
-/** Reads a task's hash. null where there is none. */
+/** Parses a task's hash; null where the hash is empty. */
 export function readTaskRecord(tenant: string, id: string, fields: Record<string, string>): TaskRecord | null {
   if (!fields.state || !fields.spec) return null;
   return {
@@ -23,7 +23,7 @@ export function readTaskRecord(tenant: string, id: string, fields: Record<string
   };
 }
 
-/** The hash of a task that was just accepted; the script adds the times. */
+/** The hash of a new task, as a flat list. The script adds the times. */
 export function newTaskFields(spec: TaskSpec, requestKey: string): string[] {
   const fields = {
     spec: JSON.stringify(spec),
@@ -39,21 +39,21 @@ export function newTaskFields(spec: TaskSpec, requestKey: string): string[] {
   return Object.entries(fields).flat().map(String);
 }
 
-/** null for a field that is missing or empty. */
+/** Parses a field; null where it is missing or empty. */
 function json(text: string | null | undefined): unknown {
   return text ? JSON.parse(text) : null;
 }
 
 export interface TaskFilter {
   readonly pageSize: number;
-  /** Id of the last task seen; tasks older than it follow. */
+  /** Id of the last task seen; the page begins with the next older one. */
   readonly after?: string;
   readonly state?: TaskState;
-  /** All of them must be there. */
+  /** A task must have all of these labels. */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** One page of a tenant's tasks, newest first. Looks at state and labels only, until a task is wanted. */
+/** Reads one page of a tenant's tasks, newest first. Only tasks that pass the filter are read in full. */
 export async function listTasks(redis: Redis, keys: RedisKeys, tenant: string, filter: TaskFilter): Promise<Page<TaskRecord>> {
   const wanted = Object.entries(filter.labels ?? {});
   const isWanted = (state: string, labels: Record<string, string>) =>

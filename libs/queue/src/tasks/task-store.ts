@@ -14,9 +14,9 @@ import { listTasks, newTaskFields, readTaskRecord, type TaskFilter } from './tas
 
 const DAY_MS = 86_400_000;
 
-/** The settings of a service that ends tasks; the same for every service. */
+/** The settings of a service that ends tasks. All services need the same. */
 export const taskConfig = z.object({
-  /** Days that a task, its journal and its events are kept after its end. */
+  /** How many days a task, its journal and its events are kept after its end. */
   ETUDE_TASK_RETENTION_DAYS: z.coerce
     .number()
     .min(0.01)
@@ -29,7 +29,7 @@ export const retentionFrom = ({ ETUDE_TASK_RETENTION_DAYS: days }: z.infer<typeo
 });
 
 /**
- * Tasks as callers see them. What a running rollout changes goes through its journal, not through here.
+ * The tasks, for callers. A running rollout changes its task through its journal, not through this store.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
@@ -47,7 +47,7 @@ export class TaskStore {
     this.#retentionMs = retentionMs;
   }
 
-  /** Tasks whose rollout is not over, for the reconciler. */
+  /** Tasks that have not ended, for the reconciler. */
   get work(): DurableWork {
     return {
       name: 'rollouts',
@@ -65,7 +65,7 @@ export class TaskStore {
   }
 
   /**
-   * Accepts a task: durable when this returns. The same request id and spec answer with the first task.
+   * Accepts a task, which is durable when this returns. A repeat with the same request id and spec returns the first task.
    *
    * @param requestId empty: every call is a new task
    * @throws EtudeError ALREADY_EXISTS when the request id was used with another spec
@@ -89,14 +89,14 @@ export class TaskStore {
     return readTaskRecord(tenant, taskId, fields);
   }
 
-  /** Newest first. A page may be shorter than asked for and yet not be the last: go by `nextAfter`. */
+  /** Newest first. A page shorter than `pageSize` may not be the last: only `nextAfter` tells. */
   async list(tenant: string, filter: TaskFilter): Promise<Page<TaskRecord>> {
     return whileRedisAnswers(this.#redis, listTasks(this.#redis, this.#keys, tenant, filter));
   }
 
   /**
-   * Asks a task to stop. One that nobody has taken ends at once; a running one is told over the cancel channel, and its
-   * next journaled step says so too. Answers the task as it stands; null where there is none.
+   * Requests the cancel of a task. A queued task ends at once. The worker of a running one is told over the cancel channel, and again
+   * when it appends to the journal. @returns the task as it is now; null where there is none
    */
   async requestCancel(tenant: string, taskId: string): Promise<TaskRecord | null> {
     await this.#run<string>('cancelTask', addressOf(tenant, taskId), [this.#retentionMs, this.#keys.cancel, memberOf(tenant, taskId)]);
@@ -110,8 +110,8 @@ export class TaskStore {
   /**
    * Ends a task whose job is dead, and fences a worker that might still run it.
    *
-   * @param diedAt when the job died, ms since 1970: a task that was redriven since is left alone
-   * @returns `failed`: the task ended by this call; otherwise why it did not
+   * @param diedAt when the job died, ms since 1970; a task that was redriven after that is left alone
+   * @returns `failed`: this call ended the task; otherwise why it did not
    */
   async markFailed(
     tenant: string,
@@ -122,7 +122,7 @@ export class TaskStore {
     return this.#run('failTask', addressOf(tenant, taskId), [this.#retentionMs, diedAt, JSON.stringify(error)]);
   }
 
-  /** Puts a task that `markFailed` ended back to `queued`; the caller then retries its job. Answers `gone`, or the state that forbids it. */
+  /** Puts a task that `markFailed` ended back to `queued`; the caller then retries its job. @returns the task's state, or `gone` */
   async requeue(tenant: string, taskId: string): Promise<'gone' | TaskState> {
     return this.#run('requeueTask', addressOf(tenant, taskId), [taskId]);
   }

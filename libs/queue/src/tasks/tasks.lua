@@ -1,8 +1,8 @@
--- KEYS of every script about a task, in this order.
+-- The first KEYS of every script about a task.
 local TASK, ROLLOUT, JOURNAL, EVENTS, OUTBOX, INDEX = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 
 local function isFinal(state) return state == 'succeeded' or state == 'failed' or state == 'cancelled' end
--- Ends the task: its fields and last events are written, it leaves the outbox, and from now on everything of it expires.
+-- Ends the task: writes its fields and last events, takes it out of the outbox, and lets all its keys expire.
 local function finalise(fields, events, retentionMs, member, wake)
   redis.call('ZREM', OUTBOX, member)
   redis.call('HSET', TASK, 'endedAt', now(), 'updatedAt', now(), unpack(fields))
@@ -12,7 +12,7 @@ local function finalise(fields, events, retentionMs, member, wake)
   for _, key in ipairs({TASK, ROLLOUT, JOURNAL, EVENTS}) do redis.call('PEXPIRE', key, retentionMs) end
   local request = redis.call('HGET', TASK, 'requestKey')
   if request and request ~= '' then redis.call('PEXPIRE', request, retentionMs) end
-  -- The index has no expiry of its own: each end drops a few of the oldest ids whose task is gone.
+  -- The index doesn't expire, so each end drops a few of the oldest ids whose task is gone.
   local prefix = string.gsub(TASK, '[^:]*$', '')
   for _, id in ipairs(redis.call('ZRANGE', INDEX, 0, 4)) do
     if redis.call('EXISTS', prefix .. id) == 0 then redis.call('ZREM', INDEX, id) end
@@ -20,13 +20,13 @@ local function finalise(fields, events, retentionMs, member, wake)
   redis.call('PUBLISH', wake, '')
 end
 
--- Whether the caller's generation and epoch are still the rollout's.
+-- Whether the rollout still has the caller's generation and epoch.
 local function held(generation, epoch)
   local holder = redis.call('HMGET', ROLLOUT, 'generation', 'epoch')
   return holder[1] == generation and holder[2] == epoch
 end
 
--- Accepts a task. KEYS[7] request. ARGV outbox member, wake, id, digest, first event, fields...
+-- Accepts a task. KEYS[7] request or ''. ARGV outbox member, wake, id, digest, first event, fields...
 -- Answers {'created'|'known'|'other', id}.
 function scripts.submitTask()
   local before = once(KEYS[7], ARGV[4], ARGV[3])
@@ -40,7 +40,7 @@ function scripts.submitTask()
   return {'created', ARGV[3]}
 end
 
--- Takes the rollout for a worker: a new epoch, with which every earlier one is fenced. ARGV outbox member, wake.
+-- Takes the rollout for a worker. The new epoch fences every earlier worker. ARGV outbox member, wake.
 -- Answers {'gone'}, {'final', state} or {'open', generation, epoch, startedAt, cancelRequested, journal as a flat list}.
 function scripts.openRollout()
   local state = redis.call('HGET', TASK, 'state')
@@ -59,12 +59,12 @@ function scripts.openRollout()
     redis.call('HGET', TASK, 'cancelRequested') or '0', redis.call('HGETALL', JOURNAL)}
 end
 
--- One journaled step. ARGV generation, epoch, wake, step key, entry, usage, events...
--- The first entry under a key stays; a repeat changes nothing. Answers -1 when fenced, else 1 if a cancel was asked for, 0 if not.
+-- Appends one step to the journal. ARGV generation, epoch, wake, step key, entry, usage, events...
+-- The first entry under a key stays; a repeat changes nothing. Answers -1 when fenced, else 1 if a cancel was requested, 0 if not.
 function scripts.appendEntry()
   local task = redis.call('HMGET', TASK, 'state', 'cancelRequested')
   if task[1] ~= 'running' or not held(ARGV[1], ARGV[2]) then return -1 end
-  -- A hash keeps no order, so each entry starts with its place.
+  -- A hash keeps no order, so each entry begins with its place.
   if redis.call('HSETNX', JOURNAL, ARGV[4], redis.call('HLEN', JOURNAL) .. ' ' .. ARGV[5]) == 1 then
     for i = 7, #ARGV do emit(EVENTS, ARGV[i]) end
     redis.call('HSET', TASK, 'usage', ARGV[6], 'updatedAt', now())
@@ -74,8 +74,8 @@ function scripts.appendEntry()
   return task[2] == '1' and 1 or 0
 end
 
--- The last write of a rollout. ARGV generation, epoch, wake, outbox member, retention ms, number of fields, fields..., events...
--- Answers -1 when fenced; 0 when this holder had finished it before; 1 when it did now.
+-- Ends a rollout and its task. ARGV generation, epoch, wake, outbox member, retention ms, number of fields, fields..., events...
+-- Answers -1 when fenced, 0 when this holder had ended it before, 1 when it ended now.
 function scripts.finishRollout()
   if not held(ARGV[1], ARGV[2]) then return -1 end
   local state = redis.call('HGET', TASK, 'state')
@@ -86,8 +86,8 @@ function scripts.finishRollout()
   return 1
 end
 
--- The system gave up on a task: its job is dead. Fences a worker that might still run it. ARGV outbox member, wake, retention ms,
--- when the job died, error. Answers 'failed', 'gone', 'final', or 'requeued' when it was redriven after that death.
+-- Ends a task whose job is dead, and fences a worker that might still run it. ARGV outbox member, wake, retention ms, when the job
+-- died, error. Answers 'failed', 'gone', 'final', or 'requeued' when the task was redriven after the job died.
 function scripts.failTask()
   local task = redis.call('HMGET', TASK, 'state', 'requeuedAt')
   local requeuedAt = tonumber(task[2] or '') or 0
@@ -100,8 +100,8 @@ function scripts.failTask()
   return 'failed'
 end
 
--- Puts a task that the system gave up on back in line, with a fresh count of takeovers and a fresh wall clock; its journal
--- stays. ARGV outbox member, wake, task id. Answers 'queued', 'gone', or the state that forbids it.
+-- Puts a task that `failTask` ended back to 'queued', with its epoch and its wall clock reset. The journal stays.
+-- ARGV outbox member, wake, task id. Answers 'queued', 'gone', or the state that forbids it.
 function scripts.requeueTask()
   local task = redis.call('HMGET', TASK, 'state', 'stopReason', 'finishedEvent', 'requestKey')
   if not task[1] then return 'gone' end
@@ -113,7 +113,7 @@ function scripts.requeueTask()
   redis.call('HSET', TASK, 'state', 'queued', 'requeuedAt', now(), 'updatedAt', now())
   redis.call('HDEL', TASK, 'stopReason', 'error', 'endedAt', 'finishedEvent')
   redis.call('HINCRBY', TASK, 'revision', 1)
-  -- A watch that starts from the beginning must not end at the end of the first run.
+  -- A reader that starts with the first event must not stop where the first run ended.
   if task[3] then redis.call('XDEL', EVENTS, task[3]) end
   emit(EVENTS, '{"type":"state","state":"queued"}')
   redis.call('ZADD', INDEX, 0, ARGV[3])
@@ -122,7 +122,7 @@ function scripts.requeueTask()
   return 'queued'
 end
 
--- Asks to cancel. A task that no worker has taken ends at once. ARGV outbox member, wake, retention ms, cancel channel, message.
+-- Requests a cancel. A queued task ends at once. ARGV outbox member, wake, retention ms, cancel channel, message.
 -- Answers 'gone', 'final', 'cancelled' or 'requested'.
 function scripts.cancelTask()
   local state = redis.call('HGET', TASK, 'state')
@@ -139,8 +139,8 @@ function scripts.cancelTask()
   return 'requested'
 end
 
--- Removes a task with all that hangs on it; who still runs it is fenced, since there is no task. KEYS as of every script that may end a
--- task. ARGV outbox member, wake, task id. Answers whether it was there.
+-- Removes a task with its rollout, journal, events and request id. A worker that still runs it is fenced, since the task is gone.
+-- ARGV outbox member, wake, task id. Answers 1 if there was a task, else 0.
 function scripts.eraseTask()
   local there = redis.call('EXISTS', KEYS[1])
   local request = redis.call('HGET', KEYS[1], 'requestKey')
