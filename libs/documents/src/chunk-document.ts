@@ -1,17 +1,17 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Chunk, ParsedDocument, Section } from './document.js';
 
-/** About 250 tokens: what a small sentence embedder reads before it cuts, headings included. */
+/** About 250 tokens. A small sentence embedder reads that much, headings included, before it cuts a text. */
 export const CHUNK_CHARS_MAX = 1_200;
-/** Of one document. As many make some 20 million characters of prose; each is embedded and kept for itself. */
+/** The most chunks of one document, since each is embedded and stored by itself. They hold about 20 million characters of prose. */
 export const CHUNKS_MAX = 20_000;
 
 /**
- * Cuts a document into texts of `charsMax` at most, headings not counted, where it is divided: at sections first, then between paragraphs, then between sentences.
+ * Cuts a document into chunks of at most `charsMax` characters, headings not counted. It cuts at sections first, then between
+ * paragraphs, then between sentences. Code and tables stay whole if they fit. The same document gives the same chunks.
  *
- * Code and tables stay whole where they fit. Every chunk carries the headings it stands under; a heading with nothing under it is
- * a line of the section before. Chunks do not overlap: their headings say what they are about, and text that is stored twice is
- * found twice. The same document gives the same chunks.
+ * Each chunk carries the headings above it. A heading without text becomes a line of the section before. Chunks don't overlap, because
+ * text that is stored twice is found twice.
  * @throws EtudeError PAYLOAD_TOO_LARGE for more than `CHUNKS_MAX` chunks
  */
 export function chunkDocument(document: ParsedDocument, { charsMax = CHUNK_CHARS_MAX }: { readonly charsMax?: number } = {}): Chunk[] {
@@ -26,11 +26,11 @@ export function chunkDocument(document: ParsedDocument, { charsMax = CHUNK_CHARS
 }
 
 interface FilledSection extends Section {
-  /** Headings with nothing under them that come behind its text. */
+  /** Headings without text that follow this section. */
   readonly bare: string[];
 }
 
-/** Sections with text in them. Headings at the beginning that have none are one of their own, under what they stand under. */
+/** The sections that have text. Headings without text join the section before; those at the beginning become sections of their own. */
 function filledSections(sections: readonly Section[]): Section[] {
   const filled: FilledSection[] = [];
   for (const section of sections) {
@@ -52,17 +52,17 @@ function textsOf(text: string, charsMax: number): string[] {
   );
 }
 
-/** Behind the end of a sentence; abbreviations end one too now and then, which only moves a cut. */
+/** The end of a sentence. It sometimes matches an abbreviation, which only moves a cut. */
 const SENTENCE_END = /[.!?…]["'”’»)\]]*\s+|[。！？]["'”’」』]*\s*|\n/gu;
 
 /** A block of a section's text: a paragraph, a list, a table, or code with its fences. */
 interface TextBlock {
   readonly text: string;
-  /** The fence's own opening line; null for everything but code. */
+  /** The opening line of the code's fence; null for everything but code. */
   readonly fence: string | null;
 }
 
-/** Paragraphs are parted by empty lines, but for those inside of code. */
+/** Splits a text at empty lines, but not at those within code. */
 function splitBlocks(text: string): TextBlock[] {
   const blocks: TextBlock[] = [];
   let lines: string[] = [];
@@ -88,7 +88,7 @@ function splitBlocks(text: string): TextBlock[] {
   return blocks;
 }
 
-/** Pieces of at most `charsMax`: whole lines of code and tables with fence or head again, whole sentences of prose. */
+/** Splits a block: code and tables between lines, with fences or table head in each piece; prose between sentences. */
 function splitBlock(block: TextBlock, charsMax: number): string[] {
   if (block.text.length <= charsMax) return [block.text];
   if (block.fence !== null) return splitCode(block.text, block.fence, charsMax);
@@ -123,7 +123,7 @@ function sentencesOf(text: string): string[] {
   return sentences;
 }
 
-/** As many parts together as fit; one that does not fit by itself is cut at spaces, and if need be anywhere. */
+/** Joins as many parts as fit into each piece. A part that is too long by itself is cut at spaces, or anywhere if it has none. */
 function packed(parts: readonly string[], separator: string, charsMax: number): string[] {
   const pieces: string[] = [];
   let piece: string | null = null;
@@ -144,7 +144,7 @@ function cutAtSpaces(text: string, charsMax: number): string[] {
   while (text.length - start > charsMax) {
     const space = text.slice(start, start + charsMax).lastIndexOf(' ');
     let end = start + (space > charsMax / 2 ? space + 1 : charsMax);
-    // Never through the middle of a surrogate pair.
+    // Don't cut a surrogate pair in two.
     if (/[\uD800-\uDBFF]/.test(text[end - 1] ?? '')) end -= 1;
     pieces.push(text.slice(start, end));
     start = end;

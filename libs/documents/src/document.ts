@@ -1,23 +1,22 @@
 import { EtudeError } from '@etude/contracts/errors';
 
-/** What a document is read as: its title and its sections in order. */
 export interface ParsedDocument {
   readonly title: string;
   readonly sections: readonly Section[];
 }
 
 export interface Section {
-  /** Headings from the outermost in, such as `['2 Searching', '2.1 Binary search']`; empty before the first one. */
+  /** Headings from the outermost to the innermost, such as `['2 Searching', '2.1 Binary search']`; empty before the first heading. */
   readonly headings: readonly string[];
-  /** Plain text, paragraphs separated by an empty line; code keeps its lines. */
+  /** Plain text with an empty line between paragraphs; code keeps its lines. */
   readonly text: string;
-  /** Of its first line, from 1; null where the format has none. */
+  /** Page of the first line, from 1; null where the format has no pages. */
   readonly page: number | null;
 }
 
-/** A piece of a document that is small enough to be found by what it says. */
+/** A piece of a document, small enough to be embedded and found by its content. */
 export interface Chunk {
-  /** From 0, in the document's order. */
+  /** Counted from 0, in the order of the document. */
   readonly index: number;
   readonly headings: readonly string[];
   readonly text: string;
@@ -40,7 +39,7 @@ const BY_EXTENSION: Readonly<Record<string, MediaType>> = {
   pdf: 'application/pdf',
 };
 
-/** By the file's name alone; its content is checked by the parser. @throws EtudeError INVALID_ARGUMENT for any other ending */
+/** The media type by the file's extension; the parser checks the content. @throws EtudeError INVALID_ARGUMENT for any other extension */
 export function mediaTypeOf(path: string): MediaType {
   const type = BY_EXTENSION[/\.([^./\\]+)$/.exec(path)?.[1]?.toLowerCase() ?? ''];
   if (type) return type;

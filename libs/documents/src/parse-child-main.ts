@@ -21,6 +21,6 @@ async function answerTo({ bytes, mediaType, options }: ChildTask): Promise<Child
   }
 }
 
-// Whoever asked ends this process: an end of its own could overtake the answer.
+// The parent ends this process: if it exited by itself, the answer might get lost.
 process.once('message', (task) => void answerTo(task as ChildTask).then((answer) => process.send?.(answer)));
 process.once('disconnect', () => process.exit(0));

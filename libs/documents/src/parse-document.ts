@@ -16,9 +16,9 @@ const PARSERS: Readonly<Record<MediaType, Parse>> = {
 };
 
 /**
- * Reads a document in this process. For bytes of anyone who is not trusted use `parseInWorker`: time and memory have no bound here.
+ * Parses a document in this process, with no limit of time or memory. Use `parseInWorker` for untrusted bytes.
  *
- * @throws EtudeError INVALID_ARGUMENT for what is no such document, PAYLOAD_TOO_LARGE beyond a limit, CANCELLED
+ * @throws EtudeError INVALID_ARGUMENT for bytes that are no such document, PAYLOAD_TOO_LARGE beyond a limit, CANCELLED
  */
 export async function parseDocument(
   bytes: Uint8Array,
@@ -48,7 +48,7 @@ function requireParsable(bytes: Uint8Array, mediaType: MediaType, { name, limits
 
 const cancelled = (name: string) => new EtudeError('CANCELLED', `reading ${JSON.stringify(name)} was cancelled`);
 
-/** A parser's own errors are about the document. */
+/** Turns an error of the parser into an EtudeError about the document. */
 function clear(error: unknown, mediaType: MediaType, context: ParseContext): unknown {
   if (isAbort(error) || context.signal.aborted) return cancelled(context.name);
   if (errorCode(error) !== 'INTERNAL') return error;

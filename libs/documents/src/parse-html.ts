@@ -9,7 +9,7 @@ type Element = DefaultTreeAdapterTypes.Element;
 type Adapter = TreeAdapter<DefaultTreeAdapterTypes.DefaultTreeAdapterMap>;
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
-/** Never shown as text, or not the document's own. */
+/** Elements that are not shown as text or don't belong to the document's content. */
 const SKIPPED = words(
   'script style template noscript iframe object embed svg math canvas audio video map head select datalist button input textarea nav dialog',
 );
@@ -26,7 +26,7 @@ export function parseHtml(bytes: Uint8Array, context: ParseContext): ParsedDocum
   return walk.end(title ? textOf(title) : null);
 }
 
-/** What is shown of a piece of HTML that stands in other text. */
+/** The visible text of a piece of HTML within another text. */
 export function textOfHtml(html: string, context: Pick<ParseContext, 'name' | 'limits'>): string {
   const walk = new HtmlWalk(new SectionBuilder(context));
   walk.visit(parseFragment(html, { treeAdapter: shallowAdapter(context) }));
@@ -36,7 +36,7 @@ export function textOfHtml(html: string, context: Pick<ParseContext, 'name' | 'l
     .join('\n\n');
 }
 
-/** Stops while the tree grows: a deep one costs the square of its depth. */
+/** Refuses deep nesting while the tree is built, because its cost grows with the square of the depth. */
 function shallowAdapter(context: Pick<ParseContext, 'name' | 'limits'>): Adapter {
   let depth = 0;
   return {
@@ -126,7 +126,7 @@ function languageOf(pre: Element): string {
   return /\b(?:language|lang)-([\w+#-]+)/.exec(classes)?.[1] ?? '';
 }
 
-/** Caption and rows; a table inside a cell is read as the cell's text. */
+/** The caption and rows of a table. A table within a cell becomes the cell's text. */
 function rowsOf(node: Element): string[] {
   return node.childNodes.flatMap((child): string[] => {
     if (!('tagName' in child) || isHidden(child)) return [];

@@ -9,9 +9,9 @@ import { type ParseOptions, tooLarge, unreadable } from './parse-limits.js';
 import type { ChildAnswer, ChildTask } from './parse-child-main.js';
 
 export interface WorkerLimits extends ParseOptions {
-  /** From the start of the process; 60 s by default. */
+  /** Time limit from the start of the process. Default 60,000. */
   readonly wallMs?: number;
-  /** Of the whole process, everything included; 1,024 by default. Looked at where the system has a `/proc`. */
+  /** Memory limit of the whole process. Default 1,024. It is only enforced where the system has a `/proc`. */
   readonly memoryMiB?: number;
 }
 
@@ -24,10 +24,10 @@ const STACK_KIB = 4_000;
 const CHILD = fileURLToPath(new URL('../dist/parse-child-main.js', import.meta.url));
 
 /**
- * `parseDocument` for bytes of anyone: in a process of its own that has no network, writes nothing, starts nothing, knows no
- * setting of this one, and is ended when it takes too long or grows too large.
+ * `parseDocument` for untrusted bytes, in a process of its own. That process has no network and an empty environment, and can't write
+ * files or start processes. It is killed when it exceeds its time or memory.
  *
- * @throws EtudeError as `parseDocument`; PAYLOAD_TOO_LARGE where time or memory did not suffice
+ * @throws EtudeError as `parseDocument`; also PAYLOAD_TOO_LARGE where time or memory did not suffice
  */
 export async function parseInWorker(
   bytes: Uint8Array,
@@ -60,10 +60,10 @@ export async function parseInWorker(
 }
 
 function startChild(memoryMiB: number): ChildProcess {
-  // Above what the process may have: it is ended before its heap is full.
+  // Above `memoryMiB`, so that the process is killed by this module before its heap is full.
   const limits = [`--max-old-space-size=${2 * memoryMiB}`, `--stack-size=${STACK_KIB}`];
   return fork(CHILD, [], {
-    // Without network, writing, other processes and threads.
+    // Denies network, writes, child processes and threads.
     execArgv: ['--permission', '--no-warnings', ...limits, ...readable().map((folder) => `--allow-fs-read=${join(folder, '*')}`)],
     env: {},
     serialization: 'advanced',
@@ -71,7 +71,7 @@ function startChild(memoryMiB: number): ChildProcess {
   });
 }
 
-/** Bytes that the process holds, also those in no heap that could be limited; 0 where nobody can tell. */
+/** Resident memory of the process in bytes, which counts memory outside of the heap too; 0 where it is unknown. */
 function memoryOf({ pid }: ChildProcess): number {
   try {
     return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES;
@@ -80,7 +80,7 @@ function memoryOf({ pid }: ChildProcess): number {
   }
 }
 
-/** Folders of the parsers' own code. */
+/** The folders with the parsers' code, which the process may read. */
 function readable(): string[] {
   const { resolve } = createRequire(CHILD);
   const packages = /^.*[/\\]node_modules(?=[/\\])/.exec(resolve('unpdf'))?.[0];

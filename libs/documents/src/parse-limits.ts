@@ -1,14 +1,14 @@
 import { EtudeError } from '@etude/contracts/errors';
 
-/** What one document may cost. Every one is checked while parsing, not after. */
+/** The limits of one document. They are checked while parsing, not after. */
 export interface ParseLimits {
-  /** Of the file. */
+  /** The most bytes of the file. */
   readonly bytesMax: number;
-  /** Of everything that is read from it, together. */
+  /** The most characters of all text read from it. */
   readonly charsMax: number;
-  /** Elements inside elements (HTML), quotes and lists inside each other (Markdown). */
+  /** The deepest nesting of elements (HTML), or of quotes and lists (Markdown). */
   readonly nestingMax: number;
-  /** Of a PDF. */
+  /** The most pages of a PDF. */
   readonly pagesMax: number;
 }
 
@@ -20,7 +20,7 @@ export const PARSE_LIMITS: ParseLimits = {
 };
 
 export interface ParseOptions {
-  /** Of the file, for messages and where the document has no title of its own. */
+  /** Name of the file, used in messages and as the title of a document that has none. */
   readonly name: string;
   readonly limits?: Partial<ParseLimits>;
 }

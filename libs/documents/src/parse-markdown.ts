@@ -13,7 +13,7 @@ type Item = Extract<Node, { type: 'list' }>['children'][number];
 
 const PIECE_CHARS_MIN = 200_000;
 
-/** GFM with front matter. HTML in it is read as `parseHtml` reads it: scripts and hidden parts are not. */
+/** Parses GFM with front matter. HTML within it is read as by `parseHtml`, without scripts and hidden parts. */
 export function parseMarkdown(bytes: Uint8Array, context: ParseContext): ParsedDocument {
   const { title, body } = splitFrontMatter(decodeText(bytes, context.name));
   refuseDeepNesting(body, context);
@@ -29,7 +29,7 @@ export function parseMarkdown(bytes: Uint8Array, context: ParseContext): ParsedD
   return builder.build(title);
 }
 
-/** The parser's tree takes some hundred times the memory of its text, so a long one is read from heading to heading. */
+/** Splits a long text at headings, because the parser's tree takes about a hundred times the memory of its text. */
 function* piecesOf(text: string): Iterable<string> {
   let start = 0;
   let fence: string | null = null;
@@ -46,7 +46,7 @@ function* piecesOf(text: string): Iterable<string> {
   yield text.slice(start);
 }
 
-/** A line that opens this many quotes, lists or brackets is found before the parser spends the square of it. */
+/** Refuses a line that opens too many quotes, lists or brackets, because the parser's time grows with the square of their number. */
 function refuseDeepNesting(text: string, context: ParseContext): void {
   const { nestingMax } = context.limits;
   const containers = new RegExp(`^(?:[ \\t]{0,4}(?:>|[-*+](?=[ \\t])|\\d{1,9}[.)](?=[ \\t]))){${nestingMax + 1}}`, 'm');
@@ -90,7 +90,7 @@ function marker(list: Extract<Node, { type: 'list' }>, i: number): string {
   return list.ordered ? `${(list.start ?? 1) + i}. ` : '- ';
 }
 
-/** Its further lines stand below its text, so that a list in a list can be seen. */
+/** The text of a list item. Its further lines are indented, so that a nested list can be recognised. */
 function itemText(item: Item, mark: string, context: ParseContext): string {
   const done = item.checked === null || item.checked === undefined ? '' : item.checked ? '[x] ' : '[ ] ';
   const lines = item.children

@@ -8,14 +8,14 @@ const BOMS = [
   { encoding: 'utf-16be', bytes: [0xfe, 0xff] },
 ] as const;
 
-/** Everything below space but tab and line end, and DEL: nothing that is read or searched for. */
+/** Control characters to drop: all but tab, line feed, carriage return and form feed. */
 // oxlint-disable-next-line no-control-regex -- these are what is taken out
 const CONTROLS = /[\u0000-\u0008\u000b\u000e-\u001f\u007f]/g;
 
 /**
- * Text of a file: UTF-8, or what its byte order mark says. Line ends become `\n`, form feeds too; other controls are dropped.
+ * Decodes a file as UTF-8, or as its byte order mark says. Line ends and form feeds become `\n`; other control characters are dropped.
  *
- * @throws EtudeError INVALID_ARGUMENT where the bytes are no such text
+ * @throws EtudeError INVALID_ARGUMENT where the bytes are not valid in that encoding
  */
 export function decodeText(bytes: Uint8Array, name: string): string {
   const bom = BOMS.find((known) => known.bytes.every((byte, i) => bytes[i] === byte));
@@ -30,7 +30,7 @@ export function decodeText(bytes: Uint8Array, name: string): string {
   }
 }
 
-/** Line ends to `\n`, controls out. */
+/** Turns line ends into `\n` and drops control characters. */
 export function cleanText(text: string): string {
   return text
     .replaceAll(/\r\n?|\f|\u2028/g, '\n')
@@ -40,7 +40,7 @@ export function cleanText(text: string): string {
 
 const TITLE_CHARS_MAX = 100;
 
-/** Plain text has no headings that could be told from its words; its first line is the title where it stands alone. */
+/** Parses plain text as one section, since headings can't be recognised in it. A first line that stands alone is the title. */
 export function parseText(bytes: Uint8Array, context: ParseContext): ParsedDocument {
   const text = decodeText(bytes, context.name);
   const builder = new SectionBuilder(context);

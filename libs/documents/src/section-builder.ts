@@ -10,7 +10,7 @@ interface OpenSection {
 
 const HEADING_CHARS_MAX = 300;
 
-/** Puts headings and blocks that come in reading order into sections. */
+/** Builds sections from headings and blocks, which have to come in reading order. */
 export class SectionBuilder {
   private readonly sections: Section[] = [];
   private readonly path: Array<{ readonly level: number; readonly text: string }> = [];
@@ -32,7 +32,7 @@ export class SectionBuilder {
     this.open = { headings: this.path.map((heading) => heading.text), level, blocks: [], page };
   }
 
-  /** A paragraph, a list, a table or a piece of code; empty ones are skipped. */
+  /** Adds a paragraph, a list, a table or a piece of code. Empty ones are skipped. */
   block(text: string, page: number | null = null): void {
     const trimmed = text.replace(/^(?:[ \t]*\n)+/, '').trimEnd();
     if (trimmed === '') return;
@@ -41,13 +41,13 @@ export class SectionBuilder {
     this.open.blocks.push(trimmed);
   }
 
-  /** @param title where the format says one */
+  /** @param title the title that the format gives; null where it gives none */
   build(title: string | null): ParsedDocument {
     this.close(0);
     return { title: title?.trim() || this.firstHeading || this.context.name, sections: this.sections };
   }
 
-  /** A heading directly above a deeper one needs no section of its own: it is in that one's path. */
+  /** Ends the open section. One without text directly above a deeper heading is dropped, since that heading's path names it. */
   private close(nextLevel: number): void {
     const { headings, level, blocks, page } = this.open;
     if (blocks.length === 0 && (headings.length === 0 || nextLevel > level)) return;
@@ -62,14 +62,14 @@ export class SectionBuilder {
   }
 }
 
-/** Code between fences, so that its empty lines do not end it. */
+/** Puts code between fences, so that an empty line within it doesn't end its block. */
 export function fenced(code: string, language: string): string {
   const ticks = [...code.matchAll(/`{3,}/g)].reduce((longest, [run]) => Math.max(longest, run.length + 1), 3);
   const fence = '`'.repeat(ticks);
   return `${fence}${language}\n${code.replace(/\n+$/, '')}\n${fence}`;
 }
 
-/** One line per row, its cells between bars. */
+/** A row of a table on one line, with bars between its cells. */
 export function tableRow(cells: readonly string[]): string {
   return cells.map((cell) => cell.replaceAll(/\s+/g, ' ').trim()).join(' | ');
 }

@@ -4,15 +4,15 @@ import { type Answer, AnswerAssembler } from './chat-answer.js';
 import { parsedJson, type ServerAnswer } from './server-answer.js';
 import { faultError, quoted, type ServerContext, serverName } from './server-errors.js';
 
-/** A whole completion may be longer than its text: escapes, and the server's own fields. */
+/** How many times longer than its text a completion's body may be, because of escapes and the server's own fields. */
 const BODY_OVER_TEXT = 16;
-/** Kept of a body that is no stream of events, for the error message. */
+/** How much of a body is kept for the error message, in case it is no stream of events. */
 const START_CHARS = 1_000;
 
 /**
- * Reads the body of a chat completion: server-sent events, or one JSON document.
+ * Reads the body of a chat completion: server-sent events or one JSON document.
  *
- * The first character tells which: servers ignore `stream`, and content types lie.
+ * The first character tells which, because servers may ignore `stream` and send a wrong content type.
  * @throws EtudeError MODEL_ANSWER_EMPTY, MODEL_ANSWER_TRUNCATED, MODEL_REFUSED, or what the server's own error says
  */
 export async function readAnswer(body: ServerAnswer, textBytesMax: number, context: ServerContext): Promise<Answer> {
@@ -37,7 +37,7 @@ export async function readAnswer(body: ServerAnswer, textBytesMax: number, conte
   }
   const value = parsedJson(document.trim());
   if (document) assembler.accept(value);
-  // The last event counts without the blank line that should end it.
+  // Ends the last event, in case the server left out the blank line behind it.
   else parser.feed('\n\n');
   const { fault, full, empty, finished } = assembler;
   if (fault) throw faultError(fault, context);

@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
 import { abortError } from './server-answer.js';
 
-/** Bytes of one entry beside its numbers: the digest, the vector's own object and buffer, the place in the map. */
+/** About how many bytes an entry needs besides its numbers: the digest, the objects and the place in the map. */
 const ENTRY_BYTES = 250;
 
 /**
- * Keeps the vectors of the texts used last, by model and digest of the text, before any other Embedder.
+ * A cache in front of any other Embedder. It keeps the vectors of the texts used last, by model and digest of the text.
  *
- * A text that is asked for several times at once is embedded once per call. Vectors are shared: don't change them.
+ * Calls that run at the same time each embed a missing text. Vectors are shared: don't change them.
  */
 export class CachedEmbedder implements Embedder {
   readonly #entriesMax: number;
-  /** A Map keeps the order of insertion: the first key is the one used longest ago. */
+  /** In order of use: the first key was used longest ago. */
   readonly #vectors = new Map<string, Float32Array>();
 
-  /** @param bytesMax of vectors and keys together, about */
+  /** @param bytesMax approximate limit for vectors and keys together */
   constructor(
     private readonly inner: Embedder,
     bytesMax = 32 * 1024 * 1024,
@@ -56,7 +56,7 @@ export class CachedEmbedder implements Embedder {
     return vector ? [[key, vector]] : [];
   }
 
-  /** A digest: a key as long as its text would make the cache as large as the texts. */
+  /** The key is a digest, because texts as keys would make the cache as large as the texts. */
   #key(text: string): string {
     return createHash('sha256').update(`${this.profile.model}\n`).update(text, 'utf16le').digest('base64');
   }

@@ -12,15 +12,15 @@ import {
 
 export type Right = ReturnType<typeof countRight>;
 
-/** What an embedder says about pairs that people have judged, and the settings that make most of them right. */
+/** How well an embedder judges labelled pairs of texts, and the settings that make most of its judgements right. */
 export interface CalibrationReport {
   readonly model: string;
   readonly dimension: number;
-  /** Cosines by kind of pair; `unrelated` are texts of different pairs. */
+  /** Cosines by kind of pair; `unrelated` are those between texts of different pairs. null where a kind has no pairs. */
   readonly cosines: Readonly<Record<LabelledPair['same'] | 'unrelated', Quantiles | null>>;
-  /** With the calibration that is in use. */
+  /** Right judgements with the calibration in use. */
   readonly now: Right;
-  /** null where there is nothing to fit: a kind is missing, or the embedder doesn't tell them apart. */
+  /** The fitted calibration; null where a kind of pair is missing or the embedder doesn't tell the kinds apart. */
   readonly fitted: (Right & { readonly anchors: CosineAnchors; readonly settings: readonly string[] }) | null;
 }
 export interface Quantiles {
@@ -30,7 +30,7 @@ export interface Quantiles {
   readonly p95: number;
 }
 
-/** Of more, every so manieth: the 95th of 100 needs no million. */
+/** About how many unrelated cosines are computed. If there are more, they are sampled evenly, which suffices for quantiles. */
 const UNRELATED_MAX = 20_000;
 const DIGITS = 3;
 const rounded = (value: number) => Number(value.toFixed(DIGITS));
@@ -39,7 +39,7 @@ const quantilesOf = (cosines: readonly number[]): Quantiles | null =>
   cosines.length === 0 ? null : { pairs: cosines.length, p5: at(cosines, 0.05), p50: at(cosines, 0.5), p95: at(cosines, 0.95) };
 const at = (cosines: readonly number[], share: number) => rounded(quantile(cosines, share));
 
-/** First texts of pairs with the second ones of all others. */
+/** Cosines between the first text of each pair and the second texts of all other pairs, sampled where there are too many. */
 function unrelatedCosines(vectors: ReadonlyArray<readonly [Float32Array, Float32Array]>): number[] {
   const step = Math.max(1, Math.ceil((vectors.length * (vectors.length - 1)) / UNRELATED_MAX));
   const cosines: number[] = [];

@@ -2,7 +2,7 @@ import { calibrateEmbedder } from './calibrate-embedder.js';
 import { builtInPairs, readPairs } from './calibration-pairs.js';
 import { embedderConfig, embedderFrom } from './model-config.js';
 
-/** `calibrate-main [PAIRS.jsonl]`: a report about the embedder that the environment names, as JSON on stdout; 2 where something is wrong. */
+/** `calibrate-main [PAIRS.jsonl]` prints a JSON report about the embedder that the environment names. Exit code 2 on any error. */
 async function main([path]: readonly string[]): Promise<void> {
   const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
   const embedder = await embedderFrom(embedderConfig.parse(given), { warn: (message) => process.stderr.write(`${message}\n`) });

@@ -22,7 +22,7 @@ function readLine(line: string, at: string): LabelledPair {
   throw wrong(at, parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`.trim()).join('; '));
 }
 
-/** JSON Lines of {a, b, same: "words" | "task" | "no"}; empty lines are skipped. @throws EtudeError INVALID_ARGUMENT naming the line */
+/** Reads JSON Lines of {a, b, same: "words" | "task" | "no"}, without empty lines. @throws EtudeError INVALID_ARGUMENT naming the line */
 export function readPairs(path: string): LabelledPair[] {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat?.isFile()) throw wrong(path, 'there is no such file');

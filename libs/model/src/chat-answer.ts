@@ -10,7 +10,7 @@ interface PartialCall {
   arguments: string;
 }
 
-/** What came of one answer so far. */
+/** One answer of the model, as far as it was received. Counts of tokens are null where the server gave none. */
 export interface Answer extends Pick<ChatResponse, 'text' | 'toolCalls' | 'finishReason'> {
   readonly model: string | null;
   readonly scripted: boolean;
@@ -19,13 +19,13 @@ export interface Answer extends Pick<ChatResponse, 'text' | 'toolCalls' | 'finis
 }
 
 /**
- * Puts an answer together from the chunks of a stream, or from one whole completion; both have the same parts under
- * `delta` or `message`. Generous about everything that servers leave out or write differently.
+ * Puts an answer together from the chunks of a stream or from one whole completion. Both have the same parts, under `delta` or
+ * `message`. It accepts what servers leave out or write differently.
  */
 export class AnswerAssembler {
-  /** The server named a finish reason: nothing more is needed. */
+  /** Whether the server named a finish reason: nothing more is needed. */
   finished = false;
-  /** The text reached its maximum: stop reading. */
+  /** Whether the text reached its maximum: stop reading. */
   full = false;
   fault: ServerFault | null = null;
   #room: number;
@@ -51,7 +51,7 @@ export class AnswerAssembler {
     if (isObject(choice)) this.#acceptChoice(choice);
   }
 
-  /** Nothing that a caller could use came. */
+  /** Whether there is neither text nor a tool call. */
   get empty(): boolean {
     return this.#text.trim() === '' && this.#calls.length === 0;
   }
@@ -105,7 +105,7 @@ export class AnswerAssembler {
     );
   }
 
-  /** Deltas of one call share an index; some servers leave it out, or give every call the same one and ids of their own. */
+  /** The call to which a delta belongs. Deltas of one call share an index, but some servers omit it or give all calls the same one. */
   #callFor(index: unknown, id: string, isNamed: boolean): PartialCall {
     const known =
       typeof index === 'number'
@@ -122,7 +122,7 @@ export class AnswerAssembler {
     return made;
   }
 
-  /** As much of the text as there is room for, cut between characters. */
+  /** As much of the text as there is room for. It is cut between characters. */
   #fitting(text: string): string {
     const bytes = Buffer.byteLength(text);
     if (bytes <= this.#room) {
@@ -147,7 +147,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** A text, or a list of texts and text parts. */
+/** The text of a message's content: a string, a text part, or a list of these. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
   if (Array.isArray(content)) return content.map(textOf).join('');
@@ -160,13 +160,13 @@ const named = (call: PartialCall, i: number): ToolCall => ({
   arguments: call.arguments || '{}',
 });
 
-/** A positive count, or null: zero is what servers write that do not count. */
+/** A positive count, or null. Servers that don't count write zero. */
 function count(usage: Json, ...names: string[]): number | null {
   const value = names.map((name) => Number(usage[name])).find((number) => Number.isFinite(number) && number > 0);
   return value === undefined ? null : Math.round(value);
 }
 
-/** About how many tokens a text has, where nobody counted them: four characters each, as in English prose. */
+/** Estimates the tokens of a text that nobody counted: one for four characters, as in English prose. */
 export const approximateTokens = (chars: number) => Math.ceil(chars / 4);
 
 export function requestChars({ messages, tools }: ChatRequest): number {

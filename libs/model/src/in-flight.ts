@@ -18,7 +18,7 @@ export class InFlight {
       return await task();
     } finally {
       const [next] = this.#waiting;
-      // The place of a call that ends goes to the next in line.
+      // The next call in line takes the place of the one that ended.
       if (next) next();
       else this.#free++;
     }

@@ -18,17 +18,17 @@ export const text = () =>
     .optional();
 const milliseconds = (defaultMs: number) => z.coerce.number().int().min(1).max(86_400_000).default(defaultMs);
 
-/** Which server is asked, and how patiently: for chat and for embeddings. */
+/** The settings of the model server, for chat and for embeddings. */
 export const connectionConfig = z.object({
   /** Address of the model server, up to and with `/v1`. */
   OPENAI_BASE_URL: httpUrl().default(DEFAULT_BASE_URL),
   /** Key of the model server. The default server needs one; without it no `Authorization` header is sent. */
   OPENAI_API_KEY: text(),
-  /** Calls under way at once, per process. */
+  /** The most calls at once, per process. */
   ETUDE_MODEL_CONCURRENCY: z.coerce.number().int().min(1).max(10_000).default(16),
-  /** Calls for one answer, the first included; 3 of them after empty or cut answers. */
+  /** The most calls for one answer, including the first. At most 3 after empty or cut answers. */
   ETUDE_MODEL_ATTEMPTS_MAX: z.coerce.number().int().min(1).max(100).default(6),
-  /** All waiting between these calls together. */
+  /** The longest wait between these calls in total. */
   ETUDE_MODEL_WAIT_MAX_MS: z.coerce.number().int().min(0).max(86_400_000).default(120_000),
   /** Longest silence of the server. Raise it for a slow server that does not stream. */
   ETUDE_MODEL_IDLE_TIMEOUT_MS: milliseconds(300_000),
@@ -52,15 +52,15 @@ export const wrongSetting = (field: string, description: string) =>
 
 const fraction = () => z.coerce.number().min(0).max(1).optional();
 
-/** The slice of a service's settings that says what makes its vectors. All services of one memory need the same. */
+/** The settings of a service's embedder. All services of one memory need the same. */
 export const embedderConfig = connectionConfig.extend({
-  /** Which of the two that are built in; `auto`: the sentence model where its files are. Without effect beside ETUDE_EMBEDDING_MODEL. */
+  /** The built-in embedder to use; `auto`: `sentence` where its files are, else `lexical`. No effect where ETUDE_EMBEDDING_MODEL is set. */
   ETUDE_EMBEDDER: z.enum(['auto', 'sentence', 'lexical']).default('auto'),
-  /** Folder with the files of the sentence model; unset: `.etude/cache/embedder` of the checkout. */
+  /** Folder with the files of the sentence model; unset: `.etude/cache/embedder` in the checkout. */
   ETUDE_EMBEDDER_PATH: text(),
   /** Processor threads of the sentence model, per process. */
   ETUDE_EMBEDDER_THREADS: z.coerce.number().int().min(1).max(64).default(1),
-  /** A model of an OpenAI-compatible server; unset: an embedder that is built in. */
+  /** An embedding model of an OpenAI-compatible server; unset: a built-in embedder. */
   ETUDE_EMBEDDING_MODEL: text(),
   /** Length of the vectors; every answer is checked against it. Unset: known for OpenAI's models. */
   ETUDE_EMBEDDING_DIMENSION: z.coerce.number().int().min(1).max(65_536).optional(),
@@ -86,15 +86,15 @@ export const embedderConfig = connectionConfig.extend({
 export type EmbedderConfig = z.infer<typeof embedderConfig>;
 
 export interface EmbedderNotes {
-  /** Told once, where the settings leave the choice and the better embedder is not there. */
+  /** Called once where `auto` has to choose the lexical embedder, because the sentence model's files are missing. */
   readonly warn?: (message: string) => void;
 }
 
 /**
- * The embedder that the settings name, with its cache: the one function by which every service gets one.
+ * Makes the embedder that the settings name, with its cache. Every service gets its embedder here.
  *
- * ETUDE_EMBEDDING_MODEL first, else ETUDE_EMBEDDER. Opens no connection and loads no weights yet.
- * @throws EtudeError FAILED_PRECONDITION when a file, a dimension or a key is missing, or anchors do not rise
+ * ETUDE_EMBEDDING_MODEL goes before ETUDE_EMBEDDER. Opens no connection and loads no weights yet.
+ * @throws EtudeError FAILED_PRECONDITION when a file, a dimension or a key is missing, or the cosine anchors don't rise
  */
 export async function embedderFrom(config: EmbedderConfig, notes: EmbedderNotes = {}): Promise<Embedder> {
   const embedder = withProfile(await chosen(config, notes), config);
@@ -102,7 +102,7 @@ export async function embedderFrom(config: EmbedderConfig, notes: EmbedderNotes 
   return bytesMax > 0 ? new CachedEmbedder(embedder, bytesMax) : embedder;
 }
 
-// Clients and runtimes are loaded where they are used: the first costs 20 MiB, the second 60.
+// Imported only where they are used: the HTTP client costs 20 MiB of memory, the model's runtime 60.
 async function chosen(config: EmbedderConfig, { warn }: EmbedderNotes): Promise<Embedder> {
   if (config.ETUDE_EMBEDDING_MODEL) return openAiEmbedder(config, config.ETUDE_EMBEDDING_MODEL);
   if (config.ETUDE_EMBEDDER === 'lexical') return new LexicalEmbedder();
@@ -123,7 +123,7 @@ async function openAiEmbedder(config: EmbedderConfig, model: string): Promise<Em
   const dimension = config.ETUDE_EMBEDDING_DIMENSION ?? DIMENSIONS[model];
   if (!dimension) throw wrongSetting('ETUDE_EMBEDDING_DIMENSION', `is not set; set it to the length of the vectors of ${model}`);
   const baseUrl = config.ETUDE_EMBEDDING_BASE_URL ?? config.OPENAI_BASE_URL;
-  // A key goes only to the server that it was given for.
+  // The chat model's key goes only to the chat model's server.
   const apiKey = config.ETUDE_EMBEDDING_API_KEY ?? (baseUrl === config.OPENAI_BASE_URL ? config.OPENAI_API_KEY : undefined);
   if (baseUrl === DEFAULT_BASE_URL && !apiKey)
     throw wrongSetting('ETUDE_EMBEDDING_API_KEY', `is not set, and ${DEFAULT_BASE_URL} needs one`);
@@ -140,14 +140,14 @@ async function openAiEmbedder(config: EmbedderConfig, model: string): Promise<Em
   });
 }
 
-/** Of models that everybody uses, so that nobody has to look it up. */
+/** Vector lengths of common models, for which ETUDE_EMBEDDING_DIMENSION may be left out. */
 const DIMENSIONS: Readonly<Record<string, number>> = {
   'text-embedding-3-small': 1_536,
   'text-embedding-3-large': 3_072,
   'text-embedding-ada-002': 1_536,
 };
 
-/** What the settings say about a model wins over what its profile says. */
+/** Replaces the values of the embedder's profile by those that are set. */
 function withProfile(embedder: Embedder, config: EmbedderConfig): Embedder {
   const anchors = anchorsOf(config);
   const { ETUDE_EMBEDDING_DENSE_WEIGHT: denseWeight } = config;
@@ -171,7 +171,7 @@ function anchorsOf(config: EmbedderConfig): CosineAnchors | null {
 
 const usd = () => z.coerce.number().min(0, 'must be a price in US dollars per million tokens').default(0);
 
-/** The slice of a service's settings that says which model and which embedder it asks. `baseConfig.extend(modelConfig.shape)`. */
+/** The settings of a service's chat model and embedder. Use `baseConfig.extend(modelConfig.shape)`. */
 export const modelConfig = connectionConfig.extend(embedderConfig.shape).extend({
   /** The model that is asked. The default server needs one; elsewhere the first of `GET /models`, or `default`. */
   OPENAI_MODEL: text(),
@@ -185,9 +185,9 @@ export const modelConfig = connectionConfig.extend(embedderConfig.shape).extend(
 export type ModelConfig = z.infer<typeof modelConfig>;
 
 /**
- * The chat model that the settings name. Opens no connection yet.
+ * Makes the chat model that the settings name. Opens no connection yet.
  *
- * @throws EtudeError FAILED_PRECONDITION when the default server is meant and its key or model is missing
+ * @throws EtudeError FAILED_PRECONDITION when the default server is used without a key or a model
  */
 export function chatModelFrom(config: ModelConfig, options: Partial<OpenAiChatOptions> = {}): OpenAiChatModel {
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: model } = config;

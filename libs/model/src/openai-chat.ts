@@ -6,19 +6,19 @@ import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-co
 import { approximateTokens, callChars, requestChars } from './chat-answer.js';
 
 export interface OpenAiChatOptions extends ConnectionOptions {
-  /** Absent: the first that the server lists, else `default`. */
+  /** Absent: the first model that the server lists, else `default`. */
   readonly model?: string;
-  /** US dollars for a million tokens. Default 0. */
+  /** US dollars per million tokens. Default 0. */
   readonly priceInputUsdPerMtok?: number;
   readonly priceOutputUsdPerMtok?: number;
-  /** Text of an answer; a longer one is cut there with finish reason `length`. Default 1 MiB. */
+  /** The most text of an answer. A longer one is cut and has the finish reason `length`. Default 1 MiB. */
   readonly answerBytesMax?: number;
 }
 
 /**
- * A chat model behind any server that speaks OpenAI's chat completions, in whatever part of the protocol it knows.
+ * A chat model behind any server that speaks OpenAI's chat completions, or a part of that protocol.
  *
- * Tokens are the server's count, or about characters / 4 where it gives none. Retries: `retry.ts`.
+ * Tokens are counted by the server, or estimated as characters / 4 where it gives no count. Retries: `retry.ts`.
  */
 export class OpenAiChatModel implements ChatModel {
   readonly #connection: OpenAiConnection;
@@ -39,12 +39,11 @@ export class OpenAiChatModel implements ChatModel {
     return this.#response(request, model, answer);
   }
 
-  /** Closes idle connections. */
   close(): void {
     this.#connection.close();
   }
 
-  /** Asks again in a simpler dialect when the server refuses a part of the protocol, and keeps what worked. */
+  /** Asks again in a simpler dialect when the server refuses a part of the protocol, and remembers the dialect that worked. */
   async #negotiate(request: ChatRequest, model: string, send: Send): Promise<Answer> {
     let dialect = this.#dialect;
     for (;;) {
@@ -76,13 +75,13 @@ export class OpenAiChatModel implements ChatModel {
   }
 }
 
-/** What a server said when it refused a request with 400 or 422; null for every other error. */
+/** The server's message for a request refused with 400 or 422; null for every other error. */
 function refusedText(error: unknown): string | null {
   const { status, said = '' } = errorDetails(error).metadata ?? {};
   return status === '400' || status === '422' ? said : null;
 }
 
-/** Which parts of the protocol this server takes. Starts optimistic, learns from refusals. */
+/** The parts of the protocol to use with a server. It starts with all of them and drops those that the server refuses. */
 export interface Dialect {
   readonly stream: boolean;
   readonly streamOptions: boolean;
@@ -123,8 +122,8 @@ const UNKNOWN_PART =
   /stream|unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|unexpected|additional|extra (field|input|param)/i;
 
 /**
- * The next simpler dialect after a refusal with this message; null where the refusal is about something else.
- * Why: servers differ in what they take, and say so only by refusing.
+ * The next simpler dialect after a refusal with this message; null where the refusal has another reason.
+ * Why: servers accept different parts of the protocol, and only a refusal tells which.
  */
 export function simpler(dialect: Dialect, request: ChatRequest, message: string): Dialect | null {
   if (request.outputTokensMax !== undefined && dialect.tokenLimit === 'max_tokens' && message.includes('max_completion_tokens')) {

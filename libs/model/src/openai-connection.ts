@@ -6,25 +6,25 @@ import { RETRY_POLICY, type RetryPolicy, type RetryTimers, withRetries } from '.
 import { quoted, type ServerContext, serverName } from './server-errors.js';
 
 export interface CallLimits {
-  /** Longest silence of the server, before and inside its answer. */
+  /** The longest silence of the server, before or within its answer. */
   readonly idleTimeoutMs: number;
-  /** From the request to the end of its answer. */
+  /** The longest time from the request to the end of its answer. */
   readonly callTimeoutMs: number;
 }
 
 export interface ConnectionOptions {
-  /** Up to and with `/v1`. */
+  /** Usually ends with `/v1`. */
   readonly baseUrl: string;
   /** Absent: no Authorization header is sent. */
   readonly apiKey?: string;
-  /** Calls under way at once; more wait in order. Default 16. */
+  /** The most calls at once; further calls wait in order. Default 16. */
   readonly concurrency?: number;
   readonly limits?: Partial<CallLimits>;
   readonly retry?: Partial<RetryPolicy>;
   readonly timers?: RetryTimers;
   /** HTTP proxy for all calls. */
   readonly proxyUrl?: string;
-  /** Names of settings for error messages, where they differ from those of the chat model. */
+  /** Names of the settings for error messages. Default: those of the chat model. */
   readonly settings?: ServerContext['settings'];
 }
 
@@ -32,15 +32,15 @@ const LIMITS: CallLimits = { idleTimeoutMs: 300_000, callTimeoutMs: 900_000 };
 const SETTINGS = { baseUrl: 'OPENAI_BASE_URL', apiKey: 'OPENAI_API_KEY', model: 'OPENAI_MODEL' };
 const LIST_TIMEOUT_MS = 5_000;
 const LIST_CHARS_MAX = 1024 * 1024;
-/** Idle connections close soon: a server with one thread serves nobody else while one is open. */
+/** When an idle HTTP connection closes. It is soon, because a server with one thread serves nobody else while a connection is open. */
 const IDLE_HTTP_MS = 1_000;
-/** Longer, since a TLS connection costs round trips to open, and such servers have threads. */
+/** The same for HTTPS. It is longer, because opening a TLS connection costs round trips and such servers have more threads. */
 const IDLE_HTTPS_MS = 4_000;
 
-/** Sends one request: a body to a path below the base URL. */
+/** Sends one request with `body` to a path below the base URL. */
 export type Send = (path: string, body: unknown) => Promise<ServerAnswer>;
 
-/** Calls of one OpenAI-compatible server: kept-alive connections, bounded, repeated in one place, with typed errors. */
+/** Calls one OpenAI-compatible server: limits calls at once, keeps connections alive, retries, and throws typed errors. */
 export class OpenAiConnection {
   readonly context: ServerContext;
   readonly #headers: Readonly<Record<string, string>>;
@@ -80,9 +80,9 @@ export class OpenAiConnection {
   }
 
   /**
-   * The first model that the server lists, or `default`, which single-model servers take, where no list comes within 5 s.
+   * The first model that the server lists. If no list comes within 5 s, `default`, which servers with a single model accept.
    *
-   * Asked once: the chat call matters, and its error says why a server can't be used.
+   * It is not retried: the chat call that follows says in its error why the server can't be used.
    * @throws an AbortError
    */
   async firstModel(signal: AbortSignal): Promise<string> {
@@ -101,7 +101,7 @@ export class OpenAiConnection {
     void this.#dispatcher.destroy();
   }
 
-  /** Posts `body` as JSON to a path below the base URL, or gets the path where there is no body. */
+  /** Posts `body` as JSON to a path below the base URL, or gets the path if there is no body. */
   async #send(path: string, body: unknown, caller: AbortSignal): Promise<ServerAnswer> {
     const url = new URL(this.options.baseUrl);
     url.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;

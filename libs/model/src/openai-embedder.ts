@@ -8,22 +8,22 @@ import { z } from 'zod';
 
 export interface OpenAiEmbedderOptions extends ConnectionOptions {
   readonly model: string;
-  /** Length of its vectors; checked on every answer. */
+  /** Length of the model's vectors. It is checked for every answer. */
   readonly dimension: number;
-  /** Texts in one request. Default 64. */
+  /** The most texts in one request. Default 64. */
   readonly batchSize?: number;
-  /** Text beyond this is not embedded: models have a limit and refuse longer ones. Default 16,000. */
+  /** Longer texts are cut, because models refuse them. Default 16,000. */
   readonly textCharsMax?: number;
 }
 
-/** A guess, as every model has its own: `etude memory calibrate` measures them. */
+/** A guess, since the right weight differs by model. */
 const DENSE_WEIGHT = 0.8;
 const ANCHORS = { unrelated: 0.25, sameTask: 0.55, sameWords: 0.8 };
 
-/** One answer: 64 vectors of 4,096 numbers written out take about 6 MiB. */
+/** The longest answer that is read. For comparison: 64 vectors of 4,096 numbers take about 6 MiB. */
 const ANSWER_CHARS_MAX = 64 * 1024 * 1024;
 
-/** Embeddings of any OpenAI-compatible server, always asked for as floats. Retries: `retry.ts`. */
+/** Embeddings from any OpenAI-compatible server, always requested as floats. Retries: `retry.ts`. */
 export class OpenAiEmbedder implements Embedder {
   readonly profile: EmbedderProfile;
   readonly #connection: OpenAiConnection;
@@ -36,7 +36,7 @@ export class OpenAiEmbedder implements Embedder {
     this.profile = { model, dimension, denseWeight: DENSE_WEIGHT, calibrate: calibration(ANCHORS) };
   }
 
-  /** @throws EtudeError EMBEDDING_LENGTH_WRONG when vectors have another length than said; MODEL_*; an AbortError */
+  /** @throws EtudeError EMBEDDING_LENGTH_WRONG when vectors don't have the length `dimension`; MODEL_*; an AbortError */
   async embed(texts: readonly string[], signal: AbortSignal = new AbortController().signal): Promise<readonly Float32Array[]> {
     if (signal.aborted) throw abortError(signal);
     const { batchSize = 64 } = this.#options;
@@ -48,14 +48,13 @@ export class OpenAiEmbedder implements Embedder {
     return vectors;
   }
 
-  /** Closes idle connections. */
   close(): void {
     this.#connection.close();
   }
 
   async #ask(texts: readonly string[], send: Send): Promise<Float32Array[]> {
     const { model, textCharsMax = 16_000 } = this.#options;
-    // Servers refuse the empty text; a space means as little.
+    // Servers refuse an empty text, so a space stands for it.
     const input = texts.map((whole) => whole.slice(0, textCharsMax).toWellFormed() || ' ');
     const answer = await send('/embeddings', { model, input, encoding_format: 'float' });
     const vectors = readVectors(await answer.whole(ANSWER_CHARS_MAX), texts.length, this.#connection.context);
@@ -77,7 +76,7 @@ export class OpenAiEmbedder implements Embedder {
   }
 }
 
-/** Numbers, or little-endian floats in base64 from a server that gives nothing else. Text that is no number becomes NaN. */
+/** A vector as numbers, or as little-endian floats in base64 from servers that send only that. Text that is no number becomes NaN. */
 const Vector = z.union([
   z.array(z.unknown()).transform((values) => Float32Array.from(values, (value) => (typeof value === 'number' ? value : Number.NaN))),
   z.string().transform((text) => {
@@ -89,14 +88,14 @@ const Item = z.object({ index: z.number().optional().catch(undefined), embedding
 const Vectors = z.object({ data: z.array(Item) });
 
 /**
- * The vectors of an embeddings answer in the order of the texts.
+ * Reads the vectors of an embeddings answer, in the order of the texts.
  *
  * @throws EtudeError MODEL_ANSWER_TRUNCATED (retryable) when vectors are missing, MODEL_ANSWER_EMPTY when there is no answer
  */
 export function readVectors(answer: string, expected: number, context: ServerContext): Float32Array[] {
   const vectors: Array<Float32Array | undefined> = Array.from({ length: expected });
   itemsOf(answer, context).forEach(({ index = NaN, embedding }, position) => {
-    // A server that gives every vector the index 0 still gives them in order.
+    // Some servers give every vector the index 0, but send them in order.
     vectors[index < expected && vectors[index] === undefined ? index : position] = embedding;
   });
   const whole = vectors.slice(0, expected).filter((vector) => vector !== undefined);

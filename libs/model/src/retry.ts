@@ -3,36 +3,36 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import { abortError } from './server-answer.js';
 
 export interface RetryPolicy {
-  /** Calls in all, the first included. */
+  /** The most calls, including the first. */
   readonly attemptsMax: number;
-  /** All waits of one call together. */
+  /** The longest total wait between them. */
   readonly waitTotalMaxMs: number;
 }
 
 export const RETRY_POLICY: RetryPolicy = { attemptsMax: 6, waitTotalMaxMs: 120_000 };
 
-/** Calls in all after answers that were empty or cut: each of them was paid for. */
+/** The most calls if answers are empty or cut. It is low, because each such answer was paid for. */
 const ANSWER_ATTEMPTS_MAX = 3;
-/** The first wait; doubles with each attempt, half of it at random. */
+/** The first wait. It doubles with each attempt, and half of it is random. */
 const BACKOFF_FIRST_MS = 250;
 const BACKOFF_MAX_MS = 20_000;
-/** A longer Retry-After is cut to this. */
+/** The longest Retry-After that is obeyed. */
 const RETRY_AFTER_MAX_MS = 60_000;
 
-/** Replaced in tests, so that nobody waits by the clock. */
+/** Time and chance, which tests replace so that they needn't wait. */
 export interface RetryTimers {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
-  /** 0 to 1. */
+  /** A number from 0 to 1. */
   random(): number;
 }
 
 const REAL_TIMERS: RetryTimers = { sleep: (ms, signal) => sleepFor(ms, undefined, { signal }), random: Math.random };
 
 /**
- * The one place where calls of a model server are repeated.
+ * Retries calls of a model server. No other place does.
  *
- * Repeats what fails with a retryable code. `details.retryAfterMs` of the error is the least it waits; without one it backs
- * off exponentially with jitter. Attempts and waiting are bounded; then the last error is thrown, saying how often it tried.
+ * Only errors with a retryable code are retried. It waits for the error's `details.retryAfterMs`, or else backs off exponentially with
+ * jitter. Attempts and waits are limited. After the limit it throws the last error, which says how often it tried.
  * @throws an AbortError as soon as `signal` aborts
  */
 export async function withRetries<T>(
@@ -66,7 +66,7 @@ function waitAfter(made: number, error: unknown, random: number): number {
   const backoff = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (made - 1)) * (0.5 + random / 2);
   const asked = errorDetails(error).retryAfterMs;
   if (asked === undefined) return backoff;
-  // A server that says "at once" is believed once.
+  // A server that says to retry at once is obeyed only once.
   return Math.max(Math.min(asked, RETRY_AFTER_MAX_MS), made === 1 ? 0 : backoff);
 }
 

@@ -1,10 +1,10 @@
 import { isFault, type Pattern, type Script, type ScriptAnswer, type ScriptRule } from './script.js';
 
-/** What a script is matched against. */
+/** The parts of a request that a script's rules are matched against. */
 export interface Conversation {
   readonly model: string;
   readonly messages: ReadonlyArray<{ readonly role: string; readonly text: string }>;
-  /** Of the whole request body but how the answer is to be sent. */
+  /** Digest of the request body without the fields that say how the answer is sent. */
   readonly digest: string;
 }
 
@@ -12,15 +12,15 @@ export interface Match {
   /** The rule's name, `rule <n>`, or `default`. */
   readonly rule: string;
   readonly answer: ScriptAnswer;
-  /** What the groups of its regular expressions caught, by number and by name. */
+  /** Captures of the rule's regular expressions, by group number and by group name. */
   readonly captures: ReadonlyMap<string, string>;
 }
 
 /**
  * Finds the first rule that fits a conversation.
  *
- * Counts are kept by body: the same body asked again is the same attempt, so a caller that repeats a request after a crash
- * gets the same answer. Only rules that break something count repetitions, so that a retry can succeed.
+ * A repeated request body is the same attempt, so a caller that repeats a request after a crash gets the same answer. Only rules that
+ * answer with a fault count each repetition, so that a retry can succeed.
  */
 export class ScriptMatcher {
   readonly #script: Script;
@@ -49,7 +49,7 @@ export class ScriptMatcher {
     return isFault(rule) ? this.#faultLeft(`${index}\n${digest}`, rule.times) : rule.attempt !== undefined || attempt <= rule.times;
   }
 
-  /** Which of the distinct bodies that met these conditions this one is, from 1. */
+  /** The number of this body among the distinct bodies that met the same conditions, from 1. */
   #attemptOf(key: string, digest: string): number {
     const seen = this.#attempts.get(key) ?? new Map<string, number>();
     this.#attempts.set(key, seen);
@@ -68,7 +68,7 @@ export class ScriptMatcher {
   }
 }
 
-/** Puts captures into `{{1}}` and `{{name}}`; braces around anything else stay as they are, since Python has them too. */
+/** Replaces `{{1}}` and `{{name}}` by captures. Braces around anything else stay, since Python uses them too. */
 export function filled(template: string, captures: ReadonlyMap<string, string>): string {
   if (captures.size === 0) return template;
   return template.replace(/\{\{(\w+)\}\}/g, (whole, name: string) => captures.get(name) ?? whole);
@@ -98,7 +98,7 @@ function conditionsHold(rule: ScriptRule, { model, messages }: Conversation, fai
 const everyFound = (patterns: readonly Pattern[] | undefined, texts: readonly string[], captures: Map<string, string>) =>
   (patterns ?? []).every((pattern) => texts.some((text) => found(pattern, text, captures)));
 
-/** The first regular expression gives the numbered groups; names come from all of them. */
+/** Tells whether a pattern occurs, and adds its captures. Only the first regular expression gives numbered ones; all give named ones. */
 function found(pattern: Pattern, text: string, captures: Map<string, string>): boolean {
   if (typeof pattern === 'string') return text.includes(pattern);
   const match = new RegExp(pattern.regex, pattern.flags).exec(text);
@@ -117,34 +117,34 @@ function occurrences(pattern: Pattern | undefined, texts: readonly string[]): nu
   return texts.reduce((sum, text) => sum + split(text), 0);
 }
 
-/** One request to the scripted model, as it went. */
+/** The record of one request to the scripted model. */
 export interface ScriptedCall {
-  /** From 1, in the order of arrival. */
+  /** Counted from 1, in the order of arrival. */
   readonly number: number;
   readonly endpoint: 'chat' | 'embeddings';
   /** The rule that answered; null where none fitted. */
   readonly rule: string | null;
-  /** `aborted`: the caller went away first. `cut`: the script said so. */
+  /** `aborted`: the caller went away first. `cut`: the script broke the connection off. */
   readonly answered: 'pending' | 'fully' | 'aborted' | 'cut';
   readonly status: number;
   readonly stream: boolean;
-  /** Equal for equal requests, however they are to be answered. */
+  /** The `digest` of its conversation. */
   readonly bodyDigest: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** Start of the last message, or of the first text to embed. */
+  /** The beginning of the last message, or of the first text to embed. */
   readonly about: string;
 }
 
 const KEPT_MAX = 10_000;
 const ABOUT_CHARS = 200;
 
-/** The last 10,000 requests; their numbers go on. */
+/** The last 10,000 requests. Their numbers count all requests. */
 export class ScriptedCalls {
   readonly list: ScriptedCall[] = [];
   total = 0;
 
-  /** @returns what notes how it was answered; the first note stays */
+  /** @returns a function that records how the request was answered; only its first call counts */
   add(call: Omit<ScriptedCall, 'number' | 'answered'>): (answered: ScriptedCall['answered']) => void {
     const kept = {
       ...call,

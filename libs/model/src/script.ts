@@ -21,7 +21,6 @@ const Regex = z
       .optional(),
   })
   .refine(compiles);
-/** A text that must occur, or a regular expression. */
 export const Pattern = z.union([z.string().min(1), Regex], 'must be a text, or {regex, flags} that make a regular expression');
 export type Pattern = z.infer<typeof Pattern>;
 const Patterns = z.union(
@@ -33,7 +32,7 @@ const ToolCall = z.strictObject({ name: z.string().min(1), arguments: z.union([z
 
 const answerFields = {
   reply: z.string().optional(),
-  /** Read when the script is loaded; relative to the script. */
+  /** A file that is read when the script is loaded; its path is relative to the script. */
   reply_file: z.string().min(1).optional(),
   tool_calls: z.array(ToolCall).min(1).optional(),
   finish_reason: z.enum(['stop', 'length', 'tool_calls']).optional(),
@@ -90,7 +89,7 @@ export const Script = z
       .string()
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be letters, digits, ".", "_", "-"')
       .default('script'),
-    /** What a failed attempt leaves in the conversation, for `after_failures`. */
+    /** The pattern that marks a failed attempt in the conversation, for `after_failures`. */
     failure_mark: Pattern.optional(),
     embedding: z.strictObject({ dimension: z.number().int().min(1).max(8_192).default(256) }).prefault({}),
     rules: z.array(ScriptRule).default([]),
@@ -101,14 +100,14 @@ export const Script = z
     message: 'is needed by after_failures: what a failed attempt leaves in the conversation',
   });
 
-/** As it is used. Times in ms. */
+/** A script as it is used. Times are in ms. */
 export type Script = z.output<typeof Script>;
-/** As it is written. */
+/** A script as its author writes it. */
 export type ScriptInput = z.input<typeof Script>;
 export type ScriptRule = z.output<typeof ScriptRule>;
 export type ScriptAnswer = z.output<typeof ScriptAnswer>;
 
-/** Reads a script of YAML or JSON. @throws EtudeError INVALID_ARGUMENT naming file, line, rule and field of everything wrong */
+/** Reads a script of YAML or JSON. @throws EtudeError INVALID_ARGUMENT naming file, line, rule and field of every mistake */
 export async function loadScript(path: string): Promise<Script> {
   const script = parseScript(await readText(path, 'script'), path);
   for (const answer of [...script.rules, script.default]) {
@@ -117,7 +116,7 @@ export async function loadScript(path: string): Promise<Script> {
   return script;
 }
 
-/** @param source what to call it in messages */
+/** @param source names the script in messages */
 export function parseScript(text: string, source: string): Script {
   const document = parseDocument(text);
   const broken = document.errors[0];
@@ -134,12 +133,12 @@ export function parseScript(text: string, source: string): Script {
   throw new EtudeError('INVALID_ARGUMENT', violations.map((violation) => violation.description).join('\n'), { violations });
 }
 
-/** A script that was made in code rather than read. */
+/** Checks a script that was made in code rather than read from a file. */
 export function checkScript(script: unknown): Script {
   return parseScript(JSON.stringify(script), 'script');
 }
 
-/** True for a rule that answers with something broken: an error status, nothing, or half an answer. */
+/** Whether an answer is a fault: an error status, no answer, or half an answer. */
 export const isFault = (answer: ScriptAnswer) =>
   answer.status !== undefined || answer.empty === true || answer.stream_cut_after !== undefined;
 
@@ -161,7 +160,7 @@ function violationsOf(issue: z.core.$ZodIssue): Array<{ path: Path; message: str
   }));
 }
 
-/** "rule 3 (sum), field reply". */
+/** Names a place in a script, such as "rule 3 (sum), field reply". */
 function placeOf(path: Path, given: unknown): string {
   const [first, index, ...rest] = path;
   if (first !== 'rules' || typeof index !== 'number') return path.length > 0 ? `field ${path.join('.')}` : 'the script';

@@ -25,7 +25,7 @@ export const EmbeddingsBody = z.looseObject({
 
 export const digestOf = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
 
-/** How the answer is to be sent makes no other conversation. */
+/** The conversation of a request. Its digest leaves out the fields that say how the answer is sent. */
 export function conversationOf(request: ChatBody): Conversation {
   const body = { ...request, stream: undefined, stream_options: undefined };
   return {
@@ -35,7 +35,7 @@ export function conversationOf(request: ChatBody): Conversation {
   };
 }
 
-/** About four characters a token, messages and tools together. */
+/** Estimates the tokens of a request's messages and tools. */
 export function inputTokensOf(body: ChatBody): number {
   const tools = body['tools'] === undefined ? '' : JSON.stringify(body['tools']);
   return approximateTokens(body.messages.reduce((sum, message) => sum + textOf(message.content).length, tools.length));
@@ -56,7 +56,7 @@ export interface ScriptedReply {
   readonly outputTokens: number;
 }
 
-/** Of a streamed text, in characters. */
+/** Length of a chunk of streamed text. */
 const PIECE_CHARS = 32;
 
 export function replyOf({ answer, captures }: Match, origin: { model: string; digest: string; inputTokens: number }): ScriptedReply {
@@ -114,7 +114,7 @@ export function completion(reply: ScriptedReply): object {
   };
 }
 
-/** Server-sent events of one answer. With `cutAfter`, those until so many characters of text were sent, and no end. */
+/** The server-sent events of one answer. With `cutAfter`, only those of the first so many characters of text, without an end. */
 export function streamEvents(reply: ScriptedReply, includeUsage: boolean, cutAfter: number | undefined): string[] {
   const chunk = (delta: object, finishReason: string | null = null) =>
     event({ ...common(reply, 'chat.completion.chunk'), choices: [{ index: 0, delta, finish_reason: finishReason }] });
@@ -131,7 +131,7 @@ export function streamEvents(reply: ScriptedReply, includeUsage: boolean, cutAft
 
 const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
 
-/** Cut between characters, never inside one. */
+/** Cuts a text into chunks, never within a character. */
 function pieces(text: string): string[] {
   const characters = Array.from(text);
   return Array.from({ length: Math.ceil(characters.length / PIECE_CHARS) }, (_, i) =>
@@ -139,7 +139,7 @@ function pieces(text: string): string[] {
   );
 }
 
-/** A vector of length 1 from the words of a text: texts with the same words are near each other. It is no model. */
+/** A vector of length 1 from the words of a text, without any model. Texts with the same words are near each other. */
 export function wordVector(text: string, dimension: number): Float32Array {
   const vector = new Float32Array(dimension);
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [''];
@@ -149,12 +149,12 @@ export function wordVector(text: string, dimension: number): Float32Array {
     vector[at] = (vector[at] ?? 0) + ((hash[4] ?? 0) % 2 === 0 ? 1 : -1);
   }
   const length = Math.hypot(...vector);
-  // Words may cancel each other out; a vector of nothing has no direction.
+  // The words' numbers may cancel each other out, and a zero vector has no direction.
   if (length === 0) vector[0] = 1;
   return length === 0 ? vector : vector.map((value) => value / length);
 }
 
-/** As the protocol writes it: numbers, or base64 of little-endian floats. */
+/** A vector in the format of the protocol: numbers, or base64 of little-endian floats. */
 export function wireVector(vector: Float32Array, format: 'float' | 'base64'): number[] | string {
   if (format === 'float') return [...vector];
   const bytes = Buffer.alloc(vector.length * 4);

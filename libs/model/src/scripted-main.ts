@@ -4,7 +4,7 @@ import { startScriptedModel } from './scripted-server.js';
 
 const USAGE = 'usage: scripted-main --script FILE [--port N] [--host ADDRESS] [--check]   (port 0, the default: any free one)';
 
-/** Serves a script until SIGTERM or SIGINT. One JSON line on stdout says that it is ready and where. With --check it only reads the script. */
+/** Serves a script until SIGTERM or SIGINT. Prints one JSON line with its address when ready. With --check it only reads the script. */
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {

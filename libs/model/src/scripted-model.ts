@@ -19,7 +19,7 @@ import {
 } from './scripted-answer.js';
 import { approximateTokens } from './chat-answer.js';
 
-/** Answers requests of the protocol from a script and keeps a list of them. */
+/** Answers requests from a script and keeps a list of them. */
 export class ScriptedModel {
   readonly name: string;
   readonly calls = new ScriptedCalls();
@@ -97,7 +97,7 @@ export class ScriptedModel {
 
 type Answered = (answered: ScriptedCall['answered']) => void;
 
-/** `finish`: everything was handed to the system; `close` before that: the caller went away. */
+/** Records how a response ends. `finish`: everything was sent. `close` before that: the caller went away. */
 function follow(response: ServerResponse, answered: Answered): void {
   response.once('finish', () => answered('fully'));
   response.once('close', () => answered('aborted'));
@@ -140,7 +140,7 @@ async function stream(
   }
 }
 
-/** Sends what there is, then breaks the connection. */
+/** Sends a part of an answer, then breaks the connection. */
 function cut(response: ServerResponse, part: string, answered: Answered): void {
   response.write(part, () => {
     answered('cut');
@@ -148,7 +148,7 @@ function cut(response: ServerResponse, part: string, answered: Answered): void {
   });
 }
 
-/** @throws AbortError when the caller goes away meanwhile */
+/** @throws AbortError when the caller goes away in the meantime */
 async function pause(ms: number, response: ServerResponse): Promise<void> {
   if (ms === 0) return;
   const gone = new AbortController();

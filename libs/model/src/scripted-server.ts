@@ -8,29 +8,29 @@ import type { ScriptedCall } from './script-matching.js';
 import { refuse, ScriptedModel, sendJson } from './scripted-model.js';
 
 export type ScriptedModelOptions = ({ readonly scriptPath: string } | { readonly script: ScriptInput }) & {
-  /** Default 0: any free one. */
+  /** Default 0: any free port. */
   readonly port?: number;
   /** Default 127.0.0.1. */
   readonly host?: string;
 };
 
 export interface RunningScriptedModel {
-  /** What OPENAI_BASE_URL is set to; it ends with /v1. */
+  /** The value for OPENAI_BASE_URL; it ends with /v1. */
   readonly url: string;
   readonly port: number;
   /** `scripted/<name of the script>`. */
   readonly model: string;
   /** Requests for chat completions and embeddings so far. */
   calls(): readonly ScriptedCall[];
-  /** Ends every connection. */
+  /** Stops the server and ends every connection. */
   close(): Promise<void>;
 }
 
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Starts an HTTP server that speaks OpenAI's protocol and answers from a script. It is no model, and every answer says so:
- * `system_fingerprint` is "scripted", the header `x-etude-scripted` is 1.
+ * Starts an HTTP server that speaks OpenAI's protocol and answers from a script. Every answer says that it comes from no model:
+ * `system_fingerprint` is "scripted", and the header `x-etude-scripted` is 1.
  *
  * @throws EtudeError INVALID_ARGUMENT when the script is wrong, FAILED_PRECONDITION when the port is taken
  */
@@ -105,7 +105,7 @@ async function readJson(request: IncomingMessage): Promise<{ value: unknown } | 
   }
 }
 
-/** A caller that went away is no failure; anything else is one of this server. */
+/** Answers an error of this server with a status. Does nothing if the caller went away. */
 function fail(response: ServerResponse, error: unknown): void {
   if (response.destroyed) return;
   if (response.headersSent) response.destroy();

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { faultError, faultIn, retryAfterMs, type ServerContext } from './server-errors.js';
 
-/** The error of an aborted call, whatever reason the caller gave; the reason is its `cause`. */
+/** The error of an aborted call, always with the name AbortError. Another reason that the caller gave is its `cause`. */
 export function abortError(signal: AbortSignal): Error {
   const reason: unknown = signal.reason;
   if (reason instanceof Error && reason.name === 'AbortError') return reason;
@@ -13,7 +13,7 @@ export function abortError(signal: AbortSignal): Error {
   return error;
 }
 
-/** Undefined where the text is no JSON. */
+/** Parses JSON; undefined where the text is none. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -22,12 +22,11 @@ export function parsedJson(text: string): unknown {
   }
 }
 
-/** A body may go on for so long after its finish reason, for the usage, or unread after its end, to free the connection. */
+/** How long a body may go on after its finish reason, for the usage, or unread, before its connection is given up. */
 const REST_MS = 2_000;
 
 export const isSilence = (error: unknown) => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(String((error as { code?: unknown }).code));
 
-/** The answer of a server, whose body is still to be read. */
 export class ServerAnswer {
   readonly headers: IncomingHttpHeaders;
   readonly #body: Dispatcher.ResponseData['body'];
@@ -43,10 +42,10 @@ export class ServerAnswer {
   }
 
   /**
-   * The text of the body as it comes. A body that breaks off just ends: what came decides.
+   * The text of the body as it arrives. If the connection breaks, the text just ends: the reader decides whether it is complete.
    *
-   * A reader that stops early waits for nothing; the connection is used again if the body ends soon.
-   * @throws EtudeError MODEL_UNAVAILABLE after silence or too long a call; an AbortError
+   * A reader may stop early. The connection is then reused if the body ends soon.
+   * @throws EtudeError MODEL_UNAVAILABLE after a long silence or a call that took too long; an AbortError
    */
   async *text(): AsyncGenerator<string> {
     const decoder = new TextDecoder();
@@ -56,20 +55,20 @@ export class ServerAnswer {
       if (this.#signal.aborted || isSilence(error)) throw this.#typed(error);
     } finally {
       clearTimeout(this.#rest);
-      // What follows in the same packet is read within one turn, after which the next call finds the connection free.
+      // The rest of the same packet is read within one turn of the event loop. Then the next call can use the connection.
       void this.#body.dump({ limit: 65_536, signal: AbortSignal.timeout(REST_MS) }).catch(() => {});
       await setImmediate();
     }
   }
 
-  /** The body up to so many characters. */
+  /** The text of the body; reading stops once it is longer than `charsMax`. */
   async whole(charsMax: number): Promise<string> {
     let text = '';
     for await (const part of this.text()) if ((text += part).length > charsMax) break;
     return text;
   }
 
-  /** All that is needed came: the rest of the body may follow briefly. */
+  /** Call it when everything needed has arrived: the rest of the body gets REST_MS. */
   finishSoon(): void {
     this.#rest ??= setTimeout(() => this.#body.destroy(), REST_MS);
   }
@@ -77,7 +76,7 @@ export class ServerAnswer {
 
 const ERROR_CHARS_MAX = 65_536;
 
-/** Servers say why in `error.message`, `error`, `message`, `detail` or plain text. */
+/** The error for a refused call. Servers give the reason in `error.message`, `error`, `message`, `detail` or as plain text. */
 export async function refusal(status: number, answer: ServerAnswer, context: ServerContext): Promise<EtudeError> {
   const text = await answer.whole(ERROR_CHARS_MAX);
   const { headers } = answer;

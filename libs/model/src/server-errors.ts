@@ -2,16 +2,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { EtudeError } from '@etude/contracts/errors';
 import type { ErrorCode } from '@etude/contracts/errors';
 
-/** Who was asked, for messages. */
+/** The server that was called, for error messages. */
 export interface ServerContext {
   readonly baseUrl: string;
-  /** Cut out of everything a server says. */
+  /** Removed from everything that is quoted from the server. */
   readonly apiKey?: string;
-  /** Names of the settings to check. */
+  /** Names of the settings that a message tells the reader to check. */
   readonly settings: { readonly baseUrl: string; readonly apiKey: string; readonly model: string };
 }
 
-/** What a server said when it did not answer, in its status or inside an answer with a good one. */
+/** An error that a server reported, by its status or within an answer with status 200. */
 export interface ServerFault {
   readonly status: number;
   readonly message: string;
@@ -21,11 +21,11 @@ export interface ServerFault {
 }
 
 const MESSAGE_CHARS_MAX = 300;
-/** 501: a server that knows no POST here will know none next time. */
+/** 501 is not retryable: the server will not support the request next time either. */
 const RETRYABLE = (status: number) =>
   status === 408 || status === 409 || status === 425 || (status >= 500 && status !== 501 && status !== 505);
 
-/** Base URL without what may be secret in it. */
+/** The base URL without user, password and query, which may be secret. */
 export function shownUrl(baseUrl: string): string {
   const url = new URL(baseUrl);
   return `${url.protocol}//${url.host}${url.pathname}`.replace(/\/$/, '');
@@ -33,17 +33,17 @@ export function shownUrl(baseUrl: string): string {
 
 export const serverName = (context: ServerContext) => `The model server at ${shownUrl(context.baseUrl)}`;
 
-/** What a server said, in one line, without the key, cut to 300 characters. */
+/** A server's message on one line, without the API key, cut to 300 characters. */
 export function quoted(message: string, { apiKey }: ServerContext): string {
   const clean = (apiKey ? message.replaceAll(apiKey, '[key]') : message).replace(/\s+/g, ' ').trim();
   return clean.length > MESSAGE_CHARS_MAX ? `${clean.slice(0, MESSAGE_CHARS_MAX)}…` : clean;
 }
 
-/** The typed error for a fault: retryable ones may be asked again, refusals name the setting to check. */
+/** The typed error for a fault. A refusal names the setting to check. */
 export function faultError(fault: ServerFault, context: ServerContext): EtudeError {
   const code = codeOf(fault);
   const said = quoted(fault.message, context);
-  // A scripted model has said what to do, and nothing is wrong with the settings.
+  // A scripted model's message says what to do, and the settings are right.
   const advice = code === 'MODEL_REFUSED' && fault.code !== 'no_rule' ? ` ${refusalAdvice(fault, context)}` : '';
   const message = `${serverName(context)} answered ${fault.status}${said ? `: ${endSentence(said)}` : '.'}${advice}`;
   return new EtudeError(code, message, {
@@ -69,7 +69,7 @@ function refusalAdvice({ status, location }: ServerFault, { settings }: ServerCo
 
 const endSentence = (text: string) => (/[.!?…]$/.test(text) ? text : `${text}.`);
 
-/** `retry-after` in seconds or as a date, or `retry-after-ms`; undefined where there is none that makes sense. */
+/** Reads `retry-after-ms`, or `retry-after` in seconds or as a date; undefined where there is no sensible value. */
 export function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
   const ms = Number.parseFloat(String(headers['retry-after-ms']));
   if (ms >= 0) return ms;
@@ -80,7 +80,7 @@ export function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): numbe
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }
 
-/** The fault inside `{"error": ...}`, in any of the shapes that servers give it. */
+/** The fault in the value of `error`, in any of the shapes that servers use. */
 export function faultIn(error: unknown): ServerFault {
   if (typeof error === 'string') return { status: 500, message: error };
   const { message, code, status, type } = (error ?? {}) as Record<string, unknown>;

@@ -3,20 +3,20 @@ import { type ParseContext, unreadable } from '../parse-limits.js';
 import { fenced, SectionBuilder } from '../section-builder.js';
 import { type Line, type OutlineEntry, readPdf } from './pdf-lines.js';
 
-/** A heading is at least this many times as large as the body. */
+/** A line at least this many times as large as the body's is a heading. */
 const LARGER = 1.12;
 const HEADING_CHARS_MAX = 200;
 const NUMBERED = /^(?:(?:chapter|part|section|appendix)\s+[\dA-Z]+\b|\d{1,2}(?:\.\d{1,3}){0,4}\.?\s+\p{Lu})/iu;
-/** A paragraph begins below a gap of this many times the usual distance of lines. */
+/** A gap of more than this many times the usual line distance begins a paragraph. */
 const PARAGRAPH_GAP = 1.3;
 const BULLET = /^(?:[•‣◦▪●○■–*]\s|\(?(?:\d{1,2}|[a-z])[.)]\s)/;
 const SENTENCE_END = /[.!?:。！？]["'”’)\]]*$/;
 
 /**
- * A PDF's text in the order in which it is drawn, with its headings: those of its outline, or else lines that are larger than the
- * others, or numbered in another font. Running headers and page numbers are left out.
+ * Parses a PDF's text in the order in which it is drawn. Headings come from its outline. Without one, they are lines that are larger
+ * than the others, or numbered in another font. Running headers and page numbers are left out.
  *
- * @throws EtudeError INVALID_ARGUMENT for what is broken, encrypted, or holds only pictures
+ * @throws EtudeError INVALID_ARGUMENT for a PDF that is broken or encrypted, or holds only pictures
  */
 export async function parsePdf(bytes: Uint8Array, context: ParseContext): Promise<ParsedDocument> {
   const { title, outline, pages } = await readPdf(bytes, context);
@@ -38,7 +38,7 @@ export async function parsePdf(bytes: Uint8Array, context: ParseContext): Promis
   return builder.build(title);
 }
 
-/** Size and font of most characters of a document. */
+/** The size and font that most characters of a document have. */
 function bodyOf(lines: readonly Line[]): { readonly size: number; readonly font: string } {
   const chars = new Map<string, { size: number; font: string; chars: number }>();
   for (const { size, font, text } of lines) {
@@ -50,9 +50,9 @@ function bodyOf(lines: readonly Line[]): { readonly size: number; readonly font:
 
 const wordsOf = ({ text }: Line) => text.toLowerCase().replaceAll(/\d+|\b[ivxlc]+\b/g, '#');
 
-/** Lines without running headers and footers, which stand at the edge of several pages; page numbers differ in their digits alone. */
+/** Drops running headers and footers: lines that repeat at the edge of several pages, apart from digits such as page numbers. */
 function withoutFurniture(pages: ReadonlyArray<readonly Line[]>, body: { readonly size: number }): Line[] {
-  // Larger ones are headings that happen to begin a page.
+  // Larger lines are headings at the top of a page.
   const edges = pages.flat().filter(({ atEdge, size }) => atEdge && size < body.size * LARGER);
   const groups = [...Map.groupBy(edges, wordsOf).values()];
   const repeated = groups.filter((lines) => new Set(lines.map(({ page }) => page)).size >= Math.max(2, pages.length / 5));
@@ -62,7 +62,7 @@ function withoutFurniture(pages: ReadonlyArray<readonly Line[]>, body: { readonl
 
 const wordsOnly = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '');
 
-/** Entries and lines both come in reading order, so each entry is looked for behind the one before it. */
+/** The levels of the lines named in the outline. Entries and lines are in reading order, so each entry is searched behind the last. */
 function levelsByOutline(lines: readonly Line[], outline: readonly OutlineEntry[]): Map<Line, number> {
   const levels = new Map<Line, number>();
   const texts = lines.map(({ text }) => (text.includes(' … ') ? '' : wordsOnly(text)));
@@ -79,10 +79,10 @@ function levelsByOutline(lines: readonly Line[], outline: readonly OutlineEntry[
   return levels;
 }
 
-/** An outline often leaves the number out. */
+/** Drops the number of a heading, because an outline often omits it. */
 const withoutNumber = (text: string) => text.replace(/^(?:chapter|part|section|appendix)?\d+/, '');
 
-/** The largest are the outermost. */
+/** The levels of lines that look like headings. The largest are the outermost. */
 function levelsByLook(lines: readonly Line[], body: { readonly size: number; readonly font: string }): Map<Line, number> {
   const headings = lines.filter(({ text, size, font, monospace }) => {
     if (monospace || text.length > HEADING_CHARS_MAX || !/\p{L}/u.test(text) || text.includes(' … ')) return false;
@@ -92,13 +92,13 @@ function levelsByLook(lines: readonly Line[], body: { readonly size: number; rea
   return new Map(headings.map((line) => [line, sizes.indexOf(line.size) + 1]));
 }
 
-/** The usual distance of two lines; gaps between paragraphs are the larger ones. */
+/** The usual distance between two lines. Larger gaps separate paragraphs. */
 function leadingOf(lines: readonly Line[]): number {
   const gaps = lines.map((line, i) => line.y - (lines[i - 1]?.y ?? line.y)).filter((gap) => gap > 0);
   return gaps.toSorted((a, b) => a - b)[gaps.length >> 2] ?? 12;
 }
 
-/** The lines of each heading, paragraph and piece of code. */
+/** Groups the lines of each heading, paragraph and piece of code. */
 function groupsOf(lines: readonly Line[], levels: ReadonlyMap<Line, number>, leading: number): Line[][] {
   const groups: Line[][] = [];
   for (const [i, line] of lines.entries()) {
@@ -116,12 +116,12 @@ function isNext(before: Line, line: Line, isHeading: boolean, leading: number): 
   if (isHeading) return gap > 0 && gap < line.size * 1.6 && !NUMBERED.test(line.text);
   if (line.monospace) return line.page !== before.page || gap < leading * 2.6;
   if (BULLET.test(line.text)) return false;
-  // Over the end of a column or page.
+  // The line begins a new column or page.
   if (line.page !== before.page || gap < 0) return !SENTENCE_END.test(before.text) && /^[\p{Ll}\p{N}("']/u.test(line.text);
   return gap <= Math.max(leading, line.size) * PARAGRAPH_GAP;
 }
 
-/** Lines of prose as one. A hyphen at the end of a line stays where the document has the compound within a line. */
+/** Joins lines of prose. A hyphen at the end of a line stays if the hyphenated word occurs elsewhere within a line. */
 function joined(lines: readonly Line[], words: ReadonlySet<string>): string {
   return lines.reduce((text, { text: next }) => {
     if (text === '') return next;
@@ -132,7 +132,7 @@ function joined(lines: readonly Line[], words: ReadonlySet<string>): string {
   }, '');
 }
 
-/** Each line by itself, as far in as it was. */
+/** Joins lines of code, keeping line ends and indentation. */
 function codeOf(lines: readonly Line[]): string {
   const left = Math.min(...lines.map(({ x }) => x));
   const rows = lines.map(({ text, x, width }) => {

@@ -2,10 +2,10 @@ import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
 import { type ParseContext, tooLarge, unreadable } from '../parse-limits.js';
 import { cleanText } from '../parse-text.js';
 
-/** A line of text as the PDF draws it; x to the right, y down from the top of the page, in points. */
+/** A line of text in a PDF. `x` counts from the left, `y` down from the top of the page, in points. */
 export interface Line {
   readonly text: string;
-  /** From 1. */
+  /** Counted from 1. */
   readonly page: number;
   readonly x: number;
   readonly y: number;
@@ -13,11 +13,11 @@ export interface Line {
   readonly size: number;
   readonly font: string;
   readonly monospace: boolean;
-  /** In the top or the bottom tenth of its page. */
+  /** Whether it is in the top or the bottom tenth of its page. */
   readonly atEdge: boolean;
 }
 
-/** An entry of the PDF's own table of contents; level from 1. */
+/** An entry of the PDF's own outline. Levels count from 1, the outermost. */
 export interface OutlineEntry {
   readonly title: string;
   readonly level: number;
@@ -33,7 +33,7 @@ type PdfJs = Awaited<ReturnType<typeof getResolvedPDFJS>>;
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 type PdfPage = Awaited<ReturnType<Pdf['getPage']>>;
 
-/** Nothing in a PDF is run: its scripts, actions, forms and embedded files are not looked at. */
+/** Reads title, outline and lines of a PDF. Its scripts, actions, forms and embedded files are ignored. */
 export async function readPdf(bytes: Uint8Array, context: ParseContext): Promise<PdfText> {
   const pdfJs = await getResolvedPDFJS();
   const pdf = await open(bytes, context, pdfJs);
@@ -50,7 +50,7 @@ export async function readPdf(bytes: Uint8Array, context: ParseContext): Promise
 
 async function open(bytes: Uint8Array, { name }: ParseContext, { VerbosityLevel }: PdfJs): Promise<Pdf> {
   try {
-    // The parser keeps the bytes it is given, so it is given its own.
+    // The parser takes the bytes over, so it gets a copy.
     const options = { enableXfa: false, stopAtErrors: false, useSystemFonts: false, disableFontFace: true, maxImageSize: 0 };
     return await getDocumentProxy(bytes.slice(), { verbosity: VerbosityLevel.ERRORS, ...options });
   } catch (error) {
@@ -69,14 +69,14 @@ async function linesOf(page: PdfPage, number: number, { Util }: PdfJs): Promise<
     if (!('str' in item)) continue;
     const [a, b, c, d, x, y] = Util.transform(viewport.transform, item.transform) as [number, number, number, number, number, number];
     const size = Math.round(2 * Math.hypot(c, d)) / 2;
-    // Written upwards or slanted: watermarks and marks of the archive, not the text.
+    // Text that runs upwards or slanted is a watermark or an archive's stamp, and is skipped.
     if (Math.abs(b) <= Math.abs(a) * 0.2 && item.str !== '' && [x, y, size].every(Number.isFinite)) {
       const text = cleanText(item.str);
       const before = isOpen ? lines.pop() : undefined;
       const look = { size, font: item.fontName, monospace: styles[item.fontName]?.fontFamily === 'monospace' };
       const atEdge = y < viewport.height * 0.1 || y > viewport.height * 0.9;
       if (before === undefined) lines.push({ text, page: number, x, y, width: item.width, atEdge, ...look });
-      // The look of a line is that of its longest piece.
+      // A line has the size and font of its longest piece.
       else
         lines.push({
           ...before,
@@ -89,14 +89,14 @@ async function linesOf(page: PdfPage, number: number, { Util }: PdfJs): Promise<
     if (item.hasEOL) isOpen = false;
   }
   page.cleanup();
-  // Leaders of dots, as in a table of contents, are squeezed.
+  // Shortens rows of dots, as in a table of contents.
   return lines.map((line) => ({ ...line, text: line.text.replaceAll(/(?: ?\. ?){5,}/g, ' … ').trim() })).filter(({ text }) => text !== '');
 }
 
 async function titleOf(pdf: Pdf): Promise<string | null> {
   const { info } = await pdf.getMetadata();
   const title = (info as { Title?: unknown }).Title;
-  // What word processors write of themselves.
+  // Word processors set these titles by default.
   if (typeof title !== 'string' || /^(?:untitled|microsoft word\b.*|.*\.(?:docx?|tex|dvi|indd))$/i.test(title.trim())) return null;
   return title.trim() || null;
 }

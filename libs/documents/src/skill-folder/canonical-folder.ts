@@ -14,7 +14,7 @@ import {
   UNSAID,
 } from './skill-parts.js';
 
-/** The files that fields stand for. Python tests among `extras` are not said twice. */
+/** The files that are written from a skill's fields. Tests that `extras` hold as Python files are not written again. */
 export function canonicalFiles(parts: SkillParts, extras: readonly FolderFile[]): FolderFile[] {
   const files: FolderFile[] = [file(SKILL_TEXT, writeSkillText({ frontmatter: frontmatterOf(parts), body: bodyOf(parts) }))];
   if (parts.kind !== 'procedure') files.push(file(codePath(parts.name), parts.code));
@@ -43,7 +43,7 @@ function frontmatterOf(parts: SkillParts): Frontmatter {
   return { name, description, ...fields, metadata: { ...foreign, ...own } };
 }
 
-/** Which of a skill's other fields the format has a place for. */
+/** Sorts a skill's metadata into the format's own fields and the rest. */
 function placesOf(metadata: NonNullable<SkillParts['metadata']>) {
   const entries = sorted(metadata);
   const foreign = metadata['metadata'];
@@ -60,7 +60,7 @@ function isForeign(value: unknown): value is Record<string, string> {
   return entries.length > 0 && entries.every(([key, text]) => typeof text === 'string' && !key.startsWith('etude-'));
 }
 
-/** Of a procedure its text; of code a few words for whoever opens the folder. */
+/** The body of SKILL.md: a procedure's text, or for code a few words for readers of the folder. */
 function bodyOf({ name, kind, code, entryPoint, description }: SkillParts): string {
   if (kind === 'procedure') return code;
   const how = entryPoint

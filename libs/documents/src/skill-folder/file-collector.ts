@@ -1,23 +1,23 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { SKILL_TEXT } from './skill-parts.js';
 
-/** A file of a folder. `path`: from the folder, with "/". */
+/** A file of a folder. `path` is relative to the folder, with "/". */
 export interface FolderFile {
   readonly path: string;
   readonly bytes: Uint8Array;
 }
 
 export interface FolderFiles {
-  /** By path. */
+  /** Sorted by path. */
   readonly files: readonly FolderFile[];
-  /** What was left out, and why. */
+  /** Sentences about files that were left out, and why. */
   readonly notes: readonly string[];
 }
 
 export interface FolderLimits {
   readonly filesMax: number;
   readonly fileBytesMax: number;
-  /** Of all files together. */
+  /** The most bytes of all files together. */
   readonly bytesMax: number;
 }
 
@@ -25,14 +25,14 @@ export const FOLDER_LIMITS: FolderLimits = { filesMax: 200, fileBytesMax: 2 ** 2
 
 const PATH_CHARS_MAX = 512;
 const DEPTH_MAX = 16;
-/** Controls, marks that turn or hide text, separators of other systems, and what Windows forbids. */
+/** Characters refused in paths: controls, marks that turn or hide text, other separators, and those that Windows forbids. */
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
 const ODD_CHARACTERS = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\\:*?"<>|]/u;
 const RESERVED_NAMES = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\.|$)/i;
-/** Left by other systems, of no use to anybody. */
+/** Files that operating systems leave behind; they are skipped. */
 const LITTER = /(?:^|\/)(?:__MACOSX\/|\.DS_Store$|Thumbs\.db$|desktop\.ini$)/;
 
-/** @throws EtudeError INVALID_ARGUMENT for a path that climbs out, is absolute, or means something else on another system */
+/** @throws EtudeError INVALID_ARGUMENT for a path that is absolute, leaves the folder, or means something else on another system */
 export function checkPath(path: string): void {
   const refuse = (why: string) => {
     throw new EtudeError('INVALID_ARGUMENT', `the path ${JSON.stringify(path.slice(0, 200))} ${why}; rename the file`);
@@ -50,10 +50,10 @@ export function checkPath(path: string): void {
   }
 }
 
-/** Takes files in as they come, and refuses the whole with the first that should not be there. */
+/** Collects the files of a folder one by one. The first file that is not allowed refuses the whole folder. */
 export class FileCollector {
   readonly #files = new Map<string, FolderFile>();
-  /** Files and folders by their path as a system would see it that knows no case; folders end with "/". */
+  /** Paths of files and folders by their case-insensitive form; folders end with "/". */
   readonly #places = new Map<string, string>();
   readonly #notes: string[] = [];
   readonly #limits: FolderLimits;
@@ -63,7 +63,7 @@ export class FileCollector {
     this.#limits = limits;
   }
 
-  /** Whether a file of this path is to be read at all; checks the path. */
+  /** Whether a file with this path is wanted. Checks the path. */
   wants(path: string): boolean {
     checkPath(path);
     if (LITTER.test(path)) {
@@ -74,7 +74,7 @@ export class FileCollector {
     return true;
   }
 
-  /** What may still come of one file, in bytes; counted while it is unpacked. */
+  /** How many bytes the next file may have. The reader checks it while unpacking. */
   get bytesLeft(): number {
     return Math.min(this.#limits.fileBytesMax, this.#limits.bytesMax - this.#bytes);
   }
@@ -105,7 +105,7 @@ export class FileCollector {
     });
   }
 
-  /** @throws EtudeError INVALID_ARGUMENT where nothing came in */
+  /** @throws EtudeError INVALID_ARGUMENT where there are no files */
   done(): FolderFiles {
     if (this.#files.size === 0) throw new EtudeError('INVALID_ARGUMENT', 'there are no files in it');
     return { files: [...this.#files.values()].toSorted(byPath), notes: [...new Set(this.#notes)] };
@@ -128,17 +128,17 @@ export function tooLarge(what: string): EtudeError {
 const placeOf = (path: string) => path.normalize('NFKC').toUpperCase().toLowerCase();
 
 export interface FoundFolder {
-  /** From the root of what came in; empty: the root itself. */
+  /** Path of the folder from the root of all files; empty: the root itself. */
   readonly folder: string;
-  /** Paths from the folder. */
+  /** Its files, with paths relative to the folder. */
   readonly files: readonly FolderFile[];
 }
 
 /**
- * The folders that hold a skill: those with a SKILL.md, at the root or below; one inside of another belongs to the outer one. Nothing is
- * read yet: how many there may be is for the caller to say.
+ * Finds the folders that hold a skill, which are those with a SKILL.md. One within another belongs to the outer one. Files are not
+ * parsed yet, so that the caller can limit the number of skills.
  *
- * @throws EtudeError INVALID_ARGUMENT where there is none
+ * @throws EtudeError INVALID_ARGUMENT where there is no such folder
  */
 export function findSkills(files: readonly FolderFile[]): { readonly found: readonly FoundFolder[]; readonly notes: readonly string[] } {
   const folders = files

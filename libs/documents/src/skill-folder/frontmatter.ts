@@ -3,16 +3,16 @@ import { type CreateNodeOptions, Lexer, parseDocument, type SchemaOptions, strin
 import { z } from 'zod';
 
 const FRONTMATTER_CHARS_MAX = 64 * 2 ** 10;
-/** Names, values and signs between them. The parser's time grows with their square, since it compares names with each other. */
+/** The most YAML tokens. The parser compares all names with each other, so its time grows with the square of their number. */
 const TOKENS_MAX = 4_000;
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const FRONTMATTER = /^---[^\S\n]*\n([^]*?)\n---[^\S\n]*(?:\n|$)/;
 
-/** A text that says something, of so many characters at most. */
+/** A text of at most `max` characters that is not blank. */
 const textOf = (max: number) =>
   z.string().refine((text) => text.trim() !== '' && Array.from(text).length <= max, `must be a text of at most ${max} characters`);
 
-/** The fields of the format; others are kept. */
+/** The fields of the format. Unknown fields are kept. */
 const Frontmatter = z.looseObject(
   {
     name: z
@@ -31,18 +31,18 @@ export type Frontmatter = z.infer<typeof Frontmatter>;
 
 const Kept = Frontmatter.pick({ license: true, compatibility: true, 'allowed-tools': true });
 
-/** Whether the format has this field beside name and description, and takes this value for it. */
+/** Whether the format has this field besides name and description, and allows this value for it. */
 export const fitsField = (field: string, value: unknown): boolean =>
   Object.hasOwn(Kept.shape, field) && Kept.safeParse({ [field]: value }).success;
 
 export interface SkillText {
   readonly frontmatter: Frontmatter;
-  /** Markdown behind the frontmatter, without the empty line before it. */
+  /** The Markdown after the frontmatter, without the empty line before it. */
   readonly body: string;
 }
 
 /**
- * SKILL.md, read as the Agent Skills specification says.
+ * Parses a SKILL.md by the Agent Skills specification.
  *
  * @throws EtudeError INVALID_ARGUMENT naming the field; aliases, tags and repeated keys are refused
  */
@@ -62,7 +62,7 @@ function frontmatterOf(yaml: unknown): Frontmatter {
   throw wrong(path.length === 0 ? `its fields ${message}` : `field "${String(path[0])}": ${message}`);
 }
 
-/** Strings, lists and maps; no value of another type, no alias that could stand for a million others. */
+/** Parses YAML into strings, lists and maps; every scalar is a string. Refuses aliases, which could expand to millions of values. */
 function yamlOf(text: string): unknown {
   try {
     requireSmall(text);
@@ -70,7 +70,7 @@ function yamlOf(text: string): unknown {
     const [problem] = [...document.errors, ...document.warnings];
     if (problem) throw problem;
     const yaml: unknown = document.toJS({ maxAliasCount: 0 });
-    // The shape of a plain object, and no value of somebody's in its place.
+    // Copies plain objects and refuses a "__proto__" that could replace their prototype.
     return JSON.parse(JSON.stringify(yaml), (key, value: unknown) => {
       if (key === '__proto__') throw new Error('"__proto__" is no name of a field');
       return value;
@@ -86,7 +86,7 @@ function requireSmall(text: string): void {
     if (count >= TOKENS_MAX) throw new Error(`they hold more than ${TOKENS_MAX} names, values and signs`);
 }
 
-/** Every text on one line and in quotes: readers of the format need not know how YAML goes on with a text on the next line. */
+/** Writes every text on one line and in quotes, since simple readers of the format don't know YAML's multi-line texts. */
 const WRITTEN: ToStringOptions & SchemaOptions & CreateNodeOptions = {
   lineWidth: 0,
   doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER,

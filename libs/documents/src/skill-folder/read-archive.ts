@@ -11,16 +11,15 @@ import { byPath, FileCollector, FOLDER_LIMITS, type FolderFile, type FolderFiles
 export const ARCHIVE_FORMATS = ['zip', 'tar.gz'] as const;
 export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
 
-/** Of an archive as it comes in; smaller than what is in it, but for what cannot be packed. */
+/** The most bytes of a packed archive. Files that can't be compressed may make it a little larger than its content. */
 export const ARCHIVE_BYTES_MAX = FOLDER_LIMITS.bytesMax + 2 ** 18;
-/** Of an unpacked tar beside its files: headers, padding, long names. */
+/** How many bytes an unpacked tar may have besides its files, for headers, padding and long names. */
 const TAR_OVERHEAD = 2 ** 20;
 
 /**
- * Files of an archive, unpacked in memory; everything is counted while it is unpacked, and nothing is believed that a header says.
+ * Unpacks the files of an archive in memory. Limits are checked while unpacking, because headers may state wrong sizes.
  *
- * @throws EtudeError INVALID_ARGUMENT for links, devices, encryption, odd paths and what is damaged; PAYLOAD_TOO_LARGE beyond the
- * limits, CANCELLED
+ * @throws EtudeError INVALID_ARGUMENT for links, devices, encryption, odd paths and damage; PAYLOAD_TOO_LARGE beyond the limits; CANCELLED
  */
 export async function filesOfArchive(
   bytes: Uint8Array,
@@ -47,7 +46,7 @@ export async function filesOfArchive(
 
 async function unzip(bytes: Uint8Array, collector: FileCollector, limits: FolderLimits, signal?: AbortSignal): Promise<void> {
   const zip = await fromBufferPromise(Buffer.from(bytes), { lazyEntries: true, strictFileNames: true });
-  // Folders are entries too, and few of them are of use.
+  // Folders are entries too, so there may be more entries than files.
   if (zip.entryCount > 4 * limits.filesMax) throw tooLarge(`the archive has ${zip.entryCount} entries`);
   for await (const entry of zip.eachEntry() as AsyncIterable<Entry>) {
     signal?.throwIfAborted();
@@ -62,7 +61,7 @@ async function unzip(bytes: Uint8Array, collector: FileCollector, limits: Folder
   }
 }
 
-/** By the mode that Unix leaves there; without one it is what its name says. */
+/** The kind of a zip entry by its Unix mode. Without a mode, its name tells whether it is a folder. */
 function zipKind(entry: Entry, folder: boolean): string {
   const mode = (entry.externalFileAttributes >>> 16) & 0o170000;
   if (mode === 0) return folder ? 'directory' : 'file';
@@ -88,13 +87,13 @@ async function untar(bytes: Uint8Array, collector: FileCollector, limits: Folder
   }
 }
 
-/** A type that is not known, and a file with holes, would come out as other bytes than tar makes of them. */
+/** The kind of a tar entry. Unknown types and sparse files are named so that they are refused: they would be unpacked wrongly. */
 function tarKind({ type, pax }: Header): string {
   if (Object.keys(pax ?? {}).some((key) => key.startsWith('GNU.sparse.'))) return 'sparse file';
   return type === 'contiguous-file' ? 'file' : (type ?? 'entry of an unknown type');
 }
 
-/** In one piece: a stream that is broken off in the middle of an entry would leave its reader waiting. */
+/** Unpacks everything at once, because a stream that breaks off within an entry would leave its reader waiting. */
 async function gunzipped(bytes: Uint8Array, maxOutputLength: number): Promise<Buffer> {
   try {
     return await promisify(gunzip)(bytes, { maxOutputLength });
@@ -123,10 +122,10 @@ function refused(name: string, why: string): EtudeError {
   return new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(name.slice(0, 200))} ${why}`);
 }
 
-/** The oldest time that a zip can tell, so that the same files give the same bytes. */
+/** Time of all files in a zip, so that the same files give the same bytes. It is the oldest that the format allows. */
 const MTIME = new Date(1980, 0, 1);
 
-/** @param folder that all files are put into; empty: none */
+/** @param folder the folder for all files in the zip; empty: none */
 export async function zipOf(files: readonly FolderFile[], folder = ''): Promise<Uint8Array> {
   const zip = new ZipFile();
   for (const { path, bytes } of files.toSorted(byPath)) {

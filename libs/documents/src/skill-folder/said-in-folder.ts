@@ -17,14 +17,14 @@ import {
 } from './skill-parts.js';
 
 export interface Said {
-  /** All but `files`. */
+  /** All fields but `files`. */
   readonly parts: SkillParts;
-  /** The format's own name of it. */
+  /** The skill's name in the format, from SKILL.md. */
   readonly name: string;
 }
 
 /**
- * What a folder says of a skill.
+ * Reads the fields of a skill from its folder.
  *
  * @throws EtudeError INVALID_ARGUMENT naming the file and the field
  */
@@ -49,13 +49,13 @@ export function saidIn(files: readonly FolderFile[]): Said {
   return { parts, name: frontmatter.name };
 }
 
-/** Files that no field of a skill stands for. */
+/** The files that hold no field of the skill. */
 export function extrasOf(files: readonly FolderFile[], { name, kind }: Pick<SkillParts, 'name' | 'kind'>): FolderFile[] {
   const own = [SKILL_TEXT, CASES, ...(kind === 'procedure' ? [] : [codePath(name)])];
   return files.filter(({ path }) => !own.includes(path));
 }
 
-/** Whoever reads the format's fields must not be shown something else than what Etude goes by. */
+/** The skill's name. Refuses an `etude-name` that doesn't match the format's name, so that all readers see the same skill. */
 function nameIn({ name, metadata = {} }: Frontmatter): string {
   const own = metadata['etude-name'];
   if (own !== undefined && formatName(own) !== name)
@@ -86,7 +86,7 @@ function fieldsIn(metadata: Readonly<Record<string, string>>): Partial<SkillPart
   );
 }
 
-/** What Etude has no own field for. */
+/** The format's fields and metadata for which Etude has no field. */
 function metadataOf({ name: _name, description: _description, metadata = {}, ...fields }: Frontmatter): NonNullable<Skill['metadata']> {
   const foreign = Object.entries(metadata).filter(([key]) => !key.startsWith('etude-'));
   const own = metadata['etude-metadata'];
@@ -108,7 +108,7 @@ function testsIn(files: readonly FolderFile[]): Skill['tests'] {
   return [...cases, ...pythonTests(files)];
 }
 
-/** What an author need not say of a test. */
+/** Defaults for the fields that an author may leave out in a test. */
 const TEST_DEFAULTS: Readonly<Record<string, object>> = {
   call: { args: [], kwargs: {}, tolerance: 0 },
   io: { stdin: '', comparison: 'whitespace', tolerance: 0 },
@@ -132,7 +132,7 @@ function textOf(files: readonly FolderFile[], path: string): string {
   const file = files.find((other) => other.path === path);
   if (!file) throw wrong(`there is no file ${path} beside it`);
   try {
-    // Without the mark of order that some editors put in front.
+    // The decoder drops the byte order mark that some editors write.
     return new TextDecoder('utf-8', { fatal: true }).decode(file.bytes);
   } catch {
     throw wrong(`${path} is no text in UTF-8`);
@@ -147,7 +147,7 @@ function jsonIn(place: string, text: string): unknown {
   }
 }
 
-/** As deep as Python reads JSON. */
+/** The deepest nesting of JSON that Python reads. */
 const NESTING_MAX = 1_000;
 
 function parsed<S extends z.ZodType>(place: string, schema: S, value: unknown): z.infer<S> {

@@ -7,15 +7,15 @@ import { CASES, PYTHON_TEST, SKILL_TEXT, type SkillParts } from './skill-parts.j
 
 export interface ReadSkill {
   readonly parts: SkillParts;
-  /** What its author may want to know. */
+  /** Sentences that the skill's author may want to know. */
   readonly notes: readonly string[];
 }
 
 /**
- * The skill that a folder holds. A function or snippet where its metadata says so, with its code in `scripts/`; else a procedure,
- * whose text is the Markdown of SKILL.md. `files` are those that could not be written again from the other fields.
+ * Reads the skill in a folder. It is a function or a snippet if its metadata says so, with its code in `scripts/`. Otherwise it is a
+ * procedure, whose text is the Markdown of SKILL.md. `files` are those that can't be written again from the other fields.
  *
- * @param keepText keeps SKILL.md in any case: for a skill that will be told things that its folder does not say
+ * @param keepText keeps SKILL.md in any case, for a skill that will get fields that its folder doesn't state
  * @throws EtudeError INVALID_ARGUMENT naming the folder, the file and the field
  */
 export function readSkill({ folder, files }: FoundFolder, keepText = false): ReadSkill {
@@ -37,15 +37,15 @@ function within<T>(folder: string, read: () => T): T {
   }
 }
 
-/** The format wants a folder to have its skill's name; nobody is harmed where it has not. */
+/** A note where the folder doesn't have the skill's name. The format wants it so, but a difference does no harm. */
 function misnamed(folder: string, name: string): string[] {
   const own = folder.slice(folder.lastIndexOf('/') + 1);
   return own === '' || own === name ? [] : [`the folder ${own} holds the skill ${name}, and should have its name`];
 }
 
 /**
- * The folder of a skill: byte for byte the one it came from, where it came from one and was not changed since. A changed skill
- * keeps the files that no field of it stands for; its SKILL.md is written anew.
+ * Writes the folder of a skill. A skill that came from a folder and was not changed since gets the same files, byte for byte. A changed
+ * skill keeps the files that hold none of its fields; its SKILL.md is written anew.
  */
 export function folderFromSkill(skill: SkillParts): FolderFile[] {
   const kept = (skill.files ?? []).map(({ path, contentBase64 }) => ({ path, bytes: Buffer.from(contentBase64, 'base64') }));
@@ -55,7 +55,7 @@ export function folderFromSkill(skill: SkillParts): FolderFile[] {
   return (saysTheSame(asItCame, skill) ? asItCame : overlaid(written, extras)).toSorted(byPath);
 }
 
-/** The skill for whoever may not see its tests: none of them is in its folder, also not as a file that came with it. */
+/** The skill for readers who may not see its tests. Its folder holds no tests, not even as kept files. */
 export function withoutTests<S extends SkillParts>({ hiddenTests: _hidden, ...skill }: S) {
   const { files = [] } = skill;
   return { ...skill, tests: [], files: files.filter(({ path }) => path !== CASES && !PYTHON_TEST.test(path)) };
@@ -67,12 +67,12 @@ function saysTheSame(files: readonly FolderFile[], skill: SkillParts): boolean {
     const entryPoint = said.entryPoint === undefined || said.entryPoint === skill.entryPoint;
     return entryPoint && isDeepStrictEqual(authored(said), authored(skill));
   } catch {
-    // Written for another name, perhaps: what does not fit the skill is not its folder.
+    // Unreadable files, such as those for an earlier name, are not the skill's folder any more.
     return false;
   }
 }
 
-/** What an author says; not what comes of registering and using it, such as pinned dependencies and retrieval cues. */
+/** The fields that an author writes. Fields from registration and use, such as pinned dependencies and retrieval cues, are left out. */
 const AUTHORED = [
   'name',
   'kind',

@@ -1,8 +1,8 @@
 import { Skill } from '@etude/contracts/memory';
 
 /**
- * What a folder says of a skill: all that its author wrote. What an installation found out or decided about it (its status, proof,
- * history, uses, readers, held-out tests) stays there.
+ * The fields of a skill that a folder holds: all that its author wrote. What an installation learned or decided about the skill
+ * (status, proof, history, uses, readers, held-out tests) stays in the installation.
  */
 export type SkillParts = Pick<
   Skill,
@@ -26,13 +26,13 @@ export type SkillParts = Pick<
   | 'files'
   | 'metadata'
 > & {
-  /** null: a program. Absent: the folder does not say, so it is read from the code. */
+  /** null: the code is a program. Absent: the folder doesn't state it, so it is read from the code. */
   readonly entryPoint?: string | null;
 };
 
 const { shape } = Skill;
 
-/** Fields that the format has no place for, under their keys in its `metadata`. Texts as they are, everything else as JSON. */
+/** Fields for which the format has no place, with their keys in its `metadata`. `text`: written as it is; others are written as JSON. */
 export const ETUDE_FIELDS = [
   { key: 'etude-display-name', field: 'displayName', schema: shape.displayName.unwrap(), text: true },
   { key: 'etude-category', field: 'category', schema: shape.category.unwrap(), text: true },
@@ -48,27 +48,27 @@ export const ETUDE_FIELDS = [
   { key: 'etude-packages', field: 'packages', schema: shape.packages.unwrap(), text: false },
 ] as const satisfies readonly { key: string; field: keyof SkillParts; schema: unknown; text: boolean }[];
 
-/** What a skill has in these fields where a folder says nothing; such values are not written. */
+/** Values of these fields where a folder doesn't state them. Such values are not written. */
 export const UNSAID = { parameters: [], tags: [], cues: [], sources: [], model: null, scripted: false } as const;
 
 export const SKILL_TEXT = 'SKILL.md';
 export const CASES = 'tests/cases.json';
-/** Tests as Python, one file each; they follow those of `CASES`. */
+/** Paths of tests in Python, one file each. They follow the tests in `CASES`. */
 export const PYTHON_TEST = /^tests\/test_[^/]*\.py$/;
 export const codePath = (name: string) => `scripts/${name}.py`;
 
-/** A name as the format has it. Not every name of a skill can be told from it again. */
+/** A skill's name in the format. Not every name can be recovered from it. */
 export function formatName(name: string): string {
   return name.replaceAll(/_+/g, '-').slice(0, 64).replace(/-+$/, '');
 }
 
-/** The name of a skill for a name of the format. */
+/** The skill name for a name in the format. */
 export function skillNameOf(formatted: string): string {
   const name = formatted.replaceAll('-', '_');
   return /^[a-z]/.test(name) ? name : `skill_${name}`;
 }
 
-/** A description as the format has it: at most 1,024 characters, and not empty. */
+/** A description in the format: at most 1,024 characters, and not empty. */
 export function formatDescription(description: string, name: string): string {
   const text = description.trim();
   if (text === '') return name;

@@ -9,15 +9,15 @@ import { calibration } from '@etude/domain/retrieval/calibration';
 import { abortError } from '../server-answer.js';
 import type { FromSentenceThread, SentenceThreadData, ToSentenceThread } from './sentence-thread.js';
 
-/** Where `./etude` puts them. */
+/** Where `./etude` puts the model's files. */
 export const DEFAULT_FOLDER = fileURLToPath(new URL('../../../../.etude/cache/embedder', import.meta.url));
-/** Written by `tools/embedding-graph`; holds no weights. */
+/** The model's graph without its weights, written by `tools/embedding-graph`. */
 export const GRAPH_PATH = fileURLToPath(new URL('../../graphs/all-minilm-l6-v2.onnx', import.meta.url));
 
 /**
- * Names of the model's files that are not in `folder`, or not in their whole length.
+ * Names of the model's files that are missing in `folder` or have a wrong length.
  *
- * Digests are checked when files are fetched; here only what was cut short is seen.
+ * Digests are checked when the files are fetched, not here.
  */
 export function missingFiles(folder: string): string[] {
   return SENTENCE_MODEL.files
@@ -28,12 +28,12 @@ export function missingFiles(folder: string): string[] {
 export interface SentenceEmbedderOptions {
   /** Holds `model.safetensors` and `tokenizer.json` of all-MiniLM-L6-v2. */
   readonly folder: string;
-  /** Processor threads that one run uses. Default 1. */
+  /** Processor threads per run. Default 1. */
   readonly threads?: number;
 }
 
 const DIMENSION = 384;
-/** What `etude memory calibrate` fits on the built-in pairs; docs/embeddings.md has the figures. */
+/** Fitted by `etude memory calibrate` on the built-in pairs; docs/embeddings.md has the figures. */
 export const SENTENCE_ANCHORS = { unrelated: 0.32, sameTask: 0.493, sameWords: 0.933 };
 
 interface Waiting {
@@ -41,14 +41,14 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Node runs sources in tests and `dist` otherwise. */
+/** The thread's source in tests, else the compiled file. */
 const THREAD = new URL(import.meta.url.endsWith('.ts') ? './sentence-thread.ts' : './sentence-thread.js', import.meta.url);
 
 /**
- * all-MiniLM-L6-v2 in this process, on a thread of its own. Offline; knows meaning. A longer text is the mean of
- * its first four windows of 256 tokens.
+ * Runs all-MiniLM-L6-v2 in this process, on a thread of its own, without any network. A text of more than 256 tokens gets the mean
+ * of its first four windows of 256 tokens.
  *
- * The weights are loaded with the first text. The thread keeps the process alive only while it works.
+ * The first text loads the weights. The thread keeps the process alive only while it works.
  */
 export class SentenceEmbedder implements Embedder {
   readonly profile: EmbedderProfile = {
@@ -66,25 +66,25 @@ export class SentenceEmbedder implements Embedder {
     this.#data = { folder, graph: GRAPH_PATH, threads };
   }
 
-  /** @throws EtudeError MODEL_UNAVAILABLE where the model can't be loaded, EMBEDDING_LENGTH_WRONG for vectors that are no numbers; an AbortError */
+  /** @throws EtudeError MODEL_UNAVAILABLE where the model can't be loaded, EMBEDDING_LENGTH_WRONG for vectors with NaN; an AbortError */
   async embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]> {
     if (signal?.aborted) throw abortError(signal);
     if (texts.length === 0) return [];
     const flat = await this.#ask(texts, signal);
     if (!flat.every(Number.isFinite))
       throw new EtudeError('EMBEDDING_LENGTH_WRONG', `The sentence model gave vectors that are no numbers. ${this.#wayOut()}`);
-    // Copies: a view would keep all vectors of the call for as long as one of them is kept.
+    // Copies, because a view of one vector would keep all vectors of the call in memory.
     return texts.map((_, i) => flat.slice(i * DIMENSION, (i + 1) * DIMENSION));
   }
 
-  /** Ends the thread; texts under way fail with MODEL_UNAVAILABLE. The next text starts another. */
+  /** Ends the thread. Calls in progress fail with MODEL_UNAVAILABLE. The next call starts a new thread. */
   async close(): Promise<void> {
     const thread = this.#thread;
     this.#failed('it was closed');
     if (thread === null) return;
     thread.ref();
     const ended = new Promise((resolve) => thread.once('exit', resolve));
-    // Ended from outside in the middle of a run, the library would take the process with it.
+    // The thread ends itself: if it is terminated during a run, the native library crashes the process.
     thread.postMessage('close' satisfies ToSentenceThread, []);
     await ended;
   }

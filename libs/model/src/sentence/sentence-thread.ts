@@ -6,8 +6,8 @@ import { Tokenizer } from '@huggingface/tokenizers';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 
 /**
- * The thread of a SentenceEmbedder: onnxruntime-node runs a graph on the thread that asks it, for 40 ms and more. Imports nothing
- * of this package, since tests run it as the source that it is.
+ * The thread of a SentenceEmbedder. It exists because onnxruntime-node blocks the calling thread for 40 ms and more. It imports nothing
+ * of this package, since tests run its source.
  */
 export interface SentenceThreadData {
   readonly folder: string;
@@ -16,10 +16,10 @@ export interface SentenceThreadData {
 }
 export type ToSentenceThread = { readonly id: number; readonly texts: readonly string[] } | { readonly cancel: number } | 'close';
 export type FromSentenceThread =
-  /** One vector after the other, each of length 1. */
+  /** The vectors of all texts in one array, each of length 1. */
   { readonly id: number; readonly vectors: Float32Array } | { readonly id: number; readonly error: string };
 
-/** A row of a batch: the tokens of one text, or of a window of a longer one. */
+/** A row of a batch: the tokens of one text, or of one window of a longer text. */
 interface Row {
   readonly place: number;
   readonly ids: readonly number[];
@@ -28,27 +28,27 @@ interface Call {
   readonly texts: readonly string[];
   readonly vectors: Float32Array;
   readonly rows: Row[];
-  /** Texts before this one have become rows. */
+  /** Index of the first text that is not cut into rows yet. */
   next: number;
 }
 type Encode = (text: string) => ReadonlyArray<readonly number[]>;
 
 const DIMENSION = 384;
-/** The model was trained on texts of up to this many tokens, its two marks included. */
+/** The most tokens of one row, [CLS] and [SEP] included: the model was trained on no more. */
 const TOKENS_MAX = 256;
-/** A longer text is the mean of its first windows: what stands late in it is found as well (docs/embeddings.md has the figures). */
+/** A longer text gets the mean of this many windows, so that later parts count too (docs/embeddings.md has the figures). */
 const WINDOWS_MAX = 4;
-/** More is never needed for so many tokens, and a text of 10 MiB would take seconds to cut into words. */
+/** Texts are cut here before they are tokenized: these characters fill all windows, and tokenizing 10 MiB would take seconds. */
 const TEXT_CHARS_MAX = 16_000;
-/** Of a batch with its padding: what a run needs in memory, and how long a question waits for it, go by this. */
+/** The most tokens of a batch, padding included. It decides how much memory a run needs and how long an urgent call waits for it. */
 const BATCH_TOKENS_MAX = 256;
-/** Texts that are cut into tokens at once, so that batches are of like lengths and a long call lets others through. */
+/** The most texts tokenized at once: enough to batch texts of similar length, and few enough to let other calls through. */
 const TEXTS_AT_ONCE = 256;
-/** The same, of their characters together; one text at least. */
+/** The most characters tokenized at once, but at least one text. */
 const CHARS_AT_ONCE = 64_000;
-/** A text of this many characters is about one run of the model. */
+/** The most characters of an urgent text; they take about one run of the model. */
 const SHORT_CHARS_MAX = 1_000;
-/** What BERT's vocabulary calls [CLS] and [SEP]. */
+/** The tokens [CLS] and [SEP] of BERT's vocabulary. */
 const [START, END] = [101, 102];
 
 async function loadSession({ folder, graph, threads }: SentenceThreadData): Promise<InferenceSession> {
@@ -59,7 +59,7 @@ async function loadSession({ folder, graph, threads }: SentenceThreadData): Prom
   });
 }
 
-/** Its file says to pad and to cut at 128; neither is done by this library, and both are done here. */
+/** Loads the tokenizer. This library ignores the padding and the cut at 128 tokens in its file; rows are cut and padded here instead. */
 function loadEncode({ folder }: SentenceThreadData): Encode {
   const tokenizer = new Tokenizer(JSON.parse(readFileSync(join(folder, 'tokenizer.json'), 'utf8')) as object, {});
   return (text) => {
@@ -71,7 +71,7 @@ function loadEncode({ folder }: SentenceThreadData): Encode {
   };
 }
 
-/** The longest rows that are left, as many as fit. */
+/** Takes the longest remaining rows, as many as fit into a batch. */
 function takeBatch(rows: Row[]): Row[] {
   const longest = rows.at(-1)?.ids.length ?? 1;
   return rows.splice(-Math.max(1, Math.floor(BATCH_TOKENS_MAX / longest)));
@@ -96,7 +96,7 @@ function nextTexts({ texts, next }: Call): readonly string[] {
   return fit === -1 ? ahead : ahead.slice(0, Math.max(1, fit));
 }
 
-/** One batch of a call. @returns whether the call is done */
+/** Runs one batch of a call. @returns whether the call is done */
 async function advance(call: Call, session: InferenceSession, encode: Encode): Promise<boolean> {
   if (call.rows.length === 0) {
     const texts = nextTexts(call);
@@ -123,12 +123,12 @@ function toLengthOne(vector: Float32Array): void {
   for (const [i, value] of vector.entries()) vector[i] = value / length;
 }
 
-/** Whether somebody waits for an answer to it: a question is one short text. */
+/** Whether a call is urgent. A query is one short text, and somebody waits for its result. */
 export function isUrgent(texts: readonly string[]): boolean {
   return texts.length === 1 && (texts[0] ?? '').length <= SHORT_CHARS_MAX;
 }
 
-/** Whose batch is run next: the first urgent call, else the one whose turn is longest ago, which goes behind the others. */
+/** Takes the call whose batch runs next, and moves it behind the others. It is the first urgent call, else the one that waited longest. */
 export function takeTurn<T extends { readonly texts: readonly string[] }>(calls: Map<number, T>): readonly [number, T] | undefined {
   const turn = [...calls].find(([, { texts }]) => isUrgent(texts)) ?? [...calls][0];
   if (turn === undefined) return undefined;
@@ -137,7 +137,7 @@ export function takeTurn<T extends { readonly texts: readonly string[] }>(calls:
   return turn;
 }
 
-/** Calls take turns, a batch each: a question waits for one batch at most, not for a whole import. */
+/** Runs the calls in turns of one batch, so that an urgent call waits for at most one batch, not for a whole import. */
 async function serve(port: MessagePort, data: SentenceThreadData): Promise<void> {
   const calls = new Map<number, Call>();
   const arrivals = new EventEmitter();
@@ -159,7 +159,7 @@ async function serve(port: MessagePort, data: SentenceThreadData): Promise<void>
     const turn = takeTurn(calls);
     if (turn === undefined) await once(arrivals, 'call');
     else await answer(turn, { port, calls, session, encode });
-    // Lets messages in: new calls, and those that are given up.
+    // Lets messages arrive: new calls and cancels.
     await new Promise(setImmediate);
   }
 }
@@ -181,6 +181,6 @@ async function answer([id, call]: readonly [number, Call], { port, calls, sessio
   calls.delete(id);
 }
 
-/** Tests are threads as well, some of them. */
+/** Some tests are threads too, but without this data. */
 const data = workerData as Partial<SentenceThreadData> | null;
 if (parentPort && data?.graph) await serve(parentPort, data as SentenceThreadData);

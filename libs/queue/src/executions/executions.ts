@@ -70,10 +70,7 @@ export class ExecutionStore {
     };
   }
 
-  /**
-   * Stores a result and tells the waiters. The first result stays. Only one that the infrastructure spoilt (`RETRYABLE_EXITS`) is dropped
-   * when the execution is requested again.
-   */
+  /** Stores a result and tells the waiters. The first result stays. One with a retryable exit is dropped at the next request. */
   async save(tenant: string, executionId: string, result: ExecutionResult): Promise<void> {
     const spoilt = result.runs.some(({ exit }) => RETRYABLE_EXITS.has(exit));
     const args = [JSON.stringify(result), RESULT_TTL_MS, spoilt ? 1 : 0, this.keys.endedExecutions, memberOf(tenant, executionId)];

@@ -154,7 +154,7 @@ export class UpkeepStore {
     return this.#erasures.get(tenant, id);
   }
 
-  /** For the holder of the job: stores progress or the end. After a success the subject's name is dropped; a failed record expires sooner. */
+  /** For the holder of the job: stores progress or the end. A success drops the subject's name; a failed record expires sooner. */
   async putErasure(stored: z.input<typeof StoredErasure>): Promise<void> {
     const { tenant, id, state } = stored.receipt;
     const kept = JSON.stringify({ ...stored, subject: state === 'succeeded' ? null : stored.subject });
