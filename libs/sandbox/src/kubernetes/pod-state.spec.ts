@@ -61,6 +61,16 @@ describe('podProblem', () => {
       { phase: 'Failed', containerStatuses: [{ state: { terminated: { reason: 'ContainerStatusUnknown', exitCode: 137 } } }] },
       'node_lost',
     ],
+    [
+      'evicted, its container removed before its end was read',
+      {
+        phase: 'Failed',
+        reason: 'Evicted',
+        message: 'The node was low on resource: memory.',
+        containerStatuses: [{ state: { terminated: { reason: 'ContainerStatusUnknown', exitCode: 137 } } }],
+      },
+      'evicted',
+    ],
     ['failed without a word', { phase: 'Failed', containerStatuses: [] }, 'infra'],
   ] as const)('tells what a single node does not show: %s', (_, status, exit) => {
     expect(podProblem(variant('running', status))).toMatchObject({ exit, final: true });

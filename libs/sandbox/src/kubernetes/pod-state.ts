@@ -48,6 +48,7 @@ function lostRules(pod: PodView): readonly Rule[] {
   const disruption = target?.status === 'True' ? target : { reason: '', message: '' };
   const traceless = ends(pod).find(({ terminated }) => TRACELESS.test(terminated.reason));
   const taken = disruption.reason || (TAKEN_BY_KUBELET.test(reason) ? reason : '');
+  const isEvicted = disruption.reason === 'TerminationByKubelet' || reason === 'Evicted';
   const killed = ends(pod).find(({ terminated }) => terminated.reason === 'OOMKilled');
   return [
     [disruption.reason === 'DeletionByPodGC', 'node_lost', true, `${node} is gone`, disruption.message],
@@ -60,7 +61,8 @@ function lostRules(pod: PodView): readonly Rule[] {
       disruption.message,
     ],
     [reason === 'NodeLost' || pod.phase === 'Unknown', 'node_lost', true, `nothing is heard of ${node}`, message],
-    [traceless !== undefined, 'node_lost', true, `${node} lost the container`, traceless?.terminated.message],
+    // The kubelet may remove the containers of a pod that it evicts before it has read how they ended (kubernetes/kubernetes#122160).
+    [traceless !== undefined && !isEvicted, 'node_lost', true, `${node} lost the container`, traceless?.terminated.message],
     [
       taken !== '' && OWN_DISK_LIMIT.test(`${disruption.message} ${message}`),
       'disk',
