@@ -3,7 +3,7 @@ import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { breaking, cluster } from './cluster.js';
 import { useNamespace } from './pod-namespace.js';
-import { claimOnce, counted, counting, execute, full, refusal, startDriver } from './watched-executions.js';
+import { claimFree, claimOnce, counted, counting, execute, full, refusal, startDriver } from './watched-executions.js';
 
 const FREE = 3;
 /** Lines of an execution that takes 12 s. */
@@ -50,7 +50,7 @@ describe('a control plane that fails', () => {
   };
   /** As many as are free; with nobody there to make pods, they are the pool's. */
   const claimAll = async () => {
-    for (let i = 0; i < FREE; i += 1) await claimOnce(driver);
+    await claimFree(driver);
   };
 
   it(

@@ -3,7 +3,7 @@ import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { breaking, cluster } from './cluster.js';
 import { useNamespace } from './pod-namespace.js';
-import { claimOnce, counted, counting, ENDLESS, execute, full, refusal, startDriver } from './watched-executions.js';
+import { claimFree, claimOnce, counted, counting, ENDLESS, execute, full, refusal, startDriver } from './watched-executions.js';
 
 const EATING = 'import time\nprint("so far", flush=True)\nx = []\nwhile True:\n    x.append(b"x" * (1 << 20))\n    time.sleep(0.2)';
 
@@ -90,8 +90,7 @@ describe('a node that fails', () => {
       await full(driver, 2);
       await stopKubelet();
       // No pod starts any more: these are the pool's.
-      await claimOnce(driver);
-      await claimOnce(driver);
+      await claimFree(driver);
       expect(await refusal(driver)).toMatchObject({ code: 'SANDBOX_CAPACITY' });
       await until(async () => (await node('{.status.conditions[?(@.type=="Ready")].status}')) === 'Unknown', {
         everyMs: 500,

@@ -46,9 +46,14 @@ export function startDriver(
   );
 }
 
-/** So many free pods. Scheduler and kubelet may have missed the API server too, and ask it again after up to a minute. */
+/** At least so many free pods; a pool keeps those beyond its target for claims. Scheduler and kubelet may have missed the API server too, and ask it again after up to a minute. */
 export const full = (driver: KubernetesDriver, count: number) =>
-  until(() => driver.figures().default?.free === count, { timeoutMs: 150_000, everyMs: 50, what: `${count} free pods` });
+  until(() => (driver.figures().default?.free ?? 0) >= count, { timeoutMs: 150_000, everyMs: 50, what: `${count} free pods` });
+
+/** Claims what the pool has, while no pod can be started. */
+export async function claimFree(driver: KubernetesDriver): Promise<void> {
+  while ((driver.figures().default?.free ?? 0) > 0) await claimOnce(driver);
+}
 
 /** One execution in a pod, as its caller and this test see it. */
 export interface WatchedExecution {
