@@ -1,0 +1,45 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Stands in front of a model server and holds each call back until it may be answered. */
+export interface ModelGate {
+  /** Base URL without "/v1". */
+  readonly url: string;
+  /** Passes a call on to `modelUrl` once `open` gives true. The call of a process that is gone by then is never answered. */
+  hold(modelUrl: string, open: () => Promise<boolean>): void;
+  close(): Promise<void>;
+}
+
+export async function startModelGate(): Promise<ModelGate> {
+  let held: Parameters<ModelGate['hold']> | undefined;
+  const server = createServer((request, response) => void answer(request, response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    while (!response.destroyed && !(await held?.[1]())) await sleep(10);
+    if (response.destroyed) return;
+    const { method, url, headers } = request;
+    const answered = await fetch(`${held?.[0]}${url}`, {
+      method,
+      headers: { 'content-type': headers['content-type'] ?? '' },
+      body: Buffer.concat(await request.toArray()),
+    });
+    response.writeHead(answered.status, { 'content-type': answered.headers.get('content-type') ?? '' });
+    response.end(Buffer.from(await answered.arrayBuffer()));
+  }
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    hold: (...given) => {
+      held = given;
+    },
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
