@@ -1,6 +1,5 @@
 """Cells for runs. Some are forked ahead, others on demand; a zygote that was killed is replaced."""
 from runner import processes
-from runner.session_kernel import SessionKernel
 from runner.zygote import SpareCell, ZygoteLost
 
 # Spare cells of a pod: as many as a checked run takes.
@@ -16,9 +15,11 @@ class CellPool:
         self.hash_seed = 0
         self.spares = []
         # The interpreter of a session, which keeps the names of its cells. Most sandboxes never start it.
-        self.session = SessionKernel(PROCESSES_APART)
+        self.session = None
         # Whether cells have run, so that the next one expects their names.
         self.session_began = False
+        # Number of the last cell. Reports carry it, so that late ones are not taken for the next cell's.
+        self.session_cells = 0
 
     def fill(self, count):
         """Forks spare cells until there are `count`."""
@@ -54,12 +55,12 @@ class CellPool:
             cell.close()
         if self.zygote.connection is not None and (self.zygote.pid in reaped or processes.is_doomed(self.zygote.pid)):
             self.zygote.stop()
-        if self.session.cell and self.session.cell.pid in reaped:
-            self.session.lost()
+        if self.session and self.session.pid in reaped:
+            self.lose_session()
 
     def lose_all(self):
         """Kills and drops the session's interpreter, the spare cells and the zygote."""
-        self.session.lost()
+        self.lose_session()
         for cell in self.spares:
             processes.kill(cell.pid)
             cell.close()
@@ -68,6 +69,19 @@ class CellPool:
             processes.kill(self.zygote.pid)
             self.zygote.stop()
 
+    def lose_session(self):
+        if self.session is not None:
+            processes.kill(self.session.pid)
+            self.session.close()
+            self.session = None
+
+    def session_cpu_ms(self):
+        """CPU time of the session's interpreter and of the processes that it waited for, since it was started."""
+        try:
+            return processes.cpu_ms_of(processes.stat_fields(self.session.pid)) if self.session else 0.0
+        except (FileNotFoundError, ProcessLookupError):
+            return 0.0
+
     def apart(self):
         """Processes that belong to no run."""
         zygote = {self.zygote.pid} if self.zygote.connection is not None else set()
@@ -75,4 +89,4 @@ class CellPool:
 
     def kept(self):
         """Processes that outlive a run."""
-        return self.apart() | ({self.session.cell.pid} if self.session.cell else set())
+        return self.apart() | ({self.session.pid} if self.session else set())

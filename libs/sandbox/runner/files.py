@@ -6,109 +6,17 @@ to the kernel as a whole: each folder is opened by its own name below the descri
 import binascii
 import errno
 import os
-from contextlib import contextmanager
+from contextlib import suppress
 
 from runner import folders
-from runner.folders import FILE_FLAGS, FOLDER_FLAGS, Refusal
-from runner.frames import Malformed, boolean, natural, text
+from runner.folders import FILE_FLAGS, Refusal, closing
+from runner.frames import Malformed, boolean, natural, text, write_all
 from runner.workspace import TMP
 
-# Beyond it the upload without a write for longest is dropped; its sender gets offset 0 and may start again.
-UPLOADS_MAX = 32
-FINISHED_MAX = 32
 CHUNK_BYTES_MAX = 512 * 1024
 ENTRIES_MAX = 1000
 INTEGER_MAX = 2**53 - 1
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-@contextmanager
-def _closing(fd):
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-class Upload:
-    def __init__(self, fd, name):
-        self.fd = fd
-        self.name = name
-        self.size = 0
-
-
-class Uploads:
-    """Unfinished uploads by path. Code that removes or changes a partial file harms only its own input: uploads write to
-    the descriptor and count the bytes here."""
-
-    def __init__(self, root):
-        self.root = root
-        self.open = {}
-        self.finished = {}
-
-    def size(self, path):
-        """Bytes that have arrived; 0 where there is no upload."""
-        return self.open[path].size if path in self.open else 0
-
-    def was_finished(self, path, end):
-        """Whether this repeats the last piece of a finished upload, whose sender missed the answer."""
-        return path not in self.open and self.finished.get(path) == end
-
-    def append(self, path, data):
-        """Appends `data` to the upload. When it raises OSError, the upload is as it was before."""
-        upload = self.open.pop(path, None) or self._start()
-        # Moves it to the end, since it is written to last.
-        self.open[path] = upload
-        view = memoryview(data)
-        try:
-            while view:
-                view = view[os.pwrite(upload.fd, view, upload.size + len(data) - len(view)) :]
-        except OSError:
-            os.ftruncate(upload.fd, upload.size)
-            raise
-        upload.size += len(data)
-
-    def finish(self, path, folder, name):
-        """Renames the upload to `name` in `folder`. Raises Refusal when the code took the partial file away, OSError."""
-        upload = self.open[path]
-        with _closing(os.open(self.root, FOLDER_FLAGS)) as root:
-            try:
-                there = os.path.samestat(os.stat(upload.name, dir_fd=root, follow_symlinks=False), os.fstat(upload.fd))
-            except FileNotFoundError:
-                there = False
-            if not there:
-                self.drop(path)
-                raise Refusal("offset", "the upload of %r was removed by code in the sandbox; start it again" % path, size=0)
-            os.rename(upload.name, name, src_dir_fd=root, dst_dir_fd=folder)
-        del self.open[path]
-        os.close(upload.fd)
-        self.finished.pop(path, None)
-        self.finished[path] = upload.size
-        if len(self.finished) > FINISHED_MAX:
-            del self.finished[next(iter(self.finished))]
-
-    def drop(self, path):
-        """Drops the upload. Returns whether there was one."""
-        self.finished.pop(path, None)
-        upload = self.open.pop(path, None)
-        if upload is None:
-            return False
-        os.close(upload.fd)
-        with _closing(os.open(self.root, FOLDER_FLAGS)) as root:
-            try:
-                os.unlink(upload.name, dir_fd=root)
-            except OSError:
-                # The code has removed it already.
-                pass
-        return True
-
-    def _start(self):
-        while len(self.open) >= UPLOADS_MAX:
-            self.drop(next(iter(self.open)))
-        with _closing(os.open(self.root, FOLDER_FLAGS)) as root:
-            # A random name, which code can't take first.
-            name = ".etude-upload-" + os.urandom(8).hex()
-            return Upload(os.open(name, FILE_FLAGS | os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=root), name)
 
 
 class SessionFiles:
@@ -116,7 +24,10 @@ class SessionFiles:
 
     def __init__(self, root=TMP):
         self.root = root
-        self.uploads = Uploads(root)
+        # Unfinished uploads: path to the name of a partial file in `root` and its size. Code that changes that file harms only its own input.
+        self.uploads = {}
+        # Sizes of finished uploads by path, for a sender who missed the answer to its last piece.
+        self.finished = {}
         self.operations = {
             "file.write": self._write,
             "file.stat": self._stat,
@@ -131,10 +42,11 @@ class SessionFiles:
             answer = self.operations[frame["type"]](frame)
         except Refusal as refusal:
             answer = dict(refusal.answer, type="file.failed")
-        except Malformed as malformed:
-            answer = {"type": "file.failed", "code": "size", "message": str(malformed)}
+        except ValueError as error:
+            answer = {"type": "file.failed", "code": "size", "message": str(error)}
         except OSError as error:
-            answer = {"type": "file.failed", "code": _code_of(error), "message": _message_of(error)}
+            code = "disk" if error.errno in FULL else "not_found" if error.errno == errno.ENOENT else "path"
+            answer = {"type": "file.failed", "code": code, "message": error.strerror}
         answer["requestId"] = frame.get("requestId")
         return answer
 
@@ -143,38 +55,78 @@ class SessionFiles:
         # `normpath` would end the path at a null character.
         path = path if "\0" in path else os.path.normpath(path)
         names = folders.names_of(path)
-        self.uploads.drop(path)
+        self._drop(path)
         try:
-            self.uploads.append(path, content)
-            self._put_in_place(path, names)
+            self._append(path, content)
+            self._finish(path, names)
         except (OSError, Refusal):
-            self.uploads.drop(path)
+            self._drop(path)
             raise
 
     def _folder(self, names, make=False):
-        return _closing(folders.open_folder(self.root, names[:-1], make))
+        return closing(folders.open_folder(self.root, names[:-1], make))
+
+    def _size(self, path):
+        """Bytes of an upload that have arrived; 0 where there is none."""
+        return self.uploads[path][1] if path in self.uploads else 0
 
     def _write(self, frame):
         path, names = _path_of(frame)
-        offset, data, final = natural(frame, "offset", INTEGER_MAX, 0), _decode(text(frame, "data")), boolean(frame, "final")
+        offset, data, final = natural(frame, "offset", INTEGER_MAX, 0), binascii.a2b_base64(text(frame, "data")), boolean(frame, "final")
+        if len(data) > CHUNK_BYTES_MAX:
+            raise Malformed("data must be base64 of at most %d bytes" % CHUNK_BYTES_MAX)
         end = offset + len(data)
-        if final and offset > 0 and self.uploads.was_finished(path, end):
+        if final and offset > 0 and path not in self.uploads and self.finished.get(path) == end:
             return {"type": "file.written", "size": end}
-        reached = self.uploads.size(path)
+        reached = self._size(path)
         if offset != reached:
             raise Refusal("offset", "the upload of %r has reached %d bytes, not %d" % (path, reached, offset), size=reached)
         # Checked before any data is taken, since the file could not be put in place later.
         with self._folder(names, make=True) as folder:
             folders.regular_file_or_none(folder, names[-1])
-        self.uploads.append(path, data)
+        self._append(path, data)
         if final:
-            self._put_in_place(path, names)
+            self._finish(path, names)
         return {"type": "file.written", "size": end}
 
-    def _put_in_place(self, path, names):
+    def _append(self, path, data):
+        """Appends `data` to the upload. When it raises OSError, the upload is as it was before."""
+        is_new = path not in self.uploads
+        # A random name, which code can't take first.
+        name, size = (".etude-upload-" + os.urandom(8).hex(), 0) if is_new else self.uploads[path]
+        try:
+            opened = os.open(os.path.join(self.root, name), FILE_FLAGS | os.O_WRONLY | (os.O_CREAT | os.O_EXCL if is_new else 0), 0o644)
+        except OSError as error:
+            if is_new:
+                raise
+            self._drop(path)
+            raise Refusal("offset", "the upload of %r was removed by code in the sandbox; start it again" % path, size=0) from error
+        with closing(opened) as fd:
+            self.uploads[path] = (name, size)
+            try:
+                os.lseek(fd, size, os.SEEK_SET)
+                write_all(fd, data)
+            except OSError:
+                os.ftruncate(fd, size)
+                raise
+        self.uploads[path] = (name, size + len(data))
+
+    def _finish(self, path, names):
+        """Puts a complete upload in its place."""
         with self._folder(names, make=True) as folder:
             folders.regular_file_or_none(folder, names[-1])
-            self.uploads.finish(path, folder, names[-1])
+            os.rename(os.path.join(self.root, self.uploads[path][0]), names[-1], dst_dir_fd=folder)
+        self.finished[path] = self.uploads.pop(path)[1]
+
+    def _drop(self, path):
+        """Drops the upload. Returns whether there was one."""
+        self.finished.pop(path, None)
+        if path not in self.uploads:
+            return False
+        # The code may have removed it already.
+        with suppress(OSError):
+            os.unlink(os.path.join(self.root, self.uploads.pop(path)[0]))
+        return True
 
     def _stat(self, frame):
         path, names = _path_of(frame)
@@ -183,31 +135,30 @@ class SessionFiles:
                 status = folders.regular_file_or_none(folder, names[-1])
         except FileNotFoundError:
             status = None
-        return {"type": "file.entry", "entry": status and _entry(path, status), "uploadedBytes": self.uploads.size(path)}
+        return {"type": "file.entry", "entry": status and _entry(path, status), "uploadedBytes": self._size(path)}
 
     def _read(self, frame):
         _path, names = _path_of(frame)
         offset, length = natural(frame, "offset", INTEGER_MAX, 0), natural(frame, "length", CHUNK_BYTES_MAX, 0)
         with self._folder(names) as folder:
             opened = os.open(names[-1], FILE_FLAGS | os.O_RDONLY, dir_fd=folder)
-        with _closing(opened) as fd:
+        with closing(opened) as fd:
             size = folders.must_be_regular(os.fstat(fd)).st_size
             data = binascii.b2a_base64(os.pread(fd, length, offset), newline=False).decode("ascii")
-        return {"type": "file.data", "data": data, "sizeBytes": min(size, INTEGER_MAX)}
+        return {"type": "file.data", "data": data, "sizeBytes": size}
 
     def _list(self, frame):
-        limit = max(1, min(natural(frame, "limit", INTEGER_MAX, 0), ENTRIES_MAX))
+        limit = min(natural(frame, "limit"), ENTRIES_MAX)
         files = folders.list_files(self.root, text(frame, "after"))
         return {"type": "file.entries", "entries": [_entry(path, status) for path, status in files[:limit]], "more": len(files) > limit}
 
     def _delete(self, frame):
         """Also gives up an upload to that path which is not final yet."""
         path, names = _path_of(frame)
-        dropped = self.uploads.drop(path)
+        dropped = self._drop(path)
         try:
             with self._folder(names) as folder:
-                if folders.regular_file_or_none(folder, names[-1]) is None:
-                    raise FileNotFoundError(errno.ENOENT, "no such file")
+                folders.regular_file_or_none(folder, names[-1])
                 os.unlink(names[-1], dir_fd=folder)
         except FileNotFoundError:
             if not dropped:
@@ -221,28 +172,6 @@ def _path_of(frame):
 
 
 def _entry(path, status):
+    """The code may set any time of change."""
     modified_ms = max(0, min(status.st_mtime_ns // 1_000_000, INTEGER_MAX))
-    return {"path": path, "sizeBytes": min(status.st_size, INTEGER_MAX), "modifiedMs": modified_ms}
-
-
-def _decode(data):
-    """Decodes strict base64: a lenient reader would skip characters, and the file would miss data."""
-    try:
-        decoded = binascii.a2b_base64(data)
-    except ValueError:
-        decoded = None
-    if decoded is None or len(data) != (len(decoded) + 2) // 3 * 4 or len(decoded) > CHUNK_BYTES_MAX:
-        raise Refusal("size", "data must be base64 of at most %d bytes" % CHUNK_BYTES_MAX)
-    return decoded
-
-
-def _code_of(error):
-    if error.errno in FULL:
-        return "disk"
-    return "not_found" if error.errno == errno.ENOENT else "path"
-
-
-def _message_of(error):
-    if error.errno in (errno.ELOOP, errno.ENOTDIR):
-        return "a part of the path is a link or no folder"
-    return os.strerror(error.errno) if error.errno else str(error)
+    return {"path": path, "sizeBytes": status.st_size, "modifiedMs": modified_ms}

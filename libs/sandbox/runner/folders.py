@@ -1,10 +1,14 @@
 """Access to a session's working directory by descriptors, which never follows a link and never waits."""
-import errno
 import os
+import re
 import stat
+from contextlib import contextmanager, suppress
 
 PATH_CHARS_MAX = 512
-# Most entries that one listing may look at, so that it takes some tenths of a second. A folder counts as FOLDER_COSTS entries.
+# Null, and halves of surrogate pairs: the latter stand for bytes that are not UTF-8.
+UNFIT = re.compile("[\0\ud800-\udfff]")
+# Most entries that one listing may look at, so that it takes some tenths of a second. A folder counts as FOLDER_COSTS entries
+# and one more for each folder above it, which are opened again.
 LOOKED_AT_MAX = 100_000
 FOLDER_COSTS = 10
 WORK_NAME = "work"
@@ -21,47 +25,33 @@ class Refusal(Exception):
         self.answer = dict(more, code=code, message=message)
 
 
+@contextmanager
+def closing(fd):
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
 def names_of(path):
     """The parts of a relative path. Raises Refusal."""
-    if not 0 < len(path) <= PATH_CHARS_MAX or "\0" in path or not _is_unicode(path):
-        raise Refusal("path", "a path has 1 to %d Unicode characters, none of them null" % PATH_CHARS_MAX)
     names = path.split("/")
-    if any(name in ("", ".", "..") for name in names):
-        raise Refusal("path", "the path %r is not plain and relative: no empty parts, no . and no .." % path)
+    if len(path) > PATH_CHARS_MAX or UNFIT.search(path) or any(name in ("", ".", "..") for name in names):
+        what = "%d Unicode characters at most, no empty parts, no . and no .." % PATH_CHARS_MAX
+        raise Refusal("path", "the path %.100r is not plain and relative: %s" % (path, what))
     return names
-
-
-def _is_unicode(name):
-    try:
-        name.encode("utf-8")
-        return True
-    except UnicodeEncodeError:
-        return False
 
 
 def open_folder(root, names, make=False):
     """A descriptor of the folder `names` below the working directory, which is recreated if missing. Raises OSError."""
     folder = os.open(root, FOLDER_FLAGS)
     for depth, name in enumerate([WORK_NAME, *names]):
-        try:
-            inner = _open_inner(folder, name, make or depth == 0)
-        finally:
-            os.close(folder)
-        folder = inner
+        with closing(folder) as outer:
+            if make or depth == 0:
+                with suppress(FileExistsError):
+                    os.mkdir(name, 0o755, dir_fd=outer)
+            folder = os.open(name, FOLDER_FLAGS, dir_fd=outer)
     return folder
-
-
-def _open_inner(folder, name, make):
-    try:
-        return os.open(name, FOLDER_FLAGS, dir_fd=folder)
-    except FileNotFoundError:
-        if not make:
-            raise
-    try:
-        os.mkdir(name, 0o755, dir_fd=folder)
-    except FileExistsError:
-        pass
-    return os.open(name, FOLDER_FLAGS, dir_fd=folder)
 
 
 def must_be_regular(status):
@@ -86,39 +76,28 @@ def list_files(root, after):
     """
     found = []
     left = LOOKED_AT_MAX
-
-    def look_into(folder, prefix):
-        """Closes `folder`. Recursion is bounded by the length of a path."""
-        nonlocal left
+    waiting = [[]]
+    while waiting:
+        names = waiting.pop()
         try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    path = prefix + entry.name
-                    is_folder = entry.is_dir(follow_symlinks=False)
-                    left -= FOLDER_COSTS if is_folder else 1
-                    if left < 0:
-                        raise Refusal("size", "the working directory holds too much to be listed: remove files, or pack them")
-                    if len(path) > PATH_CHARS_MAX or not _is_unicode(entry.name):
-                        continue
-                    if is_folder:
-                        inner = _folder_or_none(folder, entry.name) if path + "/" > after or after.startswith(path + "/") else None
-                        if inner is not None:
-                            look_into(inner, path + "/")
-                    elif path > after and entry.is_file(follow_symlinks=False):
-                        status = regular_file_or_none(folder, entry.name)
-                        found.extend([(path, status)] if status else [])
-        finally:
-            os.close(folder)
-
-    look_into(open_folder(root, []), "")
+            folder = open_folder(root, names)
+        except OSError:
+            if not names:
+                raise
+            # The code has removed or changed it, or made it unreadable.
+            continue
+        with closing(folder), os.scandir(folder) as entries:
+            for entry in entries:
+                path = "/".join([*names, entry.name])
+                is_folder = entry.is_dir(follow_symlinks=False)
+                left -= FOLDER_COSTS + len(names) if is_folder else 1
+                if left < 0:
+                    raise Refusal("size", "the working directory holds too much to be listed: remove files, or pack them")
+                if len(path) > PATH_CHARS_MAX or UNFIT.search(path):
+                    continue
+                if is_folder:
+                    waiting.append([*names, entry.name])
+                elif path > after and entry.is_file(follow_symlinks=False):
+                    status = regular_file_or_none(folder, entry.name)
+                    found.extend([(path, status)] if status else [])
     return sorted(found)
-
-
-def _folder_or_none(folder, name):
-    """A descriptor; None when the folder is gone, changed or unreadable. Raises OSError for too many open files."""
-    try:
-        return os.open(name, FOLDER_FLAGS, dir_fd=folder)
-    except OSError as error:
-        if error.errno in (errno.EMFILE, errno.ENFILE):
-            raise
-        return None

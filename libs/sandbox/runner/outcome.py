@@ -13,8 +13,6 @@ VALUES_MAX = 400_000
 # Most values in the return value of a call.
 RETURNED_VALUES_MAX = 2_000_000
 WHAT_TO_DO = "return less, or print a part of it"
-# Most media types of one display.
-MEDIA_MAX = 20
 DEPTH_MAX = 200
 DIGITS_MAX = 300
 

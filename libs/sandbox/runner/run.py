@@ -53,7 +53,7 @@ class Run:
         """Returns a RunResult as a dict. Raises ZygoteLost, OSError when no cell could be started."""
         self.started = time.monotonic()
         self.kills_before = processes.memory_kills()
-        self.cpu_before_ms = self.pool.session.cpu_ms()
+        self.cpu_before_ms = self.pool.session_cpu_ms()
         self.answer, self.judge = self._start_or_restart()
         try:
             self._watch()
@@ -229,7 +229,7 @@ class Run:
                 continue
 
     def _result(self):
-        cpu_ms = max(0.0, self._ended_cpu_ms() + self.pool.session.cpu_ms())
+        cpu_ms = max(0.0, self._ended_cpu_ms() + self.pool.session_cpu_ms())
         ended = self.ended_early.get(self.answer.pid)
         stdout, stderr = self.output.streams["stdout"], self.output.streams["stderr"]
         printed = stderr.text()

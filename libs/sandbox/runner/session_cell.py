@@ -92,11 +92,6 @@ class Session:
                 self.interrupts.running = False
         except BaseException as raised:
             self.interrupts.running = False
-            try:
-                _drop_runner_frames(raised, set())
-            except Exception:
-                # The code's own exceptions may fail here; the traceback is then printed untrimmed.
-                pass
             left = isinstance(raised, SystemExit)
             error = None if left else answer.describe(raised, self.file)
             code = answer.report_exception(raised)
@@ -132,24 +127,6 @@ class Session:
 
 def _no_input(_prompt=""):
     raise EOFError("a cell has no stdin, so input() can't be answered: put the value into the code")
-
-
-def _drop_runner_frames(error, seen):
-    """Drops the runner's frames from the tracebacks of an exception and of its causes."""
-    if not isinstance(error, BaseException) or id(error) in seen:
-        return
-    seen.add(id(error))
-    kept = []
-    trace = error.__traceback__
-    while trace is not None:
-        if not answer.is_runner(trace):
-            kept.append(trace)
-        trace = trace.tb_next
-    for one, following in zip(kept, [*kept[1:], None]):
-        one.tb_next = following
-    error.__traceback__ = kept[0] if kept else None
-    for origin in (error.__cause__, error.__context__, *getattr(error, "exceptions", ())):
-        _drop_runner_frames(origin, seen)
 
 
 def _reap_left_behind():

@@ -60,7 +60,9 @@ class Reports:
             print(bundle["text/plain"])
             return
         self._await_printed()
-        frame = self._fitting(bundle)
+        frame = self._display(bundle)
+        if self.bytes + len(frame) > DISPLAY_BYTES_MAX or has_too_many_values(frame):
+            frame = self._display({"text/plain": bundle["text/plain"] + "\n(its other forms are too large to be shown)"})
         if self.displays == DISPLAYS_MAX or self.bytes + len(frame) > DISPLAY_BYTES_MAX:
             self.dropped += 1
             return
@@ -87,17 +89,6 @@ class Reports:
         until = monotonic() + PRINTED_WAIT_S
         while (_unread(1) or _unread(2)) and monotonic() < until:
             sleep(0.00005)
-
-    def _fitting(self, bundle):
-        """The frame, without the media that exceed the rest of the cell's bounds."""
-        bundle = dict(bundle)
-        while True:
-            frame = self._display(bundle)
-            if len(bundle) == 1 or (self.bytes + len(frame) <= DISPLAY_BYTES_MAX and not has_too_many_values(frame)):
-                return frame
-            largest = max((media for media in bundle if media != "text/plain"), key=lambda media: len(encode_frame(bundle[media])))
-            del bundle[largest]
-            bundle["text/plain"] += "\n(its %s is too large to be shown)" % largest
 
     def _send(self, frame):
         main = threading.get_ident() == self.main

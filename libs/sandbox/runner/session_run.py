@@ -1,11 +1,28 @@
-"""A run in a session's interpreter, which outlives the run if possible."""
+"""A run in a session's interpreter, which outlives the run if possible.
+
+Between cells the interpreter is stopped by SIGSTOP: no code runs that nobody watches, and what its threads would print, they
+print while the next cell runs.
+"""
+import json
+import os
 import time
 
+import _signal
+
 from runner import processes
+from runner.cells import PROCESSES_APART
+from runner.frames import FrameReader
+from runner.kernel import send_fds
+from runner.outcome import DEPTH_MAX, DISPLAYS_MAX, DISPLAY_BYTES_MAX, bounded_error, document, has_too_many_values
 from runner.run import Run
+from runner.zygote import sealed
 
 # From the interrupt to the end of the interpreter: what shares its cores with many others needs a while to end by itself.
 INTERRUPT_S = 0.5
+# An honest interpreter keeps to its bounds; more reports are forged. One display more says how many were left out.
+REPORTED_DISPLAYS_MAX = DISPLAYS_MAX + 1
+REPORTED_BYTES_MAX = DISPLAY_BYTES_MAX + 64 * 1024
+CPU_UNLIMITED_MS = 10**12
 
 
 class SessionRun(Run):
@@ -13,35 +30,80 @@ class SessionRun(Run):
 
     def __init__(self, execution, *rest):
         super().__init__(execution, *rest)
-        self.session = self.pool.session
         self.interrupted = None
         self.interrupted_at = None
+        self.began = False
+        # The Ended of the cell, and its error, once it is reported. Reports that come after `over` are ignored.
         self.ended = None
+        self.error = None
+        self.over = False
+        self.shown = 0
+        self.shown_bytes = 0
         self.state_lost = False
 
     def _start_cells(self):
-        if self.session.ensure_started(self.pool, self.limits):
-            self.state_lost = self.pool.session_began
-            self.pool.session_began = True
-        self.cpu_before_ms = self.session.cpu_ms()
-        self.session.start_cell(self.request["code"])
-        return self.session.cell, None
+        pool = self.pool
+        if pool.session is None or processes.has_ended(pool.session.pid):
+            pool.lose_session()
+            pool.session = pool.take()
+            pool.session.reports = FrameReader(REPORTED_BYTES_MAX)
+            # Its processor time counts from each cell anew, which only the looks of the run can do.
+            limits = dict(self.limits, cpuMs=CPU_UNLIMITED_MS)
+            pool.session.start({"role": "session", "limits": limits, "processesApart": PROCESSES_APART})
+            self.state_lost, pool.session_began = pool.session_began, True
+        self.cpu_before_ms = pool.session_cpu_ms()
+        pool.session_cells += 1
+        source = sealed(json.dumps({"number": pool.session_cells, "code": self.request["code"]}).encode("ascii"))
+        try:
+            processes.send_signal(pool.session.pid, _signal.SIGCONT)
+            send_fds(pool.session.control, b"c", [source])
+        finally:
+            os.close(source)
+        return pool.session, None
 
     def _streams(self):
         # Displays first: a display comes only after the text before it was read (`session_reports.Reports.display`).
         return {self.answer.control.fileno(): self.report, **super()._streams()}
 
     def _take_report(self, data):
+        """Raises ValueError, RecursionError for what is malformed: the interpreter can't be trusted to end its cell then."""
         try:
-            for report in self.session.feed(data):
-                if report["type"] == "ended":
-                    self.ended = report
-                    self.decided = True
-                else:
-                    self.output.tell()
-                    self.execution.add("display", run=self.index, data=report["data"])
+            for body in self.answer.reports.feed(data):
+                if not self.over:
+                    if has_too_many_values(body):
+                        raise ValueError("a report of too many values")
+                    # The frame adds levels around the displayed value.
+                    self._take(document(body, DEPTH_MAX + 4), len(body))
         except (ValueError, RecursionError):
-            self.lied = self.decided = True
+            self.decided = True
+            raise
+
+    def _take(self, report, size):
+        kind = report.get("type")
+        if report.get("cell") != self.pool.session_cells:
+            return
+        if kind == "display":
+            self.shown += 1
+            self.shown_bytes += size
+            data = report.get("data")
+            if type(data) is not dict or type(data.get("text/plain")) is not str:
+                raise ValueError("a malformed display")
+            if self.shown > REPORTED_DISPLAYS_MAX or self.shown_bytes > REPORTED_BYTES_MAX:
+                raise ValueError("more displays than an interpreter shows")
+            self.output.tell()
+            self.execution.add("display", run=self.index, data=data)
+        elif kind == "began" and not self.began:
+            self.began = True
+            if self.interrupted:
+                self._interrupt()
+        elif kind == "ended":
+            self.over = self.decided = True
+            processes.send_signal(self.answer.pid, _signal.SIGSTOP)
+            code = report.get("exitCode")
+            self.ended = processes.Ended(code & 0xFF if type(code) is int else 1)
+            self.error = bounded_error(report.get("error"))
+        else:
+            raise ValueError("an unknown report")
 
     def _stop(self, reason):
         """Interrupts first, so that the names survive. Stops the run if that doesn't help within INTERRUPT_S."""
@@ -49,27 +111,38 @@ class SessionRun(Run):
         if self.interrupted is None:
             self.interrupted = reason
             self.interrupted_at = now
-            self.session.interrupt()
+            if self.began:
+                self._interrupt()
         if now >= self.interrupted_at + INTERRUPT_S:
             self.stopped = self.interrupted
         else:
             self.turn(self.interrupted_at + INTERRUPT_S)
+
+    def _interrupt(self):
+        """Ctrl-C: for the interpreter and the processes that it started. Before its cell has begun, as soon as it has."""
+        try:
+            os.killpg(self.answer.pid, _signal.SIGINT)
+        except ProcessLookupError:
+            pass
 
     def _note_how_cells_ended(self):
         if self.ended:
             self.memory_peak_kib = max(self.memory_peak_kib, processes.measure(self.pool.apart()).memory_kib)
             return
         super()._note_how_cells_ended()
-        self.cells.append(self.session.surrender())
-        self.state_lost = True
+        self.over = self.state_lost = True
+        # Its output is still read.
+        self.cells.append(self.answer)
+        processes.kill(self.answer.pid)
+        self.pool.session = None
         self.pool.session_began = False
 
     def _conclude(self, result, ended, stderr):
         if self.ended:
-            ended = processes.Ended(self.ended["exitCode"])
+            ended = self.ended
             result["exitCode"] = ended.exit_code
-            if self.ended["error"]:
-                result["error"] = self.ended["error"]
+            if self.error:
+                result["error"] = self.error
         if self.state_lost:
             result["stateLost"] = True
         stopped = self.stopped or (self.ended and self.interrupted)

@@ -161,7 +161,7 @@ class Supervisor:
         """The results, each with whether it is the last one."""
         request = execution.request
         # A running session keeps the seed of its interpreter.
-        if request.hash_seed is not None and self.pool.session.cell is None:
+        if request.hash_seed is not None and self.pool.session is None:
             self.pool.reseed(request.hash_seed)
         for index, run in enumerate(request.runs):
             if not request.keep:

@@ -3,7 +3,6 @@ import { useSandboxes } from '../sandbox-fixture.js';
 import { openSession } from '../session-fixture.js';
 
 const TABLE = 'application/vnd.dataresource+json';
-const field = (name: string, type: string) => ({ name, type });
 /** Uses so much CPU time. */
 const burn = (seconds: number) => `import time\nend = time.process_time() + ${seconds}\nwhile time.process_time() < end: pass`;
 /** Writes to whatever socket the interpreter reports by. */
@@ -208,28 +207,14 @@ Rich()`;
 
   it('is exact as JSON, also where readers of JSON are not', async () => {
     const code = String.raw`
-class Rich:
-    def _repr_json_(self): return {"n": -2 ** 60}
-    def _repr_html_(self): return "<b>\ud800</b>"
-    def __repr__(self): return "r\ud800"
-display([{"id": 9007199254740993, "__proto__": {"a": "\udc00", "b": [2 ** 53, True]}}, 1])
-display({"\ud800": 1})
-display([{"id": 9007199254740993, "t": "\ud800", "u": 1}])
-display(Rich())
+display([{"id": 9007199254740993, "__proto__": {"b": [2 ** 53, True]}}, "\udc00"])
+display({1: "not JSON"})
 raise ValueError("bad \ud800")`;
     const { displays, result } = await show(code);
     expect(JSON.stringify(displays[0]?.['application/json'])).toBe(
-      String.raw`[{"id":{"$int":"9007199254740993"},"__proto__":{"a":{"$repr":"'\\udc00'"},"b":[9007199254740992,true]}},1]`,
+      '[{"id":{"$int":"9007199254740993"},"__proto__":{"b":[9007199254740992,true]}},"?"]',
     );
-    expect(displays[1]).toEqual({ 'text/plain': String.raw`{'\ud800': 1}` });
-    expect(displays[2]?.['application/vnd.dataresource+json']).toMatchObject({
-      data: [{ id: '9007199254740993', t: String.raw`\ud800`, u: 1 }],
-    });
-    expect(displays[3]).toEqual({
-      'text/plain': `${String.raw`r\ud800`}\n(halves of surrogate pairs in its text/html are shown as escapes)`,
-      'text/html': String.raw`<b>\ud800</b>`,
-      'application/json': { n: { $int: '-1152921504606846976' } },
-    });
+    expect(displays[1]).toEqual({ 'text/plain': "{1: 'not JSON'}" });
     expect(result?.error).toMatchObject({ type: 'ValueError', message: String.raw`bad \ud800` });
   });
 
@@ -244,7 +229,7 @@ raise ValueError("bad \ud800")`;
       'class Bad:\n    def __repr__(self): raise ValueError("no")\n    def _repr_html_(self): 1 / 0\n    def _repr_json_(self): return {1, 2}\nBad()';
     const { displays, result } = await show(code);
     expect(displays[0]?.['text/plain']).toMatch(
-      /repr raised ValueError: no[^]*_repr_html_ raised ZeroDivisionError[^]*application\/json is neither/,
+      /repr raised ValueError: no[^]*_repr_html_ raised ZeroDivisionError[^]*_repr_json_ raised ValueError: this is neither/,
     );
     expect(result).toMatchObject({ exit: 'ok' });
   });
@@ -258,30 +243,19 @@ raise ValueError("bad \ud800")`;
     expect(displays).toEqual([]);
   });
 
-  it('is a table where it is one', async () => {
+  it('is a table where it is a data frame', async () => {
     const code = `
 class Frame:
-    columns = ["a", "b", "c"]
-    def __len__(self): return 5000
+    columns = ["a", "b"]
+    def __init__(self, rows): self.rows = rows
+    def __len__(self): return self.rows
+    def head(self, most): return Frame(min(most, self.rows))
     def to_dict(self): raise AssertionError
-    def itertuples(self, index=True, name="Pandas"): return ((i, i * 0.5, float("nan")) for i in range(5000))
-display([{"k": True, "big": 2**60, "x": 1}, {"k": False, "big": 0, "x": 2.5}], Frame())`;
-    const { displays } = await show(code);
-    expect(displays.map((display) => display[TABLE])).toMatchObject([
-      {
-        schema: { fields: [field('k', 'boolean'), field('big', 'any'), field('x', 'number')] },
-        data: [{ k: true, big: '1152921504606846976', x: 1 }, { x: 2.5 }],
-      },
-      { schema: { fields: [field('a', 'integer'), field('b', 'number'), field('c', 'any')] }, rowsTotal: 5_000 },
-    ]);
-    expect(displays[1]).toHaveProperty([TABLE, 'data', 'length'], 1_000);
-    expect(displays[1]?.['text/plain']).toMatch(/first 1000 of 5000 rows/);
-    expect(displays[0]?.['application/json']).toBeDefined();
-  });
-
-  it.each(['[]', '[{}]', '[{"a": 1}, {"b": 1}]', '[{"a": [1]}]', '[1, {"a": 1}]', '[(1, 2)]'])('is no table: %s', async (value) => {
-    const [display] = (await show(`display(${value})`)).displays;
-    expect(display).not.toHaveProperty([TABLE]);
+    def itertuples(self, index=True, name="Pandas"): return ((2**60, float("nan")) for _ in range(self.rows))
+display(Frame(1), Frame(5000))`;
+    const [short, long] = (await show(code)).displays.map((display) => display[TABLE]);
+    expect(short).toEqual({ schema: { fields: [{ name: 'a' }, { name: 'b' }] }, data: [{ a: '1152921504606846976', b: null }] });
+    expect(long).toMatchObject({ rowsTotal: 5_000, data: { length: 1_000 } });
   });
 
   it('shows open figures as images when the cell ends, and closes them', async () => {
@@ -318,7 +292,7 @@ display(figures[2])
     const [text] = (await cell('display("a" * (100 << 20))')).displays;
     expect(JSON.stringify(text).length).toBeLessThan(70_000);
     const commas = await cell('class Commas:\n    def _repr_svg_(self): return "," * 1000000\nCommas()');
-    expect(commas.displays[0]?.['text/plain']).toMatch(/image\/svg\+xml is too large/);
+    expect(commas.displays[0]?.['text/plain']).toMatch(/too large/);
   });
 
   it.each([
