@@ -128,3 +128,9 @@ export function isOnlyThisAnswer(error: unknown): boolean {
 export function isAbort(error: unknown): boolean {
   return error instanceof Error && (error.name === 'AbortError' || error.name === 'APIUserAbortError');
 }
+
+/** The error of work whose signal aborted. Its name is always AbortError; another reason that the caller gave is its `cause`. */
+export function abortError({ reason }: AbortSignal): Error {
+  if (reason instanceof Error && reason.name === 'AbortError') return reason;
+  return Object.assign(new Error('aborted', { cause: reason }), { name: 'AbortError' });
+}

@@ -1,4 +1,4 @@
-import { abortError } from './server-answer.js';
+import { abortError } from '@etude/contracts/errors';
 
 /** Bounds how many calls run at once; the others wait in order. */
 export class InFlight {

@@ -1,6 +1,6 @@
-import { EtudeError } from '@etude/contracts/errors';
+import { abortError, EtudeError } from '@etude/contracts/errors';
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
-import { abortError, isSilence, parsedJson, refusal, ServerAnswer } from './server-answer.js';
+import { isSilence, parsedJson, refusal, ServerAnswer } from './server-answer.js';
 import { InFlight } from './in-flight.js';
 import { RETRY_POLICY, type RetryPolicy, type RetryTimers, withRetries } from './retry.js';
 import { quoted, type ServerContext, serverName } from './server-errors.js';

@@ -1,9 +1,9 @@
-import { EtudeError } from '@etude/contracts/errors';
+import { abortError, EtudeError } from '@etude/contracts/errors';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
 import { calibration } from '@etude/domain/retrieval/calibration';
 import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
 import { faultError, faultIn, quoted, type ServerContext, serverName } from './server-errors.js';
-import { abortError, parsedJson } from './server-answer.js';
+import { parsedJson } from './server-answer.js';
 import { z } from 'zod';
 
 export interface OpenAiEmbedderOptions extends ConnectionOptions {
@@ -76,14 +76,10 @@ export class OpenAiEmbedder implements Embedder {
   }
 }
 
-/** A vector as numbers, or as little-endian floats in base64 from servers that send only that. Text that is no number becomes NaN. */
-const Vector = z.union([
-  z.array(z.unknown()).transform((values) => Float32Array.from(values, (value) => (typeof value === 'number' ? value : Number.NaN))),
-  z.string().transform((text) => {
-    const bytes = Buffer.from(text, 'base64');
-    return Float32Array.from({ length: Math.floor(bytes.length / 4) }, (_, i) => bytes.readFloatLE(i * 4));
-  }),
-]);
+/** Text that is no number becomes NaN. */
+const Vector = z
+  .array(z.unknown())
+  .transform((values) => Float32Array.from(values, (value) => (typeof value === 'number' ? value : Number.NaN)));
 const Item = z.object({ index: z.number().optional().catch(undefined), embedding: Vector.optional().catch(undefined) });
 const Vectors = z.object({ data: z.array(Item) });
 

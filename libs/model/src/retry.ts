@@ -1,6 +1,5 @@
-import { EtudeError, errorCode, errorDetails, isRetryable } from '@etude/contracts/errors';
+import { abortError, EtudeError, errorCode, errorDetails, isRetryable } from '@etude/contracts/errors';
 import { setTimeout as sleepFor } from 'node:timers/promises';
-import { abortError } from './server-answer.js';
 
 export interface RetryPolicy {
   /** The most calls, including the first. */

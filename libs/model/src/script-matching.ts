@@ -121,7 +121,6 @@ function occurrences(pattern: Pattern | undefined, texts: readonly string[]): nu
 export interface ScriptedCall {
   /** Counted from 1, in the order of arrival. */
   readonly number: number;
-  readonly endpoint: 'chat' | 'embeddings';
   /** The rule that answered; null where none fitted. */
   readonly rule: string | null;
   /** `aborted`: the caller went away first. `cut`: the script broke the connection off. */
@@ -132,7 +131,7 @@ export interface ScriptedCall {
   readonly bodyDigest: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** The beginning of the last message, or of the first text to embed. */
+  /** The beginning of the last message. */
   readonly about: string;
 }
 

@@ -91,7 +91,6 @@ export const Script = z
       .default('script'),
     /** The pattern that marks a failed attempt in the conversation, for `after_failures`. */
     failure_mark: Pattern.optional(),
-    embedding: z.strictObject({ dimension: z.number().int().min(1).max(8_192).default(256) }).prefault({}),
     rules: z.array(ScriptRule).default([]),
     default: ScriptAnswer.optional(),
   })

@@ -17,21 +17,13 @@ export const ChatBody = z.looseObject({
 });
 export type ChatBody = z.infer<typeof ChatBody>;
 
-export const EmbeddingsBody = z.looseObject({
-  model: z.string().default(''),
-  input: z.union([z.string().transform((text) => [text]), z.array(z.string())]),
-  encoding_format: z.enum(['float', 'base64']).default('float'),
-});
-
-export const digestOf = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
-
 /** The conversation of a request. Its digest leaves out the fields that say how the answer is sent. */
 export function conversationOf(request: ChatBody): Conversation {
   const body = { ...request, stream: undefined, stream_options: undefined };
   return {
     model: body.model,
     messages: body.messages.map(({ role, content }) => ({ role, text: textOf(content) })),
-    digest: digestOf(body),
+    digest: createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 32),
   };
 }
 
@@ -137,27 +129,4 @@ function pieces(text: string): string[] {
   return Array.from({ length: Math.ceil(characters.length / PIECE_CHARS) }, (_, i) =>
     characters.slice(i * PIECE_CHARS, (i + 1) * PIECE_CHARS).join(''),
   );
-}
-
-/** A vector of length 1 from the words of a text, without any model. Texts with the same words are near each other. */
-export function wordVector(text: string, dimension: number): Float32Array {
-  const vector = new Float32Array(dimension);
-  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [''];
-  for (const word of words) {
-    const hash = createHash('sha256').update(word).digest();
-    const at = hash.readUInt32LE(0) % dimension;
-    vector[at] = (vector[at] ?? 0) + ((hash[4] ?? 0) % 2 === 0 ? 1 : -1);
-  }
-  const length = Math.hypot(...vector);
-  // The words' numbers may cancel each other out, and a zero vector has no direction.
-  if (length === 0) vector[0] = 1;
-  return length === 0 ? vector : vector.map((value) => value / length);
-}
-
-/** A vector in the format of the protocol: numbers, or base64 of little-endian floats. */
-export function wireVector(vector: Float32Array, format: 'float' | 'base64'): number[] | string {
-  if (format === 'float') return [...vector];
-  const bytes = Buffer.alloc(vector.length * 4);
-  vector.forEach((value, i) => bytes.writeFloatLE(value, i * 4));
-  return bytes.toString('base64');
 }

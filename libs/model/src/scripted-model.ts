@@ -8,27 +8,20 @@ import {
   type ChatBody as ChatRequestBody,
   completion,
   conversationOf,
-  digestOf,
-  EmbeddingsBody,
   inputTokensOf,
   replyOf,
   type ScriptedReply,
   streamEvents,
-  wireVector,
-  wordVector,
 } from './scripted-answer.js';
-import { approximateTokens } from './chat-answer.js';
 
 /** Answers requests from a script and keeps a list of them. */
 export class ScriptedModel {
   readonly name: string;
   readonly calls = new ScriptedCalls();
-  readonly #script: Script;
   readonly #source: string;
   readonly #matcher: ScriptMatcher;
 
   constructor(script: Script, source: string) {
-    this.#script = script;
     this.#source = source;
     this.#matcher = new ScriptMatcher(script);
     this.name = `scripted/${script.name}`;
@@ -48,7 +41,6 @@ export class ScriptedModel {
     const reply = match ? replyOf(match, { model: this.name, digest: conversation.digest, inputTokens: inputTokensOf(body) }) : null;
     const status = match ? (match.answer.status ?? 200) : 404;
     const answered = this.calls.add({
-      endpoint: 'chat',
       rule: match?.rule ?? null,
       status,
       stream: body.stream === true,
@@ -66,32 +58,6 @@ export class ScriptedModel {
         'no_rule',
       );
     await send(response, match, reply, body, answered);
-  }
-
-  embed(given: unknown, response: ServerResponse): void {
-    const parsed = EmbeddingsBody.safeParse(given);
-    if (!parsed.success) return refuse(response, 400, complaint(parsed.error));
-    const { input, encoding_format } = parsed.data;
-    const tokens = approximateTokens(input.reduce((sum, text) => sum + text.length, 0));
-    follow(
-      response,
-      this.calls.add({
-        endpoint: 'embeddings',
-        rule: null,
-        status: 200,
-        stream: false,
-        bodyDigest: digestOf(given),
-        inputTokens: tokens,
-        outputTokens: 0,
-        about: input[0] ?? '',
-      }),
-    );
-    const data = input.map((text, index) => ({
-      object: 'embedding',
-      index,
-      embedding: wireVector(wordVector(text, this.#script.embedding.dimension), encoding_format),
-    }));
-    sendJson(response, 200, { object: 'list', model: this.name, data, usage: { prompt_tokens: tokens, total_tokens: tokens } });
   }
 }
 

@@ -20,7 +20,7 @@ export interface RunningScriptedModel {
   readonly port: number;
   /** `scripted/<name of the script>`. */
   readonly model: string;
-  /** Requests for chat completions and embeddings so far. */
+  /** Requests for chat completions so far. */
   calls(): readonly ScriptedCall[];
   /** Stops the server and ends every connection. */
   close(): Promise<void>;
@@ -76,17 +76,12 @@ async function serve(model: ScriptedModel, request: IncomingMessage, response: S
   if (route === 'GET /v1/models') return sendJson(response, 200, model.list());
   if (route === 'GET /scripted/calls')
     return sendJson(response, 200, { model: model.name, total: model.calls.total, calls: model.calls.list });
-  if (route !== 'POST /v1/chat/completions' && route !== 'POST /v1/embeddings') {
+  if (route !== 'POST /v1/chat/completions') {
     request.resume();
-    return refuse(
-      response,
-      404,
-      `${route} is not served here; there are POST /v1/chat/completions, POST /v1/embeddings, GET /v1/models, GET /scripted/calls`,
-    );
+    return refuse(response, 404, `${route} is not served here; there are POST /v1/chat/completions, GET /v1/models, GET /scripted/calls`);
   }
   const body = await readJson(request);
   if ('problem' in body) return refuse(response, body.status, body.problem);
-  if (route === 'POST /v1/embeddings') return model.embed(body.value, response);
   return model.chat(body.value, response);
 }
 

@@ -4,15 +4,6 @@ import { setImmediate } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { faultError, faultIn, retryAfterMs, type ServerContext } from './server-errors.js';
 
-/** The error of an aborted call, always with the name AbortError. Another reason that the caller gave is its `cause`. */
-export function abortError(signal: AbortSignal): Error {
-  const reason: unknown = signal.reason;
-  if (reason instanceof Error && reason.name === 'AbortError') return reason;
-  const error = new Error('the call of the model was aborted', { cause: reason });
-  error.name = 'AbortError';
-  return error;
-}
-
 /** Parses JSON; undefined where the text is none. */
 export function parsedJson(text: string): unknown {
   try {

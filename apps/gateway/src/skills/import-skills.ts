@@ -31,7 +31,7 @@ export interface ImportedSkill extends CheckedDraft {
  * @throws EtudeError INVALID_ARGUMENT
  */
 export function importedSkill({ folder, files }: FoundFolder, scope: Scope, source: string, at: number): ImportedSkill {
-  const { parts: said, notes } = readSkill({ folder, files }, true);
+  const { parts: said, notes } = readSkill({ folder, files });
   const { entryPoint, sources, cues, dependencies, ...parts } = said;
   refuseLarge(said, folder);
   const skill = digested({

@@ -13,19 +13,19 @@ export interface ReadSkill {
 
 /**
  * Reads the skill in a folder. It is a function or a snippet if its metadata says so, with its code in `scripts/`. Otherwise it is a
- * procedure, whose text is the Markdown of SKILL.md. `files` are those that can't be written again from the other fields.
+ * procedure, whose text is the Markdown of SKILL.md. `files` are SKILL.md, since the skill may get fields that its folder doesn't state, and
+ * those that can't be written again from the other fields.
  *
- * @param keepText keeps SKILL.md in any case, for a skill that will get fields that its folder doesn't state
  * @throws EtudeError INVALID_ARGUMENT naming the folder, the file and the field
  */
-export function readSkill({ folder, files }: FoundFolder, keepText = false): ReadSkill {
+export function readSkill({ folder, files }: FoundFolder): ReadSkill {
   const { parts, name } = within(folder, () => saidIn(files));
   const canonical = new Map(canonicalFiles(parts, extrasOf(files, parts)).map(({ path, bytes }) => [path, bytes]));
   const kept = files
-    .filter(({ path, bytes }) => (keepText && path === SKILL_TEXT) || !sameBytes(canonical.get(path), bytes))
+    .filter(({ path, bytes }) => path === SKILL_TEXT || !sameBytes(canonical.get(path), bytes))
     .toSorted(byPath)
     .map(({ path, bytes }) => ({ path, contentBase64: Buffer.from(bytes).toString('base64') }));
-  return { parts: kept.length === 0 ? parts : { ...parts, files: kept }, notes: misnamed(folder, name) };
+  return { parts: { ...parts, files: kept }, notes: misnamed(folder, name) };
 }
 
 function within<T>(folder: string, read: () => T): T {
@@ -66,8 +66,9 @@ function saysTheSame(files: readonly FolderFile[], skill: SkillParts): boolean {
     const { parts: said } = saidIn(files);
     const entryPoint = said.entryPoint === undefined || said.entryPoint === skill.entryPoint;
     return entryPoint && isDeepStrictEqual(authored(said), authored(skill));
-  } catch {
-    // Unreadable files, such as those for an earlier name, are not the skill's folder any more.
+  } catch (error) {
+    if (errorCode(error) !== 'INVALID_ARGUMENT') throw error;
+    // Files for an earlier name are not the skill's folder any more.
     return false;
   }
 }

@@ -2,11 +2,10 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { EtudeError } from '@etude/contracts/errors';
+import { abortError, EtudeError } from '@etude/contracts/errors';
 import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
 import { calibration } from '@etude/domain/retrieval/calibration';
-import { abortError } from '../server-answer.js';
 import type { FromSentenceThread, SentenceThreadData, ToSentenceThread } from './sentence-thread.js';
 
 /** Where `./etude` puts the model's files. */

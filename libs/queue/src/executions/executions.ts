@@ -1,4 +1,4 @@
-import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { abortError, errorCode, EtudeError } from '@etude/contracts/errors';
 import { taskOfExecution } from '@etude/contracts/ids';
 import { SandboxExecute } from '@etude/contracts/queues';
 import { ExecutionRequest, ExecutionResult, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
@@ -7,7 +7,7 @@ import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Bell, MemberBus } from '../redis/channels.js';
 import { ExecutionLines, type PlaceInLine } from './execution-lines.js';
-import { abortError, type JobEnd, leaseEndOf, parseOr } from '../jobs/job-end.js';
+import { type JobEnd, leaseEndOf, parseOr } from '../jobs/job-end.js';
 import { memberOf, type RedisKeys } from '../redis/keys.js';
 import type { AddOptions, Producer } from '../jobs/producer.js';
 import { runScript, sentTogether, whileRedisAnswers } from '../redis/redis.js';

@@ -81,15 +81,6 @@ export function leaseEndOf(signal: AbortSignal): LeaseEnd | null {
   return signal.aborted && (lease === 'shutdown' || lease === 'lost') ? lease : null;
 }
 
-/** The error that a wait rejects with when its signal aborts. Its name is always AbortError. */
-export function abortError(signal: AbortSignal): Error {
-  const reason: unknown = signal.reason;
-  if (reason instanceof Error && reason.name === 'AbortError') return reason;
-  const error = new Error('aborted', { cause: reason });
-  error.name = 'AbortError';
-  return error;
-}
-
 /** "CODE: message" of a failure that ends the work; null where another attempt or another worker goes on with the job. */
 export function finalFailure(error: unknown, { signal, isLastAttempt }: { signal: AbortSignal; isLastAttempt: boolean }): string | null {
   if (leaseEndOf(signal) !== null || (isRetryable(error) && !isLastAttempt)) return null;

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
+import { abortError, errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
 import { PAYLOAD_MAX_BYTES } from '@etude/contracts/queues';
 import type { QueueDeclaration } from '@etude/contracts/queues';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { z } from 'zod';
-import { abortError, endOf, type JobEnd, parseOr } from './job-end.js';
+import { endOf, type JobEnd, parseOr } from './job-end.js';
 import { RedisKeys } from '../redis/keys.js';
 import { connectRedis, isConnectionError, type QueueLogger, whileRedisAnswers } from '../redis/redis.js';
 
