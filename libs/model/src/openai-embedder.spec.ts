@@ -7,11 +7,11 @@ import { OpenAiEmbedder, type OpenAiEmbedderOptions } from './openai-embedder.js
 
 /** An embedder whose server makes the vectors of the lexical embedder. */
 async function lexical() {
-  const { profile, embed } = new LexicalEmbedder();
-  const server = await rawServer((response, { body }) => {
-    void embed(body['input'] as string[]).then((made) => vectors(...made.map((vector) => [...vector]))(response));
+  const inner = new LexicalEmbedder();
+  const server = await rawServer((response, request) => {
+    void inner.embed(request.body['input'] as string[]).then((made) => vectors(...made.map((vector) => [...vector]))(response, request));
   });
-  return { embedder: embedderFor(server.url, { model: 'words', dimension: profile.dimension }) };
+  return { embedder: embedderFor(server.url, { model: 'words', dimension: inner.profile.dimension }) };
 }
 
 function embedderFor(baseUrl: string, options: Partial<OpenAiEmbedderOptions> = {}) {

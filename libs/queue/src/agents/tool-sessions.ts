@@ -22,11 +22,12 @@ export const SESSION_KEPT_MS = 7 * 86_400_000;
 const ANSWER_KEPT_MS = 3_600_000;
 
 const Todos = z.array(z.object({ content: z.string(), status: z.enum(TODO_STATUSES) }));
-const Outcome = z.union([
-  z.object({ success: z.literal(true), result: z.record(z.string(), z.unknown()) }),
-  z.object({ success: z.literal(false), error: z.string(), result: z.record(z.string(), z.unknown()).optional() }),
-]);
-const Answer = z.object({ digest: z.string(), outcome: Outcome, at: z.number() });
+/** The kept answer of a tool call, with the digest of the call and the time in ms since 1970. */
+interface Answer {
+  readonly digest: string;
+  readonly outcome: ToolOutcome;
+  readonly at: number;
+}
 
 /** The claim with whose request id a session opens its sandbox. All callers use the same claim, so they get the same sandbox. */
 export interface ToolSandboxClaim {
@@ -144,23 +145,18 @@ export class ToolCalls {
   async answered(call: RepeatableCall): Promise<ToolOutcome | null> {
     const text = await whileRedisAnswers(this.redis, this.redis.get(this.#of(call)));
     if (!text) return null;
-    const { digest, outcome } = parseOr(Answer, JSON.parse(text), 'INTERNAL', `the answer to request ${call.requestId}`);
-    if (digest === contentDigest(call.content)) return withoutAbsent(outcome);
+    const { digest, outcome } = JSON.parse(text) as Answer;
+    if (digest === contentDigest(call.content)) return outcome;
     throw requestIdTaken(call.requestId, 'another call', {});
   }
 
   /** Keeps the answer of a call unless one is kept already. */
   async keep(call: RepeatableCall, outcome: ToolOutcome): Promise<void> {
-    const text = JSON.stringify({ digest: contentDigest(call.content), outcome, at: Date.now() });
+    const text = JSON.stringify({ digest: contentDigest(call.content), outcome, at: Date.now() } satisfies Answer);
     await whileRedisAnswers(this.redis, this.redis.set(this.#of(call), text, 'PX', ANSWER_KEPT_MS, 'NX'));
   }
 
   #of({ tenant, agent, user, requestId }: RepeatableCall): string {
     return this.keys.toolAnswer(tenant, agent, user ?? '', requestId);
   }
-}
-
-function withoutAbsent(outcome: z.infer<typeof Outcome>): ToolOutcome {
-  if (outcome.success || outcome.result !== undefined) return outcome;
-  return { success: false, error: outcome.error };
 }

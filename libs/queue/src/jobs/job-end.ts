@@ -1,6 +1,6 @@
 import { ERROR_KINDS, EtudeError, errorCode, errorDetails, isRetryable } from '@etude/contracts/errors';
 import type { ErrorCode } from '@etude/contracts/errors';
-import type { Job, Queue } from 'bullmq';
+import type { Job } from 'bullmq';
 import { z } from 'zod';
 
 /** Why a job failed, stored as JSON with the job. Errors cross queues by code, never by class. */
@@ -33,10 +33,6 @@ export function readFailure(reason: string | undefined): JobFailure {
 }
 
 const Failure = z.object({ code: z.string(), message: z.string(), path: z.string().optional() });
-
-export function failureError({ code, message, path }: JobFailure): EtudeError {
-  return new EtudeError(code, message, path ? { field: path } : {});
-}
 
 /**
  * Parses a payload or a result.
@@ -97,14 +93,4 @@ export type JobEnd =
 /** Why a job is dead; null where it is not. A completed job may still hold the failure of an earlier attempt, which doesn't count. */
 export function deathOf(job: Job): JobFailure | null {
   return job.finishedOn && job.failedReason && job.returnvalue === null ? readFailure(job.failedReason) : null;
-}
-
-/** null while the job has not ended. */
-export async function endOf(queue: Queue, jobId: string): Promise<JobEnd | null> {
-  const job = (await queue.getJob(jobId)) as Job | undefined;
-  if (!job) return { kind: 'missing' };
-  if (!job.finishedOn) return null;
-  const death = deathOf(job);
-  if (death) return { kind: 'failed', error: failureError(death) };
-  return { kind: 'completed', value: job.returnvalue };
 }

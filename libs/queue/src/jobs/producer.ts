@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { abortError, errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
 import { PAYLOAD_MAX_BYTES } from '@etude/contracts/queues';
 import type { QueueDeclaration } from '@etude/contracts/queues';
-import { Queue } from 'bullmq';
+import { type Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { z } from 'zod';
-import { endOf, type JobEnd, parseOr } from './job-end.js';
+import { deathOf, type JobEnd, parseOr } from './job-end.js';
 import { RedisKeys } from '../redis/keys.js';
 import { connectRedis, isConnectionError, type QueueLogger, whileRedisAnswers } from '../redis/redis.js';
 
@@ -121,7 +121,12 @@ export class Producer {
 
   /** null while the job has not ended. */
   async endOf(queueName: string, jobId: string): Promise<JobEnd | null> {
-    return whileRedisAnswers(this.redis, endOf(this.queue(queueName), jobId));
+    const job = (await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId))) as Job | undefined;
+    if (!job) return { kind: 'missing' };
+    if (!job.finishedOn) return null;
+    const death = deathOf(job);
+    if (!death) return { kind: 'completed', value: job.returnvalue };
+    return { kind: 'failed', error: new EtudeError(death.code, death.message, death.path ? { field: death.path } : {}) };
   }
 
   /** Removes a job that died before `since` (ms since 1970) of a retryable error or WORKER_LOST. @returns whether it was removed */
