@@ -1,7 +1,5 @@
-import { Transform, type TransformCallback } from 'node:stream';
-import { StringDecoder } from 'node:string_decoder';
 import { parseExactJson } from '@etude/contracts/json';
-import { parseJSONRPCMessage, ProtocolErrorCode, STDIO_DEFAULT_MAX_BUFFER_SIZE } from '@modelcontextprotocol/server';
+import { parseJSONRPCMessage, ProtocolErrorCode } from '@modelcontextprotocol/server';
 
 export interface MessageRefusal {
   readonly jsonrpc: '2.0';
@@ -46,45 +44,4 @@ function refused(message: unknown, code: number, why: string): ReadMessage {
   if (('result' in rest || 'error' in rest) && !('method' in rest)) return { refusal: null, why };
   const isId = typeof id === 'string' || Number.isSafeInteger(id);
   return { refusal: { jsonrpc: '2.0', id: isId ? (id as string | number) : null, error: { code, message: why } }, why };
-}
-
-/** Passes on the lines that are JSON-RPC messages, and reports all others. */
-export class MessageLines extends Transform {
-  readonly #decoder = new StringDecoder('utf8');
-  #parts: string[] = [];
-  #length = 0;
-
-  /** @param onRefused receives the answer to send; `refusal` null: send none */
-  constructor(private readonly onRefused: (refusal: MessageRefusal | null, why: string) => void) {
-    super({ decodeStrings: true });
-  }
-
-  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
-    const [first = '', ...more] = this.#decoder.write(chunk).split('\n');
-    this.#keep(first);
-    for (const next of more) {
-      this.#read(this.#taken());
-      this.#keep(next);
-    }
-    // The reader behind this stream rejects a line of this length and closes the connection.
-    if (this.#length > STDIO_DEFAULT_MAX_BUFFER_SIZE) this.push(this.#taken());
-    done();
-  }
-
-  #keep(part: string): void {
-    this.#parts.push(part);
-    this.#length += part.length;
-  }
-
-  #taken(): string {
-    this.#length = 0;
-    return this.#parts.splice(0).join('');
-  }
-
-  #read(line: string): void {
-    if (line.trim() === '') return;
-    const read = readRpcMessage(line);
-    if ('message' in read) this.push(`${line}\n`);
-    else this.onRefused(read.refusal, read.why);
-  }
 }

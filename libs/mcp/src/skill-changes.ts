@@ -1,4 +1,4 @@
-import { setInterval } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { McpCaller } from './caller.js';
 import type { GatewayCalls } from './gateway-calls.js';
@@ -11,6 +11,8 @@ const TIMEOUT_MS = 30_000;
 export interface ChangeWatch {
   readonly everyMs: number;
   readonly signal: AbortSignal;
+  /** Called for a check that failed. The next one compares with the last successful one. */
+  readonly onError: (error: Error) => void;
 }
 
 /**
@@ -21,7 +23,7 @@ export interface ChangeWatch {
 export function watchSkills(
   skills: Pick<GatewayCalls['skills'], 'listSkills'>,
   { agent, user, metadata }: McpCaller,
-  { everyMs, signal, tell }: ChangeWatch & { readonly tell: () => Promise<void> },
+  { everyMs, signal, onError, tell }: ChangeWatch & { readonly tell: () => Promise<void> },
 ): () => void {
   let seen: string | null = null;
   const look = async () => {
@@ -31,11 +33,11 @@ export function watchSkills(
     seen = JSON.stringify(active.map(({ name, agent: owner, user: whose, version }) => [name, owner, whose, version]));
     if (before !== null && before !== seen) await tell();
   };
-  // An unreachable gateway is no change. The next check compares with the last successful one.
-  const tried = () => look().catch(() => undefined);
   const keepLooking = async () => {
-    await tried();
-    for await (const _ of setInterval(everyMs, null, { signal, ref: false })) await tried();
+    for (;;) {
+      await look().catch((error: Error) => signal.aborted || onError(error));
+      await sleep(everyMs, undefined, { signal, ref: false });
+    }
   };
   let isBegun = false;
   return () => {

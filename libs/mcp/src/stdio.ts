@@ -1,10 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
-import type { JSONRPCErrorResponse } from '@modelcontextprotocol/server';
-import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { McpCaller } from './caller.js';
 import { etudeServer, type EtudeServerOptions } from './etude-server.js';
 import type { GatewayCalls } from './gateway-calls.js';
-import { MessageLines } from './messages.js';
+import { readRpcMessage } from './messages.js';
 
 export interface StdioOptions extends EtudeServerOptions {
   readonly stdin: Readable;
@@ -19,50 +19,60 @@ export interface StdioOptions extends EtudeServerOptions {
 
 const SKILLS_EVERY_MS = 30_000;
 
-/** A transport whose `ended` resolves once it is closed by either side. */
-class EndingTransport extends StdioServerTransport {
+/** One message per line. Lines end at a line feed only: `node:readline` also splits at U+2028, which JSON strings may contain. */
+class LineTransport implements Transport {
+  onclose?: () => void;
+  onmessage?: NonNullable<Transport['onmessage']>;
   readonly #ended = Promise.withResolvers<void>();
+  /** Resolves once the transport is closed by either side. */
   readonly ended = this.#ended.promise;
 
-  override async close(): Promise<void> {
-    await super.close();
+  constructor(private readonly options: Pick<StdioOptions, 'stdin' | 'stdout' | 'onError'>) {}
+
+  async start(): Promise<void> {
+    const { stdin, stdout } = this.options;
+    let rest = '';
+    stdin.setEncoding('utf8').on('data', (text: string) => {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) this.#read(line);
+    });
+    for (const event of ['end', 'close', 'error']) stdin.once(event, () => void this.close());
+    stdout.once('error', () => void this.close()); // the client closed its end first
+  }
+
+  async send(message: object): Promise<void> {
+    if (this.options.stdout.writable) this.options.stdout.write(`${JSON.stringify(message)}\n`);
+  }
+
+  async close(): Promise<void> {
+    this.options.stdin.destroy();
+    this.onclose?.();
     this.#ended.resolve();
+  }
+
+  #read(line: string): void {
+    if (line.trim() === '') return;
+    const read = readRpcMessage(line);
+    if ('message' in read) return this.onmessage?.(read.message as JSONRPCMessage);
+    this.options.onError(new Error(read.why));
+    if (read.refusal !== null) void this.send(read.refusal);
   }
 }
 
 /**
  * Serves one client until its input ends. Only protocol messages go to `stdout`. A line that is no message gets an error answer, and
  * reading continues.
- *
- * @returns the error that broke the connection early, such as a message that is too long; null if none did
  */
-export async function serveOverStdio(calls: GatewayCalls, caller: McpCaller, options: StdioOptions): Promise<Error | null> {
-  const { stdin, stdout, signal, onError, skillsEveryMs: everyMs = SKILLS_EVERY_MS } = options;
+export async function serveOverStdio(calls: GatewayCalls, caller: McpCaller, options: StdioOptions): Promise<void> {
+  const { signal, onError, skillsEveryMs: everyMs = SKILLS_EVERY_MS } = options;
   const over = new AbortController();
-  const ended = Promise.withResolvers<Error | null>();
-  for (const event of ['close', 'error']) stdin.once(event, () => (stdin.readableEnded ? undefined : ended.resolve(null)));
-  signal.addEventListener('abort', () => ended.resolve(null), { once: true });
-  let last: Error | null = null;
-  const onerror = (error: Error) => {
-    last = error;
-    onError(error);
-  };
-  const lines = new MessageLines((refusal, why) => {
-    onError(new Error(why));
-    // The SDK's type has no answer without an id, which JSON-RPC uses for unreadable messages. Sending to a client that is gone may fail.
-    if (refusal !== null) transport.send(refusal as JSONRPCErrorResponse).catch(() => undefined);
-  });
-  const transport = new EndingTransport(lines, stdout);
-  lines.once('end', () => ended.resolve(null));
-  stdin.pipe(lines);
-  const watch = { everyMs, signal: over.signal };
-  const handle = serveStdio(() => etudeServer(calls, caller, options, watch), { transport, onerror });
-  if (signal.aborted) ended.resolve(null);
-  const broken = await Promise.race([ended.promise, transport.ended.then(() => last)]);
+  const transport = new LineTransport(options);
+  const watch = { everyMs, signal: over.signal, onError };
+  const handle = serveStdio(() => etudeServer(calls, caller, options, watch), { transport, onerror: onError });
+  signal.addEventListener('abort', () => void transport.close(), { once: true });
+  if (signal.aborted) await transport.close();
+  await transport.ended;
   over.abort();
   await handle.close();
-  return isClientGone(broken) ? null : broken;
 }
-
-/** The client closed its end of stdout before it closed stdin. */
-const isClientGone = (error: Error | null) => error !== null && 'code' in error && error.code === 'EPIPE';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createCli, readSettings } from '../cli.js';
-import { failures, runTests, skippedFiles } from './tests.js';
+import { outcomeOf, runTests, skippedFiles } from './tests.js';
 
 const finding = (name: string, ok: boolean) => ({ name, ok });
 const files = [
@@ -37,27 +37,25 @@ const file = (name: string, status: string, message: string, ...assertionResults
   name: `/checkout/${name}`,
   status,
   message,
-  startTime: 0,
-  endTime: 0,
   assertionResults,
 });
 
-describe('failures', () => {
-  it('are named by file and test, with the first line of what each said', () => {
-    const said = 'Error: it is 2\n    at somewhere';
-    const testResults = [
-      file('libs/a.spec.ts', 'failed', '', assertion('x is 1', 'failed', said), assertion('y', 'passed')),
-      file('b', 'passed', ''),
-    ];
-    expect(failures('/checkout', { numPassedTests: 3, testResults })).toEqual([{ what: 'libs/a.spec.ts: x is 1', why: 'Error: it is 2' }]);
-  });
-
-  it('are also files that could not be loaded or that failed outside of their tests', () => {
-    const testResults = [file('a', 'failed', 'no such module'), file('b', 'failed', '', assertion('y', 'passed'))];
-    expect(failures('/checkout', { numPassedTests: 3, testResults })).toEqual([
-      { what: 'a', why: 'no such module' },
-      { what: 'b', why: 'without a message' },
-    ]);
+it('names each test that failed, and each file that failed outside of its tests', () => {
+  const said = 'Error: it is 2\n    at somewhere';
+  const testResults = [
+    file('libs/a.spec.ts', 'failed', '', assertion('x is 1', 'failed', said), assertion('y', 'passed'), assertion('z', 'skipped')),
+    file('b', 'failed', 'no such module'),
+    file('c', 'failed', '', assertion('y', 'passed')),
+    file('d', 'passed', ''),
+  ];
+  expect(outcomeOf('/checkout', { numPassedTests: 3, testResults })).toEqual({
+    passed: 3,
+    failed: [
+      { what: 'libs/a.spec.ts: x is 1', why: 'Error: it is 2' },
+      { what: 'b', why: 'no such module' },
+      { what: 'c', why: 'without a message' },
+    ],
+    skipped: [{ what: 'libs/a.spec.ts: z', why: 'by the test itself' }],
   });
 });
 

@@ -9,7 +9,6 @@ import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
 import { hand } from '../command.js';
 import { CliError, EXIT, isServiceError } from '../errors.js';
 
-const HINT = 'a message is one line of JSON, of at most 10 MiB';
 const FIRST_CALL_TIMEOUT_MS = 5_000;
 const REFUSED: ReadonlySet<number> = new Set([status.UNAUTHENTICATED, status.PERMISSION_DENIED]);
 
@@ -38,7 +37,7 @@ async function requireKey(cli: Cli, tools: Gateway['tools'], { agent, user }: Mc
   }
 }
 
-/** `etude mcp`: serves MCP on stdin and stdout until stdin ends. @throws CliError if the connection breaks */
+/** `etude mcp`: serves MCP on stdin and stdout until stdin ends. */
 function serveMcp(cli: Cli, options: McpOptions, version: string): Promise<number> {
   const caller = callerOf(options);
   return withGateway(cli, async ({ address, tools, skills }) => {
@@ -49,10 +48,7 @@ function serveMcp(cli: Cli, options: McpOptions, version: string): Promise<numbe
     const { stdin, stdout } = process;
     const onError = (error: Error) => cli.out.note(`mcp: ${error.message}`);
     const onUnfit = (skill: string, why: string) => cli.out.note(`mcp: the skill ${skill} is not shown: ${why}`);
-    const broken = await serveOverStdio({ tools, skills }, caller, { version, onError, onUnfit, stdin, stdout, signal: cli.signal });
-    // The program that started this one may hold the pipe open.
-    stdin.destroy();
-    if (broken !== null) throw new CliError(EXIT.usage, `the MCP connection broke: ${broken.message}`, [HINT]);
+    await serveOverStdio({ tools, skills }, caller, { version, onError, onUnfit, stdin, stdout, signal: cli.signal });
     return EXIT.ok;
   });
 }
