@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { firstLine, Output, table } from './output.js';
 
 function terminal(isTTY: boolean) {
@@ -72,18 +72,4 @@ describe('text', () => {
     expect(firstLine('one\ntwo')).toBe('one');
     expect(firstLine('x'.repeat(9), 5)).toBe('xxxx…');
   });
-});
-
-it('notes now and then how far it is, off a terminal', () => {
-  vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
-  const [live, plain] = [terminal(true), terminal(false)];
-  const outputs = [live, plain].map((err) => new Output(terminal(false), err, false));
-  for (const at of [1, 9_999, 10_000, 15_000, 20_000]) {
-    vi.setSystemTime(at);
-    vi.advanceTimersByTime(at - performance.now());
-    for (const output of outputs) output.progress(String(at));
-  }
-  expect(plain.text()).toBe('10000\n20000\n');
-  expect(live.text()).not.toContain('\n');
 });

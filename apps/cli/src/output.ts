@@ -4,15 +4,12 @@ export interface Terminal {
   readonly columns?: number | undefined;
 }
 
-const NOTE_EVERY_MS = 10_000;
-
 /**
  * Writes data to stdout, and everything else to stderr.
  * Escapes control characters, except in `stream`. With `json`, each `data` is one line of JSON.
  */
 export class Output {
   #status = '';
-  #notedAt = performance.now();
 
   constructor(
     private readonly stdout: Terminal,
@@ -52,14 +49,6 @@ export class Output {
     this.#clear();
     this.#status = shown;
     this.#draw();
-  }
-
-  /** Shows how far long work is: as `status` on a terminal, else as a note every 10 s. */
-  progress(text: string): void {
-    this.status(text);
-    if (this.live || performance.now() - this.#notedAt < NOTE_EVERY_MS) return;
-    this.note(text);
-    this.#notedAt = performance.now();
   }
 
   #clear(): void {

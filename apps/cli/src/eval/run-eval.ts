@@ -123,7 +123,7 @@ export async function runEval(cli: Cli, options: EvalOptions, [file]: readonly s
         const result = await runSample(cli, gateway, store, sample, signal);
         store.add(result);
         print(result);
-        cli.out.progress(`${++done}/${samples.length} done`);
+        cli.out.status(`${++done}/${samples.length} done`);
       });
       return EXIT.ok;
     });

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync, globSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Cli } from '../cli.js';
+import type { Command } from 'commander';
+import type { Cli, Start } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
 
 /**
@@ -29,8 +30,8 @@ export async function runNode(
   return signal.aborted ? EXIT.interrupted : (code ?? EXIT.internal);
 }
 
-/** `etude bench`: lists the benchmarks, or runs one in a process of its own, with the Node.js flags of the services. */
-export async function bench(cli: Cli, name: string | undefined, args: readonly string[]): Promise<number> {
+/** Lists the benchmarks, or runs one in a process of its own, with the Node.js flags of the services. */
+async function bench(cli: Cli, name: string | undefined, args: readonly string[]): Promise<number> {
   const folder = join(cli.root, 'bench', 'dist');
   const known = globSync(`*${SUFFIX}`, { cwd: folder }).map((file) => basename(file, SUFFIX));
   if (name === undefined) {
@@ -38,6 +39,20 @@ export async function bench(cli: Cli, name: string | undefined, args: readonly s
     return EXIT.ok;
   }
   if (!known.includes(name)) throw new CliError(EXIT.usage, `there is no benchmark ${name}`, [`there are: ${known.join(', ') || 'none'}`]);
+  // The benchmark runs in the checkout, and its paths are those of the caller's folder.
+  const given = args.map((arg) => (existsSync(arg) ? resolve(arg) : arg));
   const url = pathToFileURL(join(folder, `${name}${SUFFIX}`)).href;
-  return runNode(cli, [...SERVICE_NODE_ARGS, '-e', RUN, url, ...args, ...(cli.globals.json ? ['--json'] : [])]);
+  return runNode(cli, [...SERVICE_NODE_ARGS, '-e', RUN, url, ...given, ...(cli.globals.json ? ['--json'] : [])]);
+}
+
+/** Adds a command that hands its flags to a benchmark: to the one that is named, else to that of its first argument. */
+export function addBench(parent: Command, start: Start, words: string, help: string, name?: string): void {
+  parent
+    .command(words)
+    .description(help)
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .action((_first: unknown, _options: object, command: Command) =>
+      start(command, (cli) => (name === undefined ? bench(cli, command.args[0], command.args.slice(1)) : bench(cli, name, command.args))),
+    );
 }

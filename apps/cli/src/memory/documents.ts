@@ -59,7 +59,7 @@ export function importDocuments(cli: Cli, paths: readonly string[], options: Imp
     const counts = new Map<string, number>();
     await sayingHowToGoOn(cli, async () => {
       for (const [index, file] of files.entries()) {
-        cli.out.progress(`importing ${index + 1} of ${files.length}: ${file}`);
+        cli.out.status(`importing ${index + 1} of ${files.length}: ${file}`);
         const outcome = await tryOne(cli, gateway, file, options);
         counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
       }

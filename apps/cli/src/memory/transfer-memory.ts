@@ -41,7 +41,7 @@ export function exportMemory(cli: Cli, { agent = '', user = '', layer = [], outp
         if (file) await file.write(text);
         else cli.out.stream('stdout', text);
         records += lines.length;
-        cli.out.progress(`exported ${plural(records, 'record')}`);
+        cli.out.status(`exported ${plural(records, 'record')}`);
       }
       await file?.finish();
     } catch (error) {
@@ -105,7 +105,7 @@ export function importMemory(cli: Cli, path: string): Promise<number> {
     await sayingHowToGoOn(cli, async () => {
       for await (const batch of batches(path)) {
         await send(cli, gateway, batch, totals);
-        cli.out.progress(`imported ${plural(totals.added + totals.unchanged, 'record')}`);
+        cli.out.status(`imported ${plural(totals.added + totals.unchanged, 'record')}`);
       }
     });
     cli.out.status('');

@@ -1,10 +1,4 @@
-import { execFile } from 'node:child_process';
-import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
-import { z } from 'zod';
 import type { Settings } from '../cli.js';
-import { CliError, EXIT } from '../errors.js';
-import { sizeOf } from '../files.js';
 
 /** Environment variables that say which model is asked. */
 export interface ModelSettings {
@@ -23,7 +17,7 @@ export function modelUrl({ OPENAI_BASE_URL }: ModelSettings): string | null {
   return url && `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** Longest wait for the server's list of models. A slower server is reported as unreachable. */
+/** Longest wait for the server's list of models. Nothing is said about a slower server. */
 const TIMEOUT_MS = 3_000;
 
 /** Why the configured model server can't answer tasks. null if it answers, or if this can't be told from here. Never throws. */
@@ -41,31 +35,8 @@ export async function modelTrouble(
     });
     return status === 401 || status === 403 ? `the model server at ${base} refuses the key (HTTP ${status}): set OPENAI_API_KEY` : null;
   } catch (error) {
-    if (signal.aborted) return null;
+    if (signal.aborted || (error as Error).name === 'TimeoutError') return null;
     const { cause, message } = error as { readonly cause?: { readonly code?: string }; readonly message: string };
     return `the model server at ${base} can't be reached (${cause?.code ?? message}): start it, and the next task finds it, or set OPENAI_BASE_URL`;
-  }
-}
-
-const SCRIPTED_MODEL = 'libs/model/dist/scripted-main.js';
-/** How the scripted model ends for a wrong script: with code 2, and the reasons on stderr. */
-const Refusal = z.object({ code: z.literal(2), stderr: z.string() });
-
-/**
- * Has the scripted model check a script before anything is started, because only it knows the format.
- *
- * @param root of the checkout
- * @throws CliError with what is wrong in it
- */
-export async function checkScript(root: string, path: string, signal: AbortSignal): Promise<void> {
-  const script = resolve(path);
-  sizeOf(script);
-  try {
-    await promisify(execFile)(process.execPath, [join(root, SCRIPTED_MODEL), '--script', script, '--check'], { signal });
-  } catch (error) {
-    const refusal = Refusal.safeParse(error);
-    if (!refusal.success) throw error;
-    const reasons = refusal.data.stderr.trim().split('\n');
-    throw new CliError(EXIT.usage, `${path} is no script (docs/scripted-model.md)`, reasons, { cause: error });
   }
 }

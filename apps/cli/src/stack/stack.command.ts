@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Start } from '../cli.js';
 import { type Entry, type Flag, hand } from '../command.js';
-import { bench } from '../machine/bench.js';
+import { addBench } from '../machine/bench.js';
 import { doctor } from '../machine/doctor.js';
 import { runTests, type TestOptions } from '../machine/tests.js';
 import { integer } from '../options.js';
@@ -47,12 +47,5 @@ const ENTRIES: readonly Entry[] = [
 /** `up`, `down`, `status`, `doctor`, `test`, `bench`. */
 export function addStack(program: Command, start: Start): void {
   for (const entry of ENTRIES) entry(program, start);
-  program
-    .command('bench [name]')
-    .description('one benchmark of bench/, as ratios in one run; without a name, which there are')
-    .allowUnknownOption()
-    .allowExcessArguments()
-    .action((name: string | undefined, _options: object, command: Command) =>
-      start(command, (cli) => bench(cli, name, command.args.slice(1))),
-    );
+  addBench(program, start, 'bench [name]', 'one benchmark of bench/, as ratios in one run; without a name, which there are');
 }

@@ -3,11 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cli, commandLine } from '../cli.js';
 import { settleEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT } from '../errors.js';
+import { sizeOf } from '../files.js';
 import { ensureLocalKey } from '../home/home.js';
 import { findStack, type MemoryAdapter, type SandboxDriver, type StackState } from '../home/stack-state.js';
 import { inspectMachine, missingToRun } from '../machine/doctor.js';
 import { stateText } from './down.js';
-import { checkScript, modelTrouble } from './model.js';
+import { modelTrouble } from './model.js';
 import { requireQdrant } from './places.js';
 import { startStack } from './start-stack.js';
 
@@ -58,7 +59,7 @@ async function waitUntilReady(home: string, signal: AbortSignal): Promise<StackS
 /** Checks everything that can be known before the start. @throws CliError with what is missing */
 async function requireAll(cli: Cli, { scripted, memory }: UpOptions): Promise<void> {
   if (scripted === undefined) requireModel(cli.settings);
-  else await checkScript(cli.root, scripted, cli.signal);
+  else sizeOf(scripted);
   requireMachine(cli);
   if (memory === 'qdrant') await requireQdrant(cli.settings.environment);
 }
