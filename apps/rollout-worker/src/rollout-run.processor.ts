@@ -7,7 +7,7 @@ import { runRollout } from '@etude/domain/rollout/run-rollout';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
 import type { RedisKeys, RolloutAddress } from '@etude/queue/redis/keys';
 import { type connectRedis, isConnectionError } from '@etude/queue/redis/redis';
-import type { CancelBus } from '@etude/queue/tasks/cancel';
+import type { CancelBus } from '@etude/queue/redis/channels';
 import { openJournal, type RedisJournal } from '@etude/queue/tasks/journal';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
 

@@ -14,7 +14,7 @@ import { consume } from '@etude/queue/jobs/consumer';
 import { Producer } from '@etude/queue/jobs/producer';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
-import { CancelBus } from '@etude/queue/tasks/cancel';
+import { CancelBus } from '@etude/queue/redis/channels';
 import { retentionFrom, taskConfig, TaskStore } from '@etude/queue/tasks/task-store';
 import { z } from 'zod';
 import { rolloutRunProcessor } from './rollout-run.processor.js';

@@ -5,7 +5,7 @@ import { ExecutionStore } from '@etude/queue/executions/executions';
 import { consume, type Consumer } from '@etude/queue/jobs/consumer';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
-import { CancelBus } from '@etude/queue/tasks/cancel';
+import { CancelBus } from '@etude/queue/redis/channels';
 import { DrivenSandboxes } from '@etude/sandbox/driven-sandboxes';
 import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import type { SandboxControllerConfig } from './sandbox-controller.config.js';

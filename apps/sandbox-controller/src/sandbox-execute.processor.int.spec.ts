@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { SandboxExecute } from '@etude/contracts/queues';
 import { ExecutionRequest, type ExecutionResult } from '@etude/contracts/sandbox';
-import { CancelBus } from '@etude/queue/tasks/cancel';
+import { CancelBus } from '@etude/queue/redis/channels';
 import { consume } from '@etude/queue/jobs/consumer';
 import { ExecutionStore, QueueSandboxes } from '@etude/queue/executions/executions';
 import { Producer } from '@etude/queue/jobs/producer';

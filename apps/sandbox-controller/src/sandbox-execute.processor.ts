@@ -2,7 +2,7 @@ import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { SandboxExecute } from '@etude/contracts/queues';
 import { EXIT_REASONS, type ExecutionResult, type ExitReason, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
-import type { CancelBus } from '@etude/queue/tasks/cancel';
+import type { CancelBus } from '@etude/queue/redis/channels';
 import type { ConsumerOptions, JobContext, JobHandler } from '@etude/queue/jobs/consumer';
 import type { ExecutionStore, StoredExecution } from '@etude/queue/executions/executions';
 import { unmeasuredRun } from '@etude/sandbox/run-assembly';

@@ -1,3 +1,6 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { EtudeError } from '@etude/contracts/errors';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import {
   calibration,
@@ -9,6 +12,7 @@ import {
   quantile,
   type ScoredPair,
 } from '@etude/domain/retrieval/calibration';
+import { z } from 'zod';
 
 export type Right = ReturnType<typeof countRight>;
 
@@ -65,7 +69,7 @@ function fit(scored: readonly ScoredPair[], unrelated: readonly number[]): Calib
 /** @throws what the embedder throws */
 export async function calibrateEmbedder(
   pairs: readonly LabelledPair[],
-  { embedder }: { readonly embedder: Embedder },
+  embedder: Embedder,
   signal: AbortSignal,
 ): Promise<CalibrationReport> {
   const { profile } = embedder;
@@ -87,3 +91,38 @@ export async function calibrateEmbedder(
     fitted: fit(scored, unrelated),
   };
 }
+
+const Pair = z.strictObject({ a: z.string().min(1), b: z.string().min(1), same: z.enum(['words', 'task', 'no']) });
+const BYTES_MAX = 16 * 1024 * 1024;
+const BUILT_IN = fileURLToPath(new URL('../pairs/', import.meta.url));
+
+const wrong = (path: string, what: string) => new EtudeError('INVALID_ARGUMENT', `${path}: ${what}`);
+
+function readLine(line: string, place: string): LabelledPair {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (error) {
+    throw wrong(place, `not JSON: ${(error as Error).message}`);
+  }
+  const parsed = Pair.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw wrong(place, parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`.trim()).join('; '));
+}
+
+/** Reads JSON Lines of {a, b, same: "words" | "task" | "no"}, without empty lines. @throws EtudeError INVALID_ARGUMENT naming the line */
+export function readPairs(path: string): LabelledPair[] {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (!stat?.isFile()) throw wrong(path, 'there is no such file');
+  if (stat.size > BYTES_MAX) throw wrong(path, `too large: at most ${BYTES_MAX / 1024 / 1024} MiB are read`);
+  const lines = readFileSync(path, 'utf8').split(/\r?\n/);
+  const pairs = lines.flatMap((line, i) => (line.trim() === '' ? [] : [readLine(line, `${path}, line ${i + 1}`)]));
+  if (pairs.length === 0) throw wrong(path, 'the file has no pair');
+  return pairs;
+}
+
+/** The pairs of the folder `pairs`: tasks with nearly the same words, tasks in other words, and facts. */
+export const builtInPairs = (): LabelledPair[] =>
+  readdirSync(BUILT_IN)
+    .toSorted()
+    .flatMap((file) => readPairs(BUILT_IN + file));

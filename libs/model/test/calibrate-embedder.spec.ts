@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { calibrateEmbedder } from '../src/calibrate-embedder.js';
-import { builtInPairs, readPairs } from '../src/calibration-pairs.js';
+import { builtInPairs, calibrateEmbedder, readPairs } from '../src/calibrate-embedder.js';
 
 async function pairsFile(content: string): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'pairs-'));
@@ -13,7 +12,7 @@ async function pairsFile(content: string): Promise<string> {
   return join(dir, 'pairs.jsonl');
 }
 
-const report = (pairs = builtInPairs()) => calibrateEmbedder(pairs, { embedder: new LexicalEmbedder() }, new AbortController().signal);
+const report = (pairs = builtInPairs()) => calibrateEmbedder(pairs, new LexicalEmbedder(), new AbortController().signal);
 
 describe('calibrating an embedder', () => {
   it('finds settings that judge at least as many pairs right as those in use', async () => {

@@ -55,22 +55,6 @@ describe.skipIf(missing.length > 0)(`SentenceEmbedder${why}`, () => {
     expect(new Set(await Promise.all(under))).toEqual(new Set(['given up']));
   });
 
-  it('answers questions before imports that came earlier', async () => {
-    const embedder = start();
-    await embedder.embed(['loaded']);
-    const ended: string[] = [];
-    const ask = (name: string, texts: readonly string[]) => embedder.embed(texts).then(() => ended.push(name));
-    const imports = Array.from({ length: 3 }, (_, i) =>
-      ask(
-        'import',
-        [i, i + 10, i + 20].map((n) => `text ${n} `.repeat(60)),
-      ),
-    );
-    const questions = Array.from({ length: 3 }, (_, i) => ask('question', [`a short question ${i}`]));
-    await Promise.all([...imports, ...questions]);
-    expect(ended).toEqual(['question', 'question', 'question', 'import', 'import', 'import']);
-  });
-
   it('says how to get out of damaged weights, and fails again', async () => {
     const damaged = await mkdtemp(join(tmpdir(), 'weights-'));
     onTestFinished(() => rm(damaged, { recursive: true }));

@@ -3,7 +3,7 @@ import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { canonicalFiles } from './canonical-folder.js';
 import { byPath, type FolderFile, type FoundFolder } from './file-collector.js';
 import { extrasOf, saidIn } from './said-in-folder.js';
-import { CASES, PYTHON_TEST, SKILL_TEXT, type SkillParts } from './skill-parts.js';
+import { AUTHORED, CASES, PYTHON_TEST, SKILL_TEXT, type SkillParts } from './skill-parts.js';
 
 export interface ReadSkill {
   readonly parts: SkillParts;
@@ -73,23 +73,7 @@ function saysTheSame(files: readonly FolderFile[], skill: SkillParts): boolean {
   }
 }
 
-/** The fields that an author writes. Fields from registration and use, such as pinned dependencies and retrieval cues, are left out. */
-const AUTHORED = [
-  'name',
-  'kind',
-  'description',
-  'code',
-  'tests',
-  'hiddenTests',
-  'metadata',
-  'parameters',
-  'tags',
-  'displayName',
-  'category',
-  'examplePrompts',
-  'packages',
-] as const;
-
+/** Fields from registration and use, such as pinned dependencies and retrieval cues, are left out. */
 function authored(skill: SkillParts): unknown {
   return JSON.parse(JSON.stringify(Object.fromEntries(AUTHORED.map((field) => [field, skill[field]]))));
 }

@@ -1,31 +1,27 @@
 import { Skill } from '@etude/contracts/memory';
 
+/** The fields that an author writes. */
+export const AUTHORED = [
+  'name',
+  'kind',
+  'description',
+  'code',
+  'tests',
+  'hiddenTests',
+  'metadata',
+  'parameters',
+  'tags',
+  'displayName',
+  'category',
+  'examplePrompts',
+  'packages',
+] as const satisfies ReadonlyArray<keyof Skill>;
+
 /**
- * The fields of a skill that a folder holds: all that its author wrote. What an installation learned or decided about the skill
- * (status, proof, history, uses, readers, held-out tests) stays in the installation.
+ * The fields of a skill that a folder holds. What an installation learned or decided about the skill (status, proof, history, uses,
+ * readers, held-out tests) stays in the installation.
  */
-export type SkillParts = Pick<
-  Skill,
-  | 'name'
-  | 'kind'
-  | 'description'
-  | 'code'
-  | 'parameters'
-  | 'tests'
-  | 'hiddenTests'
-  | 'tags'
-  | 'cues'
-  | 'sources'
-  | 'model'
-  | 'scripted'
-  | 'displayName'
-  | 'category'
-  | 'examplePrompts'
-  | 'dependencies'
-  | 'packages'
-  | 'files'
-  | 'metadata'
-> & {
+export type SkillParts = Pick<Skill, (typeof AUTHORED)[number] | 'cues' | 'sources' | 'model' | 'scripted' | 'dependencies' | 'files'> & {
   /** null: the code is a program. Absent: the folder doesn't state it, so it is read from the code. */
   readonly entryPoint?: string | null;
 };

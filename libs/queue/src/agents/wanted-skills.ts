@@ -22,13 +22,7 @@ export const OPEN_MAX = 20;
 const WISH_KEPT_MS = 30 * 86_400_000;
 
 /** A skill that somebody misses. `vouchedBy`: name of the reviewer who asked; a reviewer's text is trusted. */
-export interface Wish {
-  readonly tenant: string;
-  readonly agent: string;
-  readonly user: string | null;
-  readonly skill: string;
-  readonly description: string;
-  readonly example: WantedSkill['example'];
+export interface Wish extends Pick<WantedSkill, 'tenant' | 'agent' | 'user' | 'skill' | 'description' | 'example'> {
   readonly vouchedBy?: string;
 }
 

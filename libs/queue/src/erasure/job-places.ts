@@ -16,7 +16,7 @@ import { memberOf, taskKeys } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
 import { type Erased, type ErasurePlace, isOwned, keyedPlace } from './erasure-place.js';
 
-/** Jobs in every state. A job whose record is gone is removed too, whoever removed the record. */
+/** Jobs in every state. A job whose record is gone is removed too. */
 export const JOBS: readonly ErasurePlace[] = QUEUES.map(({ name }) =>
   keyedPlace({
     name: 'queue.jobs',
@@ -107,12 +107,7 @@ export interface OwnedTask {
 export const TASKS: ErasurePlace = {
   name: 'queue.tasks',
   async *traces(erased) {
-    for await (const tasks of ownedTasks(erased))
-      yield tasks.map(
-        ({ id }) =>
-          () =>
-            eraseTask(erased, id),
-      );
+    for await (const tasks of ownedTasks(erased)) yield tasks.map(({ id }) => eraseTask.bind(null, erased, id));
   },
 };
 

@@ -18,13 +18,7 @@ export const OUTBOX: ErasurePlace = {
     const { tenant, producer } = erased;
     const reader = new OutboxReader(producer.redis, producer.keys);
     for await (const page of fieldsOf(producer.redis, producer.keys.memoryOutbox(tenant)))
-      yield page
-        .filter(([, text]) => isOwnWrite(erased, text))
-        .map(
-          ([id]) =>
-            () =>
-              reader.remove(tenant, id),
-        );
+      yield page.filter(([, text]) => isOwnWrite(erased, text)).map(([id]) => reader.remove.bind(reader, tenant, id));
   },
 };
 

@@ -45,8 +45,7 @@ async function start() {
     return asked;
   };
   const isFirst = (id: string) => until(async () => (await queue.getJob(id))?.priority === 0);
-  const startOther = () => startProducer(file.server.url, prefix).producer;
-  return { execute, send, isAdded, isFirst, startOther, sandboxes, taken, open: () => gate.resolve(), producer, queue };
+  return { execute, send, isAdded, isFirst, taken, open: () => gate.resolve(), producer, queue };
 }
 
 const named = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}-${i}`);

@@ -1,16 +1,11 @@
 /** The most executions of one tenant that one process has in the first line at once. */
 export const FIRST_LINE_MAX = 4;
 
+/** The place of one execution. `moveUp` is called at most once, when it moves from the second line into the first. */
 export interface PlaceInLine {
-  /** Whether it is in the first line. */
-  readonly isFirst: boolean;
-  /** Call it once, when nobody waits for the execution any more. */
-  leave(): void;
-}
-
-interface Place {
-  isFirst: boolean;
+  readonly tenant: string;
   readonly moveUp: () => void;
+  isFirst: boolean;
 }
 
 /**
@@ -21,26 +16,20 @@ interface Place {
  * Each process counts only its own executions.
  */
 export class ExecutionLines {
-  readonly #places = new Map<string, Place[]>();
+  readonly #places = new Map<string, readonly PlaceInLine[]>();
 
-  /** @param moveUp called at most once, when the execution moves from the second line into the first */
   enter(tenant: string, moveUp: () => void): PlaceInLine {
     const places = this.#places.get(tenant) ?? [];
-    const place: Place = { isFirst: places.length < FIRST_LINE_MAX, moveUp };
-    this.#places.set(tenant, places);
-    places.push(place);
-    return {
-      get isFirst() {
-        return place.isFirst;
-      },
-      leave: () => this.#leave(tenant, place),
-    };
+    const place = { tenant, moveUp, isFirst: places.length < FIRST_LINE_MAX };
+    this.#places.set(tenant, [...places, place]);
+    return place;
   }
 
-  #leave(tenant: string, place: Place): void {
-    const left = (this.#places.get(tenant) ?? []).filter((one) => one !== place);
-    if (left.length === 0) this.#places.delete(tenant);
-    else this.#places.set(tenant, left);
+  /** Call it once, when nobody waits for the execution any more. */
+  leave(place: PlaceInLine): void {
+    const left = (this.#places.get(place.tenant) ?? []).filter((one) => one !== place);
+    if (left.length === 0) this.#places.delete(place.tenant);
+    else this.#places.set(place.tenant, left);
     const next = left[FIRST_LINE_MAX - 1];
     if (next === undefined || next.isFirst) return;
     next.isFirst = true;

@@ -7,7 +7,7 @@ import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
-import { CancelBus } from '../tasks/cancel.js';
+import { CancelBus } from '../redis/channels.js';
 import type { JobHandler } from '../jobs/consumer.js';
 import { ExecutionStore, QueueSandboxes } from './executions.js';
 import { LeaseEnded } from '../jobs/job-end.js';
@@ -21,12 +21,12 @@ const run = (stdout: string): RunResult => ({ ...CLEAN_RUN, stdout });
 type Execute = (request: ExecutionRequest, signal: AbortSignal) => Promise<ExecutionResult>;
 
 /** A controller as it is built on this library: load, run, save; a cancelled execution ends without a result. */
-async function start(execute: Execute, hearsCancels = true) {
+async function start(execute: Execute) {
   const prefix = file.prefix();
   const { producer, redis, keys } = startProducer(file.server.url, prefix);
   const store = new ExecutionStore(redis, keys);
   const bus = new CancelBus(redis, keys.cancelExecution);
-  if (hearsCancels) await bus.ready();
+  await bus.ready();
   const handler: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }, ctx) => {
     const stored = await store.load(tenant, executionId);
     if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer kept`);
@@ -198,7 +198,7 @@ describe('sandboxes over the queue', () => {
 });
 
 describe('cancel bus', () => {
-  it('tells a cancel to whoever watches, and what was asked before', async () => {
+  it('tells watchers of a cancel, and of one that was asked before', async () => {
     const prefix = file.prefix();
     const { redis, keys } = startProducer(file.server.url, prefix);
     const bus = new CancelBus(redis, keys.cancel);

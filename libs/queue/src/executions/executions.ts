@@ -143,7 +143,7 @@ export class QueueSandboxes implements Sandboxes {
     } finally {
       signal.removeEventListener('abort', onAbort);
       release();
-      place.leave();
+      this.#lines.leave(place);
     }
   }
 

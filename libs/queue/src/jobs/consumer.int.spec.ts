@@ -45,12 +45,6 @@ const untilStopped = ({ signal }: JobContext) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
 
 describe('add and wait', () => {
-  it('answers with the result of the job', async () => {
-    const { options, ask } = start();
-    startConsumer(Echo, async ({ text }) => ({ text: `${text}!` }), options);
-    expect(await ask('j1', 'hello')).toEqual({ text: 'hello!' });
-  });
-
   it('answers a repeat with the first result', async () => {
     const { options, ask } = start();
     let runs = 0;
@@ -155,7 +149,7 @@ describe('consume', () => {
   it('gives running jobs back at once on shutdown', async () => {
     for (const priority of [undefined, 3]) {
       const { producer, options: plain, queue } = start();
-      // Whoever waited for the end of its lock would wait longer than this test.
+      // The lock outlasts this test.
       const options = { ...plain, lockMs: 600_000 };
       let lease: string | null = null;
       let running = false;
@@ -213,7 +207,6 @@ describe('consume', () => {
     );
     await producer.add(Echo, { v: 1, id: 'j1', text: '' });
     await until(() => running);
-    // Whoever waited for the handler would wait for ever.
     await expect(consumer.close(200)).resolves.toBeUndefined();
   });
 
