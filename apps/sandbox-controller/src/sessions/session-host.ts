@@ -3,11 +3,9 @@ import { errorCode } from '@etude/contracts/errors';
 import type { SandboxSession, SessionRequest } from '@etude/contracts/sandbox-session';
 import { counter } from '@etude/platform/metrics';
 import type { QueueLogger } from '@etude/queue/redis/redis';
-import type { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import { newSandboxId, type SandboxSessionStore, type SessionEnd, type StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox, SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import { ended, full, heldElsewhere, HeldSession, keyOf, notFound, shuttingDown } from './held-session.js';
-import type { OwnerWatch } from './session-upkeep.js';
 
 export const sessionEnds = counter({ name: 'etude_sandbox_sessions_ended_total', help: 'Sessions that ended, by how', labels: ['state'] });
 
@@ -15,9 +13,6 @@ export interface SessionHostParts {
   readonly controllerId: string;
   readonly driver: SandboxDriver;
   readonly store: SandboxSessionStore;
-  readonly directory: ControllerDirectory;
-  /** Tells which controllers are certainly dead. */
-  readonly owners: OwnerWatch;
   readonly logger: QueueLogger;
   /** Most sessions in this controller. */
   readonly sessionsMax: number;
@@ -34,9 +29,6 @@ const STOPPED: End = { state: 'lost', reason: 'infra: the controller that held i
 const NEVER_HELD: End = { state: 'lost', reason: 'infra: its sandbox was never handed over' };
 /** How long the readers of an execution wait for its outcome after its sandbox was destroyed. */
 const STOP_WAIT_MS = 2_000;
-/** How long a call waits for certainty that a session's controller is dead, and how often it checks. */
-const DOUBT_MAX_MS = 4_000;
-const DOUBT_LOOK_MS = 200;
 const NEVER = new AbortController().signal;
 
 /** The sessions whose sandboxes this controller holds. Each is recorded in the store before its caller hears of it. */
@@ -44,7 +36,6 @@ export class SessionHost {
   readonly #held = new Map<string, HeldSession>();
   /** Requests whose sandboxes are being claimed. They count as sessions before the store has a record of them. */
   readonly #opening = new Set<SessionRequest>();
-  readonly #takingOver = new Map<string, Promise<HeldSession>>();
   /** Ends that are not in the store yet, by session key, as when Redis was away. `reconcile` writes them. */
   readonly #unwritten = new Map<string, End>();
   #closing = false;
@@ -77,37 +68,44 @@ export class SessionHost {
   }
 
   /**
-   * The open session. Takes it over where the controller that held it is dead.
+   * The open session.
    *
-   * @throws EtudeError NOT_FOUND, FAILED_PRECONDITION (it has ended), SANDBOX_UNAVAILABLE (another controller holds it)
+   * @throws EtudeError NOT_FOUND, FAILED_PRECONDITION (it has ended), SANDBOX_UNAVAILABLE (another controller holds it, or is to take it over)
    */
   async find(tenant: string, id: string): Promise<HeldSession> {
     this.#refuseWhenClosing();
     const held = this.#held.get(keyOf({ tenant, id }));
     if (held) return held;
-    const stored = await this.#stored(tenant, id);
-    if (stored.session.state !== 'open') throw ended(stored.session);
-    await this.#refuseUnlessAbandoned(stored);
-    return this.takeOver(stored);
+    const { session, controllerId } = await this.#stored(tenant, id);
+    throw session.state === 'open' ? heldElsewhere(id, controllerId) : ended(session);
   }
 
-  /** Takes over from a dead controller. @throws EtudeError FAILED_PRECONDITION (lost), SANDBOX_UNAVAILABLE (another one was faster) */
-  async takeOver(stored: StoredSession): Promise<HeldSession> {
-    const key = keyOf(stored.session);
-    const known = this.#held.get(key) ?? this.#takingOver.get(key);
-    if (known) return known;
-    const taking = this.#attach(stored).finally(() => this.#takingOver.delete(key));
-    this.#takingOver.set(key, taking);
-    return taking;
+  /** Takes a session over from a dead controller, unless another one is faster. Without a sandbox to attach to it is lost. */
+  async takeOver(stored: StoredSession): Promise<void> {
+    const { session, place, controllerId: owner, ownerEpoch } = stored;
+    const { tenant, id } = session;
+    const { store, driver, controllerId, logger } = this.parts;
+    const gone = `infra: the controller that held it ended (${owner})`;
+    if (place === null) return void (await store.end(tenant, id, ownerEpoch, 'lost', gone));
+    const taken = await store.takeOver(tenant, id, ownerEpoch, controllerId);
+    if (typeof taken === 'string') return;
+    try {
+      const sandbox = await driver.attach(place, NEVER);
+      logger.info({ sandbox: id, from: owner, ownerEpoch: taken.ownerEpoch }, 'took over a session');
+      this.#hold(session, taken.ownerEpoch, sandbox, taken.remainingMs);
+    } catch (error) {
+      await store.end(tenant, id, taken.ownerEpoch, 'lost', `${gone}, and its sandbox is gone: ${(error as Error).message}`);
+    }
   }
 
   /** Sets the session to expire `ttlMs` from now. */
   async renew(tenant: string, id: string, ttlMs: number): Promise<SandboxSession> {
     const held = await this.find(tenant, id);
     const answer = await this.parts.store.renew(tenant, id, held.ownerEpoch, ttlMs);
-    if (answer !== 'renewed') throw answer === 'fenced' ? heldElsewhere(id, '') : await this.#endOf(tenant, id);
+    const session = await this.get(tenant, id);
+    if (answer !== 'renewed') throw session.state === 'open' ? heldElsewhere(id, '') : ended(session);
     this.#expireIn(held, ttlMs);
-    return this.get(tenant, id);
+    return session;
   }
 
   /** Closes the session and stops its execution. A session that has ended stays as it is. */
@@ -135,7 +133,7 @@ export class SessionHost {
       await this.#letGo(held, stored);
     }
     for (const [key, { tenant, id }] of recorded) {
-      if (this.#held.has(key) || this.#takingOver.has(key)) continue;
+      if (this.#held.has(key)) continue;
       const end = ends.get(key);
       const stored = end && (await store.get(tenant, id));
       if (!end && !this.#unwritten.has(key)) this.#unwritten.set(key, NEVER_HELD);
@@ -161,19 +159,6 @@ export class SessionHost {
     );
   }
 
-  /** Throws unless the session's controller is dead; waits a little where that is uncertain. */
-  async #refuseUnlessAbandoned({ session, controllerId: owner }: StoredSession): Promise<void> {
-    const { controllerId, directory, owners } = this.parts;
-    const until = performance.now() + DOUBT_MAX_MS;
-    // This controller does not hold the session any more: its end was not written yet.
-    if (owner === controllerId) throw heldElsewhere(session.id, owner);
-    while (performance.now() < until && !(await directory.find(owner, 0))) {
-      if (await owners.isDead(owner)) return;
-      await sleep(DOUBT_LOOK_MS);
-    }
-    throw heldElsewhere(session.id, owner);
-  }
-
   async #claimAndRecord(request: SessionRequest, signal: AbortSignal): Promise<SandboxSession> {
     const { driver, store, controllerId, tenantSessionsMax } = this.parts;
     const { template, limits } = request;
@@ -183,7 +168,7 @@ export class SessionHost {
       this.#refuseWhenClosing();
       const owner = { controllerId, place: claimed.place };
       const { stored, created } = await store.open(newSandboxId(), request, owner, tenantSessionsMax);
-      if (created) this.#hold(stored, stored.ownerEpoch, claimed, request.ttlMs);
+      if (created) this.#hold(stored.session, stored.ownerEpoch, claimed, request.ttlMs);
       else await claimed.release();
       return stored.session;
     } catch (error) {
@@ -192,33 +177,11 @@ export class SessionHost {
     }
   }
 
-  async #attach(stored: StoredSession): Promise<HeldSession> {
-    const { session, place, controllerId: owner, ownerEpoch } = stored;
-    const { tenant, id } = session;
-    const { store, driver, controllerId, logger } = this.parts;
-    const gone = `infra: the controller that held it ended (${owner})`;
-    if (place === null) {
-      await store.end(tenant, id, ownerEpoch, 'lost', gone);
-      throw await this.#endOf(tenant, id);
-    }
-    const taken = await store.takeOver(tenant, id, ownerEpoch, controllerId);
-    if (typeof taken === 'string') throw taken === 'fenced' ? heldElsewhere(id, owner) : await this.#endOf(tenant, id);
-    try {
-      const sandbox = await driver.attach(place, NEVER);
-      logger.info({ sandbox: id, from: owner, ownerEpoch: taken.ownerEpoch }, 'took over a session');
-      return this.#hold(stored, taken.ownerEpoch, sandbox, taken.remainingMs);
-    } catch (error) {
-      await store.end(tenant, id, taken.ownerEpoch, 'lost', `${gone}, and its sandbox is gone: ${(error as Error).message}`);
-      throw await this.#endOf(tenant, id);
-    }
-  }
-
-  #hold({ session }: StoredSession, ownerEpoch: number, sandbox: ClaimedSandbox, remainingMs: number): HeldSession {
+  #hold(session: SandboxSession, ownerEpoch: number, sandbox: ClaimedSandbox, remainingMs: number): void {
     const held = new HeldSession(session, ownerEpoch, sandbox);
     this.#held.set(held.key, held);
     this.#expireIn(held, remainingMs);
     void sandbox.lost.then(({ exit, message }) => this.#end(held, { state: 'lost', reason: `${exit}: ${message}` }));
-    return held;
   }
 
   #expireIn(held: HeldSession, ms: number): void {
@@ -261,11 +224,6 @@ export class SessionHost {
     const stored = await this.parts.store.get(tenant, id);
     if (!stored) throw notFound(id);
     return stored;
-  }
-
-  async #endOf(tenant: string, id: string): Promise<Error> {
-    const session = await this.get(tenant, id);
-    return session.state === 'open' ? heldElsewhere(id, '') : ended(session);
   }
 
   #refuseWithoutRoom(tenant: string, openCount: number): void {

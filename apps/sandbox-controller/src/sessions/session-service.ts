@@ -13,7 +13,7 @@ import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import type { SandboxControllerConfig } from '../sandbox-controller.config.js';
 import { internalCallers, sandboxesHandlers } from './sandboxes.handlers.js';
 import { SessionHost } from './session-host.js';
-import { OwnerWatch, SessionUpkeep } from './session-upkeep.js';
+import { SessionUpkeep } from './session-upkeep.js';
 
 /** How long running calls may take when the service closes. */
 const CLOSE_GRACE_MS = 2_000;
@@ -46,16 +46,15 @@ export class SessionService {
     const keys = new RedisKeys(prefix);
     const store = new SandboxSessionStore(redis, keys);
     const directory = new ControllerDirectory(redis, keys);
-    const owners = new OwnerWatch(directory);
     const controllerId = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
     const tenantSessionsMax = config.ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX;
-    const host = new SessionHost({ controllerId, driver, store, directory, owners, sessionsMax, tenantSessionsMax, logger });
+    const host = new SessionHost({ controllerId, driver, store, sessionsMax, tenantSessionsMax, logger });
     const collect = () => host.sessionCount;
     gauge({ name: 'etude_sandbox_sessions', help: 'Sessions that this controller holds or opens', collect });
     try {
       const server = await listen(config, token, host, store, logger);
       const address = advertisedAddress(config.ETUDE_SANDBOX_ADVERTISED_ADDRESS, config.ETUDE_SANDBOX_GRPC_HOST, server.port);
-      const upkeep = new SessionUpkeep({ host, store, directory, owners, self: { controllerId, address, sessionsMax }, logger });
+      const upkeep = new SessionUpkeep({ host, store, directory, self: { controllerId, address, sessionsMax }, logger });
       const service = new SessionService(server, host, upkeep, redis);
       await upkeep.start().catch(async (error: unknown) => {
         await service.close();

@@ -1,4 +1,3 @@
-import { errorCode } from '@etude/contracts/errors';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import {
   CONTROLLER_HEARTBEAT_MS,
@@ -11,39 +10,10 @@ import type { SessionHost } from './session-host.js';
 /** How long a controller must look dead, on the monotonic clock, so that a jump of Redis's clock doesn't count. */
 const CONFIRM_MS = 2_000;
 
-/** Tells which controllers are certainly dead: they left, or had no heartbeat at two looks CONFIRM_MS apart. */
-export class OwnerWatch {
-  readonly #suspectSince = new Map<string, number>();
-
-  constructor(
-    private readonly directory: ControllerDirectory,
-    private readonly nowMs: () => number = () => performance.now(),
-  ) {}
-
-  /** @returns ids of the controllers that are certainly dead */
-  async look(): Promise<readonly string[]> {
-    const now = this.nowMs();
-    const dead = await this.directory.dead();
-    const ids = new Set(dead.map(({ controllerId }) => controllerId));
-    for (const id of this.#suspectSince.keys()) if (!ids.has(id)) this.#suspectSince.delete(id);
-    for (const id of ids) if (!this.#suspectSince.has(id)) this.#suspectSince.set(id, now);
-    return dead
-      .filter(({ controllerId, left }) => left || now - this.#suspectSince.get(controllerId)! >= CONFIRM_MS)
-      .map((one) => one.controllerId);
-  }
-
-  /** true also for a controller that the directory doesn't know. */
-  async isDead(controllerId: string): Promise<boolean> {
-    if ((await this.look()).includes(controllerId)) return true;
-    return !this.#suspectSince.has(controllerId);
-  }
-}
-
 export interface SessionUpkeepParts {
   readonly host: SessionHost;
   readonly store: SandboxSessionStore;
   readonly directory: ControllerDirectory;
-  readonly owners: OwnerWatch;
   /** The announcement of this controller, without its number of sessions. */
   readonly self: Omit<ControllerAnnouncement, 'sessions'>;
   readonly logger: QueueLogger;
@@ -58,6 +28,8 @@ export class SessionUpkeep {
   #round: Promise<void> = Promise.resolve();
   #closed = false;
   #failing = false;
+  /** Controllers without a heartbeat, and since when this one has known. */
+  #suspects = new Map<string, number>();
 
   constructor(private readonly parts: SessionUpkeepParts) {}
 
@@ -77,10 +49,9 @@ export class SessionUpkeep {
 
   /** One round, for tests. */
   async look(): Promise<void> {
-    const { host, owners } = this.parts;
     await this.#announce();
-    await host.reconcile();
-    for (const dead of await owners.look()) await this.#inherit(dead);
+    await this.parts.host.reconcile();
+    for (const dead of await this.#dead()) await this.#inherit(dead);
     await this.#endOverdue();
   }
 
@@ -106,16 +77,21 @@ export class SessionUpkeep {
     await directory.announce({ ...self, sessions: host.sessionCount });
   }
 
+  /** Ids of the controllers that are certainly dead: they left, or had no heartbeat at two looks CONFIRM_MS apart. */
+  async #dead(): Promise<string[]> {
+    const now = performance.now();
+    const dead = await this.parts.directory.dead();
+    this.#suspects = new Map(dead.map(({ controllerId: id }) => [id, this.#suspects.get(id) ?? now]));
+    return dead.filter(({ controllerId: id, left }) => left || now - this.#suspects.get(id)! >= CONFIRM_MS).map((one) => one.controllerId);
+  }
+
   /** Takes over the sessions of a dead controller; unreachable ones are lost. Other controllers do the same, and the first one wins. */
   async #inherit(dead: string): Promise<void> {
     const { store, host, directory } = this.parts;
     for (const { tenant, id } of await store.heldBy(dead)) {
       const stored = await store.get(tenant, id);
       if (stored?.session.state !== 'open' || stored.controllerId !== dead) continue;
-      await host.takeOver(stored).catch((error: unknown) => {
-        // Lost, or another controller was faster: the store says which.
-        if (errorCode(error) !== 'FAILED_PRECONDITION' && errorCode(error) !== 'SANDBOX_UNAVAILABLE') throw error;
-      });
+      await host.takeOver(stored);
     }
     await directory.forget(dead);
   }
