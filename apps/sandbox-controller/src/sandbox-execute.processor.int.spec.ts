@@ -66,6 +66,12 @@ describe('an execution whose sandbox fails', () => {
     expect(tried()).toBe(3);
   });
 
+  it('is not tried again where its code is at fault', async () => {
+    const { execute, tried } = await start([() => [runResult({ exit: 'kernel_lost' })]]);
+    expect((await execute()).runs).toMatchObject([{ exit: 'kernel_lost' }]);
+    expect(tried()).toBe(1);
+  });
+
   it('says why there was no sandbox for it', async () => {
     const { execute } = await start([refused('capacity'), refused('capacity'), refused('image_pull')]);
     expect((await execute()).runs).toMatchObject([

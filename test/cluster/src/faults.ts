@@ -1,14 +1,12 @@
 import { globSync, readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { becomesReady, kubectl } from './control.js';
+import { becomesReady } from './control.js';
 import { type Daemon, signalDaemon, startDaemon, stopDaemon } from './daemons.js';
 import { inside } from './namespaces.js';
 import type { Place } from './place.js';
 
 const MIB = 1024 * 1024;
-/** Where the network plugin keeps who has which address. */
-const ADDRESSES = '/var/lib/cni/networks/pods';
 
 export type Faults = ReturnType<typeof faultsOf>;
 
@@ -26,15 +24,8 @@ export function faultsOf(place: Place) {
     /** The node falls silent; its pods go on running, and controllers that follow it count it as lost after about 12 s. */
     stopKubelet: () => stopDaemon(place, 'kubelet'),
     startKubelet: () => start('kubelet'),
-    /** The node is taken out of the cluster, and its pods with it as far as the API server knows; `startKubelet` brings it back. */
-    loseNode: async () => {
-      await stopDaemon(place, 'kubelet');
-      await kubectl(place, ['delete', 'node', 'node1']);
-    },
     killApiServer: () => stopDaemon(place, 'apiserver'),
     startApiServer: () => start('apiserver'),
-    /** Told to end, then started again: every watch ends, requests are refused for some seconds. */
-    restartApiServer: () => restart('apiserver'),
     /** Connections stay open and nothing comes over them, as behind a broken switch. */
     pauseApiServer: () => signalDaemon(place, 'apiserver', 'STOP'),
     resumeApiServer: () => signalDaemon(place, 'apiserver', 'CONT'),
@@ -58,22 +49,6 @@ export function faultsOf(place: Place) {
     /** The kubelet finds its node short of memory, and evicts pod after pod until `relieveNode`. */
     pressNode: () => restartKubelet(place, { 'memory.available': '100Ti' }, { 'memory.available': '1s' }),
     relieveNode: () => restartKubelet(place, {}, {}),
-    /** The node sends what is for this address to a network card that is gone, as it does for a while after an address has moved. */
-    staleNeighbour: async (podIp: string) =>
-      void (await inside(place, 'ip', 'neigh', 'replace', podIp, 'lladdr', '02:00:00:00:00:01', 'dev', 'pods0', 'nud', 'stale')),
-    /** The next pod gets this address, if it is free. */
-    giveNext: async (podIp: string) => {
-      const before = podIp.replace(/\d+$/, (last) => String(Number(last) - 1));
-      await inside(place, 'sh', '-ec', `printf %s ${before} >${ADDRESSES}/last_reserved_ip.0`);
-    },
-    /** Whether the pod has its address, and its container is about to start. */
-    isMade: (podUid: string) => processesOf(podUid).first.length > 0,
-    /** Whether the address is a pod's. */
-    isGiven: (podIp: string) =>
-      inside(place, 'test', '-e', `${ADDRESSES}/${podIp}`).then(
-        () => true,
-        () => false,
-      ),
   };
 }
 

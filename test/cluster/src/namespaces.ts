@@ -4,7 +4,6 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { until } from '@etude/test-support/until';
 import { run } from './command.js';
-import { freeNetworks, routedSubnets } from './free-network.js';
 import { identify, isRunning, type Network, type Place, type ProcessId } from './place.js';
 
 /**
@@ -54,10 +53,26 @@ async function initOf(unshare: number): Promise<number | null> {
   return name.trim() === 'pause' ? child : null;
 }
 
+/** The networks 10.100.0.0/16 to 10.199.0.0/16 in which the machine routes nothing, in a random order: two that start at once differ. */
+async function freeNetworks(): Promise<Network[]> {
+  const routes = await run('ip', ['-4', 'route', 'show', 'table', 'all']);
+  return Array.from({ length: 100 }, (_, index) => ({ base: `10.${index + 100}`, at: Math.random() }))
+    .filter(({ base }) => !routes.includes(` ${base}.`) && !routes.includes(`\n${base}.`))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ base }) => ({
+      device: `etude-${base.slice(3)}`,
+      hostIp: `${base}.255.1`,
+      nodeIp: `${base}.255.2`,
+      pods: `${base}.0.0/24`,
+      services: `${base}.128.0/20`,
+      apiServiceIp: `${base}.128.1`,
+    }));
+}
+
 /** Joins the namespaces to the machine by a subnet that is free. */
 export async function joinNetwork(init: ProcessId): Promise<Network> {
   let last: unknown = new Error('every subnet of 10.100.0.0/16 to 10.199.0.0/16 is routed already');
-  for (const network of freeNetworks(await routedSubnets()).slice(0, 5)) {
+  for (const network of (await freeNetworks()).slice(0, 5)) {
     const { device, hostIp, nodeIp, pods, services } = network;
     try {
       await run('ip', ['link', 'add', device, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(init.pid)]);

@@ -1,12 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readPlace } from '@etude/sandbox/kubernetes/pod-identity';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { breaking, cluster } from './cluster.js';
 import { useNamespace } from './pod-namespace.js';
-import { claimOnce, counted, counting, ENDLESS, execute, full, SHAPE, startDriver, type DriverOptions } from './watched-executions.js';
-
-const never = new AbortController().signal;
+import { claimOnce, counted, counting, ENDLESS, execute, full, startDriver, type DriverOptions } from './watched-executions.js';
 
 describe('a network that fails between controller and pod', () => {
   const test = cluster();
@@ -76,36 +73,6 @@ describe('a network that fails between controller and pod', () => {
         await claimOnce(driver);
         expect(performance.now() - from).toBeLessThan(2 * 1_000 + 1_000);
       }
-    }),
-  );
-
-  it(
-    'reaches a pod at once whose address was just another pod’s',
-    broken(async ({ giveNext, isGiven, isMade, staleNeighbour }) => {
-      const driver = await start({ template: { warm: { free: 0, max: 2 } } });
-      const cold = async () => {
-        const from = performance.now();
-        const sandbox = await driver.claim(SHAPE, never);
-        const tookMs = performance.now() - from;
-        const { ip } = readPlace(sandbox.place ?? '');
-        await sandbox.release();
-        await until(async () => !(await isGiven(ip)), { everyMs: 50, what: 'the end of the pod' });
-        return { ip, tookMs };
-      };
-      const { ip, tookMs: usual } = await cold();
-      await giveNext(ip);
-      const before = new Set((await pods()).map(({ metadata }) => metadata.uid));
-      const claim = cold();
-      const made = await until(async () => (await pods()).find(({ metadata }) => !before.has(metadata.uid)), {
-        everyMs: 20,
-        what: 'a pod',
-      });
-      await until(() => isMade(made.metadata.uid), { everyMs: 5, what: 'its address' });
-      await staleNeighbour(ip);
-      const again = await claim;
-      expect(again.ip).toBe(ip);
-      // Without a word from the pod itself its node goes on sending to the card that is gone for 9 s.
-      expect(again.tookMs).toBeLessThan(usual + 3_000);
     }),
   );
 });

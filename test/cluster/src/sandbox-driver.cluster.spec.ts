@@ -4,7 +4,7 @@ import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cluster } from './cluster.js';
 import { useNamespace } from './pod-namespace.js';
-import { execute, full, SHAPE, startDriver } from './watched-executions.js';
+import { full, SHAPE, startDriver } from './watched-executions.js';
 
 const never = new AbortController().signal;
 
@@ -19,12 +19,13 @@ describe('KubernetesDriver on a real cluster', () => {
   const pods = async (selector: string) =>
     (await test.kubectl(['get', 'pods', '-n', namespace(), '-l', selector, '-o', 'name'])).trim().split('\n').filter(Boolean);
 
-  it('runs code in a pod that it claimed, and deletes the pod after it', async () => {
+  it('labels the pod that it claimed, and deletes it after its release', async () => {
     const driver = await start('one', { free: 1, max: 3 });
-    const { result, pod } = await execute(driver, 'import os, time; print(os.getuid() > 99_999, flush=True); time.sleep(4)');
-    await until(async () => (await pods('etude.dev/state=claimed')).join() === `pod/${pod.pod}`, { what: 'the claim to be told' });
-    expect(await result).toMatchObject({ exit: 'ok', stdout: 'True\n' });
-    await until(async () => (await pods('etude.dev/state=claimed')).length === 0, { what: 'the claimed pod to be deleted' });
+    const sandbox = await driver.claim(SHAPE, never);
+    const claimed = `pod/${readPlace(sandbox.place ?? '').pod}`;
+    await until(async () => (await pods('etude.dev/state=claimed')).join() === claimed, { what: 'the claim to be told' });
+    await sandbox.release();
+    await expect.poll(() => pods('etude.dev/state=claimed'), { timeout: 60_000 }).toEqual([]);
   });
 
   it('keeps files, and lets another controller attach to them', async () => {

@@ -9,7 +9,7 @@ import { startProcess, type TestProcess } from '@etude/test-support/processes';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { breaking, cluster } from './cluster.js';
+import { cluster } from './cluster.js';
 import { useNamespace } from './pod-namespace.js';
 import { root } from './settings.js';
 import { executionOf, smallTemplates } from './watched-executions.js';
@@ -38,7 +38,6 @@ interface PodList {
 /** The caller of `sandbox.execute`, a Redis and controllers, all real and in processes of their own. */
 describe('services that fail under an execution', () => {
   const test = cluster();
-  const broken = breaking(test);
   const namespace = useNamespace(test, 'services');
   let redis: TestRedis;
   let dir = '';
@@ -92,70 +91,30 @@ describe('services that fail under an execution', () => {
       everyMs: 100,
       what: 'another claimed pod',
     });
-  /** Begins an execution, and waits until a pod is claimed for it. `known` are this and all that were claimed before. */
-  async function begin(code: string) {
-    const known = await claimed();
-    const request = executionOf(code);
-    const running = sandboxes.execute(request, never).then(({ runs }) => runs);
-    const pod = await claimedBeside(known);
-    return { request, running, pod, known: [...known, pod] };
-  }
   const attempts = async ({ executionId }: { executionId: string }) =>
     (await producer.queue(SandboxExecute.name).getJob(executionId))?.attemptsStarted;
   const inPod = ({ name }: Claimed, code: string) =>
     test.kubectl(['-n', namespace(), 'exec', name, '--', '/usr/bin/python3', '-I', '-c', code]);
-  const began = (pod: Claimed) =>
-    until(async () => (await inPod(pod, `import os; print(os.path.exists("${BEGAN}"))`)).trim() === 'True', {
+
+  it('give the caller one result when a controller is killed and Redis restarted under its execution, which another one takes over', async () => {
+    const request = executionOf(untilGo);
+    const running = sandboxes.execute(request, never).then(({ runs }) => runs);
+    const orphan = await claimedBeside([]);
+    await redis.pause();
+    await redis.resume();
+    await Promise.all([controllers[0]?.kill(), startController()]);
+    const pod = await claimedBeside([orphan]);
+    await until(async () => (await inPod(pod, `import os; print(os.path.exists("${BEGAN}"))`)).trim() === 'True', {
       everyMs: 100,
       what: 'its first line',
     });
-  async function go(pod: Claimed): Promise<void> {
-    await began(pod);
     await inPod(pod, `open("${GO}", "w").close()`);
-  }
-  const deletePod = ({ name }: Claimed) => test.kubectl(['-n', namespace(), 'delete', 'pod', name, '--wait=false']);
-
-  it('give the caller one result when a controller is killed and another one takes its execution over', async () => {
-    const { request, running, pod, known } = await begin(untilGo);
-    await Promise.all([controllers[0]?.kill(), startController()]);
-    // Nobody renews the lease of the pod that was left behind: it ends after 15 s.
-    const orphan = until(async () => (await claimed()).every(({ uid }) => uid !== pod.uid), {
-      everyMs: 200,
-      what: 'the end of the orphan',
-    });
-    await go(await claimedBeside(known));
     expect(await running).toMatchObject([{ exit: 'ok', stdout: 'so far\ndone\n' }]);
     expect(await attempts(request)).toBe(2);
+    // Nobody renews the lease of the pod that was left behind: it ends after 15 s.
+    await until(async () => (await claimed()).every(({ uid }) => uid !== orphan.uid), { everyMs: 200, what: 'the end of the orphan' });
     // Asked for again, nothing runs again.
     expect((await sandboxes.execute(request, never)).runs).toEqual(await running);
     expect(await attempts(request)).toBe(2);
-    await orphan;
   });
-
-  it('give the caller its result when Redis is restarted under it, and run its code once', async () => {
-    const { request, running, pod } = await begin(untilGo);
-    await redis.pause();
-    await redis.resume();
-    await go(pod);
-    expect(await running).toMatchObject([{ exit: 'ok', stdout: 'so far\ndone\n' }]);
-    expect(await attempts(request)).toBe(1);
-  });
-
-  it('run the code again in another pod when the infrastructure took its own away', async () => {
-    const { request, running, pod, known } = await begin(untilGo);
-    await deletePod(pod);
-    await go(await claimedBeside(known));
-    expect(await running).toMatchObject([{ exit: 'ok', stdout: 'so far\ndone\n' }]);
-    expect(await attempts(request)).toBe(2);
-  });
-
-  it(
-    'try nothing again that is no fault of the infrastructure',
-    broken(async ({ killSupervisor }) => {
-      const { request, running, pod } = await begin(untilGo);
-      killSupervisor(pod.uid);
-      expect(await running).toMatchObject([{ exit: 'kernel_lost' }]);
-      expect(await attempts(request)).toBe(1);
-    }),
-  );
 });
