@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
@@ -24,8 +23,6 @@ export interface TestController {
   readonly address: string;
   /** As a gateway calls for this tenant. */
   client(tenant?: string): SandboxesClient;
-  /** Resident memory of the controller itself, in MiB. */
-  residentMiB(): Promise<number>;
 }
 
 export interface TestInstallation {
@@ -72,8 +69,7 @@ export async function startInstallation(): Promise<TestInstallation> {
       clients.push(made);
       return forTenant(made, tenant);
     };
-    const residentMiB = async () => Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024;
-    return { process: child, address: found.address, client, residentMiB };
+    return { process: child, address: found.address, client };
   };
   return {
     redis,

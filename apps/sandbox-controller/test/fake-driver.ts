@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
-import type { Display, RunResult } from '@etude/contracts/sandbox';
+import type { RunResult } from '@etude/contracts/sandbox';
 import { CLEAN_RUN } from '@etude/domain/testing/run-results';
 import type {
   ClaimedSandbox,
@@ -10,13 +10,9 @@ import type {
   SandboxDriver,
   SandboxExecution,
   SandboxFiles,
-  SandboxShape,
 } from '@etude/sandbox/sandbox-driver';
 
-type Frame =
-  | { readonly kind: 'output'; readonly text: string }
-  | { readonly kind: 'display'; readonly data: Display }
-  | { readonly kind: 'result'; readonly result: RunResult };
+type Frame = { readonly kind: 'output'; readonly text: string } | { readonly kind: 'result'; readonly result: RunResult };
 
 export const runResult = (more: Partial<RunResult> = {}): RunResult => ({ ...CLEAN_RUN, ...more });
 
@@ -26,7 +22,7 @@ const noFiles = new Proxy({} as SandboxFiles, {
 
 /** What runs somewhere and outlives whoever claimed it. The code is a list of words to print, of which "wait" waits for `go`. */
 export class FakeSandbox {
-  readonly place: string | null;
+  readonly place = `fake-${randomUUID()}`;
   readonly lost = Promise.withResolvers<LostSandbox>();
   readonly executions = new Map<string, Frame[]>();
   readonly ran: string[] = [];
@@ -35,10 +31,6 @@ export class FakeSandbox {
   #gate = Promise.withResolvers<void>();
   #grown = Promise.withResolvers<void>();
   #end: LostSandbox | null = null;
-
-  constructor(reachable: boolean) {
-    this.place = reachable ? `fake-${randomUUID()}` : null;
-  }
 
   /** Lets the "wait" of now, or the next one, go on. */
   go(): void {
@@ -82,7 +74,6 @@ export class FakeSandbox {
       const frame = frames[at];
       if (!frame) return this.#end!;
       if (frame.kind === 'output') sink.output(0, 'stdout', frame.text, at);
-      else if (frame.kind === 'display') sink.display(0, frame.data, at);
       else {
         sink.result(0, frame.result, at);
         signal.throwIfAborted();
@@ -116,18 +107,16 @@ export class FakeCluster {
   /** Claims wait for it. */
   gate: Promise<void> = Promise.resolve();
 
-  constructor(readonly reachable = true) {}
-
   get newest(): FakeSandbox {
     return this.sandboxes.at(-1)!;
   }
 
   driver(): SandboxDriver {
     return {
-      claim: async (_shape: SandboxShape, signal: AbortSignal) => {
+      claim: async (_shape, signal) => {
         await this.gate;
         signal.throwIfAborted();
-        const sandbox = new FakeSandbox(this.reachable);
+        const sandbox = new FakeSandbox();
         this.sandboxes.push(sandbox);
         return sandbox.claimed();
       },

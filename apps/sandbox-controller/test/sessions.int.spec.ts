@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { ExecuteEvent } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { Language, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
@@ -87,8 +86,7 @@ describe('a session over gRPC', () => {
     const first = (await events.next()).value as ExecuteEvent;
     expect(textOf(first)).toBe('first\n');
     await client.uploadFile(upload(name, 'go', new Uint8Array()));
-    const rest: ExecuteEvent[] = [];
-    for (let next = await events.next(); !next.done; next = await events.next()) rest.push(next.value);
+    const rest = await all({ [Symbol.asyncIterator]: () => events });
     expect(rest.map(textOf)).toEqual(['last\n', '=ok']);
     const again = await all(client.execute({ name, executionId: 'slow', resumeToken: first.resumeToken }));
     expect(again.map(textOf)).toEqual(['last\n', '=ok']);
@@ -103,8 +101,6 @@ describe('a session over gRPC', () => {
       message: expect.stringContaining('execution "forged" is not known in this sandbox') as string,
     });
     expect(await run(name, 'print("ran")', { executionId: 'forged' })).toBe('ran\n=ok');
-    const beyond = Buffer.from('forged/99.0').toString('base64url');
-    expect((await refusal(all(client.execute({ name, executionId: 'forged', resumeToken: beyond })))).code).toBe('INVALID_ARGUMENT');
   });
 
   it('runs one execution at a time, which can be cancelled', async () => {
@@ -117,9 +113,7 @@ describe('a session over gRPC', () => {
       metadata: { executionId: 'endless' },
     });
     expect(await client.cancelExecution({ name, executionId: 'endless' })).toMatchObject({ stopped: true });
-    let last: ExecuteEvent | undefined;
-    for (let next = await events.next(); !next.done; next = await events.next()) last = next.value;
-    expect(last && textOf(last)).toBe('=cancelled');
+    expect((await all({ [Symbol.asyncIterator]: () => events })).map(textOf).at(-1)).toBe('=cancelled');
     expect(await client.cancelExecution({ name, executionId: 'endless' })).toMatchObject({ stopped: false });
     expect(await run(name, 'print("alive")')).toBe('alive\n=ok');
   });
@@ -141,24 +135,6 @@ describe('a session over gRPC', () => {
 });
 
 describe('files of a session over gRPC', () => {
-  it('are 100 MiB up and down in bounded memory', async () => {
-    const name = await create(client, { limits: { diskMib: 300, fileSizeMib: 200 } });
-    const bytes = new Uint8Array(100 * MIB).map((_, i) => i >> 12);
-    await client.uploadFile(upload(name, 'warm', bytes.subarray(0, 8 * MIB)));
-    const before = await controller.residentMiB();
-    let most = before;
-    const watch = setInterval(() => void controller.residentMiB().then((now) => (most = Math.max(most, now))), 20);
-    onTestFinished(() => clearInterval(watch));
-    expect(await client.uploadFile(upload(name, 'data/big', bytes))).toMatchObject({ path: 'data/big', sizeBytes: BigInt(bytes.length) });
-    const digest = createHash('sha256');
-    for await (const { chunk, sizeBytes } of client.downloadFile({ name, path: 'data/big' })) {
-      digest.update(chunk);
-      expect(sizeBytes).toBe(BigInt(bytes.length));
-    }
-    expect(digest.digest('hex')).toBe(createHash('sha256').update(bytes).digest('hex'));
-    expect(most - before).toBeLessThan(100);
-  });
-
   it('are listed in pages, looked at, and deleted', async () => {
     const name = await create();
     for (const path of ['b', 'a/x', 'c']) await client.uploadFile(upload(name, path, Buffer.from(path)));
@@ -186,6 +162,7 @@ describe('files of a session over gRPC', () => {
     expect(await client.getSandboxFile({ name, path: 'f' })).toMatchObject({ sizeBytes: 0n, uploadedBytes: 3n });
     expect((await refusal(client.uploadFile(sent(bytes, 3)))).code).toBe('INVALID_ARGUMENT');
     expect(await client.uploadFile(sent(bytes.subarray(3), 3))).toMatchObject({ sizeBytes: 9n });
+    expect(await all(client.downloadFile({ name, path: 'f', offset: 4n }))).toMatchObject([{ chunk: bytes.subarray(4), sizeBytes: 9n }]);
   });
 });
 
