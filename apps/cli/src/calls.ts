@@ -122,19 +122,18 @@ export async function poll<T>(
   return now;
 }
 
-/** Does work that Ctrl-C may interrupt. If it does, a note with `words` says how to continue. */
+/** Does work that Ctrl-C or a missing gateway may interrupt. If it is interrupted, a note with `words` says how to continue. */
 export async function sayingHowToGoOn<T>(
   { signal, out }: Pick<Cli, 'signal' | 'out'>,
   work: () => Promise<T>,
-  words = 'interrupted; run the same again to go on',
+  words = () => 'interrupted; run the same again to go on',
 ): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (signal.aborted) {
-      out.status('');
-      out.note(words);
-    }
+    if (signal.aborted || isUnavailable(error) || isCancelled(error)) out.note(words());
     throw error;
+  } finally {
+    out.status('');
   }
 }

@@ -36,11 +36,7 @@ describe('command line', () => {
   });
 
   it.each([
-    ['an unknown command', ['tasks', 'lst']],
-    ['an unknown flag', ['tasks', 'list', '--nope']],
     ['a number that is none', ['eval', 'run', 'f', '--limit', '0']],
-    ['a missing argument', ['tasks', 'get']],
-
     ['a label without a value', ['tasks', 'list', '--label', 'x']],
     ['a time that is none', ['sandbox', 'create', '--ttl', '10 minutes']],
     ['a status that is none', ['skills', 'list', '--status', 'done']],

@@ -142,22 +142,6 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
       },
       TIMEOUT_MS,
     );
-
-    it(
-      'archives and restores, embeds again, and finds nothing half-written',
-      async () => {
-        await succeeds(stack.run('store', 'fact', 'Dora keeps bees.', '--user', 'dora', '--confidence', '0.1'));
-        const archive = ['archive', '--user', 'dora', '--score-max', '1', '--older-than-days', '0'];
-        expect((await succeeds(stack.run(...archive, '--dry-run'))).stderr).toContain('1 would be archived');
-        expect((await succeeds(stack.run(...archive))).stderr).toContain('1 archived');
-        expect(await stack.factsFound('who keeps bees', 'dora')).not.toContain('Dora keeps bees.');
-        await succeeds(stack.run('restore', '--user', 'dora'));
-        expect(await stack.factsFound('who keeps bees', 'dora')).toContain('Dora keeps bees.');
-        expect((await succeeds(stack.run('reembed'))).stdout).toContain('nothing is being embedded again');
-        expect((await succeeds(stack.run('reconcile'))).stderr).toContain('nothing is wrong');
-      },
-      TIMEOUT_MS,
-    );
   });
 
   it.each([

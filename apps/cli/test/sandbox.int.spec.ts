@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findStack } from '../src/home/stack-state.js';
@@ -52,18 +52,6 @@ describe('sandboxes from the command line', () => {
       expect((await sandbox('renew', name, '--ttl', '2h', '--json')).stdout).toContain('"SANDBOX_STATE_OPEN"');
       expect((await sandbox('close', name)).stdout).toMatch(/state +closed/);
       expect(await sandbox('exec', name, '1')).toMatchObject({ exit: 6 });
-    },
-    TIMEOUT_MS,
-  );
-
-  it(
-    'write what is displayed into files',
-    async () => {
-      const dir = join(home, 'displays');
-      const code = 'class Plot:\n  def _repr_png_(self): return b"\\x89PNG\\r\\n"\n  def __repr__(self): return "<Plot>"\nPlot()';
-      const { stdout, stderr } = await sandbox('run', code, '--save-displays', dir);
-      expect({ stdout, stderr }).toEqual({ stdout: '<Plot>\n', stderr: expect.stringContaining('1.png') });
-      expect(readdirSync(dir)).toEqual(['1.png']);
     },
     TIMEOUT_MS,
   );

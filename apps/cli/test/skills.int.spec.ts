@@ -84,24 +84,6 @@ describe('a skill on the command line', () => {
   );
 
   it(
-    'is edited for the readers that it has, also where these are many',
-    async () => {
-      const first = file('shared_triple.py', TRIPLE.replace('def triple', 'def shared_triple'));
-      const cases = join(home, 'cases.json');
-      for (const [scope, ...who] of [['tenant'], ['user', '--user', 'ann'], ['agent', '--user', 'ann']]) {
-        const owned = ['--scope', scope ?? '', ...who];
-        await succeeds(run('skills', 'add', first, '--test', cases, ...owned, '--wait'));
-        const next = file('shared_next.py', `def shared_triple(n: int) -> int:\n    """Three times ${scope}."""\n    return n + n + n\n`);
-        const edited = await json('skills', 'edit', 'shared_triple', next, ...owned, '--wait');
-        expect(edited).toMatchObject({ version: 2, scope: `SKILL_SCOPE_${scope?.toUpperCase()}`, description: `Three times ${scope}.` });
-        expect(edited['agent']).toBe(scope === 'agent' ? 'default' : `@${scope}`);
-        expect(edited['user'] ?? '').toBe(scope === 'tenant' ? '' : 'ann');
-      }
-    },
-    TIMEOUT_MS,
-  );
-
-  it(
     'leaves as a folder, and comes back',
     async () => {
       const folder = join(home, 'out');

@@ -109,13 +109,10 @@ describe('skills', () => {
     'skill://sum-of-squares/%2e%2e/%2e%2e/etc/passwd',
     'skill://sum-of-squares/scripts/..%2f..%2f..%2fetc%2fpasswd',
     'skill://sum-of-squares/SKILL.md%00.txt',
-    'skill://sum-of-squares//SKILL.md',
     'skill://sum-of-squares/SKILL.md?x=1',
     'skill://@tenant/SKILL.md',
-    'skill:///etc/passwd',
     'skill://__proto__/SKILL.md',
     `skill://${'a'.repeat(100_000)}/SKILL.md`,
-    `skill://sum-of-squares/${'a/'.repeat(50_000)}b`,
     'file:///etc/passwd',
   ];
 

@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ConsolidationRunSchema } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { SkillSchema, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { type Skill, SkillSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { type Task, type TaskEvent, TaskEventSchema, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import type { Command } from 'commander';
 import { waitForRun } from '../admin/admin.command.js';
-import { callSettings } from '../calls.js';
+import { callSettings, poll } from '../calls.js';
 import { type Cli, type Gateway, openGateway, type Start } from '../cli.js';
 import { hand } from '../command.js';
 import { settleEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT, explain } from '../errors.js';
 import { type Problem, readProblems } from '../eval/problems.js';
+import { inParallel } from '../eval/run-eval.js';
 import { ensureLocalKey, keyPath } from '../home/home.js';
 import { findStack, type SandboxDriver } from '../home/stack-state.js';
 import { firstLine, table } from '../output.js';
 import { details, jsonOf, SCRIPTED, tableOf } from '../show.js';
-import { SKILL_COLUMNS } from '../skills/skill-lines.js';
+import { SKILL_COLUMNS, UNSETTLED } from '../skills/skill-lines.js';
 import { SANDBOX_FLAG } from '../stack/stack.command.js';
 import { startStack } from '../stack/start-stack.js';
 import { requireMachine } from '../stack/up.js';
@@ -26,25 +26,19 @@ import { eventLine, tokensOf } from '../tasks/task-lines.js';
 import { taskExit, waitForTask } from '../tasks/watch-task.js';
 
 const SKILLS_TIMEOUT_MS = 30_000;
-const LEARNING_STEPS = new Set(['summary', 'reflection', 'distil']);
 const ID_WIDTH = 18;
 /** Tasks at once; their lines mix, so each begins with its task. */
 const CONCURRENCY = 2;
 
-/** Model calls that wrote summaries, reflections and skills. */
-const learningCallsOf = ({ event }: TaskEvent): number =>
-  event.case === 'stepFinished' && LEARNING_STEPS.has(event.value.kind) ? (event.value.usage?.modelCalls ?? 0) : 0;
-
 /** Totals of a round, added up from its tasks as the API answers them. */
-function countRound(tasks: readonly Task[], learningCalls: number) {
+function countRound(tasks: readonly Task[]) {
   const sum = (pick: (task: Task) => number) => tasks.reduce((total, task) => total + pick(task), 0);
   return {
     tasks: tasks.length,
     solved: sum((task) => (taskExit(task) === EXIT.ok ? 1 : 0)),
-    modelCalls: sum(({ usage }) => usage?.modelCalls ?? 0),
-    learningCalls,
-    tokens: sum(({ usage }) => tokensOf(usage)),
     attempts: sum(({ usage }) => usage?.attempts ?? 0),
+    modelCalls: sum(({ usage }) => usage?.modelCalls ?? 0),
+    tokens: sum(({ usage }) => tokensOf(usage)),
     skillsUsed: sum(({ result }) => (result?.skill ? 1 : 0)),
     scripted: tasks.some(({ result }) => result?.scripted === true),
   };
@@ -54,35 +48,27 @@ type Round = ReturnType<typeof countRound>;
 /** Submits the problems and prints their events as they happen. */
 async function runRound(cli: Cli, gateway: Gateway, round: number, problems: readonly Problem[]): Promise<Round> {
   const finished: Task[] = [];
-  const queue = [...problems];
-  let learning = 0;
   const say = (id: string, value: object, text: string) => cli.out.data({ round, id, ...value }, text && `${id.padEnd(ID_WIDTH)} ${text}`);
-  const lane = async () => {
-    for (let problem = queue.shift(); problem; problem = queue.shift()) {
-      const { id, spec } = problem;
-      const { name } = await gateway.tasks.submitTask({ spec, requestId: randomUUID() }, callSettings(cli));
-      say(id, { kind: 'submitted', task: name, prompt: spec.prompt }, firstLine(spec.prompt, 96));
-      const done = await waitForTask(gateway, name, cli.signal, (event) => {
-        learning += learningCallsOf(event);
-        say(id, { kind: 'event', event: jsonOf(TaskEventSchema, event) }, eventLine(event));
-      });
-      say(id, { kind: 'task', task: jsonOf(TaskSchema, done) }, '');
-      finished.push(done);
-    }
-  };
-  await Promise.all(Array.from({ length: CONCURRENCY }, lane));
-  return countRound(finished, learning);
+  await inParallel(problems, CONCURRENCY, cli.signal, async ({ id, spec }) => {
+    const { name } = await gateway.tasks.submitTask({ spec, requestId: randomUUID() }, callSettings(cli));
+    say(id, { kind: 'submitted', task: name, prompt: spec.prompt }, firstLine(spec.prompt, 96));
+    const onEvent = (event: TaskEvent) => say(id, { kind: 'event', event: jsonOf(TaskEventSchema, event) }, eventLine(event));
+    const done = await waitForTask(gateway, name, cli.signal, onEvent);
+    say(id, { kind: 'task', task: jsonOf(TaskSchema, done) }, '');
+    finished.push(done);
+  });
+  return countRound(finished);
 }
 
 /** Waits until no stored candidate is left to verify, at most 30 s. Returns all skills. */
-async function settledSkills(cli: Cli, gateway: Gateway) {
+async function settledSkills(cli: Cli, gateway: Gateway): Promise<readonly Skill[]> {
   const deadline = performance.now() + SKILLS_TIMEOUT_MS;
-  for (;;) {
-    const { skills } = await gateway.skills.listSkills({ pageSize: 200 }, callSettings(cli));
-    const waiting = skills.some(({ status }) => status === SkillStatus.CANDIDATE || status === SkillStatus.VERIFIED);
-    if (!waiting || performance.now() > deadline) return skills;
-    await sleep(100, undefined, { signal: cli.signal });
-  }
+  const ask = async () => (await gateway.skills.listSkills({ pageSize: 200 }, callSettings(cli))).skills;
+  return poll(cli, await ask(), {
+    isOver: (skills) => performance.now() > deadline || !skills.some(({ status }) => UNSETTLED.has(status)),
+    ask,
+    status: () => 'verifying …',
+  });
 }
 
 async function consolidateAndShow(cli: Cli, gateway: Gateway, problems: readonly Problem[]): Promise<void> {
@@ -104,15 +90,9 @@ async function consolidateAndShow(cli: Cli, gateway: Gateway, problems: readonly
 }
 
 function comparison(first: Round, second: Round): string {
-  const row = (name: string, pick: (round: Round) => number | string) => [name, String(pick(first)), String(pick(second))];
-  return table([
-    ['', 'FIRST ROUND', 'SECOND ROUND'],
-    row('tasks solved', ({ solved, tasks }) => `${solved} of ${tasks}`),
-    row('attempts', ({ attempts }) => attempts),
-    row('model calls', ({ modelCalls, learningCalls }) => `${modelCalls} (${learningCalls} of them to learn)`),
-    row('tokens', ({ tokens }) => tokens),
-    row('solved by a skill', ({ skillsUsed }) => skillsUsed),
-  ]);
+  const { tasks: _tasks, scripted: _scripted, ...counts } = first;
+  const rows = Object.entries(counts).map(([name, count]) => [name, `${count}`, `${second[name as keyof Round]}`]);
+  return table([['', 'FIRST ROUND', 'SECOND ROUND'], ...rows]);
 }
 
 async function tell(cli: Cli, gateway: Gateway, script: string): Promise<number> {

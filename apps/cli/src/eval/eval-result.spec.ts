@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { passAtK, refusedSample, type SampleResult, summarize } from './eval-result.js';
+import { passAtK, sampleOf, type SampleResult, summarize } from './eval-result.js';
 
 const sample = (id: string, n: number, over: Partial<SampleResult>): SampleResult => ({
-  ...refusedSample(id, n, ''),
+  ...sampleOf(id, n, null, ''),
   error: null,
   stopReason: 'solved',
   ...over,
@@ -13,7 +13,7 @@ describe('summarize', () => {
     sample('a', 1, { solved: true, verdict: 'AC', attempts: 1, modelCalls: 2, inputTokens: 10, outputTokens: 5 }),
     sample('a', 2, { solved: false, verdict: 'WA', attempts: 4, modelCalls: 12, inputTokens: 40, outputTokens: 9 }),
     sample('b', 1, { solved: false, verdict: 'TLE', attempts: 4, modelCalls: 12 }),
-    refusedSample('b', 2, 'MODEL_UNAVAILABLE: gone'),
+    sampleOf('b', 2, null, 'MODEL_UNAVAILABLE: gone'),
   ];
 
   it('counts what the samples say and nothing else', () => {

@@ -27,30 +27,26 @@ export const SampleResult = z.object({
 });
 export type SampleResult = z.infer<typeof SampleResult>;
 
-export function taskSample(id: string, sample: number, task: Task): SampleResult {
-  const { result, usage, error } = task;
+/** @param task null if the gateway refused it, for the reason `error` */
+export function sampleOf(id: string, sample: number, task: Task | null, error: string | null = null): SampleResult {
+  const { result, usage } = task ?? {};
   return {
     kind: 'problem',
     id,
     sample,
-    task: task.name,
-    solved: task.state === TaskState.SUCCEEDED && result?.verdict === Verdict.AC,
+    task: task?.name ?? null,
+    solved: task?.state === TaskState.SUCCEEDED && result?.verdict === Verdict.AC,
     verdict: result ? verdictWord(result.verdict) : 'NONE',
-    stopReason: stopWord(task.stopReason),
+    stopReason: task ? stopWord(task.stopReason) : 'error',
     attempts: usage?.attempts ?? 0,
     modelCalls: usage?.modelCalls ?? 0,
     inputTokens: Number(usage?.inputTokens ?? 0n),
     outputTokens: Number(usage?.outputTokens ?? 0n),
-    seconds: elapsedMs(task) / 1_000,
+    seconds: task ? elapsedMs(task) / 1_000 : 0,
     skill: result?.skill ?? '',
     scripted: result?.scripted ?? false,
-    error: error ? `${error.code}: ${error.message}` : null,
+    error: task?.error ? `${task.error.code}: ${task.error.message}` : error,
   };
-}
-
-export function refusedSample(id: string, sample: number, message: string): SampleResult {
-  const nothing = { attempts: 0, modelCalls: 0, inputTokens: 0, outputTokens: 0, seconds: 0, skill: '', scripted: false };
-  return { kind: 'problem', id, sample, task: null, solved: false, verdict: 'NONE', stopReason: 'error', ...nothing, error: message };
 }
 
 const K_VALUES = [1, 5, 10, 25, 50, 100];
@@ -109,13 +105,6 @@ export function sampleText({ id, sample, verdict, attempts, modelCalls, seconds,
   return [verdict.padEnd(5), name.padEnd(16), took, ...more].join('  ');
 }
 
-const numberText = (value: string | number | boolean | Readonly<Record<string, number>>) =>
-  typeof value === 'object'
-    ? Object.entries(value)
-        .map(([key, n]) => `${key} ${n}`)
-        .join(', ')
-    : String(value);
-
 /** Every number of a summary, as rows. */
 export const summaryText = (summary: Summary): string =>
-  `\n${table(Object.entries(summary).map(([name, value]: [string, Summary[keyof Summary]]) => [name, numberText(value)]))}`;
+  `\n${table(Object.entries(summary).map(([name, value]: [string, Summary[keyof Summary]]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)]))}`;

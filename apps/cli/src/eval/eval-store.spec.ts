@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RequestId } from '@etude/contracts/ids';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { refusedSample } from './eval-result.js';
+import { sampleOf } from './eval-result.js';
 import { type EvalPlan, EvalStore } from './eval-store.js';
 
 const plan: EvalPlan = {
@@ -28,7 +28,7 @@ describe('EvalStore', () => {
 
   it('finds plan and results again', () => {
     const store = EvalStore.create(home, plan);
-    store.add({ ...refusedSample('HumanEval/1', 1, ''), error: null });
+    store.add({ ...sampleOf('HumanEval/1', 1, null, ''), error: null });
     const again = EvalStore.open(home, plan.run);
     expect(again.plan).toEqual(plan);
     expect(again.latest('HumanEval/1', 1)).toMatchObject({ id: 'HumanEval/1' });
@@ -36,7 +36,7 @@ describe('EvalStore', () => {
 
   it('takes half a last line for a sample that is not finished', () => {
     const store = EvalStore.create(home, plan);
-    store.add(refusedSample('a', 1, ''));
+    store.add(sampleOf('a', 1, null, ''));
     appendFileSync(join(home, 'eval', `${plan.run}.jsonl`), '{"kind":"problem","id":"b","samp');
     const again = EvalStore.open(home, plan.run);
     expect([again.latest('a', 1)?.id, again.latest('b', 1)]).toEqual(['a', undefined]);
@@ -48,7 +48,7 @@ describe('EvalStore', () => {
     expect(RequestId.safeParse(first).success).toBe(true);
     expect(store.requestId('HumanEval/1', 1)).toBe(first);
     expect(store.requestId('HumanEval/1', 2)).not.toBe(first);
-    store.add(refusedSample('HumanEval/1', 1, 'MODEL_UNAVAILABLE: gone'));
+    store.add(sampleOf('HumanEval/1', 1, null, 'MODEL_UNAVAILABLE: gone'));
     expect(store.requestId('HumanEval/1', 1)).toBe(`${first}-again1`);
   });
 });

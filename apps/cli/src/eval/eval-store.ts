@@ -31,29 +31,24 @@ export class EvalStore {
   readonly #known: SampleResult[];
 
   private constructor(
-    dir: string,
+    home: string,
     readonly plan: EvalPlan,
   ) {
-    this.#results = join(dir, `${plan.run}.jsonl`);
-    this.#known = existsSync(this.#results)
-      ? readFileSync(this.#results, 'utf8')
-          .split('\n')
-          .flatMap((line) => parseResult(line))
-      : [];
+    this.#results = join(home, 'eval', `${plan.run}.jsonl`);
+    this.#known = existsSync(this.#results) ? readFileSync(this.#results, 'utf8').split('\n').flatMap(parseResult) : [];
   }
 
   static create(home: string, plan: EvalPlan): EvalStore {
-    const dir = join(home, 'eval');
-    mkdirSync(dir, { recursive: true });
-    writeFileSync(join(dir, `${plan.run}.json`), `${JSON.stringify(plan, null, 2)}\n`, { flag: 'wx' });
-    return new EvalStore(dir, plan);
+    mkdirSync(join(home, 'eval'), { recursive: true });
+    writeFileSync(join(home, 'eval', `${plan.run}.json`), `${JSON.stringify(plan, null, 2)}\n`, { flag: 'wx' });
+    return new EvalStore(home, plan);
   }
 
   /** @throws CliError if there is no such run */
   static open(home: string, run: string): EvalStore {
     const path = join(home, 'eval', `${run}.json`);
     if (!/^[\w.-]+$/.test(run) || !existsSync(path)) throw new CliError(EXIT.notFound, `there is no run ${run} in ${join(home, 'eval')}`);
-    return new EvalStore(join(home, 'eval'), EvalPlan.parse(JSON.parse(readFileSync(path, 'utf8'))));
+    return new EvalStore(home, EvalPlan.parse(JSON.parse(readFileSync(path, 'utf8'))));
   }
 
   add(result: SampleResult): void {

@@ -42,7 +42,6 @@ describe('HumanEval', () => {
 
 describe('MBPP', () => {
   it.each([
-    ['has the name of a builtin', 'def max(a, b):\r\n  return a', 'assert max(2, 1) == 2', 'max'],
     ['stands inside of a builtin', 'def half(n): \r\n  return n / 2', 'assert int(half(4)) == 2', 'half'],
     ['stands in brackets, a space before its own', 'def Half (n): \r\n  return n / 2', 'assert (Half (4)) == 2', 'Half'],
     ['is called check', 'def turn(n):\n  return -n\ndef check(n):\n  return turn(n) == n', 'assert check(0) == True', 'check'],
@@ -118,13 +117,11 @@ describe('files', () => {
     expect(zipped?.sha256).not.toBe(plain?.sha256);
   });
 
-  it('that are not UTF-8 are refused by name', () => {
-    writeFileSync(join(dir, 'bad.jsonl'), Buffer.from([0x7b, 0xff, 0xfe]));
-    expect(() => readProblems('humaneval', join(dir, 'bad.jsonl'))).toThrow('bad.jsonl is not UTF-8 text');
-  });
-
-  it('that are cut gzip streams are refused by name', () => {
-    writeFileSync(join(dir, 'cut.gz'), gzipSync(lines(humanEval)).subarray(0, 40));
-    expect(() => readProblems('humaneval', join(dir, 'cut.gz'))).toThrow("cut.gz can't be unpacked");
+  it.each([
+    ['bad.jsonl', Buffer.from([0x7b, 0xff, 0xfe]), 'bad.jsonl is not UTF-8 text'],
+    ['cut.gz', gzipSync(lines(humanEval)).subarray(0, 40), "cut.gz can't be unpacked"],
+  ])('are refused by name: %s', (name, bytes, message) => {
+    writeFileSync(join(dir, name), bytes);
+    expect(() => readProblems('humaneval', join(dir, name))).toThrow(message);
   });
 });

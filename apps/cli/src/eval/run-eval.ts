@@ -5,10 +5,10 @@ import { Mode, type TaskSpec, TaskSpecSchema } from '@etude/contracts/gen/etude/
 import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
 import { CliError, EXIT, explain } from '../errors.js';
 import { plural } from '../output.js';
-import { AWAY_MAX_MS, callSettings, ridingOut } from '../calls.js';
+import { AWAY_MAX_MS, callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { type MemoryUse, setAttempts, useMemory } from '../tasks/task-request.js';
 import { waitForTask } from '../tasks/watch-task.js';
-import { refusedSample, type SampleResult, sampleText, summarize, summaryText, taskSample } from './eval-result.js';
+import { sampleOf, type SampleResult, sampleText, summarize, summaryText } from './eval-result.js';
 import { type EvalPlan, EvalStore } from './eval-store.js';
 import { type Format, type Problem, readProblems } from './problems.js';
 
@@ -62,7 +62,7 @@ function openRun(cli: Cli, file: string | undefined, options: EvalOptions): { st
 }
 
 /** Works on `concurrency` items at a time. The first failure stops the others and is thrown. */
-async function inParallel<T>(
+export async function inParallel<T>(
   items: readonly T[],
   concurrency: number,
   signal: AbortSignal,
@@ -94,11 +94,11 @@ async function runSample(
   try {
     const settings = { ...callSettings(cli), signal };
     const task = await ridingOut(signal, () => gateway.tasks.submitTask(request, settings), AWAY_MAX_MS);
-    return taskSample(problem.id, sample, await waitForTask(gateway, task.name, signal));
+    return sampleOf(problem.id, sample, await waitForTask(gateway, task.name, signal));
   } catch (error) {
     const known = explain(error, gateway.address);
     if (known instanceof CliError && known.exit === EXIT.usage)
-      return refusedSample(problem.id, sample, [known.message, ...known.hint].join('; '));
+      return sampleOf(problem.id, sample, null, [known.message, ...known.hint].join('; '));
     throw error;
   }
 }
@@ -117,8 +117,8 @@ export async function runEval(cli: Cli, options: EvalOptions, [file]: readonly s
   const print = (result: SampleResult) => cli.out.data(result, sampleText(result));
   for (const result of samples.flatMap((sample) => (left.includes(sample) ? [] : (resultOf(sample) ?? [])))) print(result);
   const started = performance.now();
-  try {
-    await withGateway(cli, async (gateway) => {
+  const run = () =>
+    withGateway(cli, async (gateway) => {
       await inParallel(left, options.concurrency, cli.signal, async (sample, signal) => {
         const result = await runSample(cli, gateway, store, sample, signal);
         store.add(result);
@@ -127,13 +127,7 @@ export async function runEval(cli: Cli, options: EvalOptions, [file]: readonly s
       });
       return EXIT.ok;
     });
-  } catch (error) {
-    cli.out.note(`stopped before its end; go on with: ${resumeLine}`);
-    if (cli.signal.aborted) return EXIT.interrupted;
-    throw error;
-  } finally {
-    cli.out.status('');
-  }
+  await sayingHowToGoOn(cli, run, () => `stopped before its end; go on with: ${resumeLine}`);
   const results = samples.flatMap((sample) => resultOf(sample) ?? []);
   const summary = summarize(plan.run, results, plan.samples, (performance.now() - started) / 1_000);
   cli.out.data(summary, summaryText(summary));

@@ -1,23 +1,21 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { addKey, ensureLocalKey, ensureProofKeys, keyPath, keysPath, proofPublicKeysPath, proofSigningKeyPath, readKeys } from './home.js';
 
-describe('key file', () => {
-  let home: string;
-  beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), 'etude-keys-'));
-  });
-  afterEach(() => rmSync(home, { recursive: true }));
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'etude-home-'));
+});
+afterEach(() => rmSync(home, { recursive: true }));
 
+describe('key file', () => {
   it('keeps digests and never the key', () => {
     const key = addKey(home, { tenant: 'acme', roles: ['user'], name: 'ci' });
     expect(readFileSync(keysPath(home), 'utf8')).not.toContain(key);
-    expect(readKeys(home)).toEqual([
-      { sha256: createHash('sha256').update(key).digest('hex'), tenant: 'acme', roles: ['user'], name: 'ci' },
-    ]);
+    expect(readKeys(home)).toEqual([{ sha256: hash('sha256', key), tenant: 'acme', roles: ['user'], name: 'ci' }]);
   });
 
   it('is readable by its owner only', () => {
@@ -29,19 +27,9 @@ describe('key file', () => {
     ensureLocalKey(home);
     rmSync(keysPath(home));
     ensureLocalKey(home);
-    expect(readKeys(home)[0]?.sha256).toBe(
-      createHash('sha256')
-        .update(readFileSync(keyPath(home), 'utf8').trim())
-        .digest('hex'),
-    );
+    expect(readKeys(home)[0]?.sha256).toBe(hash('sha256', readFileSync(keyPath(home), 'utf8').trim()));
   });
 });
-
-let home: string;
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'etude-home-'));
-});
-afterEach(() => rmSync(home, { recursive: true }));
 
 const read = () => [proofSigningKeyPath(home), proofPublicKeysPath(home)].map((path) => readFileSync(path, 'utf8'));
 

@@ -53,17 +53,11 @@ export function ensureLocalKey(home: string): void {
   writePrivate(keyPath(home), `${key}\n`);
 }
 
-/** Settings for evidence about skills. Only the consolidation worker gets the signing key. */
-export interface ProofKeySettings {
-  readonly signing: { readonly ETUDE_SKILLS_SIGNING_KEY_PATH: string };
-  readonly believing: { readonly ETUDE_SKILLS_PUBLIC_KEYS_PATH: string };
-}
-
 /**
  * Makes the keys that sign and verify evidence about skills, once per home; readable by their owner only.
  * If the public key is missing, as after a restored backup, it is added again.
  */
-export function ensureProofKeys(home: string): ProofKeySettings {
+export function ensureProofKeys(home: string): void {
   mkdirSync(home, { recursive: true });
   const [signing, believed] = [proofSigningKeyPath(home), proofPublicKeysPath(home)];
   if (!existsSync(signing)) {
@@ -73,5 +67,4 @@ export function ensureProofKeys(home: string): ProofKeySettings {
   const own = createPublicKey(readFileSync(signing)).export({ type: 'spki', format: 'pem' });
   const known = existsSync(believed) ? readFileSync(believed, 'utf8') : '';
   if (!known.includes(own.trim())) writeFileSync(believed, `${known}${own}`, { mode: 0o600 });
-  return { signing: { ETUDE_SKILLS_SIGNING_KEY_PATH: signing }, believing: { ETUDE_SKILLS_PUBLIC_KEYS_PATH: believed } };
 }

@@ -64,7 +64,6 @@ export function importDocuments(cli: Cli, paths: readonly string[], options: Imp
         counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
       }
     });
-    cli.out.status('');
     cli.out.note(`${plural(files.length, 'document')}: ${[...counts].map(([outcome, count]) => `${count} ${outcome}`).join(', ')}`);
     return counts.has('refused') ? EXIT.failed : EXIT.ok;
   });

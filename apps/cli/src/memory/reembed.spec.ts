@@ -2,17 +2,9 @@ import { create } from '@bufbuild/protobuf';
 import { ReembeddingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { expect, it } from 'vitest';
 import { createCli, readSettings } from '../cli.js';
-import { EXIT } from '../errors.js';
-import { checkFlags, embedded, reembedText } from './reembed.js';
+import { embedded, reembedText } from './reembed.js';
 
 const cli = createCli(readSettings({}), { timeout: 30_000 }, new AbortController().signal);
-
-it.each([
-  [{ stop: true, drop: 'lexical' }, '--stop goes'],
-  [{ dimension: 5 }, '--to names'],
-])('refuses %j', (options, message) => {
-  expect(() => checkFlags(options)).toThrow(expect.objectContaining({ exit: EXIT.usage, message: expect.stringContaining(message) }));
-});
 
 it.each([
   ['running', 'held up, and tried again: MEMORY_UNAVAILABLE: nobody answers'],

@@ -17,19 +17,7 @@ interface ReembedOptions {
   readonly detach?: boolean;
 }
 
-/** @throws CliError if the flags make no sense together */
-export function checkFlags({ to, dimension, drop, stop = false }: ReembedOptions): void {
-  if (stop && (to ?? drop ?? dimension) !== undefined) throw new CliError(EXIT.usage, '--stop goes with no other flag');
-  if (dimension !== undefined && to === undefined) throw new CliError(EXIT.usage, '--dimension is of the model that --to names');
-}
-
-export function reembedText({
-  model,
-  state,
-  done,
-  total,
-  error,
-}: Pick<Reembedding, 'model' | 'state' | 'done' | 'total' | 'error'>): string {
+export function reembedText({ model, state, done, total, error }: Omit<Reembedding, '$typeName'>): string {
   const head = model === '' ? 'nothing is being embedded again' : `${model}: ${state}, ${done} of ${total} records`;
   if (error === '') return head;
   return `${head}\n${state === 'running' ? 'held up, and tried again' : 'failed'}: ${error}`;
@@ -46,7 +34,7 @@ export function embedded(cli: Cli, memory: Pick<Gateway['memory'], 'getReembeddi
         ask: () => memory.getReembedding({}, callSettings(cli)),
         status: reembedText,
       }),
-    `the move goes on without this command; to see how far it is: ${look}; to stop it: ${stop}`,
+    () => `the move goes on without this command; to see how far it is: ${look}; to stop it: ${stop}`,
   );
 }
 
@@ -59,10 +47,9 @@ async function rememberEmbedder(cli: Cli, model: string): Promise<void> {
 
 /** Without `to` and `drop`, shows or stops the move. `drop` alone first fills the last gaps of the vectors in use. */
 async function reembed(cli: Cli, options: ReembedOptions): Promise<number> {
-  checkFlags(options);
   const { to, drop, stop = false, detach = false } = options;
   return withGateway(cli, async ({ memory }) => {
-    if (to === undefined && drop === undefined) {
+    if (stop || (to === undefined && drop === undefined)) {
       const state = await (stop ? memory.stopReembedding({}, callSettings(cli)) : memory.getReembedding({}, callSettings(cli)));
       show(cli.out, ReembeddingSchema, state, reembedText(state));
       return state.state === 'failed' ? EXIT.failed : EXIT.ok;

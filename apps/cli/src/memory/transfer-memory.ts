@@ -108,7 +108,6 @@ export function importMemory(cli: Cli, path: string): Promise<number> {
         cli.out.status(`imported ${plural(totals.added + totals.unchanged, 'record')}`);
       }
     });
-    cli.out.status('');
     const { added, unchanged, refused } = totals;
     for (const [reason, same] of [...Map.groupBy(refused, (line) => line.reason)].slice(0, REASONS_SHOWN))
       cli.out.note(`refused: line ${same[0]?.line ?? 0}${same.length > 1 ? ` and ${same.length - 1} more` : ''}: ${reason}`);

@@ -4,9 +4,9 @@ import { basename } from 'node:path';
 import { type SandboxFile, SandboxFileSchema } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox-session';
 import { status } from '@grpc/grpc-js';
-import { awayText, callSettings, RideOut } from '../calls.js';
+import { awayText, callSettings, RideOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
-import { CliError, EXIT, isCancelled, isServiceError, isUnavailable } from '../errors.js';
+import { CliError, EXIT, isServiceError } from '../errors.js';
 import { openPart, type PartFile, sizeOf } from '../files.js';
 import { show } from '../show.js';
 import { bytesText } from './execution.js';
@@ -18,18 +18,9 @@ interface Place {
 
 const rideOut = ({ signal, out }: Cli) => new RideOut(signal, (error) => out.note(error ? `(cut: ${awayText(error)})` : '(going on)'));
 
-/** Runs a transfer. If it is interrupted, but not refused, a note says how to resume it. @param how the command to repeat */
-async function resumably<T>(cli: Cli, how: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (cli.signal.aborted || isUnavailable(error) || isCancelled(error))
-      cli.out.note(`what has arrived is kept; go on with: ${commandLine(cli, `${how} --resume`)}`);
-    throw error;
-  } finally {
-    cli.out.status('');
-  }
-}
+/** Runs a transfer. @param how the command to repeat if it is interrupted */
+const resumably = <T>(cli: Cli, how: string, work: () => Promise<T>): Promise<T> =>
+  sayingHowToGoOn(cli, work, () => `what has arrived is kept; go on with: ${commandLine(cli, `${how} --resume`)}`);
 
 /** How many bytes of an interrupted upload have arrived; 0 if there is no such upload. */
 async function arrivedBytes(cli: Cli, gateway: Gateway, place: Place): Promise<number> {

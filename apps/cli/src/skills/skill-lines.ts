@@ -20,6 +20,9 @@ export const SCOPE: Flags = { '--scope <scope>': 'who reads it (default: agent)'
 
 export const SKILL_COLUMNS = ['name', 'version', 'agent', 'kind', 'status', 'user', 'used_count', 'success_rate', 'description'];
 
+/** Statuses of a skill whose verification is not over. */
+export const UNSETTLED: ReadonlySet<SkillStatus> = new Set([SkillStatus.CANDIDATE, SkillStatus.VERIFIED]);
+
 /** The arguments that name a skill's version and owner in a command. Version 0 stands for the skill without a version. */
 export const versionWords = ({ name, version, agent, user }: Pick<Skill, 'name' | 'version' | 'agent' | 'user'>) =>
   [

@@ -16,7 +16,7 @@ import { CliError, EXIT } from '../errors.js';
 import { readBytes } from '../files.js';
 import { plural } from '../output.js';
 import { bareName, show, tableOf } from '../show.js';
-import { doneLine, handedInExit, nextNotes, OWNER, READER, SCOPE, SKILL_COLUMNS, VERIFY_TIMEOUT_MS } from './skill-lines.js';
+import { doneLine, handedInExit, nextNotes, OWNER, READER, SCOPE, SKILL_COLUMNS, UNSETTLED, VERIFY_TIMEOUT_MS } from './skill-lines.js';
 
 const ARCHIVE_BYTES_MAX = 64 * 1024 * 1024;
 const FILES_MAX = 10_000;
@@ -100,17 +100,16 @@ async function settledSkills(cli: Cli, gateway: Gateway, skills: readonly Skill[
   for (const imported of skills) {
     const { name, agent, user, version } = imported;
     const until = performance.now() + VERIFY_TIMEOUT_MS;
-    const skill = await poll(cli, imported, {
-      isOver: ({ status }) => !UNSETTLED.has(status) || performance.now() > until,
-      ask: () => gateway.skills.getSkill({ name, agent, user, version }, callSettings(cli)),
-      status: () => `verifying ${bareName(name)} …`,
-    });
-    settled.push(skill);
+    settled.push(
+      await poll(cli, imported, {
+        isOver: ({ status }) => !UNSETTLED.has(status) || performance.now() > until,
+        ask: () => gateway.skills.getSkill({ name, agent, user, version }, callSettings(cli)),
+        status: () => `verifying ${bareName(name)} …`,
+      }),
+    );
   }
   return settled;
 }
-
-const UNSETTLED: ReadonlySet<SkillStatus> = new Set([SkillStatus.CANDIDATE, SkillStatus.VERIFIED]);
 
 async function* requestsOf(head: object, files: readonly SkillFileOnDisk[]) {
   yield { part: { case: 'head' as const, value: head } };

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { freePort } from '@etude/test-support/ports';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { readSettings } from '../cli.js';
 import { modelTrouble, modelUrl } from './model.js';
 
@@ -50,8 +50,10 @@ it('a key that is refused is told', async () => {
   expect(asked).toEqual(['/v1/models ']);
 });
 
-it('says nothing of a server behind a proxy, nor when it is interrupted', async () => {
+it('says nothing of a server that is slow or behind a proxy, nor when it is interrupted', async () => {
   const base = `http://127.0.0.1:${await freePort()}/v1`;
   expect(await trouble({ OPENAI_BASE_URL: base, ETUDE_MODEL_PROXY_URL: 'http://127.0.0.1:1' })).toBeNull();
   expect(await trouble({ OPENAI_BASE_URL: base }, AbortSignal.abort())).toBeNull();
+  vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(AbortSignal.abort(new DOMException('too slow', 'TimeoutError')));
+  expect(await trouble({ OPENAI_BASE_URL: base })).toBeNull();
 });

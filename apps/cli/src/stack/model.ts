@@ -1,18 +1,7 @@
 import type { Settings } from '../cli.js';
 
-/** Environment variables that say which model is asked. */
-export interface ModelSettings {
-  readonly OPENAI_MODEL?: string | undefined;
-  readonly OPENAI_BASE_URL?: string | undefined;
-}
-
-/** The model's name, for people. Without OPENAI_MODEL it is the first model that the server lists. */
-export function modelName({ OPENAI_MODEL, OPENAI_BASE_URL = '' }: ModelSettings): string {
-  return OPENAI_MODEL || `the first model of ${URL.parse(OPENAI_BASE_URL)?.host ?? OPENAI_BASE_URL}`;
-}
-
 /** The server's URL without user, password and query, which may hold a key. null if it is no URL. */
-export function modelUrl({ OPENAI_BASE_URL }: ModelSettings): string | null {
+export function modelUrl({ OPENAI_BASE_URL }: { readonly OPENAI_BASE_URL?: string | undefined }): string | null {
   const url = URL.parse(OPENAI_BASE_URL || 'https://api.openai.com/v1');
   return url && `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
 }

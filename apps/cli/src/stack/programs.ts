@@ -5,11 +5,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ensureProofKeys, keysPath, logPath, memoryPath } from '../home/home.js';
+import { ensureProofKeys, keysPath, logPath, memoryPath, proofPublicKeysPath, proofSigningKeyPath } from '../home/home.js';
 import { PORTS, type Ports, type StackOptions } from '../home/stack-state.js';
 import { SERVICE_NODE_ARGS } from '../machine/bench.js';
 import type { Program } from './managed-process.js';
-import { type ClusterReady, installationOf, kubernetesSettings, type QdrantPlace, qdrantSettings, templatesPath } from './places.js';
+import { type ClusterReady, installationOf, kubernetesSettings, type QdrantPlace, templatesPath } from './places.js';
 
 /** What the programs of one stack are started with. */
 export interface Setup {
@@ -144,19 +144,21 @@ export function basePrograms(setup: Setup): Program[] {
 /** The four services with settings for a laptop. The environment overrides those that don't connect the services. */
 export async function servicePrograms(setup: Setup): Promise<Program[]> {
   const { options, ports, environment, redisPassword, sandboxToken, cluster, qdrant } = setup;
-  const { signing, believing } = ensureProofKeys(options.home);
+  ensureProofKeys(options.home);
   const usual = (settings: Record<string, string>) =>
     Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, environment[name] ?? value]));
   const base = { ETUDE_REDIS_URL: `redis://:${redisPassword}@127.0.0.1:${ports.redis}`, ETUDE_QUEUE_PREFIX: 'etude' };
   const learning = {
-    ...believing,
-    ...(qdrant ? qdrantSettings(qdrant) : { ETUDE_MEMORY_ADAPTER: 'sqlite' }),
+    ETUDE_SKILLS_PUBLIC_KEYS_PATH: proofPublicKeysPath(options.home),
+    ...(qdrant ? { ETUDE_MEMORY_ADAPTER: 'qdrant', ETUDE_QDRANT_URL: qdrant.url } : { ETUDE_MEMORY_ADAPTER: 'sqlite' }),
     ETUDE_MEMORY_PATH: memoryPath(options.home),
     ...usual({ ETUDE_SKILLS_ENABLED: 'true', ETUDE_SKILLS_AUTO_REGISTER: 'true', ETUDE_SKILLS_APPROVAL: 'automatic' }),
     ...(options.scripted
       ? { OPENAI_BASE_URL: `http://127.0.0.1:${ports.model}/v1`, OPENAI_API_KEY: 'scripted', OPENAI_MODEL: 'scripted' }
       : {}),
   };
+  // Only the consolidation worker gets the key that signs evidence about skills.
+  const signing = { ETUDE_SKILLS_SIGNING_KEY_PATH: proofSigningKeyPath(options.home) };
   const nightly = usual({
     ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *',
     ETUDE_CONSOLIDATION_TIME_ZONE: Intl.DateTimeFormat().resolvedOptions().timeZone,

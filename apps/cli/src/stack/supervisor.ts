@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { holdStack, type Report, type StackOptions, type StackState } from '../home/stack-state.js';
 import { ManagedProcess, type Program } from './managed-process.js';
-import { modelName, modelUrl } from './model.js';
+import { modelUrl } from './model.js';
 import { ClusterReady, qdrantPlace } from './places.js';
 import { basePrograms, choosePorts, clusterProgram, newPassword, servicePrograms, type Setup } from './programs.js';
 
@@ -61,7 +61,7 @@ class Stack {
       rest: `http://127.0.0.1:${ports?.rest ?? 0}`,
       mcp: `http://127.0.0.1:${ports?.mcp ?? 0}/mcp`,
       scripted,
-      model: scripted ? 'scripted' : modelName(environment),
+      model: scripted ? 'scripted' : environment['OPENAI_MODEL'] || 'the first model',
       modelUrl: scripted ? null : modelUrl(environment),
       sandbox: { driver, image, namespace, kubeconfig },
       memory: qdrant?.url ?? 'sqlite',

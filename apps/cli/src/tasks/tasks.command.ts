@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { TaskSchema, TaskSpecSchema, TaskState, Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { type TaskEvent, TaskSchema, TaskSpecSchema, TaskState, Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import type { Command } from 'commander';
-import { callSettings, ridingOut } from '../calls.js';
+import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, type Start, withGateway } from '../cli.js';
 import { addNoun, type Flags, hand, LIMIT, plain, resource } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
@@ -39,13 +39,12 @@ async function submitTask(cli: Cli, options: SubmitOptions): Promise<number> {
     }
     cli.out.note(task.name);
     if (options.watch) return printWatch(cli, gateway, task.name);
-    const done = await waitForTask(gateway, task.name, cli.signal, (event) => {
+    const onEvent = (event: TaskEvent) => {
       const line = eventLine(event);
       if (line) cli.out.note(line);
-    }).catch((error: unknown) => {
-      if (cli.signal.aborted) cli.out.note(detachedText(cli, task.name));
-      throw error;
-    });
+    };
+    const wait = () => waitForTask(gateway, task.name, cli.signal, onEvent);
+    const done = await sayingHowToGoOn(cli, wait, () => detachedText(cli, task.name));
     show(cli.out, TaskSchema, done, taskText(done));
     return taskExit(done);
   });

@@ -1,6 +1,6 @@
 import { toJson } from '@bufbuild/protobuf';
 import { type Task, type TaskEvent, TaskEventSchema, TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { resuming, RideOut } from '../calls.js';
+import { resuming, RideOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, commandLine, type Gateway } from '../cli.js';
 import { CliError, EXIT, type ExitCode } from '../errors.js';
 import { eventLine, unjudgedAnswer } from './task-lines.js';
@@ -52,22 +52,16 @@ export async function printWatch(cli: Cli, gateway: Gateway, name: string, from 
   const started = performance.now();
   const tick = setInterval(() => cli.out.status(`… ${Math.round((performance.now() - started) / 1_000)} s`), 1_000);
   const onAway = (error: Error | null) => cli.out.note(error ? `(lost the gateway: ${error.message}; trying again)` : '(back)');
-  try {
+  const print = async () => {
     for await (const event of watchTask(gateway, name, { signal: cli.signal, resumeToken: from, onAway })) {
       token = event.resumeToken;
       const task = event.event.case === 'finished' ? event.event.value.task : undefined;
       const answer = task ? unjudgedAnswer(task) : '';
       cli.out.data(toJson(TaskEventSchema, event), answer ? `${eventLine(event)}\n\n${answer}` : eventLine(event));
       if (task?.result?.code) cli.out.note(`(${commandLine(cli, `tasks get ${name} --code`)} prints the code)`);
-      if (event.event.case === 'finished') return task ? taskExit(task) : EXIT.ok;
+      if (task) return taskExit(task);
     }
     return EXIT.internal;
-  } catch (error) {
-    if (!cli.signal.aborted) throw error;
-    cli.out.note(detachedText(cli, name, token));
-    return EXIT.interrupted;
-  } finally {
-    clearInterval(tick);
-    cli.out.status('');
-  }
+  };
+  return sayingHowToGoOn(cli, print, () => detachedText(cli, name, token)).finally(() => clearInterval(tick));
 }
