@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
 import { z } from 'zod';
 import { addAdmin } from './admin/admin.command.js';
-import { addAgents } from './admin/agents.command.js';
 import type { Start } from './cli.js';
 import { addDemo } from './demo/demo.js';
 import { addEmbedder } from './embedder/fetch-embedder.js';
@@ -19,7 +18,7 @@ const VERSION = z
   .object({ version: z.string() })
   .parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))).version;
 
-const NOUNS = [addStack, addDemo, addTasks, addSandbox, addMemory, addSkills, addAgents, addMcp, addAdmin, addEmbedder, addEval];
+const NOUNS = [addStack, addDemo, addTasks, addSandbox, addMemory, addSkills, addMcp, addAdmin, addEmbedder, addEval];
 
 /** The whole command line. Wrong flags throw a CommanderError. Only a missing command prints: its help, on stderr, without `json`. */
 export function buildProgram(start: Start, json = false): Command {

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Cli } from '../cli.js';
 import { readKeys } from '../home/home.js';
-import { createKey } from './admin.command.js';
-import { settingsOf } from './agents.command.js';
+import { createKey, settingsOf } from './admin.command.js';
 
 describe('settingsOf', () => {
   it('reads each by its name on the wire', () => {

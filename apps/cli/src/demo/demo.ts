@@ -13,7 +13,7 @@ import { hand } from '../command.js';
 import { settleEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT, explain } from '../errors.js';
 import { type Problem, readProblems } from '../eval/problems.js';
-import { inParallel } from '../eval/run-eval.js';
+import { inParallel } from '../eval/eval.command.js';
 import { ensureLocalKey, keyPath } from '../home/home.js';
 import { findStack, type SandboxDriver } from '../home/stack-state.js';
 import { firstLine, table } from '../output.js';

@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { ReembeddingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { expect, it } from 'vitest';
 import { createCli, readSettings } from '../cli.js';
-import { embedded, reembedText } from './reembed.js';
+import { embedded, reembedText } from './upkeep.js';
 
 const cli = createCli(readSettings({}), { timeout: 30_000 }, new AbortController().signal);
 
