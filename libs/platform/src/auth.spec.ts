@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { hasRole, keySha256, loadKeys } from './auth.js';
+import { hasRole, loadKeys } from './auth.js';
+
+const keySha256 = (key: string) => createHash('sha256').update(key).digest('hex');
 
 let dir = '';
 let path = '';

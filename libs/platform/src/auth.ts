@@ -42,9 +42,6 @@ interface Key extends Identity {
 
 const digestOf = (key: string) => createHash('sha256').update(key, 'utf8').digest();
 
-/** The digest by which a key file lists a key. */
-export const keySha256 = (key: string) => digestOf(key).toString('hex');
-
 /** The tenant's name in histories, changed if it could be mistaken for a part of Etude. */
 export const tenantName = (tenant: string) => (isSystemActor(tenant) ? `tenant ${tenant}` : tenant);
 

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import type { DynamicModule } from '@nestjs/common';
 import { metricsContentType, renderMetrics, startProcessMetrics } from './metrics.js';
@@ -9,17 +10,8 @@ export type HealthCheck = () => Promise<void>;
 const CHECK_TIMEOUT_MS = 3_000;
 
 async function outcome(check: HealthCheck): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve(`no answer within ${CHECK_TIMEOUT_MS} ms`), CHECK_TIMEOUT_MS);
-  });
-  try {
-    return await Promise.race([check().then(() => 'ok'), late]);
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  } finally {
-    clearTimeout(timer);
-  }
+  const late = sleep(CHECK_TIMEOUT_MS, `no answer within ${CHECK_TIMEOUT_MS} ms`, { ref: false });
+  return Promise.race([check().then(() => 'ok'), late]).catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
 }
 
 /** The checks of one service. A closing service is never ready. */

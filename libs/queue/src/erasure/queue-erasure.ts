@@ -7,7 +7,7 @@ import type { Producer } from '../jobs/producer.js';
 import { type ErasureSubject, markOf } from '../redis/keys.js';
 import { isConnectionError, runScript, whileRedisAnswers } from '../redis/redis.js';
 import { TaskStore } from '../tasks/task-store.js';
-import { type Erased, type ErasurePlace, keysStartingWith } from './erasure-place.js';
+import { type Erased, type ErasurePlace, keysStartingWith, type Trace } from './erasure-place.js';
 import { JOBS, ownedTasks, SCHEDULES, TASKS } from './job-places.js';
 import {
   AGENTS,
@@ -78,7 +78,7 @@ export class QueueErasure {
     const removed: Record<string, number> = {};
     for (;;) {
       const { done, left } = await this.#pass(await this.#erased(tenant, subject, at), signal);
-      for (const [place, count] of Object.entries(done)) removed[place] = (removed[place] ?? 0) + count;
+      for (const [place, count] of Object.entries(done)) add(removed, place, count);
       // BullMQ's event streams hold ids of jobs. Nobody reads them.
       for (const { name } of QUEUES) await this.producer.queue(name).trimEvents(0);
       if (left === 0 || performance.now() > deadline) return removed;
@@ -92,10 +92,7 @@ export class QueueErasure {
     const at = newFrom ?? (await whileRedisAnswers(redis, redis.hget(keys.erased(tenant), markOf(subject)))) ?? Number.MAX_SAFE_INTEGER;
     const erased = await this.#erased(tenant, subject, Number(at));
     const found: Record<string, number> = {};
-    for (const place of PLACES)
-      for await (const page of place.traces(erased)) {
-        if (page.length > 0) found[place.name] = (found[place.name] ?? 0) + page.length;
-      }
+    for await (const [place, page] of tracesOf(erased)) add(found, place, page.length);
     return found;
   }
 
@@ -107,13 +104,12 @@ export class QueueErasure {
   async #pass(erased: Erased, signal: AbortSignal): Promise<{ done: CountsByPlace; left: number }> {
     const done: Record<string, number> = {};
     let left = 0;
-    for (const place of PLACES)
-      for await (const page of place.traces(erased)) {
-        signal.throwIfAborted();
-        const removed = (await Promise.all(page.map((remove) => remove()))).filter((answer) => answer !== false).length;
-        if (removed > 0) done[place.name] = (done[place.name] ?? 0) + removed;
-        left += page.length - removed;
-      }
+    for await (const [place, page] of tracesOf(erased)) {
+      signal.throwIfAborted();
+      const removed = (await Promise.all(page.map((remove) => remove()))).filter((answer) => answer !== false).length;
+      add(done, place, removed);
+      left += page.length - removed;
+    }
     return { done, left };
   }
 
@@ -154,6 +150,14 @@ export class QueueErasure {
       await Promise.all(own.map((id) => store.cancel(tenant, id)));
     }
   }
+}
+
+async function* tracesOf(erased: Erased): AsyncGenerator<readonly [place: string, page: readonly Trace[]]> {
+  for (const place of PLACES) for await (const page of place.traces(erased)) yield [place.name, page];
+}
+
+function add(counts: Record<string, number>, place: string, count: number): void {
+  if (count > 0) counts[place] = (counts[place] ?? 0) + count;
 }
 
 const SNAPSHOT = 'a snapshot (RDB) that Redis saved before, and replicas and backups of it, hold what was removed until they are replaced';

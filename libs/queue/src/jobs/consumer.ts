@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { QueueDeclaration } from '@etude/contracts/queues';
 import { UnrecoverableError, WaitingError, Worker } from 'bullmq';
@@ -117,9 +118,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     this.#closing = true;
     const closed = this.#worker.close();
     this.#running.stopAll();
-    let timer: NodeJS.Timeout | undefined;
-    await Promise.race([closed, new Promise((resolve) => (timer = setTimeout(resolve, graceMs)))]);
-    clearTimeout(timer);
+    await Promise.race([closed, sleep(graceMs, undefined, { ref: false })]);
     await this.#worker.disconnect();
     this.#redis.disconnect();
   }

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { memberOf } from './keys.js';
 import { reportOutages } from './redis.js';
@@ -120,30 +121,17 @@ function readStored(isRequested: () => Promise<boolean>, stop: () => void): void
 
 /** Remembers whether anything was published to a channel. */
 export class Bell {
-  #rang = false;
-  #wake: (() => void) | null = null;
+  #ringing = new AbortController();
 
   /** @param everyMs the longest wait, in case a message was lost with a connection that died unnoticed */
   constructor(private readonly everyMs: number) {}
 
-  readonly ring = (): void => {
-    this.#rang = true;
-    this.#wake?.();
-  };
+  readonly ring = (): void => this.#ringing.abort();
 
   /** Resolves when the bell rings, at once if it rang since the last wait. Also resolves after `everyMs`, and when `signal` aborts. */
   async rung(signal: AbortSignal): Promise<void> {
-    if (!this.#rang && !signal.aborted) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#wake = resolve;
-      const timer = setTimeout(resolve, this.everyMs);
-      const onAbort = () => resolve();
-      signal.addEventListener('abort', onAbort, { once: true });
-      await promise;
-      clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
-      this.#wake = null;
-    }
-    this.#rang = false;
+    const woken = AbortSignal.any([signal, this.#ringing.signal]);
+    await sleep(this.everyMs, undefined, { signal: woken }).catch(() => undefined);
+    if (this.#ringing.signal.aborted) this.#ringing = new AbortController();
   }
 }
