@@ -1,21 +1,20 @@
 import { errorCode, type ErrorCode } from '@etude/contracts/errors';
 import type { MediaType, ParsedDocument } from './document.js';
 import { parseDocument } from './parse-document.js';
-import type { ParseOptions } from './parse-limits.js';
 
 export interface ChildTask {
   readonly bytes: Uint8Array;
   readonly mediaType: MediaType;
-  readonly options: ParseOptions;
+  readonly name: string;
 }
 
 export type ChildAnswer =
   | { readonly document: ParsedDocument }
   | { readonly error: { readonly code: ErrorCode; readonly message: string } };
 
-async function answerTo({ bytes, mediaType, options }: ChildTask): Promise<ChildAnswer> {
+async function answerTo({ bytes, mediaType, name }: ChildTask): Promise<ChildAnswer> {
   try {
-    return { document: await parseDocument(bytes, mediaType, options, new AbortController().signal) };
+    return { document: await parseDocument(bytes, mediaType, name) };
   } catch (error) {
     return { error: { code: errorCode(error), message: error instanceof Error ? error.message : String(error) } };
   }

@@ -1,7 +1,7 @@
 import { type DefaultTreeAdapterTypes, defaultTreeAdapter, parse, parseFragment, type TreeAdapter } from 'parse5';
 import { decodeText } from './parse-text.js';
 import type { ParsedDocument } from './document.js';
-import { nestedTooDeep, type ParseContext } from './parse-limits.js';
+import { nestedTooDeep, PARSE_LIMITS } from './parse-limits.js';
 import { fenced, SectionBuilder, tableRow } from './section-builder.js';
 
 type Node = DefaultTreeAdapterTypes.Node;
@@ -18,18 +18,18 @@ const BLOCKS = words(
 );
 
 /** @throws EtudeError INVALID_ARGUMENT for tags nested too deep; PAYLOAD_TOO_LARGE */
-export function parseHtml(bytes: Uint8Array, context: ParseContext): ParsedDocument {
-  const root = parse(decodeText(bytes, context.name), { treeAdapter: shallowAdapter(context) });
-  const walk = new HtmlWalk(new SectionBuilder(context));
+export function parseHtml(bytes: Uint8Array, name: string): ParsedDocument {
+  const root = parse(decodeText(bytes, name), { treeAdapter: shallowAdapter(name) });
+  const walk = new HtmlWalk(new SectionBuilder(name));
   const title = findElement(root, 'title');
   walk.visit(findElement(root, 'main') ?? root);
   return walk.end(title ? textOf(title) : null);
 }
 
 /** The visible text of a piece of HTML within another text. */
-export function textOfHtml(html: string, context: Pick<ParseContext, 'name' | 'limits'>): string {
-  const walk = new HtmlWalk(new SectionBuilder(context));
-  walk.visit(parseFragment(html, { treeAdapter: shallowAdapter(context) }));
+export function textOfHtml(html: string, name: string): string {
+  const walk = new HtmlWalk(new SectionBuilder(name));
+  walk.visit(parseFragment(html, { treeAdapter: shallowAdapter(name) }));
   return walk
     .end(null)
     .sections.map((section) => [section.headings.at(-1) ?? '', section.text].join('\n\n').trim())
@@ -37,13 +37,13 @@ export function textOfHtml(html: string, context: Pick<ParseContext, 'name' | 'l
 }
 
 /** Refuses deep nesting while the tree is built, because its cost grows with the square of the depth. */
-function shallowAdapter(context: Pick<ParseContext, 'name' | 'limits'>): Adapter {
+function shallowAdapter(name: string): Adapter {
   let depth = 0;
   return {
     ...defaultTreeAdapter,
     onItemPush: () => {
       depth += 1;
-      if (depth > context.limits.nestingMax) throw nestedTooDeep(context);
+      if (depth > PARSE_LIMITS.nestingMax) throw nestedTooDeep(name);
     },
     onItemPop: () => {
       depth -= 1;

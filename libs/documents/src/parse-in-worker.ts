@@ -5,10 +5,11 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EtudeError } from '@etude/contracts/errors';
 import type { MediaType, ParsedDocument } from './document.js';
-import { type ParseOptions, tooLarge, unreadable } from './parse-limits.js';
+import { tooLarge, unreadable } from './parse-limits.js';
 import type { ChildAnswer, ChildTask } from './parse-child-main.js';
 
-export interface WorkerLimits extends ParseOptions {
+export interface WorkerLimits {
+  readonly name: string;
   /** Time limit from the start of the process. Default 60,000. */
   readonly wallMs?: number;
   /** Memory limit of the whole process. Default 1,024. It is only enforced where the system has a `/proc`. */
@@ -32,11 +33,9 @@ const CHILD = fileURLToPath(new URL('../dist/parse-child-main.js', import.meta.u
 export async function parseInWorker(
   bytes: Uint8Array,
   mediaType: MediaType,
-  limits: WorkerLimits,
+  { name, wallMs = WALL_MS, memoryMiB = MEMORY_MIB }: WorkerLimits,
   signal: AbortSignal,
 ): Promise<ParsedDocument> {
-  const { wallMs = WALL_MS, memoryMiB = MEMORY_MIB, ...options } = limits;
-  const { name } = options;
   if (signal.aborted) throw new EtudeError('CANCELLED', `reading ${JSON.stringify(name)} was cancelled`);
   const stop = new AbortController();
   const child = startChild(memoryMiB);
@@ -46,7 +45,7 @@ export async function parseInWorker(
   }, WATCH_MS);
   try {
     const ends = AbortSignal.any([signal, stop.signal, AbortSignal.timeout(wallMs)]);
-    const answer = await answerOf(child, { bytes, mediaType, options }, ends);
+    const answer = await answerOf(child, { bytes, mediaType, name }, ends);
     if ('document' in answer) return answer.document;
     throw new EtudeError(answer.error.code, answer.error.message);
   } catch (error) {
@@ -89,7 +88,7 @@ function readable(): string[] {
 }
 
 function answerOf(child: ChildProcess, task: ChildTask, signal: AbortSignal): Promise<ChildAnswer> {
-  const { name } = task.options;
+  const { name } = task;
   return new Promise((resolve, reject) => {
     const aborted = () => reject(signal.reason as Error);
     signal.addEventListener('abort', aborted, { once: true });

@@ -4,7 +4,7 @@ import { gfm } from 'micromark-extension-gfm';
 import { decodeText } from './parse-text.js';
 import type { ParsedDocument } from './document.js';
 import { textOfHtml } from './parse-html.js';
-import { nestedTooDeep, type ParseContext } from './parse-limits.js';
+import { nestedTooDeep, PARSE_LIMITS } from './parse-limits.js';
 import { fenced, SectionBuilder, tableRow } from './section-builder.js';
 
 type Root = ReturnType<typeof fromMarkdown>;
@@ -14,16 +14,15 @@ type Item = Extract<Node, { type: 'list' }>['children'][number];
 const PIECE_CHARS_MIN = 200_000;
 
 /** Parses GFM with front matter. HTML within it is read as by `parseHtml`, without scripts and hidden parts. */
-export function parseMarkdown(bytes: Uint8Array, context: ParseContext): ParsedDocument {
-  const { title, body } = splitFrontMatter(decodeText(bytes, context.name));
-  refuseDeepNesting(body, context);
-  const builder = new SectionBuilder(context);
+export function parseMarkdown(bytes: Uint8Array, name: string): ParsedDocument {
+  const { title, body } = splitFrontMatter(decodeText(bytes, name));
+  refuseDeepNesting(body, name);
+  const builder = new SectionBuilder(name);
   for (const piece of piecesOf(body)) {
-    context.signal.throwIfAborted();
     const { children } = fromMarkdown(piece, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] });
     for (const node of children) {
       if (node.type === 'heading') builder.heading(node.depth, inlineText(node));
-      else builder.block(blockText(node, context));
+      else builder.block(blockText(node, name));
     }
   }
   return builder.build(title);
@@ -47,12 +46,12 @@ function* piecesOf(text: string): Iterable<string> {
 }
 
 /** Refuses a line that opens too many quotes, lists or brackets, because the parser's time grows with the square of their number. */
-function refuseDeepNesting(text: string, context: ParseContext): void {
-  const { nestingMax } = context.limits;
+function refuseDeepNesting(text: string, name: string): void {
+  const { nestingMax } = PARSE_LIMITS;
   const containers = new RegExp(`^(?:[ \\t]{0,4}(?:>|[-*+](?=[ \\t])|\\d{1,9}[.)](?=[ \\t]))){${nestingMax + 1}}`, 'm');
   const brackets = new RegExp(`(?:!?\\[){${nestingMax + 1}}|(?:[*_~]{1,2}[^\\s*_~]){${nestingMax * 64}}`);
   const indent = new RegExp(`^[ ]{${nestingMax * 2},}(?:[-*+]|\\d{1,9}[.)])[ \\t]`, 'm');
-  if (containers.test(text) || brackets.test(text) || indent.test(text)) throw nestedTooDeep(context);
+  if (containers.test(text) || brackets.test(text) || indent.test(text)) throw nestedTooDeep(name);
 }
 
 function splitFrontMatter(text: string): { title: string | null; body: string } {
@@ -65,19 +64,19 @@ function splitFrontMatter(text: string): { title: string | null; body: string } 
   return { title: title ?? null, body: text.slice(match[0].length) };
 }
 
-function blockText(node: Node, context: ParseContext): string {
+function blockText(node: Node, name: string): string {
   switch (node.type) {
     case 'code':
       return fenced(node.value, node.lang ?? '');
     case 'html':
-      return textOfHtml(node.value, context);
+      return textOfHtml(node.value, name);
     case 'table':
       return node.children.map((row) => tableRow(row.children.map((cell) => inlineText(cell)))).join('\n');
     case 'list':
-      return node.children.map((item, i) => itemText(item, marker(node, i), context)).join('\n');
+      return node.children.map((item, i) => itemText(item, marker(node, i), name)).join('\n');
     case 'blockquote':
     case 'footnoteDefinition':
-      return node.children.map((child) => blockText(child, context)).join('\n\n');
+      return node.children.map((child) => blockText(child, name)).join('\n\n');
     case 'definition':
     case 'thematicBreak':
       return '';
@@ -91,10 +90,10 @@ function marker(list: Extract<Node, { type: 'list' }>, i: number): string {
 }
 
 /** The text of a list item. Its further lines are indented, so that a nested list can be recognised. */
-function itemText(item: Item, mark: string, context: ParseContext): string {
+function itemText(item: Item, mark: string, name: string): string {
   const done = item.checked === null || item.checked === undefined ? '' : item.checked ? '[x] ' : '[ ] ';
   const lines = item.children
-    .map((child) => blockText(child, context))
+    .map((child) => blockText(child, name))
     .join('\n')
     .split('\n');
   return lines.map((line, i) => (i === 0 ? `${mark}${done}${line}` : line === '' ? line : `${' '.repeat(mark.length)}${line}`)).join('\n');

@@ -1,5 +1,5 @@
 import type { ParsedDocument } from './document.js';
-import { type ParseContext, unreadable } from './parse-limits.js';
+import { unreadable } from './parse-limits.js';
 import { SectionBuilder } from './section-builder.js';
 
 const BOMS = [
@@ -41,9 +41,9 @@ export function cleanText(text: string): string {
 const TITLE_CHARS_MAX = 100;
 
 /** Parses plain text as one section, since headings can't be recognised in it. A first line that stands alone is the title. */
-export function parseText(bytes: Uint8Array, context: ParseContext): ParsedDocument {
-  const text = decodeText(bytes, context.name);
-  const builder = new SectionBuilder(context);
+export function parseText(bytes: Uint8Array, name: string): ParsedDocument {
+  const text = decodeText(bytes, name);
+  const builder = new SectionBuilder(name);
   for (const block of text.split(/\n(?:[ \t]*\n)+/)) builder.block(block);
   const first = text.trimStart();
   const line = first.slice(0, TITLE_CHARS_MAX + 1).split('\n', 1)[0] ?? '';

@@ -1,5 +1,5 @@
 import type { ParsedDocument, Section } from './document.js';
-import { type ParseContext, tooLarge } from './parse-limits.js';
+import { PARSE_LIMITS, tooLarge } from './parse-limits.js';
 
 interface OpenSection {
   readonly headings: readonly string[];
@@ -18,7 +18,7 @@ export class SectionBuilder {
   private chars = 0;
   private firstHeading: string | null = null;
 
-  constructor(private readonly context: Pick<ParseContext, 'name' | 'limits'>) {}
+  constructor(private readonly name: string) {}
 
   /** @param level from 1, the outermost */
   heading(level: number, raw: string, page: number | null = null): void {
@@ -44,7 +44,7 @@ export class SectionBuilder {
   /** @param title the title that the format gives; null where it gives none */
   build(title: string | null): ParsedDocument {
     this.close(0);
-    return { title: title?.trim() || this.firstHeading || this.context.name, sections: this.sections };
+    return { title: title?.trim() || this.firstHeading || this.name, sections: this.sections };
   }
 
   /** Ends the open section. One without text directly above a deeper heading is dropped, since that heading's path names it. */
@@ -56,9 +56,8 @@ export class SectionBuilder {
 
   private count(text: string): void {
     this.chars += text.length;
-    const { name, limits } = this.context;
-    if (this.chars <= limits.charsMax) return;
-    throw tooLarge(name, `holds more than ${limits.charsMax} characters of text`, 'split it into several files');
+    const { charsMax } = PARSE_LIMITS;
+    if (this.chars > charsMax) throw tooLarge(this.name, `holds more than ${charsMax} characters of text`, 'split it into several files');
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ParsedDocument } from '../document.js';
-import { type ParseContext, unreadable } from '../parse-limits.js';
+import { unreadable } from '../parse-limits.js';
 import { fenced, SectionBuilder } from '../section-builder.js';
 import { type Line, type OutlineEntry, readPdf } from './pdf-lines.js';
 
@@ -18,17 +18,17 @@ const SENTENCE_END = /[.!?:。！？]["'”’)\]]*$/;
  *
  * @throws EtudeError INVALID_ARGUMENT for a PDF that is broken or encrypted, or holds only pictures
  */
-export async function parsePdf(bytes: Uint8Array, context: ParseContext): Promise<ParsedDocument> {
-  const { title, outline, pages } = await readPdf(bytes, context);
+export async function parsePdf(bytes: Uint8Array, name: string): Promise<ParsedDocument> {
+  const { title, outline, pages } = await readPdf(bytes, name);
   const body = bodyOf(pages.flat());
   const lines = withoutFurniture(pages, body);
   if (lines.length === 0)
-    throw unreadable(context.name, `has ${pages.length} pages without any text, pictures perhaps; recognise its text (OCR) first`);
+    throw unreadable(name, `has ${pages.length} pages without any text, pictures perhaps; recognise its text (OCR) first`);
   const byOutline = levelsByOutline(lines, outline);
   const levels = byOutline.size > 0 ? byOutline : levelsByLook(lines, body);
   const leading = leadingOf(lines);
   const words = new Set(lines.flatMap(({ text }) => text.toLowerCase().match(/[\p{L}\p{N}-]+(?=[^\p{L}\p{N}-])/gu) ?? []));
-  const builder = new SectionBuilder(context);
+  const builder = new SectionBuilder(name);
   for (const group of groupsOf(lines, levels, leading)) {
     const [first] = group as [Line];
     const level = levels.get(first);

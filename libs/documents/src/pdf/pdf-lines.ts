@@ -1,5 +1,5 @@
 import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
-import { type ParseContext, tooLarge, unreadable } from '../parse-limits.js';
+import { PARSE_LIMITS, tooLarge, unreadable } from '../parse-limits.js';
 import { cleanText } from '../parse-text.js';
 
 /** A line of text in a PDF. `x` counts from the left, `y` down from the top of the page, in points. */
@@ -34,21 +34,20 @@ type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 type PdfPage = Awaited<ReturnType<Pdf['getPage']>>;
 
 /** Reads title, outline and lines of a PDF. Its scripts, actions, forms and embedded files are ignored. */
-export async function readPdf(bytes: Uint8Array, context: ParseContext): Promise<PdfText> {
+export async function readPdf(bytes: Uint8Array, name: string): Promise<PdfText> {
   const pdfJs = await getResolvedPDFJS();
-  const pdf = await open(bytes, context, pdfJs);
-  const { pagesMax } = context.limits;
+  const pdf = await open(bytes, name, pdfJs);
+  const { pagesMax } = PARSE_LIMITS;
   if (pdf.numPages > pagesMax)
-    throw tooLarge(context.name, `has ${pdf.numPages} pages; at most ${pagesMax} are read`, 'split it into several files');
+    throw tooLarge(name, `has ${pdf.numPages} pages; at most ${pagesMax} are read`, 'split it into several files');
   const pages: Line[][] = [];
   for (let number = 1; number <= pdf.numPages; number++) {
-    context.signal.throwIfAborted();
     pages.push(await linesOf(await pdf.getPage(number), number, pdfJs));
   }
   return { title: await titleOf(pdf), outline: entriesOf((await pdf.getOutline()) ?? [], 1), pages };
 }
 
-async function open(bytes: Uint8Array, { name }: ParseContext, { VerbosityLevel }: PdfJs): Promise<Pdf> {
+async function open(bytes: Uint8Array, name: string, { VerbosityLevel }: PdfJs): Promise<Pdf> {
   try {
     // The parser takes the bytes over, so it gets a copy.
     const options = { enableXfa: false, stopAtErrors: false, useSystemFonts: false, disableFontFace: true, maxImageSize: 0 };

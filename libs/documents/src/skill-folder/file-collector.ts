@@ -14,14 +14,8 @@ export interface FolderFiles {
   readonly notes: readonly string[];
 }
 
-export interface FolderLimits {
-  readonly filesMax: number;
-  readonly fileBytesMax: number;
-  /** The most bytes of all files together. */
-  readonly bytesMax: number;
-}
-
-export const FOLDER_LIMITS: FolderLimits = { filesMax: 200, fileBytesMax: 2 ** 20, bytesMax: 4 * 2 ** 20 };
+/** The limits of a skill's folder. `bytesMax`: of all files together. */
+export const FOLDER_LIMITS = { filesMax: 200, fileBytesMax: 2 ** 20, bytesMax: 4 * 2 ** 20 };
 
 const PATH_CHARS_MAX = 512;
 const DEPTH_MAX = 16;
@@ -56,12 +50,7 @@ export class FileCollector {
   /** Paths of files and folders by their case-insensitive form; folders end with "/". */
   readonly #places = new Map<string, string>();
   readonly #notes: string[] = [];
-  readonly #limits: FolderLimits;
   #bytes = 0;
-
-  constructor(limits: FolderLimits = FOLDER_LIMITS) {
-    this.#limits = limits;
-  }
 
   /** Whether a file with this path is wanted. Checks the path. */
   wants(path: string): boolean {
@@ -70,21 +59,21 @@ export class FileCollector {
       this.#notes.push(`${path} was left out: it belongs to an operating system`);
       return false;
     }
-    if (this.#files.size >= this.#limits.filesMax) throw tooLarge(`there are more than ${this.#limits.filesMax} files`);
+    if (this.#files.size >= FOLDER_LIMITS.filesMax) throw tooLarge(`there are more than ${FOLDER_LIMITS.filesMax} files`);
     return true;
   }
 
   /** How many bytes the next file may have. The reader checks it while unpacking. */
   get bytesLeft(): number {
-    return Math.min(this.#limits.fileBytesMax, this.#limits.bytesMax - this.#bytes);
+    return Math.min(FOLDER_LIMITS.fileBytesMax, FOLDER_LIMITS.bytesMax - this.#bytes);
   }
 
   add(path: string, bytes: Uint8Array): void {
     if (!this.wants(path)) return;
-    if (bytes.length > this.#limits.fileBytesMax)
-      throw tooLarge(`${JSON.stringify(path)} has ${bytes.length} bytes, and ${this.#limits.fileBytesMax} are the most`);
+    if (bytes.length > FOLDER_LIMITS.fileBytesMax)
+      throw tooLarge(`${JSON.stringify(path)} has ${bytes.length} bytes, and ${FOLDER_LIMITS.fileBytesMax} are the most`);
     this.#bytes += bytes.length;
-    if (this.#bytes > this.#limits.bytesMax) throw tooLarge(`the files are larger than ${this.#limits.bytesMax} bytes together`);
+    if (this.#bytes > FOLDER_LIMITS.bytesMax) throw tooLarge(`the files are larger than ${FOLDER_LIMITS.bytesMax} bytes together`);
     this.#takePlace(path);
     this.#files.set(path, { path, bytes });
   }
@@ -113,8 +102,8 @@ export class FileCollector {
 }
 
 /** @throws EtudeError as a `FileCollector` */
-export function filesOfFolder(files: readonly FolderFile[], limits?: FolderLimits): FolderFiles {
-  const collector = new FileCollector(limits);
+export function filesOfFolder(files: readonly FolderFile[]): FolderFiles {
+  const collector = new FileCollector();
   for (const { path, bytes } of files) collector.add(path, bytes);
   return collector.done();
 }

@@ -6,7 +6,7 @@ import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { extract, type Header } from 'tar-stream';
 import { type Entry, fromBufferPromise } from 'yauzl';
 import { ZipFile } from 'yazl';
-import { byPath, FileCollector, FOLDER_LIMITS, type FolderFile, type FolderFiles, type FolderLimits, tooLarge } from './file-collector.js';
+import { byPath, FileCollector, FOLDER_LIMITS, type FolderFile, type FolderFiles, tooLarge } from './file-collector.js';
 
 export const ARCHIVE_FORMATS = ['zip', 'tar.gz'] as const;
 export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
@@ -21,16 +21,11 @@ const TAR_OVERHEAD = 2 ** 20;
  *
  * @throws EtudeError INVALID_ARGUMENT for links, devices, encryption, odd paths and damage; PAYLOAD_TOO_LARGE beyond the limits; CANCELLED
  */
-export async function filesOfArchive(
-  bytes: Uint8Array,
-  format: ArchiveFormat,
-  signal?: AbortSignal,
-  limits: FolderLimits = FOLDER_LIMITS,
-): Promise<FolderFiles> {
+export async function filesOfArchive(bytes: Uint8Array, format: ArchiveFormat, signal?: AbortSignal): Promise<FolderFiles> {
   if (bytes.length > ARCHIVE_BYTES_MAX) throw tooLarge(`the archive is larger than ${ARCHIVE_BYTES_MAX} bytes`);
-  const collector = new FileCollector(limits);
+  const collector = new FileCollector();
   try {
-    await (format === 'zip' ? unzip : untar)(bytes, collector, limits, signal);
+    await (format === 'zip' ? unzip : untar)(bytes, collector, signal);
   } catch (error) {
     if (signal?.aborted) throw new EtudeError('CANCELLED', 'reading the archive was cancelled');
     if (errorCode(error) !== 'INTERNAL') throw error;
@@ -44,10 +39,10 @@ export async function filesOfArchive(
   return collector.done();
 }
 
-async function unzip(bytes: Uint8Array, collector: FileCollector, limits: FolderLimits, signal?: AbortSignal): Promise<void> {
+async function unzip(bytes: Uint8Array, collector: FileCollector, signal?: AbortSignal): Promise<void> {
   const zip = await fromBufferPromise(Buffer.from(bytes), { lazyEntries: true, strictFileNames: true });
   // Folders are entries too, so there may be more entries than files.
-  if (zip.entryCount > 4 * limits.filesMax) throw tooLarge(`the archive has ${zip.entryCount} entries`);
+  if (zip.entryCount > 4 * FOLDER_LIMITS.filesMax) throw tooLarge(`the archive has ${zip.entryCount} entries`);
   for await (const entry of zip.eachEntry() as AsyncIterable<Entry>) {
     signal?.throwIfAborted();
     const folder = entry.fileName.endsWith('/');
@@ -68,14 +63,14 @@ function zipKind(entry: Entry, folder: boolean): string {
   return { 0o100000: folder ? 'odd' : 'file', 0o040000: folder ? 'directory' : 'odd', 0o120000: 'symlink' }[mode] ?? 'device';
 }
 
-async function untar(bytes: Uint8Array, collector: FileCollector, limits: FolderLimits, signal?: AbortSignal): Promise<void> {
+async function untar(bytes: Uint8Array, collector: FileCollector, signal?: AbortSignal): Promise<void> {
   const tar = extract();
-  tar.end(await gunzipped(bytes, limits.bytesMax + TAR_OVERHEAD));
+  tar.end(await gunzipped(bytes, FOLDER_LIMITS.bytesMax + TAR_OVERHEAD));
   let entries = 0;
   for await (const entry of tar as AsyncIterable<Readable & { header: Header }>) {
     signal?.throwIfAborted();
     const { name, type } = entry.header;
-    if (++entries > 4 * limits.filesMax) throw tooLarge(`the archive has more than ${4 * limits.filesMax} entries`);
+    if (++entries > 4 * FOLDER_LIMITS.filesMax) throw tooLarge(`the archive has more than ${4 * FOLDER_LIMITS.filesMax} entries`);
     const path = name.replace(/^\.\//, '').replace(/\/$/, '');
     const folder = type === 'directory';
     refuseUnlessPlain(name, tarKind(entry.header));
