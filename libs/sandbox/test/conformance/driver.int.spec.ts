@@ -128,22 +128,6 @@ describe('a claimed sandbox', () => {
     expect(await claimed.files.stat('out.txt')).toMatchObject({ entry: null });
   });
 
-  it('answers about files while code runs', async () => {
-    const { claimed } = await session();
-    const stop = new AbortController();
-    const heard = new Heard();
-    const running = claimed.execute(
-      execution([program('print(1, flush=True)\nimport time\ntime.sleep(30)')], { keep: true }),
-      heard,
-      stop.signal,
-    );
-    await heard.until(() => heard.stdout.length > 0);
-    await claimed.files.write('during', 0, Buffer.from('x'), true);
-    expect((await claimed.files.stat('during')).entry?.sizeBytes).toBe(1);
-    stop.abort();
-    await expect(running).rejects.toMatchObject({ name: 'AbortError' });
-  });
-
   it('leaves nothing to the next one', async () => {
     const { run, claimed } = await session();
     const leave =

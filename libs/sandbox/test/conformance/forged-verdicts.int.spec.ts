@@ -13,6 +13,8 @@ def check(candidate):
 check(f)
 `;
 
+const SETUP = 'def encode(text):\n    return text[::-1]\n';
+
 const BASICS: Record<string, string> = {
   'prints PASS': 'def f(x):\n    print("PASS")\n    print("{\\"passed\\": true}")\n    return None',
   'exits 0 when it is called': 'import sys\ndef f(x):\n    sys.exit(0)',
@@ -241,40 +243,35 @@ def f(x):
     expect(await sandboxes.one(checked(code, TESTS), { wallMs: 1_000 })).toMatchObject({ passed: false, exit: 'wall' });
   });
 
-  it('earns nothing by hanging', async () => {
-    expect(await sandboxes.one(checked('def f(x):\n    while True: pass', TESTS), { wallMs: 500 })).toMatchObject({
-      passed: false,
-      exit: 'wall',
-    });
-  });
-
   it('earns nothing where the tests catch every exception', async () => {
     const tests = 'for n in range(3):\n    try:\n        f(n)\n    except BaseException:\n        pass\n';
     expect(await sandboxes.one(checked('import os\ndef f(x):\n    os._exit(0)', tests))).toMatchObject({ passed: false });
     expect(await sandboxes.one(checked('def f(x):\n    raise ValueError', tests))).toMatchObject({ passed: true });
   });
 
-  it('earns nothing by ending a loop of the tests early', async () => {
-    const tests = 'assert all(map(f, [1, 2])), "all"\nassert list(map(f, [1])) == [], "never"';
-    expect(await sandboxes.one(checked('def f(x):\n    raise StopIteration', tests))).toMatchObject({ passed: false });
-  });
-
-  it('earns nothing by lying about what it contains', async () => {
-    const code =
-      'class Any:\n    def __contains__(self, x): return True\n    def __iter__(self): return iter([1])\ndef f(x):\n    return Any()';
-    expect(await sandboxes.one(checked(code, 'assert 5 in f(1)'))).toMatchObject({ passed: false });
-  });
-
-  it('earns nothing by redefining a helper of the setup', async () => {
-    const setup = 'def encode(text):\n    return text[::-1]\n';
-    const code = `${setup}\ndef encode(text):\n    return "same"\ndef f(text):\n    return "same"`;
-    expect(await sandboxes.one(checked(code, 'assert encode(f("abc")) == "abc"', setup))).toMatchObject({ passed: false });
-  });
-
-  it('earns nothing by forging a helper class of the tests', async () => {
-    const tests = 'class Anything:\n    def __eq__(self, other): return True\nassert f(1) == 3';
-    const code = 'class Anything: pass\ndef f(x):\n    Anything.__module__ = "solution"\n    return Anything()';
-    expect(await sandboxes.one(checked(code, tests))).toMatchObject({ passed: false });
+  it.each([
+    [
+      'ends a loop of the tests early',
+      'def f(x):\n    raise StopIteration',
+      'assert all(map(f, [1, 2])), "all"\nassert list(map(f, [1])) == [], "never"',
+    ],
+    [
+      'lies about what it contains',
+      'class Any:\n    def __contains__(self, x): return True\n    def __iter__(self): return iter([1])\ndef f(x):\n    return Any()',
+      'assert 5 in f(1)',
+    ],
+    [
+      'redefines a helper of the setup',
+      `${SETUP}def encode(text):\n    return "same"\ndef f(text):\n    return "same"`,
+      'assert encode(f("abc")) == "abc"',
+    ],
+    [
+      'forges a helper class of the tests',
+      'class Anything: pass\ndef f(x):\n    Anything.__module__ = "solution"\n    return Anything()',
+      'class Anything:\n    def __eq__(self, other): return True\nassert f(1) == 3',
+    ],
+  ])('earns nothing where it %s', async (_name, code, tests) => {
+    expect(await sandboxes.one(checked(code, tests, SETUP))).toMatchObject({ passed: false });
   });
 
   it('finds neither tests nor expected values in its memory', async () => {

@@ -10,11 +10,11 @@ describe('a check', () => {
     return error ? { exit, passed, error } : { exit, passed };
   };
 
-  it('hands values of every plain kind across and back, exactly', async () => {
-    expect(
-      await verdict(
-        'def f(x): return x',
-        `
+  it.each([
+    [
+      'hands values of every plain kind across and back, exactly',
+      'def f(x): return x',
+      `
 import math, datetime, decimal, fractions, collections
 values = [None, True, False, 0, -1, 2**63, -2**200, 10**4000, 0.1, -0.0, 1e308, 5e-324, 3+4j, "", "é😀\\ud800", b"", b"\\x00\\xff",
     [], [[]], (), (1,), ((1, [2]), {3}), set(), {1, "a", (2, 3)}, frozenset({1, frozenset({2})}), {}, {1: "a", (1, 2): [3], None: {}, 2.5: {1}},
@@ -28,15 +28,11 @@ for value in values:
 assert math.isnan(f(float("nan"))) and f(float("inf")) == math.inf
 assert list(f({"b": 1, "a": 2})) == ["b", "a"]
 assert f([1] * 200000) == [1] * 200000`,
-      ),
-    ).toEqual(PASSED);
-  });
-
-  it('keeps sharing, cycles and depth', async () => {
-    expect(
-      await verdict(
-        'def f(x): return x\ndef deep(n):\n    r = []\n    for _ in range(n): r = [r]\n    return r',
-        `
+    ],
+    [
+      'keeps sharing, cycles and depth',
+      'def f(x): return x\ndef deep(n):\n    r = []\n    for _ in range(n): r = [r]\n    return r',
+      `
 a = [1]
 pair = f([a, a])
 assert pair[0] is pair[1] is a
@@ -47,27 +43,19 @@ r = deep(20000)
 n = 0
 while r: r = r[0]; n += 1
 assert n == 20000`,
-      ),
-    ).toEqual(PASSED);
-  });
-
-  it('sees what the answer changed in its arguments', async () => {
-    expect(
-      await verdict(
-        'def f(l, d, s, b, nested):\n    l.sort(); l.append(9)\n    d["new"] = l; del d["old"]\n    s.add(3); s.discard(1)\n    b[0] = 65\n    nested["in"][0].append("deep")\n    return l',
-        `
+    ],
+    [
+      'sees what the answer changed in its arguments',
+      'def f(l, d, s, b, nested):\n    l.sort(); l.append(9)\n    d["new"] = l; del d["old"]\n    s.add(3); s.discard(1)\n    b[0] = 65\n    nested["in"][0].append("deep")\n    return l',
+      `
 l, d, s, b, inner = [3, 1, 2], {"old": 1}, {1}, bytearray(b"xy"), [[]]
 same = f(l, d, s, b, {"in": inner})
 assert l == [1, 2, 3, 9] and same is l and d == {"new": l} and d["new"] is l and s == {3} and b == b"Ay" and inner == [["deep"]]`,
-      ),
-    ).toEqual(PASSED);
-  });
-
-  it('raises the exceptions of the answer as its own', async () => {
-    expect(
-      await verdict(
-        'class Own(ValueError): pass\ndef f(k):\n    if k == 1: raise ValueError("v", 2)\n    if k == 2: raise Own("own")\n    if k == 3: return {}["x"]\n    if k == 4: return open("/none")\n    raise TypeError',
-        `
+    ],
+    [
+      'raises the exceptions of the answer as its own',
+      'class Own(ValueError): pass\ndef f(k):\n    if k == 1: raise ValueError("v", 2)\n    if k == 2: raise Own("own")\n    if k == 3: return {}["x"]\n    if k == 4: return open("/none")\n    raise TypeError',
+      `
 try: f(1)
 except ValueError as e: assert e.args == ("v", 2)
 else: assert False
@@ -78,15 +66,11 @@ for n, kind in ((3, KeyError), (4, FileNotFoundError), (5, TypeError)):
     try: f(n)
     except kind: pass
     else: assert False`,
-      ),
-    ).toEqual(PASSED);
-  });
-
-  it('calls functions of the tests and iterates over theirs', async () => {
-    expect(
-      await verdict(
-        'def f(g, items): return sorted(items, key=g)\ndef squares(n):\n    for i in range(n): yield i * i\ndef make(n): return lambda x: x + n\ndef take(it): return [next(it), next(it)]\ndef twice(g, x): return g(g(x))',
-        `
+    ],
+    [
+      'calls functions of the tests and iterates over theirs',
+      'def f(g, items): return sorted(items, key=g)\ndef squares(n):\n    for i in range(n): yield i * i\ndef make(n): return lambda x: x + n\ndef take(it): return [next(it), next(it)]\ndef twice(g, x): return g(g(x))',
+      `
 assert f(lambda x: -x, [1, 3, 2]) == [3, 2, 1]
 assert f(len, ["aaa", "b"]) == ["b", "aaa"]
 assert list(squares(4)) == [0, 1, 4, 9]
@@ -101,9 +85,13 @@ def raising(x): raise LookupError("from the tests")
 try: twice(raising, 1)
 except LookupError as e: assert str(e) == "from the tests"
 else: assert False`,
-      ),
-    ).toEqual(PASSED);
-  });
+    ],
+    [
+      'knows the names that the answer imported',
+      'import math\nfrom collections import Counter\ndef f(x): return math.sqrt(x)',
+      'assert math.isclose(f(2), 2 ** 0.5) and Counter("aa") == {"a": 2}',
+    ],
+  ])('%s', async (_what, code, tests) => expect(await verdict(code, tests)).toEqual(PASSED));
 
   it('uses classes that the answer defines, also before it in the setup', async () => {
     const code = `
@@ -141,15 +129,6 @@ last = f(first)
 assert values(last) == [3, 2, 1] and values(first) == [1] and isinstance(last, ListNode)
 assert values(build(7)) == [7, 8]`;
     expect(await verdict(code, tests, setup)).toEqual(PASSED);
-  });
-
-  it('knows the names that the answer imported', async () => {
-    expect(
-      await verdict(
-        'import math\nfrom collections import Counter\ndef f(x): return math.sqrt(x)',
-        'assert math.isclose(f(2), 2 ** 0.5) and Counter("aa") == {"a": 2}',
-      ),
-    ).toEqual(PASSED);
   });
 
   it.each([
