@@ -10,12 +10,11 @@ LEASE_MS_MAX = 3_600_000
 
 
 class Claim:
-    """`token_digest`: SHA-256 of the token that a claim needs, in hex, or None. `leased`: an owner must renew its claim.
+    """`token_digest`: SHA-256 of the token that a claim needs, in hex, and its owner must renew it; None over a pipe.
     `unclaimed_s`: how long it waits for a claim while nobody is connected."""
 
-    def __init__(self, token_digest=None, leased=False, unclaimed_s=FOREVER):
+    def __init__(self, token_digest=None, unclaimed_s=FOREVER):
         self.token_digest = token_digest
-        self.leased = leased
         self.unclaimed_s = unclaimed_s
         self.owner = None
         self.ends_at = time.monotonic() + unclaimed_s
@@ -27,16 +26,16 @@ class Claim:
             digest = hashlib.sha256(text(frame, "token", 1000).encode("utf-8", "replace")).hexdigest()
             if not hmac.compare_digest(digest, self.token_digest):
                 raise Refused("token", "the token is not this sandbox's")
-        lease_ms = self._lease_ms(frame)
+        ends_at = self._end_of_lease(frame)
         if self.owner not in (None, claim):
             raise Refused("claimed", "another claim holds this sandbox")
         self.owner = claim
-        self._lives_for(lease_ms)
+        self.ends_at = ends_at
 
     def renew(self, frame):
         """Raises Refused, Malformed."""
         self.expect(frame)
-        self._lives_for(self._lease_ms(frame))
+        self.ends_at = self._end_of_lease(frame)
 
     def expect(self, frame):
         if self.owner is None or frame.get("claim", self.owner) != self.owner:
@@ -47,8 +46,5 @@ class Claim:
         if self.owner is None:
             self.ends_at = FOREVER if count else time.monotonic() + self.unclaimed_s
 
-    def _lease_ms(self, frame):
-        return natural(frame, "leaseMs", LEASE_MS_MAX) if self.leased else None
-
-    def _lives_for(self, lease_ms):
-        self.ends_at = FOREVER if lease_ms is None else time.monotonic() + lease_ms / 1000
+    def _end_of_lease(self, frame):
+        return FOREVER if self.token_digest is None else time.monotonic() + natural(frame, "leaseMs", LEASE_MS_MAX) / 1000

@@ -2,17 +2,18 @@
 from runner.frames import Malformed, Refused, boolean, encode_frame, natural, objects, text
 
 LIMITS = ("cpuMs", "wallMs", "memoryMiB", "processes", "fileSizeMiB", "outputKiB", "diskMiB", "openFiles")
-# Fields by kind that must be text; `stdin` and `setup` may be left out.
-TEXTS = {
+# Fields that a run must have, by kind.
+REQUIRED = {
     "program": ("code",),
     "call": ("code", "entryPoint"),
     "checked": ("code", "entryPoint", "tests"),
     "command": ("command",),
     "cell": ("code",),
 }
+FIELDS = {**dict.fromkeys(("code", "entryPoint", "tests", "command", "stdin", "setup"), str), "args": list, "kwargs": dict}
+FIELDS.update(valueKiB=int, valueParts=int)
 # Bytes of frames kept for all executions of this sandbox. Beyond it the oldest go first, those of the running execution last.
 KEPT_BYTES_MAX = 32 * 1024 * 1024
-REMEMBERED_MAX = 10_000
 
 
 class Request:
@@ -31,20 +32,13 @@ class Request:
 
 
 def _checked_run(run):
-    names = TEXTS.get(run.get("kind")) if type(run.get("kind")) is str else None
-    if names is None:
-        raise Malformed("the kind of a run must be one of %s" % ", ".join(TEXTS))
-    for name in names:
-        text(run, name)
-    for name in ("stdin", "setup"):
-        if name in run:
-            text(run, name)
-    if type(run.get("args", [])) is not list or type(run.get("kwargs", {})) is not dict:
-        raise Malformed("args must be a list and kwargs an object")
-    for name in ("valueKiB", "valueParts"):
-        if name in run:
-            natural(run, name)
-    return {"args": [], "kwargs": {}, **run} if run["kind"] == "call" else {"setup": "", **run} if run["kind"] == "checked" else run
+    required = REQUIRED.get(str(run.get("kind")))
+    if required is None:
+        raise Malformed("the kind of a run must be one of %s" % ", ".join(REQUIRED))
+    for name, kind in FIELDS.items():
+        if (name in run or name in required) and type(run.get(name)) is not kind:
+            raise Malformed("%s of a run must be of type %s" % (name, kind.__name__))
+    return {"setup": "", "args": [], "kwargs": {}, **run}
 
 
 class Execution:
@@ -93,11 +87,6 @@ class Executions:
 
     def __init__(self):
         self.known = {}
-
-    def add(self, execution):
-        self.known[execution.name] = execution
-        while len(self.known) > REMEMBERED_MAX:
-            self.known.pop(next(iter(self.known)))
 
     def trim(self, current, sent):
         """Frees frames beyond KEPT_BYTES_MAX. Of `current` only the first `sent` may go, which a reader has got."""

@@ -32,7 +32,7 @@ def main():
         kernel.filter_system_calls(bytes.fromhex(settings["FILTER"]))
     preload()
     pool = warm_pool(fresh_zygote(), SPARES)
-    claim = Claim(settings.get("TOKEN_SHA256"), leased=True, unclaimed_s=int(settings.get("UNCLAIMED_MS", "600000")) / 1000)
+    claim = Claim(settings["TOKEN_SHA256"], unclaimed_s=int(settings.get("UNCLAIMED_MS", "600000")) / 1000)
     supervisor = Supervisor(pool, claim, settings.get("NAME"), refills=True)
     sock.bind((address, int(settings.get("PORT", "7070"))))
     sock.listen(LISTENING)

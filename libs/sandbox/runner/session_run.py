@@ -62,7 +62,7 @@ class SessionRun(Run):
         return pool.session, None
 
     def _streams(self):
-        # Displays first: a display comes only after the text before it was read (`session_reports.Reports.display`).
+        # Displays first: a display comes only after the text before it was read (`session_cell.Reports.display`).
         return {self.answer.control.fileno(): self.report, **super()._streams()}
 
     def _take_report(self, data):

@@ -120,7 +120,7 @@ class Supervisor:
             if self.current:
                 raise Refused("busy", "another execution runs")
             execution = self.current = Execution(name, Request(frame), self.tell_owner)
-            self.executions.add(execution)
+            self.executions.known[name] = execution
         connection.follow(execution, after)
 
     def cancel(self, connection, frame):
@@ -130,7 +130,7 @@ class Supervisor:
 
     def close(self, connection, frame):
         """Ends the sandbox. Over a pipe no claim is needed, since only the controller can send this."""
-        if self.claim.leased:
+        if self.claim.token_digest is not None:
             self.expect_bound(connection, frame)
         os._exit(0)
 
