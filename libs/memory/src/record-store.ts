@@ -23,6 +23,7 @@ export const RECORD_KINDS = {
   semantic: ['fact', 'summary', 'reflection', 'document', 'chunk', 'applied', 'erasure'],
   procedural: ['skill', 'applied'],
 } as const;
+export const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies readonly MemoryLayer[];
 export type RecordKind = (typeof RECORD_KINDS)[MemoryLayer][number];
 
 /** One whole record of a layer. Only the layer knows its meaning; the store keeps, finds and protects it. */
@@ -174,7 +175,7 @@ export interface RecordStore {
   /** Adds a model in state `building`, unless it exists. @throws EtudeError MEMORY_VERSION for another dimension */
   addModel(model: StoreOptions['model']): Promise<void>;
   setModelReady(name: string): Promise<void>;
-  /** Drops a model and its vectors. @throws EtudeError FAILED_PRECONDITION for the last ready one */
+  /** Drops a model and its vectors. No service may use it any more. */
   dropModel(name: string): Promise<void>;
   /** Stores one vector per searchable text, in their order. Returns false if the record is no longer at that revision. */
   setVectors(

@@ -46,9 +46,3 @@ export function requireSameDimension(known: Model, { name, dimension }: Model, w
   const message = `${where} has vectors of ${name} with ${known.dimension} dimensions, not ${dimension}; drop them first, or rename the embedder`;
   throw new EtudeError('MEMORY_VERSION', message);
 }
-
-/** @throws EtudeError FAILED_PRECONDITION if searches would have no vectors without this model */
-export function requireOtherReady(stored: readonly VectorModel[], name: string): void {
-  if (stored.some((model) => model.name !== name && model.state === 'ready')) return;
-  throw new EtudeError('FAILED_PRECONDITION', `${name} is the only model that searches can use; make another one ready first`);
-}

@@ -1,5 +1,5 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { LAYERS } from '../src/upkeep/owned-records.js';
+import { LAYERS } from '../src/record-store.js';
 import { openMemory } from '../src/open-memory.js';
 import { describeOnQdrant } from './describe-on-qdrant.js';
 import { memoryConformance } from './memory-conformance.js';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ImportReport, Memory } from '../src/memory.js';
-import { LAYERS } from '../src/upkeep/owned-records.js';
+import { LAYERS } from '../src/record-store.js';
 import { type MemoryPlace, openMemory } from '../src/open-memory.js';
 import { startProcess } from './start-process.js';
 import { temporaryDirectory } from './temporary-memory.js';

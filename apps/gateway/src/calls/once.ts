@@ -75,7 +75,7 @@ export async function once<T>(
   if (known !== null) return known;
   const done = await act(first);
   const result = resultOf(done);
-  if (result !== null) await noteResult(store, claim, { result });
+  if (result !== null) await noteResult(store, claim, result);
   return done;
 }
 

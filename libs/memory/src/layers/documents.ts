@@ -75,8 +75,7 @@ export async function removeDocument(store: RecordStore, scope: ReadScope, id: s
 export async function mendDocuments(store: RecordStore, tenant: string): Promise<readonly string[]> {
   const scopes = new Map<string, DocumentRecord['scope']>();
   for await (const page of store.each({ tenant }, LAYER, { kinds: ['chunk'] }))
-    // A chunk that names no document can't be looked up by document, so it stays.
-    for (const { fields, scope } of page) if (typeof fields.document === 'string') scopes.set(fields.document, scope);
+    for (const { fields, scope } of page) scopes.set(String(fields.document), scope);
   const mended: string[] = [];
   for (const [id, scope] of scopes) {
     const removed = await removeStaleChunks(store, { id, scope });

@@ -69,38 +69,26 @@ export async function claimRequest(store: RecordStore, claim: RequestClaim): Pro
   requireScope(wholeTenant(claim.scope));
   const { note = '' } = claim;
   if (await insertNote(store, claim, claim.requestId, note)) return { isRepeat: false, note };
-  const known = await earlierRequest(store, claim);
-  if (known === null) throw usedForAnother(claim.requestId);
-  return { isRepeat: true, note: known };
-}
-
-/**
- * The note of an earlier request with this id; null if there is none. Doesn't claim the id.
- *
- * @throws EtudeError ALREADY_EXISTS as for `claimRequest`
- */
-async function earlierRequest(store: RecordStore, claim: RequestClaim): Promise<string | null> {
   const known = await readNote(store, claim, claim.requestId);
-  if (known === null) return null;
-  if (known.digest !== claim.digest) throw usedForAnother(claim.requestId);
-  return known.text;
+  if (known?.digest === claim.digest) return { isRepeat: true, note: known.text };
+  throw new EtudeError(
+    'ALREADY_EXISTS',
+    `request_id "${claim.requestId}" was used for another request in this tenant; use a new request_id for a new request`,
+    { field: 'request_id' },
+  );
 }
 
-/** The key of a result. An empty `part` means the whole request. Request ids contain no space, so no claim has the same key. */
-const resultKey = (requestId: string, part: string) => `${requestId} ${part}`;
+/** The key of a request's result. Request ids contain no space, so no claim has the same key. */
+const resultKey = (requestId: string) => `${requestId} `;
 
 /** Stores the result of a claimed request; call it after everything is written. The first result is kept. */
-export async function noteResult(
-  store: RecordStore,
-  claim: RequestClaim,
-  { part = '', result }: { readonly part?: string; readonly result: string },
-): Promise<void> {
-  await insertNote(store, claim, resultKey(claim.requestId, part), result);
+export async function noteResult(store: RecordStore, claim: RequestClaim, result: string): Promise<void> {
+  await insertNote(store, claim, resultKey(claim.requestId), result);
 }
 
 /** The stored result of the same request; null if it hasn't finished. */
-export async function earlierResult(store: RecordStore, claim: RequestClaim, part = ''): Promise<string | null> {
-  const known = await readNote(store, claim, resultKey(claim.requestId, part));
+export async function earlierResult(store: RecordStore, claim: RequestClaim): Promise<string | null> {
+  const known = await readNote(store, claim, resultKey(claim.requestId));
   return known?.digest === claim.digest ? known.text : null;
 }
 
@@ -114,13 +102,6 @@ async function readNote(store: RecordStore, { layer, scope }: RequestClaim, key:
   const [known] = await store.load(requireScope(wholeTenant(scope)), layer, 'applied', [`${REQUEST}${key}`]);
   return known === undefined ? null : { digest: known.sources[0], text: known.sources[1] ?? '' };
 }
-
-const usedForAnother = (requestId: string) =>
-  new EtudeError(
-    'ALREADY_EXISTS',
-    `request_id "${requestId}" was used for another request in this tenant; use a new request_id for a new request`,
-    { field: 'request_id' },
-  );
 
 interface Layers {
   readonly store: RecordStore;

@@ -1,10 +1,9 @@
 import type { MemoryLayer } from '@etude/contracts/task';
 import { createHash } from 'node:crypto';
 import type { QdrantClient, Schemas } from '@qdrant/js-client-rest';
-import { RECORD_FIELDS, type StoreOptions } from '../record-store.js';
+import { LAYERS, RECORD_FIELDS, type StoreOptions } from '../record-store.js';
 import type { QdrantServer } from './qdrant-server.js';
 
-export const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies readonly MemoryLayer[];
 /** The sparse vector of a record's words. */
 export const WORDS = 'words';
 /** The tenant of one point per layer, whose only word is `ANCHOR_WORD`; see `surplusOf`. No real tenant has this name. */

@@ -36,10 +36,6 @@ describe('a Qdrant that cannot be reached', () => {
     await expect(refused).rejects.toMatchObject({ message: expect.stringContaining(`http://${at}`) });
     await expect(refused).rejects.toMatchObject({ message: expect.not.stringContaining('secret') });
   });
-
-  it.each(['localhost:6333', 'ftp://localhost', 'redis', ''])('has an address that is a URL, unlike %j', async (url) => {
-    await expect(openQdrantStore(options(url))).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-  });
 });
 
 describe('options that cannot be', () => {

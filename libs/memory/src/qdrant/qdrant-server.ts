@@ -32,7 +32,7 @@ export class QdrantServer {
   #closed = false;
 
   constructor(options: QdrantServerOptions) {
-    const url = parseUrl(options.url);
+    const url = new URL(options.url);
     this.where = url.origin;
     this.#secret = options.apiKey || null;
     if (options.caPath) trust(options.caPath);
@@ -65,14 +65,6 @@ export class QdrantServer {
   close(): void {
     this.#closed = true;
   }
-}
-
-function parseUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    throw new EtudeError('INVALID_ARGUMENT', "the address of Qdrant is not a URL with http or https, such as 'http://localhost:6333'");
-  }
-  return url;
 }
 
 /** The port in the text. `URL` drops the default port of the protocol, but Qdrant's default is another. */

@@ -2,7 +2,7 @@ import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { randomBytes } from 'node:crypto';
 import type { StoreOptions, VectorModel } from '../record-store.js';
 import { type CollectionNames, dropVector, ensureCollection, ensureCollections, pointId } from './collections.js';
-import { requireOtherReady, requireReadable, requireSameDimension, storedModel } from '../vector-models.js';
+import { requireReadable, requireSameDimension, storedModel } from '../vector-models.js';
 import { decodeText, encodeText } from './record-points.js';
 import type { QdrantServer } from './qdrant-server.js';
 import { z } from 'zod';
@@ -101,14 +101,11 @@ export class StoreModels {
   }
 
   async setReady(name: string): Promise<void> {
-    await this.require(name);
     const request = { payload: { state: 'ready' }, points: [this.#idOf(name)], wait: true };
     await this.#server.ask(`write to ${this.#names.meta}`, (client) => client.setPayload(this.#names.meta, request));
   }
 
-  /** @throws EtudeError FAILED_PRECONDITION */
   async drop(name: string): Promise<void> {
-    requireOtherReady(await this.list(), name);
     for (const collection of Object.values(this.#names.layers)) await dropVector(this.#server, collection, name);
     const request = { points: [this.#idOf(name)], wait: true };
     await this.#server.ask(`write to ${this.#names.meta}`, (client) => client.delete(this.#names.meta, request));

@@ -1,10 +1,11 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Proxy, type SeenRequest, startProxy } from '../../test/misbehaving-proxy.js';
-import { seenBy } from '../tenant-view.js';
+import { ownedBy, seenBy } from '../tenant-view.js';
 import { QdrantServer } from './qdrant-server.js';
 import { type Condition, type Conditions, TenantPoints } from './tenant-points.js';
 
+const pointsOf = (server: QdrantServer, tenant: string) => new TenantPoints(server, ownedBy({ tenant }));
 type Call = (points: TenantPoints, conditions: Conditions) => Promise<unknown>;
 
 const point = {
@@ -69,7 +70,7 @@ describe('points of a tenant', () => {
         conditions,
         async (tenant, asked) => {
           proxy.misbehave(answered);
-          await call(TenantPoints.of(server, tenant), asked);
+          await call(pointsOf(server, tenant), asked);
           const [request] = proxy.seen;
           const body: unknown = JSON.parse(request?.body ?? '');
           const filters = filtersIn(body).filter((filter) => !ofAnchor(filter));
@@ -86,7 +87,7 @@ describe('points of a tenant', () => {
   });
 
   it('filters each of several searches, and what they choose among', async () => {
-    await CALLS['search']?.(TenantPoints.of(server, 'acme'), []);
+    await CALLS['search']?.(pointsOf(server, 'acme'), []);
     const filters = filtersIn(JSON.parse(proxy.seen[0]?.body ?? ''));
     expect(filters).toHaveLength(4);
     expect(filters.filter(ofAnchor)).toHaveLength(1);
@@ -115,7 +116,7 @@ describe('points of a tenant', () => {
   });
 
   it.each([undefined, null, '', ' ', 7, {}])('are not asked for without a tenant: %j', (tenant) => {
-    expect(() => TenantPoints.of(server, tenant as string)).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
+    expect(() => pointsOf(server, tenant as string)).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
     expect(proxy.seen).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Schemas } from '@qdrant/js-client-rest';
-import { ownedBy, type TenantView } from '../tenant-view.js';
+import type { TenantView } from '../tenant-view.js';
 import { ANCHOR_TENANT, ANCHOR_WORD, WORDS } from './collections.js';
 import type { QdrantServer } from './qdrant-server.js';
 
@@ -63,11 +63,6 @@ export class TenantPoints {
   readonly tenant: string;
   readonly #server: QdrantServer;
   readonly #view: readonly Condition[];
-
-  /** A view of all points of a tenant. */
-  static of(server: QdrantServer, tenant: string): TenantPoints {
-    return new TenantPoints(server, ownedBy({ tenant }));
-  }
 
   constructor(server: QdrantServer, { tenant, agents, users }: TenantView) {
     this.tenant = tenant;

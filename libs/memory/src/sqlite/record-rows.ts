@@ -1,5 +1,6 @@
 import {
   type Fields,
+  LAYERS,
   type MemoryRecord,
   RECORD_FIELDS,
   RECORD_KINDS,
@@ -13,7 +14,6 @@ import type { TenantRows, Value } from './tenant-rows.js';
 import type { MemoryLayer } from '@etude/contracts/task';
 
 /** Names are stored as numbers: their positions in these lists. So new names may only be appended. */
-const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies ReadonlyArray<keyof typeof RECORD_KINDS>;
 export const layerCode = (layer: MemoryLayer): number => LAYERS.indexOf(layer) + 1;
 export const fieldCode = (field: RecordField): number => RECORD_FIELDS.indexOf(field) + 1;
 const KINDS_OF_LAYER = 10;

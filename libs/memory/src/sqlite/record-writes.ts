@@ -9,8 +9,6 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import { type TermCounts, termCounts } from '@etude/domain/retrieval/bm25';
 import { requireOwn } from '@etude/domain/retrieval/scopes';
 
-const KEY_CHARS_MAX = 1_024;
-
 /** A change with everything that can be computed outside the transaction. */
 export interface PreparedChange {
   readonly change: Change;
@@ -27,12 +25,6 @@ export function prepareChange(tenant: string, change: Change, model: StoreOption
   const { record } = change;
   requireOwn(tenant, record.scope);
   const kind = kindCode(record.layer, record.kind);
-  if (kind === 0)
-    throw new EtudeError('INVALID_ARGUMENT', `the ${record.layer} layer has no records of kind ${JSON.stringify(record.kind)}`);
-  const chars = Array.from(record.key.slice(0, 2 * KEY_CHARS_MAX + 2)).length;
-  if (chars < 1 || chars > KEY_CHARS_MAX) {
-    throw new EtudeError('INVALID_ARGUMENT', `a key has 1 to ${KEY_CHARS_MAX} characters, and this one ${chars} or more`);
-  }
   const indexed = change.do === 'update' ? [] : change.indexed;
   if (indexed.length > TEXTS_MAX) {
     throw new EtudeError('INVALID_ARGUMENT', `a record is found by ${TEXTS_MAX} texts at most, and ${record.key} has ${indexed.length}`);

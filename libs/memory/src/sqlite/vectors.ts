@@ -1,5 +1,5 @@
 import type { StoreOptions, VectorModel } from '../record-store.js';
-import { requireOtherReady, requireReadable, requireSameDimension, requireVector, storedModel } from '../vector-models.js';
+import { requireReadable, requireSameDimension, requireVector, storedModel } from '../vector-models.js';
 import { layerCode } from './record-rows.js';
 import type { StoreFile, WholeFile } from './store-file.js';
 import { codeTable, createVectors, dropVectors, MODELS, TEXTS_MAX, vectorTable } from './store-schema.js';
@@ -132,18 +132,13 @@ export class VectorModels {
   }
 
   async setReady(name: string): Promise<void> {
-    await this.#file.writeWhole((file) => {
-      storedModel(modelRows(file), name, this.#where);
-      file.run('UPDATE model SET ready = 1 WHERE name = ?', name);
-    });
+    await this.#file.writeWhole((file) => file.run('UPDATE model SET ready = 1 WHERE name = ?', name));
   }
 
   async drop(name: string): Promise<void> {
     await this.#file.writeWhole((file) => {
-      const models = modelRows(file);
-      const known = models.find((model) => model.name === name);
+      const known = modelRows(file).find((model) => model.name === name);
       if (known === undefined) return;
-      requireOtherReady(models, name);
       file.exec(dropVectors(known.id));
       file.run('DELETE FROM embedding WHERE model = ?', BigInt(known.id));
       file.run('DELETE FROM model WHERE id = ?', BigInt(known.id));

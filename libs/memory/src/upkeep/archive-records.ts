@@ -1,8 +1,8 @@
 import { idOf } from '../layers/memory-search.js';
 import { parseBody, updateEach } from '../layers/records.js';
 import type { ArchivePolicy, ArchiveReport, MemoryStats } from '../memory.js';
-import type { MemoryRecord, Owners, RecordKind, RecordStore, StoredRecord } from '../record-store.js';
-import { LAYERS, OWNED_KINDS, walkOwned } from './owned-records.js';
+import { LAYERS, type MemoryRecord, type Owners, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
+import { OWNED_KINDS, walkOwned } from './owned-records.js';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';

@@ -1,7 +1,7 @@
 import { idOf } from '../layers/memory-search.js';
 import { parseBody } from '../layers/records.js';
-import { type Owners, RECORD_FIELDS, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
-import { LAYERS, walkOwned } from './owned-records.js';
+import { LAYERS, type Owners, RECORD_FIELDS, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
+import { walkOwned } from './owned-records.js';
 import { EtudeError } from '@etude/contracts/errors';
 import { OwnerAgent, OwnerTenant, UserId } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';

@@ -12,7 +12,6 @@ import { chunkRecord, documentRecord } from '../layers/documents.js';
 import { episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
 import { proceduralLayer } from '../layers/procedural-layer.js';
 import { insertsOf } from '../layers/indexed-texts.js';
-import { mendDocuments } from '../layers/documents.js';
 import { factRecord } from '../layers/fact-records.js';
 import { skillRecord } from '../layers/skill-records.js';
 import { guardedStore } from './erasure-marks.js';
@@ -242,13 +241,5 @@ describe('numbers of an import', () => {
     const deep = `${'['.repeat(40_000)}${']'.repeat(40_000)}`;
     const line = lineOf(skillRecord(skillOf({ tests: [{ kind: 'call', args: ['X'], kwargs: {}, expected: 1, tolerance: 0 }] }), []));
     expect(await reasonsOf(line.replace(String.raw`\"X\"`, deep))).toEqual(['body: is nested too deep']);
-  });
-});
-
-describe('a store that believed a chunk without a document', () => {
-  it('is reconciled all the same', async () => {
-    const { fields: _, ...poisoned } = chunkRecord({ document, digest: DIGEST }, chunk);
-    await write({ ...poisoned, fields: { id: 'c1' } }, chunkRecord({ document: { ...document, id: 'd2' }, digest: DIGEST }, chunk));
-    expect(await mendDocuments(store, 'acme')).toEqual(['took away 1 chunks of document d2 that an import had left behind']);
   });
 });

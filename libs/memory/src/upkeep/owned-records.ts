@@ -1,7 +1,13 @@
-import { type Owners, RECORD_KINDS, type RecordFilter, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
+import {
+  LAYERS,
+  type Owners,
+  RECORD_KINDS,
+  type RecordFilter,
+  type RecordKind,
+  type RecordStore,
+  type StoredRecord,
+} from '../record-store.js';
 import type { MemoryLayer } from '@etude/contracts/task';
-
-export const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies readonly MemoryLayer[];
 
 /** All layers and kinds with data of owners: all but erasure marks. */
 export const OWNED_KINDS: ReadonlyArray<{ readonly layer: MemoryLayer; readonly kind: RecordKind }> = LAYERS.flatMap((layer) =>

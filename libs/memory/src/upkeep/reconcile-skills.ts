@@ -1,7 +1,6 @@
 import { callGraph, type MoveDeps, moveSkills } from '../layers/skill-moves.js';
 import { unlessUnreadable } from '../layers/records.js';
 import { openedSkill, ownedSkills } from '../layers/skill-records.js';
-import type { StoreReport } from '../memory.js';
 import type { Skill } from '@etude/contracts/memory';
 import { neededSkills, refusalOf, versionKey } from '@etude/domain/skills/life/call-graph';
 import { activatedAt, IN_USE, keyOf, lastActivated, VERIFIER } from '@etude/domain/skills/life/skill-life';
@@ -9,10 +8,14 @@ import { activatedAt, IN_USE, keyOf, lastActivated, VERIFIER } from '@etude/doma
 /**
  * If a skill has several active versions, only the last activated stays. An interrupted move can leave two in a store without transactions.
  * An active skill that can't call what it needs would fail when used, so it is reported as a problem.
+ *
+ * @returns the number of checked skills
  */
-export async function reconcileSkills(deps: MoveDeps, tenant: string): Promise<StoreReport> {
-  const repaired: string[] = [];
-  const problems: string[] = [];
+export async function reconcileSkills(
+  deps: MoveDeps,
+  tenant: string,
+  { repaired, problems }: { readonly repaired: string[]; readonly problems: string[] },
+): Promise<number> {
   const active = new Map<string, number>();
   let checked = 0;
   for await (const page of deps.store.each({ tenant }, 'procedural', { kinds: ['skill'], where: { status: [...IN_USE] } })) {
@@ -27,7 +30,7 @@ export async function reconcileSkills(deps: MoveDeps, tenant: string): Promise<S
         if (typeof reason === 'string') problems.push(`${textOf(skill)} is ${skill.status} and can't run: ${reason}`);
       });
   }
-  return { checked: { skills: checked }, repaired, problems };
+  return checked;
 }
 
 async function leaveOneActive(deps: MoveDeps, { scope, name }: Skill): Promise<string> {

@@ -1,7 +1,7 @@
 import { embedTexts, indexedTextsOf } from '../layers/indexed-texts.js';
 import type { Progress, ReembedReport } from '../memory.js';
-import type { RecordStore, StoredRecord } from '../record-store.js';
-import { LAYERS, walkOwned } from './owned-records.js';
+import { LAYERS, type RecordStore, type StoredRecord } from '../record-store.js';
+import { walkOwned } from './owned-records.js';
 import type { Embedder } from '@etude/domain/ports/embedder';
 
 export interface ReembedOptions {
