@@ -82,18 +82,12 @@ class Execution:
         self.kept_bytes -= sum(len(frame) for frame in gone)
 
 
-class Executions:
-    """The executions of this sandbox by name, so that none runs twice."""
-
-    def __init__(self):
-        self.known = {}
-
-    def trim(self, current, sent):
-        """Frees frames beyond KEPT_BYTES_MAX. Of `current` only the first `sent` may go, which a reader has got."""
-        excess = sum(execution.kept_bytes for execution in self.known.values()) - KEPT_BYTES_MAX
-        for execution in self.known.values():
-            if excess <= 0:
-                return
-            before = execution.kept_bytes
-            execution.forget(sent if execution is current else execution.count)
-            excess -= before - execution.kept_bytes
+def trim(executions, current, sent):
+    """Frees frames beyond KEPT_BYTES_MAX, oldest first. Of `current` only the first `sent` may go, which a reader has got."""
+    excess = sum(execution.kept_bytes for execution in executions) - KEPT_BYTES_MAX
+    for execution in executions:
+        if excess <= 0:
+            return
+        before = execution.kept_bytes
+        execution.forget(sent if execution is current else execution.count)
+        excess -= before - execution.kept_bytes

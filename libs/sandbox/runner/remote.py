@@ -75,9 +75,7 @@ class AnswerLine:
         if self.peer.broken:
             raise PeerGone(self.peer.broken)
         encoder = Encoder(self._foreign, self._shared)
-        request = {"op": op, "args": encoder.values(args), "kwargs": [[k, encoder.value(v)] for k, v in kwargs.items()], **target}
-        request["table"] = encoder.table()
-        self.peer.send(request)
+        self.peer.send(encoder.request(args, kwargs, op=op, **target))
         reply = self._serve_callbacks()
         return self._take(op, reply, encoder.kept)
 
@@ -105,8 +103,7 @@ class AnswerLine:
             function = self.local[number] if type(number) is int and number >= 0 else None
             decoder = self._decoder(())
             decoder.open(message["table"])
-            args = decoder.values(message["args"])
-            kwargs = {str(name): decoder.value(item) for name, item in message["kwargs"]}
+            args, kwargs = decoder.arguments(message)
         except Exception:
             self.peer.fail("it asked for something malformed")
         try:

@@ -102,8 +102,7 @@ class AnswerServer:
         decoder.open(request["table"])
         known = list(decoder.objects)
         try:
-            args = decoder.values(request["args"])
-            kwargs = {name: decoder.value(item) for name, item in request["kwargs"]}
+            args, kwargs = decoder.arguments(request)
             value, kind = self._perform(request, args, kwargs), "value"
         except PeerGone:
             raise
@@ -150,11 +149,7 @@ class AnswerServer:
 
     def ask(self, message, args, kwargs):
         """Has the checker call one of its own functions; serves its calls meanwhile."""
-        encoder = Encoder(self._foreign, self._shared)
-        message["args"] = encoder.values(args)
-        message["kwargs"] = [[name, encoder.value(item)] for name, item in kwargs.items()]
-        message["table"] = encoder.table()
-        self.peer.send(message)
+        self.peer.send(Encoder(self._foreign, self._shared).request(args, kwargs, **message))
         while True:
             reply = self.peer.receive()
             if "op" not in reply:

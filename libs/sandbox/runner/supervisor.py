@@ -9,7 +9,7 @@ from runner import processes, workspace
 from runner.cells import SPARES, CellPool
 from runner.claim import Claim
 from runner.connection import FOREVER, READ, Connection, Loop, refusal
-from runner.execution import KEPT_BYTES_MAX, LIMITS, Execution, Executions, Request
+from runner.execution import KEPT_BYTES_MAX, LIMITS, Execution, Request, trim
 from runner.files import SessionFiles
 from runner.folders import Refusal
 from runner.frames import Malformed, Refused, encode_frame, natural, text
@@ -37,7 +37,8 @@ class Supervisor:
         self.connections = []
         # The bound connection: the newest one of the claim.
         self.owner = None
-        self.executions = Executions()
+        # By name, so that none runs twice.
+        self.executions = {}
         self.files = SessionFiles()
         self.current = None
         self.obeyed = {
@@ -115,12 +116,12 @@ class Supervisor:
         self.expect_bound(connection, frame)
         name = text(frame, "executionId", 200)
         after = natural(frame, "after", least=0) if "after" in frame else 0
-        execution = self.executions.known.get(name)
+        execution = self.executions.get(name)
         if execution is None:
             if self.current:
                 raise Refused("busy", "another execution runs")
             execution = self.current = Execution(name, Request(frame), self.tell_owner)
-            self.executions.known[name] = execution
+            self.executions[name] = execution
         connection.follow(execution, after)
 
     def cancel(self, connection, frame):
@@ -189,7 +190,7 @@ class Supervisor:
     def await_reader(self, execution):
         """Waits until the reader has taken enough frames, so that those kept for many runs stay bounded."""
         while True:
-            self.executions.trim(execution, self.owner.sent(execution) if self.owner else 0)
+            trim(self.executions.values(), execution, self.owner.sent(execution) if self.owner else 0)
             if execution.kept_bytes <= KEPT_BYTES_MAX or execution.cancelled:
                 return
             self.turn(time.monotonic() + 0.1)

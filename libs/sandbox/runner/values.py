@@ -116,6 +116,11 @@ class Encoder:
             return list(values)
         return [self.value(value) for value in values]
 
+    def request(self, args, kwargs, **fields):
+        """A request with these arguments and their table."""
+        named = [[name, self.value(item)] for name, item in kwargs.items()]
+        return {**fields, "args": self.values(args), "kwargs": named, "table": self.table()}
+
     def pairs(self, mapping):
         return [[self.value(key), self.value(item)] for key, item in mapping.items()]
 
@@ -194,6 +199,10 @@ class Decoder:
             for target, entry in rows:
                 if (entry[0] in _HASHED) == late:
                     self.fill(target, entry)
+
+    def arguments(self, request):
+        """The arguments of a request: a list, and a dict by name."""
+        return self.values(request["args"]), {str(name): self.value(item) for name, item in request["kwargs"]}
 
     def shell(self, tag, extra):
         if tag == "o":

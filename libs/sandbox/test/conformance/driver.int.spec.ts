@@ -3,7 +3,7 @@ import type { Display, RunResult, SandboxRun } from '@etude/contracts/sandbox';
 import { sandboxesConformance } from '@etude/domain/testing/sandboxes-conformance';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ClaimedSandbox, ExecutionEnd, ExecutionSink, SandboxExecution } from '../../src/sandbox-driver.js';
-import { command, program, requestOf, startUnderTest, useSandboxes } from '../sandbox-fixture.js';
+import { program, requestOf, startUnderTest, useSandboxes } from '../sandbox-fixture.js';
 
 const SHAPE = { template: 'default', memoryMiB: 256, diskMiB: 128 };
 const never = () => new AbortController().signal;
@@ -112,20 +112,6 @@ describe('a claimed sandbox', () => {
     await expect(running).rejects.toMatchObject({ name: 'AbortError' });
     expect(heard.results[0]).toMatchObject({ exit: 'cancelled' });
     expect((await run([cell('print(z)')])).text).toBe('5\n');
-  });
-
-  it('shares its files between cells, commands and the caller', async () => {
-    const { claimed, run } = await session();
-    await claimed.files.write('data/in.txt', 0, Buffer.from('up'), true);
-    await run([cell('open("out.txt", "w").write(open("data/in.txt").read() * 2)')]);
-    expect((await run([command('cat out.txt')])).text).toBe('upup');
-    expect(Buffer.from((await claimed.files.read('out.txt', 1, 100)).data).toString()).toBe('pup');
-    expect((await claimed.files.list('', 10)).entries.map(({ path, sizeBytes }) => [path, sizeBytes])).toEqual([
-      ['data/in.txt', 2],
-      ['out.txt', 4],
-    ]);
-    await claimed.files.delete('out.txt');
-    expect(await claimed.files.stat('out.txt')).toMatchObject({ entry: null });
   });
 
   it('leaves nothing to the next one', async () => {

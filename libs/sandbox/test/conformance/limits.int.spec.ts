@@ -112,25 +112,10 @@ except OSError:
     expect(result.stderr).toContain('Too many open files');
   });
 
-  it('keep head and tail of long output and count what was cut', async () => {
-    const code = 'import sys\nprint("head")\nfor n in range(20000): print("%09d" % n)\nprint("tail")\nsys.stderr.write("e" * 5000)';
-    const result = await sandboxes.one(program(code), { outputKiB: 2 });
-    expect(result).toMatchObject({ exit: 'ok', stdoutCutBytes: 200_010 - 2_048, stderrCutBytes: 5_000 - 2_048 });
-    expect(result.stdout.startsWith('head\n000000000\n')).toBe(true);
-    expect(result.stdout.endsWith('000019999\ntail\n')).toBe(true);
-    expect(result.stdout.length).toBe(2_048);
-  });
-
   it('stop endless output', async () => {
     const result = await sandboxes.one(program('while True: print("x" * 10000)'), { outputKiB: 16 });
     expect(result.exit).toBe('output');
     expect(result.stdout.length).toBe(16 * 1_024);
     expect(result.stdoutCutBytes).toBeGreaterThan(16 * 1_024);
-  });
-
-  it('replace bytes that are no text', async () => {
-    expect(await sandboxes.one(program('import sys\nsys.stdout.buffer.write(b"a\\xff\\xfeb")'))).toMatchObject({
-      stdout: 'a\ufffd\ufffdb',
-    });
   });
 });

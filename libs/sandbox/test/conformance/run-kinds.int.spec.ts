@@ -87,15 +87,7 @@ describe('a call', () => {
     ['{2, 1, 3}', { $set: [1, 2, 3] }],
     ['b"hi"', { $bytes: 'aGk=' }],
     ['1 + 2j', { $complex: [1, 2] }],
-    [
-      '{1: "a", (2, 3): "b"}',
-      {
-        $dict: [
-          [1, 'a'],
-          [[2, 3], 'b'],
-        ],
-      },
-    ],
+    ['{(2, 3): "b"}', { $dict: [[[2, 3], 'b']] }],
     ['{"$set": 1}', { $dict: [['$set', 1]] }],
     ['float("nan")', { $float: 'nan' }],
     ['[float("inf"), float("-inf")]', [{ $float: 'inf' }, { $float: '-inf' }]],
