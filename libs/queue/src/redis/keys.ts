@@ -116,7 +116,8 @@ let sequence = 0;
  * Makes an id. Ids of one kind sort by time, strictly within one process. An id is a letter for the kind, then in base 36: 9 digits
  * of milliseconds, 3 digits of a sequence within the millisecond, and about 50 random bits.
  */
-export function newId(kind: string, nowMs = Date.now()): string {
+export function newId(kind: string): string {
+  const nowMs = Date.now();
   if (nowMs > lastMs) {
     lastMs = nowMs;
     sequence = 0;

@@ -5,9 +5,9 @@ import { ControllerDirectory } from './controller-directory.js';
 const file = redisForFile();
 const announcement = (controllerId: string, sessions = 0) => ({ controllerId, address: '127.0.0.1:7000', sessions, sessionsMax: 8 });
 
-function start(ttlMs?: number) {
+function start() {
   const { redis, keys } = startProducer(file.server.url, file.prefix());
-  return { redis, keys, directory: new ControllerDirectory(redis, keys, { ttlMs }) };
+  return { redis, keys, directory: new ControllerDirectory(redis, keys) };
 }
 
 describe('the directory of controllers', () => {
@@ -20,14 +20,14 @@ describe('the directory of controllers', () => {
       announcement('a', 3),
       announcement('b'),
     ]);
-    expect(await directory.find('b', 0)).toEqual(announcement('b'));
-    expect(await directory.find('c', 0)).toBeNull();
   });
 
   it('counts one as dead without heartbeats, and as gone at once after its good-bye', async () => {
-    const { directory } = start(100);
+    const { directory, redis, keys } = start();
     await directory.announce(announcement('silent'));
-    await expect.poll(() => directory.live(0)).toEqual([]);
+    expect(await directory.live(0)).toHaveLength(1);
+    await redis.zadd(keys.controllersSeen, 'XX', Date.now() - 6_000, 'silent');
+    expect(await directory.live(0)).toEqual([]);
     await directory.announce(announcement('left'));
     await directory.withdraw('left');
     expect(await directory.live(0)).toEqual([]);

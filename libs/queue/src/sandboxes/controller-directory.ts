@@ -23,16 +23,12 @@ export type ControllerAnnouncement = z.infer<typeof ControllerAnnouncement>;
 
 /** The live sandbox controllers and their addresses. Uses Redis's clock. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class ControllerDirectory {
-  readonly #ttlMs: number;
   #cached: { readonly at: number; readonly list: Promise<readonly ControllerAnnouncement[]> } | null = null;
 
   constructor(
     private readonly redis: Redis,
     private readonly keys: RedisKeys,
-    { ttlMs = CONTROLLER_TTL_MS }: { readonly ttlMs?: number } = {},
-  ) {
-    this.#ttlMs = ttlMs;
-  }
+  ) {}
 
   /** Sends a heartbeat. Call it every `CONTROLLER_HEARTBEAT_MS`. */
   async announce(controller: ControllerAnnouncement): Promise<void> {
@@ -56,20 +52,20 @@ export class ControllerDirectory {
     return cached.list;
   }
 
-  /** The live controller with this id; null where it is dead or unknown. */
-  async find(controllerId: string, maxAgeMs?: number): Promise<ControllerAnnouncement | null> {
-    return (await this.live(maxAgeMs)).find((one) => one.controllerId === controllerId) ?? null;
-  }
-
   /** Dead controllers, whose sessions another must take over. `left`: it announced its shutdown, so it is surely not alive. */
   async dead(): Promise<ReadonlyArray<{ readonly controllerId: string; readonly left: boolean }>> {
-    const flat = await runScript<string[]>(this.redis, 'deadControllers', this.#both, [this.#ttlMs]);
+    const flat = await runScript<string[]>(this.redis, 'deadControllers', this.#both, [CONTROLLER_TTL_MS]);
     return flat.flatMap((id, i) => (i % 2 === 0 ? [{ controllerId: id, left: Number(flat[i + 1]) === 0 }] : []));
   }
 
   /** Removes a dead controller that holds no sessions any more. */
   async forget(controllerId: string): Promise<void> {
-    await runScript(this.redis, 'forgetController', [...this.#both, this.keys.heldSandboxes(controllerId)], [controllerId, this.#ttlMs]);
+    await runScript(
+      this.redis,
+      'forgetController',
+      [...this.#both, this.keys.heldSandboxes(controllerId)],
+      [controllerId, CONTROLLER_TTL_MS],
+    );
   }
 
   get #both(): [string, string] {
@@ -77,7 +73,7 @@ export class ControllerDirectory {
   }
 
   async #read(): Promise<readonly ControllerAnnouncement[]> {
-    const found = await runScript<Array<string | null>>(this.redis, 'liveControllers', this.#both, [this.#ttlMs]);
+    const found = await runScript<Array<string | null>>(this.redis, 'liveControllers', this.#both, [CONTROLLER_TTL_MS]);
     return found.flatMap((text) => (text ? [parseOr(ControllerAnnouncement, JSON.parse(text), 'INTERNAL', 'a controller')] : []));
   }
 }

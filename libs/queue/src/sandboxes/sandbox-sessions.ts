@@ -35,7 +35,6 @@ export class SandboxSessionStore {
   constructor(
     private readonly redis: Redis,
     private readonly keys: RedisKeys,
-    private readonly options: { readonly keptMs?: number } = {},
   ) {}
 
   /** The session that an earlier call with this request id made; or null. @throws EtudeError ALREADY_EXISTS for another body */
@@ -98,7 +97,7 @@ export class SandboxSessionStore {
 
   /** Ends a session. The first end stays. */
   async end(tenant: string, id: string, ownerEpoch: number, state: SessionEnd, reason: string): Promise<'ended' | SessionRefusal> {
-    const args = [memberOf(tenant, id), id, ownerEpoch, state, reason, this.options.keptMs ?? SESSION_KEPT_MS, this.keys.heldSandboxes('')];
+    const args = [memberOf(tenant, id), id, ownerEpoch, state, reason, SESSION_KEPT_MS, this.keys.heldSandboxes('')];
     return runScript(this.redis, 'endSandbox', this.#of(tenant, id), args);
   }
 
