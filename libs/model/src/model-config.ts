@@ -4,7 +4,7 @@ import { areAnchors, calibration, type CosineAnchors } from '@etude/domain/retri
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { z } from 'zod';
 import { CachedEmbedder } from './cached-embedder.js';
-import { OpenAiChatModel, type OpenAiChatOptions } from './openai-chat.js';
+import { OpenAiChatModel } from './openai-chat.js';
 import { DEFAULT_FOLDER, missingFiles } from './sentence/sentence-embedder.js';
 
 export const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
@@ -189,7 +189,7 @@ export type ModelConfig = z.infer<typeof modelConfig>;
  *
  * @throws EtudeError FAILED_PRECONDITION when the default server is used without a key or a model
  */
-export function chatModelFrom(config: ModelConfig, options: Partial<OpenAiChatOptions> = {}): OpenAiChatModel {
+export function chatModelFrom(config: ModelConfig): OpenAiChatModel {
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: model } = config;
   if (baseUrl === DEFAULT_BASE_URL) {
     if (!apiKey)
@@ -207,6 +207,5 @@ export function chatModelFrom(config: ModelConfig, options: Partial<OpenAiChatOp
     priceInputUsdPerMtok: config.ETUDE_MODEL_PRICE_INPUT_USD_PER_MTOK,
     priceOutputUsdPerMtok: config.ETUDE_MODEL_PRICE_OUTPUT_USD_PER_MTOK,
     answerBytesMax: config.ETUDE_MODEL_ANSWER_MAX_BYTES,
-    ...options,
   });
 }

@@ -2,8 +2,7 @@ import { chatModelConformance } from '@etude/domain/testing/chat-model-conforman
 import type { ConformanceAnswer } from '@etude/domain/testing/chat-model-conformance';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '@etude/test-support/until';
-import { impatient } from '../test/raw-server.js';
-import { OpenAiChatModel } from './openai-chat.js';
+import { chatModel, impatient } from '../test/raw-server.js';
 import type { ScriptInput } from './script.js';
 import { startScriptedModel } from './scripted-server.js';
 
@@ -22,12 +21,8 @@ function ruleFor({ prompt, text, toolCalls, cut, refused, hangs }: ConformanceAn
 
 async function start(script: ScriptInput, options = {}) {
   const server = await startScriptedModel({ script });
-  const model = new OpenAiChatModel({ baseUrl: server.url, ...options });
-  onTestFinished(async () => {
-    model.close();
-    await server.close();
-  });
-  return { server, model };
+  onTestFinished(() => server.close());
+  return { server, model: chatModel(server.url, { model: undefined, ...options }) };
 }
 
 const never = () => new AbortController().signal;
@@ -36,14 +31,7 @@ const ask = (content: string) => ({ messages: [{ role: 'user' as const, content 
 describe('OpenAiChatModel against the scripted model', () => {
   chatModelConformance(async (answers) => {
     const server = await startScriptedModel({ script: { rules: answers.map(ruleFor) } });
-    const model = new OpenAiChatModel({ baseUrl: server.url, model: 'any' });
-    return {
-      model,
-      close: async () => {
-        model.close();
-        await server.close();
-      },
-    };
+    return { model: chatModel(server.url), close: () => server.close() };
   });
 
   it('marks what a script answered as scripted', async () => {

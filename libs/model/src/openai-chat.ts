@@ -8,11 +8,11 @@ import { approximateTokens, callChars, requestChars } from './chat-answer.js';
 export interface OpenAiChatOptions extends ConnectionOptions {
   /** Absent: the first model that the server lists, else `default`. */
   readonly model?: string;
-  /** US dollars per million tokens. Default 0. */
-  readonly priceInputUsdPerMtok?: number;
-  readonly priceOutputUsdPerMtok?: number;
-  /** The most text of an answer. A longer one is cut and has the finish reason `length`. Default 1 MiB. */
-  readonly answerBytesMax?: number;
+  /** US dollars per million tokens. */
+  readonly priceInputUsdPerMtok: number;
+  readonly priceOutputUsdPerMtok: number;
+  /** The most text of an answer. A longer one is cut and has the finish reason `length`. */
+  readonly answerBytesMax: number;
 }
 
 /**
@@ -62,12 +62,12 @@ export class OpenAiChatModel implements ChatModel {
 
   async #ask(request: ChatRequest, model: string, dialect: Dialect, send: Send): Promise<Answer> {
     const sent = await send('/chat/completions', requestBody(request, model, dialect));
-    const answer = await readAnswer(sent, this.#options.answerBytesMax ?? 1024 * 1024, this.#connection.context);
+    const answer = await readAnswer(sent, this.#options.answerBytesMax, this.#connection.context);
     return sent.headers['x-etude-scripted'] === undefined ? answer : { ...answer, scripted: true };
   }
 
   #response(request: ChatRequest, model: string, answer: Answer): ChatResponse {
-    const { priceInputUsdPerMtok = 0, priceOutputUsdPerMtok = 0 } = this.#options;
+    const { priceInputUsdPerMtok, priceOutputUsdPerMtok } = this.#options;
     const inputTokens = answer.inputTokens ?? approximateTokens(requestChars(request));
     const outputTokens = answer.outputTokens ?? approximateTokens(answer.text.length + callChars(answer.toolCalls));
     const costUsd = (inputTokens * priceInputUsdPerMtok + outputTokens * priceOutputUsdPerMtok) / 1e6;

@@ -2,7 +2,7 @@ import { abortError, EtudeError } from '@etude/contracts/errors';
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
 import { isSilence, parsedJson, refusal, ServerAnswer } from './server-answer.js';
 import { InFlight } from './in-flight.js';
-import { RETRY_POLICY, type RetryPolicy, type RetryTimers, withRetries } from './retry.js';
+import { type RetryPolicy, type RetryTimers, withRetries } from './retry.js';
 import { quoted, type ServerContext, serverName } from './server-errors.js';
 
 export interface CallLimits {
@@ -17,10 +17,10 @@ export interface ConnectionOptions {
   readonly baseUrl: string;
   /** Absent: no Authorization header is sent. */
   readonly apiKey?: string;
-  /** The most calls at once; further calls wait in order. Default 16. */
-  readonly concurrency?: number;
-  readonly limits?: Partial<CallLimits>;
-  readonly retry?: Partial<RetryPolicy>;
+  /** The most calls at once; further calls wait in order. */
+  readonly concurrency: number;
+  readonly limits: CallLimits;
+  readonly retry: RetryPolicy;
   readonly timers?: RetryTimers;
   /** HTTP proxy for all calls. */
   readonly proxyUrl?: string;
@@ -28,7 +28,6 @@ export interface ConnectionOptions {
   readonly settings?: ServerContext['settings'];
 }
 
-const LIMITS: CallLimits = { idleTimeoutMs: 300_000, callTimeoutMs: 900_000 };
 const SETTINGS = { baseUrl: 'OPENAI_BASE_URL', apiKey: 'OPENAI_API_KEY', model: 'OPENAI_MODEL' };
 const LIST_TIMEOUT_MS = 5_000;
 const LIST_CHARS_MAX = 1024 * 1024;
@@ -46,21 +45,17 @@ export class OpenAiConnection {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #dispatcher: Dispatcher;
   readonly #inFlight: InFlight;
-  readonly #limits: CallLimits;
-  readonly #policy: RetryPolicy;
 
   constructor(private readonly options: ConnectionOptions) {
-    const { baseUrl, apiKey, concurrency = 16, settings = SETTINGS, proxyUrl } = options;
+    const { baseUrl, apiKey, concurrency, settings = SETTINGS, proxyUrl } = options;
     this.context = { baseUrl, ...(apiKey ? { apiKey } : {}), settings };
-    this.#policy = { ...RETRY_POLICY, ...options.retry };
-    this.#limits = { ...LIMITS, ...options.limits };
     this.#inFlight = new InFlight(concurrency);
     const { username, password, protocol } = new URL(baseUrl);
     const basic = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64');
     const authorization = apiKey ? `Bearer ${apiKey}` : username ? `Basic ${basic}` : undefined;
     this.#headers = { accept: '*/*', 'user-agent': 'etude', ...(authorization ? { authorization } : {}) };
     const secure = protocol === 'https:';
-    const { idleTimeoutMs } = this.#limits;
+    const { idleTimeoutMs } = options.limits;
     const agent = {
       keepAliveTimeout: secure ? IDLE_HTTPS_MS : IDLE_HTTP_MS,
       headersTimeout: idleTimeoutMs,
@@ -76,7 +71,7 @@ export class OpenAiConnection {
    */
   call<T>(exchange: (send: Send) => Promise<T>, signal: AbortSignal): Promise<T> {
     const send: Send = (path, body) => this.#send(path, body, signal);
-    return withRetries(() => this.#inFlight.run(() => exchange(send), signal), signal, this.#policy, this.options.timers);
+    return withRetries(() => this.#inFlight.run(() => exchange(send), signal), signal, this.options.retry, this.options.timers);
   }
 
   /**
@@ -105,7 +100,7 @@ export class OpenAiConnection {
   async #send(path: string, body: unknown, caller: AbortSignal): Promise<ServerAnswer> {
     const url = new URL(this.options.baseUrl);
     url.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;
-    const signal = AbortSignal.any([caller, AbortSignal.timeout(this.#limits.callTimeoutMs)]);
+    const signal = AbortSignal.any([caller, AbortSignal.timeout(this.options.limits.callTimeoutMs)]);
     const sent =
       body === undefined
         ? { method: 'GET' as const, headers: this.#headers }
@@ -123,7 +118,7 @@ export class OpenAiConnection {
   #typed(error: unknown, caller: AbortSignal, signal: AbortSignal): unknown {
     if (caller.aborted) return abortError(caller);
     if (error instanceof EtudeError) return error;
-    const { idleTimeoutMs, callTimeoutMs } = this.#limits;
+    const { idleTimeoutMs, callTimeoutMs } = this.options.limits;
     const { code, message } = error as Error & { code?: string };
     const why = signal.aborted
       ? `did not finish its answer within ${callTimeoutMs / 1000} s`

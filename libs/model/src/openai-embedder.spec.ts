@@ -1,7 +1,7 @@
 import { embedderConformance } from '@etude/domain/testing/embedder-conformance';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { impatient, json, rawServer } from '../test/raw-server.js';
+import { CONNECTION, impatient, json, rawServer } from '../test/raw-server.js';
 import { CachedEmbedder } from './cached-embedder.js';
 import { OpenAiEmbedder, type OpenAiEmbedderOptions } from './openai-embedder.js';
 
@@ -15,7 +15,16 @@ async function lexical() {
 }
 
 function embedderFor(baseUrl: string, options: Partial<OpenAiEmbedderOptions> = {}) {
-  const embedder = new OpenAiEmbedder({ model: 'm', dimension: 3, baseUrl, timers: impatient().timers, ...options });
+  const embedder = new OpenAiEmbedder({
+    ...CONNECTION,
+    model: 'm',
+    dimension: 3,
+    batchSize: 64,
+    textCharsMax: 16_000,
+    baseUrl,
+    timers: impatient().timers,
+    ...options,
+  });
   onTestFinished(() => embedder.close());
   return embedder;
 }

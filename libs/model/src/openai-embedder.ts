@@ -10,10 +10,10 @@ export interface OpenAiEmbedderOptions extends ConnectionOptions {
   readonly model: string;
   /** Length of the model's vectors. It is checked for every answer. */
   readonly dimension: number;
-  /** The most texts in one request. Default 64. */
-  readonly batchSize?: number;
-  /** Longer texts are cut, because models refuse them. Default 16,000. */
-  readonly textCharsMax?: number;
+  /** The most texts in one request. */
+  readonly batchSize: number;
+  /** Longer texts are cut, because models refuse them. */
+  readonly textCharsMax: number;
 }
 
 /** A guess, since the right weight differs by model. */
@@ -39,7 +39,7 @@ export class OpenAiEmbedder implements Embedder {
   /** @throws EtudeError EMBEDDING_LENGTH_WRONG when vectors don't have the length `dimension`; MODEL_*; an AbortError */
   async embed(texts: readonly string[], signal: AbortSignal = new AbortController().signal): Promise<readonly Float32Array[]> {
     if (signal.aborted) throw abortError(signal);
-    const { batchSize = 64 } = this.#options;
+    const { batchSize } = this.#options;
     const vectors: Float32Array[] = [];
     for (let from = 0; from < texts.length; from += batchSize) {
       const batch = texts.slice(from, from + batchSize);
@@ -53,7 +53,7 @@ export class OpenAiEmbedder implements Embedder {
   }
 
   async #ask(texts: readonly string[], send: Send): Promise<Float32Array[]> {
-    const { model, textCharsMax = 16_000 } = this.#options;
+    const { model, textCharsMax } = this.#options;
     // Servers refuse an empty text, so a space stands for it.
     const input = texts.map((whole) => whole.slice(0, textCharsMax).toWellFormed() || ' ');
     const answer = await send('/embeddings', { model, input, encoding_format: 'float' });

@@ -1,7 +1,9 @@
 import { EtudeError, errorCode } from '@etude/contracts/errors';
 import { array, assert, asyncProperty, constantFrom, double, integer, record } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { RETRY_POLICY, withRetries } from './retry.js';
+import { withRetries } from './retry.js';
+
+const RETRY_POLICY = { attemptsMax: 6, waitTotalMaxMs: 120_000 };
 
 const never = () => new AbortController().signal;
 const failing = (errors: Error[]) => async () => {
@@ -13,17 +15,21 @@ const failing = (errors: Error[]) => async () => {
 describe('withRetries', () => {
   it('throws what is not retryable at once and as it is', async () => {
     const refused = new EtudeError('MODEL_REFUSED', 'no');
-    await expect(withRetries(failing([refused]), never())).rejects.toBe(refused);
+    await expect(withRetries(failing([refused]), never(), RETRY_POLICY)).rejects.toBe(refused);
     const bug = new TypeError('x is not a function');
-    await expect(withRetries(failing([bug]), never())).rejects.toBe(bug);
+    await expect(withRetries(failing([bug]), never(), RETRY_POLICY)).rejects.toBe(bug);
   });
 
   it('stops waiting when it is aborted', async () => {
     const controller = new AbortController();
-    const outcome = withRetries(async () => {
-      setImmediate(() => controller.abort());
-      throw new EtudeError('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: 60_000 });
-    }, controller.signal);
+    const outcome = withRetries(
+      async () => {
+        setImmediate(() => controller.abort());
+        throw new EtudeError('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: 60_000 });
+      },
+      controller.signal,
+      RETRY_POLICY,
+    );
     await expect(outcome).rejects.toMatchObject({ name: 'AbortError' });
   });
 

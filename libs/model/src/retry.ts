@@ -8,8 +8,6 @@ export interface RetryPolicy {
   readonly waitTotalMaxMs: number;
 }
 
-export const RETRY_POLICY: RetryPolicy = { attemptsMax: 6, waitTotalMaxMs: 120_000 };
-
 /** The most calls if answers are empty or cut. It is low, because each such answer was paid for. */
 const ANSWER_ATTEMPTS_MAX = 3;
 /** The first wait. It doubles with each attempt, and half of it is random. */
@@ -37,7 +35,7 @@ const REAL_TIMERS: RetryTimers = { sleep: (ms, signal) => sleepFor(ms, undefined
 export async function withRetries<T>(
   attempt: () => Promise<T>,
   signal: AbortSignal,
-  policy: RetryPolicy = RETRY_POLICY,
+  policy: RetryPolicy,
   timers = REAL_TIMERS,
 ): Promise<T> {
   let waitedMs = 0;

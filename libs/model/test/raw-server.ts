@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { connectionConfig, connectionOf } from '../src/model-config.js';
 import { OpenAiChatModel, type OpenAiChatOptions } from '../src/openai-chat.js';
 
 export interface RawRequest {
@@ -43,8 +44,27 @@ export function impatient() {
   return { waits, timers: { sleep: async (ms: number) => void waits.push(Math.round(ms)), random: () => 1 } };
 }
 
-export function chatModel(baseUrl: string, options: Partial<OpenAiChatOptions> = {}): OpenAiChatModel {
-  const model = new OpenAiChatModel({ baseUrl, model: 'm', timers: impatient().timers, ...options });
+/** The connection as settings make it where none is set. */
+export const CONNECTION = connectionOf(connectionConfig.parse({}));
+
+interface ChatOptions extends Partial<Omit<OpenAiChatOptions, 'limits' | 'retry'>> {
+  readonly limits?: Partial<OpenAiChatOptions['limits']>;
+  readonly retry?: Partial<OpenAiChatOptions['retry']>;
+}
+
+export function chatModel(baseUrl: string, { limits, retry, ...options }: ChatOptions = {}): OpenAiChatModel {
+  const model = new OpenAiChatModel({
+    ...CONNECTION,
+    baseUrl,
+    model: 'm',
+    priceInputUsdPerMtok: 0,
+    priceOutputUsdPerMtok: 0,
+    answerBytesMax: 1_048_576,
+    timers: impatient().timers,
+    ...options,
+    limits: { ...CONNECTION.limits, ...limits },
+    retry: { ...CONNECTION.retry, ...retry },
+  });
   onTestFinished(() => model.close());
   return model;
 }
