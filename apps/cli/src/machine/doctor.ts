@@ -1,6 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, statfsSync } from 'node:fs';
-import { freemem } from 'node:os';
 import { asCalled, type Cli } from '../cli.js';
 import { chooseEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT } from '../errors.js';
@@ -36,7 +34,6 @@ const likes = checkOf(false);
 /** One thing that a stack uses, as it is on this machine. cost and fix are '' if it is fine. */
 export type Finding = Required<Seen> & Pick<Check, 'name'>;
 
-const GIB = 1024 ** 3;
 const PYTHON = '/usr/bin/python3';
 const NO_CODE = 'no code can be run, so no task can be judged';
 
@@ -48,8 +45,6 @@ function runs(command: string, ...args: readonly string[]): Seen {
   const [said = ''] = (stdout || stderr || '').trim().split('\n', 1);
   return { ok: status === 0, state: said || (status === 0 ? 'there' : 'not there') };
 }
-
-const room = (bytes: number): Seen => ({ ok: bytes >= GIB, state: `${(bytes / GIB).toFixed(1)} GiB free` });
 
 function model({ settings: { OPENAI_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY } }: Machine): Seen {
   const ok = Boolean(OPENAI_BASE_URL || (OPENAI_API_KEY && OPENAI_MODEL));
@@ -67,12 +62,6 @@ function embedder(machine: Machine): Seen {
   }
 }
 
-function disk({ home }: Machine): Seen {
-  mkdirSync(home, { recursive: true });
-  const { bavail, bsize } = statfsSync(home);
-  return room(bavail * bsize);
-}
-
 /** The isolation that sandboxes use, tried out rather than read from settings: containers and AppArmor forbid it in many ways. */
 const SANDBOX = ['--unshare-all', '--die-with-parent', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true'];
 const ALLOW =
@@ -86,10 +75,6 @@ const CHECKS: readonly Check[] = [
   needs('user namespaces', NO_CODE, ALLOW, () => runs('bwrap', ...SANDBOX)),
   needs('python3', `answers are Python; ${PYTHON} runs them`, apt('python3'), () => runs(PYTHON, '--version')),
   likes('setpriv', 'services outlive a supervisor that is killed with SIGKILL', apt('util-linux'), () => runs('setpriv', '--version')),
-  likes('memory', 'sandboxes may be killed for want of memory', 'End something else, or use a smaller --concurrency', () =>
-    room(freemem()),
-  ),
-  likes('disk', 'Redis and memory stop accepting once it is full', 'Make room, or move the state: --home DIR', disk),
   likes('model', '`etude up` has nothing to ask; demo and test work', 'Set OPENAI_BASE_URL, or OPENAI_API_KEY with OPENAI_MODEL', model),
   needs('embedder', 'memory can not be opened', 'Set ETUDE_EMBEDDER to auto', embedder),
 ];
@@ -99,7 +84,7 @@ function find({ look, ...check }: Check, machine: Machine): Finding {
   return { name: check.name, needed, ok, state, cost, fix: asCalled(fix, machine.settings.ETUDE_CALLED_AS) };
 }
 
-/** Checks everything that a stack uses. Changes nothing, except that it makes the state folder. */
+/** Checks everything that a stack uses. Changes nothing. */
 export const inspectMachine = (machine: Machine): Finding[] => CHECKS.map((check) => find(check, machine));
 
 export const missingToRun = (findings: readonly Finding[]) => findings.filter(({ ok, needed }) => needed && !ok);

@@ -76,14 +76,11 @@ export class ManagedProcess {
 
   /** Resolves once the program is ready. @throws Error with the end of its output if it ends before or isn't ready in time */
   async start(): Promise<void> {
-    const child = this.#spawn();
-    const how = await this.#becomesReady(child);
-    if (how !== 'ready') {
-      child.kill('SIGKILL');
+    const how = await this.#run();
+    if (how !== 'ready')
       throw new Error(`${this.name} ${how}. The end of ${this.program.logPath}:\n${this.#tail.trim().split('\n').slice(-12).join('\n')}`);
-    }
     this.onChange(`${this.name} is ready`);
-    void this.#keepAlive(child);
+    void this.#keepAlive();
   }
 
   /** Sends SIGTERM, and SIGKILL after the stop timeout. The process is gone when this resolves. */
@@ -100,15 +97,6 @@ export class ManagedProcess {
     this.#log.end();
   }
 
-  #spawn(): ChildProcess {
-    const { command, args, env, cwd } = this.program;
-    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
-    this.#child = child;
-    this.#tail = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => this.#hear(chunk.toString()));
-    return child;
-  }
-
   #hear(text: string): void {
     const { progress, ready } = this.program;
     this.#tail = (this.#tail + text).slice(-TAIL_CHARS);
@@ -122,9 +110,13 @@ export class ManagedProcess {
     if (this.readyLine !== '') this.#heardReady('ready');
   }
 
-  /** Returns "ready", or the reason why the program is not. */
-  async #becomesReady(child: ChildProcess): Promise<string> {
-    const timeoutMs = this.program.readyTimeoutMs ?? READY_TIMEOUT_MS;
+  /** Starts the process. Returns "ready", or the reason why it is not; then it was killed. */
+  async #run(): Promise<string> {
+    const { command, args, env, cwd, readyTimeoutMs: timeoutMs = READY_TIMEOUT_MS } = this.program;
+    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = child;
+    this.#tail = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => this.#hear(chunk.toString()));
     const { promise, resolve } = Promise.withResolvers<string>();
     this.#heardReady = resolve;
     const timer = setTimeout(() => resolve(`was not ready within ${timeoutMs / 1_000} s`), timeoutMs);
@@ -134,14 +126,15 @@ export class ManagedProcess {
     const how = await promise;
     clearTimeout(timer);
     this.ready = how === 'ready';
+    if (!this.ready) child.kill('SIGKILL');
     return how;
   }
 
-  async #keepAlive(first: ChildProcess): Promise<void> {
-    let child = first;
-    let waitMs = FIRST_WAIT_MS;
-    for (;;) {
+  async #keepAlive(): Promise<void> {
+    for (let waitMs = FIRST_WAIT_MS; ;) {
       const since = performance.now();
+      const child = this.#child;
+      if (child === null) return;
       if (!isOver(child)) await once(child, 'exit');
       this.ready = false;
       if (this.#stopping.signal.aborted) return;
@@ -155,9 +148,7 @@ export class ManagedProcess {
         return; // stopped while it waited
       }
       this.restarts++;
-      child = this.#spawn();
-      if ((await this.#becomesReady(child)) === 'ready') this.onChange(`${this.name} is back`);
-      else child.kill('SIGKILL');
+      if ((await this.#run()) === 'ready') this.onChange(`${this.name} is back`);
     }
   }
 }

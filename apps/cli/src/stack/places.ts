@@ -1,7 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { z } from 'zod';
 import { CliError, EXIT } from '../errors.js';
@@ -26,28 +24,6 @@ export function qdrantPlace(environment: Environment, port: number): QdrantPlace
     'name a server: export ETUDE_QDRANT_URL=http://localhost:6333   # and ETUDE_QDRANT_API_KEY, ETUDE_QDRANT_CA_PATH where it wants them',
     'or put a qdrant on the PATH, and the stack starts it',
   ]);
-}
-
-const REACHED_WITHIN_MS = 5_000;
-
-/** Checks that Qdrant is there, and that a named server can be reached, before anything is started. @throws CliError */
-export async function requireQdrant(environment: Environment): Promise<void> {
-  const { url, binary } = qdrantPlace(environment, 0);
-  if (binary !== null) return;
-  const host = /^https?:/.test(url) ? URL.parse(url)?.hostname : null;
-  if (!host) throw new CliError(EXIT.usage, `ETUDE_QDRANT_URL is ${url}, which is no URL of a server; it looks like http://localhost:6333`);
-  // Without a port in the URL, services use 6333. The text is matched, because URL drops a protocol's usual port.
-  const port = Number(/^https?:\/\/[^/?#]*:(\d+)/.exec(url)?.[1] ?? 6333);
-  const socket = connect({ host: host.replace(/^\[|\]$/g, ''), port });
-  try {
-    await once(socket, 'connect', { signal: AbortSignal.timeout(REACHED_WITHIN_MS) });
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const hint = ['start it, or set ETUDE_QDRANT_URL'];
-    throw new CliError(EXIT.unavailable, `Qdrant at ${host}:${port} cannot be reached: ${code ?? message}`, hint, { cause: error });
-  } finally {
-    socket.destroy();
-  }
 }
 
 /** The line that the cluster program prints once pods can be started. */

@@ -1,18 +1,15 @@
 import { resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cli, commandLine } from '../cli.js';
 import { settleEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT } from '../errors.js';
 import { sizeOf } from '../files.js';
 import { ensureLocalKey } from '../home/home.js';
-import { findStack, type MemoryAdapter, type SandboxDriver, type StackState } from '../home/stack-state.js';
+import { findStack, type MemoryAdapter, type SandboxDriver } from '../home/stack-state.js';
 import { inspectMachine, missingToRun } from '../machine/doctor.js';
 import { stateText } from './down.js';
 import { modelTrouble } from './model.js';
-import { requireQdrant } from './places.js';
+import { qdrantPlace } from './places.js';
 import { startStack } from './start-stack.js';
-
-const START_TIMEOUT_MS = 120_000;
 
 export interface UpOptions {
   readonly detach?: boolean;
@@ -45,36 +42,25 @@ export function requireMachine(cli: Cli): void {
   ]);
 }
 
-/** The running stack, or null. A stack that another process is starting is waited for, at most two minutes. */
-async function waitUntilReady(home: string, signal: AbortSignal): Promise<StackState | null> {
-  const deadline = performance.now() + START_TIMEOUT_MS;
-  let state = await findStack(home);
-  while (state && !state.ready && performance.now() < deadline) {
-    await sleep(100, undefined, { signal });
-    state = await findStack(home);
-  }
-  return state;
-}
-
 /** Checks everything that can be known before the start. @throws CliError with what is missing */
-async function requireAll(cli: Cli, { scripted, memory }: UpOptions): Promise<void> {
+function requireAll(cli: Cli, { scripted, memory }: UpOptions): void {
   if (scripted === undefined) requireModel(cli.settings);
   else sizeOf(scripted);
   requireMachine(cli);
-  if (memory === 'qdrant') await requireQdrant(cli.settings.environment);
+  if (memory === 'qdrant') qdrantPlace(cli.settings.environment, 0);
 }
 
 /** `etude up`: starts the stack, and stays with it until Ctrl-C unless it is detached. A running stack is left alone. */
 export async function up(cli: Cli, options: UpOptions): Promise<number> {
   const { settings, home, root, signal, out } = cli;
   const { detach = false, scripted, ...flags } = options;
-  const running = await waitUntilReady(home, signal);
+  const running = await findStack(home);
   if (running) {
     out.data(running, stateText(running, home));
     out.note(`already running, as it was started; ${commandLine(cli, 'down')} stops it, to start it with other flags or settings`);
     return EXIT.ok;
   }
-  await requireAll(cli, options);
+  requireAll(cli, options);
   const embedder = settleEmbedder(cli);
   ensureLocalKey(home);
   const trouble = scripted === undefined ? modelTrouble(settings, signal) : null;
