@@ -2,7 +2,7 @@ import { AgentId, UserId } from '@etude/contracts/ids';
 import { z } from 'zod';
 
 /** Loaded functions, todos and files belong to a session. */
-export const Session = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must hold only letters, digits, "_" and "-", at most 64');
+const Session = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must hold only letters, digits, "_" and "-", at most 64');
 
 /** The caller in whose name calls go to the gateway. It has no tenant, because only the key decides that. */
 export interface McpCaller {
@@ -18,14 +18,17 @@ export interface McpCaller {
 /** The session header of revisions before 2026-07-28. Clients return it unchanged. */
 export const SESSION_HEADER = 'mcp-session-id';
 
-/** The caller that headers describe. @param read reads one header. @throws RangeError naming the wrong header */
-export function callerOf(read: (name: string) => string | null | undefined): McpCaller {
+/** The caller that headers describe. @param read reads one header. @throws RangeError naming the wrong header as `named` does */
+export function callerOf(
+  read: (name: string) => string | null | undefined,
+  named = (header: string) => `The header "${header}"`,
+): McpCaller {
   const parsed = (schema: z.ZodType<string>, header: string) => {
     const text = read(header) ?? '';
     if (text === '') return '';
     const { success, error, data } = schema.safeParse(text);
     if (success) return data;
-    throw new RangeError(`The header "${header}" ${error.issues[0]?.message ?? 'is wrong'}.`);
+    throw new RangeError(`${named(header)} ${error.issues[0]?.message ?? 'is wrong'}.`);
   };
   const authorization = read('authorization');
   return {

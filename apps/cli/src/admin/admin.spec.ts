@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/temporary-folder.js';
 import type { Cli } from '../cli.js';
 import { readKeys } from '../home/home.js';
 import { createKey, settingsOf } from './admin.command.js';
@@ -21,8 +19,7 @@ describe('settingsOf', () => {
 });
 
 it('makes a key with the name that it is given, unless a part of Etude is called so', async () => {
-  const home = mkdtempSync(join(tmpdir(), 'etude-home-'));
-  onTestFinished(() => rmSync(home, { recursive: true }));
+  const home = temporaryFolder();
   const cli = { home, out: { data: () => undefined, note: () => undefined } } as unknown as Cli;
   const create = (name: string) => createKey(cli, { tenant: 'acme', role: ['user'], name });
   await create('ann of verification');

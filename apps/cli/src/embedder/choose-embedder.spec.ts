@@ -1,15 +1,14 @@
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/temporary-folder.js';
 import { readSettings } from '../cli.js';
 import { EXIT } from '../errors.js';
 import { chooseEmbedder, embedderEnvironment, recordedEmbedder, settleEmbedder } from './embedder.js';
 
 function machine({ fetched, ...environment }: { fetched: boolean; [setting: string]: string | boolean }) {
-  const root = mkdtempSync(join(tmpdir(), 'etude-choose-'));
-  onTestFinished(() => rmSync(root, { recursive: true }));
+  const root = temporaryFolder();
   const folder = join(root, '.etude/cache/embedder');
   mkdirSync(folder, { recursive: true });
   for (const { name, bytes } of fetched ? SENTENCE_MODEL.files : []) {

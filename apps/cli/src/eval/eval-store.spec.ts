@@ -1,8 +1,8 @@
-import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RequestId } from '@etude/contracts/ids';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/temporary-folder.js';
 import { sampleOf } from './eval-result.js';
 import { type EvalPlan, EvalStore } from './eval-store.js';
 
@@ -21,10 +21,7 @@ const plan: EvalPlan = {
 
 describe('EvalStore', () => {
   let home: string;
-  beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), 'etude-eval-'));
-  });
-  afterEach(() => rmSync(home, { recursive: true }));
+  beforeEach(() => void (home = temporaryFolder()));
 
   it('finds plan and results again', () => {
     const store = EvalStore.create(home, plan);

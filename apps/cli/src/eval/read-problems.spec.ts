@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/temporary-folder.js';
 import { parseProblems, readProblems } from './problems.js';
 
 const humanEval = {
@@ -104,10 +104,7 @@ describe('bad files', () => {
 
 describe('files', () => {
   let dir: string;
-  beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'etude-problems-'));
-  });
-  afterEach(() => rmSync(dir, { recursive: true }));
+  beforeEach(() => void (dir = temporaryFolder()));
 
   it('are read gzipped or not, with the same problems', () => {
     writeFileSync(join(dir, 'a.jsonl'), lines(humanEval));

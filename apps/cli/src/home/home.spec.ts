@@ -1,15 +1,11 @@
 import { hash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readFileSync, rmSync, statSync } from 'node:fs';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/temporary-folder.js';
 import { addKey, ensureLocalKey, ensureProofKeys, keyPath, keysPath, proofPublicKeysPath, proofSigningKeyPath, readKeys } from './home.js';
 
 let home: string;
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'etude-home-'));
-});
-afterEach(() => rmSync(home, { recursive: true }));
+beforeEach(() => void (home = temporaryFolder()));
 
 describe('key file', () => {
   it('keeps digests and never the key', () => {

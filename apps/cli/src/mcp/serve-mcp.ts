@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { AgentId, UserId } from '@etude/contracts/ids';
-import { type McpCaller, Session } from '@etude/mcp/caller';
+import { callerOf, type McpCaller } from '@etude/mcp/caller';
 import { serveOverStdio } from '@etude/mcp/stdio';
 import { status } from '@grpc/grpc-js';
 import type { Command } from 'commander';
-import { z } from 'zod';
 import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
 import { hand } from '../command.js';
 import { CliError, EXIT, isServiceError } from '../errors.js';
@@ -18,14 +16,17 @@ interface McpOptions {
   readonly session?: string;
 }
 
-const Flags = z.object({ agent: AgentId, user: UserId.or(z.literal('')), session: Session });
-
 /** @throws CliError naming the flag that is wrong */
-function callerOf({ agent, user = '', session = randomUUID() }: McpOptions): McpCaller {
-  const parsed = Flags.safeParse({ agent, user, session });
-  if (parsed.success) return { ...parsed.data, metadata: {} };
-  const [issue] = parsed.error.issues;
-  throw new CliError(EXIT.usage, `--${issue?.path.join('.') ?? ''} ${issue?.message ?? 'is wrong'}`);
+function callerOfFlags(options: McpOptions): McpCaller {
+  const flags: Readonly<Record<string, string>> = { session: randomUUID(), ...options };
+  try {
+    return callerOf(
+      (header) => flags[header.replace('etude-', '')],
+      (header) => header.replace('etude-', '--'),
+    );
+  } catch (error) {
+    throw new CliError(EXIT.usage, (error as RangeError).message, [], { cause: error });
+  }
 }
 
 /** Checks the key once. Other failures are ignored: they may pass, and each call reports them. @throws ServiceError for a refused key */
@@ -39,7 +40,7 @@ async function requireKey(cli: Cli, tools: Gateway['tools'], { agent, user }: Mc
 
 /** `etude mcp`: serves MCP on stdin and stdout until stdin ends. */
 function serveMcp(cli: Cli, options: McpOptions, version: string): Promise<number> {
-  const caller = callerOf(options);
+  const caller = callerOfFlags(options);
   return withGateway(cli, async ({ address, tools, skills }) => {
     await requireKey(cli, tools, caller);
     cli.out.note(

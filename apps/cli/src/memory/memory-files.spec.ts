@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { status } from '@grpc/grpc-js';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/temporary-folder.js';
 import { serviceError } from '../../test/service-error.js';
 import { RideOut } from '../calls.js';
 import { CliError, EXIT } from '../errors.js';
@@ -13,8 +13,7 @@ import { isExport, linesOf } from './transfer-memory.js';
 
 let dir: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'etude-memory-'));
-  onTestFinished(() => rmSync(dir, { recursive: true }));
+  dir = temporaryFolder();
 });
 const fileOf = (name: string, text: string) => {
   writeFileSync(join(dir, name), text);

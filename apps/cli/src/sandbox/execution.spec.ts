@@ -1,16 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { create, fromJson } from '@bufbuild/protobuf';
 import { durationFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
 import { ExecutionOutcomeSchema, RichOutputSchema } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/temporary-folder.js';
 import { outcomeLine, saveDisplay } from './execution.js';
 import { CellReader } from './repl.js';
 
 it('keeps every form of an output but the text that stands for it', () => {
-  const dir = mkdtempSync(join(tmpdir(), 'etude-displays-'));
-  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const dir = temporaryFolder();
   const image = create(RichOutputSchema, { text: { 'text/plain': '<Figure>' }, binary: { 'image/png': new Uint8Array([1, 2]) } });
   const rows = create(RichOutputSchema, {
     text: { 'text/plain': 'a  b', 'text/html': '<table>' },

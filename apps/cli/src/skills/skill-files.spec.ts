@@ -1,19 +1,16 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { create, toJson } from '@bufbuild/protobuf';
 import { SkillSchema, SkillStatus, SkillTestCaseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/temporary-folder.js';
 import { EXIT } from '../errors.js';
 import { handedInExit } from './skill-lines.js';
 import { readTests, withCalls } from './skill-tests.js';
 import { importedText, readSkill, writeSkill } from './transfer-skills.js';
 
 let dir: string;
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'etude-skill-'));
-});
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
+beforeEach(() => void (dir = temporaryFolder()));
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const FILES = [

@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { temporaryFolder } from '../../test/temporary-folder.js';
 import { ManagedProcess } from './managed-process.js';
 
 function shell(script: string, readyTimeoutMs: number): ManagedProcess {
-  const dir = mkdtempSync(join(tmpdir(), 'etude-managed-'));
-  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const dir = temporaryFolder();
   const program = {
     name: 'thing',
     command: '/bin/sh',

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/temporary-folder.js';
 import { taskSpec } from './task-request.js';
 
 describe('taskSpec', () => {
@@ -10,10 +10,7 @@ describe('taskSpec', () => {
     writeFileSync(join(dir, name), content);
     return join(dir, name);
   };
-  beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'etude-spec-'));
-  });
-  afterEach(() => rmSync(dir, { recursive: true }));
+  beforeEach(() => void (dir = temporaryFolder()));
 
   it('reads prompt, cases and reference from files', async () => {
     const spec = await taskSpec({

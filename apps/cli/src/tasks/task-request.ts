@@ -50,25 +50,16 @@ export const SPEC_FLAGS: Flags = {
   '--reference <file>': 'a right answer; seen by the reflection of a training run alone',
 };
 
+type TextFlag = 'prompt' | 'spec' | 'evaluator' | 'ioCases' | 'functionCases' | 'tests' | 'setup' | 'entryPoint' | 'command' | 'reference';
+
 /** Values of SPEC_FLAGS, except for those that only `fieldsOf` reads. */
-export interface SpecOptions {
-  readonly prompt?: string;
-  readonly spec?: string;
+export interface SpecOptions extends Readonly<Partial<Record<TextFlag, string>>> {
   readonly file?: readonly string[];
-  readonly evaluator?: string;
-  readonly ioCases?: string;
-  readonly functionCases?: string;
-  readonly tests?: string;
-  readonly setup?: string;
-  readonly entryPoint?: string;
   readonly public?: boolean;
-  readonly command?: string;
-  readonly mode?: string;
   readonly untrusted?: boolean;
   readonly attempts?: number;
   readonly label?: Readonly<Record<string, string>>;
   readonly memory?: MemoryUse;
-  readonly reference?: string;
 }
 
 export function useMemory(spec: TaskSpec, use: MemoryUse): void {
