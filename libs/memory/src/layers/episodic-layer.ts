@@ -3,10 +3,11 @@ import type { Change, MemoryRecord, RecordFilter, RecordStore } from '../record-
 import { insertsOf } from './indexed-texts.js';
 import { hitOf, searchLayer } from './memory-search.js';
 import { bodyOf, everyRecord, type LayerDeps, parseBody } from './records.js';
-import type { Episode, Scope, Transition } from '@etude/contracts/memory';
+import { type Episode, Scope, type Transition } from '@etude/contracts/memory';
 import type { EpisodicMemory, MemoryHit, ReadScope } from '@etude/domain/ports/memory';
 import { episodeEntries, episodeEntry, type NotedEpisode, transitionEntry } from '@etude/domain/retrieval/entries';
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
+import { z } from 'zod';
 
 const LAYER = 'episodic';
 /** Small, because a record can have several MiB. */
@@ -91,15 +92,16 @@ function skillNames(used: readonly string[]): readonly string[] {
 }
 
 /** The summary or the reflection of an episode, as the semantic layer stores it. */
-export interface EpisodeNote {
+export const EpisodeNote = z.strictObject({
   /** The episode's id. */
-  readonly id: string;
-  readonly scope: Scope;
-  readonly rolloutId: string;
-  readonly text: string;
-  readonly touched?: Episode['touched'];
-  readonly createdAt: number;
-}
+  id: z.string(),
+  scope: Scope,
+  rolloutId: z.string(),
+  text: z.string(),
+  touched: z.array(z.string()).optional(),
+  createdAt: z.number().int(),
+});
+export type EpisodeNote = z.output<typeof EpisodeNote>;
 
 /** The semantic records for the summary and the reflection of an episode. An empty text makes no record. */
 export function noteRecords(episode: NotedEpisode & Pick<Episode, 'id' | 'scope'>): readonly MemoryRecord[] {

@@ -2,6 +2,7 @@ import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { newSkill } from '@etude/domain/skills/life/skill-life';
 import { episodeOf, SCOPE, skillOf, skillUseOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
+import { dyingStore } from '../../test/dying-store.js';
 import { modelStore } from '../../test/model-store.js';
 import type { RecordStore } from '../record-store.js';
 import { episodicLayer } from './episodic-layer.js';
@@ -15,19 +16,6 @@ const WRITES = [
   { kind: 'skill', skill: skillOf({ status: 'active' }) },
   skillUseOf(),
 ] as const;
-
-/** A store without transactions, whose process dies in a write once so many more changes were applied. */
-function dyingStore(store: RecordStore): { store: RecordStore; dieAfter: (changes: number) => void } {
-  let left = Infinity;
-  const write: RecordStore['write'] = async (tenant, changes) => {
-    const some = changes.slice(0, left);
-    const done = await store.write(tenant, some);
-    left -= some.length;
-    if (some.length < changes.length) throw new Error('killed');
-    return done;
-  };
-  return { store: { ...store, write }, dieAfter: (changes) => (left = changes) };
-}
 
 function layersOver(store: RecordStore) {
   const deps = { store, embedder: new LexicalEmbedder(), clock: { now: Date.now } };
@@ -48,7 +36,7 @@ describe('applied writes', () => {
   });
 
   it.each([0, 1, 2, 3])('leave the same whether or not a process died behind change %i', async (changes) => {
-    const dying = dyingStore(modelStore());
+    const dying = dyingStore();
     const layers = layersOver(dying.store);
     for (const [i, write] of WRITES.entries()) {
       dying.dieAfter(changes);

@@ -4,42 +4,14 @@ import { NEW_YEAR, SCOPE } from '@etude/domain/testing/memory-records';
 import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { Crash, dyingStore } from '../../test/dying-store.js';
 import { modelStore } from '../../test/model-store.js';
-import type { Change, RecordStore } from '../record-store.js';
+import type { RecordStore } from '../record-store.js';
 import { mendDocuments } from './documents.js';
 import { semanticLayer } from './semantic-layer.js';
 
 const ALL = { tenant: 'acme', agent: null };
 const DAY_MS = 86_400_000;
-
-class Crash extends Error {}
-
-/** A store without transactions, of which the process dies behind any single change or removal. */
-function dyingStore(): { store: RecordStore; dieAfter: (changes: number) => void } {
-  const store = modelStore();
-  let left = Number.POSITIVE_INFINITY;
-  const spend = () => {
-    left -= 1;
-    if (left < 0) throw new Crash('killed behind a change');
-  };
-  const write = async (tenant: string, changes: readonly Change[]) => {
-    const done: boolean[] = [];
-    for (const change of changes) {
-      if (done.length > 0 && done.at(-1) === false && changes[done.length - 1]?.do !== 'insert') done.push(false);
-      else {
-        done.push(...(await store.write(tenant, [change])));
-        spend();
-      }
-    }
-    return done;
-  };
-  const remove: RecordStore['remove'] = async (...args) => {
-    const removed = await store.remove(...args);
-    spend();
-    return removed;
-  };
-  return { store: { ...store, write, remove }, dieAfter: (changes) => (left = changes) };
-}
 
 async function survive<T>(work: () => Promise<T>): Promise<T | null> {
   try {

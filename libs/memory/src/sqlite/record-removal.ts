@@ -1,10 +1,8 @@
 import type { Fields, Owners, RecordFilter } from '../record-store.js';
-import { rewriteFile } from './file-rewrite.js';
 import { deleteFields, filterCondition, kindCodes, layerCondition } from './record-rows.js';
 import { LateWords, removeTexts } from './record-writes.js';
 import type { StoreFile } from './store-file.js';
 import type { TenantRows, Values } from './tenant-rows.js';
-import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -34,29 +32,6 @@ export async function removeRecords(file: StoreFile, owners: Owners, layer: Memo
   }
   await file.write(owners, forgetNames);
   return removed;
-}
-
-/**
- * Rewrites the file. Removed rows are overwritten with zeros at once, but SQLite moves rows between pages, and old copies stay in a page
- * until it is overwritten.
- *
- * @throws EtudeError MEMORY_UNAVAILABLE if another process reads old pages for longer than the wait for locks
- */
-export async function purgeFile(file: StoreFile): Promise<readonly string[]> {
-  if (!(await rewriteFile(file.path, file.lockWaitMs))) throw logIsRead(file.path);
-  return [
-    'merged the word lists into one without what was removed',
-    'wrote the file anew without free pages; freed bytes were overwritten with zeros before',
-    'emptied the write-ahead log',
-  ];
-}
-
-function logIsRead(path: string): EtudeError {
-  return new EtudeError(
-    'MEMORY_UNAVAILABLE',
-    `another process keeps reading an old state of the memory file ${path}, so its write-ahead log still has what was removed; ` +
-      'repeat this when that process has finished or was stopped',
-  );
 }
 
 function removeBatch(rows: TenantRows, layer: MemoryLayer, condition: string, values: Values): number {

@@ -3,11 +3,11 @@ import { seenBy } from '../tenant-view.js';
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import type { RecordStore, StoreOptions } from '../record-store.js';
 import { countRecords, eachRecord, findRecords, loadRecords, searchRecords } from './record-reads.js';
-import { purgeFile, removeRecords } from './record-removal.js';
+import { removeRecords } from './record-removal.js';
 import { kindCode } from './record-rows.js';
 import { applyChanges, knownRecord, prepareChange, StaleChange } from './record-writes.js';
 import { StoreFile, type WholeFile } from './store-file.js';
-import { fileDamage } from './file-damage.js';
+import { fileDamage, purgeFile } from './file-upkeep.js';
 import type { TenantRows } from './tenant-rows.js';
 import { deleteVectors, insertVectors, vectorBytes, VectorModels } from './vectors.js';
 

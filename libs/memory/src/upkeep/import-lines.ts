@@ -1,22 +1,13 @@
 import { insertsOf } from '../layers/indexed-texts.js';
 import type { ImportReport, Progress } from '../memory.js';
-import type { MemoryRecord, RecordStore } from '../record-store.js';
+import type { MemoryRecord } from '../record-store.js';
 import { isErased } from './erasure-marks.js';
 import { readHeader, readLine } from './export-lines.js';
 import { readRecord } from './imported-record.js';
 import { importOf, inOrder, proposalOf, type ProposeSkill, type ToldSkill, toldSkill } from './imported-skill.js';
+import type { UpkeepDeps } from './record-upkeep.js';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
-import type { Clock } from '@etude/domain/ports/clock';
-import type { Embedder } from '@etude/domain/ports/embedder';
-import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import { setImmediate as letOthers } from 'node:timers/promises';
-
-export interface ImportDeps {
-  readonly store: RecordStore;
-  readonly embedder: Embedder;
-  readonly clock: Clock;
-  readonly proofChecker?: ProofChecker;
-}
 
 export interface ImportOptions {
   readonly onProgress?: (progress: Progress) => void;
@@ -50,14 +41,13 @@ const OF_ONE_RECORD: ReadonlySet<string> = new Set(['PERMISSION_DENIED', 'FAILED
  * @throws EtudeError INVALID_ARGUMENT or FAILED_PRECONDITION for a wrong header. After a failure, records imported before stay
  */
 export async function importRecords(
-  deps: ImportDeps,
+  deps: UpkeepDeps,
   tenant: string,
   lines: AsyncIterable<string>,
   options: ImportOptions,
 ): Promise<ImportReport> {
   const intake = new Intake(deps, tenant);
   const skills: ToldSkill[] = [];
-  const reader = { tenant, clock: deps.clock, ...(deps.proofChecker && { proofChecker: deps.proofChecker }) };
   let isBegun = false;
   for await (const text of lines) {
     options.signal?.throwIfAborted();
@@ -69,7 +59,7 @@ export async function importRecords(
       continue;
     }
     const line = await readLine(text);
-    const read = typeof line === 'string' ? line : readRecord(reader, line);
+    const read = typeof line === 'string' ? line : readRecord(deps, tenant, line);
     if (typeof read === 'string') intake.refuse(intake.lines, read);
     else if (options.proposeSkill !== undefined && read.kind === 'skill') skills.push(toldSkill(intake.lines, read));
     else if (await intake.take(read)) options.onProgress?.({ done: intake.lines, total: null });
@@ -88,14 +78,14 @@ export async function importRecords(
 /** Writes records in batches and counts the outcomes. */
 class Intake {
   lines = 0;
-  readonly #deps: ImportDeps;
+  readonly #deps: UpkeepDeps;
   readonly #tenant: string;
   readonly #counts = { added: 0, unchanged: 0 };
   readonly #refused: Array<{ line: number; reason: string }> = [];
   #batch: Numbered[] = [];
   #chars = 0;
 
-  constructor(deps: ImportDeps, tenant: string) {
+  constructor(deps: UpkeepDeps, tenant: string) {
     this.#deps = deps;
     this.#tenant = tenant;
   }

@@ -1,5 +1,5 @@
 import { chunkRecord, documentRecord } from '../layers/documents.js';
-import { type EpisodeNote, episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
+import { EpisodeNote, episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
 import { factRecord } from '../layers/fact-records.js';
 import type { StoredBody } from '../layers/records.js';
 import { skillRecord } from '../layers/skill-records.js';
@@ -7,10 +7,9 @@ import { type MemoryRecord, RECORD_KINDS, type RecordKind } from '../record-stor
 import { asArchived, isArchived } from './archive-records.js';
 import { type ExportLine, parseJson, reasonOf } from './export-lines.js';
 import { unprovenAsCandidate, withOwnPins } from './imported-skill.js';
+import type { UpkeepDeps } from './record-upkeep.js';
 import { isDeeper } from '@etude/contracts/json';
-import { DocumentChunk, DocumentRecord, Episode, Fact, Scope, Skill, Transition } from '@etude/contracts/memory';
-import type { Clock } from '@etude/domain/ports/clock';
-import type { ProofChecker } from '@etude/domain/ports/proof-signer';
+import { DocumentChunk, DocumentRecord, Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 
@@ -21,20 +20,13 @@ interface Owned {
   readonly scope?: MemoryRecord['scope'];
 }
 
-/** The tenant that imports, and what reading needs. */
-export interface Reader {
-  readonly tenant: string;
-  readonly clock: Clock;
-  readonly proofChecker?: ProofChecker;
-}
-
 /**
- * Turns a line of any tenant's export into a record of the reader's tenant. The line isn't trusted: its body must be valid for its kind and
+ * Turns a line of any tenant's export into a record of `tenant`, which imports it. The line isn't trusted: its body must be valid for its kind and
  * have the line's agent and user. The layers rebuild everything else. Only the archive mark is taken from the line.
  *
  * @returns the record, or the reason why the line is refused
  */
-export function readRecord({ tenant, clock, proofChecker }: Reader, line: ExportLine): MemoryRecord | string {
+export function readRecord({ clock, proofChecker }: UpkeepDeps, tenant: string, line: ExportLine): MemoryRecord | string {
   const kinds: readonly RecordKind[] = RECORD_KINDS[line.layer];
   if (!kinds.includes(line.kind)) return `kind: ${line.kind} is no kind of the ${line.layer} layer`;
   const now = clock.now();
@@ -102,23 +94,13 @@ function ofDigest({ fields: { digest } }: ExportLine, made: (digest: string) => 
   return typeof digest === 'string' && DIGEST.test(digest) ? made(digest) : 'fields.digest: has to be 64 hexadecimal digits';
 }
 
-/** The schema of `EpisodeNote`. */
-const Note = z.strictObject({
-  id: z.string(),
-  scope: Scope,
-  rolloutId: z.string(),
-  text: z.string(),
-  touched: z.array(z.string()).optional(),
-  createdAt: z.number().int(),
-});
-
 /** Schemas of the body's value, by kind of record. */
 const VALUES: { readonly [kind in ExportLine['kind']]: z.ZodType } = {
   transition: Transition,
   episode: Episode,
   fact: Fact,
-  summary: Note,
-  reflection: Note,
+  summary: EpisodeNote,
+  reflection: EpisodeNote,
   document: DocumentRecord,
   /** Includes the title of its document. */
   chunk: DocumentChunk.extend({ title: z.string().optional() }),

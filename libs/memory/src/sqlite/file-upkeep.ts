@@ -1,0 +1,61 @@
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { EtudeError } from '@etude/contracts/errors';
+import { memoryError } from './sqlite-errors.js';
+import type { StoreFile, WholeFile } from './store-file.js';
+
+/** Looks for damage by disks and other programs. Our own writes are transactions, so none is left half done. */
+export async function fileDamage(file: StoreFile): Promise<readonly string[]> {
+  return file.writeWhole((whole) => [...damageIn(whole)]);
+}
+
+function* damageIn(file: WholeFile): Generator<string> {
+  // A connection checks a cached state of the word lists, which others may have merged since. Reading from them refreshes it.
+  file.all("SELECT rowid FROM record_words WHERE record_words MATCH 'c1:x' LIMIT 1");
+  const results = file.all<{ quick_check: string }>('PRAGMA quick_check(20)').map((row) => row.quick_check);
+  if (results[0] !== 'ok') yield `the file is damaged, restore it from a backup: ${results.join('; ')}`;
+  const [{ n: lost } = { n: 0 }] = file.all<{ n: number }>('SELECT count(*) AS n FROM record WHERE id NOT IN (SELECT id FROM record_body)');
+  if (lost > 0) yield `${lost} records have lost their text; restore the file from a backup`;
+  try {
+    file.exec("INSERT INTO record_words (record_words) VALUES ('integrity-check')");
+  } catch (cause) {
+    yield `the word lists are damaged, export the memory and import it into a new file: ${(cause as Error).message}`;
+  }
+}
+
+type Outcome = { readonly log: 'emptied' | 'read' } | { readonly errcode: number; readonly message: string };
+
+/**
+ * Rewrites the file and empties its write-ahead log. Removed rows are overwritten with zeros at once, but SQLite moves rows between pages,
+ * and old copies stay in a page until it is overwritten. SQLite holds its write lock all the time, which takes seconds for a large file.
+ *
+ * @throws EtudeError MEMORY_FULL; MEMORY_UNAVAILABLE also if another process reads old pages for longer than the wait for locks
+ */
+export async function purgeFile({ path, lockWaitMs }: StoreFile): Promise<readonly string[]> {
+  const outcome = await rewriteInThread({ path, lockWaitMs });
+  if ('errcode' in outcome) throw memoryError(Object.assign(new Error(outcome.message), { errcode: outcome.errcode }), path);
+  if (outcome.log === 'read')
+    throw new EtudeError(
+      'MEMORY_UNAVAILABLE',
+      `another process keeps reading an old state of the memory file ${path}, so its write-ahead log still has what was removed; ` +
+        'repeat this when that process has finished or was stopped',
+    );
+  return [
+    'merged the word lists into one without what was removed',
+    'wrote the file anew without free pages; freed bytes were overwritten with zeros before',
+    'emptied the write-ahead log',
+  ];
+}
+
+/** In a thread, so that the process stays responsive. */
+function rewriteInThread(workerData: { readonly path: string; readonly lockWaitMs: number }): Promise<Outcome> {
+  // Built or as source, the thread's file is next to this one, with the same extension.
+  const worker = new Worker(new URL(`./purge-thread${extname(import.meta.url)}`, import.meta.url), { workerData, execArgv: [] });
+  return new Promise((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', (code) =>
+      reject(new EtudeError('MEMORY_UNAVAILABLE', `the thread that writes ${workerData.path} anew ended early (${code}); repeat this`)),
+    );
+  });
+}

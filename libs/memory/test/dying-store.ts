@@ -1,0 +1,31 @@
+import type { Change, RecordStore } from '../src/record-store.js';
+import { modelStore } from './model-store.js';
+
+export class Crash extends Error {}
+
+/** A store without transactions, whose process dies behind any single change or removal, once so many more took place. */
+export function dyingStore(): { store: RecordStore; dieAfter: (changes: number) => void } {
+  const store = modelStore();
+  let left = Number.POSITIVE_INFINITY;
+  const spend = () => {
+    left -= 1;
+    if (left < 0) throw new Crash('killed behind a change');
+  };
+  const write = async (tenant: string, changes: readonly Change[]) => {
+    const done: boolean[] = [];
+    for (const change of changes) {
+      if (done.length > 0 && done.at(-1) === false && changes[done.length - 1]?.do !== 'insert') done.push(false);
+      else {
+        done.push(...(await store.write(tenant, [change])));
+        spend();
+      }
+    }
+    return done;
+  };
+  const remove: RecordStore['remove'] = async (...args) => {
+    const removed = await store.remove(...args);
+    spend();
+    return removed;
+  };
+  return { store: { ...store, write, remove }, dieAfter: (changes) => (left = changes) };
+}
