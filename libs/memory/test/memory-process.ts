@@ -16,7 +16,7 @@ console.log('opened');
 if (role === 'write') await write();
 if (role === 'erase') await erase();
 if (role === 'export') await exportTo(name);
-if (role === 'import') await memory.upkeep.importLines(TENANT, createInterface({ input: createReadStream(name) }), { onProgress: tell });
+if (role === 'import') await memory.upkeep.importLines(TENANT, toldLines(name), {});
 if (role === 'reembed') await memory.upkeep.reembed(otherEmbedder(), { onProgress: tell });
 console.log('done');
 await memory.close();
@@ -51,6 +51,13 @@ async function exportTo(file: string): Promise<void> {
   for await (const line of memory.upkeep.exportLines({ tenant: TENANT })) {
     appendFileSync(file, `${line}\n`);
     console.log('line');
+  }
+}
+
+async function* toldLines(file: string): AsyncGenerator<string> {
+  for await (const line of createInterface({ input: createReadStream(file) })) {
+    console.log('line');
+    yield line;
   }
 }
 

@@ -108,21 +108,16 @@ describe('a SQLite store’s file', () => {
     expect(await store.damage()).toEqual([]);
   });
 
-  it('is missed when it is gone', async () => {
-    const { store, path } = await opened();
-    rmSync(path);
-    const gone = { code: 'MEMORY_UNAVAILABLE', message: expect.stringContaining('gone') as string };
-    await expect(store.check()).rejects.toMatchObject(gone);
-    await expect(store.write('acme', [searchable({ key: 'late' }, 'late', 1)])).rejects.toMatchObject(gone);
-  });
-
-  it('takes no write once another one has its name', async () => {
+  it.each([
+    ['gone', (path: string) => rmSync(path)],
+    ['replaced', (path: string, other: string) => renameSync(other, path)],
+  ])('takes no write once it is %s', async (what, change) => {
     const [{ store, path }, other] = await Promise.all([opened(), opened()]);
     await other.store.close();
-    renameSync(other.path, path);
-    const replaced = { code: 'MEMORY_UNAVAILABLE', message: expect.stringContaining('replaced') as string };
-    await expect(store.check()).rejects.toMatchObject(replaced);
-    await expect(store.write('acme', [searchable({ key: 'late' }, 'late', 1)])).rejects.toMatchObject(replaced);
+    change(path, other.path);
+    const refused = { code: 'MEMORY_UNAVAILABLE', message: expect.stringContaining(what) as string };
+    await expect(store.check()).rejects.toMatchObject(refused);
+    await expect(store.write('acme', [searchable({ key: 'late' }, 'late', 1)])).rejects.toMatchObject(refused);
   });
 
   it('is told to be damaged where its parts do not fit together', async () => {

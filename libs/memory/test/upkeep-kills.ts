@@ -104,7 +104,7 @@ async function importedAgain(from: MemoryPlace, to: MemoryPlace, records: number
   expect(exported.toSorted()).toEqual((await exportOf(memory)).toSorted());
   expect(exported).toEqual(expect.arrayContaining(readFileSync(cut, 'utf8').split('\n').slice(0, -1)));
   const importer = startProcess('import', to, lines);
-  await importer.printed(2);
+  await importer.printed(4 * records);
   await importer.kill();
   await startProcess('import', to, lines).ended();
   const target = await open(to);

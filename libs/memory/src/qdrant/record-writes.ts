@@ -23,8 +23,8 @@ export interface WriteDeps {
   readonly models: () => Promise<readonly VectorModel[]>;
 }
 
+/** Also how many states are read back at once. */
 const INSERTS_PER_REQUEST = 1_000;
-const STATES_PER_REQUEST = 1_000;
 
 /**
  * Writes one tenant's records by compare-and-set.
@@ -72,13 +72,8 @@ export class RecordWrites {
   }
 
   async #statesOf(layer: MemoryLayer, ids: readonly string[]): Promise<FoundPoint[]> {
-    const found: FoundPoint[] = [];
-    for (let from = 0; from < ids.length; from += STATES_PER_REQUEST) {
-      const wanted = ids.slice(from, from + STATES_PER_REQUEST);
-      const page = { limit: wanted.length, payload: STATE };
-      found.push(...(await this.#deps.points.scroll(this.#deps.names.layers[layer], [{ has_id: wanted }], page)).points);
-    }
-    return found;
+    const page = { limit: ids.length, payload: STATE };
+    return (await this.#deps.points.scroll(this.#deps.names.layers[layer], [{ has_id: ids }], page)).points;
   }
 
   async #insertAll(run: readonly Insert[]): Promise<boolean[]> {

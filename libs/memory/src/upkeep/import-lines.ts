@@ -1,5 +1,5 @@
 import { insertsOf } from '../layers/indexed-texts.js';
-import type { ImportReport, Progress } from '../memory.js';
+import type { ImportReport } from '../memory.js';
 import type { MemoryRecord } from '../record-store.js';
 import { isErased } from './erasure-marks.js';
 import { readHeader, readLine } from './export-lines.js';
@@ -10,7 +10,6 @@ import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { setImmediate as letOthers } from 'node:timers/promises';
 
 export interface ImportOptions {
-  readonly onProgress?: (progress: Progress) => void;
   readonly signal?: AbortSignal;
   /**
    * Registers the skills as candidates after all lines were read, because the import's claims of verification and approval aren't trusted.
@@ -62,7 +61,7 @@ export async function importRecords(
     const read = typeof line === 'string' ? line : readRecord(deps, tenant, line);
     if (typeof read === 'string') intake.refuse(intake.lines, read);
     else if (options.proposeSkill !== undefined && read.kind === 'skill') skills.push(toldSkill(intake.lines, read));
-    else if (await intake.take(read)) options.onProgress?.({ done: intake.lines, total: null });
+    else await intake.take(read);
     // Reading a line is synchronous, so other work gets its turn between lines.
     await letOthers();
   }
@@ -90,13 +89,11 @@ class Intake {
     this.#tenant = tenant;
   }
 
-  /** Adds a record to the batch. Returns whether the batch was written. */
-  async take(record: MemoryRecord): Promise<boolean> {
+  /** Adds a record to the batch, which is written once it is full. */
+  async take(record: MemoryRecord): Promise<void> {
     this.#batch.push({ line: this.lines, record });
     this.#chars += record.body.length;
-    if (this.#batch.length < BATCH_RECORDS && this.#chars < BATCH_CHARS) return false;
-    await this.flush();
-    return true;
+    if (this.#batch.length === BATCH_RECORDS || this.#chars >= BATCH_CHARS) await this.flush();
   }
 
   async flush(): Promise<void> {

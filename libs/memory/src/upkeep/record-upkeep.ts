@@ -2,7 +2,6 @@ import type { ArchivePolicy } from '../memory.js';
 import type { Owners, RecordStore } from '../record-store.js';
 import { archiveRecords, memoryStats, restoreRecords } from './archive-records.js';
 import { eraseOwned, type EraseOptions, findOwned, newFrom } from './erase-owned.js';
-import { forbid } from './erasure-marks.js';
 import { type ExportOptions, exportRecords } from './export-lines.js';
 import { type ImportOptions, importRecords } from './import-lines.js';
 import type { CountsByPlace } from './owned-records.js';
@@ -34,8 +33,6 @@ export function recordUpkeep(deps: UpkeepDeps) {
     exportLines: (owners: Owners, options?: ExportOptions) => exportRecords(store, owners, options),
     /** Imports lines of `exportLines` from any adapter and tenant into `tenant`. The same lines again change nothing. */
     importLines: (tenant: string, lines: AsyncIterable<string>, options: ImportOptions) => importRecords(deps, tenant, lines, options),
-    /** From now on, refuses writes of these owners' records made before `at`. Durable when it returns. */
-    forbid: (owners: Owners, at: number) => forbid(store, owners, at),
     newFrom: (owners: Owners) => newFrom(store, clock, owners),
     /**
      * Removes records with their vectors and words until none is found. Returns their numbers by place, such as "memory.semantic.fact". A

@@ -9,7 +9,7 @@ import { insertsOf } from '../layers/indexed-texts.js';
 import { markApplied } from '../layers/repeats.js';
 import { factRecord as factRecordOf } from '../layers/fact-records.js';
 import { skillRecord } from '../layers/skill-records.js';
-import { guardedStore, isErased } from './erasure-marks.js';
+import { forbid, guardedStore, isErased } from './erasure-marks.js';
 import type { MemoryUpkeep } from '../memory.js';
 import { recordUpkeep } from './record-upkeep.js';
 
@@ -84,12 +84,12 @@ describe('erasing', () => {
   });
 
   it('refuses what was made before, and takes what is made after', async () => {
-    await upkeep.forbid(BOB, now);
+    await forbid(store, BOB, now);
     const late = await write(factRecord({ id: 'f1', scope: bobs, createdAt: now - 1 })).catch((error: unknown) => error);
     expect(isErased(late)).toBe(true);
     expect(await write(factRecord({ id: 'f2', scope: bobs, createdAt: now }))).toEqual([true]);
     expect(await write(factRecord({ id: 'f3', createdAt: now - 1 }))).toEqual([true]);
-    await upkeep.forbid({ tenant: 'acme', agent: 'coder' }, now);
+    await forbid(store, { tenant: 'acme', agent: 'coder' }, now);
     expect(isErased(await write(factRecord({ id: 'f4', createdAt: now - 1 })).catch((error: unknown) => error))).toBe(true);
     expect(await upkeep.findErased(BOB)).toEqual({});
   });
@@ -137,7 +137,7 @@ describe('erasing', () => {
   it('is not undone by who changes a record that it has yet to remove', async () => {
     await write(factRecord({ id: 'f1', scope: bobs, createdAt: now }), factRecord({ id: 'f2', createdAt: now }));
     const [bob, nobody] = await store.load({ tenant: 'acme', agent: null }, 'semantic', 'fact', ['f1', 'f2']);
-    await upkeep.forbid(BOB, now + 1);
+    await forbid(store, BOB, now + 1);
     const update = (record: typeof bob) => store.write('acme', record === undefined ? [] : [{ do: 'update', record, revision: 1 }]);
     expect([await update(bob), await update(nobody)]).toEqual([[false], [true]]);
     expect(await shownKeys()).toEqual(['f2']);
