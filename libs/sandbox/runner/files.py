@@ -24,7 +24,8 @@ class SessionFiles:
 
     def __init__(self, root=TMP):
         self.root = root
-        # Unfinished uploads: path to the name of a partial file in `root` and its size. Code that changes that file harms only its own input.
+        # Unfinished uploads: path to the name of a partial file in `root` and its size. Code that changes that file harms only
+        # its own input.
         self.uploads = {}
         # Sizes of finished uploads by path, for a sender who missed the answer to its last piece.
         self.finished = {}

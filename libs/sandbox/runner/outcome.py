@@ -135,20 +135,13 @@ def judge(result, report, stopped, reason_of):
     result["passed"] = passed
 
 
+NUMBERS = ("stdoutCutBytes", "stderrCutBytes", "cpuMs", "wallMs", "memoryPeakKiB")
+NOTHING_RAN = {"exitCode": None, "signal": None, "stdout": "", "stderr": "", **dict.fromkeys(NUMBERS, 0)}
+
+
 def refused_files(run, error):
     """The result of a run whose files could not be put in their places."""
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    result = {
-        "exit": "disk" if full else "nonzero",
-        "exitCode": None,
-        "signal": None,
-        "stdout": "",
-        "stderr": "",
-        "stdoutCutBytes": 0,
-        "stderrCutBytes": 0,
-        "cpuMs": 0,
-        "wallMs": 0,
-        "memoryPeakKiB": 0,
-        "error": {"type": "FileRefused", "message": str(error)[:4000], "line": None},
-    }
+    error = {"type": "FileRefused", "message": str(error)[:4000], "line": None}
+    result = {**NOTHING_RAN, "exit": "disk" if full else "nonzero", "error": error}
     return {**result, "passed": False} if run["kind"] == "checked" else result

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { program } from './sandbox-fixture.js';
 import { CLAIM, limitsOf, SupervisorProcess, TOKEN } from './supervisor-fixture.js';
@@ -117,7 +118,8 @@ describe('a sandbox without a claim', () => {
   it('ends itself when nobody is connected for long', async () => {
     const supervisor = await start({ ETUDE_SANDBOX_UNCLAIMED_MS: '2000' });
     const peer = await supervisor.connect();
-    await peer.stays(2_500);
+    peer.drain();
+    await Promise.race([peer.ended, sleep(2_500)]);
     expect(supervisor.alive).toBe(true);
     peer.close();
     await supervisor.ended;

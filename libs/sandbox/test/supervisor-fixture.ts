@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { arch } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { SandboxLimits, type SandboxRun } from '@etude/contracts/sandbox';
+import { freePort } from '@etude/test-support/ports';
 import { encodeFrame, FrameReader, type SupervisorFrame } from '../src/frames.js';
 import { seccompFilter } from '../src/seccomp.js';
 
@@ -71,7 +72,7 @@ export class SupervisorProcess {
       ...env,
     };
     const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
-    const [program = '', ...args] = command({ folder, settings, before, packagesPath });
+    const [program = '', ...args] = command(folder, settings, before, packagesPath);
     const child = spawn(program, args, { cwd: '/', env: {}, stdio: ['ignore', 'ignore', 'pipe'], ...user });
     return new SupervisorProcess(child, folder, port);
   }
@@ -207,13 +208,7 @@ export class Peer {
     }
   }
 
-  /** Waits so long while the connection is open. */
-  async stays(ms: number): Promise<void> {
-    this.drain();
-    await Promise.race([this.ended, new Promise((resolve) => setTimeout(resolve, ms))]);
-  }
-
-  /** Lets whatever comes fall on the floor, so that the end of the connection is seen. */
+  /** Discards what comes, so that the end of the connection is seen. */
   drain(): void {
     this.socket.resume();
   }
@@ -223,14 +218,7 @@ export class Peer {
   }
 }
 
-interface PodCommand {
-  readonly folder: string;
-  readonly settings: Readonly<Record<string, string>>;
-  readonly before: string;
-  readonly packagesPath: string | undefined;
-}
-
-function command({ folder, settings, before, packagesPath }: PodCommand): string[] {
+function command(folder: string, settings: Readonly<Record<string, string>>, before: string, packagesPath?: string): string[] {
   const start = `${before}
 import sys; sys.path.insert(0, '/opt/etude'); sys.path.append('/opt/etude/packages'); from runner.pod import main; main()`;
   const walls =
@@ -252,15 +240,4 @@ import sys; sys.path.insert(0, '/opt/etude'); sys.path.append('/opt/etude/packag
   ];
   const python = '/usr/bin/python3 -s -S -B -P -X utf8 -c'.split(' ');
   return ['bwrap', ...walls.split(' '), '--clearenv', ...environment, ...mounts, ...python, start];
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
 }
