@@ -1,13 +1,7 @@
 import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
-import type { Skill } from '@etude/contracts/memory';
 import type { ConsolidationRunJob } from '@etude/contracts/queues';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import {
-  consolidate,
-  type ConsolidationDeps,
-  type ConsolidationOutcome,
-  type SkillVerifications,
-} from '@etude/domain/consolidation/consolidate';
+import { consolidate, type ConsolidationDeps, type ConsolidationOutcome } from '@etude/domain/consolidation/consolidate';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { ProceduralMemory, SemanticMemory } from '@etude/domain/ports/memory';
 import { settledStatus } from '@etude/domain/skills/proof/admit-skill';
@@ -18,8 +12,7 @@ import type { ConsolidationStore } from '@etude/queue/memory/consolidation-store
 import type { OutboxReader } from '@etude/queue/memory/memory-outbox';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface ConsolidationRunDeps extends Omit<ConsolidationDeps, 'progress' | 'outbox'> {
-  readonly outbox: ConsolidationDeps['outbox'];
+export interface ConsolidationRunDeps extends Omit<ConsolidationDeps, 'progress'> {
   readonly pendingWrites: Pick<OutboxReader, 'pending'>;
   readonly runs: ConsolidationStore;
   readonly clock: Clock;
@@ -101,22 +94,17 @@ export function factsUnlessErased(semantic: SemanticMemory): ConsolidationDeps['
 }
 
 /** Reads the status of proposed skills from memory, where `skill.verify` writes it. Waits at most `waitMs` for all of them together. */
-export class StoredVerifications implements SkillVerifications {
-  constructor(
-    private readonly procedural: ProceduralMemory,
-    private readonly waitMs: number,
-  ) {}
-
-  async settled(skills: readonly Skill[], signal: AbortSignal): Promise<readonly SkillStatus[]> {
+export function storedStatuses(procedural: ProceduralMemory, waitMs: number): ConsolidationDeps['settledStatuses'] {
+  return async (skills, signal) => {
     let statuses: SkillStatus[] = [];
     const look = async () => {
-      const found = await Promise.all(skills.map((skill) => settledStatus(this.procedural, skill)));
+      const found = await Promise.all(skills.map((skill) => settledStatus(procedural, skill)));
       statuses = found.filter((status) => status !== null);
       return statuses.length === skills.length;
     };
-    await waitUntil(look, this.waitMs, signal);
+    await waitUntil(look, waitMs, signal);
     return statuses;
-  }
+  };
 }
 
 const POLL_FIRST_MS = 20;

@@ -21,7 +21,7 @@ import { Producer } from '@etude/queue/jobs/producer';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { WantedSkills } from '@etude/queue/agents/wanted-skills';
-import { consolidationRunProcessor, factsUnlessErased, StoredVerifications } from './consolidation-run.processor.js';
+import { consolidationRunProcessor, factsUnlessErased, storedStatuses } from './consolidation-run.processor.js';
 import { type ConsolidationWorkerConfig, schedulesFrom } from './consolidation-worker.config.js';
 import { embedderByName } from './move-vectors.js';
 import { memoryUpkeepProcessor } from './memory-upkeep.processor.js';
@@ -125,7 +125,7 @@ function startConsumers(
     model,
     clock,
     outbox: new RedisMemoryOutbox(producer),
-    verifications: new StoredVerifications(memory.procedural, config.ETUDE_CONSOLIDATION_SKILLS_WAIT_MS),
+    settledStatuses: storedStatuses(memory.procedural, config.ETUDE_CONSOLIDATION_SKILLS_WAIT_MS),
     pendingWrites: reader,
     runs: new ConsolidationStore(producer),
     writesWaitMs: config.ETUDE_CONSOLIDATION_WRITES_WAIT_MS,

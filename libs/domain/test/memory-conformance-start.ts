@@ -1,4 +1,6 @@
+import type { Scope } from '@etude/contracts/memory';
 import { onTestFinished } from 'vitest';
+import type { ReadScope } from '../src/ports/memory.js';
 
 /** What a suite gets: an empty memory of the kind under test, and how to let go of it. */
 export interface MemoryUnderTest<T> {
@@ -7,9 +9,6 @@ export interface MemoryUnderTest<T> {
 }
 
 export type MakeMemory<T> = () => Promise<MemoryUnderTest<T>>;
-
-/** Many memories are made and filled; a database over the network takes its time. */
-export const PROPERTY_TIMEOUT_MS = 240_000;
 
 /** Opens a memory for one test and closes it with that test. */
 export async function start<T>(make: MakeMemory<T>): Promise<T> {
@@ -33,3 +32,11 @@ export const SCOPES_WITHOUT_TENANT = [
   { tenant: 'acme', agent: 'coder', also: '@tenant' as unknown as string[], user: 'ann' },
   { tenant: 'acme', agent: 'coder', also: [undefined as unknown as string], user: 'ann' },
 ];
+
+/** Names that begin alike, so that a prefix can't stand for the whole. */
+const TENANTS = ['acme', 'acm', 'acme2'];
+const AGENTS = ['coder', 'tester'];
+export const OWNERS: readonly Scope[] = TENANTS.flatMap((tenant) => AGENTS.map((agent) => ({ tenant, agent, user: null })));
+export const READERS: readonly ReadScope[] = TENANTS.flatMap((tenant) => [null, ...AGENTS].map((agent) => ({ tenant, agent })));
+export const isReadBy = (owner: Scope, { tenant, agent }: ReadScope) =>
+  owner.tenant === tenant && (agent === null || owner.agent === agent);

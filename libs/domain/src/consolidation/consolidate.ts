@@ -9,11 +9,6 @@ import { describeDuplicate, findDuplicates } from './find-duplicates.js';
 import { groupEpisodes } from './group-episodes.js';
 import { describeUnit, type PlanDeps, type PlannedUnit, planUnit, skillsByOwner } from './plan.js';
 
-/** Waits until proposed skills are verified, for a limited time. Skills that are not settled by then are left out of the answer. */
-export interface SkillVerifications {
-  settled(skills: readonly Skill[], signal: AbortSignal): Promise<readonly SkillStatus[]>;
-}
-
 export interface ConsolidationInput {
   readonly tenant: string;
   /** null: every agent of the tenant, each separately. */
@@ -28,7 +23,8 @@ export interface ConsolidationDeps extends PlanDeps {
   readonly episodic: Pick<EpisodicMemory, 'every'>;
   readonly embedder: Embedder;
   readonly outbox: MemoryOutbox;
-  readonly verifications: SkillVerifications;
+  /** Waits until proposed skills are verified, for a limited time. Skills that are not settled by then are left out of the answer. */
+  readonly settledStatuses: (skills: readonly Skill[], signal: AbortSignal) => Promise<readonly SkillStatus[]>;
   /** Called after every step, so that the run's record shows its progress even if it is cut off. */
   readonly progress?: (outcome: ConsolidationOutcome) => Promise<void>;
 }
@@ -90,7 +86,7 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
     await deps.progress?.(outcome);
   }
   const proposed = units.flatMap(({ skill }) => skill ?? []);
-  const statuses = proposed.length === 0 ? [] : await deps.verifications.settled(proposed, signal);
+  const statuses = proposed.length === 0 ? [] : await deps.settledStatuses(proposed, signal);
   outcome.skillsActivated = statuses.filter((status) => status === 'active').length;
   outcome.skillsRejected = statuses.filter((status) => status === 'rejected').length;
   return outcome;

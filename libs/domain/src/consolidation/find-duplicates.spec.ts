@@ -24,29 +24,12 @@ const find = async (skills: readonly Skill[], since = 0) =>
   (await findDuplicates({ tenant: 'acme', agent: null, since }, memoryOf(skills), signal)).map(
     ({ keep, merge }) => `${merge.name} into ${keep.name}`,
   );
-const alike = (skill: Skill, other: Skill, over: object = {}): Skill => ({
-  ...skill,
-  proof: {
-    ...skill.proof!,
-    alike: [
-      { name: other.name, agent: other.scope.agent, version: other.version, similarity: 0.5, passesTheirs: true, theyPass: true, ...over },
-    ],
-  },
-});
 
 describe('findDuplicates', () => {
   it('proposes to merge what says nearly the same into what is used more', async () => {
     const rare = provenSkill('a_rare', { executionCount: 1 });
     const busy = provenSkill('b_busy', { executionCount: 9 });
     expect(await find([rare, busy, provenSkill('other', { description: 'Feeds a walrus.' })])).toEqual(['a_rare into b_busy']);
-  });
-
-  it('finds what behaves alike, whatever it says', async () => {
-    const one = provenSkill('one', { description: 'Adds.' });
-    const two = provenSkill('two', { description: 'Sums up.' });
-    expect(await find([alike(one, two), two])).toEqual(['two into one']);
-    expect(await find([alike(one, two, { theyPass: false }), two])).toEqual([]);
-    expect(await find([alike(one, { ...two, version: 2 }), two])).toEqual([]);
   });
 
   it('never proposes to merge across agents, users or kinds', async () => {
@@ -68,14 +51,13 @@ describe('findDuplicates', () => {
   });
 
   it('says what to do, and does nothing', async () => {
-    const one = provenSkill('one');
     const duplicates = await findDuplicates(
       { tenant: 'acme', agent: null, since: 0 },
-      memoryOf([alike(one, provenSkill('two')), provenSkill('two')]),
+      memoryOf([provenSkill('one'), provenSkill('two')]),
       signal,
     );
     expect(duplicates.map(describeDuplicate)).toEqual([
-      'skills one@1 and two@1 of coder seem to do the same (similarity 0.95, each passes the tests of the other); to merge them after a look: etude skills deprecate two@1 --agent coder --replaced-by one',
+      'skills one@1 and two@1 of coder seem to do the same (similarity 0.95); to merge them after a look: etude skills deprecate two@1 --agent coder --replaced-by one',
     ]);
   });
 });

@@ -64,7 +64,8 @@ const solved = (id: string, over: Partial<Episode> = {}) =>
 describe('what is learned from what was itself learned in sight of a document', () => {
   it('is marked, whatever of that rollout is recalled, at any remove', async () => {
     const first = await learn({ deps: { semantic: found(PAGE) } });
-    expect(isTrusted(first.skill)).toBe(false);
+    expect(first.skill.untrusted).toEqual([expect.stringContaining('documents/d1')]);
+    expect(first.episode.touched).toEqual(['documents/d1']);
     const left = leftBy(first);
     expect(new Set(left.map(({ kind }) => kind))).toEqual(new Set(['summary', 'reflection', 'episode', 'transition']));
     for (const hit of left) {
@@ -98,6 +99,7 @@ describe('what is learned from what was itself learned in sight of a document', 
 describe('what is learned without anything from outside', () => {
   it('is not marked, whatever of it is recalled', async () => {
     const first = await learn({});
+    expect([first.skill.untrusted, first.episode.touched, first.skill.origin]).toEqual([undefined, undefined, 'rollout']);
     const hits = leftBy(first);
     const second = await learn({ deps: { episodic: found(...hits), semantic: found(hitOf(factEntry(await learnedFact({})), 'f1')) } });
     expect(second.skill.sources).toContain('episodes/taaaaaaaa-r1');
