@@ -89,9 +89,6 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
 
     it('finds every fact of a tenant or an agent, and none of another', async () => {
       const memory = await start(make);
-      // Words instead of numbers, so that no fact is a newer value of another.
-      const factsOf = (owner: Scope) =>
-        WORDS.map((word) => factOf({ text: `Input ends here: ${word}.`, category: keyOf(owner, word), scope: owner }));
       for (const owner of OWNERS) {
         expect(await memory.applyFacts(owner.tenant, `u-${owner.agent}`, factsOf(owner))).toEqual({ added: WORDS.length, reinforced: 0 });
       }
@@ -107,7 +104,10 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
 }
 
 const keyOf = (owner: Scope, word: string) => `${owner.tenant}-${owner.agent}-${word}`;
+/** Words instead of numbers, so that no fact is a newer value of another. */
 const WORDS = ['walnut', 'pepper', 'granite'];
+const factsOf = (owner: Scope) =>
+  WORDS.map((word) => factOf({ text: `Input ends here: ${word}.`, category: keyOf(owner, word), scope: owner }));
 const DATES = 'Dates are written day first.';
 
 /** With the id that its owner and text give. */
