@@ -79,13 +79,13 @@ function claims(choice: DriverChoice, scale: Scale): Promise<{ burst: number[]; 
 async function endpoints({ installation, tokenSecret, kubeconfigPath, namespace }: KubernetesChoice, count: number): Promise<Endpoint[]> {
   const { KubeApi } = await import('@etude/sandbox/kubernetes/kube-api');
   const { LABELS, supervisorNameOf, tokenOf } = await import('@etude/sandbox/kubernetes/pod-identity');
-  const { SUPERVISOR_PORT } = await import('@etude/sandbox/kubernetes/pod-spec');
+  const { POOL_SETTINGS } = await import('@etude/sandbox/kubernetes/pool-settings');
   const api = KubeApi.connect({ kubeconfigPath, namespace });
   const { pods } = await api.listPods(`${LABELS.pool}=${installation}`, {});
   const ready = pods.filter(({ ip, phase, deleting }) => ip !== null && phase === 'Running' && !deleting).slice(0, count);
   return ready.map((pod) => ({
     ip: pod.ip ?? '',
-    port: SUPERVISOR_PORT,
+    port: POOL_SETTINGS.port,
     supervisor: supervisorNameOf(pod),
     token: tokenOf(tokenSecret, pod.labels[LABELS.nonce] ?? ''),
   }));

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Duplex } from 'node:stream';
-import { FrameChannel } from './frames.js';
+import { FrameChannel, type SupervisorFrame } from './frames.js';
+import type { SandboxLink } from './sandbox-driver.js';
 
 /** Descriptors that bubblewrap gets beside stdin, stdout and stderr. Each command uses those from FIRST_FREE_FD on as it needs. */
 export const INFO_FD = 3;
@@ -19,10 +20,10 @@ export interface Launch {
 const STDERR_CHARS_MAX = 4_000;
 
 /** bubblewrap with one process inside, spoken to in frames over its stdin and stdout. */
-export class BubblewrapProcess {
-  readonly channel: FrameChannel;
+export class BubblewrapProcess implements SandboxLink {
   /** Resolves when bubblewrap and everything inside it have ended. */
   readonly gone: Promise<void>;
+  private readonly channel: FrameChannel;
   private readonly child: ChildProcess;
   private insidePid: number | null = null;
   private stderr = '';
@@ -44,6 +45,14 @@ export class BubblewrapProcess {
 
   get alive(): boolean {
     return !this.over;
+  }
+
+  send(frame: SupervisorFrame): void {
+    this.channel.send(frame);
+  }
+
+  receive(): Promise<SupervisorFrame | null> {
+    return this.channel.receive();
   }
 
   complaint(): string {

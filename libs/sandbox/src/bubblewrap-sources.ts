@@ -23,16 +23,7 @@ export class SingleSource implements SandboxSource {
     if (filtered) process.hand(FIRST_FREE_FD, seccomp);
     this.live.add(process);
     void process.gone.then(() => this.live.delete(process));
-    return {
-      get alive() {
-        return process.alive;
-      },
-      gone: process.gone,
-      send: (frame) => process.channel.send(frame),
-      receive: () => process.channel.receive(),
-      complaint: () => process.complaint(),
-      destroy: () => process.destroy(),
-    };
+    return process;
   }
 
   async close(): Promise<void> {
@@ -100,7 +91,7 @@ class Nest {
     this.used += 1;
     const sandbox = new NestSandbox(this.process, slot);
     this.sandboxes.set(slot, sandbox);
-    this.process.channel.send({ type: 'open', slot, diskMiB });
+    this.process.send({ type: 'open', slot, diskMiB });
     return sandbox;
   }
 
@@ -109,7 +100,7 @@ class Nest {
   }
 
   private async follow(): Promise<void> {
-    for (let frame = await this.process.channel.receive(); frame; frame = await this.process.channel.receive()) {
+    for (let frame = await this.process.receive(); frame; frame = await this.process.receive()) {
       if (frame.type === 'gone') this.end(frame.slot as number);
     }
     await this.process.gone;
@@ -155,7 +146,7 @@ class NestSandbox implements SandboxLink {
   }
 
   destroy(): Promise<void> {
-    if (!this.over) this.nest.channel.send({ type: 'destroy', slot: this.slot });
+    if (!this.over) this.nest.send({ type: 'destroy', slot: this.slot });
     return this.gone;
   }
 

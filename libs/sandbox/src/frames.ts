@@ -58,7 +58,7 @@ export class FrameChannel {
   private waiting: ((frame: SupervisorFrame | null) => void) | null = null;
   private ended = false;
 
-  /** @param onMalformed called for a frame that can't be read; it has to end the other side, since the channel reads on */
+  /** @param onMalformed called for a frame that can't be read, which ends the channel; it has to end the other side */
   constructor(
     private readonly output: Writable,
     input: Readable,
@@ -67,10 +67,12 @@ export class FrameChannel {
     output.on('error', () => undefined);
     input.on('error', () => undefined);
     input.on('data', (chunk: Buffer) => {
+      if (this.ended) return;
       try {
         this.inbox.push(...(this.reader.feed(chunk) as SupervisorFrame[]));
       } catch (error) {
         onMalformed(error as Error);
+        this.end();
       }
       this.hand();
     });

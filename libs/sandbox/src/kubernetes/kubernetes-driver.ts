@@ -13,7 +13,7 @@ import { ClaimedPods } from './claimed-pods.js';
 import { KubeApi, type PodApi } from './kube-api.js';
 import { LABELS, readPlace, tokenOf, type PodPlace } from './pod-identity.js';
 import { bindAgain, type OpenLink, type PodConnection, PodLink } from './pod-link.js';
-import { PodProof } from './pod-proof.js';
+import { provePods } from './pod-proof.js';
 import { PodReaper } from './pod-removal.js';
 import { podFilter, templateDigest } from './pod-spec.js';
 import type { KubeLogger } from './pod-view.js';
@@ -65,8 +65,8 @@ export class KubernetesDriver implements SandboxDriver {
   private readonly settings: PoolSettings;
   private readonly open: OpenLink;
   private readonly controller = randomUUID();
-  /** By template; empty unless `start` made the driver, since a constructed driver's pods need no proof. */
-  private readonly proofs = new Map<string, PodProof>();
+  /** By template; null after a failure. Empty unless `start` made the driver, since a constructed driver's pods need no proof. */
+  private readonly proofs = new Map<string, Promise<void> | null>();
   private closed = false;
 
   constructor(
@@ -107,7 +107,7 @@ export class KubernetesDriver implements SandboxDriver {
     }
     const driver = new KubernetesDriver(options, { api, feed });
     try {
-      await Promise.all(Object.entries(options.templates).map(([name, template]) => driver.proveFirst(name, template)));
+      await Promise.all(Object.keys(options.templates).map((name) => driver.proveFirst(name)));
       return driver;
     } catch (error) {
       await driver.close();
@@ -118,7 +118,7 @@ export class KubernetesDriver implements SandboxDriver {
   async claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox> {
     signal.throwIfAborted();
     const pool = this.poolFor(shape);
-    await this.proofs.get(shape.template)?.ensure();
+    if (this.proofs.has(shape.template)) await this.prove(shape.template);
     return this.claimFrom(pool, shape.template, signal);
   }
 
@@ -195,15 +195,28 @@ export class KubernetesDriver implements SandboxDriver {
     return { name, template, context, tokenSecret, digest: templateDigest(name, template, context) };
   }
 
-  private async proveFirst(name: string, template: SandboxTemplate): Promise<void> {
-    const { allowMissingControls: allowMissing = [], logger: log } = this.options;
-    const pool = this.poolFor({ template: name, memoryMiB: 0, diskMiB: 0 });
-    const proof = new PodProof(name, template, { allowMissing, log, claim: (signal) => this.claimFrom(pool, name, signal) });
-    this.proofs.set(name, proof);
-    await proof.ensure().catch((error: unknown) => {
+  private async proveFirst(name: string): Promise<void> {
+    await this.prove(name).catch((error: unknown) => {
       if (errorCode(error) === 'SANDBOX_CONTROL_MISSING') throw error;
-      log.warn({ template: name, err: error }, 'no pod of this template could be checked yet; its first claim will try again');
+      const { logger } = this.options;
+      logger.warn({ template: name, err: error }, 'no pod of this template could be checked yet; its first claim will try again');
     });
+  }
+
+  /** Proves the template, unless it is proven. After a failure the next call tries again. */
+  private prove(name: string): Promise<void> {
+    const { allowMissingControls: allowMissing = [], logger: log, templates } = this.options;
+    const [pool, template] = [this.pools.get(name), templates[name]];
+    if (!pool || !template) throw noTemplate(name, this.pools);
+    const claim = (signal: AbortSignal) => this.claimFrom(pool, name, signal);
+    const proof =
+      this.proofs.get(name) ??
+      provePods(name, template, { allowMissing, log, claim }).catch((error: unknown) => {
+        this.proofs.set(name, null);
+        throw error;
+      });
+    this.proofs.set(name, proof);
+    return proof;
   }
 
   private poolFor({ template: name, memoryMiB, diskMiB }: SandboxShape): TemplatePool {

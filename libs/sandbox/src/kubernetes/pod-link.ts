@@ -17,33 +17,17 @@ export type LinkTimes = Pick<PoolSettings, 'connectTimeoutMs' | 'helloTimeoutMs'
 /** `claimed`: another claim was first. `refused`: for good, as for a wrong token. `silent`: no answer in time, or no connection. */
 export type BindOutcome = { readonly outcome: 'bound' } | { readonly outcome: 'claimed' | 'refused' | 'silent'; readonly reason: string };
 
-/** A connection to the supervisor of one pod. Its end doesn't end the pod; the end of the lease does. */
-export interface PodConnection extends SandboxLink {
-  /** Whether `destroy` was called. */
-  readonly ending: boolean;
-  /** Whether the claim was bound again on a newer connection, by this process or another. */
-  readonly superseded: boolean;
-  /** Compare-and-set: the first claim owns the pod. The same claim may be bound again. */
-  bind(claim: string, token: string, leaseMs: number, timeoutMs: number): Promise<BindOutcome>;
-  /**
-   * Sends a ping. Needed, since a network that drops everything doesn't end the connection.
-   *
-   * @returns whether the former ping was answered
-   */
-  ping(): boolean;
-  /** Ends the connection, but not the pod. */
-  abandon(): void;
-}
-
 /** Time for process 1 to end after a `close`. */
 const END_TIMEOUT_MS = 2_000;
 
-/** A PodConnection over TCP. */
-export class PodLink implements PodConnection {
+/** A TCP connection to the supervisor of one pod. Its end doesn't end the pod; the end of the lease does. */
+export class PodLink implements SandboxLink {
   /** Resolves when the connection has ended. After `destroy` that means that process 1 has ended, or did not answer in time. */
   readonly gone: Promise<void>;
   private readonly channel: FrameChannel;
+  /** Whether `destroy` was called. */
   ending = false;
+  /** Whether the claim was bound again on a newer connection, by this process or another. */
   superseded = false;
   private over = false;
   /** Pings without an answer. */
@@ -110,6 +94,11 @@ export class PodLink implements PodConnection {
     }
   }
 
+  /**
+   * Sends a ping. Needed, since a network that drops everything doesn't end the connection.
+   *
+   * @returns whether the former ping was answered
+   */
   ping(): boolean {
     const answered = this.pings === 0;
     this.pings += 1;
@@ -122,6 +111,7 @@ export class PodLink implements PodConnection {
     return this.problem;
   }
 
+  /** Compare-and-set: the first claim owns the pod. The same claim may be bound again. */
   async bind(claim: string, token: string, leaseMs: number, timeoutMs: number): Promise<BindOutcome> {
     this.send({ type: 'bind', claim, token, leaseMs });
     const timer = setTimeout(() => this.abandon(), timeoutMs);
@@ -142,10 +132,14 @@ export class PodLink implements PodConnection {
     return this.gone;
   }
 
+  /** Ends the connection, but not the pod. */
   abandon(): void {
     this.socket.destroy();
   }
 }
+
+/** What a simulated pod has as well. */
+export type PodConnection = Pick<PodLink, keyof PodLink>;
 
 async function connectTo({ ip, port }: PodAddress, timeoutMs: number, signal?: AbortSignal): Promise<Socket> {
   signal?.throwIfAborted();

@@ -8,51 +8,29 @@ const PROBE_TIMEOUT_MS = 60_000;
 
 export interface ProofDeps {
   /** Claims a pod of the template without waiting for its proof. */
-  claim(signal: AbortSignal): Promise<ClaimedSandbox>;
+  readonly claim: (signal: AbortSignal) => Promise<ClaimedSandbox>;
   /** Names of the controls that the operator allows to be missing. */
   readonly allowMissing: readonly string[];
   readonly log: KubeLogger;
 }
 
-/** Proves that the pods of one template enforce every control, by trying each from inside one of them. */
-export class PodProof {
-  private proof: Promise<void> | null = null;
-
-  constructor(
-    private readonly name: string,
-    private readonly template: SandboxTemplate,
-    private readonly deps: ProofDeps,
-  ) {}
-
-  /**
-   * Proves the template, unless it is proven. After a failure the next call tries again.
-   *
-   * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control; what `claim` throws
-   */
-  ensure(): Promise<void> {
-    this.proof ??= this.prove().catch((error: unknown) => {
-      this.proof = null;
-      throw error;
-    });
-    return this.proof;
-  }
-
-  private async prove(): Promise<void> {
-    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
-    const sandbox = await this.deps.claim(signal);
-    try {
-      const { memoryMiB, diskMiB, egress } = this.template;
-      const limits = SandboxLimits.parse({ processes: 8, memoryMiB, diskMiB });
-      const found = await probe(sandbox, limits, signal, { pod: { internet: egress.length > 0 } });
-      for (const [control, why] of Object.entries(found)) this.accept(control, why);
-    } finally {
-      void sandbox.release();
+/**
+ * Proves that the pods of one template enforce every control, by trying each from inside one of them.
+ *
+ * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control; what `claim` throws
+ */
+export async function provePods(name: string, template: SandboxTemplate, { claim, allowMissing, log }: ProofDeps): Promise<void> {
+  const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+  const sandbox = await claim(signal);
+  try {
+    const { memoryMiB, diskMiB, egress } = template;
+    const limits = SandboxLimits.parse({ processes: 8, memoryMiB, diskMiB });
+    const found = await probe(sandbox, limits, signal, { pod: { internet: egress.length > 0 } });
+    for (const [control, why] of Object.entries(found)) {
+      if (!allowMissing.includes(control)) throw controlMissing(control, `in pods of the template "${name}"`, why, true);
+      log.warn({ template: name, control }, `a sandbox control is missing, as allowed: ${why}`);
     }
-  }
-
-  private accept(control: string, why: string): void {
-    const { allowMissing, log } = this.deps;
-    if (!allowMissing.includes(control)) throw controlMissing(control, `in pods of the template "${this.name}"`, why, true);
-    log.warn({ template: this.name, control }, `a sandbox control is missing, as allowed: ${why}`);
+  } finally {
+    void sandbox.release();
   }
 }

@@ -5,9 +5,9 @@ import type { V1Container, V1PodSpec } from '@kubernetes/client-node';
 import { seccompFilter } from '../seccomp.js';
 import type { PodManifest } from './kube-api.js';
 import { LABELS, podNameOf, tokenDigestOf } from './pod-identity.js';
+import { POOL_SETTINGS } from './pool-settings.js';
 import { PodFields, type SandboxTemplate } from './sandbox-template.js';
 
-export const SUPERVISOR_PORT = 7070;
 /** `/dev/shm`, in memory like `/tmp`. */
 const SHARED_MEMORY_MIB = 8;
 /** Memory of the supervisor, the zygote and the waiting cells, with the kernel's memory for them. */
@@ -100,9 +100,9 @@ function container(template: SandboxTemplate, { filter }: PodContext, token: str
     name: 'sandbox',
     image: template.image,
     imagePullPolicy: template.imagePullPolicy,
-    ports: [{ name: 'supervisor', containerPort: SUPERVISOR_PORT, protocol: 'TCP' }],
+    ports: [{ name: 'supervisor', containerPort: POOL_SETTINGS.port, protocol: 'TCP' }],
     env: [
-      { name: 'ETUDE_SANDBOX_PORT', value: String(SUPERVISOR_PORT) },
+      { name: 'ETUDE_SANDBOX_PORT', value: String(POOL_SETTINGS.port) },
       fromPod('ETUDE_SANDBOX_POD', 'metadata.name'),
       fromPod('ETUDE_SANDBOX_UID', 'metadata.uid'),
       { name: 'ETUDE_SANDBOX_NAME', value: '$(ETUDE_SANDBOX_POD)/$(ETUDE_SANDBOX_UID)' },

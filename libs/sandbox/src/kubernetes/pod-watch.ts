@@ -48,8 +48,6 @@ export class PodStore {
 }
 
 const DEFAULTS = {
-  /** About how often all pods are listed anew. */
-  resyncMs: 600_000,
   /** A watch without an event or bookmark for this long counts as broken. Bookmarks come once a minute. */
   silentMs: 90_000,
   pageSize: 500,
@@ -73,7 +71,7 @@ const FAILURES_MAX = 5;
  * Keeps the pods that match a selector up to date: lists them in pages, then watches from the version of the list on.
  *
  * After cut, silent and garbled connections, 429 and 5xx it watches again from the last version seen.
- * After 410, and once per `resyncMs`, it lists anew and reports the differences as changes.
+ * After 410, and after several failures in a row, it lists anew and reports the differences as changes.
  * Why not the vendor's informer: it lists anew on 410 only and stays dead after any other error; no bookmarks, no pages.
  */
 export class PodWatch implements PodFeed {
@@ -85,7 +83,7 @@ export class PodWatch implements PodFeed {
   readonly #closing = new AbortController();
   readonly #synced = Promise.withResolvers<void>();
   #running: Promise<void> | null = null;
-  #listDueAt = 0;
+  #listDue = true;
   /** Failed watches and lists in a row. */
   #failures = 0;
 
@@ -132,7 +130,7 @@ export class PodWatch implements PodFeed {
     const { signal } = this.#closing;
     while (!signal.aborted) {
       try {
-        if (performance.now() >= this.#listDueAt) await this.#list(signal);
+        if (this.#listDue) await this.#list(signal);
         await this.#watch(signal);
         this.#failures = 0;
         // Bounds the rate of requests to a server that ends every watch at once.
@@ -145,7 +143,7 @@ export class PodWatch implements PodFeed {
 
   /** All pages show one version. A server that drops it half-way answers 410, after which the list starts again. */
   async #list(signal: AbortSignal): Promise<void> {
-    const { selector, pageSize: limit, resyncMs, logger } = this.#options;
+    const { selector, pageSize: limit, logger } = this.#options;
     const pods: PodView[] = [];
     let page = await this.api.listPods(selector, { limit }, signal);
     pods.push(...page.pods);
@@ -153,7 +151,7 @@ export class PodWatch implements PodFeed {
       page = await this.api.listPods(selector, { limit, continue: page.continue }, signal);
       pods.push(...page.pods);
     }
-    this.#listDueAt = performance.now() + resyncMs * (0.9 + Math.random() / 5);
+    this.#listDue = false;
     this.#seen(page.resourceVersion);
     this.state.relists += 1;
     const changes = this.#store.replace(pods);
@@ -165,9 +163,7 @@ export class PodWatch implements PodFeed {
   async #watch(signal: AbortSignal): Promise<void> {
     const { selector, silentMs } = this.#options;
     const cut = new AbortController();
-    const silence = new Error(`the watch was silent for ${silentMs} ms`);
-    const silent = setTimeout(() => cut.abort(silence), silentMs);
-    const resync = setTimeout(() => cut.abort(), Math.max(0, Math.ceil(this.#listDueAt - performance.now())));
+    const silent = setTimeout(() => cut.abort(new Error(`the watch was silent for ${silentMs} ms`)), silentMs);
     const timeoutS = Math.round(WATCH_S.min + Math.random() * (WATCH_S.max - WATCH_S.min));
     try {
       const from = { resourceVersion: this.state.resourceVersion, timeoutS };
@@ -176,11 +172,8 @@ export class PodWatch implements PodFeed {
         this.#take(event);
         silent.refresh();
       }
-    } catch (error) {
-      if (!cut.signal.aborted || error === silence) throw error;
     } finally {
       clearTimeout(silent);
-      clearTimeout(resync);
     }
   }
 
@@ -201,11 +194,11 @@ export class PodWatch implements PodFeed {
 
   async #recover(failure: unknown, signal: AbortSignal): Promise<void> {
     this.#failures++;
-    if (kubeStatus(failure) === 410 || this.#failures % FAILURES_MAX === 0) this.#listDueAt = 0;
+    if (kubeStatus(failure) === 410 || this.#failures % FAILURES_MAX === 0) this.#listDue = true;
     const waitMs = this.#waitMs(failure);
     const { message } = failure as Error;
     this.state.lastError = message;
-    const context = { reason: kubeReason(failure), failures: this.#failures, waitMs, relist: this.#listDueAt === 0 };
+    const context = { reason: kubeReason(failure), failures: this.#failures, waitMs, relist: this.#listDue };
     // A single failure is normal: servers end watches when they restart.
     this.#options.logger?.[this.#failures === 1 ? 'info' : 'warn'](context, `the watch of sandbox pods goes on after: ${message}`);
     await sleep(waitMs, undefined, { signal }).catch(() => undefined);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WaitingLine } from '../waiting-line.js';
 import { LABELS, numberOf, type PodPlace, supervisorNameOf, tokenOf } from './pod-identity.js';
-import type { PodConnection } from './pod-link.js';
+import type { BindOutcome, PodConnection } from './pod-link.js';
 import { PodRemover } from './pod-removal.js';
 import { PodRoster, type RosterPod } from './pod-roster.js';
 import { podProblem } from './pod-state.js';
@@ -83,13 +83,15 @@ export class TemplatePool {
     let own = this.queue.length === 0 ? this.take() : null;
     for (let again = false; ; again = true) {
       own ??= await this.wait(signal, again);
-      if (await this.bind(own, claim)) {
+      const outcome = await this.bind(own, claim);
+      if (outcome === 'bound') {
         this.lookSoon();
         if (!signal.aborted) return own;
         void this.remove(own.pod, own.link);
         throw signal.reason as Error;
       }
-      this.balance.owe(-1);
+      // A silent pod was removed here, so this controller owes its replacement.
+      if (outcome !== 'silent') this.balance.owe(-1);
       signal.throwIfAborted();
       own = this.take();
     }
@@ -150,17 +152,17 @@ export class TemplatePool {
     return waiting;
   }
 
-  private async bind({ pod, link, token }: OwnPod, claim: string): Promise<boolean> {
+  private async bind({ pod, link, token }: OwnPod, claim: string): Promise<BindOutcome['outcome']> {
     const { leaseMs, bindTimeoutMs } = this.deps.settings;
     const bound = await link.bind(claim, token, leaseMs, bindTimeoutMs);
-    if (bound.outcome === 'bound') return true;
+    if (bound.outcome === 'bound') return 'bound';
     link.abandon();
     if (bound.outcome === 'claimed') this.conflicts += 1;
     else this.deps.log.warn({ pod: pod.name, outcome: bound.outcome }, `a sandbox pod could not be bound: ${bound.reason}`);
     if (bound.outcome === 'silent') this.distrust(pod);
     else this.roster.move(pod, 'taken');
     this.lookSoon();
-    return false;
+    return bound.outcome;
   }
 
   /** Removes a pod that may have been bound without an answer. Reconnects to the free pods of its node, which may be unreachable too. */
@@ -282,7 +284,7 @@ export class TemplatePool {
       const link = pod.state === 'free' && which(pod) ? this.letGo(pod) : null;
       if (!link) continue;
       const bound = this.bind(this.own(pod, link), `retire-${this.kind.context.controller}`);
-      void bound.then((won) => (won ? this.remove(pod, link) : undefined));
+      void bound.then((outcome) => (outcome === 'bound' ? this.remove(pod, link) : undefined));
       return;
     }
   }

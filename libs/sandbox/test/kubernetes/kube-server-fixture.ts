@@ -34,8 +34,6 @@ export class KubeServerFixture {
   #uids = 0;
   /** Older than this nothing is known. */
   #compacted = 0;
-  /** Bytes written to watches that were not read yet, at most. */
-  heldBackMax = 0;
   /** Watches stay open and hear nothing more. */
   muted = false;
 
@@ -86,12 +84,11 @@ export class KubeServerFixture {
     this.#happened(before ? 'MODIFIED' : 'ADDED', pod);
   }
 
-  remove(name: string, quietly = false): void {
+  remove(name: string): void {
     const pod = this.#pods.get(name);
     if (!pod) return;
     this.#pods.delete(name);
-    const last = { ...pod, version: ++this.#version };
-    if (!quietly) this.#happened('DELETED', last);
+    this.#happened('DELETED', { ...pod, version: ++this.#version });
   }
 
   /** Forgets what happened: older watches and pages end with 410. */
@@ -106,10 +103,7 @@ export class KubeServerFixture {
 
   /** Anything at all, to every watch. */
   send(text: string): void {
-    for (const watcher of this.#watchers) {
-      watcher.write(text);
-      this.heldBackMax = Math.max(this.heldBackMax, watcher.writableLength);
-    }
+    for (const watcher of this.#watchers) watcher.write(text);
   }
 
   /** Ends all watches: in order, or by cutting their connections. */
@@ -223,7 +217,7 @@ interface DeleteBody {
   readonly preconditions?: { readonly uid: string };
 }
 
-export function rawPod({ name, uid, version, phase, labels }: StoredPod): object {
+function rawPod({ name, uid, version, phase, labels }: StoredPod): object {
   return { kind: 'Pod', metadata: { name, uid, resourceVersion: String(version), labels }, spec: {}, status: { phase } };
 }
 
