@@ -62,12 +62,13 @@ function measured(driver: SandboxDriver): SandboxDriver {
   gauge({ name: 'etude_sandbox_warm', help: 'Sandboxes that are ready for a claim', collect: () => driver.counts().free });
   const waiting = () => driver.counts().waiting;
   gauge({ name: 'etude_sandbox_claims_waiting', help: 'Claims that wait until a sandbox is free', collect: waiting });
-  return {
+  const claim = driver.claim.bind(driver);
+  return Object.assign(driver, {
     async claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox> {
       const stop = seconds.startTimer();
       let outcome = 'ok';
       try {
-        const claimed = await driver.claim(shape, signal);
+        const claimed = await claim(shape, signal);
         stop();
         return claimed;
       } catch (error) {
@@ -77,9 +78,5 @@ function measured(driver: SandboxDriver): SandboxDriver {
         claims.inc({ outcome });
       }
     },
-    attach: (place, signal) => driver.attach(place, signal),
-    counts: () => driver.counts(),
-    check: () => driver.check(),
-    close: () => driver.close(),
-  };
+  });
 }

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Buildah } from './buildah.js';
 import { run } from './command.js';
-import { cacheDir, type Note, stillWorking } from './settings.js';
+import { cacheDir, type Note } from './settings.js';
 
 const SUITE = 'bookworm';
 const PACKAGES = ['python3'];
@@ -39,7 +39,7 @@ export async function debianBase(buildah: Buildah, note: Note): Promise<string> 
   const dir = await mkdtemp(join(cacheDir(), 'debian-'));
   try {
     const args = ['--variant=minbase', `--include=${PACKAGES.join(',')}`, SUITE, join(dir, 'root'), mirror()];
-    await stillWorking('making a Debian', note, () => run('debootstrap', args));
+    await run('debootstrap', args);
     await run('sh', ['-ec', `cd "$0"; rm -rf ${UNUSED.join(' ')}; tar --numeric-owner -cf ../root.tar .`, join(dir, 'root')]);
     await buildah.import(join(dir, 'root.tar'), name);
   } finally {

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path';
 import { run } from './command.js';
 import { writePauseImage } from './pause-image.js';
-import { cacheDir, kubenodeSources, type Note, stillWorking } from './settings.js';
+import { cacheDir, kubenodeSources, type Note } from './settings.js';
 
 const PROGRAMS = ['kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kube-scheduler', 'kubectl', 'kubelet'];
 
@@ -47,7 +47,7 @@ export async function kubenode(note: Note): Promise<string> {
   const next = `${dir}.${process.pid}`;
   await mkdir(next, { recursive: true });
   try {
-    await stillWorking('building Kubernetes', note, () => compile(next, release));
+    await compile(next, release);
     await Promise.all(PROGRAMS.map((name) => symlink('kubenode', join(next, name))));
     await writePauseImage(next);
     await rename(next, dir);

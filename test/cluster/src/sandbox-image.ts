@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Buildah } from './buildah.js';
 import { debianBase } from './debian-base.js';
 import { MachineLacks, missingForImages } from './machine.js';
-import { cacheDir, type Note, root, stillWorking } from './settings.js';
+import { cacheDir, type Note, root } from './settings.js';
 
 const DOCKERFILE = 'docker/sandbox.Dockerfile';
 const CERTIFICATES = '/etc/ssl/certs';
@@ -38,7 +38,7 @@ export async function sandboxImage(note: Note): Promise<SandboxImage> {
   const archive = join(images, `etude-sandbox-${digest}.tar`);
   if (!existsSync(archive)) {
     note('building the sandbox image: once for this working tree');
-    await stillWorking('building the sandbox image', note, () => build(buildah, { base, name, archive }));
+    await build(buildah, { base, name, archive });
   }
   for (const file of await readdir(images)) if (join(images, file) !== archive && file.endsWith('.tar')) await rm(join(images, file));
   return { name, archive };

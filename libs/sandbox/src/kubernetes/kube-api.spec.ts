@@ -27,11 +27,6 @@ describe('KubeApi', () => {
     await server.close();
   });
 
-  it('makes a pod', async () => {
-    expect(await api.createPod(manifest('pod'), never)).toMatchObject({ name: 'pod', uid: 'uid-1', phase: 'Pending' });
-    expect(server.asked.map(({ kind }) => kind)).toEqual(['create']);
-  });
-
   it.each([
     [403, 'Forbidden', 'pods "p" is forbidden: exceeded quota: q, used: pods=1', 'QuotaExceeded', /Raise the ResourceQuota/],
     [403, 'Forbidden', 'pods "p" is forbidden: violates PodSecurity "restricted:latest"', 'PodSecurity', /change the template/],
@@ -49,21 +44,6 @@ describe('KubeApi', () => {
       details: { metadata: { reason, exit: full ? 'capacity' : 'infra' } },
     });
     expect(server.asked).toHaveLength(1);
-  });
-
-  it('deletes only the pod that was meant', async () => {
-    server.put('pod');
-    await api.deletePod('pod', { uid: 'another', graceSeconds: 0 });
-    expect(server.truth).toHaveProperty('pod');
-    for (let i = 0; i < 2; i++) await api.deletePod('pod', { uid: 'uid-1', graceSeconds: 0 });
-    expect(server.truth).toEqual({});
-    expect(JSON.parse(server.asked[0]?.body ?? '')).toMatchObject({ gracePeriodSeconds: 0, preconditions: { uid: 'another' } });
-  });
-
-  it('labels a pod, and no other of its name', async () => {
-    server.put('pod');
-    await api.labelPod('pod', 'uid-1', { a: 'b' });
-    expect(JSON.parse(server.asked[0]?.body ?? '')).toEqual({ metadata: { uid: 'uid-1', labels: { a: 'b' } } });
   });
 
   it('tells how long a busy server asks to wait', async () => {

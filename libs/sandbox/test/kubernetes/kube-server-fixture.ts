@@ -9,7 +9,6 @@ interface StoredPod {
   readonly uid: string;
   readonly version: number;
   readonly phase: string;
-  readonly labels: Readonly<Record<string, string>>;
 }
 
 interface Happening {
@@ -77,9 +76,9 @@ export class KubeServerFixture {
     return apiOf(this.url, timeoutMs);
   }
 
-  put(name: string, phase = 'Running', labels: Readonly<Record<string, string>> = {}): void {
+  put(name: string, phase = 'Running'): void {
     const before = this.#pods.get(name);
-    const pod = { name, uid: before?.uid ?? `uid-${++this.#uids}`, version: ++this.#version, phase, labels: before?.labels ?? labels };
+    const pod = { name, uid: before?.uid ?? `uid-${++this.#uids}`, version: ++this.#version, phase };
     this.#pods.set(name, pod);
     this.#happened(before ? 'MODIFIED' : 'ADDED', pod);
   }
@@ -142,18 +141,12 @@ export class KubeServerFixture {
     answer?.(request, response, body);
   }
 
-  #usual(kind: Kind, url: URL): Answer {
+  #usual(kind: Kind, url: URL): Answer | undefined {
     const name = url.pathname.split('/')[6] ?? '';
-    const answers: Record<Kind, Answer> = {
+    const answers: Partial<Record<Kind, Answer>> = {
       list: (_request, response) => this.#list(url, response),
       watch: (_request, response) => this.#watch(Number(url.searchParams.get('resourceVersion')), response),
       get: (_request, response) => this.#one(name, response),
-      create: (_request, response, body) => this.#create(JSON.parse(body) as CreateBody, response),
-      delete: (_request, response, body) => this.#delete(name, JSON.parse(body) as DeleteBody, response),
-      patch: (_request, response) => {
-        this.put(name);
-        this.#one(name, response);
-      },
     };
     return answers[kind];
   }
@@ -186,20 +179,6 @@ export class KubeServerFixture {
     if (pod) send(response, 200, rawPod(pod));
     else refuse(404, 'NotFound')({} as never, response, '');
   }
-
-  #create({ metadata }: CreateBody, response: ServerResponse): void {
-    if (this.#pods.has(metadata.name)) return refuse(409, 'AlreadyExists')({} as never, response, '');
-    this.put(metadata.name, 'Pending', metadata.labels);
-    this.#one(metadata.name, response);
-  }
-
-  #delete(name: string, { preconditions }: DeleteBody, response: ServerResponse): void {
-    const pod = this.#pods.get(name);
-    if (!pod) return refuse(404, 'NotFound')({} as never, response, '');
-    if (preconditions && pod.uid !== preconditions.uid) return refuse(409, 'Conflict')({} as never, response, '');
-    this.remove(name);
-    send(response, 200, rawPod(pod));
-  }
 }
 
 /** Of a server without authentication. */
@@ -209,16 +188,8 @@ export function apiOf(server: string, timeoutMs?: number): KubeApi {
   return new KubeApi(new KubeClient(() => config), 'ns', timeoutMs);
 }
 
-interface CreateBody {
-  readonly metadata: { readonly name: string; readonly labels: Record<string, string> };
-}
-
-interface DeleteBody {
-  readonly preconditions?: { readonly uid: string };
-}
-
-function rawPod({ name, uid, version, phase, labels }: StoredPod): object {
-  return { kind: 'Pod', metadata: { name, uid, resourceVersion: String(version), labels }, spec: {}, status: { phase } };
+function rawPod({ name, uid, version, phase }: StoredPod): object {
+  return { kind: 'Pod', metadata: { name, uid, resourceVersion: String(version) }, spec: {}, status: { phase } };
 }
 
 function kindOf(method: string, url: URL): Kind {
