@@ -86,10 +86,4 @@ describe('an execution whose sandbox fails', () => {
     onTestFinished(() => void vi.useRealTimers());
     await expect(execute()).rejects.toMatchObject({ code: 'SANDBOX_CAPACITY' });
   });
-
-  it('runs anew when it is asked for again', async () => {
-    const { execute } = await start([evicted('a'), evicted('b'), evicted('c'), () => [runResult({ stdout: 'whole' })]]);
-    expect((await execute()).runs[0]?.exit).toBe('evicted');
-    expect((await execute()).runs[0]).toMatchObject({ exit: 'ok', stdout: 'whole' });
-  });
 });

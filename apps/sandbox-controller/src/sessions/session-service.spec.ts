@@ -2,23 +2,17 @@ import { describe, expect, it } from 'vitest';
 import { needed, sandboxControllerConfig } from '../sandbox-controller.config.js';
 import { advertisedAddress } from './session-service.js';
 
-describe('the address that gateways are told', () => {
-  it('is what is listened on unless another one is set', () => {
-    expect(advertisedAddress(undefined, '127.0.0.1', 7001)).toBe('127.0.0.1:7001');
-    expect(advertisedAddress(undefined, '::1', 7001)).toBe('[::1]:7001');
-  });
-
-  it('gets the port where only a host is set', () => {
-    expect(advertisedAddress('10.0.0.7', '0.0.0.0', 7001)).toBe('10.0.0.7:7001');
-    expect(advertisedAddress('controller-0.sandboxes', '0.0.0.0', 7001)).toBe('controller-0.sandboxes:7001');
-    expect(advertisedAddress('[fd00::7]', '::', 7001)).toBe('[fd00::7]:7001');
-    expect(advertisedAddress('fd00::7', '::', 7001)).toBe('[fd00::7]:7001');
-  });
-
-  it('is left alone where it has both', () => {
-    expect(advertisedAddress('10.0.0.7:9000', '0.0.0.0', 7001)).toBe('10.0.0.7:9000');
-    expect(advertisedAddress('[fd00::7]:9000', '::', 7001)).toBe('[fd00::7]:9000');
-  });
+it.each([
+  [undefined, '127.0.0.1', '127.0.0.1:7001'],
+  [undefined, '::1', '[::1]:7001'],
+  ['10.0.0.7', '0.0.0.0', '10.0.0.7:7001'],
+  ['controller-0.sandboxes', '0.0.0.0', 'controller-0.sandboxes:7001'],
+  ['[fd00::7]', '::', '[fd00::7]:7001'],
+  ['fd00::7', '::', '[fd00::7]:7001'],
+  ['10.0.0.7:9000', '0.0.0.0', '10.0.0.7:9000'],
+  ['[fd00::7]:9000', '::', '[fd00::7]:9000'],
+])('tells gateways, with %s set and %s listened on, the address %s', (advertised, host, address) => {
+  expect(advertisedAddress(advertised, host, 7001)).toBe(address);
 });
 
 describe('the settings', () => {
