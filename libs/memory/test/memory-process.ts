@@ -1,5 +1,7 @@
 import { isRetryable } from '@etude/contracts/errors';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { NEW_YEAR } from '@etude/domain/testing/memory-records';
+import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
 import { createReadStream, writeFileSync, appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { isErased } from '../src/upkeep/erasure-marks.js';
@@ -8,7 +10,7 @@ import { live, otherEmbedder, TENANT } from './upkeep-samples.js';
 
 /**
  * A process that uses memory: `write PLACE USER NAME` until it is stopped, `erase PLACE USER`, `export PLACE FILE`, `import PLACE FILE`,
- * `reembed PLACE`. Prints a line for each thing that is done, and `done` at the end.
+ * `reembed PLACE`, `tell PLACE FACTS`. Prints a line for each thing that is done, and `done` at the end.
  */
 const [role, place = '', name = '', other = ''] = process.argv.slice(2);
 const memory = await openMemory({ store: JSON.parse(place) as MemoryPlace, embedder: new LexicalEmbedder() });
@@ -18,7 +20,8 @@ if (role === 'erase') await erase();
 if (role === 'export') await exportTo(name);
 if (role === 'import') await memory.upkeep.importLines(TENANT, toldLines(name), {});
 if (role === 'reembed') await memory.upkeep.reembed(otherEmbedder(), { onProgress: tell });
-console.log('done');
+if (role === 'tell') await tellFacts(name);
+if (role !== 'tell') console.log('done');
 await memory.close();
 
 /** Tries again as the job of an erasure does: on a busy machine others may read an old state of the file for longer than it waits. */
@@ -63,4 +66,15 @@ async function* toldLines(file: string): AsyncGenerator<string> {
 
 function tell({ done }: { done: number }): void {
   console.log(String(done));
+}
+
+/** All at once, each under its own id. */
+async function tellFacts(facts: string): Promise<void> {
+  const told = JSON.parse(facts) as Array<{ id: string; text: string; subject?: string; at: number }>;
+  await Promise.all(
+    told.map(async ({ id, at, ...fact }) => {
+      const { outcome } = await memory.semantic.store(id, factOf({ ...fact, episodes: [], createdAt: NEW_YEAR + at }));
+      console.log(`${id} ${outcome}`);
+    }),
+  );
 }
