@@ -59,14 +59,18 @@ describe('facts', () => {
   });
 
   it.each([
-    [{ text: '\u200B\uFEFF' }, 'text'],
-    [{ text: 'fine', confidence: 1.5 }, 'confidence'],
-    [{ text: 'fine', agent: '$ne' }, 'agent'],
-    [{ text: 'fine', requestId: 'no good' }, 'request_id'],
-  ])('are refused with %j, naming the field', async (request, field) => {
+    [{ text: '' }, 'text', 'text: must not be empty'],
+    [{ text: '\u200B\uFEFF' }, 'text', 'text: must have a character'],
+    [{ text: 'fine', confidence: 1.5 }, 'confidence', 'confidence: must be'],
+    [{ text: 'fine', confidence: Number.NaN }, 'confidence', 'confidence: must be'],
+    [{ text: 'fine', agent: '$ne' }, 'agent', 'agent: must start with a letter or digit'],
+    [{ text: 'fine', requestId: 'no good' }, 'request_id', 'request_id: must start with a letter or digit'],
+  ])('are refused with %j, naming the field in a sentence', async (request, field, said) => {
     const refused = await refusal(store('', request));
     expect(refused.status).toBe(status.INVALID_ARGUMENT);
     expect(new Set(refused.fields)).toEqual(new Set([field]));
+    expect(refused.message).toContain(said);
+    expect(refused.message).not.toMatch(/Too small|Invalid|>=/);
   });
 });
 
@@ -341,17 +345,5 @@ describe('a request that is too large is refused as a whole', () => {
     expect(refused.status).toBe(status.INVALID_ARGUMENT);
     expect(refused.message).toContain(said);
     expect(refused.message).not.toContain('protobuf');
-  });
-});
-
-describe('what is wrong is said in sentences', () => {
-  it.each([
-    [() => memory().storeFact({ agent: 'scout', text: '' }), 'text: must not be empty'],
-    [() => memory().storeFact({ agent: 'no good', text: 'x' }), 'agent: must start with a letter or digit'],
-    [() => memory().storeFact({ agent: 'scout', text: 'x', confidence: Number.NaN }), 'confidence: must be'],
-  ])('%#', async (call, said) => {
-    const { message } = await refusal(call());
-    expect(message).toContain(said);
-    expect(message).not.toMatch(/Too small|Invalid|>=/);
   });
 });

@@ -43,8 +43,6 @@ const rig = skillsForFile(() => ({
 }));
 const call = toolCalls(rig);
 const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
-const wishesSeen = async (key: KeyName, user = '') =>
-  (await skills(key).listWantedSkills({ agent: 'wishing', user })).wantedSkills.map(({ skill }) => skill).toSorted();
 const register = (name: string, more: JsonObject = {}, caller: Caller = {}) =>
   call(
     'register_skill',
@@ -230,13 +228,5 @@ describe('a skill that is missed', () => {
       result: { result: 3 },
     });
     expect((await refusal(skills().requestSkill({ name: 'count_vowels', agent }))).status).toBe(status.FAILED_PRECONDITION);
-  });
-
-  it('tells nobody but reviewers what a user asked for, who does not name them', async () => {
-    for (const user of ['ann', 'bob', '']) await skills().requestSkill({ name: `wish_of_${user || 'nobody'}`, agent: 'wishing', user });
-    const [ann, bob, nobody] = ['skills/wish_of_ann', 'skills/wish_of_bob', 'skills/wish_of_nobody'];
-    expect(await wishesSeen('acme')).toEqual([nobody]);
-    expect(await wishesSeen('acme', 'ann')).toEqual([ann, nobody]);
-    expect(await wishesSeen('rev')).toEqual([ann, bob, nobody]);
   });
 });

@@ -25,7 +25,9 @@ describe('a wish', () => {
     expect(await skills('rev').getWantedSkill({ name: hers.name })).toMatchObject({ user: 'ann' });
     expect((await refusal(skills('rev').getWantedSkill({ name: hers.name, user: 'bob' }))).status).toBe(status.NOT_FOUND);
     expect((await refusal(skills('globex').getWantedSkill({ name: hers.name, user: 'ann' }))).status).toBe(status.NOT_FOUND);
-    expect(await namesOf('acme', 'seen', 'bob')).toEqual(['skills/of_nobody']);
+    for (const user of ['', 'bob']) expect(await namesOf('acme', 'seen', user)).toEqual(['skills/of_nobody']);
+    const both = ['skills/of_ann', 'skills/of_nobody'];
+    expect([await namesOf('acme', 'seen', 'ann'), await namesOf('rev', 'seen')]).toEqual([both, both]);
   });
 
   it.each([['json', 'is that of a module that code imports']])(

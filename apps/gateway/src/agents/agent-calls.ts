@@ -12,7 +12,7 @@ import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import type { Handlers } from '../calls/calls.js';
 import { MemoryAccess } from '../calls/memory-access.js';
 import { once } from '../calls/once.js';
-import { afterPageToken, agentOfName, pageToken } from '../wire/names.js';
+import { afterPageToken, agentOfName, pageOf } from '../wire/names.js';
 import { toWire } from '../wire/messages.js';
 import { boundedCount, invalidField, parseField } from '../wire/validation.js';
 
@@ -31,9 +31,8 @@ export const agentCalls = {
     const bound = ['ListAgents', tenant];
     const after = afterPageToken(request.pageToken, bound) ?? '';
     const found = await deps.settings.list(tenant, { limit: pageSize + 1, after });
-    const page = found.slice(0, pageSize);
-    const last = found.length > pageSize ? page.at(-1) : undefined;
-    return { agents: page.map(agentMessage), nextPageToken: pageToken(last?.agent ?? null, bound) };
+    const { items, nextPageToken } = pageOf(found, pageSize, (last) => last.agent, bound);
+    return { agents: items.map(agentMessage), nextPageToken };
   },
 
   async getAgent({ name }, call, deps) {
@@ -90,14 +89,9 @@ export function settingsChange({ proceduralMemorySettings }: AgentMessage, paths
 }
 
 function fieldsOf(paths: readonly string[]): ReadonlyArray<keyof ProceduralMemorySettings> {
-  const byPath = new Map(NAMES.map(([field, name]) => [`${SETTINGS}.${name}`, [field]]));
-  byPath.set(
-    SETTINGS,
-    NAMES.map(([field]) => field),
-  );
   return (paths.length === 0 ? [SETTINGS] : paths).flatMap((path) => {
-    const fields = byPath.get(path);
-    if (fields !== undefined) return fields;
+    const fields = NAMES.filter(([, name]) => path === SETTINGS || path === `${SETTINGS}.${name}`);
+    if (fields.length > 0) return fields.map(([field]) => field);
     const known = NAMES.map(([, name]) => name).join(', ');
     throw invalidField('update_mask', `names ${JSON.stringify(path)}; it may name ${SETTINGS}, or in it ${known}`);
   });

@@ -20,9 +20,8 @@ export const consolidationCalls = {
     const { tenant } = call;
     const agent = optionalAgent(request.agent);
     const days = boundedCount(request.days, 'days', DAYS);
-    const { dryRun } = request;
     const requestId = optionalRequestId(request.requestId) ?? '';
-    const { record } = await deps.runs.create(tenant, { agent, days, dryRun }, requestId);
+    const { record } = await deps.runs.create(tenant, { agent, days, dryRun: request.dryRun }, requestId);
     return consolidationMessage(record);
   },
 

@@ -11,7 +11,7 @@ import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope, readScope } from '../readers/readers.js';
 import { fromWire } from '../wire/messages.js';
-import { afterPageToken, optionalRequestId, pageToken } from '../wire/names.js';
+import { afterPageToken, optionalRequestId, pageOf } from '../wire/names.js';
 import { boundedCount, invalidField } from '../wire/validation.js';
 import type { MemoryDeps } from './record-calls.js';
 import { documentMessage } from './record-message.js';
@@ -33,13 +33,9 @@ export const documentCalls = {
     const bound = ['ListDocuments', scope];
     const afterKey = afterPageToken(request.pageToken, bound);
     const { semantic } = await deps.memory.open();
-    // One extra result shows whether another page follows.
     const found = await semantic.documents(scope, { limit: pageSize + 1, ...(afterKey === null ? {} : { afterKey }) });
-    const page = found.slice(0, pageSize);
-    return {
-      documents: page.map(documentMessage),
-      nextPageToken: pageToken(found.length > pageSize ? (page.at(-1)?.id ?? null) : null, bound),
-    };
+    const { items, nextPageToken } = pageOf(found, pageSize, (last) => last.id, bound);
+    return { documents: items.map(documentMessage), nextPageToken };
   },
 
   async deleteDocument({ id, requestId }, call, deps) {

@@ -19,22 +19,18 @@ const FIELDS = {
   metadata: 'metadata',
 } as const satisfies Partial<Record<keyof Skill, string>>;
 
-export interface DiffOptions {
-  /** Whether to show tests, which may be made from hidden cases. For reviewers. */
-  readonly withTests: boolean;
-}
-
 /**
  * The changes between two versions as unified diffs; empty without changes.
  *
  * @param from null: no earlier version
+ * @param withTests whether to show tests, which may be made from hidden cases; for reviewers
  */
-export function skillDiff(from: Skill | null, to: Skill, options: DiffOptions): MessageInitShape<typeof DiffSkillResponseSchema> {
+export function skillDiff(from: Skill | null, to: Skill, withTests: boolean): MessageInitShape<typeof DiffSkillResponseSchema> {
   return {
     fromVersion: from?.version ?? 0,
     toVersion: to.version,
     codeDiff: unified('code.py', from, to, ({ code }) => code),
-    fieldsDiff: unified('skill.json', from, to, (skill) => fieldsText(skill, options)),
+    fieldsDiff: unified('skill.json', from, to, (skill) => fieldsText(skill, withTests)),
   };
 }
 
@@ -46,7 +42,7 @@ function unified(file: string, from: Skill | null, to: Skill, textOf: (skill: Sk
 }
 
 /** The fields as text, in a fixed order with one value per line. Held-out tests are only counted. */
-function fieldsText(skill: Skill, { withTests }: DiffOptions): string {
+function fieldsText(skill: Skill, withTests: boolean): string {
   const shown = Object.entries(FIELDS).flatMap(([field, name]) => {
     const value = skill[field as keyof typeof FIELDS];
     return value === undefined || (Array.isArray(value) && value.length === 0) ? [] : [[name, value] as const];

@@ -10,7 +10,7 @@ import type { Handlers } from '../calls/calls.js';
 import { type AskedSkills, askedSkills, checkedVersion, skillNamed, viewsOf } from '../readers/readers.js';
 import { briefMessage, skillMessage, statusFilterOf } from '../readers/skill-message.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
-import { afterPageToken, pageToken } from '../wire/names.js';
+import { afterPageToken, pageOf } from '../wire/names.js';
 import { boundedCount, parseField } from '../wire/validation.js';
 import { skillDiff } from './diff-skill.js';
 import { everySkillBehind, type ListPlace, placeOf } from './list-skills.js';
@@ -42,12 +42,10 @@ export const readCalls = {
     const { signal } = call;
     for await (const skill of everySkillBehind(procedural, asked, filter, after)) {
       signal.throwIfAborted();
-      // One extra result shows whether another page follows.
       if (page.push(skill) > pageSize) break;
     }
-    const shown = page.slice(0, pageSize);
-    const last = page.length > pageSize ? shown.at(-1) : undefined;
-    return { skills: shown.map(request.brief ? briefMessage : skillMessage), nextPageToken: pageToken(nextPlace(last, after), bound) };
+    const { items, nextPageToken } = pageOf(page, pageSize, (last) => nextPlace(last, after), bound);
+    return { skills: items.map(request.brief ? briefMessage : skillMessage), nextPageToken };
   },
 
   async getSkill(request, call, deps) {
@@ -102,7 +100,7 @@ export const readCalls = {
     const to = request.toVersion === 0 ? newest : versionIn(versions, request.toVersion, 'to_version');
     const before = versions.find(({ version }) => version < to.version) ?? null;
     const from = request.fromVersion === 0 ? before : versionIn(versions, request.fromVersion, 'from_version');
-    return skillDiff(from, to, { withTests: false });
+    return skillDiff(from, to, false);
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
@@ -139,8 +137,8 @@ function placeAfter(after: string | null): ListPlace | null {
 }
 
 /** Names ascend from page to page. A damaged record that breaks this order ends the list, which would otherwise repeat. */
-function nextPlace(last: Skill | undefined, after: ListPlace | null): string | null {
-  if (last === undefined || (after !== null && last.name < after.name)) return null;
+function nextPlace(last: Skill, after: ListPlace | null): string | null {
+  if (after !== null && last.name < after.name) return null;
   const { name, owner, user } = placeOf(last);
   return `${name}/${owner}/${user}`;
 }

@@ -51,7 +51,7 @@ export const reviewCalls = {
     const seen = dependents.filter(({ scope: { tenant } }) => tenant === asked.tenant || tenant === GLOBAL_TENANT);
     return {
       skill: skillMessage(skill),
-      diff: skillDiff(active, skill, { withTests }),
+      diff: skillDiff(active, skill, withTests),
       tests: withTests ? tests.map((test) => JSON.stringify(test)) : [],
       heldOutCount: heldOut.length,
       similar: similar

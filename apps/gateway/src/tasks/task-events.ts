@@ -68,7 +68,7 @@ export class TaskWatcher {
     } catch (error) {
       throw isConnectionError(error) ? new EtudeError('QUEUE_UNAVAILABLE', AWAY, {}, { cause: error }) : error;
     } finally {
-      // Not awaited: a reader that waits for an unreachable Redis ends later.
+      // Not awaited: a reader that waits for an unreachable Redis ends later. Nobody is left to learn of its error.
       source.return().catch(() => undefined);
     }
   }

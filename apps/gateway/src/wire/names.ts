@@ -62,6 +62,13 @@ export function afterPageToken(token: string, filter: unknown): string | null {
   return parsed.data.after;
 }
 
+/** A page of the records found, of which one more than `pageSize` shows that another page follows. @param placeOf its place, for the token */
+export function pageOf<T>(found: readonly T[], pageSize: number, placeOf: (last: T) => string | null, filter: unknown) {
+  const items = found.slice(0, pageSize);
+  const last = found.length > pageSize ? items.at(-1) : undefined;
+  return { items, nextPageToken: pageToken(last === undefined ? null : placeOf(last), filter) };
+}
+
 const EVENT_ID = /^[0-9]{1,19}-[0-9]{1,19}$/;
 
 /** An opaque token: the task, and the last event that the caller saw. */
