@@ -1,7 +1,7 @@
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
+import { gatewayForFile, type KeyName, pagesOf, refusal } from './gateway.harness.js';
 
 const rig = gatewayForFile({ ETUDE_SKILLS_MAX: '7' });
 const agents = (key: KeyName = 'rev') => rig.client(Agents, key);
@@ -56,13 +56,8 @@ describe('an agent', () => {
 
   it('is listed page by page, within its tenant', async () => {
     for (const name of ['a1', 'a2']) await agents().updateAgent({ agent: { name: `agents/${name}`, ...settings() } });
-    const seen: string[] = [];
-    for (let pageToken = ''; ;) {
-      const page = await agents('acme').listAgents({ pageSize: 1, pageToken });
-      seen.push(...page.agents.map(({ name }) => name));
-      pageToken = page.nextPageToken;
-      if (pageToken === '') break;
-    }
+    const pages = await pagesOf((pageToken) => agents('acme').listAgents({ pageSize: 1, pageToken }));
+    const seen = pages.flatMap((page) => page.agents.map(({ name }) => name));
     expect(seen).toEqual(seen.toSorted());
     expect(seen).toEqual(expect.arrayContaining(['agents/a1', 'agents/a2']));
     expect((await agents('globex').listAgents({})).agents).toEqual([]);

@@ -31,7 +31,10 @@ function submitBytes(bytes: Uint8Array): Promise<unknown> {
 const wrap = (no: number, inner: Uint8Array): Uint8Array => new BinaryWriter().tag(no, WireType.LengthDelimited).bytes(inner).finish();
 
 const submit = (spec: SpecInit | undefined, requestId = '') => refusal(rig.tasks().submitTask({ spec, requestId }));
-const io = (value: object): SpecInit['evaluator'] => ({ kind: { case: 'ioCases', value } });
+type Kind = NonNullable<NonNullable<SpecInit['evaluator']>['kind']>;
+/** A task whose evaluator is this. */
+const judged = (kind: Kind['case'], value: object): SpecInit => ({ prompt: 'p', evaluator: { kind: { case: kind, value } as Kind } });
+const infinite = { kind: { case: 'numberValue', value: Infinity } };
 const file = (path: string) => ({ path, content: new Uint8Array([1]) });
 
 describe('a field that is wrong is named as the caller wrote it', () => {
@@ -42,49 +45,27 @@ describe('a field that is wrong is named as the caller wrote it', () => {
     ['spec.prompt', { ...SPEC, prompt: 'x'.repeat(200_001) }],
     ['spec.agent', { ...SPEC, agent: '../other' }],
     ['spec.evaluator', { prompt: 'p' }],
-    ['spec.evaluator.io_cases.cases', { prompt: 'p', evaluator: io({ cases: [] }) }],
+    ['spec.evaluator.io_cases.cases', judged('ioCases', { cases: [] })],
     [
       'spec.evaluator.named.spec.cases[0].outputs',
-      {
-        prompt: 'p',
-        evaluator: { kind: { case: 'named', value: { name: 'accepted_outputs', spec: { cases: [{ stdin: '', outputs: [] }] } } } },
-      },
+      judged('named', { name: 'accepted_outputs', spec: { cases: [{ stdin: '', outputs: [] }] } }),
     ],
-    ['spec.evaluator.named.name', { prompt: 'p', evaluator: { kind: { case: 'named', value: { name: 'any' } } } }],
-    ['spec.evaluator.io_cases.comparison', { prompt: 'p', evaluator: io({ cases: [{}], comparison: 9 }) }],
-    ['spec.evaluator.io_cases.tolerance', { prompt: 'p', evaluator: io({ cases: [{}], tolerance: NaN }) }],
-    [
-      'spec.evaluator.function_cases.cases[0].expected',
-      { prompt: 'p', evaluator: { kind: { case: 'functionCases', value: { entryPoint: 'f', cases: [{}] } } } },
-    ],
+    ['spec.evaluator.named.name', judged('named', { name: 'any' })],
+    ['spec.evaluator.io_cases.comparison', judged('ioCases', { cases: [{}], comparison: 9 })],
+    ['spec.evaluator.io_cases.tolerance', judged('ioCases', { cases: [{}], tolerance: NaN })],
+    ['spec.evaluator.function_cases.cases[0].expected', judged('functionCases', { entryPoint: 'f', cases: [{}] })],
     [
       'spec.evaluator.function_cases.cases[0].args',
-      {
-        prompt: 'p',
-        evaluator: {
-          kind: {
-            case: 'functionCases',
-            value: {
-              entryPoint: 'f',
-              cases: [
-                {
-                  args: { values: [{ kind: { case: 'numberValue', value: Infinity } }] },
-                  expected: { kind: { case: 'boolValue', value: true } },
-                },
-              ],
-            },
-          },
-        },
-      },
+      judged('functionCases', {
+        entryPoint: 'f',
+        cases: [{ args: { values: [infinite] }, expected: { kind: { case: 'boolValue', value: true } } }],
+      }),
     ],
-    [
-      'spec.evaluator.python_tests.entry_point',
-      { prompt: 'p', evaluator: { kind: { case: 'pythonTests', value: { entryPoint: 'lambda', tests: 'assert True' } } } },
-    ],
-    ['spec.evaluator.command.command', { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: 'true\u0000' } } } }],
+    ['spec.evaluator.python_tests.entry_point', judged('pythonTests', { entryPoint: 'lambda', tests: 'assert True' })],
+    ['spec.evaluator.command.command', judged('command', { command: 'true\u0000' })],
     ...['../x', '/etc/passwd', 'a\u0000b'].map((answerPath): [string, SpecInit] => [
       'spec.evaluator.command.answer_path',
-      { prompt: 'p', evaluator: { kind: { case: 'command', value: { command: 'true', answerPath } } } },
+      judged('command', { command: 'true', answerPath }),
     ]),
     ['spec.limits.attempts', { ...SPEC, limits: { attempts: -1 } }],
     ['spec.limits.wall_time', { ...SPEC, limits: { wallTime: { seconds: 1_000_000n } } }],

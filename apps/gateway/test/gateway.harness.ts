@@ -194,6 +194,13 @@ export async function refusal(call: Promise<unknown>): Promise<Refusal> {
   };
 }
 
+/** Every page of a list. @param read reads the page of a token */
+export async function pagesOf<P extends { readonly nextPageToken: string }>(read: (pageToken: string) => Promise<P>): Promise<P[]> {
+  const pages = [await read('')];
+  for (let token = pages[0]?.nextPageToken; token; token = pages.at(-1)?.nextPageToken) pages.push(await read(token));
+  return pages;
+}
+
 export async function collect<T>(source: AsyncIterable<T>, most = Infinity): Promise<T[]> {
   const all: T[] = [];
   for await (const one of source) {

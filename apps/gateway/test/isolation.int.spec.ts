@@ -2,7 +2,7 @@ import { Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { status } from '@grpc/grpc-js';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { collect, gatewayForFile, refusal, SPEC } from './gateway.harness.js';
+import { collect, gatewayForFile, pagesOf, refusal, SPEC } from './gateway.harness.js';
 
 const rig = gatewayForFile();
 const TENANTS = ['acme', 'globex'] as const;
@@ -72,18 +72,9 @@ function ask(by: Tenant, what: 'get' | 'cancel' | 'wait' | 'watch', name: string
   return collect(tasks.watchTask({ name }), 1);
 }
 
-async function listAll(by: Tenant, pageSize: number): Promise<string[]> {
-  const names: string[] = [];
-  for (let pageToken = ''; ;) {
-    const page = await rig.tasks(by).listTasks({ pageSize, pageToken });
-    names.push(...page.tasks.map(({ name }) => name));
-    pageToken = page.nextPageToken;
-    if (pageToken === '') return names;
-  }
-}
-
 async function list(model: Model, by: Tenant, pageSize: number): Promise<Problems> {
-  const listed = await listAll(by, pageSize);
+  const pages = await pagesOf((pageToken) => rig.tasks(by).listTasks({ pageSize, pageToken }));
+  const listed = pages.flatMap(({ tasks }) => tasks.map(({ name }) => name));
   const strange = listed.filter((name) => model.owned[other(by)].has(name));
   const missing = [...model.owned[by]].filter((name) => !listed.includes(name));
   return [...strange.map((name) => `${by} was shown ${name}`), ...missing.map((name) => `${by} was not shown ${name}`)];

@@ -3,7 +3,7 @@ import type { Skill } from '@etude/contracts/memory';
 import { skillOf } from '@etude/domain/testing/memory-records';
 import { status } from '@grpc/grpc-js';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type KeyName, refusal } from './gateway.harness.js';
+import { type KeyName, pagesOf, refusal } from './gateway.harness.js';
 import { skillMemoryForFile } from './skill-store.js';
 
 const { rig, store: keep } = skillMemoryForFile();
@@ -75,13 +75,8 @@ describe('a list of skills', () => {
       return { ...page, users: page.skills.filter(({ name }) => name === 'skills/own_ways').map(({ user }) => user) };
     };
     for (const agent of ['', '@user', 'coder']) expect((await listed({ agent })).users).toEqual(['ann', 'bob', 'cid']);
-    const paged: string[] = [];
-    for (let pageToken = ''; ;) {
-      const page = await listed({ agent: '@user', pageSize: 1, pageToken });
-      paged.push(...page.users);
-      if ((pageToken = page.nextPageToken) === '') break;
-    }
-    expect(paged).toEqual(['ann', 'bob', 'cid']);
+    const paged = await pagesOf((pageToken) => listed({ agent: '@user', pageSize: 1, pageToken }));
+    expect(paged.flatMap(({ users }) => users)).toEqual(['ann', 'bob', 'cid']);
     const named = { name: 'skills/own_ways', agent: '@user' };
     expect(await refusal(skills('rev').getSkill(named))).toMatchObject({
       status: status.FAILED_PRECONDITION,
@@ -95,13 +90,8 @@ describe('a list of skills', () => {
   });
 
   it('has every agent’s where none is named, page by page', async () => {
-    const seen: string[] = [];
-    for (let pageToken = ''; ;) {
-      const page = await skills().listSkills({ pageSize: 1, pageToken });
-      seen.push(...page.skills.map(({ name, agent }) => `${name.slice('skills/'.length)}/${agent}`));
-      pageToken = page.nextPageToken;
-      if (pageToken === '') break;
-    }
+    const pages = await pagesOf((pageToken) => skills().listSkills({ pageSize: 1, pageToken }));
+    const seen = pages.flatMap((page) => page.skills.map(({ name, agent }) => `${name.slice('skills/'.length)}/${agent}`));
     expect(seen).toEqual(['for_all/@global', 'shared_name/@tenant', 'shared_name/coder', 'shared_name/other', 'versions/coder']);
   });
 

@@ -265,15 +265,3 @@ describe('an import that comes again', () => {
     expect((await refusal(send('import-2'))).code).toBe('FAILED_PRECONDITION');
   });
 });
-
-describe('a decision that comes again', () => {
-  it('is the same whoever of the tenant sends it', async () => {
-    const [code = ''] = codes('by_either');
-    await skills().registerSkill({ skill: addingDraft('by_either', { code }), wait: true });
-    const named = { name: 'skills/by_either', agent };
-    const archive = { ...named, requestId: 'either-1' };
-    await skills('rev').archiveSkill(archive);
-    await skills('rev').restoreSkill(named);
-    expect(await skills('ops').archiveSkill(archive)).toMatchObject({ status: ACTIVE });
-  });
-});

@@ -2,7 +2,7 @@ import { StopReason, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/ta
 import { NullValue } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { gatewayForFile, refusal, SPEC, type SpecInit } from './gateway.harness.js';
+import { gatewayForFile, pagesOf, refusal, SPEC, type SpecInit } from './gateway.harness.js';
 
 const rig = gatewayForFile();
 
@@ -101,14 +101,8 @@ describe('list', () => {
   it('pages through every task once, newest first', async () => {
     const made: string[] = [];
     for (let n = 0; n < 7; n += 1) made.push((await rig.tasks('globex').submitTask({ spec: { ...SPEC, labels: { list: 'pages' } } })).name);
-    const seen: string[] = [];
-    for (let pageToken = ''; ;) {
-      const page = await rig.tasks('globex').listTasks({ pageSize: 3, pageToken, labels: { list: 'pages' } });
-      seen.push(...page.tasks.map(({ name }) => name));
-      pageToken = page.nextPageToken;
-      if (pageToken === '') break;
-    }
-    expect(seen).toEqual(made.toReversed());
+    const pages = await pagesOf((pageToken) => rig.tasks('globex').listTasks({ pageSize: 3, pageToken, labels: { list: 'pages' } }));
+    expect(pages.flatMap(({ tasks }) => tasks.map(({ name }) => name))).toEqual(made.toReversed());
   });
 
   it('filters by state and by all labels', async () => {
