@@ -22,17 +22,12 @@ export interface AskedSkills {
   readonly everyUser: boolean;
 }
 
-interface Asking {
-  readonly agent: string;
-  readonly user: string;
-}
-
 /** Maximum of users named in an error message. */
 const NAMED_MAX = 10;
 const SHARED: ReadonlySet<string> = new Set([USER_AGENT, TENANT_AGENT, GLOBAL_TENANT]);
 
 /** @throws EtudeError INVALID_ARGUMENT */
-export function askedSkills(call: CallContext, { agent, user }: Asking): AskedSkills {
+export function askedSkills(call: CallContext, { agent, user }: Whose): AskedSkills {
   const { tenant, roles } = call;
   const known = optionalUser(user);
   const owner = agent === '' ? null : SHARED.has(agent) ? agent : parseField(AgentId, agent, 'agent');

@@ -10,7 +10,6 @@ import { NO_SESSION } from '@etude/domain/tools/execute-in-session';
 import type { ToolDefinition, ToolOutcome } from '@etude/domain/tools/tool-definition';
 import type { RepeatableCall } from '@etude/queue/agents/tool-sessions';
 import { z } from 'zod';
-import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
@@ -46,23 +45,13 @@ export const toolCalls = {
     const repeatable = requestId === null || isRead ? null : { ...reader, requestId, content: { tool, args, session } };
     const first = repeatable && (await calls.answered(repeatable));
     if (first) return outcomeMessage(first);
-    const outcome = await called(deps, tool, args, { ...reader, session, callId: callIdOf(repeatable) }, call);
+    const { settings } = await deps.settings.get(reader.tenant, reader.agent);
+    const caller = { ...reader, session, callId: callIdOf(repeatable), by: call.name, settings };
+    const outcome = await deps.registry.call(tool, args, caller, call.signal);
     if (repeatable) await calls.keep(repeatable, outcome);
     return outcomeMessage(outcome);
   },
 } satisfies Handlers<typeof Tools, ToolDeps>;
-
-async function called(
-  deps: ToolDeps,
-  tool: string,
-  args: unknown,
-  caller: { tenant: string; agent: string; user: string | null; session: string; callId: string },
-  call: CallContext,
-): Promise<ToolOutcome> {
-  const { signal, name: by } = call;
-  const { settings } = await deps.settings.get(caller.tenant, caller.agent);
-  return deps.registry.call(tool, args, { ...caller, by, settings }, signal);
-}
 
 function checkedArguments(args: CallToolRequest['arguments'] = {}) {
   const size = JSON.stringify(args).length;
