@@ -10,7 +10,7 @@ interface Topic {
 
 export interface Experience {
   readonly user: number;
-  /** Of one user and topic; a contradiction has that of what it contradicts. */
+  /** Subject of one user and topic; a contradicting fact has the subject of the fact that it contradicts. */
   readonly about: string;
   readonly text: string;
   readonly kind: 'new' | 'repeat' | 'contradiction';

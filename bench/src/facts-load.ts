@@ -83,7 +83,7 @@ function isSameThing(text: string, answer: string | undefined): boolean {
   return shared * 2 >= words.size;
 }
 
-/** Of everything that was told, the last telling is current, once, and nothing else is. */
+/** Whether exactly the last value of each fact is current. */
 async function currentFigures(memory: Memory, experiences: readonly Experience[]): Promise<Record<string, number>> {
   const last = new Map(experiences.map((experience) => [experience.about, experience]));
   const contradicted = experiences.filter(

@@ -52,7 +52,7 @@ const WAYS = [
 ];
 const WIDTH = 8;
 
-/** Nobody runs what is only searched for, so nobody checks who signed. */
+/** These skills are only searched for, not run, so their signatures are never checked. */
 const NOBODY: ProofSigner = { keyId: 'bench', sign: () => '' };
 
 const pick = (list: readonly string[], i: number) => list[i % list.length] ?? '';

@@ -18,7 +18,7 @@ export interface Sides {
   readonly bare: Side;
   /** Which database it is, for people. */
   readonly what: string;
-  /** Whether it is the database itself and not what stands in for it. */
+  /** Whether it is the database itself and not a stand-in. */
   readonly real: boolean;
   disk(): Promise<{ ours: number | null; bare: number | null }>;
   /** Of a process that has opened Etude's store and searched in it, beyond what it had before; null where the database is another's. */

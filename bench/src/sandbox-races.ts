@@ -6,7 +6,7 @@ import type { KubernetesChoice } from './sandbox-drivers.js';
 
 const CONTROLLERS = 3;
 
-/** How often something was given out that another one had already. */
+/** How often something was given out twice. */
 const repeats = (names: readonly unknown[]) => names.length - new Set(names).size;
 
 /** Three controllers claim from one pool at the same moment. @returns claims, and pods that two of them were given */

@@ -57,7 +57,7 @@ export const Claims = z.object({
   traffic: Traffic,
 });
 
-/** A process did not come to the end of what it was asked for. */
+/** A process did not finish its work. */
 export class Unfinished extends Error {}
 
 /** A process in the network of the cluster, asked line by line. */

@@ -120,7 +120,7 @@ export async function measureSize(
 }
 
 class ScaleSize {
-  /** Grows as things are measured, so that what was is there when the rest does not come. */
+  /** Filled during the measurement, so that a failure keeps the earlier results. */
   row: Row = { load_at_start: loadavg()[0] ?? Number.NaN };
   private readonly supervisors: ScaleProcess;
   private readonly controllers: ScaleProcess[] = [];

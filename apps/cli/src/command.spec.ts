@@ -123,7 +123,7 @@ describe('a command that is one call', () => {
   it.each([
     [['queues', 'redrive', 'q'], 'name the jobs', 'queues dead q'],
     [['memory', 'update', 'f1'], 'say what to change', ''],
-    [['skills', 'prune'], 'say what is to be pruned', '--unused-days'],
+    [['skills', 'prune'], 'say what to prune', '--unused-days'],
     [['skills', 'prune', '--undo', 'p1', '--dry-run'], 'give --undo alone', ''],
     [['tasks', 'submit'], 'the task has no prompt', '--prompt'],
     [['memory', 'erase', '--user', 'a', '--tenant', 'b', '--yes'], 'name exactly one', ''],

@@ -44,7 +44,7 @@ export class Etude {
 
 export const etude = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Outcome> => new Etude(args, env).ended;
 
-/** For what a test needs before it begins. */
+/** For the preparations of a test. */
 export async function succeeds(running: Promise<Outcome>): Promise<Outcome> {
   const outcome = await running;
   if (outcome.exit !== 0) throw new Error(`etude ended with ${outcome.exit}:\n${outcome.stdout}${outcome.stderr}`);

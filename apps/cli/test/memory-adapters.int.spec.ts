@@ -43,7 +43,7 @@ class MemoryStack {
     return fact.id;
   }
 
-  /** What facts say that a search finds for a user, best first. */
+  /** Texts of the facts that a search finds for a user, best first. */
   async factsFound(query: string, user: string): Promise<readonly string[]> {
     const { hits } = await this.json<{ hits: ReadonlyArray<{ text: string }> }>('search', query, '--user', user, '--kind', 'fact');
     return hits.map(({ text }) => text);

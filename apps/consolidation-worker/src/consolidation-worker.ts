@@ -150,7 +150,7 @@ function startConsumers(
 /** Proofs are signed with one key. Signatures of an earlier key are believed as long as its public key is in the file. */
 function proofKeysFrom(config: ConsolidationWorkerConfig, logger: QueueLogger): Parts['proofKeys'] {
   const { ETUDE_SKILLS_SIGNING_KEY_PATH: path, ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath } = config;
-  const report = (error: unknown) => logger.error({ error }, 'the public keys of skills are not read anew');
+  const report = (error: unknown) => logger.error({ error }, "the skills' public keys could not be reloaded; the old ones stay in use");
   const checker = publicPath === undefined ? ownProofChecker(path) : fileProofChecker(publicPath, report);
   return { signer: fileProofSigner(path), checker };
 }

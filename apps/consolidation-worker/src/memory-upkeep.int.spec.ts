@@ -281,7 +281,7 @@ describe('memory upkeep', () => {
     await until(async () => (await store.reembedding()).state === 'ready');
   });
 
-  it('reconciles for whoever asks', async () => {
+  it('reconciles the tenant of each request', async () => {
     await live(BOB);
     await work();
     const report = await store.reconcile(new AbortController().signal);

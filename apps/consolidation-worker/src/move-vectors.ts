@@ -53,7 +53,10 @@ async function moveAll(record: Reembedding, beat: Beat, deps: ReembedDeps, isFir
   const dropModel = record.dropModel === null ? null : modelNameOf(record.dropModel);
   if (dropModel !== null) {
     if (dropModel === deps.usedModel || dropModel === to.profile.model)
-      throw new EtudeError('FAILED_PRECONDITION', `the vectors of ${dropModel} are not dropped: services search by them, or will`);
+      throw new EtudeError(
+        'FAILED_PRECONDITION',
+        `the vectors of ${dropModel} can't be dropped: services search with them, or are about to`,
+      );
     const names = models.map(({ name }) => name);
     if (isFirst && !names.includes(dropModel))
       throw new EtudeError('NOT_FOUND', `there are no vectors of ${dropModel} to drop; there are those of ${names.join(' and ')}`);
@@ -117,7 +120,7 @@ class Beat {
 
 /** @throws EtudeError FAILED_PRECONDITION where the model's files, key or dimension are missing */
 export async function embedderByName(config: EmbedderConfig, model: string, dimension: number | null): Promise<Embedder> {
-  // The settings about similarity belong to the model in use, not to this one.
+  // The similarity settings belong to the model in use, so this model doesn't get them.
   const base: EmbedderConfig = {
     ...config,
     ETUDE_EMBEDDING_MODEL: undefined,

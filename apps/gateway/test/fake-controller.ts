@@ -32,7 +32,7 @@ type Unary<T> = ServerUnaryCall<T, unknown>;
 
 export const TOKEN = 'a-token-of-the-inside';
 
-/** What sandboxes hold, whichever controller has them. */
+/** Files and executions of the sandboxes, shared by all controllers. */
 export class FakeWorld {
   readonly files = new Map<string, Buffer>();
   /** Events of an execution, in order; it goes on once more are pushed. */

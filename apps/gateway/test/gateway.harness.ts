@@ -58,7 +58,7 @@ export class GatewayRig {
     return `127.0.0.1:${this.port}`;
   }
 
-  /** What a worker would use. */
+  /** The producer that a worker uses. */
   get producer(): Producer {
     return (this.#producer ??= new Producer(this.redis.url, this.prefix));
   }

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 
 let agents = 0;
-/** Nothing is there of an agent of this name. */
+/** No record of an agent with this name exists. */
 const newAgent = () => `agent${(agents += 1)}x`;
 const ownerOf = (agent: string) => ({ tenant: 'acme', agent, user: null });
 /** Code of its own, since marks go with the code. */

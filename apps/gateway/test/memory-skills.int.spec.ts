@@ -69,7 +69,7 @@ const shared = (name: string, owner: string, user: string | null = null) =>
   store(skillOf({ name, scope: { tenant: 'acme', agent: owner, user }, status: 'active' }));
 
 describe('a search of skills', () => {
-  it('shows an agent the skills that it may use, whoever owns them', async () => {
+  it('shows an agent the skills of every owner that it may use', async () => {
     await shared('of_the_agent', 'reader');
     await shared('of_the_tenant', '@tenant');
     await shared('of_ann', '@user', 'ann');
@@ -81,7 +81,7 @@ describe('a search of skills', () => {
   });
 });
 
-/** What a key is shown of its tests, as a record of memory. */
+/** The tests that a key sees in the skill's memory record. */
 const testsShownTo = async (key: KeyName, id: string) => {
   const { fields } = await rig.client(Memory, key).getMemory({ layer: 'procedural', id });
   return {

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { refusal } from './gateway.harness.js';
 import { skillsForFile } from './skill-workers.js';
 
-/** Whoever approves automatically does not approve what was imported. */
+/** Automatic approval doesn't cover imported skills. */
 const rig = skillsForFile(() => ({ ETUDE_SKILLS_AUTO_REGISTER: 'true' }));
 const skills = () => rig.client(Skills);
 

@@ -52,7 +52,7 @@ const texts = (files: readonly { path: string; data: Uint8Array }[]) =>
   Object.fromEntries(files.map(({ path, data }) => [path, Buffer.from(data).toString('latin1')]));
 const sent = (files: Files) => texts(filesOf(files).map(({ path, bytes }) => ({ path, data: bytes })));
 
-/** Of an agent, the one setting that is given. */
+/** Changes one setting of an agent. */
 function set(agent: string, proceduralMemorySettings: { readonly maxSkills: number } | { readonly enabled: boolean }) {
   const path = 'maxSkills' in proceduralMemorySettings ? 'max_skills' : 'enabled';
   const updateMask = { paths: [`procedural_memory_settings.${path}`] };

@@ -22,13 +22,13 @@ export function writeProofKeys(dir: string): { readonly signingPath: string; rea
   return { signingPath, publicPath };
 }
 
-/** What verification would have found, held to the tests of what is active. */
+/** The result of a verification that includes the tests of the active version. */
 function foundOf({ tests }: Skill, active: readonly Skill[]) {
   const mutants = { mutantsMade: 4, mutantsNoticed: 4, mutantsSurvived: [] };
   return { testsPassed: tests.length, heldOutPassed: 0, ...mutants, findings: [], kept: active.map(dependencyOn), alike: [] };
 }
 
-/** Stores a skill and takes it to its status, with a proof as verification signs it; what was active before makes room for it. */
+/** Stores a skill and moves it to its status, with a signed proof. It replaces the active version. */
 export function storeSkill(
   procedural: Pick<ProceduralMemory, 'store' | 'move' | 'versions'>,
   skill: Skill,

@@ -2,7 +2,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import type { GatewayRig, KeyName } from './gateway.harness.js';
 
-/** Whose call it is where it is not that of the agent "coder" of tenant "acme". */
+/** The caller; default: agent "coder" of tenant "acme". */
 export interface Caller {
   readonly key?: KeyName;
   readonly agent?: string;
@@ -11,7 +11,7 @@ export interface Caller {
   readonly requestId?: string;
 }
 
-/** What calls tools of a gateway. */
+/** Calls tools of a gateway. */
 export const toolCalls =
   (rig: GatewayRig) =>
   async (tool: string, args: JsonObject, { key = 'acme', ...caller }: Caller = {}) => {

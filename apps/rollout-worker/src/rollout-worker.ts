@@ -47,7 +47,7 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
   const model = chatModelFrom(config);
   const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
   const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
-    logger.error({ error }, 'the public keys of skills are not read anew'),
+    logger.error({ error }, "the skills' public keys could not be reloaded; the old ones stay in use"),
   );
   const memory = await memoryFrom(config, {
     embedder,

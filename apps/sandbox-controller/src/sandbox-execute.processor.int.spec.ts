@@ -20,7 +20,7 @@ afterAll(() => redis.stop());
 const request = ExecutionRequest.parse({ executionId: 'e1', tenant: 'acme', limits: {}, runs: [{ kind: 'program', code: '' }] });
 const never = () => new AbortController().signal;
 
-/** The queue and the processor over sandboxes that do what is said for the first, second, third try. */
+/** The queue and the processor, over sandboxes with one scripted result per try. */
 async function start(tries: ReadonlyArray<() => ExecutionResult['runs']>) {
   const prefix = `processor${(prefixes += 1)}`;
   const producer = new Producer(redis.url, prefix);

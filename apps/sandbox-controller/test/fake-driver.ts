@@ -20,7 +20,7 @@ const noFiles = new Proxy({} as SandboxFiles, {
   get: () => () => Promise.reject(new EtudeError('NOT_FOUND', 'a fake sandbox has no files')),
 });
 
-/** What runs somewhere and outlives whoever claimed it. The code is a list of words to print, of which "wait" waits for `go`. */
+/** A sandbox that outlives the controller that claimed it. Its code is a list of words to print; "wait" waits for `go`. */
 export class FakeSandbox {
   readonly place = `fake-${randomUUID()}`;
   readonly lost = Promise.withResolvers<LostSandbox>();

@@ -69,7 +69,7 @@ function unary(client: Client, method: DescMethod, metadata: Metadata) {
         options(settings),
         (error, value) => {
           release();
-          if (error || value === undefined) reject(error ?? new Error(`${path} answered nothing`));
+          if (error || value === undefined) reject(error ?? new Error(`${path} sent no answer`));
           else resolve(value);
         },
       );
@@ -116,7 +116,7 @@ function clientStreaming(client: Client, method: DescMethod, metadata: Metadata)
     const all = withMore(metadata, settings);
     const call = client.makeClientStreamRequest(path, requestSerialize, responseDeserialize, all, options(settings), (error, value) => {
       over.abort();
-      if (error || value === undefined) answer.reject(error ?? new Error(`${path} answered nothing`));
+      if (error || value === undefined) answer.reject(error ?? new Error(`${path} sent no answer`));
       else answer.resolve(value);
     });
     call.on('error', () => undefined); // the error also reaches the callback above

@@ -129,7 +129,7 @@ async function look(registry: ProceduralMemory, turn: readonly Decided[]): Promi
   return callers.length;
 }
 
-/** Nobody is refused but for what somebody else decided. */
+/** A decision is refused only because of another decision. */
 function requireRefusal(error: unknown): 1 {
   if (['ABORTED', 'FAILED_PRECONDITION'].includes(errorCode(error))) return 1;
   throw error;

@@ -191,7 +191,7 @@ class Town {
     return recordVerification(registry, skill, call.passes ? { ...found, proof } : found, this.#at);
   }
 
-  /** What somebody brings with them who has no key. */
+  /** The false claims of an author without a signing key. */
   #forged(call: Call, skill: Skill): { proof?: SkillProof | null } {
     const other = skillOf({ name: 'other', code: 'print("harmless")' });
     const signed = signProof(other, FINDINGS, SIGNER, this.#at);

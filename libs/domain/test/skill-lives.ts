@@ -51,12 +51,12 @@ const WAYS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
 /** How a stored skill comes to its status. */
 export interface SkillLife {
   readonly at?: number;
-  /** What verification found of it, held to the tests of what is `active`. */
+  /** The result of verifying it, including the tests of the `active` version. */
   readonly proof?: (stored: Skill, active: readonly Skill[]) => SkillProof;
   readonly contract?: SkillContract;
 }
 
-/** Stores a skill and moves it to its status. What was active of the same owner before makes room where it comes to be active. */
+/** Stores a skill and moves it to its status. If it becomes active, the owner's active version is replaced. */
 export async function storeAt(
   procedural: Pick<ProceduralMemory, 'store' | 'move' | 'versions'>,
   skill: Skill,

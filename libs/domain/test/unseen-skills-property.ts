@@ -197,7 +197,7 @@ async function sightOf(registry: ProceduralMemory, step: Step): Promise<unknown>
   };
 }
 
-/** Those that verification holds a new version to, and names. */
+/** The versions whose tests a new version must pass, as verification names them. */
 async function callersOf(registry: ProceduralMemory, reader: SkillReader, name: string): Promise<readonly string[]> {
   const skill = await findSkill(registry, reader, name);
   if (skill === null) return [];

@@ -5,7 +5,7 @@ import type { RecordStore } from '../src/record-store.js';
 
 const embedder = new LexicalEmbedder();
 
-/** Of the stores that a registry is laid over. */
+/** The stores under a registry. */
 export const LEXICAL_MODEL = { name: embedder.profile.model, dimension: embedder.profile.dimension };
 
 /** Skills over one store, at the time zero unless a clock is given. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 
-/** What becomes of one request. `forget`: it is carried out, and its answer lost. `hang`: it is never answered. */
+/** The fate of one request. `forget`: the server carries it out, and its answer is lost. `hang`: it is never answered. */
 export type Misbehaviour =
   | 'forget'
   | 'hang'

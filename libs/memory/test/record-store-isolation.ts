@@ -220,7 +220,7 @@ function same(candidate: Candidate, list: readonly Candidate[]): Candidate | und
   return list.find((other) => other.kind === candidate.kind && other.key === candidate.key);
 }
 
-/** `one` is only for whoever reads the failure. */
+/** `one` only explains a failure. */
 function expectEqual(found: unknown, expected: unknown, one: unknown): void {
   expect({ one, found }).toEqual({ one, found: expected });
 }

@@ -103,7 +103,7 @@ export function readVectors(answer: string, expected: number, context: ServerCon
 
 function itemsOf(answer: string, context: ServerContext) {
   const said = `${serverName(context)} answered a request for embeddings`;
-  if (answer.trim() === '') throw new EtudeError('MODEL_ANSWER_EMPTY', `${said} with nothing.`);
+  if (answer.trim() === '') throw new EtudeError('MODEL_ANSWER_EMPTY', `${said} with an empty body.`);
   const body = parsedJson(answer);
   if (body === undefined) throw new EtudeError('MODEL_ANSWER_TRUNCATED', `${said} with text that is not JSON: ${quoted(answer, context)}`);
   const { error } = (body ?? {}) as { error?: unknown };

@@ -39,7 +39,7 @@ class Claim:
 
     def expect(self, frame):
         if self.owner is None or frame.get("claim", self.owner) != self.owner:
-            raise Refused("unbound", "this needs the claim that is bound")
+            raise Refused("unbound", "only the bound claim may do this")
 
     def note_connections(self, count):
         """Without a connection and an owner, the sandbox ends after `unclaimed_s`."""

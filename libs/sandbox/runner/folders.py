@@ -56,7 +56,7 @@ def open_folder(root, names, make=False):
 
 def must_be_regular(status):
     if not stat.S_ISREG(status.st_mode):
-        raise Refusal("path", "what is there is no regular file")
+        raise Refusal("path", "this path is not a regular file")
     return status
 
 

@@ -71,7 +71,7 @@ def _bounded(text):
 
 
 def _refuse(text):
-    raise ValueError("no number for everybody: %s" % text[:20])
+    raise ValueError("not a portable JSON number: %s" % text[:20])
 
 
 CHECKER_LOST = {"type": "CheckerLost", "message": "the checker was stopped while the answer ran", "line": None}

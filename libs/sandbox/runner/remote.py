@@ -126,7 +126,7 @@ class AnswerLine:
             decoder.open(reply["table"])
             for number, content in reply["changed"]:
                 if type(number) is not int or not 0 <= number < len(sent) or type(content) is not list:
-                    raise ValueError("changed something that was not sent")
+                    raise ValueError("the answer changed an object that it was not sent")
                 decoder.fill(sent[number], content)
             if kind == "value":
                 return decoder.value(reply["root"])
@@ -151,7 +151,7 @@ class AnswerLine:
     def _exception_class(self, names):
         """The builtin exception of that name, or one made for the answer's own, below the builtin that it extends."""
         if type(names) is not list or not names or not all(type(name) is str for name in names):
-            raise ValueError("an exception without a class")
+            raise ValueError("the exception names no class")
         own = self.setup_classes.get(names[0])
         if isinstance(own, type) and issubclass(own, Exception):
             return own
@@ -203,7 +203,7 @@ class AnswerLine:
             return ["it", self._keep(value)]
         if callable(value):
             return ["cb", self._keep(value)]
-        raise TypeError("a value of type %s can't be handed to the answer" % type(value).__name__)
+        raise TypeError("a value of type %s can't be passed to the answer" % type(value).__name__)
 
     def _keep(self, value):
         for number, known in enumerate(self.local):

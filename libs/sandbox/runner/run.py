@@ -176,7 +176,7 @@ class Run:
         """Raises ValueError, RecursionError for what no honest cell reports."""
         for frame in self.report.feed(data):
             if self.frame is not None or value_excess(frame, self.request):
-                raise ValueError("a second report, or one of too much")
+                raise ValueError("a second report, or one that is too large")
             self.frame = document(frame, VALUE_DEPTH_MAX)
 
     def _look(self):

@@ -71,7 +71,7 @@ def _line(stub):
 def _ask_for(stub, kind, op, *args):
     value = _ask(stub, op, *args)
     if type(value) is not kind:
-        raise TypeError("the answer's object gave %s where %s is due" % (type(value).__name__, kind.__name__))
+        raise TypeError("the answer's object returned %s instead of %s" % (type(value).__name__, kind.__name__))
     return value
 
 

@@ -142,7 +142,7 @@ class Supervisor:
     def expect_bound(self, connection, frame):
         self.claim.expect(frame)
         if connection is not self.owner:
-            raise Refused("unbound", "this needs the claim that is bound, on the connection that bound it last")
+            raise Refused("unbound", "only the connection that bound the claim last may do this")
 
     def tell_owner(self):
         if self.owner:

@@ -6,7 +6,7 @@ from collections import namedtuple
 TMP = "/tmp"
 WORK = "/tmp/work"
 SHARED_MEMORY = "/dev/shm"
-# Only in containers. Message queues can be created there as files, and outlive their creators.
+# Exists only in containers. Message queues are files there, and outlive the processes that create them.
 QUEUES = "/dev/mqueue"
 
 

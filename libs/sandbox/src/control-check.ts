@@ -46,7 +46,7 @@ class Missing extends Set<OptionalControl> {
     const unknown = allowed.find((name) => !OPTIONAL_CONTROLS.some((control) => control === name));
     if (unknown === undefined) return;
     const known = OPTIONAL_CONTROLS.join(', ');
-    throw new EtudeError('SANDBOX_CONTROL_MISSING', `${ALLOW_MISSING} names "${unknown}", and only ${known} can be done without`);
+    throw new EtudeError('SANDBOX_CONTROL_MISSING', `${ALLOW_MISSING} names "${unknown}", but only ${known} may be missing`);
   }
 
   /** @throws EtudeError SANDBOX_CONTROL_MISSING where the control may not be missing */

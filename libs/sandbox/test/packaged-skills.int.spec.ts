@@ -29,7 +29,7 @@ let local: StartedSandboxes;
 
 beforeAll(async () => {
   overlaysPath = await mkdtemp(join(tmpdir(), 'etude-overlays-'));
-  // As `pip install --target` leaves it: readable to whoever runs the code.
+  // The same layout as `pip install --target`: every user can read the files.
   const folder = join(overlaysPath, 'numerals', 'roman_digits');
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, '__init__.py'), 'def digits(n):\n    return "I" * n\n');

@@ -79,7 +79,7 @@ def f():
     const runs = ['x', 'y'].map((letter) => program(`while True: print("${letter}" * 1000)`));
     await peer.run(program('pass'));
     const before = residentKiB(supervisor);
-    // Nobody reads what comes of it; the connection stays open.
+    // The answers are never read; the connection stays open.
     peer.execute(runs, { executionId: 'flood', limits: limitsOf({ wallMs: 1_500 }) });
     let most = 0;
     let worked = -1;

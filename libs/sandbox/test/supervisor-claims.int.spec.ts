@@ -49,7 +49,7 @@ describe('a claim', () => {
     }
     const result = await owner.run(program('import time\ntime.sleep(600)'), { limits: limitsOf({ wallMs: 1_000 }) });
     expect(result).toMatchObject({ exit: 'wall' });
-    // Whoever served the others first would never come to it.
+    // A supervisor that served the other connections first would never reach this one.
     expect(result['wallMs']).toBeLessThan(30_000);
   });
 

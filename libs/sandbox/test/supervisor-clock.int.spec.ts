@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { program } from './sandbox-fixture.js';
 import { CLAIM, limitsOf, SupervisorProcess } from './supervisor-fixture.js';
 
-/** Whoever asks what time it is hears of ten days ago and of ten days ahead in turn. */
+/** A clock that is ten days behind and ten days ahead in turn. */
 const JUMPING = `import time, itertools
 _real, _days = time.time, itertools.cycle((-10, 10))
 time.time = lambda: _real() + next(_days) * 86400

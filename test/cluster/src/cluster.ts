@@ -28,7 +28,7 @@ const isGiven = () => (process.env['ETUDE_CLUSTER'] ? process.env['ETUDE_CLUSTER
 const kubeconfigGiven = () => process.env['KUBECONFIG'] ?? '';
 
 /**
- * The cluster that tests run in, started where none is given. Whoever starts it stops it.
+ * The cluster that tests run in, started where none is given. The process that starts it must stop it.
  *
  * @throws MachineLacks
  */

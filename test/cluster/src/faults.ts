@@ -32,7 +32,7 @@ export function faultsOf(place: Place) {
     /**
      * Controllers, scheduler and kubelet start anew and see at once what is there. Those that missed the API server ask it again
      * after up to a minute, the longer the more often they missed it within two minutes (client-go's back-off), and count a node's
-     * silence from then on. Whoever takes the API server away ends with this.
+     * silence from then on. A test that stops the API server calls this at its end.
      */
     settle: async () => {
       for (const name of ['controllers', 'scheduler', 'kubelet'] as const) await restart(name);

@@ -116,7 +116,7 @@ describe('k8s/', () => {
     await api.deletePod('no-token', { uid: made.uid, graceSeconds: 0 });
   });
 
-  it('refuses a pod of root, whoever makes it', async () => {
+  it('refuses a root pod from every account', async () => {
     const asRoot = pod('refused', { securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, runAsUser: 0 } });
     await expect(api.createPod(asRoot, never)).rejects.toMatchObject({ details: { metadata: { exit: 'infra', reason: 'PodSecurity' } } });
     const asAdmin = test.kubectl(['create', '-n', SANDBOXES, '-f', '-'], JSON.stringify(asRoot));

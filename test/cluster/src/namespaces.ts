@@ -20,7 +20,7 @@ exec "$0"`;
 
 /**
  * Starts process 1 of new process, mount and network namespaces. When it ends, the kernel ends every process in them, and with
- * the last one go mounts, interfaces and rules of iptables. So nothing has to be undone by hand, whoever is killed. It ends with
+ * the last one go mounts, interfaces and rules of iptables. So nothing has to be undone by hand, even after a SIGKILL. It ends with
  * this process, even if that is killed.
  */
 export async function enterNamespaces(programs: string, dir: string): Promise<ProcessId> {

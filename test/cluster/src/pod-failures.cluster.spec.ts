@@ -12,7 +12,7 @@ const claims = (driver: KubernetesDriver) =>
     () => false,
   );
 
-/** What is told of one pod while the cluster is sound. */
+/** How callers see the failure of one pod in a healthy cluster. */
 describe('a pod that fails', () => {
   const test = cluster();
   const namespace = useNamespace(test, 'pod-failures');

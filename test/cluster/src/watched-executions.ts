@@ -110,7 +110,7 @@ export async function claimOnce(driver: SandboxDriver): Promise<void> {
   void sandbox.release();
 }
 
-/** What a claim is told that gets no pod, and when. */
+/** The error of a claim that gets no pod, and its time. */
 export async function refusal(driver: SandboxDriver) {
   const from = performance.now();
   const error = await claimOnce(driver).then(

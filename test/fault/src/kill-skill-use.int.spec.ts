@@ -70,7 +70,7 @@ const MOMENTS = {
   'it is to be counted': async () => (await redis.hlen(keys.memoryOutbox(TENANT))) > 0,
 } satisfies Record<string, (execution: string) => Promise<boolean>>;
 
-/** Who has something to do with the use at that moment. */
+/** The processes that take part in the use at that moment. */
 const CASES = [
   { moment: 'the use is asked for', victim: 'gateway' },
   { moment: 'the use is asked for', victim: 'sandbox-controller' },

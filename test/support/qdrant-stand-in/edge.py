@@ -164,7 +164,7 @@ def vector_of(vector):
 
 
 def query_of(asked, kind=edge.QueryRequest, **more):
-    """A query, or what it chooses from."""
+    """A query, or a prefetch of one."""
     prefetch = asked.prefetch if isinstance(asked.prefetch, list) else [asked.prefetch] if asked.prefetch else []
     if kind is edge.QueryRequest:
         more = {"with_payload": selected(asked.with_payload, False), "offset": asked.offset or 0, "with_vector": False}

@@ -11,7 +11,7 @@ VERSION_WITH_CORPUS = (1, 19)
 
 
 def filters_in(asked):
-    """Every filter of a request, of each of its searches, and of what these choose from."""
+    """Every filter of a request, of its searches, and of their prefetches."""
     if isinstance(asked, list):
         return [found for each in asked for found in filters_in(each)]
     if isinstance(asked, models.Filter):

@@ -70,8 +70,8 @@ export function chooseEmbedder(cli: Where): EmbedderChoice {
   const folder = embedderFolder(cli);
   const wanted = asked ?? recordedEmbedder(cli.home);
   if (wanted !== null && !isBuiltIn(wanted))
-    throw new CliError(EXIT.usage, `the memory in ${cli.home} is searched with ${wanted}, and ETUDE_EMBEDDING_MODEL names none`, [
-      'set ETUDE_EMBEDDING_MODEL and the server as they were, or ETUDE_EMBEDDER where memory has its vectors',
+    throw new CliError(EXIT.usage, `the memory in ${cli.home} uses the embedding model ${wanted}, but ETUDE_EMBEDDING_MODEL is not set`, [
+      'set ETUDE_EMBEDDING_MODEL and the server as before, or ETUDE_EMBEDDER to a model whose vectors memory has',
     ]);
   if (wanted === 'lexical' && asked === null)
     return chosen(
@@ -82,9 +82,9 @@ export function chooseEmbedder(cli: Where): EmbedderChoice {
   if (wanted === 'lexical') return chosen('lexical', 'ETUDE_EMBEDDER asks for it');
   if (isFetched(folder)) return chosen('sentence', `its files are in ${folder}`);
   if (wanted === null) return chosen('lexical', `the sentence model is not in ${folder}`, FETCH);
-  throw new CliError(EXIT.unavailable, `memory or ETUDE_EMBEDDER wants the sentence model, whose files are not in ${folder}`, [
+  throw new CliError(EXIT.unavailable, `memory or ETUDE_EMBEDDER needs the sentence model, but its files are not in ${folder}`, [
     FETCH,
-    'or, where memory has vectors of it: ETUDE_EMBEDDER=lexical ./etude up',
+    'or, if memory has lexical vectors: ETUDE_EMBEDDER=lexical ./etude up',
   ]);
 }
 

@@ -32,7 +32,7 @@ function filesOf(paths: readonly string[]): string[] {
     const inside = readdirSync(path, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && KNOWN.test(entry.name))
       .map((entry) => join(entry.parentPath, entry.name));
-    if (inside.length === 0) throw new CliError(EXIT.usage, `${path} has no Markdown, text, HTML or PDF in it`);
+    if (inside.length === 0) throw new CliError(EXIT.usage, `${path} holds no Markdown, text, HTML or PDF file`);
     return inside.toSorted();
   });
 }

@@ -155,7 +155,7 @@ export function readEpisode(text: string) {
   } catch (error) {
     throw new CliError(
       EXIT.usage,
-      `the episode is wrong: ${(error as Error).message}`,
+      `the episode is invalid: ${(error as Error).message}`,
       ['it looks like {"context": ["…"], "actions": ["…"], "outcomes": [{"type": "…"}], "reflection": "…", "importance": 0.5}'],
       { cause: error },
     );

@@ -104,7 +104,7 @@ export function downloadFile(cli: Cli, place: Place, file: string | undefined, r
     if (target === '-') return receive(cli, gateway, place, STDOUT).then(() => EXIT.ok);
     const sink = await openPart(target, resume);
     if (sink.offset > sizeBytes)
-      throw new CliError(EXIT.usage, `${target}.part has ${sink.offset} bytes, and ${path} only ${sizeBytes}: it is of another file`);
+      throw new CliError(EXIT.usage, `${target}.part has ${sink.offset} bytes, but ${path} only ${sizeBytes}: it belongs to another file`);
     const work = () => receive(cli, gateway, place, sink);
     const bytes = await resumably(cli, `sandbox download ${place.name} ${path} ${target}`, work);
     cli.out.data({ path, file: target, sizeBytes: bytes }, `${target}  ${bytesText(bytes)}`);

@@ -79,7 +79,7 @@ async function pruneSkills(cli: Cli, options: { readonly undo?: string; readonly
   const hasPolicy = ['unusedDays', 'failingRateMax', 'supersededDays'].some((field) => field in request);
   const { undo, dryRun = false } = options;
   if ((undo !== undefined) === (hasPolicy || dryRun))
-    throw new CliError(EXIT.usage, 'say what is to be pruned, or give --undo alone', [
+    throw new CliError(EXIT.usage, 'say what to prune, or give --undo alone', [
       '--unused-days N, --failing-rate X [--failing-uses N], --superseded-days N',
     ]);
   return withGateway(cli, async ({ skills }) => {

@@ -27,7 +27,7 @@ describe('the folder of a skill', () => {
   });
 
   it.each(['../out.py', '/etc/passwd', 'a/../../b', 'a\\b', '', './a', 'a//b'])('has nothing at %j', (path) => {
-    expect(() => writeSkill(join(dir, 'out'), [{ path, data: bytes('x') }], false)).toThrow('which is not written');
+    expect(() => writeSkill(join(dir, 'out'), [{ path, data: bytes('x') }], false)).toThrow('unsafe path');
     expect(existsSync(join(dir, 'out.py'))).toBe(false);
   });
 

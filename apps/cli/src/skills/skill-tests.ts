@@ -27,7 +27,7 @@ export function readTests(path: string): SkillTestCase[] {
   return cases.map((one: unknown, index) => testCase(one, `${path}[${index}]`));
 }
 
-/** Appends calls of functions test_… that nothing calls, which wouldn't run otherwise. @throws CliError if one can't be called so */
+/** Appends a call of each function test_… that is never called. @throws CliError if one is async or has parameters */
 export function withCalls(code: string, path: string): string {
   const calls: string[] = [];
   for (const [, async = '', name = '', parameters = ''] of code.matchAll(/^(async )?def (test_\w*)\s*\(([^)]*)\)/gm)) {

@@ -63,7 +63,7 @@ export function writeSkill(to: string, files: readonly SkillFileOnDisk[], force:
 function inside(path: string): string {
   const parts = path.split('/');
   if (/[\0\\]/.test(path) || parts.some((part) => part === '' || part === '.' || part === '..'))
-    throw new CliError(EXIT.failed, `the gateway sent a file with the path ${JSON.stringify(path)}, which is not written`);
+    throw new CliError(EXIT.failed, `the gateway sent a file with the unsafe path ${JSON.stringify(path)}; nothing was written`);
   return path;
 }
 

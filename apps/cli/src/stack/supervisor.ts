@@ -5,7 +5,7 @@ import { modelUrl } from './model.js';
 import { ClusterReady, qdrantPlace } from './places.js';
 import { basePrograms, choosePorts, clusterProgram, newPassword, servicePrograms, type Setup } from './programs.js';
 
-/** Two stacks that start at once rarely take ports from each other more often. */
+/** Number of starts. Two stacks that start at once may take ports from each other, but rarely so many times. */
 const TRIES_MAX = 5;
 /** How services, the scripted model, Redis and Qdrant report a port that is taken. */
 const TAKEN = /port \d+ on \S+ is taken|address already in use|EADDRINUSE/i;

@@ -162,7 +162,7 @@ export class Calls {
       return new EtudeError(code, message, details ?? {}, { cause: error });
     }
     const id = randomUUID();
-    this.parts.log.error({ method: nameOf(method), errorId: id, err: error }, 'Call failed for a reason that has no code');
+    this.parts.log.error({ method: nameOf(method), errorId: id, err: error }, 'Call failed with an error that has no code');
     const message = `Something went wrong inside the gateway. Tell the operator this id, it is in the log: ${id}.`;
     return new EtudeError('INTERNAL', message, { metadata: { id } });
   }

@@ -68,7 +68,7 @@ export const gatewayConfig = requireMemory(
       ETUDE_CALLS_PER_TENANT_MAX: z.coerce.number().int().min(1).max(100_000).default(500),
       /** Shared secret of gateways and sandbox controllers; unset: no sandboxes for callers. */
       ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
-      /** Open sandboxes per tenant, whoever opened them, at which tools stop opening more; 0: tools open none. */
+      /** Tools open no sandbox while the tenant has this many open, including those that callers opened; 0: never. */
       ETUDE_TOOLS_SANDBOXES_OPEN_MAX: z.coerce.number().int().min(0).max(100_000).default(8),
       /** Interval of the search for accepted tasks without a job or with a dead job, in ms. */
       ETUDE_RECONCILER_INTERVAL_MS: z.coerce.number().int().min(100).max(3_600_000).default(2_000),

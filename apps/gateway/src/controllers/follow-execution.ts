@@ -47,7 +47,7 @@ async function lostEvent(router: SandboxRouter, request: ExecuteRequest, id: str
   if (state === 'closed' || state === 'expired') throw error;
   const reason = state === 'lost' ? stateReason : '';
   const message = reason || (error instanceof Error ? error.message : String(error));
-  // The same code whoever noticed the loss: the controller, its successor, or only the stored session.
+  // The code is the same whether the controller, its successor or only the stored session shows the loss.
   const type = state === 'lost' ? 'SANDBOX_UNAVAILABLE' : errorCode(error);
   return {
     executionId: request.executionId,

@@ -5,7 +5,7 @@ import { recordMessage, wireFields } from './record-message.js';
 
 const OWNER = { layer: 'episodic', kind: 'transition', scope: { tenant: 'acme', agent: 'scout', user: null }, createdAt: 0 } as const;
 
-/** As whoever asked for it reads it. */
+/** The record as a client receives it. */
 function received(fields: Readonly<Record<string, unknown>>) {
   const episodes = [recordMessage({ ...OWNER, id: 'e1', fields })];
   const bytes = toBinary(ListRecentEpisodesResponseSchema, create(ListRecentEpisodesResponseSchema, { episodes }));

@@ -64,7 +64,9 @@ export async function skillNamed(procedural: ProceduralMemory, asked: AskedSkill
   const found = (await asReader(procedural, asked, skillName, wanted)) ?? (await firstOf(procedural, asked, skillName, wanted));
   if (found !== null) return found;
   const which = wanted === undefined ? name : `version ${wanted} of ${name}`;
-  throw new EtudeError('NOT_FOUND', `There is no ${which} for this reader. Who reads is told by agent and user.`, { metadata: { name } });
+  throw new EtudeError('NOT_FOUND', `There is no ${which} for this reader. The fields agent and user name the reader.`, {
+    metadata: { name },
+  });
 }
 
 async function asReader(procedural: ProceduralMemory, { tenant, agent, user }: AskedSkills, name: string, version?: number) {
@@ -90,7 +92,7 @@ async function oneUsers(procedural: ProceduralMemory, found: Skill, version?: nu
   if (users.length <= 1) return found;
   throw new EtudeError(
     'FAILED_PRECONDITION',
-    `Several users of "${scope.agent}" have a skills/${name}: ${someOf(users)}. Name the user whose it is.`,
+    `Several users of "${scope.agent}" have a skills/${name}: ${someOf(users)}. Set the field user to one of them.`,
     { field: 'user', metadata: { name: `skills/${name}` } },
   );
 }

@@ -75,7 +75,7 @@ async function seenWish(deps: SkillDeps, request: { name: string; user: string }
   const user = wishUserOf(request, roles);
   const wanted = await deps.wanted.get(tenant, id);
   if (wanted !== null && (user === undefined || wanted.user === null || wanted.user === user)) return wanted;
-  throw new EtudeError('NOT_FOUND', `There is no ${name} for this reader. A user's wish is seen by who names the user.`);
+  throw new EtudeError('NOT_FOUND', `There is no ${name} for this reader. To see a user's wish, name the user.`);
 }
 
 /** undefined: all users, for a reviewer who names none; null: no particular user. */

@@ -33,7 +33,7 @@ const ATTEMPTS_MAX = 5;
 export interface CodeSessionParts extends RunCellDeps {
   readonly sandboxes: Pick<SandboxSessionStore, 'get' | 'openCount'>;
   readonly sessions: Pick<RedisToolSessions, 'readSandbox' | 'claimSandbox' | 'dropClaim' | 'keepSandbox' | 'ownSandbox'>;
-  /** Open sandboxes per tenant, whoever opened them, at which tools stop opening more. */
+  /** Tools open no sandbox while the tenant has this many open, including those that callers opened. */
   readonly openMax: number;
 }
 

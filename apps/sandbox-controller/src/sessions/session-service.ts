@@ -91,7 +91,7 @@ async function listen(
 ): Promise<ListeningServer> {
   const { ETUDE_SANDBOX_GRPC_HOST: address, ETUDE_SANDBOX_GRPC_PORT: port } = config;
   const onMistake = (method: string, errorId: string, error: unknown) =>
-    logger.error({ method, errorId, err: error }, 'Call failed for a reason that has no code');
+    logger.error({ method, errorId, err: error }, 'Call failed with an error that has no code');
   try {
     return await listenGrpc(address, port, (server) =>
       addService(server, Sandboxes, sandboxesHandlers(host, store), { open: internalCallers(token), onMistake }),

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { GeneratedSet } from '../test-set.js';
 import { type Labelled, selectSet } from './select.js';
 
-/** Prose about functions, as programmers write it: what it does in a sentence asks for what more is said about it. */
+/** Programmers' prose about functions. The first sentence is the query; the rest of the text is the document. */
 export const nodeApi: GeneratedSet = {
   name: 'node-api',
   description: "The first sentence of a function's documentation asks for the rest of the same documentation.",

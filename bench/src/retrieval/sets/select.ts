@@ -23,7 +23,7 @@ export const bare = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N
 /**
  * A test set of so many documents and queries, chosen by their digests: no order of the source shows in it.
  *
- * The same answer twice is one document; whoever asks with the same words asks for all that answer it.
+ * Equal answers become one document. Equal questions become one query, and all their answers are relevant to it.
  */
 export function selectSet(all: readonly Labelled[], { documentsMax, queriesMax, charsMax }: SetSize): TestSet {
   const byDigest = all

@@ -83,7 +83,7 @@ describe('what is learned from what was itself learned in sight of a document', 
     expect(transitions.map(({ touched }) => touched)).toEqual([['documents/d1'], ['documents/d1']]);
   });
 
-  it('says so to whoever is shown it', async () => {
+  it('names its untrusted origins to every reader', async () => {
     const first = await learn({ deps: { semantic: found(PAGE) } });
     for (const hit of leftBy(first)) expect(provenanceOf(hit).untrustedOrigins).toEqual(['documents/d1']);
   });

@@ -49,7 +49,7 @@ export function episodeKey(episode: string): string {
  * The reasons why something with these sources is never approved automatically; empty where approval may be automatic.
  *
  * Documents, imports, words of outside agents, and names that are no source are not trusted. Naming a source can only take trust away, and
- * whoever recalls a memory adds its sources.
+ * a recalled memory adds its own sources.
  */
 export function reasonsNotTrusted(sources: readonly string[]): string[] {
   return [...new Set(sources.flatMap(reasonAgainst))];

@@ -67,7 +67,7 @@ export async function insertsOf(embedder: Embedder, records: readonly MemoryReco
 
 function requireFew(texts: number, key: string): void {
   if (texts <= RECORD_TEXTS_MAX) return;
-  throw new EtudeError('INVALID_ARGUMENT', `a record is found by ${RECORD_TEXTS_MAX} texts at most, and ${key} has ${texts}`);
+  throw new EtudeError('INVALID_ARGUMENT', `a record may have ${RECORD_TEXTS_MAX} searchable texts, but ${key} has ${texts}`);
 }
 
 /** Shares one running call among all that embed the same text: recalling searches three layers for one text at once. */

@@ -201,7 +201,7 @@ const FOUND_KINDS: Readonly<Record<Layer, readonly RecordKind[]>> = {
   semantic: ['fact', 'chunk', 'document', 'summary', 'reflection'],
 };
 
-/** Any record by the id of its hit; see `Memory.get`. */
+/** Reads a record of any layer by the id of its search hit; see `Memory.get`. */
 export async function getRecord(store: RecordStore, scope: ReadScope, layer: Layer, id: string): Promise<PlainRecord | null> {
   requireScope(scope);
   const kinds = FOUND_KINDS[layer];

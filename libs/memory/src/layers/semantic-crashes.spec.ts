@@ -85,7 +85,7 @@ describe('a semantic layer that is killed', () => {
       dieAfter(death);
       await survive(() => layerOver(store).storeDocument(...documentOf(['a', 'd'])));
       dieAfter(Number.POSITIVE_INFINITY);
-      // Whoever asks whether there is anything left to do is not told "nothing" while a part is missing, or one of before is left.
+      // The store may report no remaining work only when every part is there and no part of the old document is left.
       const whole = await layerOver(store).wholeDocument(SCOPE, 'd1');
       const standing = (await store.find(ALL, 'semantic', { kinds: ['chunk'] }, { order: 'key', limit: 9 }))
         .map(({ text }) => text)

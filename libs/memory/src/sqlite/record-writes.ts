@@ -27,7 +27,7 @@ export function prepareChange(tenant: string, change: Change, model: StoreOption
   const kind = kindCode(record.layer, record.kind);
   const indexed = change.do === 'update' ? [] : change.indexed;
   if (indexed.length > TEXTS_MAX) {
-    throw new EtudeError('INVALID_ARGUMENT', `a record is found by ${TEXTS_MAX} texts at most, and ${record.key} has ${indexed.length}`);
+    throw new EtudeError('INVALID_ARGUMENT', `a record may have ${TEXTS_MAX} searchable texts, but ${record.key} has ${indexed.length}`);
   }
   const vectors = indexed.map(({ vector }) => vectorBytes(vector, model));
   return { change, kind, vectors, terms: termCounts(indexed.map(({ text }) => text)) };

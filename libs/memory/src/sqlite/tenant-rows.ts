@@ -103,7 +103,7 @@ export class TenantRows {
     return names.map((name) => {
       if (own.has(name)) return this.#own(name);
       const value = values[name];
-      if (value === undefined) throw new Error(`a statement on memory was given nothing for ":${name}"`);
+      if (value === undefined) throw new Error(`a statement on memory has no value for ":${name}"`);
       return exact(value);
     });
   }

@@ -189,7 +189,7 @@ describe('archiving', () => {
 const exported = () => exportOf({ upkeep });
 const refusal = (line: string) => upkeep.importLines('acme', linesOf([line]), {}).catch((error: { code: string }) => error.code);
 
-/** Of what they were made in sight of. */
+/** The untrusted records that were read when they were made. */
 const TOUCHED = ['episodes/taaaaaaaa-r1', 'documents/d1'];
 
 const fill = () =>

@@ -125,7 +125,10 @@ export class UpkeepStore {
     if (standing.model !== model)
       throw new EtudeError('FAILED_PRECONDITION', `vectors are being moved to ${standing.model}; stop that or wait for its end first`);
     if (dropModel !== null && standing.dropModel !== dropModel)
-      throw new EtudeError('FAILED_PRECONDITION', `vectors are being moved, and ${standing.dropModel ?? 'nothing'} is dropped behind it`);
+      throw new EtudeError(
+        'FAILED_PRECONDITION',
+        `vectors are already being moved, and that move drops ${standing.dropModel ?? 'nothing'} at its end`,
+      );
     await this.producer.addForRecord(MemoryUpkeepJob, { v: 1, work: 'reembed', id: standing.id });
     return standing;
   }

@@ -91,7 +91,7 @@ describe('journal in Redis', () => {
 /** Two workers that run the same deterministic rollout: each goes on behind the entries it has seen. */
 class TwoWorkers {
   readonly accepted: string[] = [];
-  /** What must never happen. */
+  /** Violations of the journal's invariants. */
   readonly breaches: string[] = [];
   openings = 0;
   readonly #journals: Array<RedisJournal | null> = [null, null];

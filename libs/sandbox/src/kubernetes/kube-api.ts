@@ -136,9 +136,15 @@ function watchEvent(line: string, target: KubeTarget): WatchEvent {
     if (type === 'ERROR') throw statusError(target, object);
     if (type === 'BOOKMARK' && object.metadata?.resourceVersion) return { type, resourceVersion: object.metadata.resourceVersion };
     if (type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED') return { type, pod: podView(object) };
-    throw new TypeError(`no event of a watch is a ${type}`);
+    throw new TypeError(`a watch has no events of type ${type}`);
   } catch (cause) {
     if (kubeStatus(cause) !== null) throw cause;
-    throw kubeError({ ...target, status: 0, reason: 'Garbled', message: `no event of a watch: ${line.slice(0, 100)}`, cause });
+    throw kubeError({
+      ...target,
+      status: 0,
+      reason: 'Garbled',
+      message: `the API server sent a malformed watch event: ${line.slice(0, 100)}`,
+      cause,
+    });
   }
 }

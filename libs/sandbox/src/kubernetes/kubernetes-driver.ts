@@ -228,7 +228,7 @@ export class KubernetesDriver implements SandboxDriver {
       ['disk_mib', diskMiB, template.diskMiB],
     ] as const)
       if (asked > most)
-        throw new EtudeError('INVALID_ARGUMENT', `${field} is ${asked}, and sandboxes of the template "${name}" have ${most}`, {
+        throw new EtudeError('INVALID_ARGUMENT', `${field} is ${asked}, but sandboxes of the template "${name}" have only ${most}`, {
           field: `limits.${field}`,
         });
     return pool;

@@ -63,7 +63,7 @@ export class PodLink implements SandboxLink {
       const hello = await link.receive();
       if (hello?.type !== 'hello') throw new Error(link.complaint() || 'the supervisor did not say hello');
       if (hello.sandbox !== address.supervisor)
-        throw new Error(`${address.ip} is ${String(hello.sandbox)} and not ${address.supervisor} any more`);
+        throw new Error(`${address.ip} now belongs to ${String(hello.sandbox)}, not to ${address.supervisor}`);
       return link;
     } catch (error) {
       socket.destroy();

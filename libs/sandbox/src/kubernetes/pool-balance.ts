@@ -49,7 +49,7 @@ export interface PoolSituation {
   readonly owed: number;
   /** Recent claims per ms. */
   readonly claimRate: number;
-  /** Whether pods have been missing for so long that every controller replaces them, whoever owes them. */
+  /** Whether pods have been missing for so long that every controller replaces them, also in the slots of others. */
   readonly adopt: boolean;
   readonly startsMax: number;
   /** `busy`: a claim or a start was just now. `quiet`: there is time for one start. `calm`: there is time for `startsMax` starts. */

@@ -55,7 +55,7 @@ describe('limits', () => {
     const shared =
       'import mmap\ntry:\n    mmap.mmap(-1, 4096)\nexcept PermissionError:\n    print(mmap.mmap(-1, 4096, mmap.MAP_PRIVATE).size)';
     expect((await sandboxes.one(program(shared))).stdout).toContain('mmap');
-    // Its stdin is in memory, and a pipe keeps what was mapped when it was given it.
+    // Its stdin is in memory, and a pipe keeps the pages that were mapped when it got them.
     const stdin = `
 import ctypes, os
 try:

@@ -15,7 +15,7 @@ const heldOut = (expected: number): SkillTest => ({ kind: 'call', args: [[]], kw
 const decision = (at: number) => ({ by: 'ann', reason: 'useful', at: NEW_YEAR + at });
 
 describe('registerSkill', () => {
-  it('stores a candidate by whoever registers it', async () => {
+  it('stores a candidate and the name of its author', async () => {
     const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
     const stored = await registerSkill(skillOf({ status: 'active', proof: proofOf(skillOf()) }), { by: 'ann' }, deps);
     expect(stored).toMatchObject({ status: 'candidate', version: 1, createdAt: clock.now(), history: [{ by: 'ann', to: 'candidate' }] });
@@ -23,7 +23,7 @@ describe('registerSkill', () => {
     expect(await registerSkill(skillOf(), { by: 'bob' }, deps)).toEqual(stored);
   });
 
-  it('goes on hiding tests that were made from tasks, whoever registers them with other code', async () => {
+  it('keeps tests made from tasks hidden under other code', async () => {
     const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
     await registerSkill(skillOf({ origin: 'rollout' }), {}, deps);
     const edited = await registerSkill(other('b', { origin: 'person', description: 'Other words.' }), { baseVersion: 1 }, deps);

@@ -209,7 +209,7 @@ describe('revokeSource', () => {
     expect((await revoke(POISON, [rejected])).shelf.statuses()).toEqual(['bad@1 archived']);
   });
 
-  it('takes the proof away, so that whoever restores it has it verified again', async () => {
+  it('takes the proof away, so a restored skill is verified again', async () => {
     const { shelf } = await revoke(POISON, [
       provenSkill('bad', { sources: [POISON] }),
       provenSkill('old', { sources: [POISON], status: 'deprecated' }),

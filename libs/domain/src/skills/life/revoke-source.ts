@@ -53,7 +53,7 @@ const REVOCABLE: ReadonlySet<string> = new Set('tasks episodes documents facts p
 /**
  * Withdraws everything that rests on a source, directly or through other records. That includes skills that name it, and their callers;
  * records that were made where such an episode or skill was read; later versions and copies that carry its mark; and facts without other
- * support. A withdrawn skill is archived and loses its proof. Whoever restores it has to verify it again.
+ * support. A withdrawn skill is archived and loses its proof. To restore it, a person has to have it verified again.
  *
  * @throws EtudeError INVALID_ARGUMENT for an unknown kind of source, ABORTED where a skill was moved meanwhile, MEMORY_UNAVAILABLE
  */
@@ -159,7 +159,7 @@ async function taintedBy(source: Source, tenant: string, skills: readonly Skill[
   return { names, skills: new Set([...found].flatMap((node) => nodes.get(node) ?? [])) };
 }
 
-/** A skill that is named as the source is withdrawn itself, whoever owns it. */
+/** The names under which records refer to the source. A source that is a skill is withdrawn under every owner. */
 function namesOfSource({ kind, id }: Source): Name[] {
   if (kind === 'episodes') return namesOfEpisode(id);
   const name = `${kind}/${id}`;

@@ -38,7 +38,7 @@ function loading(needed: readonly NeededSkill[], direct: readonly SkillDependenc
   const modules = new Map<string, string>();
   const moduleOf = (pin: SkillDependency) => {
     const module = modules.get(contentOf(pin));
-    if (module === undefined) throw new EtudeError('INTERNAL', `${pin.name}@${pin.version} is called and not brought in before its caller`);
+    if (module === undefined) throw new EtudeError('INTERNAL', `${pin.name}@${pin.version} must be bundled before its caller`);
     return module;
   };
   const sees = (pins: readonly SkillDependency[]) => Object.fromEntries(pins.map((pin) => [pin.name, moduleOf(pin)]));

@@ -11,7 +11,7 @@ import { keyOf } from '../life/skill-life.js';
 
 const signal = new AbortController().signal;
 
-/** What verification of the same finds, once it is registered. */
+/** The result of verifying the same draft after its registration. */
 async function registeredReason(given: Skill, procedural: FakeProceduralMemory) {
   const registration = { procedural, settings: ProceduralMemorySettings.parse({ enabled: true }), clock: { now: () => 2 } };
   const stored = await registerSkill(given, { by: 'ann' }, registration);

@@ -28,7 +28,7 @@ function registry(...skills: Skill[]) {
   const procedural = new FakeProceduralMemory().keep(...skills);
   const requested: Skill[] = [];
   const deps = admissionDeps(procedural, {}, requested);
-  /** Verifies whatever was asked for, in turn, until nothing is; answers what was. */
+  /** Verifies all requested skills in order until no request is left; returns the requests. */
   const drain = async (over: Partial<AdmissionDeps> = {}): Promise<string[]> => {
     const done: string[] = [];
     for (let next = requested.shift(); next !== undefined && done.length < 20; next = requested.shift()) {
