@@ -1,12 +1,12 @@
 """Displays of values in a session: one dict by media type for each value, always with `text/plain`."""
 import binascii
 import io
-import json
 import math
 
-from runner.plain import EXACT_INT, described, encode
+from runner.plain import EXACT_INT, described, encode_json, exact_text
 
 TEXT_CHARS_MAX = 64 * 1024
+JSON_VALUES_MAX = 100_000
 TABLE_MEDIA_TYPE = "application/vnd.dataresource+json"
 ROWS_MAX = 1000
 # Display methods of a class, as in notebooks. The first gives data by media type.
@@ -28,17 +28,16 @@ def bundle_of(value):
         try:
             for media, data in (form_of(value) or {}).items():
                 if data is not None and media not in bundle:
-                    bundle[str(media)] = _told(data)
+                    bundle[exact_text(str(media))] = _told(data)
         except Exception as error:
             bundle["text/plain"] += "\n(%s raised %s)" % (name, _name_and_text(error))
-    # Halves of surrogate pairs become question marks, since not all readers take them.
-    return json.loads(json.dumps(bundle, ensure_ascii=False).encode("utf-8", "replace"))
+    return bundle
 
 
 def _text(value):
     """The repr of the value, bounded."""
     try:
-        text = repr(value)
+        text = exact_text(repr(value))
     except Exception as error:
         return "<%s whose repr raised %s>" % (type(value).__name__, _name_and_text(error))
     left_out = len(text) - TEXT_CHARS_MAX
@@ -53,18 +52,18 @@ def _told(data):
     if isinstance(data, (bytes, bytearray, memoryview)):
         return binascii.b2a_base64(data, newline=False).decode("ascii")
     if isinstance(data, str):
-        return str(data)
-    if not _is_json(data):
+        return exact_text(str(data))
+    found = _json_or_none(data)
+    if found is None:
         raise ValueError("this is neither text nor bytes nor JSON")
-    return encode(data)
+    return found
 
 
-def _is_json(value):
-    """Whether the value has only JSON's own types."""
+def _json_or_none(value):
     try:
-        return json.loads(json.dumps(value, allow_nan=False)) == value
-    except (TypeError, ValueError):
-        return False
+        return encode_json(value, JSON_VALUES_MAX)
+    except ValueError:
+        return None
 
 
 def _method(name, media):
@@ -118,7 +117,7 @@ def _cell(value):
 
 
 def _listed(value):
-    return {"application/json": value} if type(value) in (dict, list) and _is_json(value) else None
+    return {"application/json": value} if type(value) in (dict, list) and _json_or_none(value) is not None else None
 
 
 FORMS = (*((name, _method(name, media)) for name, media in METHODS), ("savefig", _figure), ("its table", _table), ("its JSON", _listed))

@@ -207,13 +207,15 @@ Rich()`;
   it('is exact as JSON, also where readers of JSON are not', async () => {
     const code = String.raw`
 display([{"id": 9007199254740993, "__proto__": {"b": [2 ** 53, True]}}, "\udc00"])
+display({"\ud800": 1})
 display({1: "not JSON"})
 raise ValueError("bad \ud800")`;
     const { displays, result } = await show(code);
     expect(JSON.stringify(displays[0]?.['application/json'])).toBe(
-      '[{"id":{"$int":"9007199254740993"},"__proto__":{"b":[9007199254740992,true]}},"?"]',
+      String.raw`[{"id":{"$int":"9007199254740993"},"__proto__":{"b":[9007199254740992,true]}},{"$repr":"'\\udc00'"}]`,
     );
-    expect(displays[1]).toEqual({ 'text/plain': "{1: 'not JSON'}" });
+    expect(displays[1]).toEqual({ 'text/plain': String.raw`{'\ud800': 1}` });
+    expect(displays[2]).toEqual({ 'text/plain': "{1: 'not JSON'}" });
     expect(result?.error).toMatchObject({ type: 'ValueError', message: String.raw`bad \ud800` });
   });
 
