@@ -80,7 +80,7 @@ describe('a list of skills', () => {
     const named = { name: 'skills/own_ways', agent: '@user' };
     expect(await refusal(skills('rev').getSkill(named))).toMatchObject({
       status: status.FAILED_PRECONDITION,
-      message: expect.stringContaining('ann, bob, cid. Name the user') as string,
+      message: expect.stringContaining('ann, bob, cid. Set the field user') as string,
     });
     expect((await refusal(skills('rev').listSkillVersions(named))).status).toBe(status.FAILED_PRECONDITION);
     expect((await refusal(skills('rev').getSkill({ ...named, version: 1 }))).status).toBe(status.FAILED_PRECONDITION);

@@ -165,7 +165,7 @@ describe('a request id', () => {
     await skills().approveSkill(approval);
     await skills().deprecateSkill(named('repeated', { requestId: 'deprecate-1' }));
     expect(await skills().approveSkill(approval)).toMatchObject({ version: 1, status: SkillStatus.DEPRECATED });
-    // Whoever of the tenant sends it.
+    // From every key of the tenant.
     expect(await skills('ops').deprecateSkill(named('repeated', { requestId: 'deprecate-1' }))).toMatchObject({ version: 1 });
     const other = await refusal(skills().deprecateSkill(named('rolled', { requestId: 'deprecate-1' })));
     expect(other).toMatchObject({ status: status.ALREADY_EXISTS, code: 'ALREADY_EXISTS' });

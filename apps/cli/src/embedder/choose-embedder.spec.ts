@@ -69,7 +69,7 @@ describe('chooseEmbedder', () => {
     settleEmbedder({ ...cli, settings: readSettings({ ETUDE_EMBEDDING_MODEL: 'nomic' }) }).worked();
     expect(recordedEmbedder(cli.home)).toBe('nomic');
     expect(() => chooseEmbedder(cli)).toThrow(
-      expect.objectContaining({ exit: EXIT.usage, message: expect.stringContaining('with nomic') }),
+      expect.objectContaining({ exit: EXIT.usage, message: expect.stringContaining('the embedding model nomic') }),
     );
   });
 

@@ -37,7 +37,7 @@ const open = (port: number, times = TIMES) => PodLink.open({ ip: '127.0.0.1', po
 describe('the connection to a pod', () => {
   it('is made only to the pod that was meant', async () => {
     const port = await supervisor({ ...HELLO, sandbox: 'pod/another' }, () => []);
-    await expect(open(port)).rejects.toThrow('is pod/another and not pod/uid any more');
+    await expect(open(port)).rejects.toThrow('now belongs to pod/another, not to pod/uid');
   });
 
   it('is given up where nobody says hello', async () => {
