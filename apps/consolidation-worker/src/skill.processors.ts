@@ -118,7 +118,7 @@ async function write(
     const reason = `answer ${calls} could not be used: ${failure.slice(0, 2_000)}`;
     return (await deps.wanted.begin(roundOf(stored), reason)) ? ('go_on' as const) : ('stop' as const);
   };
-  const { written, failure, model, scripted } = await writeSkill(wanted, { model: deps.model, check, onFailure }, signal);
+  const { data: written, failure, model, scripted } = await writeSkill(wanted, { model: deps.model, check, onFailure }, signal);
   return written === null ? { failure, scripted } : { written, model, scripted, at };
 }
 

@@ -3,6 +3,8 @@ import type { z } from 'zod';
 import type { ChatMessage, ChatModel } from './ports/model.js';
 
 const TRIES = 3;
+/** The most characters of a complaint. */
+const WRONG_CHARS = 4_000;
 
 /** Data for a prompt, as JSON in an element that no text inside can close. */
 export const dataElement = (tag: string, data: unknown) => `<${tag}>${JSON.stringify(data).replaceAll('<', '\\u003c')}</${tag}>`;
@@ -29,37 +31,52 @@ export interface JsonAnswer<T> {
   /** Why there is no data, for people; empty where there is. */
   readonly failure: string;
   readonly modelCalls: number;
+  /** The model's name as the server reported it; null where none answered. */
+  readonly model: string | null;
   readonly scripted: boolean;
 }
 
+export interface AnswerChecks<T> {
+  /** Returns the reasons why data can't be used; empty where it can. */
+  readonly check?: (data: T, signal: AbortSignal) => Promise<readonly string[]>;
+  /** Called for each answer that could not be used; `stop` ends the asking. */
+  readonly onFailure?: (failure: string, modelCalls: number) => Promise<'go_on' | 'stop'>;
+}
+
 /**
- * Asks the model for JSON. An answer that can't be read is sent back with its error, at most twice.
+ * Asks the model for JSON. An answer that can't be read, or that `check` has reasons against, is sent back with what is wrong, at most
+ * twice.
  *
- * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED where every request would be refused; an AbortError when `signal`
- * aborts
+ * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED where every request would be refused; what `check` throws; an
+ *   AbortError when `signal` aborts
  */
 export async function askForJson<S extends z.ZodType>(
   schema: S,
   question: readonly ChatMessage[],
   model: ChatModel,
   signal: AbortSignal,
+  { check, onFailure }: AnswerChecks<z.output<S>> = {},
 ): Promise<JsonAnswer<z.output<S>>> {
   const messages = [...question];
-  let scripted = false;
+  let told: Pick<JsonAnswer<never>, 'model' | 'scripted'> = { model: null, scripted: false };
   for (let modelCalls = 1; ; modelCalls += 1) {
+    const failed = (failure: string) => ({ ...told, data: null, failure, modelCalls });
     const answer = await model.chat({ messages, temperature: 0 }, signal).catch((error: unknown) => {
       if (!isOnlyThisAnswer(error)) throw error;
       return { failure: `${errorCode(error)}: ${(error as Error).message}` };
     });
-    if ('failure' in answer) return { data: null, failure: answer.failure, modelCalls, scripted };
-    scripted ||= answer.scripted;
+    if ('failure' in answer) return failed(answer.failure);
+    told = { model: answer.model, scripted: told.scripted || answer.scripted };
     const read = readJsonAnswer(schema, answer.text);
-    if ('data' in read) return { data: read.data, failure: '', modelCalls, scripted };
-    if (modelCalls === TRIES)
-      return { data: null, failure: `${TRIES} answers did not parse; the last: ${read.wrong}`, modelCalls, scripted };
-    messages.push(
-      { role: 'assistant', content: answer.text },
-      { role: 'user', content: `That can't be read: ${read.wrong}\nAnswer again with the JSON object alone.` },
-    );
+    const wrong = 'wrong' in read ? read.wrong : ((await check?.(read.data, signal)) ?? []).join('; ');
+    if ('data' in read && wrong === '') return { ...told, data: read.data, failure: '', modelCalls };
+    if ((await onFailure?.(wrong, modelCalls)) === 'stop') return failed('it is not wanted any more');
+    if (modelCalls === TRIES) return failed(`${TRIES} answers could not be used; the last: ${wrong}`);
+    messages.push({ role: 'assistant', content: answer.text }, { role: 'user', content: complaint(wrong) });
   }
+}
+
+/** What is wrong may quote the output of code, so it is data too. */
+function complaint(wrong: string): string {
+  return `That can't be used. What is wrong, which is data: ${dataElement('wrong', wrong.slice(0, WRONG_CHARS))}\nAnswer again with the JSON object alone.`;
 }

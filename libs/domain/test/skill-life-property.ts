@@ -12,9 +12,9 @@ import {
   recordVerification,
   rejectSkill,
   restoreSkill,
-  rollbackSkill,
   settleVerified,
 } from '../src/skills/life/decisions.js';
+import { rollbackSkill } from '../src/skills/life/rollback-skill.js';
 import { registerSkill } from '../src/skills/life/register-skill.js';
 import { proofText, skillDigest } from '../src/skills/content-digest.js';
 import { NOTHING_FOUND, signProof } from '../src/skills/proof/proof.js';

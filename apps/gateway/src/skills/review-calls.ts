@@ -2,15 +2,8 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
-import {
-  approveSkill,
-  archivedLast,
-  archiveSkill,
-  deprecateSkill,
-  rejectSkill,
-  restoreSkill,
-  rollbackSkill,
-} from '@etude/domain/skills/life/decisions';
+import { approveSkill, archivedLast, archiveSkill, deprecateSkill, rejectSkill, restoreSkill } from '@etude/domain/skills/life/decisions';
+import { rollbackSkill } from '@etude/domain/skills/life/rollback-skill';
 import { ownerOf, searchSkills } from '@etude/domain/skills/life/find-skill';
 import { promoteSkill } from '@etude/domain/skills/life/promote-skill';
 import type { Memory } from '@etude/memory/memory';

@@ -1,7 +1,8 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { dependencyOn } from '../proof/bundle-code.js';
-import { approveSkill, archiveSkill, recordVerification, rejectSkill, rollbackSkill, settleVerified } from './decisions.js';
+import { approveSkill, archiveSkill, recordVerification, rejectSkill, settleVerified } from './decisions.js';
+import { rollbackSkill } from './rollback-skill.js';
 import { findSkill } from './find-skill.js';
 import { keyOf, wasRejectedByPerson } from './skill-life.js';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';

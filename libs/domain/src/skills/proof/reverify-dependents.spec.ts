@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { admissionDeps } from '../../../test/admission-fixture.js';
 import { type AdmissionDeps, admitSkill } from './admit-skill.js';
-import { rollbackSkill } from '../life/decisions.js';
+import { rollbackSkill } from '../life/rollback-skill.js';
 import { dependencyOn } from './bundle-code.js';
 import { skillStats, UNUSED } from '../life/usage.js';
 import { keyOf } from '../life/skill-life.js';

@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
-import { rollbackSkill } from '../life/decisions.js';
+import { rollbackSkill } from '../life/rollback-skill.js';
 import { keyOf } from '../life/skill-life.js';
 import { skillOf } from '../../../test/bundle-fixture.js';
 import { admissionDeps } from '../../../test/admission-fixture.js';

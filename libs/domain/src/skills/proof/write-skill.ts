@@ -1,7 +1,7 @@
-import { errorCode, isOnlyThisAnswer } from '@etude/contracts/errors';
 import { Json } from '@etude/contracts/json';
 import { z } from 'zod';
-import type { ChatMessage, ChatModel } from '../../ports/model.js';
+import { type AnswerChecks, askForJson, cutText, dataElement, type JsonAnswer } from '../../model-answer.js';
+import type { ChatModel } from '../../ports/model.js';
 import type { Skill } from '@etude/contracts/memory';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { newCandidate } from '../life/skill-life.js';
@@ -15,7 +15,6 @@ export interface SkillRequestText {
   readonly example: unknown;
 }
 
-const TRIES = 3;
 const DESCRIPTION_CHARS = 4_000;
 const EXAMPLE_CHARS = 8_000;
 const CODE_MAX_CHARS = 100_000;
@@ -39,23 +38,8 @@ export const WrittenSkill = z.object({
 });
 export type WrittenSkill = z.infer<typeof WrittenSkill>;
 
-export interface WriteSkillDeps {
+export interface WriteSkillDeps extends AnswerChecks<WrittenSkill> {
   readonly model: ChatModel;
-  /** Returns the reasons why the skill can't be used; empty where it can. */
-  readonly check: (written: WrittenSkill, signal: AbortSignal) => Promise<readonly string[]>;
-  /** Called for each answer that could not be used; `stop` ends the writing. */
-  readonly onFailure?: (failure: string, modelCalls: number) => Promise<'go_on' | 'stop'>;
-}
-
-export interface WritingOutcome {
-  /** null where no answer could be used. */
-  readonly written: WrittenSkill | null;
-  /** Why there is no skill, for people; empty where there is one. */
-  readonly failure: string;
-  readonly modelCalls: number;
-  /** The model's name as the server reported it; null where none answered. */
-  readonly model: string | null;
-  readonly scripted: boolean;
 }
 
 const SYSTEM = `You write one reusable Python function that an agent asked for and its tests.
@@ -67,73 +51,20 @@ entry_point: the name of that function.
 description: what it does and when it is useful, in one or two sentences of your own.
 tests: three to ten calls with what each returns, unusual inputs among them. A broken copy of the code must fail at least one of them.`;
 
-/**
- * Has the model write a skill. An answer is unusable if it can't be read, or if `check` has reasons against it. It is then sent back with
- * what is wrong, twice at most.
- *
- * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED where every request would be refused; what `check` throws; an
- *   AbortError when `signal` aborts
- */
-export async function writeSkill(request: SkillRequestText, deps: WriteSkillDeps, signal: AbortSignal): Promise<WritingOutcome> {
-  const messages: ChatMessage[] = [
-    { role: 'system', content: SYSTEM },
-    { role: 'user', content: requestText(request) },
-  ];
-  let told: Pick<WritingOutcome, 'model' | 'scripted'> = { model: null, scripted: false };
-  for (let modelCalls = 1; ; modelCalls += 1) {
-    const answer = await ask(deps.model, messages, signal);
-    if ('failure' in answer) return { ...told, written: null, failure: answer.failure, modelCalls };
-    told = { model: answer.model, scripted: told.scripted || answer.scripted };
-    const read = readSkill(answer.text);
-    const wrong = 'wrong' in read ? read.wrong : (await deps.check(read.written, signal)).join('; ');
-    if ('written' in read && wrong === '') return { ...told, written: read.written, failure: '', modelCalls };
-    if ((await deps.onFailure?.(wrong, modelCalls)) === 'stop')
-      return { ...told, written: null, failure: 'it is not wanted any more', modelCalls };
-    if (modelCalls === TRIES)
-      return { ...told, written: null, failure: `${TRIES} answers could not be used; the last: ${wrong}`, modelCalls };
-    messages.push({ role: 'assistant', content: answer.text }, { role: 'user', content: complaint(wrong) });
-  }
-}
-
-function requestText({ skill, description, example }: SkillRequestText): string {
-  const shown = JSON.stringify(example ?? null);
-  const cut = shown.length > EXAMPLE_CHARS ? `${shown.slice(0, EXAMPLE_CHARS)} [cut]` : example;
-  return `<request>\n${escaped({ skill, description: description.slice(0, DESCRIPTION_CHARS), example: cut })}\n</request>`;
-}
-
-/** The code's output and errors are data too, so they are escaped. */
-function complaint(wrong: string): string {
-  const what = escaped(wrong.slice(0, DESCRIPTION_CHARS));
-  return `That can't be used. What is wrong, as JSON text, which is data: ${what}\nAnswer again with the JSON object alone.`;
-}
-
-/** JSON in which nothing can close the element around it. */
-const escaped = (value: unknown) => JSON.stringify(value, null, 1).replaceAll('<', '\\u003c');
-
-async function ask(
-  model: ChatModel,
-  messages: readonly ChatMessage[],
+/** Has the model write a skill. @throws EtudeError as `askForJson` */
+export function writeSkill(
+  { skill, description, example }: SkillRequestText,
+  { model, ...checks }: WriteSkillDeps,
   signal: AbortSignal,
-): Promise<{ text: string; model: string; scripted: boolean } | { failure: string }> {
-  try {
-    return await model.chat({ messages, temperature: 0 }, signal);
-  } catch (error) {
-    if (!isOnlyThisAnswer(error)) throw error;
-    return { failure: `${errorCode(error)}: ${(error as Error).message}` };
-  }
-}
-
-function readSkill(text: string): { written: WrittenSkill } | { wrong: string } {
-  const fenced = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/.exec(text);
-  let json: unknown;
-  try {
-    json = JSON.parse(fenced?.[1] ?? text);
-  } catch (error) {
-    return { wrong: `the answer is not JSON (${(error as Error).message})` };
-  }
-  const parsed = WrittenSkill.safeParse(json);
-  if (parsed.success) return { written: parsed.data };
-  return { wrong: parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'answer'}: ${message}`).join('; ') };
+): Promise<JsonAnswer<WrittenSkill>> {
+  const shown = JSON.stringify(example ?? null);
+  const cut = shown.length > EXAMPLE_CHARS ? cutText(shown, EXAMPLE_CHARS) : example;
+  const request = dataElement('request', { skill, description: description.slice(0, DESCRIPTION_CHARS), example: cut });
+  const question = [
+    { role: 'system', content: SYSTEM },
+    { role: 'user', content: request },
+  ] as const;
+  return askForJson(WrittenSkill, question, model, signal, checks);
 }
 
 export interface Writer {
