@@ -1,6 +1,6 @@
 import { Json } from '@etude/contracts/json';
 import { z } from 'zod';
-import { type AnswerChecks, askForJson, cutText, dataElement, type JsonAnswer } from '../../model-answer.js';
+import { type AnswerChecks, askForJson, cutText, type JsonAnswer } from '../../model-answer.js';
 import type { ChatModel } from '../../ports/model.js';
 import type { Skill } from '@etude/contracts/memory';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
@@ -59,7 +59,8 @@ export function writeSkill(
 ): Promise<JsonAnswer<WrittenSkill>> {
   const shown = JSON.stringify(example ?? null);
   const cut = shown.length > EXAMPLE_CHARS ? cutText(shown, EXAMPLE_CHARS) : example;
-  const request = dataElement('request', { skill, description: description.slice(0, DESCRIPTION_CHARS), example: cut });
+  const data = JSON.stringify({ skill, description: description.slice(0, DESCRIPTION_CHARS), example: cut }, null, 1);
+  const request = `<request>\n${data.replaceAll('<', '\\u003c')}\n</request>`;
   const question = [
     { role: 'system', content: SYSTEM },
     { role: 'user', content: request },
