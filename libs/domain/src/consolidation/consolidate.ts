@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Embedder } from '../ports/embedder.js';
 import type { EpisodicMemory, MemoryOutbox } from '../ports/memory.js';
 import { contentDigest } from '../skills/content-digest.js';
-import { findDuplicates } from './find-duplicates.js';
+import { describeDuplicate, findDuplicates } from './find-duplicates.js';
 import { groupEpisodes } from './group-episodes.js';
 import { describeUnit, type PlanDeps, type PlannedUnit, planUnit, skillsByOwner } from './plan.js';
 
@@ -76,7 +76,8 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
       await deps.progress?.(outcome);
     }
   }
-  outcome.plan.push(...(await findDuplicates({ tenant, agent, since }, deps.procedural)));
+  const duplicates = await findDuplicates({ tenant, agent, since }, deps.procedural, signal);
+  outcome.plan.push(...duplicates.map(describeDuplicate));
   if (dryRun) return outcome;
 
   for (const unit of units) {
