@@ -16,6 +16,5 @@ export const acceptedOutputs = namedKind(z.strictObject({ cases: z.array(Case).m
         run.stdoutCutBytes === 0 && cases[at]!.outputs.some((output) => sameOutput(run.stdout, output, 'whitespace', 0));
       return crashOutcome(run, code) ?? (isAccepted() ? PASSED : WRONG);
     },
-    visible: ['accepted_outputs', rules.visible],
   };
 });

@@ -38,7 +38,7 @@ export interface EvaluatorRules {
   outcome(run: RunResult, at: number, code: string): CaseOutcome;
   /** Lines that show the model a failed public case: input, expected and actual output. */
   showCase?(at: number, run: RunResult): string[];
-  /** Feedback for the model where the only run failed. Default: how it failed and what the code printed. */
+  /** Feedback for the model where the only run failed; `how` is a sentence. Default: how it failed and what the code printed. */
   feedback?(how: string, run: RunResult): string;
   /** Feedback for the model where everything passed. Default: a sentence that says so. */
   praise?(run: RunResult): string;

@@ -29,7 +29,10 @@ const EVALUATORS: { readonly [Kind in Evaluator['kind']]: (evaluator: Extract<Ev
   python_tests: pythonTests,
   command,
   none: () => NONE,
-  named: ({ name, spec }) => namedKindOf(name).rules(spec),
+  named: ({ name, spec }) => {
+    const rules = namedKindOf(name).rules(spec);
+    return { ...rules, visible: [name, rules.visible] };
+  },
 };
 
 export function rulesOf(evaluator: Evaluator): EvaluatorRules {

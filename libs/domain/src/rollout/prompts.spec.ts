@@ -10,6 +10,13 @@ const textOf = (evaluator: unknown, prompt = 'Solve it.', more: object = {}) => 
 };
 
 describe('prompts', () => {
+  it('ask in the words that scripts of the scripted model match', () => {
+    const task = { spec: TaskSpec.parse({ prompt: 'Solve it.', evaluator: { kind: 'none' } }), boundary: 'b0' };
+    const solution = generateRequest(task, { recalled: [], draft: null, attempts: [], critique: 'Too slow.' });
+    expect(draftRequest(task).messages.at(-1)?.content).toContain('Sketch a solution');
+    expect(solution.messages.at(-1)?.content).toMatch(/# Critique\n[^]*Write the solution\./);
+  });
+
   it('say what kind of program is wanted and show public cases', () => {
     const text = textOf({
       kind: 'io_cases',
