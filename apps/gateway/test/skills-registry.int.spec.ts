@@ -10,7 +10,7 @@ import { skillsForFile } from './skill-workers.js';
 const rig = skillsForFile();
 const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
 const agent = 'coder';
-const { ACTIVE, DEPRECATED, ARCHIVED } = SkillStatus;
+const { ARCHIVED } = SkillStatus;
 const register = (skill: Draft, key?: KeyName) => skills(key).registerSkill({ skill, wait: true });
 const setAgent = (name: string, proceduralMemorySettings: object) =>
   rig.client(Agents, 'rev').updateAgent({ agent: { name: `agents/${name}`, proceduralMemorySettings } });
@@ -46,42 +46,12 @@ describe('a registration', () => {
     expect((await refusal(skills().registerSkill(other))).code).toBe('ALREADY_EXISTS');
   });
 
-  it('takes an edit of the newest version only, and says which is the newest', async () => {
-    const first = await register(addingDraft('edited'));
-    const edited = addingDraft('edited', { code: `${ADD}\n\nLIMIT = 100\n` });
-    expect(await skills().registerSkill({ skill: edited, baseVersion: first.version, wait: true })).toMatchObject({ version: 2 });
-    const stale = await refusal(
-      skills().registerSkill({ skill: addingDraft('edited', { code: `${ADD}\n\nOTHER = 1\n` }), baseVersion: 1 }),
-    );
-    expect(stale).toMatchObject({ status: status.ABORTED });
-    expect(stale.message).toContain('the newest is version 2 by ');
-  });
-
-  it.each([
-    ['does not parse', 'def broken(:\n    pass', 'line 1'],
-    ['does things at import', 'print("hello")\n\ndef greet(name: str) -> str:\n    return name', 'line 1'],
-  ])('refuses code that %s, with the line', async (_what, code, line) => {
+  it('refuses code that does things at import, with the line', async () => {
+    const code = 'print("hello")\n\ndef greet(name: str) -> str:\n    return name';
     const refused = await refusal(skills().registerSkill({ skill: addingDraft('refused', { code, tests: [] }) }));
     expect(refused).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [expect.stringContaining('skill.code') as string] });
-    expect(refused.message).toContain(line);
+    expect(refused.message).toContain('line 1');
     expect((await refusal(skills().getSkill({ name: 'skills/refused', agent }))).status).toBe(status.NOT_FOUND);
-  });
-
-  it('rejects what its own tests refute, with the reason', async () => {
-    const wrong = addingDraft('wrong', { tests: [callOf([1, 2], 4)] });
-    const skill = await register(wrong);
-    expect(skill.status).toBe(SkillStatus.REJECTED);
-    expect(skill.statusReason).toMatch(/tests fail/);
-  });
-
-  it('pins the skills that it calls, and refuses one that is not there', async () => {
-    await register(ADD_NUMBERS);
-    const stored = await register(ADD_THREE);
-    expect(stored.dependencies).toMatchObject([{ name: 'skills/add_numbers', version: 1 }]);
-    const missing = addingDraft('needs_more', { code: ADD_THREE.code?.replaceAll('add_numbers', 'nothing_such') ?? '', tests: [] });
-    const refused = await refusal(skills().registerSkill({ skill: missing }));
-    expect(refused).toMatchObject({ status: status.FAILED_PRECONDITION });
-    expect(refused.message).toContain('nothing_such');
   });
 
   it('for more readers is for reviewers, and for all tenants for operators', async () => {
@@ -94,11 +64,8 @@ describe('a registration', () => {
     expect(await skills().registerSkill({ skill: anns })).toMatchObject({ scope: SkillScope.USER, agent: '@user', user: 'ann' });
   });
 
-  it('is refused where the agent learns no skills, or has as many as it may', async () => {
-    await setAgent('off', { enabled: false, approvalMode: 'review' });
+  it('is refused where the agent has as many as it may', async () => {
     await setAgent('small', { enabled: true, maxSkills: 1, approvalMode: 'review' });
-    const off = await refusal(skills().registerSkill({ skill: addingDraft('add_off', { agent: 'off' }) }));
-    expect(off.message).toContain('enabled');
     await skills().registerSkill({ skill: addingDraft('add_small', { agent: 'small' }) });
     const full = await refusal(skills().registerSkill({ skill: addingDraft('add_more', { agent: 'small' }) }));
     expect(full).toMatchObject({ status: status.FAILED_PRECONDITION });
@@ -132,9 +99,6 @@ describe('a check', () => {
     expect(found.mutantsNoticed).toBeGreaterThan(0);
     expect(found.parameters).toHaveLength(2);
     expect((await refusal(skills().getSkill({ name: 'skills/add_checked', agent }))).status).toBe(status.NOT_FOUND);
-    const dangerous = addingDraft('runs', { code: 'import os\n\ndef runs(x: str) -> int:\n    return os.system(x)\n', tests: [] });
-    const wrong = await skills().checkSkill({ skill: dangerous });
-    expect(wrong.passed).toBe(false);
   });
 });
 
@@ -154,18 +118,6 @@ describe('another verification', () => {
       SkillStatus.REJECTED,
     ]);
     expect((await skills().verifySkill(request)).history).toHaveLength(4);
-  });
-
-  it('of what is in use leaves it there with new evidence, once per request', async () => {
-    const before = await skills().getSkill({ name: 'skills/add_numbers', agent });
-    const request = { name: 'skills/add_numbers', agent, requestId: 'verify-2' };
-    const again = await skills().verifySkill(request);
-    expect(again).toMatchObject({ status: SkillStatus.ACTIVE, version: before.version, digest: before.digest });
-    expect(again.history.slice(before.history.length)).toMatchObject([
-      { from: SkillStatus.ACTIVE, to: SkillStatus.ACTIVE, by: 'verification' },
-    ]);
-    expect(again.proof?.verifyTime).not.toEqual(before.proof?.verifyTime);
-    expect((await skills().verifySkill(request)).history).toHaveLength(again.history.length);
   });
 
   it('is refused of what was archived, of what all agents use, and of what another tenant has', async () => {
@@ -209,16 +161,11 @@ describe('another verification', () => {
     await skills('rev').approveSkill({ ...named, digest });
     await skills('rev').revokeSource({ source: 'documents/d1' });
     expect(await skills('rev').restoreSkill(named)).toMatchObject({ status: SkillStatus.DEPRECATED });
-    expect((await refusal(skills('rev').rollbackSkill({ ...named, toVersion: 1 }))).status).toBe(status.FAILED_PRECONDITION);
     expect((await refusal(skills().verifySkill({ ...named, version: 1 }))).status).toBe(status.PERMISSION_DENIED);
     const back = await skills('rev').verifySkill({ ...named, version: 1 });
     expect([SkillStatus.ACTIVE, SkillStatus.PENDING_REVIEW]).toContain(back.status);
   });
 });
-
-const codes = (...names: string[]) => names.map((name) => `${ADD}\n\nNAME = '${name}'\n`);
-const versionsOf = async (name: string) =>
-  (await skills('rev').listSkillVersions({ name: `skills/${name}`, agent })).skills.map((skill) => [skill.version, skill.status]);
 
 const send = (requestId: string) => {
   const data = Buffer.from('---\nname: boil-eggs\ndescription: Boils eggs.\n---\n\nBoil.\n');
@@ -230,29 +177,15 @@ const send = (requestId: string) => {
 };
 
 describe('a registration that comes again', () => {
-  it('brings back no words of before', async () => {
-    const [code = ''] = codes('reworded');
-    const first = { skill: addingDraft('reworded', { code, description: 'Adds, in these words.' }), requestId: 'words-1', wait: true };
-    await skills().registerSkill(first);
-    const heldOutTests = [callOf([20, 22], 42)];
-    const other = addingDraft('reworded', { code, description: 'Adds, in other words.', heldOutTests });
-    expect(await skills().registerSkill({ skill: other, requestId: 'words-2', wait: true })).toMatchObject({ version: 2, status: ACTIVE });
-    expect(await skills().registerSkill(first)).toMatchObject({ version: 1, status: DEPRECATED });
-    expect(await versionsOf('reworded')).toEqual([
-      [2, ACTIVE],
-      [1, DEPRECATED],
-    ]);
-  });
-
   it('brings back nothing that was archived, though what it calls has a new version', async () => {
-    await skills().registerSkill({ skill: ADD_NUMBERS, wait: true });
+    await register(ADD_NUMBERS);
     const caller = { skill: ADD_THREE, requestId: 'caller-1', wait: true };
     const { name } = await skills().registerSkill(caller);
     await skills('rev').archiveSkill({ name, agent });
-    const [code = ''] = codes('newer');
-    await skills().registerSkill({ skill: { ...ADD_NUMBERS, code }, wait: true });
+    await register({ ...ADD_NUMBERS, code: `${ADD}\n\nNAME = 'newer'\n` });
     expect(await skills().registerSkill(caller)).toMatchObject({ version: 1, status: ARCHIVED });
-    expect(await versionsOf(name.replace('skills/', ''))).toEqual([[1, ARCHIVED]]);
+    const { skills: versions } = await skills('rev').listSkillVersions({ name, agent });
+    expect(versions).toMatchObject([{ version: 1, status: ARCHIVED }]);
   });
 });
 

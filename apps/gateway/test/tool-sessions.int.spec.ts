@@ -81,7 +81,6 @@ describe('a session of the code interpreter', () => {
     });
     const parts = await collect(sandboxes().downloadFile({ name, path: 'out/sum.txt' }));
     expect(Buffer.concat(parts.map(({ chunk }) => chunk)).toString()).toBe('42');
-    expect(await interpret('1 / 0', caller)).toMatchObject({ success: false, error: 'ZeroDivisionError: division by zero (line 1)' });
     expect((await interpret('(x, "it\'s", x)[1]', caller)).result['results']).toEqual(["it's"]);
     await close(name);
   });
@@ -153,16 +152,6 @@ describe('a session of the code interpreter', () => {
     expect(next).toContainEqual([other, true]);
     expect((await openNames()).toSorted()).toEqual([...before, other].toSorted());
     await close(other);
-  });
-
-  it('opens another sandbox where its own has ended, and says so', async () => {
-    const caller = { session: 'ends' };
-    const first = await interpret('x = 1', caller);
-    await close(first.result['sandbox']);
-    const next = await interpret('x', caller);
-    expect(next).toMatchObject({ success: false, result: { note: expect.stringContaining('has ended, with its names and files') } });
-    expect(next.result['sandbox']).not.toBe(first.result['sandbox']);
-    await close(next.result['sandbox']);
   });
 
   it('is refused the sandbox of another agent or user by its id', async () => {
