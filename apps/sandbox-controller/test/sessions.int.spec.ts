@@ -72,7 +72,6 @@ describe('a session over gRPC', () => {
     const events = await all(client.execute({ name, code: 'x + 22' }));
     expect(events[0]?.event).toMatchObject({ case: 'display', value: { text: { 'text/plain': '42' } } });
     expect(await run(name, 'cat note; cat', { language: Language.SHELL, stdin: ' you' })).toBe('hello you=ok');
-    expect(await run(name, '1/0')).toContain('ZeroDivisionError');
   });
 
   it('streams what is printed while the code runs', async () => {
@@ -103,15 +102,11 @@ describe('a session over gRPC', () => {
     expect(await run(name, 'print("ran")', { executionId: 'forged' })).toBe('ran\n=ok');
   });
 
-  it('runs one execution at a time, which can be cancelled', async () => {
+  it('runs an execution until that is cancelled', async () => {
     const name = await create();
     const stream = client.execute({ name, executionId: 'endless', code: 'print("on", flush=True)\nwhile True: pass' });
     const events = stream[Symbol.asyncIterator]();
     await events.next();
-    expect(await refusal(all(client.execute({ name, code: '1' })))).toMatchObject({
-      code: 'FAILED_PRECONDITION',
-      metadata: { executionId: 'endless' },
-    });
     expect(await client.cancelExecution({ name, executionId: 'endless' })).toMatchObject({ stopped: true });
     expect((await all({ [Symbol.asyncIterator]: () => events })).map(textOf).at(-1)).toBe('=cancelled');
     expect(await client.cancelExecution({ name, executionId: 'endless' })).toMatchObject({ stopped: false });

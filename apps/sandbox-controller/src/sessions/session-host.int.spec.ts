@@ -148,7 +148,10 @@ describe('executions of a session', () => {
     const first = await events(held, 'x', 'one wait two three');
     const seen = (await first.next()).value as ExecutionEvent;
     const second = words(events(held, 'x', 'one wait two three', seen));
-    await expect(events(held, 'y', 'other')).rejects.toEqual(reached('FAILED_PRECONDITION'));
+    await expect(events(held, 'y', 'other')).rejects.toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      details: { metadata: { executionId: 'x' } },
+    });
     sandbox.go();
     expect(await second).toEqual(['two', 'three', 'tail', '=ok']);
     const all = await allOf(events(held, 'x', 'one wait two three'));

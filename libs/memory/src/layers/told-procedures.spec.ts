@@ -3,8 +3,9 @@ import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { skillDigest } from '@etude/domain/skills/content-digest';
 import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
+import { dyingStore } from '../../test/dying-store.js';
 import { modelStore } from '../../test/model-store.js';
-import type { Change, RecordStore } from '../record-store.js';
+import type { RecordStore } from '../record-store.js';
 import { proceduralLayer } from './procedural-layer.js';
 import { insertsOf } from './indexed-texts.js';
 import { skillRecord } from './skill-records.js';
@@ -78,21 +79,12 @@ describe('a procedure that is told', () => {
     ['the next telling', 'next', 'Throw no line.', ['active', 'deprecated', 'deprecated']],
     ['the next telling of the same words', 'next', 'Throw the stern line first.', ['active', 'deprecated']],
   ])('leaves one in use where its writer was lost between, and %s finishes it', async (_what, writeId, words, after) => {
-    const store = modelStore();
-    let isLost = false;
-    const losing: RecordStore = {
-      ...store,
-      async write(tenant, changes: readonly Change[]) {
-        const done = await store.write(tenant, changes);
-        if (isLost && changes.some(({ record }) => record.kind === 'skill')) throw new Error('lost');
-        return done;
-      },
-    };
-    const { tell, versions } = await layerWith([], losing);
+    const { store, dieAfter } = dyingStore();
+    const { tell, versions } = await layerWith([], store);
     await tell('Throw the bow line first.');
-    isLost = true;
-    await expect(tell('Throw the stern line first.', 'moor', 'lost')).rejects.toThrow('lost');
-    isLost = false;
+    dieAfter(1);
+    await expect(tell('Throw the stern line first.', 'moor', 'lost')).rejects.toThrow('killed');
+    dieAfter(Infinity);
     expect((await versions()).map(({ status }) => status)).toEqual(['active', 'active']);
     expect(await tell(words, 'moor', writeId)).toMatchObject({ status: 'active', description: words });
     expect((await versions()).map(({ status }) => status)).toEqual(after);

@@ -114,11 +114,6 @@ describe('points of a tenant', () => {
       { numRuns: 20 },
     );
   });
-
-  it.each([undefined, null, '', ' ', 7, {}])('are not asked for without a tenant: %j', (tenant) => {
-    expect(() => pointsOf(server, tenant as string)).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
-    expect(proxy.seen).toEqual([]);
-  });
 });
 
 function answered({ path }: SeenRequest) {

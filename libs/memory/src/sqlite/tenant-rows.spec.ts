@@ -1,7 +1,6 @@
-import { SCOPES_WITHOUT_TENANT } from '@etude/domain/testing/memory-conformance-start';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ownedBy, seenBy } from '../tenant-view.js';
+import { ownedBy } from '../tenant-view.js';
 import { TenantRows } from './tenant-rows.js';
 
 function prepared() {
@@ -33,28 +32,5 @@ describe('TenantRows', () => {
     acme.run('INSERT INTO thing VALUES (:tenant, 0, 0, 1)', { tenant: 2 });
     expect(beta.all('SELECT n FROM thing WHERE tenant = :tenant', { tenant: 1 })).toEqual([]);
     expect(acme.all('SELECT n FROM thing WHERE tenant = :tenant', { tenant: 2 })).toHaveLength(1);
-  });
-
-  it('finds nothing of a tenant, an agent or a user that it does not know', () => {
-    const prepare = prepared();
-    writtenBy(prepare, 'acme').run('INSERT INTO thing VALUES (:tenant, 1, 0, 1)');
-    const seen = (scope: Parameters<typeof seenBy>[0]) => {
-      const rows = new TenantRows(prepare, seenBy(scope));
-      return rows.all(`SELECT n FROM thing WHERE tenant = :tenant${rows.within}`).length;
-    };
-    expect(seen({ tenant: 'acme', agent: null })).toBe(1);
-    expect(seen({ tenant: 'Acme', agent: null })).toBe(0);
-    expect(seen({ tenant: 'acme', agent: 'stranger' })).toBe(0);
-    expect(seen({ tenant: 'acme', agent: null, user: 'stranger' })).toBe(1);
-  });
-
-  it('is not to be had without a tenant', () => {
-    const prepare = prepared();
-    for (const scope of SCOPES_WITHOUT_TENANT) {
-      expect(() => new TenantRows(prepare, seenBy(scope))).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
-    }
-    const owners = undefined as unknown as { tenant: string };
-    expect(() => new TenantRows(prepare, ownedBy(owners))).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
-    expect(() => writtenBy(prepare, '')).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
   });
 });

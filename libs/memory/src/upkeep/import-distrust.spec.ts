@@ -124,15 +124,16 @@ describe('what an import believes of a line', () => {
 describe('a skill of an import', () => {
   it.each(['active', 'verified', 'pending_review'] as const)('is %s only with a proof for its content', async (status) => {
     const forged = [undefined, proofOf(skillOf({ code: 'other' })), proofOf(skillOf(), { digest: 'f'.repeat(64) })];
-    const claims = forged.map((proof, i) => skillOf({ name: `s${i}`, status, ...(proof === undefined ? {} : { proof }) }));
-    expect(await taken(claims.map((skill) => lineOf(skillRecord(skill, []))))).toMatchObject({ added: 3, refused: [] });
+    const wrongDigest = { name: 'wrong_digest', digest: 'f'.repeat(64), proof: proofOf(skillOf(), { digest: 'f'.repeat(64) }) };
+    const claims = [
+      ...forged.map((proof, i) => skillOf({ name: `s${i}`, status, ...(proof === undefined ? {} : { proof }) })),
+      skillOf({ ...wrongDigest, status }),
+    ];
+    expect(await taken(skillLines(...claims))).toMatchObject({ added: 4, refused: [] });
     for (const { name } of claims) {
       expect(await skillNow(name)).toMatchObject({ status: 'candidate', statusReason: expect.stringContaining(`was ${status}`) as string });
       expect(await skillNow(name)).not.toHaveProperty('proof');
     }
-    const wrongDigest = skillOf({ status, digest: 'f'.repeat(64), proof: proofOf(skillOf(), { digest: 'f'.repeat(64) }) });
-    await taken([lineOf(skillRecord(wrongDigest, []))]);
-    expect(await skillNow()).toMatchObject({ status: 'candidate' });
   });
 
   it('is in use only with a proof that was signed here, where signatures are known', async () => {
@@ -142,13 +143,13 @@ describe('a skill of an import', () => {
       clock: { now: () => now },
       proofChecker: { isSigned: (_text, _id, sign) => sign === 'ours' },
     });
-    await taken([signedWith('ours', 'ours'), signedWith('forged', 'garbage')].map((skill) => lineOf(skillRecord(skill, []))));
+    await taken(skillLines(signedWith('ours', 'ours'), signedWith('forged', 'garbage')));
     expect([(await skillNow('ours')).status, (await skillNow('forged')).status]).toEqual(['active', 'candidate']);
   });
 
   it('calls what its new tenant has', async () => {
     const pin = { name: 'parse', tenant: 'beta', agent: 'coder', user: null, version: 1, digest: DIGEST };
-    await taken([lineOf(skillRecord(skillOf({ dependencies: [pin, { ...pin, name: 'all', tenant: '@global', agent: '@tenant' }] }), []))]);
+    await taken(skillLines(skillOf({ dependencies: [pin, { ...pin, name: 'all', tenant: '@global', agent: '@tenant' }] })));
     expect((await skillNow()).dependencies?.map(({ tenant }) => tenant)).toEqual(['acme', '@global']);
   });
 });

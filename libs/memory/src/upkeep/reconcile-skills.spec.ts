@@ -4,34 +4,26 @@ import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { moveOf, storeAt } from '@etude/domain/testing/skill-lives';
 import { expect, it } from 'vitest';
-import { modelStore } from '../../test/model-store.js';
+import { dyingStore } from '../../test/dying-store.js';
 import { memoryOver } from '../open-memory.js';
-import type { RecordStore } from '../record-store.js';
 
 const BY = { by: 'ann', reason: '', at: NEW_YEAR + 100 };
 
-/** Over a store without transactions: of the next list of several changes only the first is written. */
 function opened() {
-  const store = modelStore();
-  let isKilled = false;
-  const write: RecordStore['write'] = async (tenant, changes) => {
-    if (!isKilled || changes.length < 2) return store.write(tenant, changes);
-    isKilled = false;
-    await store.write(tenant, changes.slice(0, 1));
-    throw new Error('killed');
-  };
-  const memory = memoryOver({ ...store, write }, { embedder: new LexicalEmbedder(), clock: { now: () => NEW_YEAR + 1_000 } });
+  const { store, dieAfter } = dyingStore();
+  const memory = memoryOver(store, { embedder: new LexicalEmbedder(), clock: { now: () => NEW_YEAR + 1_000 } });
   const statuses = async () => (await memory.procedural.versions(SCOPE, 'top')).map(({ version, status }) => `top@${version} ${status}`);
-  return { ...memory, statuses, kill: () => (isKilled = true) };
+  return { ...memory, statuses, dieAfter };
 }
 
 it('leaves one of two versions in use that a killed writer left there', async () => {
-  const { procedural, upkeep, statuses, kill } = opened();
+  const { procedural, upkeep, statuses, dieAfter } = opened();
   const first = await storeAt(procedural, skillOf({ name: 'top', status: 'active' }));
   const second = await storeAt(procedural, skillOf({ name: 'top', status: 'verified', code: 'def top(x):\n    return 2 * x\n' }));
-  kill();
+  dieAfter(1);
   const moves = [{ ...BY, key: keyOf(second), to: 'active' } as const, moveOf(first, 'deprecated', BY)];
   await expect(procedural.move(moves)).rejects.toThrow('killed');
+  dieAfter(Infinity);
   expect(await statuses()).toEqual(['top@2 active', 'top@1 active']);
   expect((await upkeep.reconcile()).repaired).toEqual([expect.stringContaining('of several versions of skill top@')]);
   expect(await statuses()).toEqual(['top@2 active', 'top@1 deprecated']);
