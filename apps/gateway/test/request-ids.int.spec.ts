@@ -27,8 +27,7 @@ describe.each(Object.entries(CALLS))('a request id of %s', (_what, store) => {
 
   it.each([
     ['another text', { ...ann }, 'The gate is green.'],
-    ['another user', { ...ann, user: 'bob' }, 'The gate is green.'],
-    ['another user with the same text', { ...ann, user: 'bob' }, secret],
+    ['another user', { ...ann, user: 'bob' }, secret],
     ['nobody in particular', { ...ann, user: '' }, secret],
     ['another agent', { ...ann, agent: 'other' }, secret],
   ])('is refused with %s, and shows nothing', async (_how, owner, text) => {
@@ -37,11 +36,11 @@ describe.each(Object.entries(CALLS))('a request id of %s', (_what, store) => {
     expect(refused.message).not.toContain('4711');
     expect(refused.message).toContain('request_id');
   });
+});
 
-  it('is another one in another tenant', async () => {
-    const theirs = await rig.client(Memory, 'globex').storeFact({ ...ann, requestId: 'r1', text: 'The gate is green.' });
-    expect(told(theirs)).not.toContain('4711');
-  });
+it('a request id is another one in another tenant', async () => {
+  const theirs = await rig.client(Memory, 'globex').storeFact({ ...ann, text: 'The gate is green.' });
+  expect(told(theirs)).not.toContain('4711');
 });
 
 const lightFire = (prompt: string) => memory().storeProcedure({ agent: 'scout', name: 'light_fire', prompt });
@@ -70,6 +69,8 @@ describe('a skill', () => {
 });
 
 it('the size of the whole store is told to operators only', async () => {
-  expect(await memory().getMemoryStats({})).toMatchObject({ diskBytes: 0n, memoryBytes: 0n });
+  const stats = await memory().getMemoryStats({});
+  expect(stats).toMatchObject({ adapter: 'sqlite', diskBytes: 0n, memoryBytes: 0n });
+  expect(stats.layers.find(({ kind }) => kind === 'fact')?.records).toBeGreaterThan(0n);
   expect((await rig.client(Memory, 'ops').getMemoryStats({})).diskBytes).toBeGreaterThan(0n);
 });

@@ -1,31 +1,10 @@
-import { freePort } from '@etude/test-support/ports';
 import { describe, expect, it } from 'vitest';
-import { type KeyName, KEYS } from './gateway.harness.js';
+import { bearer, restDoor } from './rest-door.js';
 import { skillsForFile } from './skill-workers.js';
 
 const ROOT = '/instances/home/providers/Etude.Skill/skills';
-let base = '';
-skillsForFile(async () => {
-  const port = await freePort();
-  base = `http://127.0.0.1:${port}`;
-  return { ETUDE_REST_PORT: String(port) };
-});
-
-interface Answer {
-  readonly status: number;
-  readonly body: unknown;
-  readonly headers: Headers;
-}
-
-async function ask(verb: string, path: string, body?: unknown, key: KeyName = 'acme'): Promise<Answer> {
-  const response = await fetch(`${base}${path}`, {
-    method: verb,
-    body: typeof body === 'string' ? body : body === undefined ? null : JSON.stringify(body),
-    headers: { authorization: `Bearer ${KEYS[key]}`, 'content-type': 'application/json' },
-  });
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, body: text === '' ? null : (JSON.parse(text) as unknown) };
-}
+const { ask, settings } = restDoor();
+skillsForFile(settings);
 
 const OWNER = '/instances/home/providers/Etude.Agent/agents/coder';
 const ADD = 'def add(a: int, b: int = 1) -> int:\n    if a > 100:\n        return a - b\n    return a + b\n';
@@ -96,7 +75,7 @@ describe('a skill as a resource', () => {
   it('for every agent is written by reviewers', async () => {
     const shared = { ...ADDING, owner_agent_object_id: null };
     expect(await ask('PUT', `${ROOT}/add_shared`, shared)).toMatchObject({ status: 403, body: { error: { code: 'PERMISSION_DENIED' } } });
-    const written = await ask('PUT', `${ROOT}/add_shared`, shared, 'rev');
+    const written = await ask('PUT', `${ROOT}/add_shared`, shared, bearer('rev'));
     expect(written).toMatchObject({ status: 201, body: { owner_agent_object_id: null } });
     expect((await ask('GET', `${ROOT}?agent_object_id=somebody`)).body).toMatchObject([{ name: 'add_shared' }]);
   });
@@ -104,15 +83,15 @@ describe('a skill as a resource', () => {
   it('is archived by reviewers, and gone then', async () => {
     await ask('PUT', `${ROOT}/add_gone`, ADDING);
     expect(await ask('DELETE', `${ROOT}/add_gone`)).toMatchObject({ status: 403 });
-    expect(await ask('DELETE', `${ROOT}/add_gone`, undefined, 'rev')).toMatchObject({ status: 204, body: null });
+    expect(await ask('DELETE', `${ROOT}/add_gone`, undefined, bearer('rev'))).toMatchObject({ status: 204, body: null });
     expect(await ask('GET', `${ROOT}/add_gone`)).toMatchObject({ status: 404 });
-    expect(await ask('DELETE', `${ROOT}/add_gone`, undefined, 'rev')).toMatchObject({ status: 404 });
+    expect(await ask('DELETE', `${ROOT}/add_gone`, undefined, bearer('rev'))).toMatchObject({ status: 404 });
     expect(JSON.stringify((await ask('GET', ROOT)).body)).not.toContain('add_gone');
   });
 
   it('is nobody else’s', async () => {
-    expect(await ask('GET', `${ROOT}/add_numbers`, undefined, 'globex')).toMatchObject({ status: 404 });
-    expect((await ask('GET', ROOT, undefined, 'globex')).body).toEqual([]);
+    expect(await ask('GET', `${ROOT}/add_numbers`, undefined, bearer('globex'))).toMatchObject({ status: 404 });
+    expect((await ask('GET', ROOT, undefined, bearer('globex'))).body).toEqual([]);
     expect(await ask('GET', `${ROOT}/add_numbers?agent_object_id=other`)).toMatchObject({ status: 404 });
   });
 
@@ -148,7 +127,7 @@ describe('plain paths', () => {
       'PATCH',
       '/v1/agents/coder',
       { agent: { procedural_memory_settings: { max_skills: 9 } }, update_mask: 'proceduralMemorySettings.maxSkills' },
-      'rev',
+      bearer('rev'),
     );
     expect(updated).toMatchObject({ status: 200, body: { name: 'agents/coder', procedural_memory_settings: { max_skills: 9 } } });
     expect(await ask('GET', '/v1/agents')).toMatchObject({ body: { agents: [{ name: 'agents/coder' }] } });
