@@ -232,7 +232,7 @@ describe('memory upkeep', () => {
 
   it.each([
     [{ model: 'other', dropModel: 'sentence' }, /NOT_FOUND: there are no vectors of all-minilm-l6-v2 .* of lexical-hash-1/],
-    [{ model: 'other', dropModel: 'lexical' }, /services search by them/],
+    [{ model: 'other', dropModel: 'lexical' }, /services search with them/],
     [{ model: 'bogus' }, /INVALID_ARGUMENT: bogus .*sentence, lexical, or a model of the embeddings server with --dimension/],
   ])('refuses a move that can not be made, and says why: %j', async (asked, why) => {
     await work(async (model) => {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import { encodeFrame } from '../src/frames.js';
 import { program } from './sandbox-fixture.js';
 import { CLAIM, limitsOf, SupervisorProcess, TOKEN } from './supervisor-fixture.js';
 
@@ -15,13 +16,13 @@ afterEach(async () => {
 
 const bind = (claim: string) => ({ type: 'bind', claim, token: TOKEN, leaseMs: 60_000 });
 
-/** Where there is a file /tmp/pause, process 1 stands still until its owner has sent something; its lease is over by then. */
+/** After a run that left a file /tmp/pause, process 1 stands still until its owner has sent something; its lease is over by then. */
 const PAUSING = `import os, select, sys, time
 sys.path.insert(0, "/opt/etude")
 from runner.supervisor import Supervisor
 turn = Supervisor.turn
 def paused(self, until):
-    if os.path.exists("/tmp/pause"):
+    if not self.current and os.path.exists("/tmp/pause"):
         os.unlink("/tmp/pause")
         os.write(2, b"paused")
         select.select([self.owner.read_fd], [], [])
@@ -99,9 +100,15 @@ describe('a claim', () => {
     const peer = await supervisor.bound();
     peer.execute([program('open("/tmp/pause", "w").close()')]);
     await expect.poll(() => supervisor.stderr, { timeout: 60_000 }).toContain('paused');
-    peer.send({ type: 'lease', claim: CLAIM, leaseMs: 3_600_000 });
-    expect((await peer.until('done'))[0]?.result).toMatchObject({ exit: 'ok' });
-    expect(await peer.run(program('print(1)'))).toMatchObject({ stdout: '1\n' });
+    const next = { executionId: 'next', files: [], limits: limitsOf(), stopOnFailure: false, runs: [program('print(1)')] };
+    // In one write, so that process 1 finds both.
+    const frames = [
+      { type: 'lease', claim: CLAIM, leaseMs: 3_600_000 },
+      { type: 'execute', claim: CLAIM, ...next },
+    ];
+    peer.write(Buffer.concat(frames.map(encodeFrame)));
+    const results = [...(await peer.until('done')), ...(await peer.until('done'))].filter(({ type }) => type === 'run');
+    expect(results).toMatchObject([{ result: { exit: 'ok' } }, { result: { exit: 'ok' } }]);
   });
 
   it('is ended by its owner', async () => {

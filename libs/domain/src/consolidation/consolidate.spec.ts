@@ -200,7 +200,7 @@ describe('consolidate', () => {
     const { run, state, asked } = world(twice, () => 'I learned a lot.');
     const outcome = await run();
     expect(outcome).toMatchObject({ modelCalls: 3, modelFailures: 1, factsAdded: 0 });
-    expect(outcome.plan[0]).toMatch(/no facts, the model failed: 3 answers did not parse; the last: it is not JSON/);
+    expect(outcome.plan[0]).toMatch(/no facts, the model failed: 3 answers could not be used; the last: it is not JSON/);
     expect(asked[1]).toMatch(/\nThat can't be read/);
     expect(state().units).toEqual([]);
   });
