@@ -201,7 +201,7 @@ describe('consolidate', () => {
     const outcome = await run();
     expect(outcome).toMatchObject({ modelCalls: 3, modelFailures: 1, factsAdded: 0 });
     expect(outcome.plan[0]).toMatch(/no facts, the model failed: 3 answers could not be used; the last: it is not JSON/);
-    expect(asked[1]).toMatch(/\nThat can't be read/);
+    expect(asked[1]).toMatch(/\nThat can't be used/);
     expect(state().units).toEqual([]);
   });
 
