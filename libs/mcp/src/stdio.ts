@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
+import { type JSONRPCMessage, STDIO_DEFAULT_MAX_BUFFER_SIZE, type Transport } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { McpCaller } from './caller.js';
 import { etudeServer, type EtudeServerOptions } from './etude-server.js';
@@ -33,9 +33,15 @@ class LineTransport implements Transport {
     const { stdin, stdout } = this.options;
     let rest = '';
     stdin.setEncoding('utf8').on('data', (text: string) => {
-      const lines = (rest + text).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) this.#read(line);
+      const [first = '', ...more] = text.split('\n');
+      rest += first;
+      for (const next of more) {
+        this.#read(rest);
+        rest = next;
+      }
+      if (rest.length <= STDIO_DEFAULT_MAX_BUFFER_SIZE) return;
+      this.options.onError(new Error(`a message is one line of at most ${STDIO_DEFAULT_MAX_BUFFER_SIZE} characters; the connection ends`));
+      void this.close();
     });
     for (const event of ['end', 'close', 'error']) stdin.once(event, () => void this.close());
     stdout.once('error', () => void this.close()); // the client closed its end first

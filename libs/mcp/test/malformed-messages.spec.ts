@@ -53,6 +53,13 @@ const HANDSHAKE = JSON.stringify({
 const CALL = (args: string, id = '7') => `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"echo","arguments":${args}}}`;
 
 describe('a malformed message over stdio', () => {
+  it('ends the connection where a line is longer than the limit', async () => {
+    const { stdin, errors, over } = served();
+    stdin.write('x'.repeat(10 * 1024 * 1024 + 1));
+    await over;
+    expect(errors).toEqual([expect.stringContaining('at most 10485760 characters')]);
+  });
+
   it.each([
     ['no JSON', '{"jsonrpc":"2.0","id":1', -32_700, null],
     ['words', 'hello', -32_700, null],

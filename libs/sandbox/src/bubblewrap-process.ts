@@ -13,7 +13,7 @@ export interface Launch {
   readonly bundle: Buffer;
   /** Number of further pipes, from FIRST_FREE_FD on. */
   readonly pipes: number;
-  /** User to run as; undefined: the current one. Never root, for whom the kernel enforces no limit on processes. */
+  /** The user that the process runs as; undefined: the current one. The kernel limits no processes of root, so it is never root. */
   readonly uid: number | undefined;
 }
 

@@ -96,7 +96,7 @@ export function denseOf(vectors: ReadonlyArray<Float32Array | null>, model: Mode
   });
 }
 
-/** Limit of a request's estimated size: half of what Qdrant accepts. */
+/** A request holds at most this much by our estimate, half of what Qdrant accepts. */
 const BYTES_MAX = 16 * 1024 * 1024;
 const BYTES_PER_CHAR = 3;
 const BYTES_PER_NUMBER = 22;
