@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createCli, readSettings } from '../cli.js';
-import { outcomeOf, runTests, skippedFiles } from './tests.js';
+import { runTests, skippedFiles } from './tests.js';
+import { outcomeOf } from './vitest-outcome.js';
 
 const finding = (name: string, ok: boolean) => ({ name, ok });
 const files = [
@@ -31,29 +32,32 @@ describe('tests that a machine can not run', () => {
   });
 });
 
-const assertion = (fullName: string, status: string, ...failureMessages: string[]) => ({ fullName, status, failureMessages });
+const test = (fullName: string, state: string, ...errors: { message: string }[]) => ({ fullName, result: () => ({ state, errors }) });
 
-const file = (name: string, status: string, message: string, ...assertionResults: ReturnType<typeof assertion>[]) => ({
-  name: `/checkout/${name}`,
-  status,
-  message,
-  assertionResults,
+const file = (name: string, state: string, errors: { message: string }[], ...tests: ReturnType<typeof test>[]) => ({
+  moduleId: `/checkout/${name}`,
+  children: { allTests: () => tests },
+  state: () => state,
+  errors: () => errors,
 });
 
-it('names each test that failed, and each file that failed outside of its tests', () => {
-  const said = 'Error: it is 2\n    at somewhere';
-  const testResults = [
-    file('libs/a.spec.ts', 'failed', '', assertion('x is 1', 'failed', said), assertion('y', 'passed'), assertion('z', 'skipped')),
-    file('b', 'failed', 'no such module'),
-    file('c', 'failed', '', assertion('y', 'passed')),
-    file('d', 'passed', ''),
+it('names each test that failed, each file that failed outside of its tests, and each error that no test waited for', () => {
+  const said = { message: 'it is 2\n    at somewhere' };
+  const reported = [
+    file('libs/a.spec.ts', 'failed', [], test('x is 1', 'failed', said), test('y', 'passed'), test('z', 'skipped')),
+    file('b', 'failed', [{ message: 'no such module' }]),
+    file('c', 'failed', [], test('y', 'passed')),
+    file('d', 'passed', []),
   ];
-  expect(outcomeOf('/checkout', { numPassedTests: 3, testResults })).toEqual({
-    passed: 3,
+  const stray = { message: 'nobody caught it\n    at somewhere' };
+  expect(outcomeOf('/checkout', reported, [{ ...stray, VITEST_TEST_PATH: '/checkout/libs/d.spec.ts' }, stray])).toEqual({
+    passed: 2,
     failed: [
-      { what: 'libs/a.spec.ts: x is 1', why: 'Error: it is 2' },
+      { what: 'libs/a.spec.ts: x is 1', why: 'it is 2' },
       { what: 'b', why: 'no such module' },
       { what: 'c', why: 'without a message' },
+      { what: 'libs/d.spec.ts', why: 'outside of any test: nobody caught it' },
+      { what: 'vitest', why: 'outside of any test: nobody caught it' },
     ],
     skipped: [{ what: 'libs/a.spec.ts: z', why: 'by the test itself' }],
   });

@@ -2,61 +2,27 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { z } from 'zod';
 import type { Cli } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
-import { firstLine, plural } from '../output.js';
+import { plural } from '../output.js';
 import { type Finding, inspectMachine } from './doctor.js';
-
-/** The fields of vitest's JSON report that are read here. */
-const Assertion = z.object({ fullName: z.string(), status: z.string(), failureMessages: z.array(z.string()).nullish() });
-const TestFile = z.object({ name: z.string(), status: z.string(), message: z.string().default(''), assertionResults: z.array(Assertion) });
-const TestReport = z.object({ numPassedTests: z.number(), testResults: z.array(TestFile) });
-
-/** One test or file, and why it was skipped or failed. */
-interface Told {
-  readonly what: string;
-  readonly why: string;
-}
-
-interface Outcome {
-  readonly passed: number;
-  readonly failed: readonly Told[];
-  readonly skipped: readonly Told[];
-}
-
-/** Names every test that did not pass. A file that failed outside of its tests counts as one failure. */
-export function outcomeOf(root: string, { numPassedTests: passed, testResults }: z.infer<typeof TestReport>): Outcome {
-  const told = testResults.flatMap(({ name, status: ofFile, message, assertionResults: tests }) => {
-    const file = relative(root, name);
-    const isBroken = ofFile === 'failed' && !tests.some(({ status }) => status === 'failed');
-    return [
-      ...(isBroken ? [{ what: file, status: ofFile, why: firstLine(message || 'without a message', 300) }] : []),
-      ...tests.map(({ fullName, status, failureMessages }) => ({
-        what: `${file}: ${fullName}`,
-        status,
-        why: firstLine(failureMessages?.[0] || (status === 'failed' ? 'without a message' : 'by the test itself'), 300),
-      })),
-    ];
-  });
-  const of = (isFailure: boolean) =>
-    told.filter(({ status }) => status !== 'passed' && (status === 'failed') === isFailure).map(({ what, why }) => ({ what, why }));
-  return { passed, failed: of(true), skipped: of(false) };
-}
+import type { Outcome, Told } from './vitest-outcome.js';
 
 /** Exit code of test/cluster if this machine can't run a cluster. It has printed the reason by then. */
 const NO_CLUSTER = 3;
+const REPORTER = fileURLToPath(new URL('./vitest-outcome.js', import.meta.url));
 
 /** Runs vitest once. Ctrl-C ends it with everything that its tests started. @param through command to which vitest's is appended */
 async function runVitest(cli: Cli, config: string, files: readonly string[], through: readonly string[] = []): Promise<Outcome> {
   const nothing: Outcome = { passed: 0, failed: [], skipped: [] };
   if (files.length === 0) return nothing;
   const dir = mkdtempSync(join(tmpdir(), 'etude-test-'));
-  const path = join(dir, 'report.json');
+  const path = join(dir, 'outcome.json');
   const vitest = [process.execPath, 'node_modules/vitest/vitest.mjs', 'run', '--config', config];
-  const [command = '', ...args] = [...through, ...vitest, '--reporter=default', '--reporter=json', `--outputFile.json=${path}`, ...files];
+  const [command = '', ...args] = [...through, ...vitest, '--reporter=default', `--reporter=${REPORTER}`, `--outputFile=${path}`, ...files];
   // A process group of its own: a signal reaches every process in it.
   const child = spawn(command, args, { cwd: cli.root, env: { ...cli.settings.environment }, stdio: ['ignore', 2, 2], detached: true });
   const stop = () => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, 'SIGTERM');
@@ -65,9 +31,9 @@ async function runVitest(cli: Cli, config: string, files: readonly string[], thr
   try {
     if (through.length > 0 && code === NO_CLUSTER)
       return { ...nothing, skipped: files.map((what) => ({ what, why: 'needs a cluster, which can not be had here; why is said above' })) };
-    const outcome = outcomeOf(cli.root, TestReport.parse(JSON.parse(readFileSync(path, 'utf8'))));
+    const outcome = JSON.parse(readFileSync(path, 'utf8')) as Outcome;
     if (code === 0 || outcome.failed.length > 0) return outcome;
-    return { ...outcome, failed: [{ what: 'vitest', why: 'an error outside of any test is said above' }] };
+    return { ...outcome, failed: [{ what: 'vitest', why: `ended with ${code ?? 'a signal'}` }] };
   } catch {
     return { ...nothing, failed: [{ what: 'vitest', why: 'ended without a report' }] };
   } finally {
