@@ -81,7 +81,6 @@ describe('skills over MCP', () => {
       'Sums the even numbers of a list.\n\nUse it where "odd" ones do not count: # \\ \u2028 \t\r\n- as here\n---\nname: x';
     const kept = { status: 'active' as const, description };
     await storeSkill(memory.procedural, skillOf({ ...kept, name: 'sum_even', scope: of('acme', 'default') }), signer);
-    await storeSkill(memory.procedural, skillOf({ ...kept, name: 'odd__name_', scope: of('acme', 'default') }), signer);
     await storeSkill(memory.procedural, skillOf({ ...kept, name: 'of_ann', scope: of('acme', 'default', 'ann') }), signer);
     await storeSkill(memory.procedural, skillOf({ ...kept, name: 'of_others', scope: of('acme', 'scout') }), signer);
     await storeSkill(memory.procedural, skillOf({ ...kept, name: 'of_all', scope: of('acme', '@tenant') }), signer);
@@ -95,11 +94,7 @@ describe('skills over MCP', () => {
   it.each(REVISIONS)('are the active ones of who reads, with files whose digests are right, in %s', async (revision) => {
     const client = await connect(revision, 'acme');
     const { skills } = await client.skills.list();
-    expect(skills.map(({ uri }) => uri)).toEqual([
-      'skill://odd__name_/odd-name/SKILL.md',
-      'skill://of-all/SKILL.md',
-      'skill://sum-even/SKILL.md',
-    ]);
+    expect(skills.map(({ uri }) => uri)).toEqual(['skill://of-all/SKILL.md', 'skill://sum-even/SKILL.md']);
     for (const skill of skills) {
       expect(Array.isArray(skill.resources)).toBe(true);
       for (const { uri } of skill.resources as Array<{ uri: string }>)

@@ -2,7 +2,6 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { SkillsExtension } from '@modelcontextprotocol/server/ext/skills';
 import type { McpCaller } from './caller.js';
 import type { GatewayCalls } from './gateway-calls.js';
-import { type ChangeWatch, watchSkills } from './skill-changes.js';
 import { GatewaySkillSource, type OnUnfit } from './skill-source.js';
 import { serveTools } from './tools.js';
 
@@ -25,28 +24,17 @@ export interface EtudeServerOptions {
   readonly progressEveryMs?: number;
 }
 
-/**
- * One MCP server for one caller. It has no state, so making one per request is cheap.
- *
- * @param watch absent: no change notifications; clients rely on the cache lifetime of their listing
- */
-export function etudeServer(
-  calls: GatewayCalls,
-  caller: McpCaller,
-  { version, onUnfit, progressEveryMs }: EtudeServerOptions,
-  watch?: ChangeWatch,
-): McpServer {
+/** One MCP server for one caller. It has no state, so making one per request is cheap. */
+export function etudeServer(calls: GatewayCalls, caller: McpCaller, { version, onUnfit, progressEveryMs }: EtudeServerOptions): McpServer {
   const mcp = new McpServer(
     { name: 'etude', title: 'Etude', version },
     { instructions: INSTRUCTIONS, cacheHints: { 'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'private' } } },
   );
   serveTools(mcp.server, calls.tools, caller, progressEveryMs);
-  const onListing = watch
-    ? watchSkills(calls.skills, caller, { ...watch, tell: () => mcp.server.sendResourceListChanged() })
-    : () => undefined;
-  const source = new GatewaySkillSource(calls.skills, caller, { onUnfit, onListing });
+  const source = new GatewaySkillSource(calls.skills, caller, onUnfit);
   const onWarning = ({ path, message }: { path: string; message: string }) => onUnfit(path, message);
   new SkillsExtension({ source, cacheHint: { ttlMs: SKILLS_TTL_MS, cacheScope: 'private' }, onWarning }).attach(mcp);
-  mcp.server.registerCapabilities({ resources: { listChanged: watch !== undefined } });
+  // Changes of skills are not announced: clients rely on the cache lifetime of their listing.
+  mcp.server.registerCapabilities({ resources: { listChanged: false } });
   return mcp;
 }

@@ -2,55 +2,23 @@ import { extname } from 'node:path';
 import { SkillName } from '@etude/contracts/ids';
 import { type Skill, skillEntry } from '@modelcontextprotocol/server/ext/skills';
 
-/** A name in the Agent Skills format: "-" where Etude's names have "_", never two in a row, at most 64 characters. */
-const FORMAT_NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
-const FORMAT_NAME_MAX = 64;
 export const MANIFEST = 'SKILL.md';
 
-/** A place under `skill://`: a skill, and a path in its folder. */
+/** A place under `skill://`: a skill by its name in the registry, and the decoded path in its folder, empty for the folder itself. */
 export interface SkillPlace {
-  /** Name in the registry: "sum_of_squares". */
   readonly skill: string;
-  /** Path of the skill's folder: "sum-of-squares". */
-  readonly folder: string;
-  /** Decoded segments, without "." and ".."; empty for the folder itself. */
-  readonly path: readonly string[];
+  readonly path: string;
 }
 
-/**
- * The folder of a skill. Its last segment is the name in SKILL.md. The registry's name precedes it if the two don't correspond.
- *
- * @param formatName name in the frontmatter of SKILL.md
- */
-export function folderOf(skill: string, formatName: string): string {
-  return formatName.replaceAll('-', '_') === skill ? formatName : `${skill}/${formatName}`;
-}
-
-/** Whether a first segment can only be a registry name, which `folderOf` put in front. */
-const isPrefix = (segment: string) => segment.includes('_') || segment.length > FORMAT_NAME_MAX;
-
-function decoded(segment: string): string | null {
-  let text: string;
+/** The place that a URI names; null if it can't be one of a skill. The Agent Skills format has "-" where Etude's names have "_". */
+export function placeOf(uri: string): SkillPlace | null {
+  const [, folder = '', path = ''] = /^skill:\/\/([a-z0-9-]+)(?:\/([^?#]*))?$/.exec(uri) ?? [];
+  const skill = SkillName.safeParse(folder.replaceAll('-', '_'));
   try {
-    text = decodeURIComponent(segment);
+    return skill.success ? { skill: skill.data, path: decodeURIComponent(path) } : null;
   } catch {
     return null;
   }
-  return text === '' || text === '.' || text === '..' || /[/\\\0]/.test(text) ? null : text;
-}
-
-/** The place that a URI names; null if it names no file or folder of a skill. */
-export function placeOf(uri: string): SkillPlace | null {
-  const [, rest = ''] = /^skill:\/\/([^?#]*)$/.exec(URL.parse(uri)?.href ?? '') ?? [];
-  const segments = rest.split('/').map(decoded);
-  if (segments.some((segment) => segment === null)) return null;
-  const [first = '', ...others] = segments as string[];
-  const folder = isPrefix(first) ? [first, others.shift() ?? ''] : [first];
-  const formatName = folder.at(-1) ?? '';
-  if (!FORMAT_NAME.test(formatName) || formatName.length > FORMAT_NAME_MAX) return null;
-  const skill = folder.length === 2 ? first : first.replaceAll('-', '_');
-  if (!SkillName.safeParse(skill).success) return null;
-  return { skill, folder: folder.join('/'), path: others };
 }
 
 /** One version of a skill in the Agent Skills format: its files, and an entry with their digests. */
@@ -80,9 +48,9 @@ function formatNameOf(manifest: Uint8Array | undefined): string {
  */
 export async function skillFolder(skill: string, files: ReadonlyArray<{ path: string; data: Uint8Array }>): Promise<SkillFolder> {
   const inside = withoutFolder(files);
-  const formatName = formatNameOf(inside.get(MANIFEST));
-  if (formatName === '') throw new Error(`the export of ${skill} has no ${MANIFEST} with a name`);
-  const folder = folderOf(skill, formatName);
+  const folder = formatNameOf(inside.get(MANIFEST));
+  if (folder.replaceAll('-', '_') !== skill)
+    throw new Error(`the name in the ${MANIFEST} of ${skill} is not that of the skill: "${folder}"`);
   return { entry: await skillEntry(folder, Object.fromEntries(inside)), folder, files: inside };
 }
 

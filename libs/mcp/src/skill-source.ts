@@ -22,12 +22,10 @@ export class GatewaySkillSource implements SkillSource {
   constructor(
     private readonly calls: GatewayCalls['skills'],
     private readonly caller: McpCaller,
-    /** `onListing` is called before skills are listed. */
-    private readonly heard: { readonly onUnfit: OnUnfit; readonly onListing: () => void },
+    private readonly onUnfit: OnUnfit,
   ) {}
 
   async list({ cursor }: { cursor?: string }, context: ServerContext): Promise<{ skills: Skill[]; nextCursor?: string }> {
-    this.heard.onListing();
     const { agent, user } = this.caller;
     const request = { agent, user, status: SkillStatus.ACTIVE, pageSize: PAGE_SIZE, pageToken: cursor ?? '' };
     const page = await this.calls
@@ -75,22 +73,17 @@ export class GatewaySkillSource implements SkillSource {
     if (place === null) return undefined;
     const skill = await this.#active(place.skill, context);
     const folder = skill === undefined ? undefined : await this.#folder(skill, context);
-    return folder?.folder === place.folder ? { folder, path: place.path.join('/') } : undefined;
+    return folder && { folder, path: place.path };
   }
 
   /** The version that a listing shows: from the narrowest owner with an active version. */
   async #active(name: string, context: ServerContext): Promise<Version | undefined> {
     const { agent, user } = this.caller;
-    const seen = new Set<string>();
     for (const owner of [agent, ...(user === '' ? [] : [USER_AGENT]), TENANT_AGENT, GLOBAL_TENANT]) {
-      if (seen.has(owner)) continue;
       const request = { name: skillResourceName(name), agent: owner, user };
       const found = await unlessMissing(this.calls.listSkillVersions(request, this.#settings(context)));
       const active = found?.skills.find(({ status }) => status === SkillStatus.ACTIVE);
       if (active !== undefined) return active;
-      // No owner that this agent reads has it.
-      if (owner === agent && found === undefined) return undefined;
-      for (const { agent: whose } of found?.skills ?? []) seen.add(whose);
     }
     return undefined;
   }
@@ -105,7 +98,7 @@ export class GatewaySkillSource implements SkillSource {
     try {
       return await skillFolder(skill, exported.files);
     } catch (error) {
-      this.heard.onUnfit(skill, error instanceof Error ? error.message : String(error));
+      this.onUnfit(skill, error instanceof Error ? error.message : String(error));
       return undefined;
     }
   }

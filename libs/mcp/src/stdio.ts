@@ -11,13 +11,9 @@ export interface StdioOptions extends EtudeServerOptions {
   readonly stdout: Writable;
   /** Ends the server, like the end of its input. */
   readonly signal: AbortSignal;
-  /** How often to check whether listed skills have changed, in ms. */
-  readonly skillsEveryMs?: number;
   /** Called for problems of the connection. */
   readonly onError: (error: Error) => void;
 }
-
-const SKILLS_EVERY_MS = 30_000;
 
 /** One message per line. Lines end at a line feed only: `node:readline` also splits at U+2028, which JSON strings may contain. */
 class LineTransport implements Transport {
@@ -71,14 +67,11 @@ class LineTransport implements Transport {
  * reading continues.
  */
 export async function serveOverStdio(calls: GatewayCalls, caller: McpCaller, options: StdioOptions): Promise<void> {
-  const { signal, onError, skillsEveryMs: everyMs = SKILLS_EVERY_MS } = options;
-  const over = new AbortController();
+  const { signal, onError } = options;
   const transport = new LineTransport(options);
-  const watch = { everyMs, signal: over.signal, onError };
-  const handle = serveStdio(() => etudeServer(calls, caller, options, watch), { transport, onerror: onError });
+  const handle = serveStdio(() => etudeServer(calls, caller, options), { transport, onerror: onError });
   signal.addEventListener('abort', () => void transport.close(), { once: true });
   if (signal.aborted) await transport.close();
   await transport.ended;
-  over.abort();
   await handle.close();
 }

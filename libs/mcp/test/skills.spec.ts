@@ -18,7 +18,7 @@ function gatewayWithSkills(): FakeGateway {
   gateway.held = [
     { name: 'sum_of_squares', version: 4, status: SkillStatus.PENDING_REVIEW, files: { 'SKILL.md': manifest('sum-of-squares', 'Unseen') } },
     { name: 'sum_of_squares', version: 3, files: SUM },
-    { name: 'odd__name_', version: 1, files: { 'SKILL.md': manifest('odd-name', 'Has a name that the format lacks') } },
+    { name: 'add_up', version: 1, files: { 'SKILL.md': manifest('add-up', 'Adds') } },
     { name: 'waiting', version: 1, status: SkillStatus.CANDIDATE, files: { 'SKILL.md': manifest('waiting', 'Not active') } },
   ];
   return gateway;
@@ -31,7 +31,7 @@ describe.each(each)('skills over $over in $revision', ({ over, revision }) => {
 
   it('lists the active ones with all their files and digests', async () => {
     const { skills } = await (await skillsOf(gatewayWithSkills())).list();
-    expect(skills.map(({ uri }) => uri)).toEqual(['skill://sum-of-squares/SKILL.md', 'skill://odd__name_/odd-name/SKILL.md']);
+    expect(skills.map(({ uri }) => uri)).toEqual(['skill://sum-of-squares/SKILL.md', 'skill://add-up/SKILL.md']);
     expect(skills[0]?.frontmatter).toEqual({ name: 'sum-of-squares', description: 'Adds squares', metadata: { 'etude-version': '3' } });
     expect(skills[0]?.resources).toHaveLength(4);
     const digest = createHash('sha256').update(SUM['scripts/main.py']).digest('hex');
@@ -71,7 +71,7 @@ describe.each(each)('skills over $over in $revision', ({ over, revision }) => {
     const data = await skills.readDirectory('skill://sum-of-squares/scripts/data');
     const listed = Array.isArray(skill.resources) ? skill.resources.map(({ uri }) => uri) : [];
     expect(listed).toContain(data.resources[0]?.uri);
-    for (const uri of ['skill://sum-of-squares/SKILL.md', 'skill://sum-of-squares/none', 'skill://no-such', 'skill://odd__name_/other']) {
+    for (const uri of ['skill://sum-of-squares/SKILL.md', 'skill://sum-of-squares/none', 'skill://no-such']) {
       await expect(skills.readDirectory(uri)).rejects.toThrow('is not a directory');
     }
   });
@@ -149,11 +149,12 @@ describe('skills', () => {
   it('leaves out what does not fit the format, and says so', async () => {
     const gateway = gatewayWithSkills();
     gateway.held.push({ name: 'broken', version: 1, files: { 'SKILL.md': 'no frontmatter' } });
+    gateway.held.push({ name: 'odd__name_', version: 1, files: { 'SKILL.md': manifest('odd-name', 'Its name is not in the format') } });
     gateway.held.push({ name: 'wordy', version: 1, files: { 'SKILL.md': manifest('wordy', 'x'.repeat(2_000)) } });
     const unfit: string[] = [];
     const client = await connect(gateway, 'http', '2026-07-28', { options: { onUnfit: (skill) => unfit.push(skill) } });
     expect((await new SkillsClient(client).list()).skills).toHaveLength(2);
-    expect(unfit).toEqual(['broken', 'wordy']);
+    expect(unfit).toEqual(['broken', 'odd__name_', 'wordy']);
   });
 
   it('fails where the gateway does, rather than list none', async () => {

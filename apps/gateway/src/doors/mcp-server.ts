@@ -19,7 +19,6 @@ const PATH = '/mcp';
 const STALLED_MS = 60_000;
 /** Limit for a whole request to arrive. */
 const REQUEST_TIMEOUT_MS = 120_000;
-const SUBSCRIPTIONS_MAX = 512;
 const PARSE_ERROR = -32_700;
 
 const requests = counter({ name: 'etude_mcp_requests_total', help: 'Answered MCP requests by HTTP status', labels: ['status'] });
@@ -51,7 +50,6 @@ export class McpServer {
       { tools: localClient(calls, Tools), skills: localClient(calls, Skills) },
       {
         version,
-        subscriptionsMax: SUBSCRIPTIONS_MAX,
         onError: (error) => log('An MCP request was refused or failed', { err: error }),
         onUnfit: (skill, why) => log('A skill does not fit the Agent Skills format and is not shown over MCP', { skill, why }),
       },
