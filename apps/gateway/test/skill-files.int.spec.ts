@@ -4,7 +4,7 @@ import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory as MemoryService } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { skillOf } from '@etude/domain/testing/memory-records';
-import { zipOf } from '@etude/documents/skill-folder/read-archive';
+import { zipOf } from '@etude/test-support/zip';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { KEYS, type KeyName, refusal } from './gateway.harness.js';

@@ -14,26 +14,21 @@ const SKIPPED = words(
   'script style template noscript iframe object embed svg math canvas audio video map head select datalist button input textarea nav dialog',
 );
 const BLOCKS = words(
-  'address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer form header hr html legend li main ol p section summary ul',
+  'address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr html legend main ol p pre section summary table ul',
 );
 
 /** @throws EtudeError INVALID_ARGUMENT for tags nested too deep; PAYLOAD_TOO_LARGE */
 export function parseHtml(bytes: Uint8Array, name: string): ParsedDocument {
   const root = parse(decodeText(bytes, name), { treeAdapter: shallowAdapter(name) });
-  const walk = new HtmlWalk(new SectionBuilder(name));
+  const builder = new SectionBuilder(name);
   const title = findElement(root, 'title');
-  walk.visit(findElement(root, 'main') ?? root);
-  return walk.end(title ? textOf(title) : null);
+  new HtmlWalk(builder).whole(findElement(root, 'main') ?? root);
+  return builder.build(title ? textOf(title) : null);
 }
 
-/** The visible text of a piece of HTML within another text. */
-export function textOfHtml(html: string, name: string): string {
-  const walk = new HtmlWalk(new SectionBuilder(name));
-  walk.visit(parseFragment(html, { treeAdapter: shallowAdapter(name) }));
-  return walk
-    .end(null)
-    .sections.map((section) => [section.headings.at(-1) ?? '', section.text].join('\n\n').trim())
-    .join('\n\n');
+/** Adds the headings and blocks of a piece of HTML to a document. @throws EtudeError as `parseHtml` */
+export function addHtml(html: string, builder: SectionBuilder, name: string): void {
+  new HtmlWalk(builder).whole(parseFragment(html, { treeAdapter: shallowAdapter(name) }));
 }
 
 /** Refuses deep nesting while the tree is built, because its cost grows with the square of the depth. */
@@ -51,20 +46,20 @@ function shallowAdapter(name: string): Adapter {
   };
 }
 
+/** Reads the headings and blocks below a node, in their order. */
 class HtmlWalk {
   private inline = '';
 
-  constructor(private readonly builder: SectionBuilder) {}
+  constructor(private readonly out: Pick<SectionBuilder, 'heading' | 'block'>) {}
 
-  visit(node: Node): void {
-    if (node.nodeName === '#text') this.inline += (node as DefaultTreeAdapterTypes.TextNode).value.replaceAll(/\s+/g, ' ');
-    else if ('tagName' in node) this.element(node);
-    else if ('childNodes' in node) node.childNodes.forEach((child) => this.visit(child));
+  whole(node: Node): void {
+    if ('childNodes' in node) node.childNodes.forEach((child) => this.visit(child));
+    this.flush();
   }
 
-  end(title: string | null): ParsedDocument {
-    this.flush();
-    return this.builder.build(title);
+  private visit(node: Node): void {
+    if (node.nodeName === '#text') this.inline += (node as DefaultTreeAdapterTypes.TextNode).value.replaceAll(/\s+/g, ' ');
+    else if ('tagName' in node) this.element(node);
   }
 
   private element(element: Element): void {
@@ -73,32 +68,40 @@ class HtmlWalk {
     if (isHidden(element)) return;
     if (tagName === 'br') this.inline += '\n';
     else if (tagName === 'img') this.inline += ` ${attribute(element, 'alt') ?? ''} `;
-    else if (level !== undefined) this.whole(() => this.builder.heading(Number(level), textOf(element)));
-    else if (tagName === 'pre') this.whole(() => this.builder.block(fenced(textOf(element, true).replace(/^\n/, ''), languageOf(element))));
-    else if (tagName === 'table') this.whole(() => this.builder.block(rowsOf(element).join('\n')));
-    else this.children(element, BLOCKS.has(tagName));
-  }
-
-  private children(element: Element, isBlock: boolean): void {
-    if (isBlock) this.flush();
-    if (element.tagName === 'li') this.inline = '- ';
-    element.childNodes.forEach((child) => this.visit(child));
-    if (isBlock) this.flush();
-  }
-
-  private whole(add: () => void): void {
-    this.flush();
-    add();
+    else if (!BLOCKS.has(tagName)) element.childNodes.forEach((child) => this.visit(child));
+    else {
+      this.flush();
+      if (level !== undefined) this.out.heading(Number(level), textOf(element));
+      else if (tagName === 'pre') this.out.block(fenced(textOf(element, true).replace(/^\n/, ''), languageOf(element)));
+      else if (tagName === 'table') this.out.block(rowsOf(element).join('\n'));
+      else if (tagName === 'ul' || tagName === 'ol') this.out.block(listText(element));
+      else this.whole(element);
+    }
   }
 
   private flush(): void {
-    const text = this.inline
-      .replaceAll(/ *\n */g, '\n')
-      .replaceAll(/ {2,}/g, ' ')
-      .trim();
+    this.out.block(
+      this.inline
+        .replaceAll(/ *\n */g, '\n')
+        .replaceAll(/ {2,}/g, ' ')
+        .trim(),
+    );
     this.inline = '';
-    if (text !== '-') this.builder.block(text);
   }
+}
+
+/** A list with its items on lines of their own. Further lines of an item are indented, so that a nested list can be recognised. */
+function listText(list: Element): string {
+  const first = Number(attribute(list, 'start') ?? 1);
+  const items = list.childNodes.filter((child) => child.nodeName === 'li');
+  return items
+    .map((item, i) => {
+      const mark = list.tagName === 'ol' ? `${first + i}. ` : '- ';
+      const blocks: string[] = [];
+      new HtmlWalk({ heading: (_, text) => blocks.push(text), block: (text) => text !== '' && blocks.push(text) }).whole(item);
+      return mark + blocks.join('\n').replaceAll(/\n(?=.)/g, `\n${' '.repeat(mark.length)}`);
+    })
+    .join('\n');
 }
 
 function isHidden(element: Element): boolean {

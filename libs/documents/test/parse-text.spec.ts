@@ -115,7 +115,7 @@ describe('parseDocument of HTML', () => {
     expect(title).toBe('T');
     expect(sections.map(({ headings, text }) => [headings.join(' > '), text])).toEqual([
       ['', 'intro line\nnext'],
-      ['One', '- a\n\n- b'],
+      ['One', '- a\n- b'],
       ['One > Two', '```js\na\n\n  b\n```\n\nC\nk | v\n1 | 2'],
     ]);
   });

@@ -4,7 +4,8 @@ import { buffer } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { ZipFile } from 'yazl';
 import { checkPath, filesOfFolder, type FolderFile } from '../src/skill-folder/file-collector.js';
-import { type ArchiveFormat, filesOfArchive, zipOf } from '../src/skill-folder/read-archive.js';
+import { zipOf } from '@etude/test-support/zip';
+import { type ArchiveFormat, filesOfArchive } from '../src/skill-folder/read-archive.js';
 
 type TarEntry = Parameters<ReturnType<typeof tarPack>['entry']>[0] & { data?: string | Buffer };
 
@@ -34,13 +35,12 @@ const read = (bytes: Uint8Array, format: ArchiveFormat) => filesOfArchive(bytes,
 describe('an archive', () => {
   const files = [file('SKILL.md'), file('scripts/a.py'), file('references/ä.md')];
 
-  it('of zip gives the files that went in, the same bytes each time', async () => {
+  it('of zip gives the files that went in', async () => {
     expect(texts((await read(await zipOf(files, 'a-skill'), 'zip')).files)).toEqual({
       'a-skill/SKILL.md': 'SKILL.md',
       'a-skill/scripts/a.py': 'scripts/a.py',
       'a-skill/references/ä.md': 'references/ä.md',
     });
-    expect(Buffer.from(await zipOf(files))).toEqual(Buffer.from(await zipOf(files.toReversed())));
   });
 
   it('of tar.gz gives the files that went in', async () => {
@@ -65,7 +65,7 @@ describe('paths', () => {
   // oxfmt-ignore
   const odd = [
     '../a', 'a/../../b', 'a/..', './a', 'a//b', '/etc/passwd', 'C:\\a', 'c:/a', 'a\\..\\b', '\\\\host\\a', 'a\0b', 'a\nb', 'a\u202Eb',
-    'a\u200Bb', 'a\u007Fb', 'con', 'NUL.txt', 'a/com1.py', 'aux.', 'a ', 'a.', 'a/ b', 'a:stream', 'a*b', '', 'a/', 'a\uD800',
+    'a\u200Bb', 'a\u007Fb', 'aux.', 'a ', 'a.', 'a/ b', 'a:stream', 'a*b', '', 'a/', 'a\uD800',
     'x'.repeat(600), 'a/'.repeat(20) + 'b',
   ];
   it.each(odd)('%j is refused', (path) => {
@@ -76,16 +76,7 @@ describe('paths', () => {
     expect(() => checkPath(path)).not.toThrow();
   });
 
-  it.each([
-    [['a', 'a']],
-    [['a', 'A']],
-    [['ss.md', 'ß.md']],
-    [['a', 'a/b']],
-    [['a/b', 'a']],
-    [['A', 'a/b']],
-    [['a/b', 'A/c']],
-    [['\u00e9', 'e\u0301']],
-  ])('%j clash', (paths) => {
+  it.each([[['a', 'a']], [['a', 'A']], [['ss.md', 'ß.md']], [['\u00e9', 'e\u0301']]])('%j clash', (paths) => {
     expect(() => filesOfFolder(paths.map((path) => file(path)))).toThrow(refusal('INVALID_ARGUMENT', /same place/));
   });
 });
@@ -93,7 +84,7 @@ describe('paths', () => {
 const zeros = (path: string, bytes: number) => ({ path, bytes: Buffer.alloc(bytes) });
 
 describe('a hostile zip', () => {
-  it.each(['../../x', '/etc/ab', 'aa\\..\\b', 'a/../..', 'C:/xxxx', 'ab\0cdef', 'aux.txt'])('with the path %j is refused', async (path) => {
+  it.each(['../../x', '/etc/ab', 'aa\\..\\b', 'a/../..', 'C:/xxxx', 'ab\0cdef'])('with the path %j is refused', async (path) => {
     await expect(read(await zipNamed({ QQQQQQQ: path.padEnd(7, 'z').slice(0, 7) }), 'zip')).rejects.toThrow(
       refusal('INVALID_ARGUMENT', /./),
     );

@@ -19,35 +19,27 @@ export const FOLDER_LIMITS = { filesMax: 200, fileBytesMax: 2 ** 20, bytesMax: 4
 
 const PATH_CHARS_MAX = 512;
 const DEPTH_MAX = 16;
-/** Characters refused in paths: controls, marks that turn or hide text, other separators, and those that Windows forbids. */
-// oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-const ODD_CHARACTERS = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\\:*?"<>|]/u;
-const RESERVED_NAMES = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\.|$)/i;
+/** A part of a path: letters, digits and a few signs, with nothing that another system reads differently. */
+const SEGMENT = /^[\p{L}\p{M}\p{N}._(@+-](?:[\p{L}\p{M}\p{N} ._()@+,=!&'-]*[\p{L}\p{M}\p{N}_)@+-])?$/u;
 /** Files that operating systems leave behind; they are skipped. */
 const LITTER = /(?:^|\/)(?:__MACOSX\/|\.DS_Store$|Thumbs\.db$|desktop\.ini$)/;
 
 /** @throws EtudeError INVALID_ARGUMENT for a path that is absolute, leaves the folder, or means something else on another system */
 export function checkPath(path: string): void {
-  const refuse = (why: string) => {
-    throw new EtudeError('INVALID_ARGUMENT', `the path ${JSON.stringify(path.slice(0, 200))} ${why}; rename the file`);
-  };
-  if (path.length > PATH_CHARS_MAX) refuse(`is longer than ${PATH_CHARS_MAX} characters`);
-  if (path.startsWith('/')) refuse('is absolute');
-  if (ODD_CHARACTERS.test(path) || !path.isWellFormed()) refuse('holds characters that file names should not have');
   const segments = path.split('/');
-  if (segments.length > DEPTH_MAX) refuse(`is deeper than ${DEPTH_MAX} folders`);
-  for (const segment of segments) {
-    if (segment === '') refuse('has an empty part');
-    if (segment === '.' || segment === '..') refuse('climbs out of its folder, or tries to');
-    if (/^\s|[.\s]$/.test(segment)) refuse('has a part that begins or ends with a blank, or ends with a dot');
-    if (RESERVED_NAMES.test(segment)) refuse('has a part that is reserved');
-  }
+  const isPlain = segments.every((segment) => SEGMENT.test(segment) && !/^\.{1,2}$/.test(segment));
+  if (isPlain && segments.length <= DEPTH_MAX && path.length <= PATH_CHARS_MAX) return;
+  throw new EtudeError(
+    'INVALID_ARGUMENT',
+    `the path ${JSON.stringify(path.slice(0, 200))} can't be used; rename the file: letters, digits and signs such as "-", "_" and "." in ` +
+      `at most ${DEPTH_MAX} folders and ${PATH_CHARS_MAX} characters`,
+  );
 }
 
 /** Collects the files of a folder one by one. The first file that is not allowed refuses the whole folder. */
 export class FileCollector {
   readonly #files = new Map<string, FolderFile>();
-  /** Paths of files and folders by their case-insensitive form; folders end with "/". */
+  /** Paths by their form without case, as some file systems compare them. */
   readonly #places = new Map<string, string>();
   readonly #notes: string[] = [];
   #bytes = 0;
@@ -79,19 +71,11 @@ export class FileCollector {
   }
 
   #takePlace(path: string): void {
-    const names = path.split('/');
-    names.forEach((_, at) => {
-      const whole = names.slice(0, at + 1).join('/');
-      const isFile = at === names.length - 1;
-      const taken = isFile ? whole : `${whole}/`;
-      const there = this.#places.get(placeOf(whole)) ?? taken;
-      if (there !== taken || (isFile && this.#files.has(path)))
-        throw new EtudeError(
-          'INVALID_ARGUMENT',
-          `${JSON.stringify(path)} and ${JSON.stringify(there)} are the same place; keep one of them`,
-        );
-      this.#places.set(placeOf(whole), taken);
-    });
+    const place = path.normalize('NFKC').toUpperCase().toLowerCase();
+    const there = this.#places.get(place);
+    if (there !== undefined)
+      throw new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(path)} and ${JSON.stringify(there)} are the same place; keep one of them`);
+    this.#places.set(place, path);
   }
 
   /** @throws EtudeError INVALID_ARGUMENT where there are no files */
@@ -113,8 +97,6 @@ export const byPath = (a: { path: string }, b: { path: string }) => (a.path < b.
 export function tooLarge(what: string): EtudeError {
   return new EtudeError('PAYLOAD_TOO_LARGE', `${what}; a skill is a small folder, so leave out what it does not need`);
 }
-
-const placeOf = (path: string) => path.normalize('NFKC').toUpperCase().toLowerCase();
 
 export interface FoundFolder {
   /** Path of the folder from the root of all files; empty: the root itself. */

@@ -1,12 +1,10 @@
 import type { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { crc32, gunzip } from 'node:zlib';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { extract, type Header } from 'tar-stream';
 import { type Entry, fromBufferPromise } from 'yauzl';
-import { ZipFile } from 'yazl';
-import { byPath, FileCollector, FOLDER_LIMITS, type FolderFile, type FolderFiles, tooLarge } from './file-collector.js';
+import { FileCollector, FOLDER_LIMITS, type FolderFiles, tooLarge } from './file-collector.js';
 
 export const ARCHIVE_FORMATS = ['zip', 'tar.gz'] as const;
 export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
@@ -115,18 +113,4 @@ function refuseUnlessPlain(name: string, kind: string): void {
 
 function refused(name: string, why: string): EtudeError {
   return new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(name.slice(0, 200))} ${why}`);
-}
-
-/** Time of all files in a zip, so that the same files give the same bytes. It is the oldest that the format allows. */
-const MTIME = new Date(1980, 0, 1);
-
-/** @param folder the folder for all files in the zip; empty: none */
-export async function zipOf(files: readonly FolderFile[], folder = ''): Promise<Uint8Array> {
-  const zip = new ZipFile();
-  for (const { path, bytes } of files.toSorted(byPath)) {
-    const place = folder === '' ? path : `${folder}/${path}`;
-    zip.addBuffer(Buffer.from(bytes), place, { mtime: MTIME, mode: 0o100644, forceDosTimestamp: true });
-  }
-  zip.end();
-  return buffer(zip.outputStream);
 }

@@ -1,4 +1,4 @@
-import { hasUnnameable, isDeeper, UNNAMEABLE } from '@etude/contracts/json';
+import { isDeeper } from '@etude/contracts/json';
 import { Skill } from '@etude/contracts/memory';
 import type { z } from 'zod';
 import type { FolderFile } from './file-collector.js';
@@ -99,13 +99,7 @@ function metadataOf({ name: _name, description: _description, metadata = {}, ...
 
 function testsIn(files: readonly FolderFile[]): Skill['tests'] {
   const told = files.some(({ path }) => path === CASES) ? jsonIn(CASES, textOf(files, CASES)) : [];
-  for (const [at, test] of Array.isArray(told) ? told.entries() : [])
-    if (hasUnnameable((test as { readonly kwargs?: unknown } | null)?.kwargs))
-      throw wrong(`${CASES}.${at}.kwargs.${UNNAMEABLE}: is no name of an argument`);
-  const cases = parsed(CASES, Skill.shape.tests, withDefaults(told));
-  for (const [at, test] of cases.entries())
-    if (test.kind !== 'python' && test.tolerance < 0) throw wrong(`${CASES}.${at}.tolerance: must be 0 or more`);
-  return [...cases, ...pythonTests(files)];
+  return [...parsed(CASES, Skill.shape.tests, withDefaults(told)), ...pythonTests(files)];
 }
 
 /** Defaults for the fields that an author may leave out in a test. */

@@ -1,0 +1,15 @@
+import { buffer } from 'node:stream/consumers';
+import { ZipFile } from 'yazl';
+
+interface ZippedFile {
+  readonly path: string;
+  readonly bytes: Uint8Array;
+}
+
+/** A zip of the files, within a folder of that name if it has one. */
+export async function zipOf(files: readonly ZippedFile[], folder = ''): Promise<Uint8Array> {
+  const zip = new ZipFile();
+  for (const { path, bytes } of files) zip.addBuffer(Buffer.from(bytes), folder === '' ? path : `${folder}/${path}`, { mode: 0o100644 });
+  zip.end();
+  return buffer(zip.outputStream);
+}
