@@ -2,7 +2,6 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { pack as tarPack } from 'tar-stream';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { ZipFile } from 'yazl';
 import { checkPath, filesOfFolder, type FolderFile } from '../src/skill-folder/file-collector.js';
 import { zipOf } from '@etude/test-support/zip';
 import { type ArchiveFormat, filesOfArchive } from '../src/skill-folder/read-archive.js';
@@ -21,10 +20,12 @@ async function tarOf(entries: readonly TarEntry[]): Promise<Buffer> {
 
 /** A zip as no tool would write it: names are put in place of others of the same length. */
 async function zipNamed(names: Readonly<Record<string, string>>, mode = 0o100644): Promise<Buffer> {
-  const zip = new ZipFile();
-  for (const placeholder of Object.keys(names)) zip.addBuffer(Buffer.from('x'), placeholder, { mode });
-  zip.end();
-  let bytes = (await buffer(zip.outputStream)).toString('latin1');
+  const zip = await zipOf(
+    Object.keys(names).map((path) => file(path, 'x')),
+    '',
+    mode,
+  );
+  let bytes = Buffer.from(zip).toString('latin1');
   for (const [placeholder, name] of Object.entries(names)) bytes = bytes.replaceAll(placeholder, Buffer.from(name).toString('latin1'));
   return Buffer.from(bytes, 'latin1');
 }
