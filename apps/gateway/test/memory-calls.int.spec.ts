@@ -268,7 +268,7 @@ function nested(depth: number): JsonObject {
 
 describe('a request that is too large is refused as a whole', () => {
   it.each([
-    ['outcomes', { outcomes: Array.from({ length: 10_001 }, () => ({})) }],
+    ['outcomes', { outcomes: Array.from({ length: 20_001 }, () => ({})) }],
     ['context', { context: Array.from({ length: 1_001 }, () => 'fog') }],
   ])('%s with too many entries', async (field, more) => {
     const refused = await refusal(memory().storeEpisode({ ...episode, ...more }));

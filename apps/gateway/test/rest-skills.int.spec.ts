@@ -62,14 +62,17 @@ describe('a skill as a resource', () => {
     expect(replaced).toMatchObject({ status: 200, body: { version: 2, code, status: 'active' } });
     const stale = await ask('PUT', `${ROOT}/add_numbers`, { ...ADDING, code: `${ADD}\n\nOTHER = 1\n`, version: 1 });
     const changed = expect.stringMatching(/changed since version 1: the newest is version 2 by /) as string;
-    const fields = [{ field: 'version', description: changed }];
+    const fields = [{ field: 'base_version', description: changed }];
     expect(stale).toMatchObject({ status: 409, body: { error: { code: 'ABORTED', message: changed, fields } } });
   });
 
   it('that its tests refute is stored and says so, while the one before stays', async () => {
     const wrong = { ...ADDING, code: ADD.replace('a + b', 'a * b') };
     expect(await ask('PUT', `${ROOT}/add_numbers`, wrong)).toMatchObject({ status: 200, body: { version: 3, status: 'rejected' } });
-    expect((await ask('GET', `${ROOT}/add_numbers`)).body).toMatchObject({ version: 2, status: 'active' });
+    const shown = (await ask('GET', `${ROOT}/add_numbers`)).body;
+    expect(shown).toMatchObject({ version: 2, status: 'active' });
+    const again = { ...shown, description: 'Adds.', tests: ADDING.tests };
+    expect(await ask('PUT', `${ROOT}/add_numbers`, again)).toMatchObject({ status: 200, body: { version: 4, status: 'active' } });
   });
 
   it('for every agent is written by reviewers', async () => {
@@ -120,8 +123,8 @@ describe('plain paths', () => {
     expect(used).toMatchObject({ status: 200, body: { success: true, result: 5, name: 'skills/add_numbers' } });
     expect(await ask('GET', '/v1/skills/add_numbers?agent=coder')).toMatchObject({ status: 200, body: { name: 'skills/add_numbers' } });
     expect(await ask('GET', '/v1/skills?agent=coder&tags=math&page_size=1')).toMatchObject({ status: 200, body: { skills: [{}] } });
-    expect(await ask('GET', '/v1/skills/add_numbers/versions?agent=coder')).toMatchObject({ body: { skills: [{}, {}, {}] } });
-    expect(await ask('GET', '/v1/skills/add_numbers:diff?agent=coder')).toMatchObject({ body: { from_version: 2, to_version: 3 } });
+    expect(await ask('GET', '/v1/skills/add_numbers/versions?agent=coder')).toMatchObject({ body: { skills: [{}, {}, {}, {}] } });
+    expect(await ask('GET', '/v1/skills/add_numbers:diff?agent=coder')).toMatchObject({ body: { from_version: 3, to_version: 4 } });
     expect(await ask('GET', '/v1/skills/add_numbers:review?agent=coder')).toMatchObject({ status: 403 });
     const updated = await ask(
       'PATCH',

@@ -122,11 +122,8 @@ describe('a body', () => {
     expect(JSON.stringify(answer.body)).toContain(limit);
   });
 
-  it('is refused where it is nested deep, or its lists are long', async () => {
+  it('is refused where it is nested deep', async () => {
     const nested = `{"agent":"scout","context":["x"],"outcomes":[${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}]}`;
     expect(await ask('POST', '/v1/memory/episodes', nested)).toMatchObject({ status: 400 });
-    const outcomes = Array.from({ length: 500_000 }, () => ({}));
-    const long = await ask('POST', '/v1/memory/episodes', { ...episode('x'), outcomes });
-    expect(long).toMatchObject({ status: 400, body: { error: { fields: [{ field: 'outcomes' }] } } });
   });
 });

@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { ERROR_KINDS, type ErrorCode, errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import { listenOn } from '@etude/platform/health';
-import { status } from '@grpc/grpc-js';
-import { BODY } from './body-reader.js';
+import { status as grpc } from '@grpc/grpc-js';
 
 /** How long the rest of a refused body is read and dropped, so that the sender can read the refusal. */
 const REFUSED_BODY_MS = 5_000;
@@ -80,17 +79,17 @@ export const mediaTypeOf = ({ headers }: IncomingMessage) => (headers['content-t
 
 /** HTTP statuses by gRPC status, as in Google's APIs. */
 const HTTP_STATUS: Readonly<Record<number, number>> = {
-  [status.CANCELLED]: 499,
-  [status.INVALID_ARGUMENT]: 400,
-  [status.DEADLINE_EXCEEDED]: 504,
-  [status.NOT_FOUND]: 404,
-  [status.ALREADY_EXISTS]: 409,
-  [status.PERMISSION_DENIED]: 403,
-  [status.UNAUTHENTICATED]: 401,
-  [status.RESOURCE_EXHAUSTED]: 429,
-  [status.FAILED_PRECONDITION]: 400,
-  [status.ABORTED]: 409,
-  [status.UNAVAILABLE]: 503,
+  [grpc.CANCELLED]: 499,
+  [grpc.INVALID_ARGUMENT]: 400,
+  [grpc.DEADLINE_EXCEEDED]: 504,
+  [grpc.NOT_FOUND]: 404,
+  [grpc.ALREADY_EXISTS]: 409,
+  [grpc.PERMISSION_DENIED]: 403,
+  [grpc.UNAUTHENTICATED]: 401,
+  [grpc.RESOURCE_EXHAUSTED]: 429,
+  [grpc.FAILED_PRECONDITION]: 400,
+  [grpc.ABORTED]: 409,
+  [grpc.UNAVAILABLE]: 503,
 };
 
 export interface RestError {
@@ -110,13 +109,7 @@ export function restError(error: unknown): RestError {
   const message =
     code === 'INTERNAL' && !(error instanceof EtudeError) ? 'The call failed for a reason of ours.' : (error as Error).message;
   const { field, violations, retryAfterMs = ERROR_KINDS[code].retryable ? RETRY_AFTER_MS : undefined } = errorDetails(error);
-  const fields = violations ?? (field === undefined || field === BODY ? undefined : [{ field, description: message }]);
-  return { status: httpStatus(code, field), retryAfterMs, error: { code, message, ...(fields ? { fields } : {}) } };
-}
-
-function httpStatus(code: ErrorCode, field?: string): number {
-  if (code === 'PAYLOAD_TOO_LARGE') return 413;
-  // No call has begun: the request itself did not arrive in time.
-  if (code === 'DEADLINE_EXCEEDED' && field === BODY) return 408;
-  return HTTP_STATUS[ERROR_KINDS[code].grpc] ?? 500;
+  const fields = violations ?? (field === undefined ? undefined : [{ field, description: message }]);
+  const status = code === 'PAYLOAD_TOO_LARGE' ? 413 : (HTTP_STATUS[ERROR_KINDS[code].grpc] ?? 500);
+  return { status, retryAfterMs, error: { code, message, ...(fields ? { fields } : {}) } };
 }

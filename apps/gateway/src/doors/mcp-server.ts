@@ -11,7 +11,7 @@ import type { Calls } from '../calls/calls.js';
 import { localClient } from '../calls/local-client.js';
 import { MIB } from '../calls/request-limits.js';
 import { type GatewayConfig, isLoopback } from '../config/gateway-config.js';
-import { BodyReader, textOf } from './body-reader.js';
+import { textOf } from './body-reader.js';
 import { HttpDoor, keyOf, mediaTypeOf, type RestError } from './http-door.js';
 
 const PATH = '/mcp';
@@ -38,7 +38,6 @@ export class McpServer {
   readonly #mcp: McpHttp;
   readonly #http: HttpDoor;
   readonly #door: McpDoor;
-  readonly #bodies = new BodyReader();
 
   constructor(
     config: GatewayConfig,
@@ -95,7 +94,7 @@ export class McpServer {
     // Any web page could send other types through a browser.
     if (mediaTypeOf(request) !== 'application/json')
       return refuseHttp(response, 415, 'Send one JSON message, with content-type: application/json.');
-    const read = readMessage(textOf(await this.#bodies.whole(request, 4 * MIB)));
+    const read = readMessage(await textOf(request, 4 * MIB));
     if ('message' in read) return this.#mcp.handle(request, response, read.message);
     const { id, error } = read.refusal ?? { id: null, error: { code: undefined } };
     refuseHttp(response, 400, read.why, error.code, id);

@@ -10,7 +10,6 @@ import {
 } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
 import { parseExactJson } from '@etude/contracts/json';
-import { tooMany } from '../calls/request-limits.js';
 import { invalidField } from '../wire/validation.js';
 import { textOf } from './body-reader.js';
 import { mediaTypeOf } from './http-door.js';
@@ -27,11 +26,7 @@ export function messageOf<D extends DescMessage>(
   path: Readonly<Record<string, string>>,
 ): MessageShape<D> {
   const json = { ...body, ...queryFields(schema, query) };
-  for (const [key, value] of Object.entries(json)) {
-    const { name } = fieldOf(schema, key);
-    const problem = Array.isArray(value) ? tooMany(name, value.length) : null;
-    if (problem !== null) throw problem;
-  }
+  for (const key of Object.keys(json)) fieldOf(schema, key);
   for (const [field, value] of Object.entries(path)) {
     const [first = '', second] = field.split('.');
     json[first] = second === undefined ? value : { ...(json[first] as JsonObject | undefined), [second]: value };
@@ -73,9 +68,9 @@ function valueOf(field: DescField, text: string): JsonValue {
   throw invalidField(field.name, 'must be true or false');
 }
 
-/** @throws EtudeError INVALID_ARGUMENT if the body isn't a JSON object, or can't be represented exactly */
-export function jsonOf(request: IncomingMessage, body: Buffer): JsonObject {
-  const text = textOf(body);
+/** @throws EtudeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT if the body isn't a JSON object, or can't be represented exactly */
+export async function jsonOf(request: IncomingMessage, bytesMax: number): Promise<JsonObject> {
+  const text = await textOf(request, bytesMax);
   if (text.trim() === '') return {};
   // Any web page could send other types through a browser.
   if (mediaTypeOf(request) !== 'application/json')

@@ -11,7 +11,7 @@ import type { Authenticator } from '../calls/caller.js';
 import type { Calls } from '../calls/calls.js';
 import { localClient } from '../calls/local-client.js';
 import { MIB } from '../calls/request-limits.js';
-import { type BodyLimits, BodyReader, textOf } from './body-reader.js';
+import { chunksOf, textOf } from './body-reader.js';
 import { HttpDoor, keyOf, mediaTypeOf } from './http-door.js';
 import { openApi } from './openapi.js';
 import { jsonOf, messageOf } from './rest-request.js';
@@ -38,18 +38,15 @@ export interface RestServerParts {
   readonly authenticator: Pick<Authenticator, 'identify'>;
   /** Provider name in the paths of resources, such as "Etude.Skill". */
   readonly provider: string;
-  readonly bodies?: BodyLimits;
 }
 
 /** `etude.v1` as JSON over HTTP. Requests become calls of the same handlers as over gRPC, with the caller's key. */
 export class RestServer {
   readonly #clients: ReadonlyMap<string, Readonly<Record<string, AnyCall>>>;
   readonly #door: HttpDoor;
-  readonly #bodies: BodyReader;
 
   constructor(private readonly parts: RestServerParts) {
     this.#clients = new Map(SERVICES.map((service) => [service.typeName, localClient(parts.calls, service) as never]));
-    this.#bodies = new BodyReader(parts.bodies);
     this.#door = new HttpDoor({
       setting: 'ETUDE_REST_PORT',
       requestTimeoutMs: LONG_TIMEOUT_MS,
@@ -86,7 +83,7 @@ export class RestServer {
 
   async #resource({ route, fields, query, request, response, settings }: Asked<ResourceRoute>): Promise<void> {
     const skills = new AskedSkills(localClient(this.parts.calls, Skills), settings, this.parts.provider, fields);
-    const body = route.sends === undefined ? {} : jsonOf(request, await this.#bodies.whole(request, route.bytesMax));
+    const body = route.sends === undefined ? {} : await jsonOf(request, route.bytesMax);
     const { status, json } = await route.answer(skills, { fields, query, body });
     if (json !== undefined) return sendJson(response, status, json);
     response.writeHead(status, { 'cache-control': 'no-store' }).end();
@@ -107,15 +104,14 @@ export class RestServer {
     const { method, body, bytesMax } = route;
     if (body === 'bytes' || body === 'archive') {
       const head = messageOf(method.input.fields.find(({ name }) => name === 'head')!.message!, {}, query, fields);
-      const bytes = this.#bodies.chunks(request, bytesMax);
+      const bytes = chunksOf(request, bytesMax);
       if (body === 'archive') return messagesOf(head, bytes, (data) => ({ case: 'file', value: { path: 'archive', data } }));
       const { mediaType } = head as Message & { mediaType: string };
       return messagesOf({ ...head, mediaType: mediaType || typeOf(request) }, bytes, (data) => ({ case: 'data', value: data }));
     }
     if (request.method === 'GET') return messageOf(method.input, {}, query, fields);
-    const whole = await this.#bodies.whole(request, bytesMax);
-    if (body !== 'lines') return messageOf(method.input, jsonOf(request, whole), query, fields);
-    const lines = textOf(whole).split('\n');
+    if (body !== 'lines') return messageOf(method.input, await jsonOf(request, bytesMax), query, fields);
+    const lines = (await textOf(request, bytesMax)).split('\n');
     return create(method.input, { lines: lines.filter((line) => line !== '') });
   }
 }

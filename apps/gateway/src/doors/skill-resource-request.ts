@@ -117,8 +117,6 @@ export const resourceSchemas = () => ({
 
 export interface ResourceWrite {
   readonly draft: SkillDraft;
-  /** The owner of the skill; null: shared with all agents of the tenant. */
-  readonly agent: string | null;
   /** The version that was edited; 0: the newest. */
   readonly version: number;
 }
@@ -132,7 +130,7 @@ export function resourceWrite(body: JsonObject, name: string): ResourceWrite {
   const said = Object.fromEntries(fields.flatMap((field) => (told[field] == null ? [] : [[field, told[field]]]))) as JsonObject;
   const draft = decoded(SkillDraftSchema, { ...said, name, agent: agent ?? '' });
   draft.scope = agent === null ? SkillScope.TENANT : SkillScope.AGENT;
-  return { draft, agent, version };
+  return { draft, version };
 }
 
 /** @throws EtudeError INVALID_ARGUMENT naming the wrong field */

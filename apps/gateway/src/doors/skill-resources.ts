@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
+import { EtudeError } from '@etude/contracts/errors';
 import { type Skill, type Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { CallSettings, ServiceClient } from '@etude/contracts/grpc-client';
 import { SkillName } from '@etude/contracts/ids';
@@ -140,54 +140,16 @@ export class AskedSkills {
   /** The active version if there is one, else the newest. @throws EtudeError NOT_FOUND, also for an archived skill */
   async get(name: string, agent: string): Promise<Skill> {
     const newest = await this.skills.getSkill({ name: `skills/${name}`, agent }, this.call);
-    const isInUse = newest.status === SkillStatus.ACTIVE || newest.version === 1;
-    const active = isInUse ? undefined : (await this.#versionsOf(newest)).find(({ status }) => status === SkillStatus.ACTIVE);
-    const skill = active ?? newest;
+    const { name: known, agent: owner, user } = newest;
+    const { skills: versions } = await this.skills.listSkillVersions({ name: known, agent: owner, user }, this.call);
+    const skill = versions.find(({ status }) => status === SkillStatus.ACTIVE) ?? newest;
     if (skill.status !== SkillStatus.ARCHIVED) return skill;
     throw new EtudeError('NOT_FOUND', `There is no skill ${JSON.stringify(name)}; it was deleted.`, { metadata: { name } });
   }
 
   async put(name: string, body: JsonObject): Promise<ResourceAnswer> {
-    const { draft, agent, version } = resourceWrite(body, name);
-    const known = await this.#newest(name, agent ?? '@tenant');
-    const baseVersion = known === null ? 0 : await this.#baseOf(known, version);
-    try {
-      const skill = await this.skills.registerSkill({ skill: draft, baseVersion, wait: true }, { ...this.call, timeoutMs: SETTLE_MS });
-      return { status: known === null ? 201 : 200, json: this.shown(skill) };
-    } catch (error) {
-      throw staleVersion(error) ?? error;
-    }
+    const { draft, version: baseVersion } = resourceWrite(body, name);
+    const skill = await this.skills.registerSkill({ skill: draft, baseVersion, wait: true }, { ...this.call, timeoutMs: SETTLE_MS });
+    return { status: skill.version === 1 ? 201 : 200, json: this.shown(skill) };
   }
-
-  async #versionsOf({ name, agent, user }: Skill): Promise<readonly Skill[]> {
-    return (await this.skills.listSkillVersions({ name, agent, user }, this.call)).skills;
-  }
-
-  /** The base version of an edit. Rejected versions can't be read here, so an edit of the active version skips those after it. */
-  async #baseOf(newest: Skill, edited: number): Promise<number> {
-    if (newest.status !== SkillStatus.REJECTED || edited === 0 || edited === newest.version) return edited;
-    const versions = await this.#versionsOf(newest);
-    const isShown = versions.some(({ version, status }) => version === edited && status === SkillStatus.ACTIVE);
-    const areRejected = versions.every(({ version, status }) => version <= edited || status === SkillStatus.REJECTED);
-    return isShown && areRejected ? newest.version : edited;
-  }
-
-  /** The newest version without a user, since a PUT never sets one. A reviewer's key would also find versions of users. */
-  async #newest(name: string, agent: string): Promise<Skill | null> {
-    try {
-      const skill = await this.skills.getSkill({ name: `skills/${name}`, agent }, this.call);
-      return skill.agent === agent && skill.user === '' ? skill : null;
-    } catch (error) {
-      // FAILED_PRECONDITION: only several users have such a skill.
-      if (errorCode(error) === 'FAILED_PRECONDITION' || errorCode(error) === 'NOT_FOUND') return null;
-      throw error;
-    }
-  }
-}
-
-/** Renames the field of a stale edit to the resource's `version`; null if the error is a different one. */
-function staleVersion(error: unknown): EtudeError | null {
-  const { message } = error as Error;
-  const isStale = errorCode(error) === 'ABORTED' && errorDetails(error).field === 'base_version';
-  return isStale ? new EtudeError('ABORTED', message, { field: 'version' }) : null;
 }

@@ -153,6 +153,9 @@ function readWire(schema: z.ZodType, desc: DescMessage, message: object, { root 
   return { data, found: [...reader.found, ...violations.filter(({ field }) => !seen.has(field))] };
 }
 
+/** Maximum of entries in a list that are read. A small message can hold a million empty ones. */
+const ENTRIES_MAX = 20_000;
+
 /** Reads messages by the schemas of their fields, and notes violations that no schema would see. */
 class MessageReader {
   constructor(readonly found: Violation[]) {}
@@ -190,6 +193,7 @@ class MessageReader {
     if (field.fieldKind === 'list') {
       const list = value as readonly unknown[];
       const element = inner instanceof z.ZodArray ? (inner.element as z.ZodType) : inner;
+      if (list.length > ENTRIES_MAX) return this.#say(at, `must not have more than ${ENTRIES_MAX} entries`);
       return list.length === 0 && isOptional ? undefined : list.map((one, index) => this.#value(element, field, one, joinPath(at, index)));
     }
     if (value === undefined && !isOptional && isOf(field, 'Value')) this.#say(at, 'is required; write null as null_value');

@@ -62,17 +62,17 @@ function withSources(version: Skill, given: Skill): Skill | null {
 }
 
 /**
- * The error for an edit of a version that isn't the newest; it names the newest and its author. null for an edit of the newest.
+ * The error for an edit of a version behind which there is another one, rejected ones aside; it names the newest and its author.
  *
  * @param versions all of the same owner and user, newest first; an editor must not hear of another user's
  */
 export function staleEdit(name: string, baseVersion: number, versions: readonly Skill[]): EtudeError | null {
-  const [newest] = versions;
-  if ((newest?.version ?? 0) === baseVersion) return null;
-  const why =
-    newest === undefined || versions.every(({ version }) => version !== baseVersion)
-      ? `skill "${name}" has no version ${baseVersion} to edit; the newest is ${newest?.version ?? 'none'}`
-      : `skill "${name}" changed since version ${baseVersion}: the newest is version ${newest.version} by ${newest.history?.[0]?.by ?? 'nobody that is known'}; compare the two (DiffSkill) and make the edit on it`;
+  const isKnown = versions.some(({ version }) => version === baseVersion);
+  const newer = versions.find(({ version, status }) => version > baseVersion && status !== 'rejected');
+  if (isKnown && newer === undefined) return null;
+  const why = !isKnown
+    ? `skill "${name}" has no version ${baseVersion} to edit; the newest is ${versions[0]?.version ?? 'none'}`
+    : `skill "${name}" changed since version ${baseVersion}: the newest is version ${newer?.version} by ${newer?.history?.[0]?.by ?? 'nobody that is known'}; compare the two (DiffSkill) and make the edit on it`;
   return new EtudeError('ABORTED', why, { field: 'base_version' });
 }
 
