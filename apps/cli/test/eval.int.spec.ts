@@ -54,9 +54,9 @@ describe('eval run', () => {
       first.child.kill('SIGINT');
       const { exit, stdout, stderr } = await first.ended;
       expect(exit).toBe(130);
-      const [, id = ''] = /etude eval run --resume (\S+)/.exec(stderr) ?? [];
+      const [, id = ''] = /--resume (\S+) goes on/.exec(stderr) ?? [];
       const before = lines(stdout);
-      const resumed = await run('--resume', id);
+      const resumed = await run('--format', 'humaneval', SAMPLE, '--resume', id);
       const after = lines(resumed.stdout);
       expect(after.at(-1)).toMatchObject({ kind: 'summary', run: id, problems: 5, passAt1: 0.8 });
       expect(after.filter(({ kind }) => kind === 'problem')).toEqual(expect.arrayContaining(before));

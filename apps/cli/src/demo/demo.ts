@@ -96,7 +96,7 @@ function comparison(first: Round, second: Round): string {
 }
 
 async function tell(cli: Cli, gateway: Gateway, script: string): Promise<number> {
-  const problemsOf = (name: string) => readProblems('etude', join(cli.root, 'examples', 'demo', `${name}.jsonl`)).problems;
+  const problemsOf = (name: string) => readProblems('etude', join(cli.root, 'examples', 'demo', `${name}.jsonl`));
   const [firstProblems, secondProblems] = [problemsOf('first-round'), problemsOf('second-round')];
   const heading = (text: string) => cli.out.note(`\n== ${text}`);
   cli.out.note(`All answers come from the script ${script}, not from a model; they are marked ${SCRIPTED}. Everything else is real.`);

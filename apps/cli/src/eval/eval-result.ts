@@ -1,34 +1,17 @@
 import { type Task, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { z } from 'zod';
 import { plural, table } from '../output.js';
 import { SCRIPTED } from '../show.js';
 import { elapsedMs, stopWord, verdictWord } from '../tasks/task-lines.js';
 
-/** Result of one sample of one problem. It is a line of the run's file and of `--json`. */
-export const SampleResult = z.object({
-  kind: z.literal('problem'),
-  id: z.string(),
-  /** Number of the sample, from 1. */
-  sample: z.number().int(),
-  task: z.string().nullable(),
-  solved: z.boolean(),
-  /** AC, WA, TLE, MLE, RE, or NONE if nothing could be judged. */
-  verdict: z.string(),
-  stopReason: z.string(),
-  attempts: z.number(),
-  modelCalls: z.number(),
-  inputTokens: z.number(),
-  outputTokens: z.number(),
-  seconds: z.number(),
-  skill: z.string(),
-  scripted: z.boolean(),
-  /** What went wrong apart from the answer; null for nothing. A resumed run tries such a sample again. */
-  error: z.string().nullable(),
-});
-export type SampleResult = z.infer<typeof SampleResult>;
+export type SampleResult = ReturnType<typeof sampleOf>;
 
-/** @param task null if the gateway refused it, for the reason `error` */
-export function sampleOf(id: string, sample: number, task: Task | null, error: string | null = null): SampleResult {
+/**
+ * Result of one sample of one problem.
+ *
+ * @param sample its number, from 1
+ * @param task null if the gateway refused it, for the reason `error`
+ */
+export function sampleOf(id: string, sample: number, task: Task | null, error: string | null = null) {
   const { result, usage } = task ?? {};
   return {
     kind: 'problem',
@@ -36,6 +19,7 @@ export function sampleOf(id: string, sample: number, task: Task | null, error: s
     sample,
     task: task?.name ?? null,
     solved: task?.state === TaskState.SUCCEEDED && result?.verdict === Verdict.AC,
+    /** AC, WA, TLE, MLE, RE, or NONE if nothing could be judged. */
     verdict: result ? verdictWord(result.verdict) : 'NONE',
     stopReason: task ? stopWord(task.stopReason) : 'error',
     attempts: usage?.attempts ?? 0,
@@ -45,6 +29,7 @@ export function sampleOf(id: string, sample: number, task: Task | null, error: s
     seconds: task ? elapsedMs(task) / 1_000 : 0,
     skill: result?.skill ?? '',
     scripted: result?.scripted ?? false,
+    /** What went wrong apart from the answer; null for nothing. */
     error: task?.error ? `${task.error.code}: ${task.error.message}` : error,
   };
 }
@@ -53,7 +38,7 @@ const K_VALUES = [1, 5, 10, 25, 50, 100];
 
 export type Summary = ReturnType<typeof summarize>;
 
-/** @param results exactly one per problem and sample. @param seconds run time of this process; a resumed run counts from its resumption */
+/** @param results exactly one per problem and sample. @param seconds run time of this process */
 export function summarize(run: string, results: readonly SampleResult[], samples: number, seconds: number) {
   const sum = (pick: (result: SampleResult) => number) => results.reduce((total, result) => total + pick(result), 0);
   const problems = [...Map.groupBy(results, ({ id }) => id).values()];

@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { resolve } from 'node:path';
+import { hash, randomBytes } from 'node:crypto';
 import { clone } from '@bufbuild/protobuf';
 import { Mode, type TaskSpec, TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import type { Command } from 'commander';
-import { type Cli, commandLine, type Gateway, type Start, withGateway } from '../cli.js';
+import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
 import { addNoun, hand } from '../command.js';
 import { CliError, EXIT, explain } from '../errors.js';
 import { addBench } from '../machine/bench.js';
@@ -13,11 +12,10 @@ import { AWAY_MAX_MS, callSettings, ridingOut, sayingHowToGoOn } from '../calls.
 import { MEMORY_USES, type MemoryUse, setAttempts, useMemory } from '../tasks/task-request.js';
 import { waitForTask } from '../tasks/watch-task.js';
 import { sampleOf, type SampleResult, sampleText, summarize, summaryText } from './eval-result.js';
-import { type EvalPlan, EvalStore } from './eval-store.js';
 import { type Format, FORMATS, type Problem, readProblems } from './problems.js';
 
 interface EvalOptions {
-  readonly format?: Format;
+  readonly format: Format;
   readonly limit?: number;
   readonly attempts?: number;
   readonly concurrency: number;
@@ -33,14 +31,14 @@ interface Sample {
 }
 
 /** A problem's TaskSpec with the settings of the run. The reference is sent only if the run learns from it. */
-function evalSpec(problem: Problem, plan: Pick<EvalPlan, 'memory' | 'attempts' | 'agent' | 'run'>): TaskSpec {
+function evalSpec(problem: Problem, run: string, { memory, attempts, agent }: EvalOptions): TaskSpec {
   const spec = clone(TaskSpecSchema, problem.spec);
-  const learns = plan.memory === 'learn';
-  spec.agent = plan.agent;
+  const learns = memory === 'learn';
+  spec.agent = agent;
   spec.mode = learns ? Mode.TRAINING : Mode.INFERENCE;
-  useMemory(spec, plan.memory);
-  spec.labels['eval'] = plan.run;
-  if (plan.attempts !== null) setAttempts(spec, plan.attempts);
+  useMemory(spec, memory);
+  spec.labels['eval'] = run;
+  if (attempts !== undefined) setAttempts(spec, attempts);
   if (!learns) spec.referenceSolution = '';
   return spec;
 }
@@ -48,22 +46,9 @@ function evalSpec(problem: Problem, plan: Pick<EvalPlan, 'memory' | 'attempts' |
 const newRunId = (now: Date) =>
   `${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-${randomBytes(2).toString('hex')}`;
 
-function openRun(cli: Cli, file: string | undefined, options: EvalOptions): { store: EvalStore; problems: readonly Problem[] } {
-  if (options.resume) {
-    const store = EvalStore.open(cli.home, options.resume);
-    const { problems, sha256 } = readProblems(store.plan.format, store.plan.file);
-    if (sha256 !== store.plan.sha256)
-      throw new CliError(EXIT.conflict, `${store.plan.file} has changed since run ${options.resume} began`, ['start a new run']);
-    return { store, problems };
-  }
-  if (!file || !options.format) throw new CliError(EXIT.usage, 'eval run needs --format and a file, or --resume RUN');
-  const path = resolve(file);
-  const { problems, sha256 } = readProblems(options.format, path);
-  const now = new Date();
-  const { format, limit = null, attempts = null, samples, memory, agent } = options;
-  const plan = { run: newRunId(now), format, file: path, sha256, limit, attempts, samples, memory, agent, createdAt: now.toISOString() };
-  return { store: EvalStore.create(cli.home, plan), problems };
-}
+/** The same for each repeat of a sample, so that a run that goes on finds its tasks. @param again counts those that could not be judged */
+const requestIdOf = (run: string, { problem, sample }: Sample, again: number) =>
+  `eval-${run}-${hash('sha256', problem.id).slice(0, 20)}-${sample}${again > 0 ? `-again${again}` : ''}`;
 
 /** Works on `concurrency` items at a time. The first failure stops the others and is thrown. */
 export async function inParallel<T>(
@@ -87,18 +72,18 @@ export async function inParallel<T>(
 }
 
 /** A problem that the gateway refuses counts as an error of that problem; a gateway that is gone ends the run. */
-async function runSample(
-  cli: Cli,
-  gateway: Gateway,
-  store: EvalStore,
-  { problem, sample }: Sample,
-  signal: AbortSignal,
-): Promise<SampleResult> {
-  const request = { spec: evalSpec(problem, store.plan), requestId: store.requestId(problem.id, sample) };
+async function runSample(cli: Cli, gateway: Gateway, run: string, of: Sample, options: EvalOptions, signal: AbortSignal) {
+  const { problem, sample } = of;
+  const spec = evalSpec(problem, run, options);
   try {
-    const settings = { ...callSettings(cli), signal };
-    const task = await ridingOut(signal, () => gateway.tasks.submitTask(request, settings), AWAY_MAX_MS);
-    return sampleOf(problem.id, sample, await waitForTask(gateway, task.name, signal));
+    for (let again = 0; ; again++) {
+      const request = { spec, requestId: requestIdOf(run, of, again) };
+      const submit = () => gateway.tasks.submitTask(request, { ...callSettings(cli), signal });
+      const task = await ridingOut(signal, submit, AWAY_MAX_MS);
+      // It ended in an error before this run went on.
+      if (task.endTime && task.error) continue;
+      return sampleOf(problem.id, sample, await waitForTask(gateway, task.name, signal));
+    }
   } catch (error) {
     const known = explain(error, gateway.address);
     if (known instanceof CliError && known.exit === EXIT.usage)
@@ -108,44 +93,39 @@ async function runSample(
 }
 
 /** `etude eval run`: returns 0 if every problem was judged, else 1. How many were solved is data, not a failure. */
-async function runEval(cli: Cli, options: EvalOptions, [file]: readonly string[]): Promise<number> {
-  const { store, problems } = openRun(cli, file, options);
-  const { plan } = store;
-  const wanted = problems.slice(0, plan.limit ?? problems.length);
-  const samples = wanted.flatMap((problem) => Array.from({ length: plan.samples }, (_, i) => ({ problem, sample: i + 1 })));
-  const resultOf = ({ problem, sample }: Sample) => store.latest(problem.id, sample);
-  const left = samples.filter((sample) => resultOf(sample)?.error !== null);
-  const resumeLine = commandLine(cli, `eval run --resume ${plan.run}`);
-  let done = samples.length - left.length;
-  cli.out.note(`run ${plan.run}: ${plural(wanted.length, 'problem')}, ${left.length} to go, memory ${plan.memory}`);
-  const print = (result: SampleResult) => cli.out.data(result, sampleText(result));
-  for (const result of samples.flatMap((sample) => (left.includes(sample) ? [] : (resultOf(sample) ?? [])))) print(result);
+async function runEval(cli: Cli, options: EvalOptions, [file = '']: readonly string[]): Promise<number> {
+  const { limit, samples: count, concurrency, memory } = options;
+  const problems = readProblems(options.format, file).slice(0, limit);
+  const run = options.resume ?? newRunId(new Date());
+  const samples = problems.flatMap((problem) => Array.from({ length: count }, (_, i) => ({ problem, sample: i + 1 })));
+  const results: SampleResult[] = [];
+  cli.out.note(`run ${run}: ${plural(problems.length, 'problem')}, memory ${memory}`);
   const started = performance.now();
-  const run = () =>
+  const work = () =>
     withGateway(cli, async (gateway) => {
-      await inParallel(left, options.concurrency, cli.signal, async (sample, signal) => {
-        const result = await runSample(cli, gateway, store, sample, signal);
-        store.add(result);
-        print(result);
-        cli.out.status(`${++done}/${samples.length} done`);
+      await inParallel(samples, concurrency, cli.signal, async (sample, signal) => {
+        const result = await runSample(cli, gateway, run, sample, options, signal);
+        results.push(result);
+        cli.out.data(result, sampleText(result));
+        cli.out.status(`${results.length}/${samples.length} done`);
       });
       return EXIT.ok;
     });
-  await sayingHowToGoOn(cli, run, () => `stopped before its end; go on with: ${resumeLine}`);
-  const results = samples.flatMap((sample) => resultOf(sample) ?? []);
-  const summary = summarize(plan.run, results, plan.samples, (performance.now() - started) / 1_000);
+  const resume = `the same command with --resume ${run}`;
+  await sayingHowToGoOn(cli, work, () => `stopped before its end; ${resume} goes on`);
+  const summary = summarize(run, results, count, (performance.now() - started) / 1_000);
   cli.out.data(summary, summaryText(summary));
-  if (summary.errors > 0) cli.out.note(`${summary.errors} could not be judged; try those again with: ${resumeLine}`);
+  if (summary.errors > 0) cli.out.note(`${summary.errors} could not be judged; ${resume} tries those again`);
   return summary.errors > 0 ? EXIT.failed : EXIT.ok;
 }
 
 export function addEval(program: Command, start: Start): void {
   const evaluation = addNoun(program, start, 'eval', 'how well problems are solved, and memory finds', [
     hand<EvalOptions>({
-      command: 'run [file]',
+      command: 'run <file>',
       help: 'hand in every problem and report pass@k',
       flags: {
-        '--format <format>': { help: "the file's format; etude is a TaskSpec per line", choices: FORMATS },
+        '--format <format>': { help: "the file's format; etude is a TaskSpec per line", choices: FORMATS, required: true },
         '--limit <n>': { help: 'only the first n problems', parse: integer(1, 1_000_000) },
         '--attempts <n>': { help: 'at most, per task (default: 4)', parse: integer(1, 100) },
         '--concurrency <n>': { help: 'tasks at once', usual: 2, parse: integer(1, 256) },
@@ -156,7 +136,7 @@ export function addEval(program: Command, start: Start): void {
           usual: 'off',
         },
         '--agent <name>': { help: 'who owns what is learned', usual: 'eval' },
-        '--resume <run>': 'go on with a run that was interrupted',
+        '--resume <run>': 'go on with this run, with the file and the flags that it had',
       },
       run: runEval,
     }),

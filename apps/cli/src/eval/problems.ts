@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { create, fromJson, type JsonObject, type MessageInitShape } from '@bufbuild/protobuf';
 import { type TaskSpec, TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
@@ -104,12 +103,6 @@ const READERS: Readonly<Record<Format, (entry: unknown) => Problem>> = {
 
 const FILE_MAX_BYTES = 512 * 1024 * 1024;
 
-export interface ProblemFile {
-  readonly problems: readonly Problem[];
-  /** SHA-256 of the file, hexadecimal; a resumed run must find the same. */
-  readonly sha256: string;
-}
-
 function unpack(bytes: Buffer, path: string): string {
   const zipped = bytes[0] === 0x1f && bytes[1] === 0x8b;
   try {
@@ -153,7 +146,6 @@ export function parseProblems(format: Format, text: string, path = 'the file'): 
 }
 
 /** Reads a problem file, gzipped or not. Everything is checked before anything is submitted. @throws CliError */
-export function readProblems(format: Format, path: string): ProblemFile {
-  const bytes = readBytes(path, FILE_MAX_BYTES);
-  return { problems: parseProblems(format, unpack(bytes, path), path), sha256: hash('sha256', bytes) };
+export function readProblems(format: Format, path: string): Problem[] {
+  return parseProblems(format, unpack(readBytes(path, FILE_MAX_BYTES), path), path);
 }
