@@ -10,7 +10,7 @@ import { waitForRun } from '../admin/admin.command.js';
 import { callSettings, poll } from '../calls.js';
 import { type Cli, type Gateway, openGateway, type Start } from '../cli.js';
 import { hand } from '../command.js';
-import { settleEmbedder } from '../embedder/embedder.js';
+import { embedderSettings } from '../embedder/embedder.js';
 import { CliError, EXIT, explain } from '../errors.js';
 import { type Problem, readProblems } from '../eval/problems.js';
 import { inParallel } from '../eval/eval.command.js';
@@ -131,7 +131,7 @@ async function demo(cli: Cli, { sandbox }: { readonly sandbox: SandboxDriver }):
   const stack = await startStack(
     { home, root: cli.root, ports: {}, ...load, scripted: script, sandbox, foreground: true },
     {
-      environment: settleEmbedder({ ...cli, home }).environment,
+      environment: { ...cli.settings.environment, ...embedderSettings({ ...cli, home }) },
       // The first start of a cluster takes minutes, so its notes stay on the screen.
       onNote: (note) => (sandbox === 'kubernetes' ? cli.out.note(note) : cli.out.status(note)),
       signal: cli.signal,

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { asCalled, type Cli } from '../cli.js';
-import { chooseEmbedder } from '../embedder/embedder.js';
-import { CliError, EXIT } from '../errors.js';
+import { embedderSettings, LEXICAL_COST } from '../embedder/embedder.js';
+import { EXIT } from '../errors.js';
 
 type Machine = Pick<Cli, 'settings' | 'home' | 'root'>;
 
@@ -9,10 +9,6 @@ type Machine = Pick<Cli, 'settings' | 'home' | 'root'>;
 interface Seen {
   readonly ok: boolean;
   readonly state: string;
-  /** Overrides the check's own value, as `cost` and `fix` do. */
-  readonly needed?: boolean;
-  readonly cost?: string;
-  readonly fix?: string;
 }
 
 interface Check {
@@ -32,7 +28,7 @@ const needs = checkOf(true);
 const likes = checkOf(false);
 
 /** One thing that a stack uses, as it is on this machine. cost and fix are '' if it is fine. */
-export type Finding = Required<Seen> & Pick<Check, 'name'>;
+export type Finding = Seen & Omit<Check, 'look'>;
 
 const PYTHON = '/usr/bin/python3';
 const NO_CODE = 'no code can be run, so no task can be judged';
@@ -51,15 +47,9 @@ function model({ settings: { OPENAI_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY } }: 
   return { ok, state: ok ? `${OPENAI_MODEL ?? 'the only one'} at ${OPENAI_BASE_URL ?? 'api.openai.com'}` : 'not set' };
 }
 
-/** A choice that can't be met stops a stack, so it is needed. A better embedder that isn't installed is only a note. */
 function embedder(machine: Machine): Seen {
-  try {
-    const { state, cost, fix } = chooseEmbedder(machine);
-    return { ok: fix === '', needed: false, state, cost, fix };
-  } catch (error) {
-    if (!(error instanceof CliError)) throw error;
-    return { ok: false, state: error.message, fix: error.hint.join('; ') };
-  }
+  const { ETUDE_EMBEDDER: name } = embedderSettings(machine);
+  return { ok: name !== 'lexical', state: name ?? `${machine.settings.environment['ETUDE_EMBEDDING_MODEL']} of a server` };
 }
 
 /** The isolation that sandboxes use, tried out rather than read from settings: containers and AppArmor forbid it in many ways. */
@@ -76,12 +66,12 @@ const CHECKS: readonly Check[] = [
   needs('python3', `answers are Python; ${PYTHON} runs them`, apt('python3'), () => runs(PYTHON, '--version')),
   likes('setpriv', 'services outlive a supervisor that is killed with SIGKILL', apt('util-linux'), () => runs('setpriv', '--version')),
   likes('model', '`etude up` has nothing to ask; demo and test work', 'Set OPENAI_BASE_URL, or OPENAI_API_KEY with OPENAI_MODEL', model),
-  needs('embedder', 'memory can not be opened', 'Set ETUDE_EMBEDDER to auto', embedder),
+  likes('embedder', LEXICAL_COST, './etude embedder fetch, then docs/embeddings.md', embedder),
 ];
 
 function find({ look, ...check }: Check, machine: Machine): Finding {
-  const { ok, state, needed = check.needed, cost = ok ? '' : check.cost, fix = ok ? '' : check.fix } = look(machine);
-  return { name: check.name, needed, ok, state, cost, fix: asCalled(fix, machine.settings.ETUDE_CALLED_AS) };
+  const seen = look(machine);
+  return { ...check, ...seen, ...(seen.ok ? { cost: '', fix: '' } : { fix: asCalled(check.fix, machine.settings.ETUDE_CALLED_AS) }) };
 }
 
 /** Checks everything that a stack uses. Changes nothing. */

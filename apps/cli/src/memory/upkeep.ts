@@ -1,12 +1,11 @@
 import { resolve } from 'node:path';
-import { builtInOf, modelNameOf } from '@etude/contracts/embedder-names';
+import { modelNameOf } from '@etude/contracts/embedder-names';
 import { type ErasureReceipt, Memory, type Reembedding, ReembeddingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { callSettings, poll, sayingHowToGoOn } from '../calls.js';
 import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
 import { type Entry, type Flags, hand, type Options, plain, REPEAT } from '../command.js';
-import { chooseEmbedder, embedderEnvironment, recordEmbedder } from '../embedder/embedder.js';
+import { embedderSettings } from '../embedder/embedder.js';
 import { CliError, EXIT, type ExitCode } from '../errors.js';
-import { findStack } from '../home/stack-state.js';
 import { runNode } from '../machine/bench.js';
 import { integer } from '../options.js';
 import { show } from '../show.js';
@@ -88,13 +87,6 @@ export function embedded(cli: Cli, memory: Pick<Gateway['memory'], 'getReembeddi
   );
 }
 
-/** Records a built-in embedder, so that the local stack starts with it from now on. */
-async function rememberEmbedder(cli: Cli, model: string): Promise<void> {
-  const builtIn = builtInOf(model);
-  if (builtIn !== null && cli.globals.address === undefined && (await findStack(cli.home)) !== null)
-    recordEmbedder(cli.home, { builtIn, model: '' });
-}
-
 /** Without `to` and `drop`, shows or stops the move. `drop` alone first fills the last gaps of the vectors in use. */
 async function reembed(cli: Cli, options: ReembedOptions): Promise<number> {
   const { to, drop, stop = false, detach = false } = options;
@@ -114,10 +106,8 @@ async function reembed(cli: Cli, options: ReembedOptions): Promise<number> {
     const started = await memory.startReembedding({ ...target, dropModel }, callSettings(cli));
     const state = detach ? started : await embedded(cli, memory, started);
     show(cli.out, ReembeddingSchema, state, reembedText(state));
-    if (state.state === 'ready') {
-      await rememberEmbedder(cli, state.model);
-      if (used !== state.model) cli.out.note(`services search by ${used} still; what comes next is in docs/embeddings.md`);
-    }
+    if (state.state === 'ready' && used !== state.model)
+      cli.out.note(`services search by ${used} still; what comes next is in docs/embeddings.md`);
     return state.state === 'failed' ? EXIT.failed : EXIT.ok;
   });
 }
@@ -173,10 +163,6 @@ export const UPKEEP: readonly Entry[] = [
     help: "fit the embedder's similarity to judged pairs; prints settings",
     flags: { '--pairs <file>': 'JSON Lines of {"a", "b", "same": "words" | "task" | "no"} (default: pairs that come with Etude)' },
     run: (cli, { pairs }) =>
-      runNode(
-        cli,
-        ['libs/model/dist/calibrate-main.js', ...(pairs === undefined ? [] : [resolve(pairs)])],
-        embedderEnvironment(cli, chooseEmbedder(cli)),
-      ),
+      runNode(cli, ['libs/model/dist/calibrate-main.js', ...(pairs === undefined ? [] : [resolve(pairs)])], { ...embedderSettings(cli) }),
   }),
 ];

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type Cli, commandLine } from '../cli.js';
-import { settleEmbedder } from '../embedder/embedder.js';
+import { embedderSettings, LEXICAL_COST, recordEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT } from '../errors.js';
 import { sizeOf } from '../files.js';
 import { ensureLocalKey } from '../home/home.js';
@@ -61,16 +61,17 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
     return EXIT.ok;
   }
   requireAll(cli, options);
-  const embedder = settleEmbedder(cli);
+  const embedder = embedderSettings(cli);
+  if (embedder.ETUDE_EMBEDDER === 'lexical') out.note(`embedder: lexical: ${LEXICAL_COST}; docs/embeddings.md says how to change it`);
   ensureLocalKey(home);
   const trouble = scripted === undefined ? modelTrouble(settings, signal) : null;
   const { ETUDE_GRPC_PORT: grpc, ETUDE_REST_PORT: rest, ETUDE_MCP_PORT: mcp, ETUDE_REDIS_PORT: redis } = settings;
   const script = scripted === undefined ? null : resolve(scripted);
   const stack = await startStack(
     { home, root, ports: { grpc, rest, mcp, redis }, ...flags, scripted: script, foreground: !detach },
-    { environment: embedder.environment, onNote: (note) => out.note(note), signal },
+    { environment: { ...settings.environment, ...embedder }, onNote: (note) => out.note(note), signal },
   );
-  embedder.worked();
+  recordEmbedder(home, embedder);
   const state = await findStack(home);
   if (!state) throw new CliError(EXIT.unavailable, 'the stack ended right after it was ready', [`see ${home}/logs`]);
   out.data(state, stateText(state, home));

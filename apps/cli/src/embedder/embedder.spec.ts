@@ -1,0 +1,38 @@
+import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
+import { expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/temporary-folder.js';
+import { readSettings } from '../cli.js';
+import { embedderSettings, recordEmbedder } from './embedder.js';
+
+function machine(fetched: boolean, environment: Record<string, string> = {}) {
+  const root = temporaryFolder();
+  const folder = join(root, '.etude/cache/embedder');
+  mkdirSync(folder, { recursive: true });
+  for (const { name, bytes } of fetched ? SENTENCE_MODEL.files : []) {
+    writeFileSync(join(folder, name), '');
+    truncateSync(join(folder, name), bytes);
+  }
+  return { root, home: join(root, '.etude'), folder, settings: readSettings(environment) };
+}
+
+it('takes the sentence model where its files are, and goes by words where they are not', () => {
+  const { folder, ...there } = machine(true);
+  expect(embedderSettings(there)).toEqual({ ETUDE_EMBEDDER: 'sentence', ETUDE_EMBEDDER_PATH: folder });
+  expect(embedderSettings(machine(false))).toMatchObject({ ETUDE_EMBEDDER: 'lexical' });
+});
+
+it('does what the environment asks for', () => {
+  expect(embedderSettings(machine(true, { ETUDE_EMBEDDER: 'lexical' }))).toMatchObject({ ETUDE_EMBEDDER: 'lexical' });
+  expect(embedderSettings(machine(true, { ETUDE_EMBEDDING_MODEL: 'nomic' }))).toEqual({});
+});
+
+it('stays with the embedder of the last start, whatever is fetched or removed later', () => {
+  const { folder, ...there } = machine(true);
+  recordEmbedder(there.home, embedderSettings(there));
+  rmSync(folder, { recursive: true });
+  expect(embedderSettings(there)).toMatchObject({ ETUDE_EMBEDDER: 'sentence' });
+  recordEmbedder(there.home, { ETUDE_EMBEDDER: 'lexical' });
+  expect(embedderSettings(there)).toMatchObject({ ETUDE_EMBEDDER: 'lexical' });
+});
