@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readFileSync, renameSync, rmSync, type Stats, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
@@ -60,35 +61,28 @@ export async function readArgument(argument: string): Promise<string> {
   return decodeUtf8(await buffer(process.stdin), 'stdin');
 }
 
-/** A file that gets its name once it is complete. Until then it is called `<name>.part`. */
-export interface PartFile {
-  /** Bytes of the `.part` file when it was opened; 0 for a new one. */
-  readonly offset: number;
-  write(data: string | Uint8Array): Promise<void>;
-  finish(): Promise<void>;
-  /** Closes and removes the `.part` file. */
-  discard(): Promise<void>;
-}
+type Write = (data: string | Uint8Array) => Promise<void>;
 
-/** @param resume appends to the `.part` that is there. @throws CliError if it can't be written */
-export async function openPart(path: string, resume = false): Promise<PartFile> {
+/**
+ * Writes a file with what `fill` writes. It gets its name once it is complete; until then it is called `<name>.part`.
+ *
+ * @param path `-` is stdout
+ * @throws CliError if it can't be written; the error of `fill`. Neither leaves a file behind
+ */
+export async function writeWhole(path: string, fill: (write: Write) => Promise<void>): Promise<void> {
+  if (path === '-') return fill(async (data) => void (process.stdout.write(data) || (await once(process.stdout, 'drain'))));
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw new CliError(EXIT.usage, `${path} is a folder; name a file in it`);
   const part = `${path}.part`;
   const fail = (error: unknown): never => {
     throw new CliError(EXIT.usage, `${part} can't be written: ${(error as Error).message}`, [], { cause: error });
   };
-  const file = await open(part, resume ? 'a' : 'w', 0o600).catch(fail);
-  return {
-    offset: (await file.stat()).size,
-    write: (data) => file.writeFile(data).catch(fail),
-    async finish() {
-      await file.sync();
-      await file.close();
-      renameSync(part, path);
-    },
-    async discard() {
-      await file.close();
-      rmSync(part, { force: true });
-    },
-  };
+  const file = await open(part, 'w', 0o600).catch(fail);
+  try {
+    await fill((data) => file.writeFile(data).catch(fail));
+    await file.sync();
+    renameSync(part, path);
+  } finally {
+    await file.close();
+    rmSync(part, { force: true });
+  }
 }

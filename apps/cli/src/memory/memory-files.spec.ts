@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../test/temporary-folder.js';
 import { serviceError } from '../../test/service-error.js';
 import { RideOut } from '../calls.js';
 import { CliError, EXIT } from '../errors.js';
-import { openPart, readBytes } from '../files.js';
+import { readBytes, writeWhole } from '../files.js';
 import { refusalOf } from './documents.js';
 import { isExport, linesOf } from './transfer-memory.js';
 
@@ -40,25 +40,21 @@ describe('lines of a file', () => {
 describe('a file that is written', () => {
   it('appears once it is whole, or leaves nothing behind', async () => {
     const path = join(dir, 'all.jsonl');
-    for (const end of ['discard', 'finish'] as const) {
-      const file = await openPart(path);
-      await file.write('a\n');
+    const cut = writeWhole(path, async (write) => {
+      await write('a');
+      throw new Error('cut');
+    });
+    await expect(cut).rejects.toThrow('cut');
+    expect(readdirSync(dir)).toEqual([]);
+    await writeWhole(path, async (write) => {
+      for (const text of ['a\n', 'b\n']) await write(text);
       expect(existsSync(path)).toBe(false);
-      await file[end]();
-      expect(readdirSync(dir)).toEqual(end === 'finish' ? ['all.jsonl'] : []);
-    }
-    expect(readFileSync(path, 'utf8')).toBe('a\n');
-  });
-
-  it('goes on where it was cut', async () => {
-    const file = await openPart(fileOf('x.part', 'a\n').replace('.part', ''), true);
-    await file.write('b\n');
-    await file.finish();
-    expect([file.offset, readFileSync(join(dir, 'x'), 'utf8')]).toEqual([2, 'a\nb\n']);
+    });
+    expect([readdirSync(dir), readFileSync(path, 'utf8')]).toEqual([['all.jsonl'], 'a\nb\n']);
   });
 
   it.each(['none/x', '.'])('can not be %s', async (path) => {
-    await expect(openPart(join(dir, path))).rejects.toMatchObject({ exit: EXIT.usage });
+    await expect(writeWhole(join(dir, path), async () => undefined)).rejects.toMatchObject({ exit: EXIT.usage });
   });
 });
 

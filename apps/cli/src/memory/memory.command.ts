@@ -241,7 +241,7 @@ const TRANSFER: readonly Entry[] = [
   hand({
     command: 'export',
     help: 'everything, lossless, as JSON Lines',
-    flags: { ...EXACTLY, ...LAYER, '-o, --output <file>': 'default: stdout' },
+    flags: { ...EXACTLY, ...LAYER, '-o, --output <file>': { help: 'file to write; - is stdout', usual: '-' } },
     run: exportMemory,
   }),
 ];

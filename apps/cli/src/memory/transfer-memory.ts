@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, type Gateway, withGateway } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
-import { openPart, sizeOf } from '../files.js';
+import { sizeOf, writeWhole } from '../files.js';
 import { plural } from '../output.js';
 
 /** The lines of a file, split at line feeds only. `node:readline` also splits at U+2028, which JSON strings may contain. */
@@ -25,31 +25,23 @@ const REASONS_SHOWN = 20;
 interface ExportOptions {
   readonly agent?: string;
   readonly user?: string;
-  readonly output?: string;
+  readonly output: string;
   readonly layer?: readonly string[];
 }
 
-/** Exports into a file, which gets its name once it is complete, or to stdout. */
 export function exportMemory(cli: Cli, { agent = '', user = '', layer = [], output }: ExportOptions): Promise<number> {
-  return withGateway(cli, async (gateway) => {
-    const file = output === undefined ? null : await openPart(output);
+  return withGateway(cli, async ({ memory }) => {
     // The header is not a record.
     let records = -1;
-    try {
-      for await (const { lines } of gateway.memory.exportMemory({ agent, user, layers: [...layer] }, { signal: cli.signal })) {
-        const text = lines.map((line) => `${line}\n`).join('');
-        if (file) await file.write(text);
-        else cli.out.stream('stdout', text);
+    await writeWhole(output, async (write) => {
+      for await (const { lines } of memory.exportMemory({ agent, user, layers: [...layer] }, { signal: cli.signal })) {
+        await write(lines.map((line) => `${line}\n`).join(''));
         records += lines.length;
         cli.out.status(`exported ${plural(records, 'record')}`);
       }
-      await file?.finish();
-    } catch (error) {
-      await file?.discard();
-      throw error;
-    }
+    });
     cli.out.status('');
-    if (file) cli.out.data({ file: output, records }, `${output ?? ''}: ${plural(records, 'record')}`);
+    if (output !== '-') cli.out.data({ file: output, records }, `${output}: ${plural(records, 'record')}`);
     return EXIT.ok;
   });
 }

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { type MessageInitShape, toJson } from '@bufbuild/protobuf';
-import { type Duration, durationMs, ValueSchema } from '@bufbuild/protobuf/wkt';
+import { type Duration, durationMs } from '@bufbuild/protobuf/wkt';
 import {
   type ExecuteEvent,
   ExecuteEventSchema,
@@ -20,43 +18,8 @@ import { CliError, EXIT, type ExitCode, isCancelled, isUnavailable } from '../er
 import { readArgument } from '../files.js';
 import { integer } from '../options.js';
 
-const EXTENSIONS: Readonly<Record<string, string>> = {
-  'image/jpeg': 'jpg',
-  'image/svg+xml': 'svg',
-  'text/markdown': 'md',
-  'text/plain': 'txt',
-  'text/latex': 'tex',
-  'application/vnd.dataresource+json': 'table.json',
-};
-
-const extensionOf = (mediaType: string) => EXTENSIONS[mediaType] ?? mediaType.replace(/^.*\//, '').replace(/[^a-z0-9]+/g, '-');
-
-/** Pairs of media type and file content, one for each form of an output. */
-function formsOf({ text, binary, json }: RichOutput): Array<readonly [string, string | Uint8Array]> {
-  const values = Object.entries(json).map(([type, value]) => [type, `${JSON.stringify(toJson(ValueSchema, value), null, 2)}\n`] as const);
-  return [...Object.entries(binary), ...Object.entries(text), ...values];
-}
-
-/** Writes each form of an output into a file, such as `1.png`. Plain text is written only if it is the only form. @returns paths */
-export function saveDisplay(dir: string, number: number, output: RichOutput): string[] {
-  mkdirSync(dir, { recursive: true });
-  const forms = formsOf(output);
-  const kept = forms.length > 1 ? forms.filter(([type]) => type !== 'text/plain') : forms;
-  return kept.map(([type, content]) => {
-    const path = join(dir, `${number}.${extensionOf(type)}`);
-    writeFileSync(path, content);
-    return path;
-  });
-}
-
 type ExecuteInit = MessageInitShape<typeof ExecuteRequestSchema>;
 export type Execution = Exclude<ExecuteInit, { $typeName: string }> & { readonly name: string };
-
-export interface ShowOptions {
-  readonly saveDisplays?: string;
-  /** Aborts when the execution is to be cancelled. */
-  readonly cancel: AbortSignal;
-}
 
 const NEVER = new AbortController().signal;
 
@@ -66,13 +29,12 @@ export function outcomeExit({ exit }: ExecutionOutcome): ExitCode {
   return RETRYABLE_EXITS.has(exit as ExitReason) ? EXIT.unavailable : EXIT.failed;
 }
 
-/** Prints an output's plain text. A note names its other forms, or the files that they were saved to. */
-function printDisplay({ out }: Cli, output: RichOutput, saved: readonly string[]): void {
-  const text = output.text['text/plain'];
-  if (text) out.stream('stdout', text.endsWith('\n') ? text : `${text}\n`);
-  const unshown = formsOf(output).flatMap(([type]) => (type === 'text/plain' ? [] : [type]));
-  if (saved.length > 0) out.note(`(saved ${saved.join(', ')})`);
-  else if (unshown.length > 0) out.note(`(${unshown.join(', ')}; --save-displays DIR keeps it)`);
+/** Prints an output's plain text. A note names its other forms. */
+function printDisplay({ out }: Cli, { text, binary, json }: RichOutput): void {
+  const plain = text['text/plain'];
+  if (plain) out.stream('stdout', plain.endsWith('\n') ? plain : `${plain}\n`);
+  const others = Object.keys({ ...binary, ...text, ...json }).filter((type) => type !== 'text/plain');
+  if (others.length > 0) out.note(`(${others.join(', ')}; --json prints it)`);
 }
 
 function printEnd({ out }: Cli, outcome: ExecutionOutcome): void {
@@ -81,13 +43,12 @@ function printEnd({ out }: Cli, outcome: ExecutionOutcome): void {
   if (outcome.exit !== 'ok') out.note(outcomeLine(outcome));
 }
 
-/** Runs code, prints its output as it comes, and returns its outcome. Cancelling ends the code; what it printed is still shown. */
-export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution, options: ShowOptions): Promise<ExecutionOutcome> {
-  const { out, callTimeoutMs: timeoutMs } = cli;
+/** Runs code, prints its output as it comes, and returns its outcome. Ctrl-C ends the code; what it printed is still shown. */
+export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution): Promise<ExecutionOutcome> {
+  const { out, signal, callTimeoutMs: timeoutMs } = cli;
   const { name, executionId = '' } = asked;
   const execution = { ...asked, executionId: executionId || randomUUID() };
   let token = execution.resumeToken ?? '';
-  let displays = 0;
   const comeBack = () =>
     commandLine(cli, `sandbox exec ${name} --execution-id ${execution.executionId}${token ? ` --resume ${token}` : ''}`);
   const stop = () => {
@@ -96,18 +57,16 @@ export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution
     // If cancelling fails, the execution's own limits end it.
     cancelled.catch((error: unknown) => out.note(`it could not be cancelled: ${(error as Error).message}`));
   };
-  options.cancel.addEventListener('abort', stop, { once: true });
+  signal.addEventListener('abort', stop, { once: true });
   const ride = new RideOut(NEVER, (error) => out.note(error ? `(${awayText(error)})` : '(back)'));
   const open = (resumeToken: string) => gateway.sandboxes.execute({ ...execution, resumeToken });
   try {
     for await (const message of resuming<ExecuteEvent>(ride, token, { open, isLast: ({ event }) => event.case === 'result' })) {
       token = message.resumeToken;
       const { event } = message;
-      const dir = event.case === 'display' ? options.saveDisplays : undefined;
-      const saved = event.case === 'display' && dir !== undefined ? saveDisplay(dir, ++displays, event.value) : [];
       if (out.json) out.data(toJson(ExecuteEventSchema, message), '');
       else if (event.case === 'stdout' || event.case === 'stderr') out.stream(event.case, event.value);
-      else if (event.case === 'display') printDisplay(cli, event.value, saved);
+      else if (event.case === 'display') printDisplay(cli, event.value);
       else if (event.case === 'result') printEnd(cli, event.value);
       if (event.case === 'result') return event.value;
     }
@@ -116,7 +75,7 @@ export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution
     if (isUnavailable(error) || isCancelled(error)) out.note(`it may still run. To see its end: ${comeBack()}`);
     throw error;
   } finally {
-    options.cancel.removeEventListener('abort', stop);
+    signal.removeEventListener('abort', stop);
   }
 }
 
@@ -124,7 +83,6 @@ export interface CodeOptions {
   readonly shell?: boolean;
   /** Stdin of the command: text, `@FILE` or `-`. */
   readonly stdin?: string;
-  readonly saveDisplays?: string;
   readonly executionId?: string;
   readonly resume?: string;
 }

@@ -8,8 +8,7 @@ import { type Cli, commandLine, type Gateway, type Start, withGateway } from '..
 import { addNoun, type Entry, fieldsOf, type Flags, hand, LIMIT, plain, resource } from '../command.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { duration, keyValue } from '../options.js';
-import { type CodeOptions, executionOf, LIMIT_FLAGS, outcomeExit, showExecution } from './execution.js';
-import { repl } from './repl.js';
+import { type CodeOptions, type Execution, executionOf, LIMIT_FLAGS, outcomeExit, showExecution } from './execution.js';
 import { downloadFile, uploadFile } from './transfer.js';
 
 const SANDBOX_FLAGS: Flags = {
@@ -23,7 +22,6 @@ const CREATE_FLAGS: Flags = { ...LIMIT_FLAGS, ...SANDBOX_FLAGS };
 const CODE_FLAGS: Flags = {
   '--shell': 'a command line for /bin/sh instead of Python',
   '--stdin <text>': 'for --shell; @FILE reads a file, - reads stdin',
-  '--save-displays <dir>': 'write what is displayed into files',
 };
 
 async function createRequest(options: object): Promise<MessageInitShape<typeof CreateSandboxRequestSchema>> {
@@ -34,11 +32,11 @@ async function createRequest(options: object): Promise<MessageInitShape<typeof C
 /** `sandbox exec`: returns 130 if Ctrl-C ended the code, else what `outcomeExit` says. */
 async function execCode(cli: Cli, options: CodeOptions, [sandbox = '', code]: readonly string[]): Promise<number> {
   const execution = await executionOf(resource('sandbox', sandbox), code, options);
-  return withGateway(cli, (gateway) => exitOf(cli, gateway, execution, options));
+  return withGateway(cli, (gateway) => exitOf(cli, gateway, execution));
 }
 
-async function exitOf(cli: Cli, gateway: Gateway, execution: Awaited<ReturnType<typeof executionOf>>, options: CodeOptions) {
-  const outcome = await showExecution(cli, gateway, execution, { ...options, cancel: cli.signal });
+async function exitOf(cli: Cli, gateway: Gateway, execution: Execution): Promise<ExitCode> {
+  const outcome = await showExecution(cli, gateway, execution);
   return cli.signal.aborted ? EXIT.interrupted : outcomeExit(outcome);
 }
 
@@ -51,7 +49,7 @@ async function runCode(cli: Cli, options: CodeOptions, [code]: readonly string[]
     const { name } = await ridingOut(cli.signal, () => gateway.sandboxes.createSandbox(request, callSettings(cli)));
     cli.out.status('');
     try {
-      return await exitOf(cli, gateway, { ...execution, name }, options);
+      return await exitOf(cli, gateway, { ...execution, name });
     } finally {
       const never = new AbortController().signal;
       await ridingOut(never, () => gateway.sandboxes.closeSandbox({ name }, { timeoutMs: cli.callTimeoutMs }));
@@ -99,23 +97,14 @@ const ENTRIES: readonly Entry[] = [
     run: execCode,
   }),
   hand({
-    command: 'repl <sandbox>',
-    help: 'cells one after the other, interactively',
-    run: (cli, _options, [sandbox = '']) => repl(cli, resource('sandbox', sandbox)),
-  }),
-  hand<{ resume?: boolean }>({
     command: 'upload <sandbox> <file> [path]',
     help: 'copy a file into the working directory',
-    flags: { '--resume': 'go on with an upload that was cut' },
-    run: (cli, { resume = false }, [sandbox = '', file = '', path]) =>
-      uploadFile(cli, { name: resource('sandbox', sandbox), path }, file, resume),
+    run: (cli, _options, [sandbox = '', file = '', path]) => uploadFile(cli, resource('sandbox', sandbox), file, path),
   }),
-  hand<{ resume?: boolean }>({
+  hand({
     command: 'download <sandbox> <path> [file]',
     help: 'copy a file out of the sandbox; - is stdout',
-    flags: { '--resume': 'go on with what is in FILE.part' },
-    run: (cli, { resume = false }, [sandbox = '', path = '', file]) =>
-      downloadFile(cli, { name: resource('sandbox', sandbox), path }, file, resume),
+    run: (cli, _options, [sandbox = '', path = '', file]) => downloadFile(cli, { name: resource('sandbox', sandbox), path }, file),
   }),
   plain(Sandboxes.method.listSandboxFiles, {
     command: 'files <sandbox>',
