@@ -90,28 +90,9 @@ describe('an import', () => {
     expect(skill).toMatchObject({ name: 'skills/how_to_cook', version: 1 });
   });
 
-  it.each([
-    [
-      'a text',
-      { 'big/SKILL.md': `${text('big')}${'x'.repeat(400_000)}` },
-      'the text of big/SKILL.md has 400006 characters, and 400000 are the most',
-    ],
-    [
-      'code',
-      {
-        'big/SKILL.md': '---\nname: big\ndescription: x\nmetadata:\n  etude-kind: function\n---\n',
-        'big/scripts/big.py': `def big(): ...\n# ${'é'.repeat(131_072)}`,
-      },
-      'big/scripts/big.py has 262161 bytes, and 262144 are the most',
-    ],
-    [
-      'a file',
-      { 'a/SKILL.md': text('a'), 'a/data.csv': Buffer.alloc(2 ** 20 + 5) },
-      '"a/data.csv" has 1048581 bytes, and 1048576 are the most',
-    ],
-  ])('refuses %s that is too large, and says which, how large, and how large it may be', async (_what, files, message) => {
-    const refused = await refusal(send(files, {}));
-    expect(`${refused.message} ${refused.descriptions.join()}`).toContain(message);
+  it('refuses a file that is too large, and says which, how large, and how large it may be', async () => {
+    const refused = await refusal(send({ 'a/SKILL.md': text('a'), 'a/data.csv': Buffer.alloc(2 ** 20 + 5) }, {}));
+    expect(refused.message).toContain('"a/data.csv" has 1048581 bytes, and 1048576 are the most');
   });
 
   it('is refused in a dry run for what it would be refused for, before anything is stored', async () => {

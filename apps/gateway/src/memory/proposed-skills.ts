@@ -1,4 +1,3 @@
-import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { canonicalJson, skillDigest } from '@etude/domain/skills/content-digest';
@@ -9,7 +8,6 @@ import type { ProposeSkill } from '@etude/memory/upkeep/imported-skill';
 import type { CallContext } from '../calls/caller.js';
 import { requireAuthor } from '../readers/readers.js';
 import type { SkillRegistration } from '../registration/skill-registration.js';
-import { notActive } from '../skills/import-skills.js';
 
 export interface ProposalDeps {
   readonly procedural: ProceduralMemory;
@@ -64,13 +62,6 @@ function withoutPins({ dependencies = [], ...content }: Skill): string {
 async function pinnedHere(skill: Skill, procedural: ProceduralMemory): Promise<Skill> {
   const { dependencies = [], ...unpinned } = skill;
   const names = dependencies.map(({ name }) => name);
-  const missing = await notActive(procedural, skill.scope, names);
-  if (missing.length > 0)
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `${skill.name} waits: it calls ${missing.join(', ')}, not active here for everybody who reads ${skill.name}; have that approved, then import the same again`,
-      { field: 'dependencies' },
-    );
   const pinned = await pinDependencies(procedural, skill.scope, names, skill);
   return pinned.length === 0 ? unpinned : { ...unpinned, dependencies: pinned };
 }

@@ -67,19 +67,12 @@ export class SkillRegistration {
    *
    * @throws EtudeError INVALID_ARGUMENT with the line; FAILED_PRECONDITION if a called skill or a package is missing; SANDBOX_UNAVAILABLE
    */
-  async completed(procedural: ProceduralMemory, registration: Registration, signal: AbortSignal): Promise<Skill> {
-    const { named, uses } = await this.read(registration, signal);
-    const dependencies = await pinDependencies(procedural, registration.reader, uses, named);
-    return dependencies.length === 0 ? named : { ...named, dependencies };
-  }
-
-  /** The candidate with what its code says about itself, and the names of called skills, even missing ones. @throws as `completed` */
-  async read({ draft, reader }: Registration, signal: AbortSignal): Promise<{ readonly named: Skill; readonly uses: readonly string[] }> {
+  async completed(procedural: ProceduralMemory, { draft, reader }: Registration, signal: AbortSignal): Promise<Skill> {
     const { skill, isProgram } = draft;
     requireName(skill.name);
     this.parts.templateFor(skill.packages ?? []);
     // A procedure is text, not Python.
-    if (skill.kind === 'procedure') return { named: skill, uses: [] };
+    if (skill.kind === 'procedure') return skill;
     const { tenant, agent, user } = reader;
     const place = { sandboxes: this.parts.sandboxes, tenant, owner: { agent, user } };
     const found = await inspectCode({ ...skill, isProgram }, place, signal);
@@ -91,7 +84,8 @@ export class SkillRegistration {
       ...undeclaredProblems(skill.parameters, found.contract).map((description) => ({ field: 'skill.parameters', description })),
       ...testProblems(named),
     ]);
-    return { named, uses: found.uses };
+    const dependencies = await pinDependencies(procedural, reader, found.uses, named);
+    return dependencies.length === 0 ? named : { ...named, dependencies };
   }
 
   /**

@@ -4,13 +4,14 @@ import { findSkills } from '@etude/documents/skill-folder/file-collector';
 import { folderFromSkill, withoutTests } from '@etude/documents/skill-folder/skill-folder';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { hasHiddenTests, skillDigest } from '@etude/domain/skills/content-digest';
+import { isWithoutDependency } from '@etude/domain/skills/proof/bundle-code';
 import type { Handlers } from '../calls/calls.js';
 import { once, versionsWork } from '../calls/once.js';
 import { askedSkills, authorOf, meantVersion, readsHiddenTests } from '../readers/readers.js';
 import { skillMessage } from '../readers/skill-message.js';
 import type { Registration, SkillDeps } from '../registration/skill-registration.js';
 import { invalidField } from '../wire/validation.js';
-import { type ImportOrder, importedSkill, orderImport, readImport, sourceOfImport } from './import-skills.js';
+import { importedSkill, readImport, sourceOfImport } from './import-skills.js';
 
 /** Maximum of skills in one import. */
 const SKILLS_MAX = 20;
@@ -31,7 +32,7 @@ export const fileCalls = {
     const imported = found.map((folder) => importedSkill(folder, scope, source, Date.now()));
     const memory = await deps.memory.open();
     const registrations = imported.map((draft): Registration => ({ draft, reader, baseVersion: 0, by }));
-    let waiting: ImportOrder['waiting'] = [];
+    let waiting: readonly string[] = [];
     const { again, resultOf } = versionsWork(memory.procedural, call);
     const identified = { tenant, requestId, method: 'ImportSkill', body: { source, scope, dryRun } };
     const skills = await once<readonly Skill[]>(
@@ -68,18 +69,33 @@ export const fileCalls = {
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
+interface Looked {
+  readonly ready: readonly Registration[];
+  /** What `ready` would be stored as. */
+  readonly checked: readonly Skill[];
+  /** One message for each skill that calls another which isn't active yet, such as one of the same import. */
+  readonly waiting: readonly string[];
+}
+
 /** Checks all skills before any is stored. @throws EtudeError as registering each of them */
 async function lookedAt(
   { registration }: SkillDeps,
   procedural: ProceduralMemory,
   registrations: readonly Registration[],
   signal: AbortSignal,
-): Promise<ImportOrder & { readonly checked: readonly Skill[] }> {
-  const read = [];
-  for (const one of registrations) read.push({ registration: one, uses: (await registration.read(one, signal)).uses });
-  const order = await orderImport(procedural, read);
+): Promise<Looked> {
+  const ready: Registration[] = [];
   const checked: Skill[] = [];
-  for (const one of order.ready) checked.push(await registration.completed(procedural, one, signal));
+  const waiting: string[] = [];
+  for (const one of registrations) {
+    try {
+      checked.push(await registration.completed(procedural, one, signal));
+      ready.push(one);
+    } catch (error) {
+      if (!isWithoutDependency(error)) throw error;
+      waiting.push(`${(error as Error).message}; then import the same again`);
+    }
+  }
   await registration.requireRegistrable(procedural, registrations[0]?.reader.tenant ?? '', checked);
-  return { ...order, checked };
+  return { ready, checked, waiting };
 }

@@ -1,5 +1,5 @@
 import type { Skill } from '@etude/contracts/memory';
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import { findSkill, type SkillReader } from '../life/find-skill.js';
@@ -60,7 +60,7 @@ function freeName(wanted: string, taken: ReadonlySet<string>): string {
  * Pins of the active skills with these names, for the skill that calls them. Every reader of the caller must be able to read them.
  *
  * @param reader who registers the caller
- * @throws EtudeError FAILED_PRECONDITION naming the skill that is missing, can't be called, or calls `self`
+ * @throws EtudeError FAILED_PRECONDITION naming the skill that is missing, can't be called, or calls `self`; see `isWithoutDependency`
  */
 export async function pinDependencies(
   procedural: Pick<ProceduralMemory, 'versions'>,
@@ -91,7 +91,17 @@ async function missing(
 ): Promise<EtudeError> {
   if ((await findSkill(procedural, reader, name)) !== null)
     return refusal(`${caller} calls skills.${name}, which not everybody who reads ${caller} can read; promote ${name} first`);
-  return refusal(`${caller} calls skills.${name}, and there is no active skill of that name; register it first, or take the call out`);
+  return refusal(
+    `${caller} calls skills.${name}, and there is no active skill of that name; register it first, or take the call out`,
+    MISSING,
+  );
+}
+
+const MISSING = 'dependencies';
+
+/** Whether an error is the refusal of a call of a skill that isn't active. */
+export function isWithoutDependency(error: unknown): boolean {
+  return errorCode(error) === 'FAILED_PRECONDITION' && errorDetails(error).field === MISSING;
 }
 
 /** The pin by which another skill depends on this one. */
@@ -106,4 +116,4 @@ export function entryPointOf(skill: NeededSkill): string {
   return skill.entryPoint ?? '';
 }
 
-const refusal = (message: string) => new EtudeError('FAILED_PRECONDITION', message);
+const refusal = (message: string, field?: string) => new EtudeError('FAILED_PRECONDITION', message, field === undefined ? {} : { field });
