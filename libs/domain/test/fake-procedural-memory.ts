@@ -5,15 +5,15 @@ import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { Clock } from '../src/ports/clock.js';
 import type { ProceduralMemory, ReadScope, SearchQuery, StoreSkillOptions } from '../src/ports/memory.js';
 import type { ProofChecker } from '../src/ports/proof-signer.js';
-import type { MoveOptions, SkillKey, SkillMove, SkillOwner } from '../src/ports/skill-registry.js';
+import type { SkillKey, SkillMove, SkillOwner } from '../src/ports/skill-registry.js';
 import { skillEntries } from '../src/retrieval/entries.js';
 import { afterUse } from '../src/retrieval/reinforce.js';
 import { requireScope, wholeTenant } from '../src/retrieval/scopes.js';
-import { mayCall, type MovedVersion, requireCallable, requireReplacements } from '../src/skills/life/call-graph.js';
+import { mayCall, type MovedVersion, requireCallable } from '../src/skills/life/call-graph.js';
 import { IN_USE, isVersionOf, keyOf, movedSkill, newSkill, noSuchSkill, requireOnlyActive } from '../src/skills/life/skill-life.js';
 import { codeToLookFor, markedCode, withCarriedMarks, withMarkOfCode } from '../src/skills/life/marks.js';
 import { knownVersion, staleEdit } from '../src/skills/life/known-version.js';
-import { namesThatReturn, needsRoom, requireRoom } from '../src/skills/life/register-skill.js';
+import { needsRoom, requireRoom } from '../src/skills/life/register-skill.js';
 import { ownersOfUse } from '../src/skills/life/usage.js';
 import { afterOffers } from '../src/skills/life/usage.js';
 import { fakeSearch, isWithin } from './fake-search.js';
@@ -97,7 +97,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
     return Math.min(countMax, this.#names(owner));
   }
 
-  async move(moves: readonly SkillMove[], { namesMax = 0 }: MoveOptions = {}): Promise<readonly Skill[]> {
+  async move(moves: readonly SkillMove[]): Promise<readonly Skill[]> {
     if (new Set(moves.map(({ key }) => key?.tenant)).size > 1)
       throw new EtudeError('INVALID_ARGUMENT', 'skills of several tenants were to be moved at once; move those of each by themselves');
     for (;;) {
@@ -106,9 +106,6 @@ export class FakeProceduralMemory implements ProceduralMemory {
       const moved = moves.map((move) => behind.#movedBy(move));
       for (const { before: known, after } of moved)
         if (known.status !== 'active' && after.status === 'active') requireOnlyActive(after, behind.#skills);
-      for (const { scope } of await namesThatReturn(moved, async ({ scope: owner, name }) => this.#versions(owner, name)))
-        requireRoom(scope, this.#names(scope), namesMax);
-      await requireReplacements(this, moved);
       await requireCallable(this, moved);
       // Somebody was faster while others were asked for.
       if (this.#skills !== before) continue;

@@ -3,7 +3,6 @@ import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import type { SkillMove } from '../src/ports/skill-registry.js';
-import { approveSkill } from '../src/skills/life/decisions.js';
 import { keyOf } from '../src/skills/life/skill-life.js';
 import type { MakeMemory } from './memory-conformance-start.js';
 import { start } from './memory-conformance-start.js';
@@ -189,24 +188,6 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.store(skillOf(other('b')), { baseVersion: 1 })).toMatchObject({ version: 2 });
       const raced = await Promise.allSettled(['d', 'e', 'f'].map((letter) => memory.store(skillOf(other(letter)), { baseVersion: 2 })));
       expect(raced.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    });
-
-    it("puts no two skills in each other's place at once", async () => {
-      const memory = await start(make);
-      for (const turn of ['a', 'b', 'c', 'd']) {
-        const made = [`one_${turn}`, `two_${turn}`].map((name) => storeAt(memory, skillOf({ name, status: 'active' })));
-        const [one, two] = (await Promise.all(made)) as [Skill, Skill];
-        const away = (skill: Skill, { name }: Skill) => memory.move([moveOf(skill, 'deprecated', { replacedBy: name })]);
-        const merged = (merge: Skill, kept: Skill) =>
-          approveSkill(memory, kept, { by: 'ann', reason: '', at: NEW_YEAR + 9, digest: kept.digest, merge });
-        const put = turn < 'c' ? away : merged;
-        const outcomes = await Promise.allSettled([put(one, two), put(two, one)]);
-        expect(outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? errorCode(outcome.reason) : []))).toEqual([
-          expect.stringMatching(/^(ABORTED|NOT_FOUND)$/),
-        ]);
-        const left = await Promise.all([one, two].map(({ name }) => memory.versions(OWNER, name, 'active')));
-        expect(left.flat()).toHaveLength(1);
-      }
     });
 
     it('counts the names that take up room', async () => {

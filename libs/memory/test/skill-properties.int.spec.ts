@@ -101,7 +101,7 @@ async function expectHeld(raced: ReadonlyArray<PromiseSettledResult<unknown>>, n
   expect(refusals).toHaveLength(raced.length - namesMax);
 }
 
-/** Skills with code and procedures in words count alike; so does what is restored. */
+/** Skills with code and procedures in words count alike. */
 function room(open: Open): void {
   it('holds fifty that are added at once over two connections to what an agent may have', { timeout }, async () => {
     const { registries, close } = await twoRegistries(open);

@@ -59,7 +59,7 @@ export const registryCalls = {
     };
     const verified = await decideOnce(deps, call, request, move, async (skill, { by }, { procedural }) => {
       requireVerifiable(skill, call, deps);
-      const begun = WITH_EVIDENCE.has(skill.status) ? skill : await verifyAgain(deps, procedural, skill, by);
+      const begun = WITH_EVIDENCE.has(skill.status) ? skill : await verifyAgain(procedural, skill, by);
       return deps.registration.verified(procedural, begun, patienceOf(call));
     });
     return skillMessage(verified);
@@ -82,11 +82,10 @@ function requireVerifiable(skill: Skill, call: CallContext, deps: SkillDeps): vo
   if (!isReviewer) throw new EtudeError('PERMISSION_DENIED', `${what}; a key with the role "reviewer" may have it verified again.`);
 }
 
-/** Makes a rejected or deprecated version a candidate again. @throws EtudeError FAILED_PRECONDITION if the agent has no room for it */
-async function verifyAgain(deps: SkillDeps, procedural: ProceduralMemory, skill: Skill, by: string): Promise<Skill> {
+/** Makes a rejected or deprecated version a candidate again. */
+async function verifyAgain(procedural: ProceduralMemory, skill: Skill, by: string): Promise<Skill> {
   const move = { key: keyOf(skill), to: 'candidate', from: [skill.status], by, reason: 'to be verified again', at: Date.now() } as const;
-  const { settings } = await deps.settings.get(skill.scope.tenant, skill.scope.agent);
-  const [candidate] = await procedural.move([move], { namesMax: settings.maxSkills });
+  const [candidate] = await procedural.move([move]);
   return candidate ?? skill;
 }
 

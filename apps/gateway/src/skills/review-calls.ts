@@ -104,9 +104,7 @@ export const reviewCalls = {
     const move = { method: 'RestoreSkill', from: ['archived'], to, reason } as const;
     return decided(deps, call, request, move, async (skill, decision, { procedural }) => {
       const together = request.version === 0 ? archivedLast(await procedural.versions(skill.scope, skill.name)) : [];
-      const { settings } = await deps.settings.get(skill.scope.tenant, skill.scope.agent);
-      const allowed = { ...decision, namesMax: settings.maxSkills };
-      const restored = await restoreSkill(procedural, together.length === 0 ? [skill] : together, allowed);
+      const restored = await restoreSkill(procedural, together.length === 0 ? [skill] : together, decision);
       return restored.find(({ status }) => status === 'active') ?? restored[0] ?? skill;
     });
   },

@@ -36,11 +36,6 @@ export interface SkillMove {
   readonly replacedBy?: string | null;
 }
 
-export interface MoveOptions {
-  /** How many skill names the owner may have, not counting rejected and archived skills; 0 or absent: no limit. */
-  readonly namesMax?: number;
-}
-
 /** A skill version that was shown to a model or an agent, or loaded for it. */
 export interface SkillOffer extends Omit<SkillKey, 'digest'> {
   /** When it was loaded into code that an agent will run, in ms since 1970. Absent: it was only shown. */
@@ -64,11 +59,8 @@ export interface SkillRegistry {
   every(owner: Pick<SkillOwner, 'tenant'> & { readonly agent: string | null }, statuses?: readonly SkillStatus[]): AsyncIterable<Skill>;
   /** Number of the owner's skill names that have a version neither rejected nor archived. Counting stops at `countMax`. */
   countNames(owner: SkillOwner, countMax: number): Promise<number>;
-  /**
-   * Makes the moves in order; all belong to one tenant. A repeat after a crash skips the moves already made and makes the others.
-   * @throws EtudeError FAILED_PRECONDITION where a name comes back into use beyond `namesMax`, even where several come at once
-   */
-  move(moves: readonly SkillMove[], options?: MoveOptions): Promise<readonly Skill[]>;
+  /** Makes the moves in order; all belong to one tenant. A repeat after a crash skips the moves already made and makes the others. */
+  move(moves: readonly SkillMove[]): Promise<readonly Skill[]>;
   /** Versions that call this skill of the owner: the active ones and those waiting for review. With `all`, versions of every status. */
   dependents(key: Pick<SkillKey, 'tenant' | 'agent' | 'user' | 'name'>, options?: { readonly all?: boolean }): Promise<readonly Skill[]>;
   /** Adds one offer to the count of each version, and stores the latest load time. Losing a count is not an error. */

@@ -23,7 +23,7 @@ import { inTurn } from './skill-turns.js';
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope, StoreSkillOptions } from '@etude/domain/ports/memory';
-import type { MoveOptions, SkillMove, SkillOwner } from '@etude/domain/ports/skill-registry';
+import type { SkillMove, SkillOwner } from '@etude/domain/ports/skill-registry';
 import { afterUse } from '@etude/domain/retrieval/reinforce';
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import { codeDigest } from '@etude/domain/skills/content-digest';
@@ -68,7 +68,7 @@ export function proceduralLayer(deps: LayerDeps) {
     every: ({ tenant, agent }: Pick<ReadScope, 'tenant' | 'agent'>, statuses?: readonly SkillStatus[]) =>
       skillsIn(store, { tenant, agent }, statuses === undefined ? {} : { status: statuses }),
     countNames: (owner, countMax) => countNames(store, owner, countMax),
-    move: (moves: readonly SkillMove[], options: MoveOptions = {}) => moveSkills(deps, moves, options),
+    move: (moves: readonly SkillMove[]) => moveSkills(deps, moves),
     dependents: (...args: Parameters<ProceduralMemory['dependents']>) => dependentsOf(store, ...args),
     countOffers: (offers) => countOffers(store, offers),
     /** `query.worthMin` is the lowest success rate. */

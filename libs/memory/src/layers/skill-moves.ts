@@ -1,13 +1,12 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import type { MoveOptions, SkillMove } from '@etude/domain/ports/skill-registry';
+import type { SkillMove } from '@etude/domain/ports/skill-registry';
 import { requireScope } from '@etude/domain/retrieval/scopes';
-import { type CallGraph, type MovedVersion, requireCallable, requireReplacements } from '@etude/domain/skills/life/call-graph';
+import { type CallGraph, type MovedVersion, requireCallable } from '@etude/domain/skills/life/call-graph';
 import { movedSkill, noSuchSkill, requireOnlyActive } from '@etude/domain/skills/life/skill-life';
-import { namesThatReturn } from '@etude/domain/skills/life/register-skill';
 import type { RecordStore } from '../record-store.js';
 import { type LayerDeps, untilTaken } from './records.js';
-import { dependentsOf, ownedSkills, requireRoomFor, skillUpdate, type StoredSkill, versionsOfKeys } from './skill-records.js';
+import { dependentsOf, ownedSkills, skillUpdate, type StoredSkill, versionsOfKeys } from './skill-records.js';
 import { inTurn } from './skill-turns.js';
 
 export type MoveDeps = Pick<LayerDeps, 'store' | 'clock' | 'proofChecker'>;
@@ -16,19 +15,15 @@ export type MoveDeps = Pick<LayerDeps, 'store' | 'clock' | 'proofChecker'>;
  * Applies all moves in one write. Without transactions they are applied in order, and a repeat continues after those already done. If one
  * move is refused, nothing is written. Moves of a tenant take turns (`inTurn`).
  */
-export async function moveSkills(
-  deps: MoveDeps,
-  moves: readonly SkillMove[],
-  { namesMax = 0 }: MoveOptions = {},
-): Promise<readonly Skill[]> {
+export async function moveSkills(deps: MoveDeps, moves: readonly SkillMove[]): Promise<readonly Skill[]> {
   const [first] = moves;
   if (first === undefined) return [];
   const tenant = tenantOf(moves);
-  return inTurn(deps, tenant, () => untilTaken(`skill ${first.key.name}`, () => moveOnce(deps, moves, tenant, namesMax)));
+  return inTurn(deps, tenant, () => untilTaken(`skill ${first.key.name}`, () => moveOnce(deps, moves, tenant)));
 }
 
 /** Returns null if a version changed meanwhile, for example because a use was counted. */
-async function moveOnce(deps: MoveDeps, moves: readonly SkillMove[], tenant: string, namesMax: number): Promise<readonly Skill[] | null> {
+async function moveOnce(deps: MoveDeps, moves: readonly SkillMove[], tenant: string): Promise<readonly Skill[] | null> {
   const { store, proofChecker } = deps;
   const keys = moves.map(({ key }) => key);
   const found = await versionsOfKeys(store, tenant, keys);
@@ -41,20 +36,14 @@ async function moveOnce(deps: MoveDeps, moves: readonly SkillMove[], tenant: str
     moved.set(at, movedSkill(skill, move, proofChecker ?? null));
   }
   const changed = moves.flatMap((move, i) => movedVersion(found[i], moved, move));
-  const versionsOf = ({ scope, name }: Skill) => ownedSkills(store, scope, { where: { name } });
   for (const { before, after } of changed.filter((one) => one.before.status !== 'active' && one.after.status === 'active')) {
-    const versions = await versionsOf(before);
+    const versions = await ownedSkills(store, before.scope, { where: { name: before.name } });
     requireOnlyActive(
       after,
       versions.map((version) => moved.get(version.record.key) ?? version.skill),
     );
   }
-  const graph = callGraph(store);
-  await requireReplacements(graph, changed);
-  await requireCallable(graph, changed);
-  const skillsOf = async (skill: Skill) => (await versionsOf(skill)).map((one) => one.skill);
-  const [returning] = namesMax === 0 ? [] : await namesThatReturn(changed, skillsOf);
-  if (returning !== undefined) await requireRoomFor(store, { ...returning.scope, name: returning.name }, namesMax);
+  await requireCallable(callGraph(store), changed);
   const changes = [...moved].flatMap(([at, skill]) => changeOf(known.get(at), skill));
   const done = changes.length === 0 ? [] : await store.write(tenant, changes);
   return done.includes(false) ? null : found.flatMap((one) => moved.get(one?.record.key ?? '') ?? []);

@@ -4,7 +4,6 @@ import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { CALLABLE, GONE, IN_USE } from './skill-life.js';
 import { skillDigest } from '../content-digest.js';
-import { findSkill } from './find-skill.js';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
 
 /** A unique key for one version of one owner's skill. */
@@ -65,7 +64,7 @@ export type CallGraph = Pick<SkillRegistry, 'versions' | 'dependents'>;
 export interface MovedVersion {
   readonly before: Skill;
   readonly after: Skill;
-  readonly move: Pick<SkillMove, 'proof' | 'replacedBy'>;
+  readonly move: Pick<SkillMove, 'proof'>;
 }
 
 /**
@@ -74,15 +73,12 @@ export interface MovedVersion {
  *
  * @param graph as it was before the moves
  * @param moved moves that are made at once
- * @returns the skills, at any depth, that skills coming into use need; they must be unchanged when the moves are written
  * @throws EtudeError FAILED_PRECONDITION
  */
-export async function requireCallable(graph: CallGraph, moved: readonly MovedVersion[]): Promise<readonly Skill[]> {
+export async function requireCallable(graph: CallGraph, moved: readonly MovedVersion[]): Promise<void> {
   const view = behind(graph, moved);
-  const needed: Skill[] = [];
-  for (const { after } of moved.filter(comesIntoUse)) needed.push(...(await neededSkills(view, after)));
+  for (const { after } of moved.filter(comesIntoUse)) await neededSkills(view, after);
   for (const { after } of moved.filter(leaves)) await requireUncalled(after, view);
-  return needed;
 }
 
 /** The message of a FAILED_PRECONDITION. @throws any other error, as it is */
@@ -91,7 +87,7 @@ export function refusalOf(error: unknown): string {
   return error.message;
 }
 
-export function comesIntoUse({ before, after }: Pick<MovedVersion, 'before' | 'after'>): boolean {
+function comesIntoUse({ before, after }: MovedVersion): boolean {
   return after.status !== before.status && IN_USE.has(after.status);
 }
 
@@ -157,33 +153,6 @@ export function mayCall(
   return dependencies.some(
     (pin) => pin.name === name && pin.tenant === tenant && pin.agent === agent && (user === undefined || pin.user === user),
   );
-}
-
-/**
- * A replacement must be active when it is named. So no chain of replacements leads back: a deprecated skill replaces nobody, and a skill
- * that becomes active again loses its replacement.
- *
- * @param graph as it was before the moves
- * @param moved moves that are made at once
- * @returns the replacements; they must be unchanged when the moves are written
- * @throws EtudeError NOT_FOUND
- */
-export async function requireReplacements(graph: CallGraph, moved: readonly MovedVersion[]): Promise<readonly Skill[]> {
-  const view = behind(graph, moved);
-  const found: Skill[] = [];
-  for (const { before, after, move } of moved) {
-    const { scope, name } = after;
-    const { replacedBy } = move;
-    const isKnown = before.status === 'deprecated' && before.replacedBy === replacedBy;
-    if (replacedBy === undefined || replacedBy === null || isKnown) continue;
-    const replacement = await findSkill(view, scope, replacedBy, { status: 'active' });
-    if (replacement === null)
-      throw new EtudeError('NOT_FOUND', `there is no active skill "${replacedBy}" that everybody who reads "${name}" can use`, {
-        field: 'replaced_by',
-      });
-    found.push(replacement);
-  }
-  return found;
 }
 
 /** The most skills that one skill may need, at any depth. */

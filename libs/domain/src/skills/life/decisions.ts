@@ -9,6 +9,7 @@ import {
 } from '@etude/contracts/skill-proof';
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
 import { isPinOf, neededSkills, refusalOf } from './call-graph.js';
+import { findSkill } from './find-skill.js';
 import {
   activatedAt,
   type Decision,
@@ -216,12 +217,16 @@ const refusal = (code: ErrorCode, field: string, message: string) => new EtudeEr
  * @throws EtudeError INVALID_ARGUMENT for itself; NOT_FOUND where readers of this skill can use no active one of that name
  */
 export async function deprecateSkill(
-  procedural: Pick<SkillRegistry, 'move'>,
+  procedural: Pick<SkillRegistry, 'move' | 'versions'>,
   skill: Skill,
   { replacedBy, ...decision }: Decision & { readonly replacedBy?: string },
 ): Promise<Skill> {
-  const { name } = skill;
+  const { name, scope } = skill;
   if (replacedBy === name) throw refusal('INVALID_ARGUMENT', 'replaced_by', `skill "${name}" can't take its own place; name another one`);
+  if (replacedBy !== undefined && (await findSkill(procedural, scope, replacedBy, { status: 'active' })) === null) {
+    const missing = `there is no active skill "${replacedBy}" that everybody who reads "${name}" can use`;
+    throw refusal('NOT_FOUND', 'replaced_by', missing);
+  }
   const named = replacedBy === undefined ? {} : { replacedBy };
   return moveOne(procedural, moveOf(skill, 'deprecated', decision, { from: ['active', 'deprecated'], ...named }));
 }
@@ -245,15 +250,9 @@ export async function archiveSkill(
  * deprecated. Any other is a candidate, which is verified again.
  *
  * @param versions archived ones of one owner's skill
- * @param decision.namesMax how many skills the owner may have; 0: any number
- * @throws EtudeError ABORTED for a version that isn't archived; FAILED_PRECONDITION where one that comes into use calls an archived skill,
- *   and where the owner has no room
+ * @throws EtudeError ABORTED for a version that isn't archived; FAILED_PRECONDITION where one that comes into use calls an archived skill
  */
-export async function restoreSkill(
-  procedural: SkillRegistry,
-  versions: readonly Skill[],
-  { namesMax = 0, ...decision }: Decision & { readonly namesMax?: number },
-): Promise<readonly Skill[]> {
+export async function restoreSkill(procedural: SkillRegistry, versions: readonly Skill[], decision: Decision): Promise<readonly Skill[]> {
   const moves: SkillMove[] = [];
   let isFree: boolean | null = null;
   for (const skill of versions.toSorted((a, b) => b.version - a.version)) {
@@ -264,7 +263,7 @@ export async function restoreSkill(
     if (to === 'active') isFree = false;
     moves.push(moveOf(skill, to, decision));
   }
-  return procedural.move(moves, { namesMax });
+  return procedural.move(moves);
 }
 
 function restoredStatus(skill: Skill, isFree: boolean): SkillStatus {

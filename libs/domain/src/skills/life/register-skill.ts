@@ -6,7 +6,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory, StoreSkillOptions } from '../../ports/memory.js';
 import { knownVersion, withCarriedTests } from './known-version.js';
 import type { SkillOwner, SkillRegistry } from '../../ports/skill-registry.js';
-import { GONE, isVersionOf } from './skill-life.js';
+import { GONE } from './skill-life.js';
 
 export interface RegistrationDeps {
   readonly procedural: ProceduralMemory;
@@ -174,23 +174,6 @@ export function otherKindReason(skill: Pick<Skill, 'kind'>, replaced: Pick<Skill
 /** Whether the next version takes up room for its name. @param versions all of the name that the owner has */
 export function needsRoom(versions: ReadonlyArray<{ readonly status: SkillStatus }>): boolean {
   return versions.every(({ status }) => GONE.has(status));
-}
-
-/**
- * The skills whose names take up room again after the moves, each once.
- *
- * @param versions returns all versions of a skill's name and owner, as they are before the moves
- */
-export async function namesThatReturn(
-  moved: ReadonlyArray<{ readonly before: Skill; readonly after: Skill }>,
-  versions: (skill: Skill) => Promise<readonly Skill[]>,
-): Promise<readonly Skill[]> {
-  const returning: Skill[] = [];
-  for (const { before, after } of moved) {
-    if (!GONE.has(before.status) || GONE.has(after.status) || returning.some((one) => isVersionOf(one, after))) continue;
-    if (needsRoom(await versions(before))) returning.push(before);
-  }
-  return returning;
 }
 
 /** @param namesMax 0: any number. @throws EtudeError FAILED_PRECONDITION where the limit is reached */
