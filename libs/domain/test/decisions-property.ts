@@ -2,8 +2,15 @@ import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import type { ProceduralMemory } from '../src/ports/memory.js';
-import { approveSkill, archiveSkill, deprecateSkill, rejectSkill, restoreSkill, settleVerified } from '../src/skills/life/decisions.js';
-import { rollbackSkill } from '../src/skills/life/rollback-skill.js';
+import {
+  approveSkill,
+  archiveSkill,
+  deprecateSkill,
+  rejectSkill,
+  restoreSkill,
+  rollbackSkill,
+  settleVerified,
+} from '../src/skills/life/decisions.js';
 import { neededSkills } from '../src/skills/life/call-graph.js';
 import { IN_USE } from '../src/skills/life/skill-life.js';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';

@@ -12,11 +12,12 @@ import {
   recordVerification,
   rejectSkill,
   restoreSkill,
+  rollbackSkill,
   settleVerified,
 } from '../src/skills/life/decisions.js';
-import { rollbackSkill } from '../src/skills/life/rollback-skill.js';
 import { registerSkill } from '../src/skills/life/register-skill.js';
 import { proofText, skillDigest } from '../src/skills/content-digest.js';
+import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { NOTHING_FOUND, signProof } from '../src/skills/proof/proof.js';
 import { keyOf, TRANSITIONS } from '../src/skills/life/skill-life.js';
 import { promoteSkill } from '../src/skills/life/promote-skill.js';
@@ -183,9 +184,10 @@ class Town {
   }
 
   /** Verification looks at the content, not at the record. */
-  #verify(call: Call, skill: Skill, registry: ProceduralMemory): Promise<Skill> {
+  async #verify(call: Call, skill: Skill, registry: ProceduralMemory): Promise<Skill> {
     const findings = call.finds ? [ERROR_FINDING] : [];
-    const proof = signProof(skill, { ...FINDINGS, findings }, SIGNER, this.#at);
+    const kept = (await registry.versions(skill.scope, skill.name, 'active')).map(dependencyOn);
+    const proof = signProof(skill, { ...FINDINGS, findings, kept }, SIGNER, this.#at);
     if (call.passes) this.#issued.add(proofText(proof));
     const found = { passed: call.passes, reason: call.passes ? '' : 'its tests fail', evidence: ['the code parses'] };
     return recordVerification(registry, skill, call.passes ? { ...found, proof } : found, this.#at);

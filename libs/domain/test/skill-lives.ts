@@ -3,6 +3,7 @@ import type { SkillContract, SkillProof, SkillStatus } from '@etude/contracts/sk
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import type { SkillMove } from '../src/ports/skill-registry.js';
 import { skillDigest } from '../src/skills/content-digest.js';
+import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { isVersionOf, keyOf } from '../src/skills/life/skill-life.js';
 import { NEW_YEAR } from './memory-records.js';
 
@@ -60,7 +61,7 @@ export interface SkillLife {
 export async function storeAt(
   procedural: Pick<ProceduralMemory, 'store' | 'move' | 'versions'>,
   skill: Skill,
-  { at = NEW_YEAR, proof = (stored) => proofOf(stored), contract }: SkillLife = {},
+  { at = NEW_YEAR, proof = (stored, active) => proofOf(stored, { kept: active.map(dependencyOn) }), contract }: SkillLife = {},
 ): Promise<Skill> {
   const stored = await procedural.store(skill);
   const way = WAYS[skill.status];

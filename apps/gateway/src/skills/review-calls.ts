@@ -2,8 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
-import { approveSkill, archivedLast, archiveSkill, deprecateSkill, rejectSkill, restoreSkill } from '@etude/domain/skills/life/decisions';
-import { rollbackSkill } from '@etude/domain/skills/life/rollback-skill';
+import { approveSkill, archiveSkill, deprecateSkill, rejectSkill, restoreSkill, rollbackSkill } from '@etude/domain/skills/life/decisions';
 import { ownerOf, searchSkills } from '@etude/domain/skills/life/find-skill';
 import { promoteSkill } from '@etude/domain/skills/life/promote-skill';
 import type { Memory } from '@etude/memory/memory';
@@ -103,7 +102,7 @@ export const reviewCalls = {
     const to = ['active', 'pending_review', 'deprecated', 'candidate', 'rejected'] as const;
     const move = { method: 'RestoreSkill', from: ['archived'], to, reason } as const;
     return decided(deps, call, request, move, async (skill, decision, { procedural }) => {
-      const together = request.version === 0 ? archivedLast(await procedural.versions(skill.scope, skill.name)) : [];
+      const together = request.version === 0 ? await procedural.versions(skill.scope, skill.name, 'archived') : [];
       const restored = await restoreSkill(procedural, together.length === 0 ? [skill] : together, decision);
       return restored.find(({ status }) => status === 'active') ?? restored[0] ?? skill;
     });
@@ -122,10 +121,7 @@ export const reviewCalls = {
     const identified = { tenant, requestId: request.requestId, method: 'RollbackSkill', body: { ...request } };
     const active = await once(memory, identified, present, {
       ...versionWork(procedural, asked),
-      act: async ({ isRepeat, version, at }) => {
-        const meant = { toVersion, inUse: isRepeat ? version : undefined };
-        return renewed(deps, memory, await rollbackSkill(procedural, present, { by, at, reason, ...meant }));
-      },
+      act: async ({ at }) => renewed(deps, memory, await rollbackSkill(procedural, present, { by, at, reason, toVersion })),
     });
     return skillMessage(active);
   },

@@ -2,6 +2,7 @@ import { errorCode, EtudeError, type ErrorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import {
   SKILL_STATUSES,
+  type SkillChange,
   type ProceduralMemorySettings,
   type SkillContract,
   type SkillProof,
@@ -10,17 +11,7 @@ import {
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
 import { isPinOf, neededSkills, refusalOf } from './call-graph.js';
 import { findSkill } from './find-skill.js';
-import {
-  activatedAt,
-  type Decision,
-  isProofOf,
-  moveOf,
-  otherActive,
-  reasonsForReview,
-  VERIFIER,
-  wasActive,
-  wasBefore,
-} from './skill-life.js';
+import { activatedAt, CALLABLE, type Decision, isProofOf, moveOf, reasonsForReview, VERIFIER, wasActive, wasBefore } from './skill-life.js';
 
 /** The settings of an agent that say who approves. */
 export type Approval = Pick<ProceduralMemorySettings, 'approvalMode' | 'skillRegistrationConfidenceThreshold'>;
@@ -40,22 +31,13 @@ export interface Verified {
  * review keeps its status with the new proof. If it fails, it is deprecated or rejected, and loses its proof.
  */
 export async function recordVerification(procedural: SkillRegistry, skill: Skill, found: Verified, at: number): Promise<Skill> {
-  const { passed, evidence, contract, proof } = found;
-  const newErrors = skill.status === 'active' && passed ? errorsBeside(skill, proof) : [];
-  const failed = !passed || newErrors.length > 0;
-  const reason = newErrors.length > 0 ? `verification finds: ${newErrors.join('; ')}` : found.reason;
-  const failedTo = skill.status === 'active' ? 'deprecated' : 'rejected';
+  const { passed, evidence, reason, contract, proof } = found;
   const passedTo = skill.status === 'candidate' ? 'verified' : skill.status;
-  const to = failed ? failedTo : passedTo;
-  const believed = failed ? { proof: null } : proof === undefined ? {} : { proof };
+  const failedTo = skill.status === 'active' ? 'deprecated' : 'rejected';
+  const believed = passed ? (proof === undefined ? {} : { proof }) : { proof: null };
   const read = contract === undefined || contract === null ? {} : { contract };
-  return moveOne(procedural, moveOf(skill, to, { by: VERIFIER, reason, at }, { evidence, ...believed, ...read }));
-}
-
-/** Errors that the reviewer could not see at the approval. */
-function errorsBeside(skill: Skill, proof: SkillProof | undefined): readonly string[] {
-  const known = new Set(reasonsForReview(skill));
-  return reasonsForReview({ ...skill, ...(proof === undefined ? {} : { proof }) }).filter((reason) => !known.has(reason));
+  const decision = { by: VERIFIER, reason, at };
+  return moveOne(procedural, moveOf(skill, passed ? passedTo : failedTo, decision, { evidence, ...believed, ...read }));
 }
 
 /**
@@ -63,24 +45,14 @@ function errorsBeside(skill: Skill, proof: SkillProof | undefined): readonly str
  * person whatever the settings say. An activated skill replaces the version in use. A skill whose callee was archived meanwhile is
  * rejected. A second call after a crash finishes the first.
  *
- * @param replaced the version in use that it was verified against; null: none was. Absent: whichever is in use
- * @throws EtudeError ABORTED where another version is in use by now
+ * @throws EtudeError ABORTED where the version in use is another one than it was verified against
  */
-export async function settleVerified(
-  procedural: SkillRegistry,
-  skill: Skill,
-  settings: Approval,
-  at: number,
-  replaced?: Skill | null,
-): Promise<Skill> {
+export async function settleVerified(procedural: SkillRegistry, skill: Skill, settings: Approval, at: number): Promise<Skill> {
   if (skill.status === 'active') return activate(procedural, skill, { by: VERIFIER, reason: skill.statusReason, at });
   if (skill.status !== 'verified') return skill;
   const why = (await newerInUse(procedural, skill)) ?? reasonToWait(skill, settings);
   try {
-    if (why === null) {
-      const decision = { by: VERIFIER, reason: 'approved automatically after verification', at };
-      return await activate(procedural, skill, decision, replaced === undefined ? {} : { replaced });
-    }
+    if (why === null) return await activate(procedural, skill, { by: VERIFIER, reason: 'approved automatically after verification', at });
     const reason = why === '' ? 'waits for review' : `waits for review: ${why}`;
     return await moveOne(procedural, moveOf(skill, 'pending_review', { by: VERIFIER, reason, at }));
   } catch (error) {
@@ -125,7 +97,7 @@ export async function approveSkill(
   skill: Skill,
   decision: Decision & { readonly digest: string; readonly merge?: Skill },
 ): Promise<Skill> {
-  const { name, status, version } = skill;
+  const { name, status } = skill;
   const { digest, merge, by, reason, at } = decision;
   if (skill.digest !== digest)
     throw refusal(
@@ -135,15 +107,9 @@ export async function approveSkill(
     );
   if (status !== 'pending_review' && status !== 'active')
     throw refusal('ABORTED', 'name', `Skill "${name}" is ${status}; only one that waits for review (pending_review) can be approved.`);
-  const replaced = await activeVersion(procedural, skill);
-  if (status === 'pending_review' && !isVerifiedAgainst(skill, replaced)) {
-    const missed = `Version ${version} of skill "${name}" was not held to the tests of version ${replaced?.version}, which came into use meanwhile.`;
-    throw refusal('ABORTED', 'version', `${missed} Verify it again, then approve it.`);
-  }
   const merged = merge === undefined ? [] : await mergedVersions(procedural, skill, merge);
   const also = merged.map((other) => moveOf(other, 'deprecated', { by, at, reason: `merged into ${name}` }, { replacedBy: name }));
-  const approved = { by, at, reason: reason === '' ? `approved by ${by}` : reason };
-  return activate(procedural, skill, approved, status === 'pending_review' ? { also, replaced } : { also });
+  return activate(procedural, skill, { by, at, reason: reason === '' ? `approved by ${by}` : reason }, also);
 }
 
 /** @throws EtudeError INVALID_ARGUMENT for the skill itself, FAILED_PRECONDITION where the other skill has readers that this one lacks */
@@ -163,28 +129,54 @@ export function rejectSkill(procedural: SkillRegistry, skill: Skill, decision: D
   return moveOne(procedural, moveOf(skill, 'rejected', decision, { from: ['candidate', 'verified', 'pending_review'] }));
 }
 
-interface Activation {
-  /** Moves that are made together with the activation. */
-  readonly also?: readonly SkillMove[];
-  /** The only version that may be replaced; null: none. Absent: any. */
-  readonly replaced?: Skill | null;
+/**
+ * Activates an earlier version in place of the present one. The same decision again changes nothing.
+ *
+ * @param decision.toVersion absent: the newest that was in use before the present one
+ * @throws EtudeError NOT_FOUND for an unknown version; FAILED_PRECONDITION for one that was never in use, is archived, or has no proof
+ */
+export async function rollbackSkill(
+  procedural: SkillRegistry,
+  { scope, name }: Skill,
+  { toVersion, ...decision }: Decision & { readonly toVersion?: number | undefined },
+): Promise<Skill> {
+  const versions = await procedural.versions(scope, name);
+  const isOwn = ({ to, by, at }: SkillChange) => to === 'active' && by === decision.by && at === decision.at;
+  const done = versions.find(({ history = [] }) => history.some(isOwn));
+  if (done !== undefined) return done.status === 'active' ? activate(procedural, done, decision) : done;
+  const present = versions.find(({ status }) => status === 'active') ?? versions.find(wasActive);
+  const earlier = versions.find((one) => one.version < (present?.version ?? 0) && isRestorable(one));
+  const target = toVersion === undefined ? earlier : versions.find(({ version }) => version === toVersion);
+  if (target === undefined && toVersion !== undefined)
+    throw refusal('NOT_FOUND', 'to_version', `Skill "${name}" has no version ${toVersion}.`);
+  if (target !== undefined && isRestorable(target)) return activate(procedural, target, decision);
+  const which =
+    target === undefined ? 'has no earlier version' : `can't be rolled back to version ${target.version}, which is ${target.status}`;
+  throw refusal(
+    'FAILED_PRECONDITION',
+    'to_version',
+    `skill "${name}" ${which}; only a version that was in use, and is not archived, comes back`,
+  );
 }
 
-/** Activates the skill and deprecates the owner's other active versions, in one call. @throws EtudeError ABORTED for an unexpected one */
-async function activate(
-  procedural: SkillRegistry,
-  skill: Skill,
-  decision: Decision,
-  { also = [], replaced: expected }: Activation = {},
-): Promise<Skill> {
-  const others = (await activeVersions(procedural, skill)).filter(
-    (other) => skill.status !== 'active' || activatedAt(other) <= activatedAt(skill),
-  );
-  const unknown = expected === undefined ? undefined : others.find(({ version }) => version !== expected?.version);
-  if (unknown !== undefined) throw otherActive(skill, unknown);
-  const reason = `replaced by version ${skill.version}`;
-  const replaced = others.map((other) => moveOf(other, 'deprecated', { ...decision, reason }));
-  const own = skill.status === 'active' ? [] : [moveOf(skill, 'active', decision)];
+const isRestorable = (skill: Skill) => wasActive(skill) && CALLABLE.has(skill.status);
+
+/**
+ * Activates the skill and deprecates the owner's other active versions, in one call with the moves `also`.
+ *
+ * @throws EtudeError ABORTED where a skill that comes into use for the first time was not held to the tests of the version in use
+ */
+async function activate(procedural: SkillRegistry, skill: Skill, decision: Decision, also: readonly SkillMove[] = []): Promise<Skill> {
+  const { name, version, status } = skill;
+  const active = await activeVersions(procedural, skill);
+  const others = active.filter((other) => status !== 'active' || activatedAt(other) <= activatedAt(skill));
+  const unmet = status === 'verified' || status === 'pending_review' ? others.find((other) => !isVerifiedAgainst(skill, other)) : undefined;
+  if (unmet !== undefined) {
+    const missed = `Version ${version} of skill "${name}" was not held to the tests of version ${unmet.version}, which came into use meanwhile.`;
+    throw refusal('ABORTED', 'version', `${missed} Verify it again, then approve it.`);
+  }
+  const replaced = others.map((other) => moveOf(other, 'deprecated', { ...decision, reason: `replaced by version ${version}` }));
+  const own = status === 'active' ? [] : [moveOf(skill, 'active', decision)];
   const moves = [...own, ...replaced, ...also];
   const moved = moves.length === 0 ? [] : await procedural.move(moves);
   return own.length === 0 ? skill : (moved[0] ?? skill);
@@ -268,20 +260,8 @@ export async function restoreSkill(procedural: SkillRegistry, versions: readonly
 
 function restoredStatus(skill: Skill, isFree: boolean): SkillStatus {
   const before = wasBefore(skill);
-  const isUsable = isProofOf(skill, skill.proof) || skill.kind === 'procedure';
-  if (before === 'rejected') return before;
-  if ((before === 'active' && isFree && isUsable) || (before === 'pending_review' && isProofOf(skill, skill.proof))) return before;
-  return wasActive(skill) || before === 'deprecated' || before === 'active' ? 'deprecated' : 'candidate';
-}
-
-/** The versions that the latest archiving moved. Restoring undoes one decision, not the ones before it. */
-export function archivedLast(versions: readonly Skill[]): readonly Skill[] {
-  const archived = versions.filter(({ status }) => status === 'archived');
-  const last = Math.max(...archived.map(archivedAt));
-  return archived.filter((skill) => archivedAt(skill) === last);
-}
-
-/** When the version was archived last, in ms since 1970; 0 where no history says so. */
-function archivedAt({ history = [] }: Skill): number {
-  return history.findLast(({ from, to }) => to === 'archived' && from !== 'archived')?.at ?? 0;
+  const isProven = isProofOf(skill, skill.proof);
+  if (before === 'rejected' || (before === 'pending_review' && isProven)) return before;
+  if (before === 'active' && isFree && (isProven || skill.kind === 'procedure')) return before;
+  return wasActive(skill) ? 'deprecated' : 'candidate';
 }

@@ -254,13 +254,10 @@ export function isVersionOf(a: Skill, b: Skill): boolean {
  */
 export function requireOnlyActive(skill: Skill, versions: readonly Skill[]): void {
   const other = versions.find((version) => version.status === 'active' && version.version !== skill.version && isVersionOf(version, skill));
-  if (other !== undefined) throw otherActive(skill, other);
-}
-
-export function otherActive({ name, version }: Skill, other: Skill): EtudeError {
-  return new EtudeError(
+  if (other === undefined) return;
+  throw new EtudeError(
     'ABORTED',
-    `version ${other.version} of skill "${name}" became active meanwhile, so version ${version} did not; read it again and decide again`,
+    `version ${other.version} of skill "${skill.name}" became active meanwhile, so version ${skill.version} did not; read it again and decide again`,
     { field: 'version', metadata: { active_version: String(other.version) } },
   );
 }

@@ -67,7 +67,7 @@ async function verifiedNow(skill: Skill, { round }: Admission, deps: AdmissionDe
 async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps): Promise<Skill> {
   const { procedural, clock } = deps;
   const { settings } = await deps.settings.get(skill.scope.tenant, skill.scope.agent);
-  const settled = await settleVerified(procedural, skill, settings, clock.now(), replaced);
+  const settled = await settleVerified(procedural, skill, settings, clock.now());
   const admitted = wasRejectedByPerson(settled) ? settled : await carryApprovalOver(settled, replaced, deps);
   await reverifyDependents(admitted, deps);
   return admitted;

@@ -3,13 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { admissionDeps } from '../../../test/admission-fixture.js';
 import { type AdmissionDeps, admitSkill } from './admit-skill.js';
-import { rollbackSkill } from '../life/rollback-skill.js';
 import { dependencyOn } from './bundle-code.js';
 import { skillStats, UNUSED } from '../life/usage.js';
 import { keyOf } from '../life/skill-life.js';
 import { skillOf, type SkillGiven } from '../../../test/bundle-fixture.js';
 import { proven } from '../../../test/proven-fixture.js';
 import { reverifyDependents } from './reverify-dependents.js';
+import { rollbackSkill } from '../life/decisions.js';
 
 const signal = new AbortController().signal;
 const test = (arg: number, expected: number) => ({ kind: 'call' as const, args: [arg], kwargs: {}, expected, tolerance: 0 });

@@ -2,12 +2,12 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
-import { rollbackSkill } from '../life/rollback-skill.js';
 import { keyOf } from '../life/skill-life.js';
 import { skillOf } from '../../../test/bundle-fixture.js';
 import { admissionDeps } from '../../../test/admission-fixture.js';
 import { admitSkill } from './admit-skill.js';
 import { gatherGround } from './verification-ground.js';
+import { rollbackSkill } from '../life/decisions.js';
 
 const signal = new AbortController().signal;
 const test = (arg: number, expected: number) => ({ kind: 'call' as const, args: [arg], kwargs: {}, expected, tolerance: 0 });
