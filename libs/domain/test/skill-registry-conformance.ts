@@ -1,5 +1,4 @@
 import { errorCode } from '@etude/contracts/errors';
-import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import type { SkillMove } from '../src/ports/skill-registry.js';

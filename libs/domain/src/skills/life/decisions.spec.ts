@@ -64,7 +64,8 @@ describe('settleVerified', () => {
     const again = async (skill: Skill, at: number) => {
       const move = { key: keyOf(skill), to: 'candidate', by: 'bob', reason: '', at: NEW_YEAR + at } as const;
       const kept = (await procedural.versions(SCOPE, skill.name, 'active')).map(dependencyOn);
-      return settled(await passing((await procedural.move([move]))[0]!, { kept }));
+      const [candidate = skill] = await procedural.move([move]);
+      return settled(await passing(candidate, { kept }));
     };
     const failed = await recordVerification(procedural, await procedural.store(skillOf()), FAILED, NEW_YEAR);
     expect(await again(failed, 1)).toMatchObject({ status: 'active' });
@@ -273,8 +274,9 @@ describe('restoreSkill', () => {
   });
 
   it('is the only way from the archive to being rejected or reviewed', async () => {
-    const [archived] = await archiveSkill(procedural, [await stored('active')], decision(1));
+    const active = await stored('active');
+    await archiveSkill(procedural, [active], decision(1));
     for (const to of ['rejected', 'pending_review'] as const)
-      await expect(procedural.move([{ key: keyOf(archived!), to, ...decision(2) }])).rejects.toMatchObject({ code: 'ABORTED' });
+      await expect(procedural.move([{ key: keyOf(active), to, ...decision(2) }])).rejects.toMatchObject({ code: 'ABORTED' });
   });
 });
