@@ -1,14 +1,13 @@
 import { abortError, EtudeError } from '@etude/contracts/errors';
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
 import { isSilence, parsedJson, refusal, ServerAnswer } from './server-answer.js';
-import { InFlight } from './in-flight.js';
 import { type RetryPolicy, type RetryTimers, withRetries } from './retry.js';
 import { quoted, type ServerContext, serverName } from './server-errors.js';
 
 export interface CallLimits {
   /** The longest silence of the server, before or within its answer. */
   readonly idleTimeoutMs: number;
-  /** The longest time from the request to the end of its answer. */
+  /** The longest time from the request to the end of its answer, with the wait for a free connection. */
   readonly callTimeoutMs: number;
 }
 
@@ -17,7 +16,7 @@ export interface ConnectionOptions {
   readonly baseUrl: string;
   /** Absent: no Authorization header is sent. */
   readonly apiKey?: string;
-  /** The most calls at once; further calls wait in order. */
+  /** The most connections, and so the most calls at once; further calls wait. */
   readonly concurrency: number;
   readonly limits: CallLimits;
   readonly retry: RetryPolicy;
@@ -44,12 +43,10 @@ export class OpenAiConnection {
   readonly context: ServerContext;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #dispatcher: Dispatcher;
-  readonly #inFlight: InFlight;
 
   constructor(private readonly options: ConnectionOptions) {
     const { baseUrl, apiKey, concurrency, settings = SETTINGS, proxyUrl } = options;
     this.context = { baseUrl, ...(apiKey ? { apiKey } : {}), settings };
-    this.#inFlight = new InFlight(concurrency);
     const { username, password, protocol } = new URL(baseUrl);
     const basic = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64');
     const authorization = apiKey ? `Bearer ${apiKey}` : username ? `Basic ${basic}` : undefined;
@@ -57,6 +54,7 @@ export class OpenAiConnection {
     const secure = protocol === 'https:';
     const { idleTimeoutMs } = options.limits;
     const agent = {
+      connections: concurrency,
       keepAliveTimeout: secure ? IDLE_HTTPS_MS : IDLE_HTTP_MS,
       headersTimeout: idleTimeoutMs,
       bodyTimeout: idleTimeoutMs,
@@ -71,7 +69,7 @@ export class OpenAiConnection {
    */
   call<T>(exchange: (send: Send) => Promise<T>, signal: AbortSignal): Promise<T> {
     const send: Send = (path, body) => this.#send(path, body, signal);
-    return withRetries(() => this.#inFlight.run(() => exchange(send), signal), signal, this.options.retry, this.options.timers);
+    return withRetries(() => exchange(send), signal, this.options.retry, this.options.timers);
   }
 
   /**

@@ -16,7 +16,7 @@ function asking(script: ScriptInput) {
             : 'user',
       content,
     }));
-    const match = matcher.match(conversationOf({ model: 'm', messages }));
+    const match = matcher.match(conversationOf({ messages }));
     return match ? (match.answer.status ?? filled(match.answer.reply ?? '', match.captures)) : null;
   };
 }
@@ -55,14 +55,6 @@ describe('script rules', () => {
       rules: [{ match: { regex: 'add (\\d+) and (?<b>\\d+)', flags: 'i' }, reply: 'print({{1}} + {{b}}, f"{{x}}", {{}}, {{9}})' }],
     });
     expect(ask('Add 2 and 3')).toBe('print(2 + 3, f"{{x}}", {{}}, {{9}})');
-  });
-
-  it('counts failures in the conversation itself', () => {
-    const ask = asking({
-      failure_mark: 'Verdict: WA',
-      rules: [{ after_failures: 2, reply: 'right' }, { after_failures: 1, reply: 'nearly' }, { reply: 'wrong' }],
-    });
-    expect([ask('q'), ask('q', 'Verdict: WA'), ask('q', 'Verdict: WA, then Verdict: WA')]).toEqual(['wrong', 'nearly', 'right']);
   });
 
   it('gives the same body the same attempt, however often it comes', () => {

@@ -2,7 +2,6 @@ import { isFault, type Pattern, type Script, type ScriptAnswer, type ScriptRule 
 
 /** The parts of a request that a script's rules are matched against. */
 export interface Conversation {
-  readonly model: string;
   readonly messages: ReadonlyArray<{ readonly role: string; readonly text: string }>;
   /** Digest of the request body without the fields that say how the answer is sent. */
   readonly digest: string;
@@ -33,7 +32,7 @@ export class ScriptMatcher {
 
   match(conversation: Conversation): Match | null {
     for (const [i, rule] of this.#script.rules.entries()) {
-      const captures = conditionsHold(rule, conversation, this.#script.failure_mark);
+      const captures = conditionsHold(rule, conversation);
       if (captures && this.#countHolds(rule, i, captures, conversation.digest))
         return { rule: rule.name ?? `rule ${i + 1}`, answer: rule, captures };
     }
@@ -74,11 +73,11 @@ export function filled(template: string, captures: ReadonlyMap<string, string>):
   return template.replace(/\{\{(\w+)\}\}/g, (whole, name: string) => captures.get(name) ?? whole);
 }
 
-function conditionsKey({ match, match_all, unless, system, tool_result, model, after_failures }: ScriptRule): string {
-  return JSON.stringify([match, match_all, unless, system, tool_result, model, after_failures]);
+function conditionsKey({ match, match_all, unless, system, tool_result }: ScriptRule): string {
+  return JSON.stringify([match, match_all, unless, system, tool_result]);
 }
 
-function conditionsHold(rule: ScriptRule, { model, messages }: Conversation, failureMark: Pattern | undefined): Map<string, string> | null {
+function conditionsHold(rule: ScriptRule, { messages }: Conversation): Map<string, string> | null {
   const captures = new Map<string, string>();
   const last = messages.at(-1);
   const user = messages.findLast((message) => message.role === 'user')?.text ?? '';
@@ -89,9 +88,7 @@ function conditionsHold(rule: ScriptRule, { model, messages }: Conversation, fai
     everyFound(rule.match_all, all, captures) &&
     everyFound(rule.system, system, captures) &&
     everyFound(rule.tool_result, last?.role === 'tool' ? [last.text] : [], captures) &&
-    everyFound(rule.model, [model], captures) &&
-    !(rule.unless ?? []).some((pattern) => all.some((text) => found(pattern, text, new Map()))) &&
-    (rule.after_failures === undefined || occurrences(failureMark, all) >= rule.after_failures);
+    !(rule.unless ?? []).some((pattern) => all.some((text) => found(pattern, text, new Map())));
   return holds ? captures : null;
 }
 
@@ -108,23 +105,14 @@ function found(pattern: Pattern, text: string, captures: Map<string, string>): b
   return true;
 }
 
-function occurrences(pattern: Pattern | undefined, texts: readonly string[]): number {
-  if (pattern === undefined) return 0;
-  const split = (text: string) =>
-    typeof pattern === 'string'
-      ? text.split(pattern).length - 1
-      : [...text.matchAll(new RegExp(pattern.regex, `${pattern.flags ?? ''}g`))].length;
-  return texts.reduce((sum, text) => sum + split(text), 0);
-}
-
 /** The record of one request to the scripted model. */
 export interface ScriptedCall {
   /** Counted from 1, in the order of arrival. */
   readonly number: number;
   /** The rule that answered; null where none fitted. */
   readonly rule: string | null;
-  /** `aborted`: the caller went away first. `cut`: the script broke the connection off. */
-  readonly answered: 'pending' | 'fully' | 'aborted' | 'cut';
+  /** `aborted`: the caller went away first. */
+  readonly answered: 'pending' | 'fully' | 'aborted';
   readonly status: number;
   readonly stream: boolean;
   /** The `digest` of its conversation. */

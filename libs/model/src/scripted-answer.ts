@@ -10,7 +10,6 @@ const Message = z.looseObject({
 });
 
 export const ChatBody = z.looseObject({
-  model: z.string().default(''),
   messages: z.array(Message).min(1),
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().optional() }).nullish(),
@@ -21,7 +20,6 @@ export type ChatBody = z.infer<typeof ChatBody>;
 export function conversationOf(request: ChatBody): Conversation {
   const body = { ...request, stream: undefined, stream_options: undefined };
   return {
-    model: body.model,
     messages: body.messages.map(({ role, content }) => ({ role, text: textOf(content) })),
     digest: createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 32),
   };
@@ -106,19 +104,18 @@ export function completion(reply: ScriptedReply): object {
   };
 }
 
-/** The server-sent events of one answer. With `cutAfter`, only those of the first so many characters of text, without an end. */
-export function streamEvents(reply: ScriptedReply, includeUsage: boolean, cutAfter: number | undefined): string[] {
+/** The server-sent events of one answer. */
+export function streamEvents(reply: ScriptedReply, includeUsage: boolean): string {
   const chunk = (delta: object, finishReason: string | null = null) =>
     event({ ...common(reply, 'chat.completion.chunk'), choices: [{ index: 0, delta, finish_reason: finishReason }] });
   const begin = chunk({ role: 'assistant', content: '' });
-  const text = pieces(cutAfter === undefined ? reply.text : reply.text.slice(0, cutAfter)).map((content) => chunk({ content }));
-  if (cutAfter !== undefined) return [begin, ...text];
+  const text = pieces(reply.text).map((content) => chunk({ content }));
   const calls = reply.toolCalls.flatMap((call, index) => [
     chunk({ tool_calls: [{ index, ...wireCall({ ...call, arguments: '' }) }] }),
     ...pieces(call.arguments).map((part) => chunk({ tool_calls: [{ index, function: { arguments: part } }] })),
   ]);
   const usage = includeUsage ? [event({ ...common(reply, 'chat.completion.chunk'), choices: [], usage: usageOf(reply) })] : [];
-  return [begin, ...text, ...calls, chunk({}, reply.finishReason), ...usage, 'data: [DONE]\n\n'];
+  return [begin, ...text, ...calls, chunk({}, reply.finishReason), ...usage, 'data: [DONE]\n\n'].join('');
 }
 
 const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;

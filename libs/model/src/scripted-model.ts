@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
-import { type Match, type ScriptedCall, ScriptedCalls, ScriptMatcher } from './script-matching.js';
+import { type Match, ScriptedCalls, ScriptMatcher } from './script-matching.js';
 import type { Script } from './script.js';
 import {
   ChatBody,
@@ -49,7 +49,9 @@ export class ScriptedModel {
       outputTokens: status === 200 ? (reply?.outputTokens ?? 0) : 0,
       about,
     });
-    follow(response, answered);
+    response.once('finish', () => answered('fully'));
+    // The caller went away before everything was sent.
+    response.once('close', () => answered('aborted'));
     if (!match || !reply)
       return refuse(
         response,
@@ -57,61 +59,17 @@ export class ScriptedModel {
         `no rule of ${this.#source} fits the message that starts ${JSON.stringify(about.slice(0, 120))}; add a rule to the script, or a default`,
         'no_rule',
       );
-    await send(response, match, reply, body, answered);
+    await send(response, match, reply, body);
   }
 }
 
-type Answered = (answered: ScriptedCall['answered']) => void;
-
-/** Records how a response ends. `finish`: everything was sent. `close` before that: the caller went away. */
-function follow(response: ServerResponse, answered: Answered): void {
-  response.once('finish', () => answered('fully'));
-  response.once('close', () => answered('aborted'));
-}
-
-async function send(
-  response: ServerResponse,
-  { answer }: Match,
-  reply: ScriptedReply,
-  body: ChatRequestBody,
-  answered: Answered,
-): Promise<void> {
+async function send(response: ServerResponse, { answer }: Match, reply: ScriptedReply, body: ChatRequestBody): Promise<void> {
   await pause(answer.delay_ms, response);
   for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
   if (answer.status !== undefined) return refuse(response, answer.status, answer.error ?? `the script says status ${answer.status}`);
-  if (body.stream === true)
-    return stream(response, streamEvents(reply, body.stream_options?.include_usage === true, answer.stream_cut_after), answer, answered);
-  const whole = JSON.stringify(completion(reply));
-  if (answer.stream_cut_after === undefined) {
-    response.writeHead(200, { 'content-type': 'application/json' }).end(whole);
-    return;
-  }
-  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(whole) });
-  cut(response, whole.slice(0, whole.length / 2), answered);
-}
-
-async function stream(
-  response: ServerResponse,
-  events: readonly string[],
-  { chunk_delay_ms, stream_cut_after }: Match['answer'],
-  answered: Answered,
-): Promise<void> {
+  if (body.stream !== true) return sendJson(response, 200, completion(reply));
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  const together = chunk_delay_ms === 0 ? [events.join('')] : events;
-  for (const [i, part] of together.entries()) {
-    if (i > 0) await pause(chunk_delay_ms, response);
-    if (i < together.length - 1) response.write(part);
-    else if (stream_cut_after === undefined) response.end(part);
-    else cut(response, part, answered);
-  }
-}
-
-/** Sends a part of an answer, then breaks the connection. */
-function cut(response: ServerResponse, part: string, answered: Answered): void {
-  response.write(part, () => {
-    answered('cut');
-    response.destroy();
-  });
+  response.end(streamEvents(reply, body.stream_options?.include_usage === true));
 }
 
 /** @throws AbortError when the caller goes away in the meantime */

@@ -1,4 +1,5 @@
 import { array, assert, asyncProperty, integer } from 'fast-check';
+import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { ask, broken, chatModel, delta, json, never, raw, rawServer, whole } from './raw-server.js';
 
@@ -108,6 +109,19 @@ describe('answers of minimal servers', () => {
     const model = chatModel(server.url);
     for (let i = 0; i < 5; i++) await model.chat(ask(), never());
     expect(server.connections()).toBe(1);
+  });
+
+  it('asks no more at once than it may', async () => {
+    const answers: Array<() => void> = [];
+    const server = await rawServer((response, request) => void answers.push(() => json(whole('hi'))(response, request)));
+    const model = chatModel(server.url, { concurrency: 2 });
+    const calls = [1, 2, 3].map(() => model.chat(ask(), never()));
+    await until(() => answers.length === 2);
+    answers[0]?.();
+    await until(() => answers.length === 3);
+    answers.slice(1).forEach((answer) => answer());
+    expect((await Promise.all(calls)).map(({ text }) => text)).toEqual(['hi', 'hi', 'hi']);
+    expect(server.connections()).toBe(2);
   });
 
   it('reads the same text however a stream is cut into packets', async () => {
