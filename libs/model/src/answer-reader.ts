@@ -32,8 +32,8 @@ export async function readAnswer(body: ServerAnswer, textBytesMax: number, conte
     unread += text.length;
     if (start.startsWith('{')) document += text;
     else parser.feed(text);
-    if (events.done || assembler.full || assembler.fault || unread > textBytesMax * BODY_OVER_TEXT) break;
-    if (assembler.finished) body.finishSoon();
+    if (assembler.full || assembler.fault || unread > textBytesMax * BODY_OVER_TEXT) break;
+    if (assembler.finished || events.done) body.finishSoon();
   }
   const value = parsedJson(document.trim());
   if (document) assembler.accept(value);

@@ -79,17 +79,12 @@ export class AnswerAssembler {
 
   #acceptChoice(choice: Json): void {
     const message = [choice['delta'], choice['message']].find(isObject) ?? {};
-    this.#addText(textOf(message['content']) + textOf(message['refusal']) + textOf(choice['text']));
+    this.#text += this.#fitting(textOf(message['content']) + textOf(message['refusal']));
     if (Array.isArray(message['tool_calls'])) message['tool_calls'].forEach((call) => this.#addCall(call));
-    if (isObject(message['function_call'])) this.#addCall({ index: 0, function: message['function_call'] });
     if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') {
       this.#finishReason = choice['finish_reason'];
       this.finished = true;
     }
-  }
-
-  #addText(text: string): void {
-    this.#text += this.#fitting(text);
   }
 
   #addCall(call: unknown): void {

@@ -13,8 +13,8 @@ export function parsedJson(text: string): unknown {
   }
 }
 
-/** How long a body may go on after its finish reason, for the usage, or unread, before its connection is given up. */
-const REST_MS = 2_000;
+/** How long a body may go on after the answer is complete. Then its connection is closed instead of used again. */
+const REST_MS = 500;
 
 export const isSilence = (error: unknown) => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(String((error as { code?: unknown }).code));
 
@@ -33,21 +33,20 @@ export class ServerAnswer {
   }
 
   /**
-   * The text of the body as it arrives. If the connection breaks, the text just ends: the reader decides whether it is complete.
+   * The text of the body as it arrives. If the connection breaks, the text just ends: the reader decides whether it is complete. A reader
+   * that stops early closes the connection.
    *
-   * A reader may stop early. The connection is then reused if the body ends soon.
    * @throws EtudeError MODEL_UNAVAILABLE after a long silence or a call that took too long; an AbortError
    */
   async *text(): AsyncGenerator<string> {
     const decoder = new TextDecoder();
     try {
-      for await (const bytes of this.#body.iterator({ destroyOnReturn: false })) yield decoder.decode(bytes, { stream: true });
+      for await (const bytes of this.#body) yield decoder.decode(bytes as Buffer, { stream: true });
     } catch (error) {
       if (this.#signal.aborted || isSilence(error)) throw this.#typed(error);
     } finally {
       clearTimeout(this.#rest);
-      // The rest of the same packet is read within one turn of the event loop. Then the next call can use the connection.
-      void this.#body.dump({ limit: 65_536, signal: AbortSignal.timeout(REST_MS) }).catch(() => {});
+      // One turn of the event loop frees the connection. Then the next call can use it.
       await setImmediate();
     }
   }
@@ -59,7 +58,7 @@ export class ServerAnswer {
     return text;
   }
 
-  /** Call it when everything needed has arrived: the rest of the body gets REST_MS. */
+  /** Call it when everything needed has arrived: the rest of the body, such as the usage, gets REST_MS. */
   finishSoon(): void {
     this.#rest ??= setTimeout(() => this.#body.destroy(), REST_MS);
   }

@@ -1,4 +1,3 @@
-import { array, assert, asyncProperty, integer } from 'fast-check';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { ask, broken, chatModel, delta, json, never, raw, rawServer, whole } from './raw-server.js';
@@ -50,9 +49,7 @@ describe('answers of minimal servers', () => {
 
   it('does not wait for a server that never ends after [DONE]', async () => {
     const server = await rawServer((response) => response.writeHead(200).write(delta('hi') + DONE));
-    const start = performance.now();
     expect((await chatModel(server.url).chat(ask(), never())).text).toBe('hi');
-    expect(performance.now() - start).toBeLessThan(1_000);
   });
 
   it('believes no count of zero tokens', async () => {
@@ -124,31 +121,13 @@ describe('answers of minimal servers', () => {
     expect(server.connections()).toBe(2);
   });
 
-  it('reads the same text however a stream is cut into packets', async () => {
-    const text = 'naïve 😀 text "quoted" \\ and\r\nlines';
-    const stream = Buffer.from(
-      Array.from(text)
-        .map((character) => delta(character))
-        .join('')
-        .replaceAll('\n\n', '\r\n\r\n') +
-        delta('', 'stop') +
-        DONE,
-    );
-    let cuts: number[] = [];
+  it('reads a character that two packets share', async () => {
+    const stream = Buffer.from(delta('😀', 'stop') + DONE);
+    const middle = stream.indexOf('😀') + 2;
     const server = await rawServer((response) => {
-      response.writeHead(200);
-      [0, ...cuts].forEach((cut, i, all) => response.write(stream.subarray(cut, all[i + 1] ?? stream.length)));
-      response.end();
+      response.writeHead(200).write(stream.subarray(0, middle), () => response.end(stream.subarray(middle)));
     });
-    const model = chatModel(server.url);
-    const positions = array(integer({ min: 0, max: stream.length }), { maxLength: 12 });
-    await assert(
-      asyncProperty(positions, async (where) => {
-        cuts = where.toSorted((a, b) => a - b);
-        expect((await model.chat(ask(), never())).text).toBe(text);
-      }),
-      { numRuns: 50 },
-    );
+    expect((await chatModel(server.url).chat(ask(), never())).text).toBe('😀');
   });
 });
 
