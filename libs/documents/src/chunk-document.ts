@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { Chunk, ParsedDocument, Section } from './document.js';
+import type { Chunk, ParsedDocument } from './document.js';
 
 /** About 250 tokens. A small sentence embedder reads that much, headings included, before it cuts a text. */
 export const CHUNK_CHARS_MAX = 1_200;
@@ -10,12 +10,13 @@ export const CHUNKS_MAX = 20_000;
  * Cuts a document into chunks of at most `charsMax` characters, headings not counted. It cuts at sections first, then between
  * paragraphs, then between sentences. Code and tables stay whole if they fit. The same document gives the same chunks.
  *
- * Each chunk carries the headings above it. A heading without text becomes a line of the section before. Chunks don't overlap, because
- * text that is stored twice is found twice.
+ * Each chunk carries the headings above it. Chunks don't overlap, because text that is stored twice is found twice.
  * @throws EtudeError PAYLOAD_TOO_LARGE for more than `CHUNKS_MAX` chunks
  */
 export function chunkDocument(document: ParsedDocument, { charsMax = CHUNK_CHARS_MAX }: { readonly charsMax?: number } = {}): Chunk[] {
-  const chunks = filledSections(document.sections)
+  const chunks = document.sections
+    // A heading without text is found by its own words.
+    .map((section) => ({ ...section, text: section.text || (section.headings.at(-1) ?? '') }))
     .flatMap(({ headings, text, page }) => textsOf(text, charsMax).map((piece) => ({ headings, text: piece, page })))
     .map((chunk, index) => ({ index, ...chunk }));
   if (chunks.length <= CHUNKS_MAX) return chunks;
@@ -23,24 +24,6 @@ export function chunkDocument(document: ParsedDocument, { charsMax = CHUNK_CHARS
     'PAYLOAD_TOO_LARGE',
     `${JSON.stringify(document.title)} would be ${chunks.length} chunks, and a document may have ${CHUNKS_MAX}; split it into several files`,
   );
-}
-
-interface FilledSection extends Section {
-  /** Headings without text that follow this section. */
-  readonly bare: string[];
-}
-
-/** The sections that have text. Headings without text join the section before; those at the beginning become sections of their own. */
-function filledSections(sections: readonly Section[]): Section[] {
-  const filled: FilledSection[] = [];
-  for (const section of sections) {
-    const [heading] = section.headings.slice(-1);
-    const last = filled.at(-1);
-    if (section.text.trim() !== '') filled.push({ ...section, bare: [] });
-    else if (heading !== undefined && last !== undefined) last.bare.push(heading);
-    else if (heading !== undefined) filled.push({ ...section, text: heading, bare: [] });
-  }
-  return filled.map(({ bare, text, ...section }) => ({ ...section, text: bare.length === 0 ? text : `${text}\n\n${bare.join('\n')}` }));
 }
 
 function textsOf(text: string, charsMax: number): string[] {

@@ -1,7 +1,7 @@
 import { errorCode } from '@etude/contracts/errors';
 import { MEDIA_TYPES, type MediaType, type ParsedDocument } from './document.js';
 import { parseHtml } from './parse-html.js';
-import { nestedTooDeep, PARSE_LIMITS, tooLarge, unreadable } from './parse-limits.js';
+import { PARSE_LIMITS, tooLarge, unreadable } from './parse-limits.js';
 import { parseMarkdown } from './parse-markdown.js';
 import { parseText } from './parse-text.js';
 import { parsePdf } from './pdf/parse-pdf.js';
@@ -32,7 +32,6 @@ export async function parseDocument(bytes: Uint8Array, mediaType: MediaType, nam
     return await PARSERS[mediaType](bytes, name);
   } catch (error) {
     if (errorCode(error) !== 'INTERNAL') throw error;
-    if (error instanceof RangeError && /call stack/i.test(error.message)) throw nestedTooDeep(name);
     const reason = error instanceof Error ? error.message : String(error);
     throw unreadable(name, `cannot be read as ${mediaType}: ${reason}`, error);
   }

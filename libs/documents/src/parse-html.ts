@@ -1,12 +1,10 @@
-import { type DefaultTreeAdapterTypes, defaultTreeAdapter, parse, parseFragment, type TreeAdapter } from 'parse5';
+import { type DefaultTreeAdapterTypes, parse, parseFragment } from 'parse5';
 import { decodeText } from './parse-text.js';
 import type { ParsedDocument } from './document.js';
-import { nestedTooDeep, PARSE_LIMITS } from './parse-limits.js';
 import { fenced, SectionBuilder, tableRow } from './section-builder.js';
 
 type Node = DefaultTreeAdapterTypes.Node;
 type Element = DefaultTreeAdapterTypes.Element;
-type Adapter = TreeAdapter<DefaultTreeAdapterTypes.DefaultTreeAdapterMap>;
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
 /** Elements that are not shown as text or don't belong to the document's content. */
@@ -17,33 +15,18 @@ const BLOCKS = words(
   'address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr html legend main ol p pre section summary table ul',
 );
 
-/** @throws EtudeError INVALID_ARGUMENT for tags nested too deep; PAYLOAD_TOO_LARGE */
+/** @throws EtudeError PAYLOAD_TOO_LARGE */
 export function parseHtml(bytes: Uint8Array, name: string): ParsedDocument {
-  const root = parse(decodeText(bytes, name), { treeAdapter: shallowAdapter(name) });
+  const root = parse(decodeText(bytes, name));
   const builder = new SectionBuilder(name);
   const title = findElement(root, 'title');
   new HtmlWalk(builder).whole(findElement(root, 'main') ?? root);
   return builder.build(title ? textOf(title) : null);
 }
 
-/** Adds the headings and blocks of a piece of HTML to a document. @throws EtudeError as `parseHtml` */
-export function addHtml(html: string, builder: SectionBuilder, name: string): void {
-  new HtmlWalk(builder).whole(parseFragment(html, { treeAdapter: shallowAdapter(name) }));
-}
-
-/** Refuses deep nesting while the tree is built, because its cost grows with the square of the depth. */
-function shallowAdapter(name: string): Adapter {
-  let depth = 0;
-  return {
-    ...defaultTreeAdapter,
-    onItemPush: () => {
-      depth += 1;
-      if (depth > PARSE_LIMITS.nestingMax) throw nestedTooDeep(name);
-    },
-    onItemPop: () => {
-      depth -= 1;
-    },
-  };
+/** Adds the headings and blocks of a piece of HTML to a document. @throws EtudeError PAYLOAD_TOO_LARGE */
+export function addHtml(html: string, builder: SectionBuilder): void {
+  new HtmlWalk(builder).whole(parseFragment(html));
 }
 
 /** Reads the headings and blocks below a node, in their order. */

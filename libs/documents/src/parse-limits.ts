@@ -6,8 +6,6 @@ export const PARSE_LIMITS = {
   bytesMax: 64 * 2 ** 20,
   /** The most characters of all text read from it. */
   charsMax: 20_000_000,
-  /** The deepest nesting of elements (HTML), or of quotes and lists (Markdown). */
-  nestingMax: 512,
   /** The most pages of a PDF. */
   pagesMax: 5_000,
 };
@@ -18,11 +16,4 @@ export function tooLarge(name: string, what: string, advice: string): EtudeError
 
 export function unreadable(name: string, what: string, cause?: unknown): EtudeError {
   return new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(name)} ${what}`, {}, { cause });
-}
-
-export function nestedTooDeep(name: string): EtudeError {
-  return unreadable(
-    name,
-    `is nested deeper than ${PARSE_LIMITS.nestingMax} levels; that is no document to read, or its tags are not closed`,
-  );
 }

@@ -3,7 +3,6 @@ import { gfmTable, gfmTableHtml } from 'micromark-extension-gfm-table';
 import { decodeText } from './parse-text.js';
 import type { ParsedDocument } from './document.js';
 import { addHtml } from './parse-html.js';
-import { nestedTooDeep, PARSE_LIMITS } from './parse-limits.js';
 import { SectionBuilder } from './section-builder.js';
 
 /** Scripts and hidden parts are dropped when the HTML is read. */
@@ -13,9 +12,8 @@ const PIECE_CHARS_MIN = 200_000;
 /** Parses Markdown with tables and front matter: makes HTML of it, in which it may hold HTML itself, and reads that as `parseHtml` does. */
 export function parseMarkdown(bytes: Uint8Array, name: string): ParsedDocument {
   const { title, body } = splitFrontMatter(decodeText(bytes, name));
-  refuseDeepNesting(body, name);
   const builder = new SectionBuilder(name);
-  for (const piece of piecesOf(body)) addHtml(micromark(piece, AS_HTML), builder, name);
+  for (const piece of piecesOf(body)) addHtml(micromark(piece, AS_HTML), builder);
   return builder.build(title);
 }
 
@@ -34,15 +32,6 @@ function* piecesOf(text: string): Iterable<string> {
     }
   }
   yield text.slice(start);
-}
-
-/** Refuses a line that opens too many quotes, lists or brackets, because the parser's time grows with the square of their number. */
-function refuseDeepNesting(text: string, name: string): void {
-  const { nestingMax } = PARSE_LIMITS;
-  const containers = new RegExp(`^(?:[ \\t]{0,4}(?:>|[-*+](?=[ \\t])|\\d{1,9}[.)](?=[ \\t]))){${nestingMax + 1}}`, 'm');
-  const brackets = new RegExp(`(?:!?\\[){${nestingMax + 1}}|(?:[*_~]{1,2}[^\\s*_~]){${nestingMax * 64}}`);
-  const indent = new RegExp(`^[ ]{${nestingMax * 2},}(?:[-*+]|\\d{1,9}[.)])[ \\t]`, 'm');
-  if (containers.test(text) || brackets.test(text) || indent.test(text)) throw nestedTooDeep(name);
 }
 
 function splitFrontMatter(text: string): { title: string | null; body: string } {

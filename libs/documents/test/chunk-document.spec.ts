@@ -45,16 +45,6 @@ describe('chunkDocument', () => {
     expect(chunkDocument(document({ headings: ['A', 'B'] }))).toEqual([{ index: 0, headings: ['A', 'B'], text: 'B', page: null }]);
   });
 
-  it('puts headings with nothing under them to the text before', () => {
-    const chunks = chunkDocument(
-      document({ headings: ['A'], text: 'a', page: 1 }, { headings: ['B'] }, { headings: ['C', 'D'] }, { headings: ['E'], text: 'e' }),
-    );
-    expect(chunks).toEqual([
-      { index: 0, headings: ['A'], text: 'a\n\nB\nD', page: 1 },
-      { index: 1, headings: ['E'], text: 'e', page: null },
-    ]);
-  });
-
   it('refuses more chunks than a document may have', () => {
     const sections = Array.from({ length: 20_001 }, () => ({ headings: ['h'], text: 'x' }));
     expect(() => chunkDocument(document(...sections))).toThrow(/20001 chunks, and a document may have 20000; split it/);

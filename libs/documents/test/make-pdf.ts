@@ -14,8 +14,6 @@ export interface PdfLine {
 export interface PdfParts {
   readonly pages: ReadonlyArray<readonly PdfLine[]>;
   readonly title?: string;
-  /** Title and page from 1. */
-  readonly outline?: ReadonlyArray<readonly [title: string, page: number]>;
   /** Entries of the catalog, as they are written. */
   readonly catalog?: string;
   /** Entries of the trailer, as they are written. */
@@ -37,7 +35,7 @@ const stream = (bytes: Uint8Array, entries: string) =>
   Buffer.concat([Buffer.from(`<< /Length ${bytes.length} ${entries} >>\nstream\n`), bytes, Buffer.from('\nendstream')]);
 
 /** The smallest PDF 1.4 that says these things: objects, a table of where they are, a trailer. */
-export function makePdf({ pages, title, outline = [], catalog = '', trailer = '', content }: PdfParts): Uint8Array {
+export function makePdf({ pages, title, catalog = '', trailer = '', content }: PdfParts): Uint8Array {
   const objects: Buffer[] = [];
   const add = (body: string | Buffer): number => objects.push(Buffer.from(body));
   const fonts = Object.values(FONTS).map(([name, base]) => `/${name} ${add(`<< /Type /Font /Subtype /Type1 /BaseFont /${base} >>`)} 0 R`);
@@ -50,21 +48,9 @@ export function makePdf({ pages, title, outline = [], catalog = '', trailer = ''
     return add(`<< /Type /Page /Parent ${tree} 0 R ${box} /Contents ${text} 0 R >>`);
   });
   add(`<< /Type /Pages /Count ${kids.length} /Kids [${kids.map((id) => `${id} 0 R`).join(' ')}] >>`);
-  const outlines = addOutline(add, objects.length + 1, outline, kids);
   const info = title === undefined ? '' : `/Info ${add(`<< /Title (${escaped(title)}) >>`)} 0 R`;
-  const root = add(`<< /Type /Catalog /Pages ${tree} 0 R ${outlines} ${catalog} >>`);
+  const root = add(`<< /Type /Catalog /Pages ${tree} 0 R ${catalog} >>`);
   return written(objects, `/Root ${root} 0 R ${info} ${trailer}`);
-}
-
-function addOutline(add: (body: string) => number, first: number, outline: PdfParts['outline'] & {}, kids: readonly number[]): string {
-  if (outline.length === 0) return '';
-  const last = first + outline.length;
-  outline.forEach(([title, page], i) => {
-    const links = `${i > 0 ? `/Prev ${first + i} 0 R` : ''} ${i < outline.length - 1 ? `/Next ${first + i + 2} 0 R` : ''}`;
-    if (i === 0) add(`<< /Type /Outlines /First ${first + 1} 0 R /Last ${last} 0 R /Count ${outline.length} >>`);
-    add(`<< /Title (${escaped(title)}) /Parent ${first} 0 R /Dest [${kids[page - 1]} 0 R /Fit] ${links} >>`);
-  });
-  return `/Outlines ${first} 0 R`;
 }
 
 function written(objects: readonly Buffer[], trailer: string): Uint8Array {

@@ -46,20 +46,6 @@ describe('parsePdf', () => {
     ]);
   });
 
-  it('takes levels from the outline where there is one', async () => {
-    const { sections } = await parse({
-      outline: [
-        ['Searching', 1],
-        ['Sorting', 2],
-      ],
-      pages: [
-        [{ text: '1 Searching', y: 60, size: 14 }, ...column(prose)],
-        [{ text: '2 Sorting', y: 60, size: 20 }, ...column(prose)],
-      ],
-    });
-    expect(sections.map(({ headings }) => headings)).toEqual([['1 Searching'], ['2 Sorting']]);
-  });
-
   it('joins words that a line end parted, but no compounds', async () => {
     const lines = ['A well-known algo-', 'rithm finds what is well-', 'known in a list of num-', 'bers that are in order.'];
     const { sections } = await parse({ pages: [column(lines)] });

@@ -34,8 +34,6 @@ describe('parseDocument of plain text', () => {
 
   it.each([
     ['UTF-8 with a mark', Uint8Array.of(0xef, 0xbb, 0xbf, 0xc3, 0xa9)],
-    ['UTF-16, low byte first', Uint8Array.of(0xff, 0xfe, 0xe9, 0x00)],
-    ['UTF-16, high byte first', Uint8Array.of(0xfe, 0xff, 0x00, 0xe9)],
     ['UTF-8', Uint8Array.of(0xc3, 0xa9)],
   ])('reads %s', async (_, bytes) => {
     expect((await parse(bytes)).sections[0]?.text).toBe('é');
@@ -43,8 +41,6 @@ describe('parseDocument of plain text', () => {
 
   it.each([
     ['Latin-1', Uint8Array.of(0x61, 0x62, 0xe9, 0x63), /not valid UTF-8; save it as UTF-8/],
-    ['a character that is cut', Uint8Array.of(0x61, 0xc3), /not valid UTF-8/],
-    ['half of a UTF-16 pair', Uint8Array.of(0xff, 0xfe, 0x00, 0xd8), /not valid UTF-16LE/],
     ['zero bytes', Uint8Array.of(0x61, 0, 0x62), /zero bytes/],
     ['nothing', new Uint8Array(), /is empty/],
   ])('refuses %s', async (_, bytes, message) => {
@@ -90,18 +86,6 @@ describe('parseDocument of Markdown', () => {
     const { sections } = await readMarkdown('<!-- a -->\n\n<div>seen<script>bad()</script></div>\n\ntext <b>bold</b> ![alt](x.png)');
     expect(sections[0]?.text).toBe('seen\n\ntext bold alt');
   });
-
-  it.each([
-    ['quotes', '>'.repeat(100_000)],
-    ['brackets', '['.repeat(100_000)],
-    ['lists', '- '.repeat(100_000)],
-    ['indented lists', Array.from({ length: 2_000 }, (_, i) => `${'  '.repeat(i)}- x`).join('\n')],
-  ])('refuses %s nested without end', async (_, text) => {
-    await expect(readMarkdown(text)).rejects.toMatchObject({
-      code: 'INVALID_ARGUMENT',
-      message: expect.stringMatching(/nested deeper than 512/),
-    });
-  });
 });
 
 describe('parseDocument of HTML', () => {
@@ -139,14 +123,5 @@ describe('parseDocument of HTML', () => {
 
   it('reads the main part where there is one', async () => {
     expect((await readHtml('<header>menu</header><main><p>text</main><footer>end')).sections[0]?.text).toBe('text');
-  });
-
-  it('refuses tags nested without end at once', async () => {
-    for (const tag of ['div', 'b', 'svg', 'ul><li']) {
-      await expect(readHtml(`<${tag}>`.repeat(100_000))).rejects.toMatchObject({
-        code: 'INVALID_ARGUMENT',
-        message: expect.stringMatching(/nested deeper than 512/),
-      });
-    }
   });
 });

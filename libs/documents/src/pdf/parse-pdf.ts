@@ -1,7 +1,7 @@
 import type { ParsedDocument } from '../document.js';
 import { unreadable } from '../parse-limits.js';
 import { fenced, SectionBuilder } from '../section-builder.js';
-import { type Line, type OutlineEntry, readPdf } from './pdf-lines.js';
+import { type Line, readPdf } from './pdf-lines.js';
 
 /** A line at least this many times as large as the body's is a heading. */
 const LARGER = 1.12;
@@ -13,19 +13,18 @@ const BULLET = /^(?:[•‣◦▪●○■–*]\s|\(?(?:\d{1,2}|[a-z])[.)]\s)/;
 const SENTENCE_END = /[.!?:。！？]["'”’)\]]*$/;
 
 /**
- * Parses a PDF's text in the order in which it is drawn. Headings come from its outline. Without one, they are lines that are larger
- * than the others, or numbered in another font. Running headers and page numbers are left out.
+ * Parses a PDF's text in the order in which it is drawn. Headings are lines that are larger than the others, or numbered in another font.
+ * Running headers and page numbers are left out.
  *
  * @throws EtudeError INVALID_ARGUMENT for a PDF that is broken or encrypted, or holds only pictures
  */
 export async function parsePdf(bytes: Uint8Array, name: string): Promise<ParsedDocument> {
-  const { title, outline, pages } = await readPdf(bytes, name);
+  const { title, pages } = await readPdf(bytes, name);
   const body = bodyOf(pages.flat());
   const lines = withoutFurniture(pages, body);
   if (lines.length === 0)
     throw unreadable(name, `has ${pages.length} pages without any text, pictures perhaps; recognise its text (OCR) first`);
-  const byOutline = levelsByOutline(lines, outline);
-  const levels = byOutline.size > 0 ? byOutline : levelsByLook(lines, body);
+  const levels = levelsByLook(lines, body);
   const leading = leadingOf(lines);
   const words = new Set(lines.flatMap(({ text }) => text.toLowerCase().match(/[\p{L}\p{N}-]+(?=[^\p{L}\p{N}-])/gu) ?? []));
   const builder = new SectionBuilder(name);
@@ -59,28 +58,6 @@ function withoutFurniture(pages: ReadonlyArray<readonly Line[]>, body: { readonl
   const dropped = new Set(repeated.flat());
   return pages.flat().filter((line) => !dropped.has(line));
 }
-
-const wordsOnly = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '');
-
-/** The levels of the lines named in the outline. Entries and lines are in reading order, so each entry is searched behind the last. */
-function levelsByOutline(lines: readonly Line[], outline: readonly OutlineEntry[]): Map<Line, number> {
-  const levels = new Map<Line, number>();
-  const texts = lines.map(({ text }) => (text.includes(' … ') ? '' : wordsOnly(text)));
-  let from = 0;
-  for (const { title, level } of outline) {
-    const wanted = wordsOnly(title);
-    const at =
-      wanted === '' ? -1 : texts.findIndex((text, i) => i >= from && (text === wanted || withoutNumber(text) === withoutNumber(wanted)));
-    const line = lines[at];
-    if (!line) continue;
-    levels.set(line, level);
-    from = at + 1;
-  }
-  return levels;
-}
-
-/** Drops the number of a heading, because an outline often omits it. */
-const withoutNumber = (text: string) => text.replace(/^(?:chapter|part|section|appendix)?\d+/, '');
 
 /** The levels of lines that look like headings. The largest are the outermost. */
 function levelsByLook(lines: readonly Line[], body: { readonly size: number; readonly font: string }): Map<Line, number> {

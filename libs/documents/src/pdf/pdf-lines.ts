@@ -17,15 +17,8 @@ export interface Line {
   readonly atEdge: boolean;
 }
 
-/** An entry of the PDF's own outline. Levels count from 1, the outermost. */
-export interface OutlineEntry {
-  readonly title: string;
-  readonly level: number;
-}
-
 export interface PdfText {
   readonly title: string | null;
-  readonly outline: readonly OutlineEntry[];
   readonly pages: ReadonlyArray<readonly Line[]>;
 }
 
@@ -33,7 +26,7 @@ type PdfJs = Awaited<ReturnType<typeof getResolvedPDFJS>>;
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 type PdfPage = Awaited<ReturnType<Pdf['getPage']>>;
 
-/** Reads title, outline and lines of a PDF. Its scripts, actions, forms and embedded files are ignored. */
+/** Reads title and lines of a PDF. Its scripts, actions, forms and embedded files are ignored. */
 export async function readPdf(bytes: Uint8Array, name: string): Promise<PdfText> {
   const pdfJs = await getResolvedPDFJS();
   const pdf = await open(bytes, name, pdfJs);
@@ -44,7 +37,7 @@ export async function readPdf(bytes: Uint8Array, name: string): Promise<PdfText>
   for (let number = 1; number <= pdf.numPages; number++) {
     pages.push(await linesOf(await pdf.getPage(number), number, pdfJs));
   }
-  return { title: await titleOf(pdf), outline: entriesOf((await pdf.getOutline()) ?? [], 1), pages };
+  return { title: await titleOf(pdf), pages };
 }
 
 async function open(bytes: Uint8Array, name: string, { VerbosityLevel }: PdfJs): Promise<Pdf> {
@@ -99,11 +92,3 @@ async function titleOf(pdf: Pdf): Promise<string | null> {
   if (typeof title !== 'string' || /^(?:untitled|microsoft word\b.*|.*\.(?:docx?|tex|dvi|indd))$/i.test(title.trim())) return null;
   return title.trim() || null;
 }
-
-interface OutlineNode {
-  readonly title: string;
-  readonly items?: readonly OutlineNode[];
-}
-
-const entriesOf = (nodes: readonly OutlineNode[], level: number): OutlineEntry[] =>
-  nodes.flatMap(({ title, items = [] }) => [{ title, level }, ...entriesOf(items, level + 1)]);
