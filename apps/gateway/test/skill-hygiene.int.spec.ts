@@ -107,7 +107,7 @@ describe('revoking a source', () => {
     expect(first).toMatchObject({ skills: [{ name: 'skills/put_right', status: SkillStatus.ARCHIVED }], facts: [text] });
     await reviewer().restoreSkill({ name: 'skills/put_right', version: waiting.version });
     const again = await reviewer().revokeSource(request);
-    expect(again).toMatchObject({ skills: [{ name: 'skills/put_right', version: waiting.version }], facts: [text] });
+    expect(again).toMatchObject({ skills: [{ name: 'skills/put_right', version: waiting.version }], facts: [] });
     expect([await statusOf('put_right'), again.skills[0]?.status]).toEqual([SkillStatus.CANDIDATE, SkillStatus.CANDIDATE]);
     expect((await refusal(reviewer().revokeSource({ ...request, source: 'documents/other' }))).code).toBe('ALREADY_EXISTS');
   });

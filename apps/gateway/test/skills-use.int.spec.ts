@@ -1,9 +1,9 @@
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
-import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { status } from '@grpc/grpc-js';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type KeyName, refusal } from './gateway.harness.js';
-import { ADD, ADD_NUMBERS, ADD_THREE, addingDraft, callOf, DOUBLE_IT, type Draft } from './skill-drafts.js';
+import { ADD_NUMBERS, ADD_THREE, addingDraft, callOf, DOUBLE_IT, type Draft } from './skill-drafts.js';
 import { skillsForFile } from './skill-workers.js';
 
 const rig = skillsForFile();
@@ -58,18 +58,6 @@ describe('a use', () => {
     expect(await refusal(use({ parameters: { a: 'x' }, requestId }))).toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect(await use({ parameters: { a: 2, b: 7 }, requestId })).toMatchObject({ success: true, version: 1 });
     expect(await refusal(use({ parameters: { a: 2, b: 8 }, requestId }))).toMatchObject({ code: 'ALREADY_EXISTS' });
-  });
-
-  it('that comes again runs the version that it ran first', async () => {
-    const name = 'add_again';
-    const first = await register(addingDraft(name));
-    const again = { name: `skills/${name}`, requestId: 'use-again' };
-    expect(await use(again)).toMatchObject({ version: 1 });
-    const draft = addingDraft(name, { code: ADD.replace('Adds two', 'Adds up two') });
-    const second = await skills().registerSkill({ skill: draft, baseVersion: first.version, wait: true });
-    expect(second).toMatchObject({ version: 2, status: SkillStatus.ACTIVE });
-    expect(await use(again)).toMatchObject({ version: 1 });
-    expect(await use({ name: `skills/${name}` })).toMatchObject({ version: 2 });
   });
 
   it('of a skill that is missing asks for it', async () => {

@@ -8,7 +8,7 @@ import {
 import { OwnerAgent, TENANT_AGENT } from '@etude/contracts/ids';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { type PlannedPrune, type PrunePolicy, pruneSkills, undoPrune } from '@etude/domain/skills/life/prune';
-import { revokedBy, revokeSource } from '@etude/domain/skills/life/revoke-source';
+import { revokeSource } from '@etude/domain/skills/life/revoke-source';
 import { skillStats } from '@etude/domain/skills/life/usage';
 import { learnedRecords } from '@etude/memory/layers/fact-records';
 import { z } from 'zod';
@@ -84,7 +84,8 @@ export const hygieneCalls = {
     const input = { tenant, source, reason, by, dryRun, global: roles.includes('operator') };
     const { skills, facts } = await once(memory, { tenant, requestId, method: 'RevokeSource', body: { ...request } }, EVERYBODYS, {
       act: ({ at }) => revokeSource({ ...input, at }, stores),
-      again: (_result, { at }) => (dryRun ? revokeSource : revokedBy)({ ...input, at }, stores),
+      // A repeat changes nothing: it lists the skills as they are now, and facts that were learned since.
+      again: (_result, { at }) => revokeSource({ ...input, dryRun: true, at }, stores),
       resultOf: noResult,
     });
     return { skills: skills.map(skillMessage), facts: [...facts] };

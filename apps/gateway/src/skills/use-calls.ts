@@ -4,7 +4,6 @@ import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { Skills, UseSkillRequest } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { SkillName, skillResourceName } from '@etude/contracts/ids';
-import { Scope } from '@etude/contracts/memory';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { SkillReader } from '@etude/domain/skills/life/find-skill';
@@ -107,9 +106,7 @@ interface Use {
   readonly content: unknown;
 }
 
-const Meant = z.strictObject({ scope: Scope, name: SkillName, version: z.number().int() });
-
-/** With a request id, a repeat uses the version claimed first. Claiming throws EtudeError ALREADY_EXISTS if the id had another request. */
+/** The id of a use, and for a request id its claim, which throws EtudeError ALREADY_EXISTS if the id had another request. */
 function identifiedUse(
   { store }: Pick<Memory, 'store'>,
   { tenant, agent, user }: SkillReader,
@@ -119,11 +116,5 @@ function identifiedUse(
   if (key === null) return { useId: randomUUID() };
   const digest = contentDigest({ method: 'UseSkill', agent, user, content });
   const request = { layer: 'procedural', scope: { tenant, agent, user }, requestId: key, digest, at: Date.now() } as const;
-  return {
-    useId: key,
-    claim: async (meant) => {
-      const { note } = await claimRequest(store, { ...request, note: JSON.stringify(meant) });
-      return note === '' ? meant : Meant.parse(JSON.parse(note));
-    },
-  };
+  return { useId: key, claim: () => claimRequest(store, request) };
 }

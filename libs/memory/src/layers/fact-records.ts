@@ -1,7 +1,6 @@
-import type { IndexedText, MemoryRecord, RecordKind, RecordStore, StoredRecord } from '../record-store.js';
+import type { IndexedText, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
 import { bodyOf, type LayerDeps, parseBody, updateEach } from './records.js';
 import type { Episode, Fact, Scope } from '@etude/contracts/memory';
-import type { MemoryLayer } from '@etude/contracts/task';
 import { isCurrent } from '@etude/domain/facts/fact-changes';
 import type { KnownFact } from '@etude/domain/facts/fact-plan';
 import { factKeys } from '@etude/domain/facts/fact-keys';
@@ -111,14 +110,14 @@ function newestFirst(a: Fact, b: Fact): number {
 /** The episodes and facts that revoking a source reads and changes. Archived facts are changed too, because they can be restored. */
 export function learnedRecords(store: RecordStore): LearnedRecords {
   return {
-    episodes: (tenant) => valuesOf<Episode>(store, tenant, 'episodic', 'episode'),
-    facts: (tenant) => valuesOf<Fact>(store, tenant, LAYER, 'fact'),
+    episodes: (tenant) => episodesOf(store, tenant),
     reviseFacts: (tenant, change) => reviseFacts(store, tenant, change),
   };
 }
 
-async function* valuesOf<T>(store: RecordStore, tenant: string, layer: MemoryLayer, kind: RecordKind): AsyncGenerator<T> {
-  for await (const page of store.each({ tenant }, layer, { kinds: [kind] })) for (const record of page) yield parseBody<T>(record).value;
+async function* episodesOf(store: RecordStore, tenant: string): AsyncGenerator<Episode> {
+  for await (const page of store.each({ tenant }, 'episodic', { kinds: ['episode'] }))
+    for (const record of page) yield parseBody<Episode>(record).value;
 }
 
 async function reviseFacts(store: RecordStore, tenant: string, change: (fact: Fact) => Fact | null): Promise<void> {

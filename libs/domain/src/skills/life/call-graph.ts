@@ -19,44 +19,19 @@ const pinKey = ({ name, version, ...scope }: Pick<SkillDependency, 'name' | 'ver
   versionKey({ name, version, scope });
 
 /** Orders callers before the versions that they call. Archived in this order, no active skill ever misses a callee. */
-export function callersFirst<T>(items: readonly T[], skillOf: (item: T) => Skill): T[] {
-  const left = new Map(items.map((item) => [versionKey(skillOf(item)), item]));
-  const ordered: T[] = [];
+export function callersFirst(skills: readonly Skill[]): Skill[] {
+  const left = new Map(skills.map((skill) => [versionKey(skill), skill]));
+  const ordered: Skill[] = [];
   while (left.size > 0) {
-    const called = new Set([...left.values()].flatMap((item) => calledVersions(skillOf(item))));
+    const called = new Set([...left.values()].flatMap(calledVersions));
     const free = [...left].filter(([key]) => !called.has(key));
     // None is free only in a circle of calls, which verified skills never form.
-    for (const [key, item] of free.length > 0 ? free : [...left]) {
-      ordered.push(item);
+    for (const [key, skill] of free.length > 0 ? free : [...left]) {
+      ordered.push(skill);
       left.delete(key);
     }
   }
   return ordered;
-}
-
-/** The callers of each version. Skills without calls are not held. */
-export class Callers {
-  readonly #direct = new Map<string, Skill[]>();
-
-  add(skill: Skill): void {
-    for (const key of calledVersions(skill)) {
-      const known = this.#direct.get(key);
-      if (known === undefined) this.#direct.set(key, [skill]);
-      else known.push(skill);
-    }
-  }
-
-  /** All callers of a version, directly or through others. */
-  of(called: Skill): readonly Skill[] {
-    const found = new Set<Skill>();
-    const open = [called];
-    for (let next = open.pop(); next !== undefined; next = open.pop())
-      for (const caller of this.#direct.get(versionKey(next)) ?? []) {
-        if (!found.has(caller)) open.push(caller);
-        found.add(caller);
-      }
-    return [...found];
-  }
 }
 
 export type CallGraph = Pick<SkillRegistry, 'versions' | 'dependents'>;

@@ -2,8 +2,8 @@ import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillChange, SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillRegistry } from '../../ports/skill-registry.js';
-import { Callers, callersFirst, versionKey } from './call-graph.js';
-import { LIVING, moveOf } from './skill-life.js';
+import { calledVersions, callersFirst, versionKey } from './call-graph.js';
+import { GONE, moveOf, wasBefore } from './skill-life.js';
 import { usesOf } from './usage.js';
 
 /** Which skills are archived. An absent rule names none. */
@@ -23,7 +23,7 @@ export interface PlannedPrune {
 
 /** A version that the policy names, and that stays because others call it. */
 export interface KeptFromPrune extends PlannedPrune {
-  /** Versions that stay and call it, directly or through others. */
+  /** Versions that stay and call it. */
   readonly calledBy: readonly Skill[];
 }
 
@@ -51,34 +51,45 @@ export interface Pruned {
 }
 
 /**
- * Archives the versions that the policy names, callers first. A version that a remaining one calls is kept.
+ * Archives the versions that the policy names, callers first. A version that a remaining one calls, in use or not, is kept.
  * The answer holds also the versions that an earlier call with this id archived. A dry run only plans.
  *
  * @throws EtudeError ABORTED where somebody moved one of them meanwhile, MEMORY_UNAVAILABLE; earlier moves stay
  */
 export async function pruneSkills(input: PruneInput, { procedural }: PruneDeps): Promise<Pruned> {
   const { tenant, agent, policy, pruneId, by, dryRun, at } = input;
-  const before: PlannedPrune[] = [];
-  const named = new Map<string, PlannedPrune>();
-  const callers = new Callers();
-  for await (const skill of procedural.every({ tenant, agent: null })) {
-    callers.add(skill);
+  const before = new Map<Skill, string>();
+  const named = new Map<Skill, string>();
+  const all = await Array.fromAsync(procedural.every({ tenant, agent: null }));
+  for (const skill of all) {
     const done = skill.history?.find((change) => isBy(change, pruneId));
-    if (done !== undefined) before.push({ skill, reason: done.reason.slice(mark(pruneId).length) });
-    const isMeant = done === undefined && (agent === null || skill.scope.agent === agent);
-    const reason = isMeant ? reasonToPrune(skill, policy, at) : null;
-    if (reason !== null) named.set(versionKey(skill), { skill, reason });
+    const reason = done === undefined && (agent === null || skill.scope.agent === agent) ? reasonToPrune(skill, policy, at) : null;
+    if (done !== undefined) before.set(skill, done.reason.slice(mark(pruneId).length));
+    if (reason !== null) named.set(skill, reason);
   }
-  const stays = (caller: Skill) => LIVING.has(caller.status) && !named.has(versionKey(caller));
-  const planned = [...named.values()].map((one) => ({ ...one, calledBy: callers.of(one.skill).filter(stays) }));
-  const free = planned.filter(({ calledBy }) => calledBy.length === 0);
-  const pruned = callersFirst(free, ({ skill }) => skill).map(({ skill, reason }) => ({ skill, reason }));
-  if (!dryRun && pruned.length > 0)
-    await procedural.move(pruned.map(({ skill, reason }) => moveOf(skill, 'archived', { by, reason: `${mark(pruneId)}${reason}`, at })));
-  return {
-    pruned: [...callersFirst(before, ({ skill }) => skill), ...pruned],
-    kept: planned.filter(({ calledBy }) => calledBy.length > 0),
-  };
+  const kept = keptFromPrune(all, named);
+  const planned = callersFirst([...named.keys()].filter((skill) => !kept.some((one) => one.skill === skill)));
+  const moves = planned.map((skill) => moveOf(skill, 'archived', { by, reason: `${mark(pruneId)}${named.get(skill)}`, at }));
+  if (!dryRun && moves.length > 0) await procedural.move(moves);
+  const reasons = new Map([...before, ...named]);
+  const pruned = [...callersFirst([...before.keys()]), ...planned].map((skill) => ({ skill, reason: reasons.get(skill) ?? '' }));
+  return { pruned, kept };
+}
+
+/** The named versions that one that stays calls, until none is left that does. */
+function keptFromPrune(all: readonly Skill[], named: ReadonlyMap<Skill, string>): readonly KeptFromPrune[] {
+  const calls = all.flatMap((caller) => (GONE.has(caller.status) ? [] : calledVersions(caller).map((key) => ({ key, caller }))));
+  const callers = Map.groupBy(calls, ({ key }) => key);
+  const kept = new Map<Skill, KeptFromPrune>();
+  for (let known = -1; known < kept.size;) {
+    known = kept.size;
+    for (const [skill, reason] of named) {
+      const calling = (callers.get(versionKey(skill)) ?? []).map(({ caller }) => caller);
+      const calledBy = calling.filter((caller) => kept.has(caller) || !named.has(caller));
+      if (calledBy.length > 0) kept.set(skill, { skill, reason, calledBy });
+    }
+  }
+  return [...kept.values()];
 }
 
 function reasonToPrune(skill: Skill, { unusedDays, failing, supersededDays }: PrunePolicy, at: number): string | null {
@@ -134,18 +145,18 @@ export async function undoPrune(
   { procedural }: PruneDeps,
 ): Promise<UndonePrune> {
   const reason = `undid the pruning ${pruneId}`;
-  const pruned: Array<{ skill: Skill; from: SkillStatus }> = [];
+  const pruned: Skill[] = [];
   const skills: Skill[] = [];
   for await (const skill of procedural.every({ tenant, agent: null })) {
     const { status, history = [] } = skill;
     const last = history.at(-1);
-    if (status === 'archived' && last !== undefined && isBy(last, pruneId)) pruned.push({ skill, from: last.from ?? 'active' });
+    if (status === 'archived' && last !== undefined && isBy(last, pruneId)) pruned.push(skill);
     if (history.some((change) => change.at === at && change.by === by && change.reason === reason)) skills.push(skill);
   }
   const left: PlannedPrune[] = [];
-  for (const { skill, from } of callersFirst(pruned, (one) => one.skill).toReversed()) {
+  for (const skill of callersFirst(pruned).toReversed()) {
     try {
-      skills.push(...(await procedural.move([moveOf(skill, from, { by, reason, at })])));
+      skills.push(...(await procedural.move([moveOf(skill, wasBefore(skill) ?? 'active', { by, reason, at })])));
     } catch (error) {
       if (errorCode(error) !== 'ABORTED' && errorCode(error) !== 'FAILED_PRECONDITION') throw error;
       left.push({ skill, reason: (error as Error).message });

@@ -24,10 +24,6 @@ class Learned implements LearnedRecords {
     yield* this.told;
   }
 
-  async *facts(): AsyncGenerator<Fact> {
-    yield* this.kept;
-  }
-
   async reviseFacts(_tenant: string, change: (fact: Fact) => Fact | null): Promise<void> {
     for (const [at, fact] of this.kept.entries()) this.kept[at] = fact.validTo === undefined ? (change(fact) ?? fact) : fact;
   }

@@ -1,7 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { GLOBAL_TENANT, taskIdOf, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Episode, Fact, Scope, Skill } from '@etude/contracts/memory';
-import type { SkillChange } from '@etude/contracts/skill-proof';
 import { calledVersions, callersFirst, versionKey } from './call-graph.js';
 import { isReadBy } from './find-skill.js';
 import { SAME_CODE_MARK } from './marks.js';
@@ -18,8 +17,6 @@ import { episodeKey, rolloutOf, type Source, sourceOf, sourcesOfMarks } from '..
 export interface LearnedRecords {
   /** Every episode of a tenant, in no order. */
   episodes(tenant: string): AsyncIterable<Episode>;
-  /** Every fact of a tenant, also those that no longer hold, in no order. */
-  facts(tenant: string): AsyncIterable<Fact>;
   /** Replaces each fact that still holds by `change(fact)`; null leaves it. A fact that changed meanwhile is asked about again. */
   reviseFacts(tenant: string, change: (fact: Fact) => Fact | null): Promise<void>;
 }
@@ -75,19 +72,6 @@ export async function revokeSource(input: RevokeInput, deps: RevokeDeps): Promis
   return { skills: [...moved, ...skills.filter((skill) => !left.includes(skill))], facts };
 }
 
-/** The skills and facts that an earlier call with this `at` withdrew, as they are now. Nothing is changed. */
-export async function revokedBy({ tenant, source, at, by }: RevokeInput, { procedural, learned }: RevokeDeps): Promise<Revoked> {
-  const isOwn = (change: SkillChange) => change.at === at && change.by === by && change.reason.startsWith(becauseOf(source));
-  const skills: Skill[] = [];
-  for (const one of [tenant, GLOBAL_TENANT])
-    for await (const skill of procedural.every({ tenant: one, agent: null })) if (skill.history?.some(isOwn)) skills.push(skill);
-  const facts: string[] = [];
-  for await (const { validTo, text } of learned.facts(tenant)) if (validTo === at) facts.push(text);
-  return { skills: callersFirst(skills, itself), facts };
-}
-
-const itself = (skill: Skill) => skill;
-
 /** @throws EtudeError INVALID_ARGUMENT for a name that is no source */
 function requireSource(name: string): Source {
   const source = sourceOf(name);
@@ -105,11 +89,8 @@ async function skillsInReach(
   source: Source,
   { procedural }: PruneDeps,
 ): Promise<readonly Skill[]> {
-  const skills: Skill[] = [];
-  for await (const skill of procedural.every({ tenant, agent: null })) skills.push(skill);
-  if (!global || source.kind === 'users') return skills;
-  for await (const skill of procedural.every({ tenant: GLOBAL_TENANT, agent: null })) skills.push(skill);
-  return skills;
+  const tenants = global && source.kind !== 'users' ? [tenant, GLOBAL_TENANT] : [tenant];
+  return (await Promise.all(tenants.map((one) => Array.fromAsync(procedural.every({ tenant: one, agent: null }))))).flat();
 }
 
 const becauseOf = (source: string) => `its source ${source} was revoked`;
@@ -136,13 +117,8 @@ interface Tainted {
 async function taintedBy(source: Source, tenant: string, skills: readonly Skill[], learned: LearnedRecords): Promise<Tainted> {
   const nodes = new Map<Node, Skill | null>(skills.map((skill) => [nodeOfSkill(skill), skill]));
   for await (const episode of learned.episodes(tenant)) nodes.set(nodeOfEpisode(episode), null);
-  const restingOn = new Map<string, Node[]>();
-  for (const node of nodes.keys())
-    for (const name of node.restsOn) {
-      const known = restingOn.get(name);
-      if (known === undefined) restingOn.set(name, [node]);
-      else known.push(node);
-    }
+  const rests = [...nodes.keys()].flatMap((node) => node.restsOn.map((name) => ({ name, node })));
+  const restingOn = Map.groupBy(rests, ({ name }) => name);
   const found = new Set<Node>();
   const names = new Set<string>();
   const open = namesOfSource(source);
@@ -150,7 +126,7 @@ async function taintedBy(source: Source, tenant: string, skills: readonly Skill[
     const { name, seenIn } = next;
     if (names.has(name)) continue;
     if (seenIn === undefined) names.add(name);
-    for (const node of restingOn.get(name) ?? []) {
+    for (const { node } of restingOn.get(name) ?? []) {
       if (found.has(node) || (seenIn !== undefined && !mayHaveSeen(node.owner, seenIn))) continue;
       found.add(node);
       open.push(...node.names);
@@ -231,10 +207,7 @@ function mayHaveSeen(owner: Scope, seen: Scope): boolean {
 function withdrawals(skills: readonly Skill[], tainted: Tainted, because: string): readonly Skill[] {
   const isMeant = ({ status, proof, history = [] }: Skill) =>
     status !== 'archived' || proof !== undefined || history.at(-1)?.reason.startsWith(because) === true;
-  return callersFirst(
-    skills.filter((skill) => tainted.skills.has(skill) && isMeant(skill)),
-    itself,
-  );
+  return callersFirst(skills.filter((skill) => tainted.skills.has(skill) && isMeant(skill)));
 }
 
 async function withdrawFacts(tainted: Tainted, { tenant, dryRun, at }: RevokeInput, learned: LearnedRecords): Promise<readonly string[]> {

@@ -1,5 +1,4 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { UNNAMEABLE } from '@etude/contracts/json';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
@@ -12,12 +11,6 @@ interface Violation {
   readonly description: string;
 }
 
-const NO_NAME: Violation = { field: `parameters.${UNNAMEABLE}`, description: 'is no name of an argument' };
-
-/** The most parsers in the cache. Making one takes longer than a small skill runs. */
-const PARSERS_MAX = 64;
-const parsers = new Map<string, z.ZodType>();
-
 /**
  * Checks arguments against the skill's contract and returns those that were given. Defaults are left to Python, which has the exact value;
  * JSON may not (a tuple, 1.0).
@@ -28,25 +21,14 @@ const parsers = new Map<string, z.ZodType>();
 export function validateArguments(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint' | 'contract'>, given: Arguments): Arguments {
   const contract = requireContract(skill);
   const own = ownArguments(given);
-  const parsed = parserOf(contract.inputSchema).safeParse(own);
-  const told = parsed.success ? [] : parsed.error.issues.flatMap((issue) => violationsOf(issue, own, contract));
-  const violations = Object.hasOwn(own, UNNAMEABLE) && told.length === 0 ? [NO_NAME] : told;
-  if (violations.length === 0) return own;
+  const parsed = z.fromJSONSchema(contract.inputSchema).safeParse(own);
+  if (parsed.success) return own;
+  const violations = parsed.error.issues.flatMap((issue) => violationsOf(issue, own, contract));
   const lines = violations.map(({ field, description }) => `${field} ${description.replace(/\.+$/, '')}`).join('; ');
   throw new EtudeError('INVALID_ARGUMENT', `The arguments of ${skill.name} are wrong: ${lines}. It is ${contract.signature}.`, {
     field: violations[0]?.field,
     violations,
   });
-}
-
-/** The cached parser of a schema, shared by all skills. A full cache drops the parser that was used longest ago. */
-function parserOf(schema: SkillContract['inputSchema']): z.ZodType {
-  const key = JSON.stringify(schema);
-  const parser = parsers.get(key) ?? z.fromJSONSchema(schema);
-  parsers.delete(key);
-  parsers.set(key, parser);
-  if (parsers.size > PARSERS_MAX) parsers.delete(parsers.keys().next().value ?? key);
-  return parser;
 }
 
 /** The arguments without undefined values, in an object that inherits no names such as "constructor". */

@@ -7,7 +7,7 @@ import { FakeSandboxes, type FakeRun } from '../../../test/fake-sandboxes.js';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { registryOf } from '../../../test/bundle-fixture.js';
 import { proven, provenSkillOf, TEST_SIGNER } from '../../../test/proven-fixture.js';
-import { type MeantVersion, type SkillCall, useSkill, type UseSkillDeps } from './use-skill.js';
+import { type SkillCall, useSkill, type UseSkillDeps } from './use-skill.js';
 
 const reader = { tenant: 'acme', agent: 'solver', user: null };
 const ADD = provenSkillOf('add', 'def add(a, b=10):\n    return a + b', { a: { type: 'integer' }, b: { type: 'integer', default: 10 } });
@@ -69,25 +69,13 @@ describe('useSkill', () => {
     expect(new Set(put.mock.calls.map(([, writeId]) => writeId)).size).toBe(2);
   });
 
-  it('claims nothing for what is refused, and runs for a repeat what the first time meant', async () => {
-    const newer = provenSkillOf('add', 'def add(a): return 0', { a: { type: 'integer' } }, { version: 2 });
-    let meant: MeantVersion | null = null;
-    const claim = async (now: MeantVersion) => (meant ??= now);
+  it('claims its id once nothing speaks against the use', async () => {
+    const claim = vi.fn(async () => {});
     expect(await errorOf(world([ADD]).use({ claim, parameters: { x: 1 } }))).toMatch(/^INVALID_ARGUMENT/);
-    expect(meant).toBeNull();
-    expect(await world([ADD]).use({ claim })).toMatchObject({ version: 1, result: 11 });
-    expect(meant).toEqual({ scope: ADD.scope, name: 'add', version: 1 });
-    expect(await world([{ ...ADD, status: 'deprecated' }, newer]).use({ claim })).toMatchObject({ version: 1, result: 11 });
-    expect(await errorOf(world([{ ...ADD, status: 'archived' }, newer]).use({ claim }))).toMatch(/add@1, which is archived/);
-  });
-
-  it.each([
-    ['tenant', { tenant: 'beta' }],
-    ['user', { user: 'ann' }],
-    ['agent', { agent: 'spy' }],
-  ])('runs nothing of another %s, whatever a note of the request says', async (_, other) => {
-    const theirs = { ...ADD, scope: { ...ADD.scope, ...other } };
-    expect(await errorOf(world([theirs, ADD]).use({ claim: async () => theirs }))).toMatch(/add@1, which is gone/);
+    expect(claim).not.toHaveBeenCalled();
+    claim.mockRejectedValueOnce(new Error('taken'));
+    const { use, uses } = world([ADD]);
+    expect([await errorOf(use({ claim })), uses()]).toEqual(['undefined: taken', []]);
   });
 
   it('brings in what the skill needs, as pinned', async () => {

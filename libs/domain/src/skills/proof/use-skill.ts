@@ -9,7 +9,7 @@ import type { Sandboxes } from '../../ports/sandboxes.js';
 import { bundledCode } from './bundle-code.js';
 import { neededSkills } from '../life/call-graph.js';
 import { contentDigest } from '../content-digest.js';
-import { findSkill, isReadBy, type SkillReader } from '../life/find-skill.js';
+import { findSkill, type SkillReader } from '../life/find-skill.js';
 import { isProven } from './proof.js';
 import { placedArguments, requireCallable, validateArguments } from './call-arguments.js';
 import { noteOfPlainValue, plainValue } from './plain-value.js';
@@ -22,14 +22,9 @@ export interface SkillCall {
   readonly stdin?: string;
   /** A repeated use with this id and the same input is run and counted once. */
   readonly useId: string;
-  /**
-   * Claims the use for this version, after all checks. Returns the version that was claimed first, by an earlier or a concurrent call.
-   * Absent: the use is not remembered.
-   */
-  readonly claim?: (meant: MeantVersion) => Promise<MeantVersion>;
+  /** Claims `useId` for this call, after all checks. Absent: nobody else can have the id. */
+  readonly claim?: () => Promise<unknown>;
 }
-
-export type MeantVersion = Pick<Skill, 'scope' | 'name' | 'version'>;
 
 export interface UseSkillDeps {
   readonly procedural: Pick<ProceduralMemory, 'versions'>;
@@ -78,10 +73,13 @@ const REASON_MAX = 300;
  * SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE, CANCELLED
  */
 export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: AbortSignal): Promise<UseOutcome> {
-  const prepared = await claimedUse(call, deps);
-  if (prepared === null) return whyNotActive(call, deps);
-  const { skill, run, input } = prepared;
-  const result = await execute(skill, prepared, call, deps, signal);
+  const skill = await findSkill(deps.procedural, call.reader, call.name);
+  if (skill === null) return whyNotActive(call, deps);
+  requireProven(skill, deps.checker);
+  const { code, packages } = await wholeCode(skill, deps);
+  const { run, input } = executableOf(skill, call, code);
+  await call.claim?.();
+  const result = await execute(skill, { run, input, packages }, call, deps, signal);
   const error = errorOf(result, run);
   await deps.outbox.put(call.reader.tenant, writeIdOf(call), useOf(skill, call, { result, error, input, at: deps.clock.now() }));
   return {
@@ -96,44 +94,6 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
     exit: result.exit,
     durationMs: result.wallMs,
   };
-}
-
-interface PreparedUse extends Executable {
-  readonly skill: Skill;
-  readonly packages: readonly string[];
-}
-
-/** Checks the use, then claims it; a refused use claims nothing. null where no such skill is in use. */
-async function claimedUse(call: SkillCall, deps: UseSkillDeps): Promise<PreparedUse | null> {
-  const skill = await findSkill(deps.procedural, call.reader, call.name);
-  if (skill === null) return null;
-  const prepared = await preparedUse(skill, call, deps);
-  const now = { scope: skill.scope, name: skill.name, version: skill.version };
-  const meant = (await call.claim?.(now)) ?? now;
-  if (contentDigest(meant) === contentDigest(now)) return prepared;
-  return preparedUse(await versionMeant(meant, call.reader, deps), call, deps);
-}
-
-async function preparedUse(skill: Skill, call: SkillCall, deps: UseSkillDeps): Promise<PreparedUse> {
-  requireProven(skill, deps.checker);
-  const { code, packages } = await wholeCode(skill, deps);
-  return { ...executableOf(skill, call, code), skill, packages };
-}
-
-/**
- * The version that was claimed. Claims may come from an import, so a version that the reader can't read counts as gone.
- *
- * @throws EtudeError FAILED_PRECONDITION where it may not be run any more
- */
-async function versionMeant({ scope, name, version }: MeantVersion, reader: SkillReader, { procedural }: UseSkillDeps): Promise<Skill> {
-  const versions = isReadBy(scope, reader) ? await procedural.versions(scope, name) : [];
-  const known = versions.find((one) => one.version === version && isReadBy(one.scope, reader));
-  if (known?.status === 'active' || known?.status === 'deprecated') return known;
-  throw new EtudeError(
-    'FAILED_PRECONDITION',
-    `This request_id used ${name}@${version}, which is ${known?.status ?? 'gone'} and not run any more; use a new request_id.`,
-    { field: 'request_id' },
-  );
 }
 
 /** @throws EtudeError FAILED_PRECONDITION */
@@ -184,7 +144,7 @@ function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code:
 
 async function execute(
   skill: Skill,
-  { run, input, packages }: PreparedUse,
+  { run, input, packages }: Executable & { readonly packages: readonly string[] },
   { reader, useId }: SkillCall,
   { sandboxes, limits, templateFor }: UseSkillDeps,
   signal: AbortSignal,
@@ -193,7 +153,7 @@ async function execute(
   const template = packages.length === 0 ? undefined : templateFor?.(packages);
   const { runs } = await sandboxes.execute(
     {
-      executionId: `use-${contentDigest({ tenant, agent, user, useId, skill: skill.digest, input })}`,
+      executionId: `use-${contentDigest({ tenant, agent, user, useId, name: skill.name, input })}`,
       tenant,
       owner: { agent, user },
       files: [],
