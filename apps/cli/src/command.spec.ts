@@ -123,8 +123,6 @@ describe('a command that is one call', () => {
   it.each([
     [['queues', 'redrive', 'q'], 'name the jobs', 'queues dead q'],
     [['memory', 'update', 'f1'], 'say what to change', ''],
-    [['skills', 'prune'], 'say what to prune', '--unused-days'],
-    [['skills', 'prune', '--undo', 'p1', '--dry-run'], 'give --undo alone', ''],
     [['tasks', 'submit'], 'the task has no prompt', '--prompt'],
     [['memory', 'erase', '--user', 'a', '--tenant', 'b', '--yes'], 'name exactly one', ''],
     [['memory', 'erase', '--user', 'a'], 'erases everything of user a', 'add --yes'],
@@ -144,13 +142,13 @@ describe('what a command says', () => {
   it('of each skill that a pruning took, when it is taken back', async () => {
     const back = { name: 'skills/idle', version: 2, status: 'SKILL_STATUS_ACTIVE', statusReason: 'undid the pruning p1' };
     const left = { name: 'skills/old', version: 1, agent: 'solver', reason: 'version 2 is in use' };
-    expect(await run(['skills', 'prune', '--undo', 'p1', '--request-id', 'r1'], { skills: [back], left: [left] })).toEqual({
+    expect(await run(['skills', 'unprune', 'p1', '--request-id', 'r1'], { skills: [back], left: [left] })).toEqual({
       exit: 0,
       stdout: 'idle@2 is active: undid the pruning p1\n',
       stderr: 'old@1 stays archived: version 2 is in use\n',
     });
     expect(asked).toEqual([['undoPrune', { pruneId: 'p1', requestId: 'r1' }]]);
-    expect(await run(['skills', 'prune', '--undo', 'p1'], {})).toMatchObject({ exit: 0, stdout: '', stderr: 'nothing was taken back\n' });
+    expect(await run(['skills', 'unprune', 'p1'], {})).toMatchObject({ exit: 0, stdout: '', stderr: 'nothing was taken back\n' });
   });
 
   it('of what is found, under the name of its layer or kind, the best first', async () => {
@@ -171,7 +169,7 @@ describe('what a command says', () => {
     const missing = { error: 'Skill not found', skillRequestSubmitted: true, wantedSkill: 'wantedSkills/w1' };
     expect(await run(['skills', 'use', 'none', '--agent', 'a'], missing)).toMatchObject({
       exit: 3,
-      stderr: expect.stringContaining('skills wanted wantedSkills/w1'),
+      stderr: expect.stringContaining('skills wish wantedSkills/w1'),
     });
   });
 

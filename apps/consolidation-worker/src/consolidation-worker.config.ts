@@ -68,7 +68,7 @@ export const consolidationWorkerConfig = requireMemory(
       ETUDE_ARCHIVE_SCORE_MAX: z.coerce.number().min(0).max(1).optional(),
       /** Younger records are never archived. */
       ETUDE_ARCHIVE_OLDER_THAN_DAYS: z.coerce.number().int().min(0).max(36_500).default(30),
-      /** Cron pattern for pruning every tenant's skills; `prune --undo` reverts it. Unset: only on demand. */
+      /** Cron pattern for pruning every tenant's skills; `unprune` reverts it. Unset: only on demand. */
       ETUDE_SKILLS_PRUNE_SCHEDULE: cron('0 5 * * *'),
       /** IANA name; needed with a schedule. */
       ETUDE_SKILLS_PRUNE_TIME_ZONE: timeZone(),

@@ -8,20 +8,16 @@ import {
   StoreEpisodeRequestSchema,
 } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { parseExactJson } from '@etude/contracts/json';
-import { status } from '@grpc/grpc-js';
 import type { Command } from 'commander';
-import { callSettings } from '../calls.js';
-import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
+import type { Start } from '../cli.js';
 import { addNoun, type Entry, type Flags, hand, LIMIT, plain, REPEAT } from '../command.js';
-import { CliError, EXIT, isServiceError } from '../errors.js';
+import { CliError, EXIT } from '../errors.js';
 import { readArgument } from '../files.js';
 import { integer, repeated } from '../options.js';
-import { details, list, show } from '../show.js';
+import { details, list } from '../show.js';
 import { importDocuments, type ImportOptions } from './documents.js';
 import { exportMemory, importMemory, isExport } from './transfer-memory.js';
 import { EXACTLY, UPKEEP } from './upkeep.js';
-
-const LAYERS = ['episodic', 'semantic', 'procedural'] as const;
 
 const WHOSE: Flags = {
   '--agent <name>': "only this agent's (default: all)",
@@ -71,36 +67,6 @@ const search = (command: string, help: string, explain: boolean): Entry =>
     notes: missing,
   });
 
-interface GetOptions {
-  readonly layer?: string;
-  readonly agent?: string;
-  readonly user?: string;
-}
-
-/** Looks for a record in one layer after the other. @throws CliError if none of them has it */
-async function findRecord(cli: Cli, gateway: Gateway, asked: { readonly id: string }, layers: readonly string[]): Promise<MemoryRecord> {
-  for (const layer of layers) {
-    try {
-      return await gateway.memory.getMemory({ ...asked, layer }, callSettings(cli));
-    } catch (error) {
-      if (layers.length === 1 || !isServiceError(error) || error.code !== status.NOT_FOUND) throw error;
-    }
-  }
-  throw new CliError(EXIT.notFound, `no layer of memory has a record called ${JSON.stringify(asked.id)}`, [
-    "memory search and memory recent print ids; a skill is called NAME or NAME@VERSION, and --user finds a user's skill",
-  ]);
-}
-
-function getMemory(cli: Cli, { layer, agent = '', user = '' }: GetOptions, [id = '']: readonly string[]): Promise<number> {
-  // Shared owners, such as @tenant, have only skills.
-  const usual = agent.startsWith('@') ? (['procedural'] as const) : LAYERS;
-  return withGateway(cli, async (gateway) => {
-    const asked = { id, agent, user };
-    show(cli.out, MemoryRecordSchema, await findRecord(cli, gateway, asked, layer === undefined ? usual : [layer]));
-    return EXIT.ok;
-  });
-}
-
 const recordsText = (records: readonly MemoryRecord[]) => records.map((record) => details(MemoryRecordSchema, record)).join('\n\n');
 
 const READING: readonly Entry[] = [
@@ -122,11 +88,10 @@ const READING: readonly Entry[] = [
     none: 'nothing recalled within --tokens',
     notes: missing,
   }),
-  hand<GetOptions>({
+  plain(Memory.method.getMemory, {
     command: 'get <id>',
     help: 'a record, whole',
-    flags: { ...WHOSE, '--layer <layer>': { help: 'where it is (default: looks in each)', choices: LAYERS } },
-    run: getMemory,
+    flags: { ...WHOSE, '--layer <layer>': { help: 'where it is', choices: ['episodic', 'semantic', 'procedural'], usual: 'semantic' } },
   }),
   plain(Memory.method.listRecentEpisodes, {
     command: 'recent',

@@ -1,20 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { DescMethodUnary } from '@bufbuild/protobuf';
-import {
-  PruneSkillsRequestSchema,
-  PruneSkillsResponse_PrunedSchema,
-  PruneSkillsResponseSchema,
-  Skills,
-  SkillSchema,
-  SkillStatus,
-  UndoPruneResponseSchema,
-} from '@etude/contracts/gen/etude/v1/skills_pb';
-import { callSettings, ridingOut } from '../calls.js';
-import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
-import { type Entry, fieldsOf, type Flags, hand, type Plain, plain, REPEAT, wholeSkill } from '../command.js';
-import { CliError, EXIT } from '../errors.js';
+import { PruneSkillsResponse_PrunedSchema, Skills, SkillSchema, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { commandLine } from '../cli.js';
+import { type Entry, type Flags, type Plain, plain, REPEAT, wholeSkill } from '../command.js';
 import { plural } from '../output.js';
-import { bareName, show, tableOf } from '../show.js';
+import { bareName, tableOf } from '../show.js';
 import { doneLine, READER, SKILL_COLUMNS, versionWords } from './skill-lines.js';
 
 const REASON: Flags = { '--reason <text>': 'kept in the history' };
@@ -64,51 +53,6 @@ const DECISIONS: readonly Entry[] = [
   }),
 ];
 
-const PRUNE_FLAGS: Flags = {
-  ...REPEAT,
-  '--agent <name>': "only this agent's (default: all)",
-  '--unused-days <n>': 'active and not used for so long',
-  '--failing-rate <x>': { help: 'active with a lower success rate', field: 'failingRateMax' },
-  '--failing-uses <n>': { help: 'after at least so many uses (default: 5)', field: 'failingUsesMin' },
-  '--superseded-days <n>': 'deprecated for so long',
-  '--dry-run': 'say what would be archived',
-};
-
-async function pruneSkills(cli: Cli, options: { readonly undo?: string; readonly dryRun?: boolean }): Promise<number> {
-  const request = { requestId: randomUUID(), ...(await fieldsOf(PruneSkillsRequestSchema, PRUNE_FLAGS, options)) };
-  const hasPolicy = ['unusedDays', 'failingRateMax', 'supersededDays'].some((field) => field in request);
-  const { undo, dryRun = false } = options;
-  if ((undo !== undefined) === (hasPolicy || dryRun))
-    throw new CliError(EXIT.usage, 'say what to prune, or give --undo alone', [
-      '--unused-days N, --failing-rate X [--failing-uses N], --superseded-days N',
-    ]);
-  return withGateway(cli, async ({ skills }) => {
-    if (undo !== undefined) return undoPrune(cli, skills, { pruneId: undo, requestId: request.requestId });
-    const done = await ridingOut(cli.signal, () => skills.pruneSkills(request, callSettings(cli)));
-    const { pruned, kept, pruneId } = done;
-    show(
-      cli.out,
-      PruneSkillsResponseSchema,
-      done,
-      tableOf(PruneSkillsResponse_PrunedSchema, pruned, ['name', 'version', 'agent', 'reason']),
-    );
-    for (const { name, version, reason, calledBy } of kept)
-      cli.out.note(`${bareName(name)}@${version} stays (${reason}): it is called by ${calledBy.join(', ')}`);
-    const count = plural(pruned.length, 'skill');
-    if (dryRun) cli.out.note(`${count} would be archived; nothing was changed`);
-    else cli.out.note(`${count} archived${pruneId && `; ${commandLine(cli, `skills prune --undo ${pruneId}`)} takes it back`}`);
-    return EXIT.ok;
-  });
-}
-
-async function undoPrune(cli: Cli, skills: Gateway['skills'], request: { readonly pruneId: string; readonly requestId: string }) {
-  const done = await ridingOut(cli.signal, () => skills.undoPrune(request, callSettings(cli)));
-  show(cli.out, UndoPruneResponseSchema, done, done.skills.map(doneLine).join('\n'));
-  for (const { name, version, reason } of done.left) cli.out.note(`${bareName(name)}@${version} stays archived: ${reason}`);
-  if (done.skills.length === 0) cli.out.note('nothing was taken back');
-  return EXIT.ok;
-}
-
 export const REVIEWING: readonly Entry[] = [
   plain(Skills.method.getSkillReview, {
     command: 'review <skill>',
@@ -124,12 +68,35 @@ export const REVIEWING: readonly Entry[] = [
     },
   }),
   ...DECISIONS,
-  hand({
+  plain(Skills.method.pruneSkills, {
     command: 'prune',
     help: 'archive what is unused, failing or superseded',
-    flags: { ...PRUNE_FLAGS, '--undo <id>': 'take a pruning back' },
-    fills: PruneSkillsRequestSchema,
-    run: pruneSkills,
+    flags: {
+      ...REPEAT,
+      '--agent <name>': "only this agent's (default: all)",
+      '--unused-days <n>': 'active and not used for so long',
+      '--failing-rate <x>': { help: 'active with a lower success rate', field: 'failingRateMax' },
+      '--failing-uses <n>': { help: 'after at least so many uses (default: 5)', field: 'failingUsesMin' },
+      '--superseded-days <n>': 'deprecated for so long',
+      '--dry-run': 'say what would be archived',
+    },
+    text: ({ pruned }) => tableOf(PruneSkillsResponse_PrunedSchema, pruned, ['name', 'version', 'agent', 'reason']),
+    notes: ({ pruned, kept, pruneId }, { cli, options }) => {
+      const stay = kept.map(
+        ({ name, version, reason, calledBy }) => `${bareName(name)}@${version} stays (${reason}): it is called by ${calledBy.join(', ')}`,
+      );
+      const count = plural(pruned.length, 'skill');
+      if (options['dryRun'] === true) return [...stay, `${count} would be archived; nothing was changed`];
+      return [...stay, `${count} archived${pruneId && `; ${commandLine(cli, `skills unprune ${pruneId}`)} takes it back`}`];
+    },
+  }),
+  plain(Skills.method.undoPrune, {
+    command: 'unprune <prune-id>',
+    help: 'take a pruning back',
+    flags: REPEAT,
+    text: ({ skills }) => skills.map(doneLine).join('\n'),
+    none: 'nothing was taken back',
+    notes: ({ left }) => left.map(({ name, version, reason }) => `${bareName(name)}@${version} stays archived: ${reason}`),
   }),
   plain(Skills.method.revokeSource, {
     command: 'revoke <source>',

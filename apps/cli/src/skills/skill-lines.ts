@@ -34,7 +34,7 @@ export const versionWords = ({ name, version, agent, user }: Pick<Skill, 'name' 
 const quoted = (word: string) => (/^[\w@.:+-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
 
 /** The command that shows what became of a skill that was asked for. */
-export const wantedCommand = (name: string, user: string) => `skills wanted ${name}${user === '' ? '' : ` --user ${user}`}`;
+export const wantedCommand = (name: string, user: string) => `skills wish ${name}${user === '' ? '' : ` --user ${user}`}`;
 
 /** One line with a skill's status and the reason for it. */
 export const doneLine = ({ name, version, status, statusReason }: Skill) =>

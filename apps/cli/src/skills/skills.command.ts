@@ -1,10 +1,8 @@
-import { Skills, SkillSchema, WantedSkillSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Skills, SkillSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Command } from 'commander';
-import { callSettings, inPages } from '../calls.js';
-import { type Cli, commandLine, type Start, withGateway } from '../cli.js';
-import { addNoun, type Entry, type Flags, hand, LIMIT, plain, REPEAT, resource } from '../command.js';
-import { EXIT } from '../errors.js';
-import { bareName, details, jsonOf, show, tableOf } from '../show.js';
+import { commandLine, type Start } from '../cli.js';
+import { addNoun, type Entry, type Flags, LIMIT, plain, REPEAT } from '../command.js';
+import { bareName, details } from '../show.js';
 import { REVIEWING } from './review-skills.js';
 import { READER, SKILL_COLUMNS, wantedCommand } from './skill-lines.js';
 import { TRANSFER } from './transfer-skills.js';
@@ -74,32 +72,6 @@ const READING: readonly Entry[] = [
   }),
 ];
 
-const WANTED_COLUMNS = ['name', 'skill', 'agent', 'user', 'state', 'asked', 'reason', 'description'];
-
-interface WantedOptions {
-  readonly agent?: string;
-  readonly user?: string;
-  readonly limit: number;
-}
-
-/** Shows one requested skill, or all of them. */
-function showWanted(cli: Cli, { agent = '', user = '', limit }: WantedOptions, [wanted]: readonly string[]): Promise<number> {
-  return withGateway(cli, async ({ skills }) => {
-    if (wanted !== undefined) {
-      show(cli.out, WantedSkillSchema, await skills.getWantedSkill({ name: resource('wanted', wanted), user }, callSettings(cli)));
-      return EXIT.ok;
-    }
-    const { items } = await inPages(limit, async (page) => {
-      const { wantedSkills, nextPageToken } = await skills.listWantedSkills({ agent, user, ...page }, callSettings(cli));
-      return { items: wantedSkills, nextPageToken };
-    });
-    const wantedSkills = items.map((one) => jsonOf(WantedSkillSchema, one));
-    cli.out.data({ wantedSkills }, tableOf(WantedSkillSchema, items, WANTED_COLUMNS));
-    if (items.length === 0) cli.out.note('no skills were asked for');
-    return EXIT.ok;
-  });
-}
-
 const USING: readonly Entry[] = [
   USE,
   plain(Skills.method.requestSkill, {
@@ -114,15 +86,22 @@ const USING: readonly Entry[] = [
     ask: (request) => ({ ...request, name: bareName(request.name ?? '') }),
     notes: ({ name, user }, { cli }) => [`${commandLine(cli, wantedCommand(name, user))} tells what becomes of it`],
   }),
-  hand<WantedOptions>({
-    command: 'wanted [wanted]',
+  plain(Skills.method.listWantedSkills, {
+    command: 'wanted',
     help: 'skills that were asked for, and what became of them',
     flags: {
       '--agent <name>': "only this agent's",
       '--user <name>': "this user's as well; for reviewers everybody's",
       ...LIMIT(100),
     },
-    run: showWanted,
+    list: 'wantedSkills',
+    columns: ['name', 'skill', 'agent', 'user', 'state', 'asked', 'reason', 'description'],
+    none: 'no skills were asked for',
+  }),
+  plain(Skills.method.getWantedSkill, {
+    command: 'wish <wanted>',
+    help: 'what became of one of them',
+    flags: { '--user <name>': 'the user who asked' },
   }),
   plain(Skills.method.withdrawWantedSkill, {
     command: 'withdraw <wanted>',
