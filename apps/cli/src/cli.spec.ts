@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { asCalled, commandLine, createCli, readSettings, withGateway } from './cli.js';
+import { commandLine, createCli, readSettings, withGateway } from './cli.js';
 
 const line = (globals: object, environment: Record<string, string> = {}) =>
   commandLine(createCli(readSettings(environment), { timeout: 30_000, ...globals }, new AbortController().signal), 'down');
@@ -13,18 +13,10 @@ it('repeats where the stack is, where that is not the usual place', () => {
 });
 
 it('starts a missing stack where it was looked for', async () => {
-  const settings = readSettings({ ETUDE_CALLED_AS: 'etude' });
+  const settings = readSettings({});
   const cli = createCli(settings, { timeout: 30_000, home: '/nowhere/to/be/found' }, new AbortController().signal);
   await expect(withGateway(cli, async () => 0)).rejects.toMatchObject({
     exit: 4,
-    hint: expect.arrayContaining(['start one here: etude up --home /nowhere/to/be/found']) as string[],
+    hint: expect.arrayContaining(['start one here: ./etude up --home /nowhere/to/be/found']) as string[],
   });
-});
-
-it('names the program as it was called', () => {
-  expect(line({ home: '/mine' }, { ETUDE_CALLED_AS: 'etude' })).toBe('etude down --home /mine');
-  expect(asCalled('is it up? ./etude status says; (./etude up starts one)', '/opt/$1/etude')).toBe(
-    'is it up? /opt/$1/etude status says; (/opt/$1/etude up starts one)',
-  );
-  expect(asCalled('../etude up, ./etude-files, ./etude', 'etude')).toBe('../etude up, ./etude-files, ./etude');
 });

@@ -27,8 +27,6 @@ export const Environment = z.object({
   ETUDE_API_KEY: z.string().optional(),
   /** Folder with the local stack's state; default `.etude` in the checkout. */
   ETUDE_HOME: z.string().optional(),
-  /** The name by which the launcher was called; the launcher sets it. Command lines in messages begin with it. */
-  ETUDE_CALLED_AS: z.string().default('./etude'),
   /** Port on which `etude up` listens; any free one if it is taken. */
   ETUDE_GRPC_PORT: port.default(50_051),
   ETUDE_REST_PORT: port.default(50_080),
@@ -124,17 +122,14 @@ export interface Cli {
 }
 
 /**
- * A command line to copy: the program as it was called, with --home and --address if they differ from the defaults.
+ * A command line to copy, with --home and --address if they differ from the defaults.
  * @param words after the program's name
  */
 export function commandLine({ home, globals, settings }: Pick<Cli, 'home' | 'globals' | 'settings'>, words: string): string {
   const usual = home === resolve(settings.ETUDE_HOME ?? `${ROOT}/.etude`);
   const address = globals.address === undefined ? '' : ` --address ${globals.address}`;
-  return `${settings.ETUDE_CALLED_AS} ${words}${usual ? '' : ` --home ${home}`}${address}`;
+  return `./etude ${words}${usual ? '' : ` --home ${home}`}${address}`;
 }
-
-/** Replaces "./etude" in a text by the name with which the program was called. */
-export const asCalled = (text: string, calledAs: string): string => text.replace(/(?<![^\s(])\.\/etude(?= )/g, () => calledAs);
 
 export type Handler = (cli: Cli) => Promise<number>;
 /** Runs the handler with the flags that `command` was given, and ends the process with its exit code. */

@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { asCalled, type Cli, createCli, type GlobalOptions, readSettings, type Start } from './cli.js';
+import { type Cli, createCli, type GlobalOptions, readSettings, type Start } from './cli.js';
 import { CliError, EXIT, isCancelled, usageError } from './errors.js';
 import { printable, printableJson } from './output.js';
 import { buildProgram } from './program.js';
@@ -28,8 +28,7 @@ function report(error: unknown, json: boolean): number {
   if (isInterruption(error)) return EXIT.interrupted;
   const known = error instanceof CliError;
   const message = error instanceof Error ? error.message : String(error);
-  const calledAs = process.env['ETUDE_CALLED_AS'] || './etude';
-  const hint = known ? error.hint.map((line) => asCalled(line, calledAs)) : [];
+  const hint = known ? error.hint : [];
   const code = known && error.code !== null ? { code: error.code } : {};
   if (json) process.stderr.write(`${printableJson(JSON.stringify({ error: message, ...code, hint }))}\n`);
   else process.stderr.write(printable([`etude: ${message}`, ...hint.map((line) => `  ${line}`), ''].join('\n')));

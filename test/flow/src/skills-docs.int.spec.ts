@@ -45,10 +45,10 @@ async function printedBy(shell: string, cwd: string, env: Readonly<Record<string
   return text(child.stdout);
 }
 
-/** `etude` as it is built, and called as the launcher says it was: that of the checkout would build and install first. */
+/** `etude` as it is built: that of the checkout would build and install first. */
 function writeEtude(dir: string): void {
   const path = join(dir, 'etude');
-  writeFileSync(path, `#!/bin/sh\nETUDE_CALLED_AS=etude exec "${process.execPath}" "${join(root, 'apps/cli/dist/main.js')}" "$@"\n`);
+  writeFileSync(path, `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'apps/cli/dist/main.js')}" "$@"\n`);
   chmodSync(path, 0o755);
 }
 

@@ -14,7 +14,7 @@ export const MEMORY_ADAPTERS = ['sqlite', 'qdrant'] as const;
 export type MemoryAdapter = (typeof MEMORY_ADAPTERS)[number];
 
 /** Ports of loopback on which a stack listens. */
-export const PORTS = ['redis', 'grpc', 'rest', 'mcp', 'model', 'qdrant'] as const;
+export const PORTS = ['redis', 'grpc', 'rest', 'mcp', 'model'] as const;
 export type Ports = Readonly<Record<(typeof PORTS)[number], number>>;
 
 /** Options of the supervisor, on its command line. Secrets go through its environment instead. */

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { asCalled, type Cli } from '../cli.js';
+import type { Cli } from '../cli.js';
 import { embedderSettings, LEXICAL_COST } from '../embedder/embedder.js';
 import { EXIT } from '../errors.js';
 
@@ -71,7 +71,7 @@ const CHECKS: readonly Check[] = [
 
 function find({ look, ...check }: Check, machine: Machine): Finding {
   const seen = look(machine);
-  return { ...check, ...seen, ...(seen.ok ? { cost: '', fix: '' } : { fix: asCalled(check.fix, machine.settings.ETUDE_CALLED_AS) }) };
+  return { ...check, ...seen, ...(seen.ok ? { cost: '', fix: '' } : {}) };
 }
 
 /** Checks everything that a stack uses. Changes nothing. */

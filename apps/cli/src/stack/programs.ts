@@ -9,7 +9,7 @@ import { ensureProofKeys, keysPath, logPath, memoryPath, proofPublicKeysPath, pr
 import { PORTS, type Ports, type StackOptions } from '../home/stack-state.js';
 import { SERVICE_NODE_ARGS } from '../machine/bench.js';
 import type { Program } from './managed-process.js';
-import { type ClusterReady, installationOf, kubernetesSettings, type QdrantPlace, templatesPath } from './places.js';
+import { type ClusterReady, installationOf, kubernetesSettings, templatesPath } from './places.js';
 
 /** What the programs of one stack are started with. */
 export interface Setup {
@@ -22,8 +22,6 @@ export interface Setup {
   readonly sandboxToken: string;
   /** null if code runs in processes of this machine. */
   readonly cluster: ClusterReady | null;
-  /** null if memory is in a file. */
-  readonly qdrant: QdrantPlace | null;
 }
 
 /** Checks that a port is free and returns it. @param port 0 for any free one. @throws Error if it is taken */
@@ -89,20 +87,6 @@ function redisProgram(setup: Setup): Program {
   return programOf(setup, 'redis', { command: 'redis-server', args: [config], cwd, ready: 'Ready to accept connections' });
 }
 
-/** Qdrant on loopback only. Its gRPC port is not used. */
-function qdrantProgram(setup: Setup, binary: string): Program {
-  const cwd = folderOf(setup, 'qdrant');
-  const env = {
-    QDRANT__SERVICE__HOST: '127.0.0.1',
-    QDRANT__SERVICE__HTTP_PORT: String(setup.ports.qdrant),
-    QDRANT__SERVICE__GRPC_PORT: '0',
-    QDRANT__STORAGE__STORAGE_PATH: join(cwd, 'storage'),
-    QDRANT__STORAGE__SNAPSHOTS_PATH: join(cwd, 'snapshots'),
-    QDRANT__TELEMETRY_DISABLED: 'true',
-  };
-  return programOf(setup, 'qdrant', { command: binary, cwd, env, ready: 'Qdrant HTTP listening on' });
-}
-
 /** Script that runs inside of `test/cluster run`. It prepares the cluster for sandboxes and prints a line once it is ready. */
 const INSIDE = fileURLToPath(new URL('./cluster-main.js', import.meta.url));
 
@@ -132,25 +116,21 @@ function nodeProgram(setup: Setup, name: string, script: string, start: Partial<
 
 /** Programs that the services depend on, apart from the cluster. */
 export function basePrograms(setup: Setup): Program[] {
-  const { options, ports, qdrant } = setup;
+  const { options, ports } = setup;
   const scripted = options.scripted ? ['--script', options.scripted, '--port', String(ports.model)] : null;
-  return [
-    redisProgram(setup),
-    ...(qdrant?.binary ? [qdrantProgram(setup, qdrant.binary)] : []),
-    ...(scripted ? [nodeProgram(setup, 'model', 'libs/model/dist/scripted-main.js', { args: scripted })] : []),
-  ];
+  return [redisProgram(setup), ...(scripted ? [nodeProgram(setup, 'model', 'libs/model/dist/scripted-main.js', { args: scripted })] : [])];
 }
 
 /** The four services with settings for a laptop. The environment overrides those that don't connect the services. */
 export async function servicePrograms(setup: Setup): Promise<Program[]> {
-  const { options, ports, environment, redisPassword, sandboxToken, cluster, qdrant } = setup;
+  const { options, ports, environment, redisPassword, sandboxToken, cluster } = setup;
   ensureProofKeys(options.home);
   const usual = (settings: Record<string, string>) =>
     Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, environment[name] ?? value]));
   const base = { ETUDE_REDIS_URL: `redis://:${redisPassword}@127.0.0.1:${ports.redis}`, ETUDE_QUEUE_PREFIX: 'etude' };
   const learning = {
     ETUDE_SKILLS_PUBLIC_KEYS_PATH: proofPublicKeysPath(options.home),
-    ...(qdrant ? { ETUDE_MEMORY_ADAPTER: 'qdrant', ETUDE_QDRANT_URL: qdrant.url } : { ETUDE_MEMORY_ADAPTER: 'sqlite' }),
+    ETUDE_MEMORY_ADAPTER: options.memory,
     ETUDE_MEMORY_PATH: memoryPath(options.home),
     ...usual({ ETUDE_SKILLS_ENABLED: 'true', ETUDE_SKILLS_AUTO_REGISTER: 'true', ETUDE_SKILLS_APPROVAL: 'automatic' }),
     ...(options.scripted

@@ -26,7 +26,7 @@ const ENTRIES: readonly Entry[] = [
       '--concurrency <n>': { help: 'tasks at once in each of them', usual: 4, parse: integer(1, 256) },
       '--sandbox <where>': SANDBOX_FLAG,
       '--memory <where>': {
-        help: 'in a file here, or in Qdrant: of ETUDE_QDRANT_URL, or the qdrant on the PATH',
+        help: 'in a file here, or in the Qdrant of ETUDE_QDRANT_URL',
         choices: MEMORY_ADAPTERS,
         usual: 'sqlite',
       },

@@ -1,13 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { holdStack, type Report, type StackOptions, type StackState } from '../home/stack-state.js';
 import { ManagedProcess, type Program } from './managed-process.js';
-import { modelUrl } from './model.js';
-import { ClusterReady, qdrantPlace } from './places.js';
+import { ClusterReady } from './places.js';
 import { basePrograms, choosePorts, clusterProgram, newPassword, servicePrograms, type Setup } from './programs.js';
 
 /** Number of starts. Two stacks that start at once may take ports from each other, but rarely so many times. */
 const TRIES_MAX = 5;
-/** How services, the scripted model, Redis and Qdrant report a port that is taken. */
+/** How services, the scripted model and Redis report a port that is taken. */
 const TAKEN = /port \d+ on \S+ is taken|address already in use|EADDRINUSE/i;
 
 /**
@@ -28,6 +27,12 @@ export async function onFreePorts(start: () => Promise<void>, clear: () => Promi
   }
 }
 
+/** The model server's URL without user, password and query, which may hold a key. null if it is no URL. */
+export function modelUrl({ OPENAI_BASE_URL }: { readonly OPENAI_BASE_URL?: string | undefined }): string | null {
+  const url = URL.parse(OPENAI_BASE_URL || 'https://api.openai.com/v1');
+  return url && `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
+}
+
 export interface SupervisorDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly report: (report: Report) => void;
@@ -36,7 +41,7 @@ export interface SupervisorDeps {
 }
 
 /** Programs that the services depend on. They stop after the services. */
-const BASE: ReadonlySet<string> = new Set(['redis', 'model', 'cluster', 'qdrant']);
+const BASE: ReadonlySet<string> = new Set(['redis', 'model', 'cluster']);
 
 /** Every process of one stack, in the order in which they start. */
 class Stack {
@@ -53,7 +58,7 @@ class Stack {
   state(): StackState {
     const { scripted, sandbox: driver } = this.options;
     const { environment } = this.deps;
-    const { ports, qdrant = null, cluster = null } = this.#setup ?? {};
+    const { ports, cluster = null } = this.#setup ?? {};
     const { image = null, namespace = null, kubeconfig = null } = cluster ?? {};
     return {
       pid: process.pid,
@@ -64,7 +69,7 @@ class Stack {
       model: scripted ? 'scripted' : environment['OPENAI_MODEL'] || 'the first model',
       modelUrl: scripted ? null : modelUrl(environment),
       sandbox: { driver, image, namespace, kubeconfig },
-      memory: qdrant?.url ?? 'sqlite',
+      memory: this.options.memory === 'qdrant' ? (environment['ETUDE_QDRANT_URL'] ?? '') : 'sqlite',
       embedder: environment['ETUDE_EMBEDDING_MODEL'] || (environment['ETUDE_EMBEDDER'] ?? ''),
       ready: this.#ready && this.#processes.every((process) => process.ready),
       startedAt: this.#startedAt,
@@ -79,9 +84,8 @@ class Stack {
     const cluster = clusterLine === undefined ? null : ClusterReady.parse(JSON.parse(clusterLine));
     const start = async () => {
       const ports = await choosePorts(options.ports);
-      const qdrant = options.memory === 'qdrant' ? qdrantPlace(deps.environment, ports.qdrant) : null;
       const secrets = { redisPassword: newPassword(), sandboxToken: newPassword() };
-      this.#setup = { options, environment: deps.environment, ports, cluster, qdrant, ...secrets };
+      this.#setup = { options, environment: deps.environment, ports, cluster, ...secrets };
       await this.#startAll(basePrograms(this.#setup));
       await this.#startAll(await servicePrograms(this.#setup));
     };

@@ -7,8 +7,6 @@ import { ensureLocalKey } from '../home/home.js';
 import { findStack, type MemoryAdapter, type SandboxDriver } from '../home/stack-state.js';
 import { inspectMachine, missingToRun } from '../machine/doctor.js';
 import { stateText } from './down.js';
-import { modelTrouble } from './model.js';
-import { qdrantPlace } from './places.js';
 import { startStack } from './start-stack.js';
 
 export interface UpOptions {
@@ -47,7 +45,8 @@ function requireAll(cli: Cli, { scripted, memory }: UpOptions): void {
   if (scripted === undefined) requireModel(cli.settings);
   else sizeOf(scripted);
   requireMachine(cli);
-  if (memory === 'qdrant') qdrantPlace(cli.settings.environment, 0);
+  if (memory === 'qdrant' && !cli.settings.environment['ETUDE_QDRANT_URL'])
+    throw new CliError(EXIT.usage, 'no Qdrant is named', ['export ETUDE_QDRANT_URL=http://localhost:6333   # see docs/memory.md']);
 }
 
 /** `etude up`: starts the stack, and stays with it until Ctrl-C unless it is detached. A running stack is left alone. */
@@ -64,7 +63,6 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   const embedder = embedderSettings(cli);
   if (embedder.ETUDE_EMBEDDER === 'lexical') out.note(`embedder: lexical: ${LEXICAL_COST}; docs/embeddings.md says how to change it`);
   ensureLocalKey(home);
-  const trouble = scripted === undefined ? modelTrouble(settings, signal) : null;
   const { ETUDE_GRPC_PORT: grpc, ETUDE_REST_PORT: rest, ETUDE_MCP_PORT: mcp, ETUDE_REDIS_PORT: redis } = settings;
   const script = scripted === undefined ? null : resolve(scripted);
   const stack = await startStack(
@@ -75,8 +73,6 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   const state = await findStack(home);
   if (!state) throw new CliError(EXIT.unavailable, 'the stack ended right after it was ready', [`see ${home}/logs`]);
   out.data(state, stateText(state, home));
-  const warning = await trouble;
-  if (warning) out.note(`warning: ${warning}`);
   if (detach) {
     out.note(`running in the background; ${commandLine(cli, 'down')} stops it`);
     return EXIT.ok;

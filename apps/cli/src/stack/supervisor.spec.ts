@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { onFreePorts } from './supervisor.js';
+import { modelUrl, onFreePorts } from './supervisor.js';
 
 /** Starts that fail with these words, and then one that does not. */
 function startsThatSay(...words: string[]) {
@@ -28,4 +28,14 @@ it('does not start again after another failure', async () => {
   const { log, done } = startsThatSay('gateway ended with 1 before it was ready. Settings are wrong');
   await expect(done).rejects.toThrow('Settings are wrong');
   expect(log).toEqual(['start']);
+});
+
+it.each([
+  [undefined, 'https://api.openai.com/v1'],
+  ['', 'https://api.openai.com/v1'],
+  ['http://localhost:11434/v1/', 'http://localhost:11434/v1'],
+  ['https://me:secret@models.example/v1?key=secret#secret', 'https://models.example/v1'],
+  ['nonsense', null],
+])('shows %s without what may be a key', (OPENAI_BASE_URL, shown) => {
+  expect(modelUrl({ OPENAI_BASE_URL })).toBe(shown);
 });
