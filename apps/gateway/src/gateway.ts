@@ -146,7 +146,6 @@ export class Gateway implements OnApplicationShutdown {
     const { redis, keys } = this.#producer;
     const { ETUDE_TOOLS_SANDBOXES_OPEN_MAX: openMax, ETUDE_REST_PROVIDER: provider } = this.config;
     const sessions = new RedisToolSessions(redis, keys);
-    const log = (message: string, details: object) => this.logger.warn(details, message);
     return agentTools({
       embedder,
       sandboxes: skills.sandboxes,
@@ -160,7 +159,7 @@ export class Gateway implements OnApplicationShutdown {
         },
       },
       sessions,
-      codeSessions: new SandboxCodeSessions({ router: this.#router, sandboxes, sessions, openMax, log }),
+      codeSessions: new SandboxCodeSessions({ router: this.#router, sandboxes, sessions, openMax }),
       skillPath: (tenant, name) => `/instances/${tenant}/providers/${provider}/skills/${name}`,
     });
   }

@@ -23,15 +23,16 @@ async function start(prefix: string) {
   const producer = new Producer(server.url, prefix);
   onTestFinished(() => producer.close());
   const { redis, keys } = producer;
-  const controller = await new FakeController(producer, new FakeWorld()).start();
+  const world = new FakeWorld();
+  const controller = await new FakeController(producer, world).start();
   onTestFinished(() => controller.kill());
   const known = new SandboxSessionStore(redis, keys);
   const channels = new ControllerChannels(TOKEN);
   const router = new SandboxRouter({ sessions: known, directory: new ControllerDirectory(redis, keys), channels });
   onTestFinished(() => router.close());
   const claims = new RedisToolSessions(redis, keys);
-  const sessions = new SandboxCodeSessions({ router, sandboxes: known, sessions: claims, openMax: 6, log: () => undefined });
-  return { controller, claims, open: (template: string) => sessions.open(KEY, template, never) };
+  const sessions = new SandboxCodeSessions({ router, sandboxes: known, sessions: claims, openMax: 6 });
+  return { controller, world, claims, open: (template: string) => sessions.open(KEY, template, never) };
 }
 
 describe('the claim of a session of tools on a sandbox that was not opened', () => {
@@ -59,4 +60,16 @@ describe('the claim of a session of tools on a sandbox that was not opened', () 
       expect(await claims.readSandbox(KEY)).toMatchObject({ requestId });
     },
   );
+});
+
+it('stops the cell of a caller that is gone', async () => {
+  const { world, open } = await start('stopped');
+  const session = await open('default');
+  if ('unavailable' in session) throw new Error(session.unavailable);
+  const gone = new AbortController();
+  const cell = session.run({ executionId: 'cell-1', code: 'wait' }, gone.signal);
+  await expect.poll(() => world.ran).toEqual(['wait']);
+  gone.abort(new EtudeError('CANCELLED', 'The caller ended the call.'));
+  await expect(cell).rejects.toMatchObject({ code: 'CANCELLED' });
+  expect(world.cancelled).toEqual(['cell-1']);
 });

@@ -9,7 +9,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { ControllerChannels } from '../src/controllers/controller-client.js';
 import { SandboxRouter } from '../src/controllers/sandbox-router.js';
 import { SandboxCodeSessions } from '../src/tools/sandbox-code-sessions.js';
-import { collect, type KeyName, refusal } from './gateway.harness.js';
+import { collect, type KeyName } from './gateway.harness.js';
 import { skillsForFile } from './skill-workers.js';
 import { type Caller, toolCalls } from './tool-calls.js';
 
@@ -40,18 +40,13 @@ function codeSessions(): SandboxCodeSessions {
   const router = new SandboxRouter({ sessions: known, directory: new ControllerDirectory(redis, keys), channels });
   onTestFinished(() => router.close());
   const sessions = new RedisToolSessions(redis, keys);
-  return new SandboxCodeSessions({ router, sandboxes: known, sessions, openMax: OPEN_MAX, log: () => undefined });
+  return new SandboxCodeSessions({ router, sandboxes: known, sessions, openMax: OPEN_MAX });
 }
 
 async function* upload(name: string, path: string, text: string) {
   yield { part: { case: 'header' as const, value: { name, path } } };
   yield { part: { case: 'chunk' as const, value: Buffer.from(text) } };
 }
-
-/** Goes on until there is a file "go"; "on" is there as soon as it runs. */
-const UNTIL_GO = 'import os, time\nopen("on", "w").close()\nwhile not os.path.exists("go"): time.sleep(0.01)';
-const hasFile = async (name: string, path: string) =>
-  (await sandboxes().listSandboxFiles({ name })).files.some((file) => file.path === path);
 
 describe('a session of the code interpreter', () => {
   it('keeps names and files, takes files by name, and gives them back', async () => {
@@ -115,21 +110,6 @@ describe('a session of the code interpreter', () => {
     // Repeats of them run nothing.
     await Promise.all(order.map((i) => interpret(`ran.append(${i})\nlen(ran)`, { session: 'rush', requestId: `rush-${i}` })));
     expect((await interpret('sorted(ran)', { session: 'rush' })).result['results']).toEqual([order]);
-    await close(name);
-  });
-
-  it('refuses a call while code of another caller of the sandbox runs, as one to be sent again', async () => {
-    const first = await interpret('x = 1', { session: 'shared' });
-    const name = String(first.result['sandbox']);
-    const running = collect(sandboxes().execute({ name, code: UNTIL_GO }));
-    await until(() => hasFile(name, 'on'));
-    expect(await refusal(interpret('x', { session: 'shared' }))).toMatchObject({
-      code: 'SANDBOX_CAPACITY',
-      message: expect.stringMatching(/runs code for another call.*did not run\. Send it again/),
-    });
-    await sandboxes().uploadFile(upload(name, 'go', 'x'));
-    await running;
-    expect((await interpret('x', { session: 'shared' })).result['results']).toEqual([1]);
     await close(name);
   });
 

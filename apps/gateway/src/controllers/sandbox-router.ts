@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
+import type { ExecuteEvent, ExecuteRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { ControllerAnnouncement, ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import type { SandboxSessionStore, StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
@@ -110,6 +111,21 @@ export class SandboxRouter {
       } catch (error) {
         await patience.again(error);
       }
+    }
+  }
+
+  /**
+   * Follows one execution to its result. If its controller is lost, the next owner continues after the last event, so that none is missed or
+   * repeated.
+   *
+   * @throws EtudeError as the controller says; FAILED_PRECONDITION with the reason if the sandbox was lost
+   */
+  async *execute(id: string, first: ExecuteRequest, context: CallContext): AsyncGenerator<ExecuteEvent> {
+    let request = first;
+    for await (const event of this.follow(id, context, (client, settings) => client.execute(request, settings))) {
+      request = { ...request, resumeToken: event.resumeToken };
+      yield event;
+      if (event.event.case === 'result') return;
     }
   }
 

@@ -8,8 +8,9 @@ import type { SessionKey } from '@etude/domain/tools/tool-ports';
 import type { RedisToolSessions, ToolSandboxClaim } from '@etude/queue/agents/tool-sessions';
 import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { CallContext } from '../calls/caller.js';
+import type { SandboxRouter } from '../controllers/sandbox-router.js';
 import { sandboxIdOfName } from '../wire/names.js';
-import { runCell, type RunCellDeps } from './run-cell.js';
+import { runCell } from './run-cell.js';
 import { SessionTurns } from './session-turns.js';
 
 /** Lifetime of a sandbox after its last call. */
@@ -27,10 +28,9 @@ const REFUSED: ReadonlySet<string> = new Set([
 ]);
 const LABEL = 'opened-by';
 const LABELS = { [LABEL]: 'code_interpreter' };
-/** A sandbox can end, or its session be erased, while it is being opened. */
-const ATTEMPTS_MAX = 5;
 
-export interface CodeSessionParts extends RunCellDeps {
+export interface CodeSessionParts {
+  readonly router: SandboxRouter;
   readonly sandboxes: Pick<SandboxSessionStore, 'get' | 'openCount'>;
   readonly sessions: Pick<RedisToolSessions, 'readSandbox' | 'claimSandbox' | 'dropClaim' | 'keepSandbox' | 'ownSandbox'>;
   /** Tools open no sandbox while the tenant has this many open, including those that callers opened. */
@@ -58,27 +58,23 @@ export class SandboxCodeSessions implements CodeSessions {
   /** The open sandbox of the session, or a new one. */
   async #opened(key: SessionKey, template: string, context: CallContext): Promise<CodeSession | { readonly unavailable: string }> {
     const { sandboxes, sessions, openMax } = this.parts;
-    let over: string | null = null;
-    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-      context.signal.throwIfAborted();
-      const { requestId, sandbox } = await sessions.readSandbox(key);
-      const known = sandbox === null ? null : await sandboxes.get(key.tenant, sandbox);
-      if (known?.session.state === 'open') {
-        return this.#session(known.session, context);
-      }
-      if (sandbox !== null) over = requestId;
-      // An existing claim was already counted.
-      const open = requestId === null || requestId === over ? await sandboxes.openCount(key.tenant) : 0;
-      if (open >= openMax) return { unavailable: `${open} sandboxes are open, and with ${openMax} the tools open no other; close one` };
-      const claim = await sessions.claimSandbox(key, over, { requestId: `tool-${randomUUID()}`, template });
-      const opened = await this.#create(key, claim, context);
-      if ('unavailable' in opened) return opened;
-      const outcome = await sessions.keepSandbox(key, claim.requestId, opened.id);
-      if (outcome === 'kept') return { ...this.#session(opened, context), isReplaced: claim.isReplaced };
-      if (outcome === 'replaced') await this.#close(opened.id, context);
-      else over = claim.requestId;
-    }
-    throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox of session ${key.session} ended ${ATTEMPTS_MAX} times while it was opened.`);
+    const { requestId, sandbox } = await sessions.readSandbox(key);
+    const known = sandbox === null ? null : await sandboxes.get(key.tenant, sandbox);
+    if (known?.session.state === 'open') return this.#session(known.session, context);
+    // A claim without a sandbox was already counted.
+    const isCounted = requestId !== null && sandbox === null;
+    const open = isCounted ? 0 : await sandboxes.openCount(key.tenant);
+    if (open >= openMax) return { unavailable: `${open} sandboxes are open, and with ${openMax} the tools open no other; close one` };
+    const another = { requestId: `tool-${randomUUID()}`, template };
+    const claim = await sessions.claimSandbox(key, sandbox === null ? null : requestId, another);
+    const opened = await this.#create(key, claim, context);
+    if ('unavailable' in opened) return opened;
+    const outcome = await sessions.keepSandbox(key, claim.requestId, opened.id);
+    if (outcome === 'kept') return { ...this.#session(opened, context), isReplaced: claim.isReplaced };
+    const unused = { name: sandboxName(opened.id) };
+    if (outcome === 'replaced')
+      await this.parts.router.ask(opened.id, context, (client, settings) => client.closeSandbox(unused, settings));
+    throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox of session ${key.session} ended while it was opened; call again.`);
   }
 
   /**
@@ -127,20 +123,14 @@ export class SandboxCodeSessions implements CodeSessions {
     }
   }
 
-  /** Closes a sandbox that was never used. @throws EtudeError SANDBOX_UNAVAILABLE */
-  async #close(id: string, context: CallContext): Promise<void> {
-    const isThere = (await this.parts.sandboxes.get(context.tenant, id))?.session.state === 'open';
-    if (isThere) await this.parts.router.ask(id, context, (client, settings) => client.closeSandbox({ name: sandboxName(id) }, settings));
-  }
-
   #session({ id, template }: Pick<SandboxSession, 'id' | 'template'>, context: CallContext): CodeSession {
-    const { router, log } = this.parts;
+    const { router } = this.parts;
     const name = sandboxName(id);
     return {
       sandbox: name,
       template,
       isReplaced: false,
-      run: (cell, signal) => runCell({ router, log }, id, cell, { ...context, signal }),
+      run: (cell, signal) => runCell(router, id, cell, { ...context, signal }),
       inTurn: (work, signal) =>
         this.#turns.take(
           name,

@@ -135,22 +135,18 @@ interface WireOptions {
  *
  * @throws EtudeError INVALID_ARGUMENT with one violation per wrong field, at the path that the caller wrote
  */
-export function fromWire<S extends z.ZodType>(schema: S, desc: DescMessage, message: object, options: WireOptions = {}): z.output<S> {
-  const { data, found } = readWire(schema, desc, message, options);
-  refuseAny(found);
-  return data as z.output<S>;
-}
-
-/** The violations in a message, one per wrong field. */
-export const wrongInWire = (schema: z.ZodType, desc: DescMessage, message: object, root: string): readonly Violation[] =>
-  readWire(schema, desc, message, { root }).found;
-
-function readWire(schema: z.ZodType, desc: DescMessage, message: object, { root = '', found = [] }: WireOptions) {
+export function fromWire<S extends z.ZodType>(
+  schema: S,
+  desc: DescMessage,
+  message: object,
+  { root = '', found = [] }: WireOptions = {},
+): z.output<S> {
   const reader = new MessageReader([...found]);
   const given = reader.object(schema, desc, message as Values, root);
   const { data, violations } = parsedBy(schema, given, (path) => pathOf(desc, message, path, root));
   const seen = new Set(reader.found.map(({ field }) => field));
-  return { data, found: [...reader.found, ...violations.filter(({ field }) => !seen.has(field))] };
+  refuseAny([...reader.found, ...violations.filter(({ field }) => !seen.has(field))]);
+  return data as z.output<S>;
 }
 
 /** Maximum of entries in a list that are read. A small message can hold a million empty ones. */
