@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { firstLine, Output, table } from './output.js';
+import { Output } from './output.js';
 
 function terminal(isTTY: boolean) {
   let text = '';
@@ -54,22 +54,5 @@ describe('Output', () => {
     for (const err of [live, plain]) new Output(terminal(false), err, false).status('0123456789012345678901234');
     expect(live.text()).toBe('0123456789012345678');
     expect(plain.text()).toBe('');
-  });
-});
-
-describe('text', () => {
-  it('lines up columns without trailing blanks', () => {
-    expect(
-      table([
-        ['A', 'LONG'],
-        ['bbb', 'c'],
-        ['d', ''],
-      ]),
-    ).toBe('A    LONG\nbbb  c\nd');
-  });
-
-  it('keeps the first line only', () => {
-    expect(firstLine('one\ntwo')).toBe('one');
-    expect(firstLine('x'.repeat(9), 5)).toBe('xxxx…');
   });
 });

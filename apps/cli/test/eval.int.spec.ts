@@ -66,18 +66,6 @@ describe('eval run', () => {
     TIMEOUT_MS,
   );
 
-  it(
-    'lets problems help the next run only where it may learn',
-    async () => {
-      await run('--format', 'humaneval', SAMPLE, '--limit', '1', '--memory', 'learn', '--agent', 'learner');
-      const skills = await etude(['skills', 'list', '--agent', 'learner', '--home', home, '--json']);
-      expect(skills.exit).toBe(0);
-      const { stdout } = await run('--format', 'humaneval', SAMPLE, '--limit', '1', '--memory', 'off', '--agent', 'learner');
-      expect(lines(stdout).at(-1)).toMatchObject({ bySkill: 0, modelCalls: 2 });
-    },
-    TIMEOUT_MS,
-  );
-
   it('refuses a bad file before anything is submitted', async () => {
     const { exit, stdout, stderr } = await run('--format', 'mbpp', SAMPLE);
     expect({ exit, stdout }).toEqual({ exit: 2, stdout: '' });

@@ -1,4 +1,3 @@
-import { EtudeError } from '@etude/contracts/errors';
 import { type McpGateway, startMcpGateway } from '@etude/mcp/testing/mcp-gateway';
 import { connectStdio, REVISIONS } from '@etude/mcp/testing/official-client';
 import { manifest } from '@etude/mcp/testing/fake-gateway';
@@ -59,16 +58,6 @@ describe.each(REVISIONS)('etude mcp in %s', (revision) => {
 });
 
 describe('etude mcp', () => {
-  it('ends at once where its key is refused', async () => {
-    gateway.fake.refuse = new EtudeError('UNAUTHENTICATED', 'This API key is not known.');
-    try {
-      const outcome = await etude(['mcp', '--address', gateway.address], { ETUDE_API_KEY: 'wrong' });
-      expect(outcome).toMatchObject({ exit: 5, stdout: '', stderr: expect.stringContaining('This API key is not known.') as string });
-    } finally {
-      gateway.fake.refuse = null;
-    }
-  });
-
   it('says what is wrong with its flags before it serves', async () => {
     expect(await etude(['mcp', '--agent', '@tenant'])).toMatchObject({
       exit: 2,

@@ -96,28 +96,12 @@ describe('a skill on the command line', () => {
   );
 
   it(
-    'is pruned, given back, and withdrawn with its source',
-    async () => {
-      const plan = await json('skills', 'prune', '--superseded-days', '1', '--dry-run');
-      expect(plan).toMatchObject({ pruned: [], pruneId: '' });
-      expect((await run('skills', 'prune')).exit).toBe(2);
-      expect((await run('skills', 'unprune', 'p0123456789abcdef')).exit).toBe(0);
-      expect(await json('skills', 'revoke', 'documents/none', '--dry-run')).toMatchObject({ skills: [], facts: [] });
-      expect((await succeeds(run('skills', 'revoke', 'documents/none'))).stderr).toContain('nothing rests on documents/none');
-      expect((await run('skills', 'revoke', 'nothing')).exit).toBe(2);
-      expect((await succeeds(run('skills', 'stats'))).stdout).toMatch(/default .*active=1/);
-    },
-    TIMEOUT_MS,
-  );
-
-  it(
     'is asked for where there is none',
     async () => {
       expect(await run('skills', 'use', 'quadruple', 'n=1')).toMatchObject({ exit: 3, stderr: expect.stringContaining('--agent') });
       const missing = await run('skills', 'use', 'quadruple', 'n=1', '--agent', 'solver');
       expect(missing).toMatchObject({ exit: 3, stderr: expect.stringContaining('skills wish wantedSkills/') });
       expect((await succeeds(run('skills', 'wanted'))).stdout).toContain('quadruple');
-      expect((await succeeds(run('skills', 'wanted', '--limit', '1000'))).stdout).toContain('quadruple');
     },
     TIMEOUT_MS,
   );

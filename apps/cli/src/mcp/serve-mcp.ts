@@ -1,14 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { callerOf, type McpCaller } from '@etude/mcp/caller';
 import { serveOverStdio } from '@etude/mcp/stdio';
-import { status } from '@grpc/grpc-js';
 import type { Command } from 'commander';
-import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
+import { type Cli, type Start, withGateway } from '../cli.js';
 import { hand } from '../command.js';
-import { CliError, EXIT, isServiceError } from '../errors.js';
-
-const FIRST_CALL_TIMEOUT_MS = 5_000;
-const REFUSED: ReadonlySet<number> = new Set([status.UNAUTHENTICATED, status.PERMISSION_DENIED]);
+import { CliError, EXIT } from '../errors.js';
 
 interface McpOptions {
   readonly agent: string;
@@ -29,20 +25,10 @@ function callerOfFlags(options: McpOptions): McpCaller {
   }
 }
 
-/** Checks the key once. Other failures are ignored: they may pass, and each call reports them. @throws ServiceError for a refused key */
-async function requireKey(cli: Cli, tools: Gateway['tools'], { agent, user }: McpCaller): Promise<void> {
-  try {
-    await tools.listTools({ agent, user }, { timeoutMs: Math.min(cli.callTimeoutMs, FIRST_CALL_TIMEOUT_MS), signal: cli.signal });
-  } catch (error) {
-    if (isServiceError(error) && REFUSED.has(error.code)) throw error;
-  }
-}
-
 /** `etude mcp`: serves MCP on stdin and stdout until stdin ends. */
 function serveMcp(cli: Cli, options: McpOptions, version: string): Promise<number> {
   const caller = callerOfFlags(options);
   return withGateway(cli, async ({ address, tools, skills }) => {
-    await requireKey(cli, tools, caller);
     cli.out.note(
       `MCP on stdin and stdout, for agent ${caller.agent}${caller.user === '' ? '' : ` and user ${caller.user}`}, through ${address}`,
     );

@@ -2,17 +2,9 @@ import { create } from '@bufbuild/protobuf';
 import { ReembeddingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { expect, it } from 'vitest';
 import { createCli, readSettings } from '../cli.js';
-import { embedded, reembedText } from './upkeep.js';
+import { embedded } from './upkeep.js';
 
 const cli = createCli(readSettings({}), { timeout: 30_000 }, new AbortController().signal);
-
-it.each([
-  ['running', 'held up, and tried again: MEMORY_UNAVAILABLE: nobody answers'],
-  ['failed', 'failed: MEMORY_UNAVAILABLE: nobody answers'],
-])('says of what is %s what is in its way', (state, said) => {
-  const record = create(ReembeddingSchema, { model: 'other', state, done: 1n, total: 3n, error: 'MEMORY_UNAVAILABLE: nobody answers' });
-  expect(reembedText(record)).toBe(`other: ${state}, 1 of 3 records\n${said}`);
-});
 
 it('says after Ctrl-C that the move goes on, and how to stop it', async () => {
   const notes: string[] = [];
