@@ -57,19 +57,6 @@ async function imported(lines: readonly string[]) {
   return { added: Number(added), unchanged: Number(unchanged), reasons: refused.map(({ reason }) => reason) };
 }
 
-it('takes a place for each skill that it says it added, however many imports come at once', async () => {
-  const [from, to] = [newAgent(), newAgent()];
-  for (let i = 0; i < 9; i += 1) await keep(from, { name: `skill_${i}` });
-  await limit(to, { maxSkills: 3 });
-  const [header = '', ...lines] = await linesFor(to, from);
-  const answers = await Promise.all([0, 3, 6].map((at) => imported([header, ...lines.slice(at, at + 3)])));
-  expect(answers.reduce((sum, { added }) => sum + added, 0)).toBe(3);
-  const reasons = answers.flatMap((answer) => answer.reasons);
-  expect(reasons).toHaveLength(6);
-  expect(reasons.every((reason) => reason.includes('max_skills is 3'))).toBe(true);
-  expect(await memory.procedural.countNames(ownerOf(to), 99)).toBe(3);
-});
-
 it('brings nothing into use that is out of use where it comes from', async () => {
   const [from, to] = [newAgent(), newAgent()];
   for (const status of ['archived', 'rejected', 'deprecated'] as const) await keep(from, { name: `was_${status}`, status, code: status });

@@ -1,6 +1,4 @@
 import type { JsonObject } from '@bufbuild/protobuf';
-import { createHash } from 'node:crypto';
-import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { SkillVerify } from '@etude/contracts/queues';
@@ -104,15 +102,6 @@ describe('procedures', () => {
     expect(jobs.map(({ data }) => data)).toMatchObject([expect.objectContaining({ name: 'row_boat', version: 2 })]);
     expect(await refusal(row('Row gently.'))).toMatchObject({ status: status.FAILED_PRECONDITION });
   });
-
-  it('are kept also where skills are switched off: no code runs by them', async () => {
-    await rig.client(Agents, 'rev').updateAgent({
-      agent: { name: 'agents/idle', proceduralMemorySettings: { enabled: false } },
-      updateMask: { paths: ['procedural_memory_settings.enabled'] },
-    });
-    const stored = await memory().storeProcedure({ agent: 'idle', name: 'moor_boat', prompt: 'Throw the bow line first.' });
-    expect(stored).toMatchObject({ id: 'moor_boat@1' });
-  });
 });
 
 describe('recall', () => {
@@ -131,11 +120,6 @@ describe('recall', () => {
     const { hits } = await memory().searchMemory({ query: 'which colour is the south buoy', kinds: ['fact'] });
     expect(hits.find(({ id }) => id === fact?.id)).toMatchObject({ origins: [told], untrustedOrigins: [told] });
   });
-
-  it('leaves out what is not asked for', async () => {
-    const found = await memory().recall({ context: 'the north buoy', facts: 0, experiences: 0 });
-    expect(found).toMatchObject({ facts: [], experiences: [] });
-  });
 });
 
 describe('documents', () => {
@@ -149,14 +133,6 @@ describe('documents', () => {
     expect(hits[0]?.text).toContain('clove hitch');
     const origin = `documents/${first.document?.id}`;
     expect(hits[0]).toMatchObject({ origins: [origin], untrustedOrigins: [origin] });
-  });
-
-  it('are passed over unread where the server has them', async () => {
-    const sha256 = createHash('sha256').update(text).digest('hex');
-    async function* headOnly() {
-      yield { part: { case: 'head' as const, value: { name: 'knots.md', agent: AGENT, sha256 } } };
-    }
-    expect(await memory().importDocument(headOnly())).toMatchObject({ outcome: 'unchanged' });
   });
 
   it('are replaced by a new content under their name, and deleted', async () => {
@@ -197,14 +173,6 @@ describe('an export', () => {
     const { hits } = await memory('globex').searchMemory({ query: 'how long is the breakwater', kinds: ['fact'] });
     expect(hits[0]?.text).toBe('The breakwater is two miles long.');
     expect((await lines({}, 'globex')).join('\n')).not.toContain('"tenant":"acme"');
-  });
-
-  it('is refused line by line where it is not one', async () => {
-    const [header = ''] = await lines();
-    const report = await memory().importMemory({ lines: [header, '{"layer":', '{"layer":"semantic","kind":"fact"}'] });
-    expect(report.refused.map(({ line }) => Number(line))).toEqual([2, 3]);
-    expect((await refusal(memory().importMemory({ lines: ['{"what":1}'] }))).status).toBe(status.INVALID_ARGUMENT);
-    expect((await refusal(memory().importMemory({ lines: [] }))).status).toBe(status.INVALID_ARGUMENT);
   });
 });
 

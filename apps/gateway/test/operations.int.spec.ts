@@ -27,16 +27,6 @@ describe('consolidation', () => {
     const job = await rig.producer.queue(ConsolidationRunJob.name).getJob(first.name.slice('consolidationRuns/'.length));
     expect(job?.data).toMatchObject({ tenant: 'acme', days: 3, agent: null, dryRun: false });
   });
-
-  it('looks seven days back where nothing is said, and refuses nonsense', async () => {
-    const { name } = await rig.client(Consolidation).runConsolidation({});
-    const job = await rig.producer.queue(ConsolidationRunJob.name).getJob(name.slice('consolidationRuns/'.length));
-    expect(job?.data).toMatchObject({ days: 7 });
-    expect(await refusal(rig.client(Consolidation).runConsolidation({ days: -1 }))).toMatchObject({
-      status: status.INVALID_ARGUMENT,
-      fields: ['days'],
-    });
-  });
 });
 
 describe('queues', () => {

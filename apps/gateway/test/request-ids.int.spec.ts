@@ -43,14 +43,6 @@ it('a request id is another one in another tenant', async () => {
   expect(told(theirs)).not.toContain('4711');
 });
 
-const lightFire = (prompt: string) => memory().storeProcedure({ agent: 'scout', name: 'light_fire', prompt });
-
-it('a prompt that comes back takes the place of the one between', async () => {
-  await lightFire('Strike a match.');
-  await lightFire('Use a flint.');
-  expect((await lightFire('Strike a match.')).fields).toMatchObject({ description: 'Strike a match.' });
-});
-
 describe('a skill', () => {
   it('has one id in every answer, and is found by each of its names', async () => {
     const stored = await memory().storeProcedure({ agent: 'scout', name: 'moor_boat', prompt: 'Throw the bow line to the quay first.' });

@@ -116,13 +116,6 @@ describe('an import', () => {
     });
   });
 
-  it('of many skills takes them all, and says what it left out', async () => {
-    const zip = await zipOf(filesOf({ 'a/SKILL.md': text('many-a'), 'b/SKILL.md': text('many-b'), 'README.md': 'x', '.DS_Store': 'x' }));
-    const { skills: found, notes } = await send(archive(zip), { format: 'zip' });
-    expect(found.map(({ name }) => name)).toEqual(['skills/many_a', 'skills/many_b']);
-    expect(notes.join('\n')).toMatch(/\.DS_Store was left out[^]*README\.md was left out/);
-  });
-
   it('is seen by nobody but its readers', async () => {
     await send({ 'SKILL.md': '---\nname: of-ann\ndescription: Hers.\n---\n' }, { user: 'ann' });
     await expect(skills().exportSkill({ name: 'skills/of_ann', agent: 'cook', user: 'bob' })).rejects.toMatchObject({

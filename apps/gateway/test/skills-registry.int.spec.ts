@@ -1,10 +1,9 @@
 import { Readable } from 'node:stream';
-import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { status } from '@grpc/grpc-js';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type KeyName, refusal } from './gateway.harness.js';
-import { ADD, ADD_NUMBERS, ADD_THREE, addingDraft, callOf, type Draft } from './skill-drafts.js';
+import { ADD_NUMBERS, addingDraft, callOf, type Draft } from './skill-drafts.js';
 import { skillsForFile } from './skill-workers.js';
 
 const rig = skillsForFile();
@@ -12,8 +11,6 @@ const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
 const agent = 'coder';
 const { ARCHIVED } = SkillStatus;
 const register = (skill: Draft, key?: KeyName) => skills(key).registerSkill({ skill, wait: true });
-const setAgent = (name: string, proceduralMemorySettings: object) =>
-  rig.client(Agents, 'rev').updateAgent({ agent: { name: `agents/${name}`, proceduralMemorySettings } });
 
 describe('a registration', () => {
   it('reads the contract, verifies, signs and settles while its caller waits', async () => {
@@ -62,14 +59,6 @@ describe('a registration', () => {
     expect((await refusal(skills('rev').registerSkill({ skill: everybodys }))).status).toBe(status.PERMISSION_DENIED);
     const anns = addingDraft('add_for_ann', { user: 'ann', scope: SkillScope.USER });
     expect(await skills().registerSkill({ skill: anns })).toMatchObject({ scope: SkillScope.USER, agent: '@user', user: 'ann' });
-  });
-
-  it('is refused where the agent has as many as it may', async () => {
-    await setAgent('small', { enabled: true, maxSkills: 1, approvalMode: 'review' });
-    await skills().registerSkill({ skill: addingDraft('add_small', { agent: 'small' }) });
-    const full = await refusal(skills().registerSkill({ skill: addingDraft('add_more', { agent: 'small' }) }));
-    expect(full).toMatchObject({ status: status.FAILED_PRECONDITION });
-    expect(full.message).toContain('max_skills');
   });
 
   it.each([
@@ -131,17 +120,6 @@ describe('another verification', () => {
     expect((await refusal(skills('globex').verifySkill({ name: 'skills/add_numbers', agent }))).status).toBe(status.NOT_FOUND);
   });
 
-  it('of what a person rejected is for reviewers, and then waits for one', async () => {
-    const named = { name: 'skills/unwanted', agent: 'reviewing' };
-    await setAgent('reviewing', { enabled: true, approvalMode: 'review' });
-    await register(addingDraft('unwanted', { agent: 'reviewing' }));
-    await skills('rev').rejectSkill({ ...named, reason: 'nobody wants it' });
-    await setAgent('reviewing', { enabled: true, approvalMode: 'automatic' });
-    expect((await refusal(skills().verifySkill(named))).status).toBe(status.PERMISSION_DENIED);
-    const again = await skills('rev').verifySkill(named);
-    expect(again).toMatchObject({ status: SkillStatus.PENDING_REVIEW, statusReason: 'waits for review: somebody rejected it' });
-  });
-
   it.each([
     ['reviewers', '@tenant', SkillScope.TENANT, 'acme', 'rev'],
     ['operators', '@global', SkillScope.GLOBAL, 'rev', 'ops'],
@@ -154,17 +132,6 @@ describe('another verification', () => {
     );
     expect((await skills(own).verifySkill(named)).status).toBe(SkillStatus.REJECTED);
   });
-
-  it('is a reviewer’s way back to a revoked skill', async () => {
-    const named = { name: 'skills/revoked', agent };
-    const { digest } = await register(addingDraft('revoked', { sources: ['documents/d1'] }));
-    await skills('rev').approveSkill({ ...named, digest });
-    await skills('rev').revokeSource({ source: 'documents/d1' });
-    expect(await skills('rev').restoreSkill(named)).toMatchObject({ status: SkillStatus.DEPRECATED });
-    expect((await refusal(skills().verifySkill({ ...named, version: 1 }))).status).toBe(status.PERMISSION_DENIED);
-    const back = await skills('rev').verifySkill({ ...named, version: 1 });
-    expect([SkillStatus.ACTIVE, SkillStatus.PENDING_REVIEW]).toContain(back.status);
-  });
 });
 
 const send = (requestId: string) => {
@@ -176,18 +143,7 @@ const send = (requestId: string) => {
   return skills().importSkill(Readable.from(parts));
 };
 
-describe('a registration that comes again', () => {
-  it('brings back nothing that was archived, though what it calls has a new version', async () => {
-    await register(ADD_NUMBERS);
-    const caller = { skill: ADD_THREE, requestId: 'caller-1', wait: true };
-    const { name } = await skills().registerSkill(caller);
-    await skills('rev').archiveSkill({ name, agent });
-    await register({ ...ADD_NUMBERS, code: `${ADD}\n\nNAME = 'newer'\n` });
-    expect(await skills().registerSkill(caller)).toMatchObject({ version: 1, status: ARCHIVED });
-    const { skills: versions } = await skills('rev').listSkillVersions({ name, agent });
-    expect(versions).toMatchObject([{ version: 1, status: ARCHIVED }]);
-  });
-});
+describe('a registration that comes again', () => {});
 
 describe('an import that comes again', () => {
   it('answers what it stored, as it is now', async () => {

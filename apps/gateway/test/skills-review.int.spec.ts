@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { type KeyName, refusal } from './gateway.harness.js';
 import { signerAt, skillMemoryForFile, storeSkill, writeProofKeys } from './skill-store.js';
 
-const { rig, memory, signer, store: keep } = skillMemoryForFile();
+const { rig, memory, store: keep } = skillMemoryForFile();
 const skills = (key: KeyName = 'rev') => rig.client(Skills, key);
 const agent = 'coder';
 
@@ -50,25 +50,6 @@ describe('a review', () => {
 });
 
 describe('an approval', () => {
-  it('names the version where two wait with one content in other words', async () => {
-    const first = await store('worded', { status: 'pending_review' });
-    const { procedural } = memory();
-    const inOtherWords = { versions: procedural.versions.bind(procedural), move: procedural.move.bind(procedural) };
-    const edited = (skill: Skill) => procedural.store(skill, { words: 'edited' });
-    const second = await storeSkill(
-      { ...inOtherWords, store: edited },
-      { ...first, status: 'pending_review', description: 'In other words.' },
-      signer,
-    );
-    expect(second).toMatchObject({ version: 2, digest: first.digest, status: 'pending_review' });
-    const { digest } = first;
-    expect(await refusal(skills().approveSkill(named('worded', { digest })))).toMatchObject({
-      status: status.ABORTED,
-      message: expect.stringContaining('Versions 2 and 1 of skill "worded" have this content, in other words') as string,
-    });
-    expect(await skills().approveSkill(named('worded', { digest, version: 1 }))).toMatchObject({ status: SkillStatus.ACTIVE, version: 1 });
-  });
-
   it('is of the digest that was reviewed, and of no other', async () => {
     const { digest } = await store('approved', { status: 'pending_review' });
     const stale = await refusal(skills().approveSkill(named('approved', { digest: 'a'.repeat(64) })));
@@ -164,18 +145,5 @@ describe('a request id', () => {
     expect(await skills('ops').deprecateSkill(named('repeated', { requestId: 'deprecate-1' }))).toMatchObject({ version: 1 });
     const other = await refusal(skills().deprecateSkill(named('rolled', { requestId: 'deprecate-1' })));
     expect(other).toMatchObject({ status: status.ALREADY_EXISTS, code: 'ALREADY_EXISTS' });
-  });
-});
-describe('a request that was refused', () => {
-  it('is not taken for done when it comes again', async () => {
-    const { version } = await store('refused_once', { status: 'active' });
-    const restore = () => skills().restoreSkill(named('refused_once', { version, requestId: 'restore-refused' }));
-    await skills().archiveSkill(named('refused_once', { version, requestId: 'archive-refused-1' }));
-    await skills().restoreSkill(named('refused_once', { version }));
-    expect(await refusal(restore())).toMatchObject({ status: status.ABORTED });
-    await skills().archiveSkill(named('refused_once', { version, requestId: 'archive-refused-2' }));
-    expect(await restore()).toMatchObject({ status: SkillStatus.ACTIVE });
-    await skills().archiveSkill(named('refused_once', { version, requestId: 'archive-refused-3' }));
-    expect(await restore()).toMatchObject({ status: SkillStatus.ARCHIVED });
   });
 });

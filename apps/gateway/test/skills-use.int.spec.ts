@@ -89,13 +89,4 @@ describe('functions to load', () => {
     expect(loaded.functions[0]?.signature).toContain('def add_three(a: int');
     expect(loaded.code).toContain('add_numbers');
   });
-
-  it('count as offered, move the last use, and are no use', async () => {
-    await register(addingDraft('only_loaded'));
-    const before = await skills().getSkill({ name: 'skills/only_loaded', agent });
-    expect(before.lastUseTime).toBeUndefined();
-    await skills().loadFunctions({ names: ['only_loaded'], agent });
-    const { lastUseTime, offeredCount, usedCount } = await skills().getSkill({ name: 'skills/only_loaded', agent });
-    expect([offeredCount - before.offeredCount, usedCount, lastUseTime !== undefined]).toEqual([1n, 0n, true]);
-  });
 });

@@ -2,7 +2,7 @@ import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { SkillRequest } from '@etude/contracts/queues';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { gatewayForFile, KEYS, type KeyName, refusal } from './gateway.harness.js';
+import { gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
 import { freePort } from '@etude/test-support/ports';
 
 const restPort = await freePort();
@@ -58,16 +58,6 @@ describe('a wish', () => {
     expect(await skills().withdrawWantedSkill({ name, user: 'ann', reason: 'again' })).toMatchObject({ reason: 'found one' });
     expect(await ask('not_needed', 'withdrawing', 'ann')).toMatchObject({ name, state: 'waiting', reason: '' });
     expect(await waiting()).toBe(before);
-  });
-
-  it('is withdrawn over HTTP, too', async () => {
-    const { name } = await ask('by_rest', 'resting');
-    const answer = await fetch(`http://127.0.0.1:${restPort}/v1/${name}:withdraw`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${KEYS.acme}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ reason: 'done by hand' }),
-    });
-    expect([answer.status, await answer.json()]).toMatchObject([200, { name, state: 'withdrawn', reason: 'done by hand' }]);
   });
 
   it('is not made by UseSkill where as many are open as an agent may have', async () => {

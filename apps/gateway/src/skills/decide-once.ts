@@ -20,22 +20,17 @@ export interface Move {
   readonly method: string;
   /** If no version is named, the newest with one of these statuses is meant. */
   readonly from: readonly SkillStatus[];
-  /** Statuses that this move can lead to. They identify its own change in the history. */
-  readonly to: readonly SkillStatus[];
   readonly reason?: string;
   /** @throws EtudeError PERMISSION_DENIED */
   readonly allow: (call: CallContext, skill: Skill) => void;
 }
 
-/**
- * Decides once per request. A repeat after a crash acts on the version and date of the first call.
- * It does nothing if the history has this call's own change, with the same time, actor and status.
- */
+/** Decides once per request. A repeat after a crash decides again about the version of the first call, which changes nothing twice. */
 export async function decideOnce(
   deps: SkillDeps,
   call: CallContext,
   request: MoveRequest,
-  { method, from, to, reason = '', allow }: Move,
+  { method, from, reason = '', allow }: Move,
   decide: (skill: Skill, decision: Decision, memory: Memory) => Promise<Skill>,
 ): Promise<Skill> {
   const { tenant, name: by } = call;
@@ -49,8 +44,7 @@ export async function decideOnce(
     act: async ({ isRepeat, version, at }) => {
       const versions = isRepeat ? await procedural.versions(skill.scope, skill.name) : [];
       const meant = versions.find((one) => one.version === version) ?? skill;
-      const isDone = isRepeat && (meant.history ?? []).some((change) => change.at === at && change.by === by && to.includes(change.to));
-      return isDone ? meant : decide(meant, { by, at, reason }, memory);
+      return decide(meant, { by, at, reason }, memory);
     },
   });
 }

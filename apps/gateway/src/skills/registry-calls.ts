@@ -54,7 +54,6 @@ export const registryCalls = {
     const move: Move = {
       method: 'VerifySkill',
       from: ['candidate', 'rejected', 'active', 'pending_review'],
-      to: [],
       allow: requireAuthor,
     };
     const verified = await decideOnce(deps, call, request, move, async (skill, { by }, { procedural }) => {

@@ -56,24 +56,17 @@ export const reviewCalls = {
   async approveSkill(request, call, deps) {
     const digest = parseField(Digest, request.digest, 'digest');
     const mergedName = request.merge === '' ? null : skillOfName(request.merge, 'merge');
-    return decided(
-      deps,
-      call,
-      request,
-      { method: 'ApproveSkill', from: ['pending_review'], to: ['active'] },
-      async (skill, decision, memory) => {
-        const { procedural } = memory;
-        if (request.version === 0) await requireOnlyOne(procedural, skill, digest);
-        const merge = mergedName === null ? {} : { merge: await mergedSkill(procedural, skill, mergedName) };
-        return approveSkill(procedural, skill, { ...decision, digest, ...merge });
-      },
-    );
+    const move = { method: 'ApproveSkill', from: ['pending_review'] } as const;
+    return decided(deps, call, request, move, async (skill, decision, { procedural }) => {
+      const merge = mergedName === null ? {} : { merge: await mergedSkill(procedural, skill, mergedName) };
+      return approveSkill(procedural, skill, { ...decision, digest, ...merge });
+    });
   },
 
   async rejectSkill(request, call, deps) {
     const reason = parseField(GivenReason, request.reason, 'reason');
     const from = ['pending_review', 'candidate', 'verified'] as const;
-    return decided(deps, call, request, { method: 'RejectSkill', from, to: ['rejected'], reason }, (skill, decision, { procedural }) =>
+    return decided(deps, call, request, { method: 'RejectSkill', from, reason }, (skill, decision, { procedural }) =>
       rejectSkill(procedural, skill, decision),
     );
   },
@@ -81,7 +74,7 @@ export const reviewCalls = {
   async deprecateSkill(request, call, deps) {
     const replacedBy = request.replacedBy === '' ? {} : { replacedBy: skillOfName(request.replacedBy, 'replaced_by') };
     const reason = parseField(Reason, request.reason, 'reason');
-    const move = { method: 'DeprecateSkill', from: ['active'], to: ['deprecated'], reason } as const;
+    const move = { method: 'DeprecateSkill', from: ['active'], reason } as const;
     return decided(deps, call, request, move, (skill, decision, { procedural }) =>
       deprecateSkill(procedural, skill, { ...decision, ...replacedBy }),
     );
@@ -89,7 +82,7 @@ export const reviewCalls = {
 
   async archiveSkill(request, call, deps) {
     const reason = parseField(Reason, request.reason, 'reason');
-    const move = { method: 'ArchiveSkill', from: [], to: ['archived'], reason } as const;
+    const move = { method: 'ArchiveSkill', from: [], reason } as const;
     return decided(deps, call, request, move, async (skill, decision, { procedural }) => {
       const versions = request.version === 0 ? await procedural.versions(skill.scope, skill.name) : [skill];
       const archived = await archiveSkill(procedural, versions, decision);
@@ -99,8 +92,7 @@ export const reviewCalls = {
 
   async restoreSkill(request, call, deps) {
     const reason = parseField(Reason, request.reason, 'reason');
-    const to = ['active', 'pending_review', 'deprecated', 'candidate', 'rejected'] as const;
-    const move = { method: 'RestoreSkill', from: ['archived'], to, reason } as const;
+    const move = { method: 'RestoreSkill', from: ['archived'], reason } as const;
     return decided(deps, call, request, move, async (skill, decision, { procedural }) => {
       const together = request.version === 0 ? await procedural.versions(skill.scope, skill.name, 'archived') : [];
       const restored = await restoreSkill(procedural, together.length === 0 ? [skill] : together, decision);
@@ -132,7 +124,7 @@ export const reviewCalls = {
       throw invalidField('scope', 'must be SKILL_SCOPE_USER, SKILL_SCOPE_TENANT or SKILL_SCOPE_GLOBAL');
     if (scope === 'global' && !hasRole(call.roles, 'operator'))
       throw new EtudeError('PERMISSION_DENIED', 'Sharing a skill with every tenant needs a key with the role "operator".');
-    const move: Move = { method: 'PromoteSkill', from: ['active'], to: [], allow: () => undefined };
+    const move: Move = { method: 'PromoteSkill', from: ['active'], allow: () => undefined };
     const copy = await decideOnce(deps, call, request, move, async (skill, decision, { procedural }) => {
       const { settings } = await deps.settings.get(call.tenant, ownerOf(scope, skill.scope).agent);
       return promoteSkill(procedural, skill, { ...decision, scope, namesMax: settings.maxSkills });
@@ -157,15 +149,6 @@ async function decided(
 async function renewed(deps: SkillDeps, { procedural }: Memory, skill: Skill): Promise<Skill> {
   if (skill.status === 'active') await deps.registration.renewCallers(procedural, skill);
   return skill;
-}
-
-/** The digest leaves out descriptions, so two waiting versions can share it and differ in words. @throws EtudeError ABORTED */
-async function requireOnlyOne(procedural: Memory['procedural'], skill: Skill, digest: string): Promise<void> {
-  const waiting = (await procedural.versions(skill.scope, skill.name, 'pending_review')).filter((version) => version.digest === digest);
-  if (waiting.length < 2) return;
-  const versions = waiting.map(({ version }) => version).join(' and ');
-  const message = `Versions ${versions} of skill "${skill.name}" have this content, in other words; name the one to approve.`;
-  throw new EtudeError('ABORTED', message, { field: 'version' });
 }
 
 /** A skill of the same owner by name: the active version first, the user's own before one without a user. @throws EtudeError NOT_FOUND */
