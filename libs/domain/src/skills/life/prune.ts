@@ -124,9 +124,6 @@ function sinceWhen({ history = [], updatedAt, createdAt, usage }: Skill, status:
 const mark = (pruneId: string) => `pruned (${pruneId}): `;
 const isBy = ({ to, reason }: SkillChange, pruneId: string) => to === 'archived' && reason.startsWith(mark(pruneId));
 
-/** Whether pruning gave this reason for archiving. Pruning says nothing against a skill. */
-export const isPruning = (reason: string) => /^pruned \([^)]*\): /.test(reason);
-
 export interface UndonePrune {
   /** The versions that this call restored, or an earlier one with the same `at`. */
   readonly skills: readonly Skill[];

@@ -1,7 +1,7 @@
-import type { Skill, SkillTest } from '@etude/contracts/memory';
-import type { SkillDependency, SkillLikeness } from '@etude/contracts/skill-proof';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillLikeness } from '@etude/contracts/skill-proof';
 import { bundledCode, dependencyOn } from './bundle-code.js';
-import { canonicalJson, contentDigest } from '../content-digest.js';
+import { contentDigest } from '../content-digest.js';
 import { runTrial, type TestPlace, type Trial } from './run-skill-tests.js';
 import type { DependentSkill, VerificationGround, SimilarSkill } from './verification-ground.js';
 import { joinedTests } from '../life/known-version.js';
@@ -10,18 +10,18 @@ import type { Stage } from './proof.js';
 import { SandboxLimits } from '@etude/contracts/sandbox';
 
 /**
- * Looks for regressions. The held-out tests of this version and of the replaced one must pass. So must the replaced version's own tests and
- * those that it had to pass. The tests of callers must pass with this version in its place.
+ * Looks for regressions. The held-out tests of this version and of the replaced one must pass, and the replaced version's own tests. The
+ * tests of callers must pass with this version in its place.
  */
 export async function keepWhatWorked(
   skill: Skill,
   trial: Trial,
-  { replaced, earlier, dependents }: VerificationGround,
+  { replaced, dependents }: VerificationGround,
   place: TestPlace,
 ): Promise<readonly Stage[]> {
   const heldOut = await heldOutTests(skill, trial, replaced, place);
-  const versions = replaced === null ? [] : [await testsOfVersions([replaced, ...earlier], trial, place)];
-  return [heldOut, ...versions, await testsOfDependents(dependents, place)];
+  const ofReplaced = replaced === null ? [] : [await testsOfReplaced(replaced, trial, place)];
+  return [heldOut, ...ofReplaced, await testsOfDependents(dependents, place)];
 }
 
 async function heldOutTests(skill: Skill, trial: Trial, replaced: Skill | null, place: TestPlace): Promise<Stage> {
@@ -33,44 +33,21 @@ async function heldOutTests(skill: Skill, trial: Trial, replaced: Skill | null, 
   return { evidence: [`its held-out tests pass (${tests.length})`], found: { heldOutPassed: tests.length } };
 }
 
-/**
- * Runs the tests of the replaced version, and the tests of earlier versions that no later version has. So new tests never remove old ones.
- * An earlier version is kept as evidence only for such tests, so that evidence doesn't grow with every version.
- */
-async function testsOfVersions([replaced, ...earlier]: readonly [Skill, ...Skill[]], trial: Trial, place: TestPlace): Promise<Stage> {
+/** Runs this code on the tests of the replaced version, which call it by that version's entry point. */
+async function testsOfReplaced(replaced: Skill, trial: Trial, place: TestPlace): Promise<Stage> {
   const number = `version ${replaced.version}`;
   if (isProgram(replaced) !== isProgram(trial)) {
     const kind = isProgram(replaced) ? 'a program' : 'a function';
     return { evidence: [], reason: `${number}, which it would replace, is ${kind}, and it is none; give it another name` };
   }
-  const known = new Set(trial.tests.map((test) => asCalled(test, trial)));
-  const evidence: string[] = [];
-  const kept: SkillDependency[] = [];
-  for (const version of [replaced, ...earlier]) {
-    const tests = version.tests.filter((test) => version === replaced || !known.has(asCalled(test, version)));
-    for (const test of tests) known.add(asCalled(test, version));
-    if (version !== replaced && (tests.length === 0 || isProgram(version) !== isProgram(trial))) continue;
-    const { passed, reason } = await runTrial(inPlaceOf({ ...version, tests }, trial), place);
-    const whose = version === replaced ? 'which it would replace,' : `which ${number} had to pass as well,`;
-    if (!passed) return { evidence, reason: `the tests of version ${version.version}, ${whose} fail: ${reason}` };
-    evidence.push(version === replaced ? `the tests of ${number} pass` : `the tests of version ${version.version}, ${whose} pass`);
-    kept.push(dependencyOn(version));
-  }
-  return { evidence, found: { kept } };
+  const step = `v${replaced.version}-${replaced.digest.slice(0, 8)}`;
+  const tests = testsByName(replaced.tests, replaced.entryPoint, trial.entryPoint);
+  const { passed, reason } = await runTrial({ ...trial, step, tests, isAuthors: false }, place);
+  if (!passed) return { evidence: [], reason: `the tests of ${number}, which it would replace, fail: ${reason}` };
+  return { evidence: [`the tests of ${number} pass`], found: { kept: [dependencyOn(replaced)] } };
 }
-
-/** Identifies a test. A Python test calls the entry point by its name, so the name counts too. */
-const asCalled = (test: SkillTest, { entryPoint }: Pick<Skill, 'entryPoint'>) =>
-  canonicalJson(test.kind === 'python' ? [test, entryPoint] : [test]);
 
 const isProgram = ({ entryPoint }: Pick<Trial, 'entryPoint'>) => entryPoint === null;
-
-/** This code on the tests of another version, which call it by that version's entry point. */
-function inPlaceOf(version: Skill, trial: Trial): Trial {
-  const step = `v${version.version}-${version.digest.slice(0, 8)}`;
-  const tests = testsByName(version.tests, version.entryPoint, trial.entryPoint);
-  return { ...trial, step, tests, isAuthors: false };
-}
 
 async function testsOfDependents(dependents: readonly DependentSkill[], place: TestPlace): Promise<Stage> {
   const failures = await Promise.all(dependents.map((dependent) => failureOfDependent(dependent, place)));
@@ -83,11 +60,12 @@ async function testsOfDependents(dependents: readonly DependentSkill[], place: T
 
 async function failureOfDependent({ skill, repinned, needed }: DependentSkill, place: TestPlace): Promise<string | null> {
   const load = (code: string) => bundledCode(code, needed, repinned.dependencies ?? []);
-  const { code, entryPoint, tests, name, version, digest, scope } = skill;
-  const step = `of-${contentDigest([scope.tenant, scope.agent, scope.user, name, version, digest]).slice(0, 16)}`;
-  const { passed, reason } = await runTrial({ step, code, entryPoint, tests, load }, place);
+  const { code, entryPoint, tests, name, version } = skill;
+  const { passed, reason } = await runTrial({ step: `of-${idOf(skill)}`, code, entryPoint, tests, load }, place);
   return passed ? null : `the tests of ${name}@${version}, which calls it, fail with this version: ${reason}`;
 }
+
+const idOf = (skill: Skill) => contentDigest(dependencyOn(skill)).slice(0, 16);
 
 /** The most tests of another skill that are run; more would add nothing. */
 const TESTS_MAX = 20;
@@ -109,10 +87,10 @@ async function likeness(
   { skill: other, similarity, needed }: SimilarSkill,
   place: TestPlace,
 ): Promise<SkillLikeness> {
-  const { name, version, scope, digest, code, entryPoint, tests } = other;
+  const { name, version, scope, code, entryPoint, tests } = other;
   const load = (text: string) => bundledCode(text, needed, other.dependencies ?? []);
   const theirs: Trial = { step: '', code, entryPoint, tests, load };
-  const id = contentDigest([scope.tenant, scope.agent, scope.user, name, version, digest]).slice(0, 16);
+  const id = idOf(other);
   const [passesTheirs, theyPass] = await Promise.all([
     passes(own, theirs, `on-${id}`, place),
     passes(theirs, { ...own, tests: skill.tests }, `by-${id}`, place),
@@ -122,9 +100,7 @@ async function likeness(
 
 /** Whether the code passes the tests of `tested`, which call it by that trial's entry point. */
 async function passes(code: Trial, tested: Trial, step: string, place: TestPlace): Promise<boolean> {
-  if ((code.entryPoint === null) !== (tested.entryPoint === null)) return false;
+  if (isProgram(code) !== isProgram(tested)) return false;
   const tests = testsByName(tested.tests.slice(0, TESTS_MAX), tested.entryPoint, code.entryPoint);
-  if (tests.length === 0) return false;
-  const trial = { ...code, step, tests, limits: LIMITS };
-  return (await runTrial(trial, place)).passed;
+  return tests.length > 0 && (await runTrial({ ...code, step, tests, limits: LIMITS }, place)).passed;
 }

@@ -5,14 +5,11 @@ import { activeVersion } from '../life/decisions.js';
 import { dependencyOn } from './bundle-code.js';
 import { isPinOf, neededSkills, refusalOf } from '../life/call-graph.js';
 import { isReadBy, searchSkills } from '../life/find-skill.js';
-import { isPruning } from '../life/prune.js';
 
 /** The other skills and versions that a verification looks at. */
 export interface VerificationGround {
   /** The active version that the skill would replace, and whose tests it must pass too. null: there is none. */
   readonly replaced: Skill | null;
-  /** Earlier versions whose tests `replaced` had to pass, newest first. The skill must pass those too. */
-  readonly earlier: readonly Skill[];
   /** The skills that it calls, at any depth, in the order of loading. */
   readonly needed: readonly Skill[];
   /**
@@ -54,7 +51,7 @@ export async function gatherGround(skill: Skill, procedural: ProceduralMemory, i
     dependentsOf(skill, needed, procedural, isProven),
     similarTo(skill, procedural, isProven),
   ]);
-  return { replaced, earlier: replaced === null ? [] : await earlierVersions(replaced, procedural), needed, dependents, similar };
+  return { replaced, needed, dependents, similar };
 }
 
 async function dependentsOf(
@@ -95,25 +92,4 @@ async function similarTo(skill: Skill, procedural: ProceduralMemory, isProven?: 
     return typeof needed === 'string' ? [] : [{ skill: other, similarity, needed }];
   });
   return (await Promise.all(similar)).flat();
-}
-
-/** The most earlier versions whose tests a new version must pass, besides the replaced one. */
-const VERSIONS_MAX = 20;
-
-/**
- * The earlier versions whose tests this one had to pass, by its proof, newest first; none without a proof. A version that somebody archived
- * is left out; one that pruning archived is not.
- *
- * @param skill the version in use; its own tests are not included
- * @throws EtudeError MEMORY_UNAVAILABLE
- */
-async function earlierVersions(skill: Skill, registry: Pick<SkillRegistry, 'versions'>): Promise<readonly Skill[]> {
-  const kept = (skill.proof?.kept ?? []).filter((pin) => isPinOf(pin, skill));
-  const versions = kept.length === 0 ? [] : await registry.versions(skill.scope, skill.name);
-  const isKept = ({ version, digest }: Skill) => kept.some((pin) => pin.version === version && pin.digest === digest);
-  return versions.filter((one) => isKept(one) && !isWithdrawn(one)).slice(0, VERSIONS_MAX);
-}
-
-function isWithdrawn({ status, history = [] }: Skill): boolean {
-  return status === 'archived' && !isPruning(history.findLast(({ to }) => to === 'archived')?.reason ?? '');
 }

@@ -134,7 +134,7 @@ describe('verifySkill', () => {
     const snippet = skillOf('class double:\n    pass', [call([1], 2)], 'double');
     expect(await verify(snippet, sandboxes)).toMatchObject({
       passed: true,
-      evidence: ['the code parses', 'static analysis found nothing', 'a snippet is shown, never run; its tests are not run (1)'],
+      evidence: ['the code parses', 'static analysis found nothing', 'a snippet is shown, never run'],
     });
     expect(sandboxes.requests).toHaveLength(1);
   });

@@ -51,7 +51,7 @@ export interface Verification {
 /** The hash seed of the second test run. Warm sandboxes have another seed, so one is started for it; only this run asks for it. */
 const OTHER_HASH_SEED = 4_242_424_242;
 
-export const NO_GROUND: VerificationGround = { replaced: null, earlier: [], needed: [], dependents: [], similar: [] };
+export const NO_GROUND: VerificationGround = { replaced: null, needed: [], dependents: [], similar: [] };
 
 /**
  * Decides without a person whether a skill may be used. Its code must match the declaration and hold no secret. Its tests must pass twice
@@ -123,41 +123,28 @@ async function inspect(skill: Skill, place: TestPlace): Promise<Inspection | nul
   return inspectCode(asked, { ...place, executionId: `${place.idPrefix}-parse` }, place.signal);
 }
 
-/** A failed stage for a skill that holds a secret; null where it holds none. */
-function secretStage(findings: readonly SkillFinding[]): Stage | null {
-  const [secret] = secretFindings(findings);
-  if (secret === undefined) return null;
-  const where = secret.line === null ? '' : `line ${secret.line}: `;
-  const reason = `the skill holds a secret: ${where}${secret.message}; take it out and revoke it, since it was stored`;
-  return { evidence: [], found: { findings: [...findings] }, reason };
-}
-
+/** What parser and analyser say. */
 function lookedAt(skill: Skill, inspected: Inspection | null, findings: readonly SkillFinding[]): Stage {
   const found = { findings: [...findings] };
-  const secret = secretStage(findings);
-  if (secret !== null) return secret;
-  if (inspected === null) return { evidence: ['a procedure is shown, never run', findingText(findings)], found };
-  if ('problems' in inspected) {
-    const problems = problemTexts(inspected.problems).join('; ');
-    return { evidence: [], found, reason: `the code is refused: ${problems}` };
-  }
-  if (skill.kind === 'snippet' && inspected.kind === 'function')
-    return {
-      evidence: [],
-      found,
-      reason: `the code has ${inspected.entryPoint} to call, so it is a function, which needs tests, and no snippet`,
-    };
-  const evidence = ['the code parses', findingText(findings)];
-  if (skill.kind !== 'function') return { evidence: [...evidence, notRunText(skill)], found };
-  const reason = declaredOtherwise(skill, inspected);
-  return reason === null ? { evidence, found } : { evidence, found, reason };
+  const reason = reasonBeforeRun(skill, inspected, findings);
+  if (reason !== null) return { evidence: [], found, reason };
+  const parsed = inspected === null ? [] : ['the code parses'];
+  const shown = skill.kind === 'function' ? [] : [`a ${skill.kind} is shown, never run`];
+  return { evidence: [...parsed, findingText(findings), ...shown], found };
 }
 
-/** The evidence for a skill that is only shown. Its author may have given tests, which are not run. */
-function notRunText({ kind, tests, heldOut = [] }: Skill): string {
-  const count = tests.length + heldOut.length;
-  const notRun = count === 0 ? '' : `; its tests are not run (${count})`;
-  return `a ${kind} is shown, never run${notRun}`;
+/** Why the skill is refused before anything is run; null where nothing speaks against it. */
+function reasonBeforeRun(skill: Skill, inspected: Inspection | null, findings: readonly SkillFinding[]): string | null {
+  const [secret] = secretFindings(findings);
+  if (secret !== undefined) {
+    const where = secret.line === null ? '' : `line ${secret.line}: `;
+    return `the skill holds a secret: ${where}${secret.message}; take it out and revoke it, since it was stored`;
+  }
+  if (inspected === null) return null;
+  if ('problems' in inspected) return `the code is refused: ${problemTexts(inspected.problems).join('; ')}`;
+  if (skill.kind === 'function') return declaredOtherwise(skill, inspected);
+  if (inspected.kind !== 'function') return null;
+  return `the code has ${inspected.entryPoint} to call, so it is a function, which needs tests, and no snippet`;
 }
 
 function findingText(findings: readonly SkillFinding[]): string {
