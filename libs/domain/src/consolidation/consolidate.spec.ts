@@ -5,7 +5,6 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Embedder } from '../ports/embedder.js';
 import type { EpisodicMemory, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
-import { isWithin } from '../../test/fake-search.js';
 import { episodeOf } from '../../test/memory-records.js';
 import { AnsweringModel } from '../../test/rollout-fixture.js';
 import { consolidate, type ConsolidationDeps } from './consolidate.js';
@@ -89,13 +88,13 @@ function world(
       }),
   };
   const settings = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkills: true, ...set });
-  const procedural: Pick<ProceduralMemory, 'list' | 'every' | 'versions' | 'countNames'> = {
+  const procedural: Pick<ProceduralMemory, 'every' | 'search' | 'versions' | 'countNames'> = {
     versions: async ({ agent }, name) => [...skills.values()].filter((skill) => skill.scope.agent === agent && skill.name === name),
     countNames: async () => skills.size,
-    async *every() {},
-    list: async (view) => {
-      return [...skills.values()].filter((skill) => isWithin(skill.scope, view));
+    async *every() {
+      yield* skills.values();
     },
+    search: async () => [],
   };
   const model = new AnsweringModel(answer);
   const deps: ConsolidationDeps = {

@@ -7,7 +7,7 @@ import type { EpisodicMemory, MemoryOutbox } from '../ports/memory.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { describeDuplicate, findDuplicates } from './find-duplicates.js';
 import { groupEpisodes } from './group-episodes.js';
-import { describeUnit, type PlanDeps, type PlannedUnit, planUnit, skillsByOwner } from './plan.js';
+import { describeUnit, type PlanDeps, type PlannedUnit, planUnit } from './plan.js';
 
 export interface ConsolidationInput {
   readonly tenant: string;
@@ -63,20 +63,20 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
   const since = now - days * DAY_MS;
   const outcome = Outcome.parse({});
   const units: PlannedUnit[] = [];
-  const skillsOf = skillsByOwner(deps.procedural);
+  const skills = await Array.fromAsync(deps.procedural.every({ tenant, agent }));
   for await (const batch of batches(deps.episodic.every({ tenant, agent }, since))) {
     const groups = (await groupEpisodes(batch, deps.embedder, signal)).filter((group) => group.length >= GROUP_SIZE_MIN);
     outcome.episodesRead += batch.length;
     outcome.groups += groups.length;
     for (const group of groups) {
       signal.throwIfAborted();
-      const unit = await planUnit(group, { tenant, now, earlier: units, skillsOf }, deps, signal);
+      const unit = await planUnit(group, { tenant, now, earlier: units, skills }, deps, signal);
       units.push(unit);
       addPlanned(outcome, unit);
       await deps.progress?.(outcome);
     }
   }
-  const duplicates = await findDuplicates({ tenant, agent, since }, deps.procedural, signal);
+  const duplicates = await findDuplicates(skills, since, deps.procedural, signal);
   outcome.plan.push(...duplicates.map(describeDuplicate));
   if (dryRun) return outcome;
 

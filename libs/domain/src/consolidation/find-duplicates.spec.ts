@@ -8,11 +8,8 @@ import { describeDuplicate, findDuplicates } from './find-duplicates.js';
 const signal = new AbortController().signal;
 
 /** Skills whose descriptions are equal are as near as can be. */
-function memoryOf(skills: readonly Skill[]): Pick<ProceduralMemory, 'every' | 'search'> {
+function memoryOf(skills: readonly Skill[]): Pick<ProceduralMemory, 'search'> {
   return {
-    async *every() {
-      yield* skills;
-    },
     search: async (scope, { text }) =>
       skills
         .filter((skill) => skill.description === text && skill.scope.agent === scope.agent)
@@ -21,9 +18,7 @@ function memoryOf(skills: readonly Skill[]): Pick<ProceduralMemory, 'every' | 's
 }
 
 const find = async (skills: readonly Skill[], since = 0) =>
-  (await findDuplicates({ tenant: 'acme', agent: null, since }, memoryOf(skills), signal)).map(
-    ({ keep, merge }) => `${merge.name} into ${keep.name}`,
-  );
+  (await findDuplicates(skills, since, memoryOf(skills), signal)).map(({ keep, merge }) => `${merge.name} into ${keep.name}`);
 
 describe('findDuplicates', () => {
   it('proposes to merge what says nearly the same into what is used more', async () => {
@@ -51,11 +46,8 @@ describe('findDuplicates', () => {
   });
 
   it('says what to do, and does nothing', async () => {
-    const duplicates = await findDuplicates(
-      { tenant: 'acme', agent: null, since: 0 },
-      memoryOf([provenSkill('one'), provenSkill('two')]),
-      signal,
-    );
+    const skills = [provenSkill('one'), provenSkill('two')];
+    const duplicates = await findDuplicates(skills, 0, memoryOf(skills), signal);
     expect(duplicates.map(describeDuplicate)).toEqual([
       'skills one@1 and two@1 of coder seem to do the same (similarity 0.95); to merge them after a look: etude skills deprecate two@1 --agent coder --replaced-by one',
     ]);

@@ -1,5 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '../ports/memory.js';
+import { versionKey } from '../skills/life/call-graph.js';
 import { usesOf } from '../skills/life/usage.js';
 
 /** Two active skills of one owner with nearly the same description. */
@@ -9,14 +10,6 @@ export interface Duplicate {
   readonly merge: Skill;
   /** Calibrated similarity of the descriptions. */
   readonly similarity: number;
-}
-
-export interface DuplicateQuery {
-  readonly tenant: string;
-  /** null: every owner of the tenant, each separately. */
-  readonly agent: string | null;
-  /** ms since 1970; only skills changed since then are compared with the others. */
-  readonly since: number;
 }
 
 /** "Nearly the same words". */
@@ -30,22 +23,20 @@ const DUPLICATES_MAX = 20;
  * Finds active functions with nearly the same description. Merging is left to people. Each skill is proposed for removal at most once, and
  * never in favour of one that is itself proposed for removal.
  *
+ * @param since ms since 1970; only skills changed since then are compared with the others
  * @throws EtudeError MEMORY_UNAVAILABLE; an AbortError when `signal` aborts
  */
 export async function findDuplicates(
-  { tenant, agent, since }: DuplicateQuery,
-  procedural: Pick<ProceduralMemory, 'every' | 'search'>,
+  skills: readonly Skill[],
+  since: number,
+  procedural: Pick<ProceduralMemory, 'search'>,
   signal: AbortSignal,
 ): Promise<readonly Duplicate[]> {
-  const active = await Array.fromAsync(procedural.every({ tenant, agent }, ['active']));
-  const changed = active.filter(({ kind, updatedAt }) => kind === 'function' && updatedAt >= since).slice(0, COMPARED_MAX);
+  const changed = skills.filter(({ status, kind, updatedAt }) => status === 'active' && kind === 'function' && updatedAt >= since);
   const found: Duplicate[] = [];
-  for (const skill of changed) {
+  for (const skill of changed.slice(0, COMPARED_MAX)) {
     signal.throwIfAborted();
-    const near = await procedural.search(
-      { tenant, agent: skill.scope.agent, user: skill.scope.user },
-      { text: skill.description, limit: NEIGHBOURS, similarityMin: SIMILARITY_MIN },
-    );
+    const near = await procedural.search(skill.scope, { text: skill.description, limit: NEIGHBOURS, similarityMin: SIMILARITY_MIN });
     found.push(...near.filter((other) => mayMerge(skill, other.skill)).map((other) => pairOf(skill, other)));
   }
   return withoutRepeats(found).slice(0, DUPLICATES_MAX);
@@ -63,18 +54,14 @@ function pairOf(one: Skill, { skill: other, similarity }: { readonly skill: Skil
   return { keep, merge, similarity };
 }
 
-const keyOf = ({ scope, name }: Skill) => `${scope.agent} ${scope.user ?? ''} ${name}`;
-
 /** The most similar pairs come first. */
 function withoutRepeats(found: readonly Duplicate[]): Duplicate[] {
-  const merged = new Set<string>();
-  const kept = new Set<string>();
+  const role = new Map<string, 'keep' | 'merge'>();
   return found
     .toSorted((a, b) => b.similarity - a.similarity)
     .filter(({ keep, merge }) => {
-      if (merged.has(keyOf(merge)) || merged.has(keyOf(keep)) || kept.has(keyOf(merge))) return false;
-      merged.add(keyOf(merge));
-      kept.add(keyOf(keep));
+      if (role.has(versionKey(merge)) || role.get(versionKey(keep)) === 'merge') return false;
+      role.set(versionKey(merge), 'merge').set(versionKey(keep), 'keep');
       return true;
     });
 }

@@ -1,11 +1,11 @@
-import type { Episode, Fact, Scope, Skill } from '@etude/contracts/memory';
+import type { Episode, Fact, Skill } from '@etude/contracts/memory';
 import type { AgentSettingsReader } from '../ports/agent-settings.js';
-import type { ProceduralMemory, ReadScope, SemanticMemory } from '../ports/memory.js';
+import type { ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel } from '../ports/model.js';
 import { factId } from '../facts/fact-keys.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { mayLearn } from '../skills/life/register-skill.js';
-import { isReadBy, viewOf } from '../skills/life/find-skill.js';
+import { isReadBy } from '../skills/life/find-skill.js';
 import { untrustedAmong } from '../trust/sources.js';
 import { SCRIPTED_SOURCE } from '../retrieval/entries.js';
 import { type Learned, learnFromGroup, shownEpisodes } from './learn-from-group.js';
@@ -31,40 +31,15 @@ export interface PlannedUnit {
   readonly skill: Skill | null;
 }
 
-/** Lists the skills that an owner of episodes can read. */
-export type SkillsOf = (owner: Scope) => Promise<readonly Skill[]>;
-
-/** Lists the skills of each owner only once, since a run changes none until everything is planned. */
-export function skillsByOwner(procedural: Pick<ProceduralMemory, 'list'>): SkillsOf {
-  const listed = new Map<string, Promise<readonly Skill[]>>();
-  return (owner) => {
-    const key = JSON.stringify([owner.agent, owner.user]);
-    const skills = listed.get(key) ?? everyListed(procedural, viewOf(owner, owner.user));
-    listed.set(key, skills);
-    return skills;
-  };
-}
-
-const PAGE = 200;
-
-async function everyListed(procedural: Pick<ProceduralMemory, 'list'>, reader: ReadScope): Promise<Skill[]> {
-  const skills: Skill[] = [];
-  for (;;) {
-    const last = skills.at(-1);
-    const after = last === undefined ? {} : { afterName: last.name, afterAgent: last.scope.agent, afterUser: last.scope.user };
-    const page = await procedural.list(reader, { limit: PAGE, ...after });
-    skills.push(...page);
-    if (page.length < PAGE) return skills;
-  }
-}
-
 /**
  * Plans one group without changing anything. It asks the model once, unless the group was applied before. A skill that an `earlier` unit
  * proposes is not proposed again.
+ *
+ * @param skills every version of the tenant's skills, of which those count that the owner of the group can read
  */
 export async function planUnit(
   group: readonly Episode[],
-  { tenant, now, earlier, skillsOf }: { tenant: string; now: number; earlier: readonly PlannedUnit[]; skillsOf: SkillsOf },
+  { tenant, now, earlier, skills }: { tenant: string; now: number; earlier: readonly PlannedUnit[]; skills: readonly Skill[] },
   deps: PlanDeps,
   signal: AbortSignal,
 ): Promise<PlannedUnit> {
@@ -74,11 +49,8 @@ export async function planUnit(
   if (await deps.semantic.wasApplied(tenant, unitId)) return unit;
   const learned = await learnFromGroup(group, deps.model, signal);
   const { description, scenarios } = learned.data?.skill ?? { description: '', scenarios: [] };
-  const skills = [
-    ...(await skillsOf(scope)),
-    ...earlier.flatMap(({ skill }) => (skill !== null && isReadBy(skill.scope, scope) ? [skill] : [])),
-  ];
-  const proposed = proposeSkill(group, skills, { description, scenarios, scripted: learned.scripted, at: now });
+  const known = [...skills, ...earlier.flatMap(({ skill }) => skill ?? [])].filter((skill) => isReadBy(skill.scope, scope));
+  const proposed = proposeSkill(group, known, { description, scenarios, scripted: learned.scripted, at: now });
   return {
     ...unit,
     known: false,

@@ -1,6 +1,6 @@
 import type { Episode, Fact, MemoryWrite, SkillTest } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
-import { planUnit, skillsByOwner } from '../consolidation/plan.js';
+import { planUnit } from '../consolidation/plan.js';
 import { proposeSkill } from '../consolidation/propose-skill.js';
 import type { MemoryHit } from '../ports/memory.js';
 import { provenanceOf } from '../recall/recall.js';
@@ -117,7 +117,7 @@ async function learnedFact(over: Partial<Episode>): Promise<Fact> {
   const planning = { semantic, procedural, model, settings };
   const { facts } = await planUnit(
     group,
-    { tenant: 'acme', now: NEW_YEAR, earlier: [], skillsOf: skillsByOwner(procedural) },
+    { tenant: 'acme', now: NEW_YEAR, earlier: [], skills: [] },
     planning,
     new AbortController().signal,
   );
