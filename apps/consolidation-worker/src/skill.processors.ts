@@ -7,11 +7,10 @@ import type { Clock } from '@etude/domain/ports/clock';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import type { ChatModel } from '@etude/domain/ports/model';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
-import { skillDigest } from '@etude/domain/skills/content-digest';
 import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { registerSkill } from '@etude/domain/skills/life/register-skill';
 import { type AdmissionDeps, admitSkill } from '@etude/domain/skills/proof/admit-skill';
-import { pinDependencies } from '@etude/domain/skills/proof/bundle-code';
+import { pinnedTo } from '@etude/domain/skills/proof/bundle-code';
 import { inspectCode, problemTexts } from '@etude/domain/skills/proof/inspect-code';
 import { requestedSkill, writeSkill, WrittenSkill } from '@etude/domain/skills/proof/write-skill';
 import { isErased } from '@etude/memory/upkeep/erasure-marks';
@@ -130,20 +129,12 @@ async function problemsOf(wanted: WantedSkill, candidate: Skill, deps: SkillRequ
   if ('problems' in found) return problemTexts(found.problems);
   if (found.kind !== 'function') return [found.note || `it is a ${found.kind}, and not a function`];
   try {
-    const { passed, reason } = await deps.check(await pinned(wanted, candidate, found.uses, deps), signal);
+    const { passed, reason } = await deps.check(await pinnedTo(found.uses, candidate, deps.procedural), signal);
     return passed ? [] : [reason];
   } catch (error) {
     if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;
     return [(error as EtudeError).message];
   }
-}
-
-async function pinned(wanted: WantedSkill, candidate: Skill, uses: readonly string[], { procedural }: SkillRequestDeps): Promise<Skill> {
-  const { tenant, agent, user } = wanted;
-  const dependencies = await pinDependencies(procedural, { tenant, agent, user }, uses, candidate);
-  if (dependencies.length === 0) return candidate;
-  const skill = { ...candidate, dependencies };
-  return { ...skill, digest: skillDigest(skill) };
 }
 
 async function register(wanted: WantedSkill, vouchedBy: string | null, draft: Draft, deps: SkillRequestDeps): Promise<End> {
@@ -155,7 +146,7 @@ async function register(wanted: WantedSkill, vouchedBy: string | null, draft: Dr
   try {
     const found = await inspectCode({ ...candidate, name }, { sandboxes, tenant, owner: { agent, user } });
     if ('problems' in found) return failed(problemTexts(found.problems).join('; '), draft.scripted);
-    const skill = await pinned(wanted, candidate, found.uses, deps);
+    const skill = await pinnedTo(found.uses, candidate, deps.procedural);
     // Dated like its draft, so that nothing is stored for an owner who was erased since.
     const clock = { now: () => draft.at };
     const stored = await registerSkill(skill, { by: ARCHITECT }, { procedural, settings, clock });

@@ -132,7 +132,9 @@ it('has callers wait for what they call, and pins them to what came in', async (
   expect(await imported(lines)).toEqual({
     added: 1,
     unchanged: 0,
-    reasons: ['a_call calls skills.z_base, and there is no active skill of that name; register it first, or take the call out'],
+    reasons: [
+      'a_call calls skills.z_base, and there is no active skill of that name that its readers can read; register or promote it first, or take the call out',
+    ],
   });
   const waiting = await keep(to, { name: 'z_base', status: 'pending_review' });
   const approval = { key: keyOf(waiting), to: 'active', by: 'rev', reason: 'looked at', at: NEW_YEAR } as const;

@@ -176,7 +176,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
 
     it('refuses an edit of another version than the newest, and says whose the newest is', async () => {
       const memory = await start(make);
-      await memory.store(skillOf(), { by: 'ann', baseVersion: 0 });
+      await memory.store(skillOf(), { by: 'ann' });
       await memory.store(skillOf(other('b')), { by: 'bob', baseVersion: 1 });
       const stale = memory.store(skillOf({ ...other('c') }), { by: 'ann', baseVersion: 1 });
       await expect(stale).rejects.toMatchObject({

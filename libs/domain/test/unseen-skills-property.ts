@@ -6,7 +6,7 @@ import type { ProceduralMemory } from '../src/ports/memory.js';
 import { approveSkill, archiveSkill, deprecateSkill, rejectSkill, restoreSkill, rollbackSkill } from '../src/skills/life/decisions.js';
 import { findSkill, ownersFor, searchSkills, type SkillReader, viewOf } from '../src/skills/life/find-skill.js';
 import { registerSkill } from '../src/skills/life/register-skill.js';
-import { pinDependencies } from '../src/skills/proof/bundle-code.js';
+import { pinnedTo } from '../src/skills/proof/bundle-code.js';
 import { promoteSkill } from '../src/skills/life/promote-skill.js';
 import { activeDependents } from '../src/skills/proof/verification-ground.js';
 import { NEW_YEAR, skillOf, skillUseOf } from './memory-records.js';
@@ -130,8 +130,7 @@ async function act(registry: ProceduralMemory, step: Step, at: number): Promise<
   if (what === 'edit') return register(told, { baseVersion: version });
   if (what === 'settle') return storeAt(registry, { ...told, status: version === 1 ? 'pending_review' : 'active' }, { at });
   if (what === 'calling') {
-    const dependencies = await pinDependencies(registry, readerOf(step), [NAMES[place]!], told);
-    return storeAt(registry, { ...told, status: 'active', dependencies }, { at });
+    return storeAt(registry, { ...(await pinnedTo([NAMES[place]!], told, registry)), status: 'active' }, { at });
   }
   // What is promoted is for everybody to see.
   if (what === 'promote' && step.who === 'unseen') return null;

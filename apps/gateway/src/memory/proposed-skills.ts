@@ -3,7 +3,7 @@ import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { canonicalJson, skillDigest } from '@etude/domain/skills/content-digest';
 import { GONE } from '@etude/domain/skills/life/skill-life';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
-import { pinDependencies } from '@etude/domain/skills/proof/bundle-code';
+import { pinnedTo } from '@etude/domain/skills/proof/bundle-code';
 import type { ProposeSkill } from '@etude/memory/upkeep/imported-skill';
 import type { CallContext } from '../calls/caller.js';
 import { requireAuthor } from '../readers/readers.js';
@@ -59,9 +59,10 @@ function withoutPins({ dependencies = [], ...content }: Skill): string {
  *
  * @throws EtudeError FAILED_PRECONDITION
  */
-async function pinnedHere(skill: Skill, procedural: ProceduralMemory): Promise<Skill> {
-  const { dependencies = [], ...unpinned } = skill;
-  const names = dependencies.map(({ name }) => name);
-  const pinned = await pinDependencies(procedural, skill.scope, names, skill);
-  return pinned.length === 0 ? unpinned : { ...unpinned, dependencies: pinned };
+function pinnedHere({ dependencies = [], ...unpinned }: Skill, procedural: ProceduralMemory): Promise<Skill> {
+  return pinnedTo(
+    dependencies.map(({ name }) => name),
+    unpinned,
+    procedural,
+  );
 }

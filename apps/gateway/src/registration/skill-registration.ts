@@ -9,7 +9,7 @@ import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { SkillReader } from '@etude/domain/skills/life/find-skill';
 import { registerSkill, requireName, requireRegistrable } from '@etude/domain/skills/life/register-skill';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
-import { pinDependencies } from '@etude/domain/skills/proof/bundle-code';
+import { pinnedTo } from '@etude/domain/skills/proof/bundle-code';
 import { inspectCode, problemTexts, undeclaredProblems } from '@etude/domain/skills/proof/inspect-code';
 import { reverifyDependents } from '@etude/domain/skills/proof/reverify-dependents';
 import type { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
@@ -84,8 +84,7 @@ export class SkillRegistration {
       ...undeclaredProblems(skill.parameters, found.contract).map((description) => ({ field: 'skill.parameters', description })),
       ...testProblems(named),
     ]);
-    const dependencies = await pinDependencies(procedural, reader, found.uses, named);
-    return dependencies.length === 0 ? named : { ...named, dependencies };
+    return pinnedTo(found.uses, named, procedural);
   }
 
   /**

@@ -2,7 +2,8 @@ import type { Skill } from '@etude/contracts/memory';
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
-import { findSkill, type SkillReader } from '../life/find-skill.js';
+import { skillDigest } from '../content-digest.js';
+import { findSkill } from '../life/find-skill.js';
 import { contentOf, neededSkills, nothingToCall } from '../life/call-graph.js';
 import { pythonCall, pythonText } from '../../python-files.js';
 
@@ -57,44 +58,28 @@ function freeName(wanted: string, taken: ReadonlySet<string>): string {
 }
 
 /**
- * Pins of the active skills with these names, for the skill that calls them. Every reader of the caller must be able to read them.
+ * The skill, pinned to the active skills with the names that it calls. Every reader of the skill must be able to read them.
  *
- * @param reader who registers the caller
- * @throws EtudeError FAILED_PRECONDITION naming the skill that is missing, can't be called, or calls `self`; see `isWithoutDependency`
+ * @throws EtudeError FAILED_PRECONDITION naming the skill that is missing, can't be called, or calls this one; see `isWithoutDependency`
  */
-export async function pinDependencies(
-  procedural: Pick<ProceduralMemory, 'versions'>,
-  reader: SkillReader,
-  names: readonly string[],
-  self: Pick<Skill, 'name' | 'scope'>,
-): Promise<SkillDependency[]> {
-  const found = await Promise.all(
+export async function pinnedTo(names: readonly string[], skill: Skill, procedural: Pick<ProceduralMemory, 'versions'>): Promise<Skill> {
+  const dependencies = await Promise.all(
     [...new Set(names)].toSorted().map(async (name) => {
-      if (name === self.name) throw refusal(`skills call each other in a circle: ${name} -> ${name}; take this call out`);
-      const skill = await findSkill(procedural, self.scope, name);
-      if (skill === null) throw await missing(procedural, reader, name, self.name);
-      if (skill.name !== name) throw refusal(`${self.name} calls skills.${name}, in whose place ${skill.name} is used; call that one`);
-      return skill;
+      if (name === skill.name) throw refusal(`skills call each other in a circle: ${name} -> ${name}; take this call out`);
+      const called = await findSkill(procedural, skill.scope, name);
+      if (called === null) {
+        const missing = `there is no active skill of that name that its readers can read; register or promote it first, or take the call out`;
+        throw refusal(`${skill.name} calls skills.${name}, and ${missing}`, MISSING);
+      }
+      if (called.name !== name) throw refusal(`${skill.name} calls skills.${name}, in whose place ${called.name} is used; call that one`);
+      entryPointOf(called);
+      return dependencyOn(called);
     }),
   );
-  for (const skill of found) entryPointOf(skill);
-  const dependencies = found.map((skill) => dependencyOn(skill));
-  await neededSkills(procedural, { ...self, dependencies });
-  return dependencies;
-}
-
-async function missing(
-  procedural: Pick<ProceduralMemory, 'versions'>,
-  reader: SkillReader,
-  name: string,
-  caller: string,
-): Promise<EtudeError> {
-  if ((await findSkill(procedural, reader, name)) !== null)
-    return refusal(`${caller} calls skills.${name}, which not everybody who reads ${caller} can read; promote ${name} first`);
-  return refusal(
-    `${caller} calls skills.${name}, and there is no active skill of that name; register it first, or take the call out`,
-    MISSING,
-  );
+  if (dependencies.length === 0) return skill;
+  const pinned = { ...skill, dependencies };
+  await neededSkills(procedural, pinned);
+  return { ...pinned, digest: skillDigest(pinned) };
 }
 
 const MISSING = 'dependencies';

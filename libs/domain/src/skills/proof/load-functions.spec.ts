@@ -1,11 +1,13 @@
 import type { EtudeError } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillOffer } from '../../ports/skill-registry.js';
 import { describe, expect, it } from 'vitest';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { registryOf, skillOf } from '../../../test/bundle-fixture.js';
 import { provenSkillOf, TEST_SIGNER } from '../../../test/proven-fixture.js';
 import { loadFunctions } from './load-functions.js';
-import { bundledCode, pinDependencies } from './bundle-code.js';
+import { bundledCode, pinnedTo } from './bundle-code.js';
 
 const reader = { tenant: 'acme', agent: 'solver', user: 'ann' };
 const ADD = provenSkillOf('add', 'def add(a, b):\n    return a + b', { a: {}, b: {} });
@@ -62,48 +64,32 @@ describe('loadFunctions', () => {
   });
 });
 
-describe('a snippet', () => {
-  const caller = { name: 'caller', scope: ADD.scope };
+const pins = (names: readonly string[], self: Skill, from = procedural as Pick<ProceduralMemory, 'versions'>) =>
+  pinnedTo(names, self, from).then(({ dependencies }) => dependencies);
 
-  it('is not pinned, and not brought in where somebody pinned it', async () => {
-    expect(await errorOf(pinDependencies(deps.procedural, reader, ['shown'], caller))).toMatch(
-      /^FAILED_PRECONDITION: shown@1 is a snippet/,
-    );
-    expect(() => bundledCode('import skills', [SHOWN])).toThrow('shown@1 is a snippet');
-  });
-});
-
-describe('pinDependencies', () => {
-  const self = { name: 'mine', scope: { tenant: 'acme', agent: 'solver', user: 'ann' } };
-  const shared = { tenant: 'acme', agent: '@tenant', user: null };
+describe('pinnedTo', () => {
+  const mine = skillOf('mine', 'x', { scope: { ...ADD.scope, user: 'ann' } });
+  const wide = skillOf('wide', 'x', { scope: { ...ADD.scope, agent: '@tenant' } });
 
   it('pins what there is now, by version and digest', async () => {
-    const newer = { ...ADD, version: 3 };
-    expect(await pinDependencies(registryOf(ADD, newer), reader, ['add', 'add'], self)).toEqual([
+    expect(await pins(['add', 'add'], mine, registryOf(ADD, { ...ADD, version: 3 }))).toEqual([
       { name: 'add', tenant: 'acme', agent: 'solver', user: null, version: 3, digest: ADD.digest },
     ]);
+    expect(await pins(['add'], wide, registryOf({ ...ADD, scope: wide.scope }))).toMatchObject([{ agent: '@tenant' }]);
   });
 
-  it('refuses what is missing, and what others could not read', async () => {
-    expect(await errorOf(pinDependencies(deps.procedural, reader, ['none'], self))).toMatch(
-      /mine calls skills.none, and there is no active/,
-    );
-    const wide = { name: 'wide', scope: shared };
-    expect(await errorOf(pinDependencies(deps.procedural, reader, ['add'], wide))).toMatch(
-      /not everybody who reads wide can read; promote add/,
-    );
-    expect(await pinDependencies(registryOf({ ...ADD, scope: shared }), reader, ['add'], wide)).toMatchObject([{ agent: '@tenant' }]);
-    const theirs = provenSkillOf('add', 'def add(): ...', {}, { scope: { ...self.scope, user: 'bob' } });
-    expect(await errorOf(pinDependencies(registryOf(theirs), reader, ['add'], self))).toMatch(/no active skill/);
+  it.each([
+    ['is missing', 'none', mine, /^FAILED_PRECONDITION: mine calls skills.none, and there is no active skill/],
+    ['others could not read', 'add', wide, /no active skill of that name that its readers can read/],
+    ['is itself', 'mine', mine, /mine -> mine/],
+    ['calls it', 'twice', skillOf('add', 'x'), /add -> twice -> add/],
+    ['is a program', 'shout', mine, /is a program/],
+    ['is a snippet', 'shown', mine, /^FAILED_PRECONDITION: shown@1 is a snippet/],
+  ])('refuses what %s', async (_what, name, self, message) => {
+    expect(await errorOf(pins([name], self))).toMatch(message);
   });
 
-  it('refuses a call of itself, also through others', async () => {
-    expect(await errorOf(pinDependencies(deps.procedural, reader, ['mine'], self))).toContain('mine -> mine');
-    const add = { name: 'add', scope: ADD.scope };
-    expect(await errorOf(pinDependencies(deps.procedural, reader, ['twice'], add))).toContain('add -> twice -> add');
-  });
-
-  it('refuses a program', async () => {
-    expect(await errorOf(pinDependencies(deps.procedural, reader, ['shout'], self))).toMatch(/is a program/);
+  it('brings no snippet in where somebody pinned it', () => {
+    expect(() => bundledCode('import skills', [SHOWN])).toThrow('shown@1 is a snippet');
   });
 });
