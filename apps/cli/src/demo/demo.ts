@@ -3,11 +3,11 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConsolidationRunSchema } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { type Skill, SkillSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { SkillSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { type Task, type TaskEvent, TaskEventSchema, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import type { Command } from 'commander';
 import { waitForRun } from '../admin/admin.command.js';
-import { callSettings, poll } from '../calls.js';
+import { callSettings } from '../calls.js';
 import { type Cli, type Gateway, openGateway, type Start } from '../cli.js';
 import { hand } from '../command.js';
 import { embedderSettings } from '../embedder/embedder.js';
@@ -18,14 +18,13 @@ import { ensureLocalKey, keyPath } from '../home/home.js';
 import { findStack, type SandboxDriver } from '../home/stack-state.js';
 import { firstLine, table } from '../output.js';
 import { details, jsonOf, SCRIPTED, tableOf } from '../show.js';
-import { SKILL_COLUMNS, UNSETTLED } from '../skills/skill-lines.js';
+import { settledSkills, SKILL_COLUMNS } from '../skills/skill-lines.js';
 import { SANDBOX_FLAG } from '../stack/stack.command.js';
 import { startStack } from '../stack/start-stack.js';
 import { requireMachine } from '../stack/up.js';
 import { eventLine, tokensOf } from '../tasks/task-lines.js';
 import { taskExit, waitForTask } from '../tasks/watch-task.js';
 
-const SKILLS_TIMEOUT_MS = 30_000;
 const ID_WIDTH = 18;
 /** Tasks at once; their lines mix, so each begins with its task. */
 const CONCURRENCY = 2;
@@ -60,17 +59,6 @@ async function runRound(cli: Cli, gateway: Gateway, round: number, problems: rea
   return countRound(finished);
 }
 
-/** Waits until no stored candidate is left to verify, at most 30 s. Returns all skills. */
-async function settledSkills(cli: Cli, gateway: Gateway): Promise<readonly Skill[]> {
-  const deadline = performance.now() + SKILLS_TIMEOUT_MS;
-  const ask = async () => (await gateway.skills.listSkills({ pageSize: 200 }, callSettings(cli))).skills;
-  return poll(cli, await ask(), {
-    isOver: (skills) => performance.now() > deadline || !skills.some(({ status }) => UNSETTLED.has(status)),
-    ask,
-    status: () => 'verifying …',
-  });
-}
-
 async function consolidateAndShow(cli: Cli, gateway: Gateway, problems: readonly Problem[]): Promise<void> {
   const run = await waitForRun(
     cli,
@@ -84,7 +72,7 @@ async function consolidateAndShow(cli: Cli, gateway: Gateway, problems: readonly
   const facts = [...new Map((await Promise.all(searches)).flatMap(({ hits }) => hits).map((hit) => [hit.id, hit])).values()];
   const lines = facts.map(({ text }) => `- ${text} ${SCRIPTED}`);
   cli.out.data({ kind: 'facts', facts: facts.map((fact) => jsonOf(MemoryHitSchema, fact)) }, ['', 'Facts', ...lines].join('\n'));
-  const skills = await settledSkills(cli, gateway);
+  const skills = await settledSkills(cli, async () => (await gateway.skills.listSkills({ pageSize: 200 }, callSettings(cli))).skills);
   const text = `\nSkills, of the attempts and of consolidation\n${tableOf(SkillSchema, skills, SKILL_COLUMNS)}`;
   cli.out.data({ kind: 'skills', skills: skills.map((skill) => jsonOf(SkillSchema, skill)) }, text);
 }

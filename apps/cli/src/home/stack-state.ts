@@ -53,13 +53,8 @@ export const StackState = z.object({
   model: z.string(),
   /** URL of the model's server, without credentials; null with a script. */
   modelUrl: z.string().nullable(),
-  /** Where code runs, and where its pods are; null without pods. */
-  sandbox: z.object({
-    driver: z.enum(SANDBOX_DRIVERS),
-    image: z.string().nullable(),
-    namespace: z.string().nullable(),
-    kubeconfig: z.string().nullable(),
-  }),
+  /** "local", or the command that shows the pods in which code runs. */
+  sandbox: z.string(),
   /** "sqlite", or the URL of a Qdrant server. */
   memory: z.string(),
   /** "sentence", "lexical", or a model of a server. */

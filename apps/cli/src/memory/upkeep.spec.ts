@@ -12,5 +12,5 @@ it('says after Ctrl-C that the move goes on, and how to stop it', async () => {
   const memory = { getReembedding: () => Promise.reject(new Error('was asked')) };
   const started = create(ReembeddingSchema, { model: 'lexical-hash-1', state: 'running' });
   await expect(embedded({ ...cli, out, signal: AbortSignal.abort() }, memory, started)).rejects.toMatchObject({ name: 'AbortError' });
-  expect(notes).toEqual([expect.stringMatching(/goes on without this command.*etude memory reembed;.*etude memory reembed --stop/)]);
+  expect(notes).toEqual([expect.stringMatching(/goes on without this command.*etude memory reembedding;.*etude memory stop-reembedding/)]);
 });

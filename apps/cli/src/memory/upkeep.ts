@@ -1,14 +1,12 @@
 import { resolve } from 'node:path';
-import { modelNameOf } from '@etude/contracts/embedder-names';
-import { type ErasureReceipt, Memory, type Reembedding, ReembeddingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { type ErasureReceipt, Memory, type Reembedding } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { callSettings, poll, sayingHowToGoOn } from '../calls.js';
-import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
+import { type Cli, commandLine, type Gateway } from '../cli.js';
 import { type Entry, type Flags, hand, type Options, plain, REPEAT } from '../command.js';
 import { embedderSettings } from '../embedder/embedder.js';
 import { CliError, EXIT, type ExitCode } from '../errors.js';
 import { runNode } from '../machine/bench.js';
 import { integer } from '../options.js';
-import { show } from '../show.js';
 
 const UPKEEP_TIMEOUT_MS = 600_000;
 export const EXACTLY: Flags = {
@@ -58,14 +56,6 @@ const ERASE = plain(Memory.method.eraseMemory, {
   exit: receiptExit,
 });
 
-interface ReembedOptions {
-  readonly to?: string;
-  readonly dimension?: number;
-  readonly drop?: string;
-  readonly stop?: boolean;
-  readonly detach?: boolean;
-}
-
 export function reembedText({ model, state, done, total, error }: Omit<Reembedding, '$typeName'>): string {
   const head = model === '' ? 'nothing is being embedded again' : `${model}: ${state}, ${done} of ${total} records`;
   if (error === '') return head;
@@ -74,7 +64,7 @@ export function reembedText({ model, state, done, total, error }: Omit<Reembeddi
 
 /** Polls until the move to another embedder is over or was stopped. Ctrl-C ends only the polling. */
 export function embedded(cli: Cli, memory: Pick<Gateway['memory'], 'getReembedding'>, started: Reembedding): Promise<Reembedding> {
-  const [look, stop] = [commandLine(cli, 'memory reembed'), commandLine(cli, 'memory reembed --stop')];
+  const [look, stop] = ['memory reembedding', 'memory stop-reembedding'].map((words) => commandLine(cli, words));
   return sayingHowToGoOn(
     cli,
     () =>
@@ -87,43 +77,25 @@ export function embedded(cli: Cli, memory: Pick<Gateway['memory'], 'getReembeddi
   );
 }
 
-/** Without `to` and `drop`, shows or stops the move. `drop` alone first fills the last gaps of the vectors in use. */
-async function reembed(cli: Cli, options: ReembedOptions): Promise<number> {
-  const { to, drop, stop = false, detach = false } = options;
-  return withGateway(cli, async ({ memory }) => {
-    if (stop || (to === undefined && drop === undefined)) {
-      const state = await (stop ? memory.stopReembedding({}, callSettings(cli)) : memory.getReembedding({}, callSettings(cli)));
-      show(cli.out, ReembeddingSchema, state, reembedText(state));
-      return state.state === 'failed' ? EXIT.failed : EXIT.ok;
-    }
-    const stats = await memory.getMemoryStats({}, callSettings(cli));
-    const { embeddingModel: used } = stats;
-    const target =
-      to === undefined ? { model: used, dimension: stats.dimension } : { model: modelNameOf(to), dimension: options.dimension ?? 0 };
-    const dropModel = drop === undefined ? '' : modelNameOf(drop);
-    if (dropModel === used)
-      throw new CliError(EXIT.conflict, `services search by the vectors of ${used}; restart them with another model first`);
-    const started = await memory.startReembedding({ ...target, dropModel }, callSettings(cli));
-    const state = detach ? started : await embedded(cli, memory, started);
-    show(cli.out, ReembeddingSchema, state, reembedText(state));
-    if (state.state === 'ready' && used !== state.model)
-      cli.out.note(`services search by ${used} still; what comes next is in docs/embeddings.md`);
-    return state.state === 'failed' ? EXIT.failed : EXIT.ok;
-  });
-}
+const reembedExit = ({ state }: Reembedding): ExitCode => (state === 'failed' ? EXIT.failed : EXIT.ok);
 
-const REEMBED = hand<ReembedOptions>({
-  command: 'reembed',
-  help: 'for operators: move to another embedder, or say how far that is',
-  flags: {
-    '--to <model>': 'sentence, lexical, or a model of the embeddings server',
-    '--dimension <n>': { help: 'of its vectors, where that is not known', parse: integer(1, 65_536) },
-    '--drop <model>': 'drop the vectors of this one',
-    '--stop': 'stop; the same command goes on later',
-    '--detach': 'do not wait for its end',
-  },
-  run: reembed,
-});
+const REEMBED: readonly Entry[] = [
+  plain(Memory.method.startReembedding, {
+    command: 'reembed <model>',
+    help: 'for operators: move to sentence, lexical, or a model of the embeddings server; a repeat goes on',
+    flags: {
+      '--dimension <n>': { help: 'of its vectors, where that is not known', parse: integer(1, 65_536) },
+      '--drop <model>': { help: 'then drop the vectors of this one', field: 'dropModel' },
+      '--detach': 'do not wait for its end',
+    },
+    after: (started, { cli, gateway, options }) => (options['detach'] === true ? started : embedded(cli, gateway.memory, started)),
+    text: reembedText,
+    notes: ({ state }) => (state === 'ready' ? ['what comes next is in docs/embeddings.md'] : []),
+    exit: reembedExit,
+  }),
+  plain(Memory.method.getReembedding, { command: 'reembedding', help: 'how far that is', text: reembedText, exit: reembedExit }),
+  plain(Memory.method.stopReembedding, { command: 'stop-reembedding', help: 'stop it', text: reembedText, exit: reembedExit }),
+];
 
 export const UPKEEP: readonly Entry[] = [
   plain(Memory.method.archiveMemory, {
@@ -150,7 +122,7 @@ export const UPKEEP: readonly Entry[] = [
   }),
   ERASE,
   plain(Memory.method.getErasure, { command: 'erasure <id>', help: 'the receipt of an erasure', exit: receiptExit }),
-  REEMBED,
+  ...REEMBED,
   plain(Memory.method.reconcileMemory, {
     command: 'reconcile',
     help: 'for operators: look for half-written things and mend them',

@@ -1,4 +1,5 @@
 import { type Skill, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { poll } from '../calls.js';
 import { type Cli, commandLine } from '../cli.js';
 import type { Flags } from '../command.js';
 import { EXIT, type ExitCode } from '../errors.js';
@@ -21,7 +22,18 @@ export const SCOPE: Flags = { '--scope <scope>': 'who reads it (default: agent)'
 export const SKILL_COLUMNS = ['name', 'version', 'agent', 'kind', 'status', 'user', 'used_count', 'success_rate', 'description'];
 
 /** Statuses of a skill whose verification is not over. */
-export const UNSETTLED: ReadonlySet<SkillStatus> = new Set([SkillStatus.CANDIDATE, SkillStatus.VERIFIED]);
+const UNSETTLED: ReadonlySet<SkillStatus> = new Set([SkillStatus.CANDIDATE, SkillStatus.VERIFIED]);
+
+/** Asks for skills until the verification of all is over, at most two minutes. Returns the last answer. */
+export async function settledSkills(cli: Cli, ask: () => Promise<readonly Skill[]>): Promise<Skill[]> {
+  const until = performance.now() + VERIFY_TIMEOUT_MS;
+  const skills = await poll(cli, await ask(), {
+    isOver: (now) => performance.now() > until || !now.some(({ status }) => UNSETTLED.has(status)),
+    ask,
+    status: () => 'verifying …',
+  });
+  return [...skills];
+}
 
 /** The arguments that name a skill's version and owner in a command. Version 0 stands for the skill without a version. */
 export const versionWords = ({ name, version, agent, user }: Pick<Skill, 'name' | 'version' | 'agent' | 'user'>) =>

@@ -9,14 +9,14 @@ import {
   SkillSchema,
   SkillStatus,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { callSettings, poll, ridingOut } from '../calls.js';
-import { type Cli, type Gateway, withGateway } from '../cli.js';
+import { callSettings, ridingOut } from '../calls.js';
+import { type Cli, withGateway } from '../cli.js';
 import { type Entry, fieldsOf, hand, REPEAT, skillReference } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { readBytes } from '../files.js';
 import { plural } from '../output.js';
 import { bareName, show, tableOf } from '../show.js';
-import { doneLine, handedInExit, nextNotes, OWNER, READER, SCOPE, SKILL_COLUMNS, UNSETTLED, VERIFY_TIMEOUT_MS } from './skill-lines.js';
+import { doneLine, handedInExit, nextNotes, OWNER, READER, SCOPE, settledSkills, SKILL_COLUMNS, VERIFY_TIMEOUT_MS } from './skill-lines.js';
 
 const ARCHIVE_BYTES_MAX = 64 * 1024 * 1024;
 const FILES_MAX = 10_000;
@@ -51,20 +51,14 @@ export function writeSkill(to: string, files: readonly SkillFileOnDisk[], force:
   const isFull = there !== undefined && (!there.isDirectory() || readdirSync(to).length > 0);
   if (isFull && !force) throw new CliError(EXIT.usage, `${to} is there already`, ['--force overwrites it']);
   for (const { path, data } of files) {
-    const file = join(to, inside(path));
+    const file = resolve(to, path);
+    if (!file.startsWith(`${resolve(to)}${sep}`))
+      throw new CliError(EXIT.failed, `the gateway sent the unsafe path ${JSON.stringify(path)}`);
     mkdirSync(dirname(file), { recursive: true });
     // Removed first: a link in its place would redirect the write.
     rmSync(file, { force: true });
     writeFileSync(file, data, { flag: 'wx' });
   }
-}
-
-/** @throws CliError for a path that leads out of the folder */
-function inside(path: string): string {
-  const parts = path.split('/');
-  if (/[\0\\]/.test(path) || parts.some((part) => part === '' || part === '.' || part === '..'))
-    throw new CliError(EXIT.failed, `the gateway sent a file with the unsafe path ${JSON.stringify(path)}; nothing was written`);
-  return path;
 }
 
 const IMPORT_FLAGS = { ...OWNER, ...REPEAT, ...SCOPE, '--dry-run': 'say what would be stored' };
@@ -81,7 +75,11 @@ async function importSkill(cli: Cli, options: ImportOptions, [path = '']: readon
     const imported = await ridingOut(cli.signal, () =>
       gateway.skills.importSkill(requestsOf(head, files), callSettings(cli, VERIFY_TIMEOUT_MS)),
     );
-    const done = options.wait && !head.dryRun ? { ...imported, skills: await settledSkills(cli, gateway, imported.skills) } : imported;
+    const ask = () =>
+      Promise.all(
+        imported.skills.map(({ name, agent, user, version }) => gateway.skills.getSkill({ name, agent, user, version }, callSettings(cli))),
+      );
+    const done = options.wait && !head.dryRun ? { ...imported, skills: await settledSkills(cli, ask) } : imported;
     show(cli.out, ImportSkillResponseSchema, done, importedText(done.skills));
     for (const note of done.notes) cli.out.note(note);
     if (head.dryRun) cli.out.note('nothing was stored');
@@ -93,23 +91,6 @@ async function importSkill(cli: Cli, options: ImportOptions, [path = '']: readon
 /** A table of the skills, then a line with the reason for each rejected one; '' without skills. */
 export const importedText = (skills: readonly Skill[]): string =>
   [tableOf(SkillSchema, skills, SKILL_COLUMNS), ...skills.filter(({ status }) => status === SkillStatus.REJECTED).map(doneLine)].join('\n');
-
-/** Waits until each skill is verified, at most two minutes per skill. Returns the skills as they are then. */
-async function settledSkills(cli: Cli, gateway: Gateway, skills: readonly Skill[]): Promise<Skill[]> {
-  const settled: Skill[] = [];
-  for (const imported of skills) {
-    const { name, agent, user, version } = imported;
-    const until = performance.now() + VERIFY_TIMEOUT_MS;
-    settled.push(
-      await poll(cli, imported, {
-        isOver: ({ status }) => !UNSETTLED.has(status) || performance.now() > until,
-        ask: () => gateway.skills.getSkill({ name, agent, user, version }, callSettings(cli)),
-        status: () => `verifying ${bareName(name)} …`,
-      }),
-    );
-  }
-  return settled;
-}
 
 async function* requestsOf(head: object, files: readonly SkillFileOnDisk[]) {
   yield { part: { case: 'head' as const, value: head } };

@@ -76,14 +76,9 @@ function ownerOf({ scope, agent, user }: Skill): Pick<Draft, 'scope' | 'agent' |
   return { scope, agent: '', user: scope === SkillScope.USER ? user : '' };
 }
 
-/** The description of the next version. If the old one was the docstring, the new docstring replaces it; otherwise it stays. */
-const describedAnew = ({ description, code }: Skill, next: string) =>
-  (description === docstringOf(code) && docstringOf(next)) || description;
-
 /** The draft of the next version, for the same owner and scope. Fields that aren't given stay. @param tests of the previous version */
 export function nextDraft(skill: Skill, code: string, given: Draft, tests: Draft['tests'] = []): Draft {
-  const { displayName, entryPoint, tags, category, examplePrompts, packages, sources, kind } = skill;
-  const description = describedAnew(skill, code);
+  const { description, displayName, entryPoint, tags, category, examplePrompts, packages, sources, kind } = skill;
   const before: Draft = { description, displayName, entryPoint, tests, tags, category, examplePrompts, packages, sources, kind };
   const isProgram = given.isProgram ?? (kind === 'function' && entryPoint === '' && given.entryPoint === undefined);
   const called = isProgram ? { isProgram, entryPoint: '' } : { isProgram };
@@ -93,7 +88,7 @@ export function nextDraft(skill: Skill, code: string, given: Draft, tests: Draft
 /** Registers the next version. Unless tests are given, it keeps the previous ones, which only a reviewer's key may read. */
 async function editSkill(cli: Cli, options: RegisterOptions, [skill = '', path = '']: readonly string[]): Promise<number> {
   const code = await readCode(path);
-  const given = (await fieldsOf(SkillDraftSchema, { ...DRAFT, ...OWNER, ...SCOPE }, options)) as Draft;
+  const given = (await fieldsOf(SkillDraftSchema, { ...DRAFT, ...READER }, options)) as Draft;
   return withGateway(cli, async (gateway) => {
     const before = await editedVersion(cli, gateway, skill, given);
     const { name, agent, user, version } = before;
@@ -105,13 +100,11 @@ async function editSkill(cli: Cli, options: RegisterOptions, [skill = '', path =
 }
 
 /** The named version, else the newest one, whether or not it is in use. */
-async function editedVersion(cli: Cli, gateway: Gateway, skill: string, { scope, agent, user = '' }: Draft): Promise<Skill> {
-  const shared = scope === undefined || scope === SkillScope.AGENT ? undefined : `@${SkillScope[scope].toLowerCase()}`;
-  const { name, version } = skillReference(skill);
-  const asked = { name, agent: shared ?? agent ?? (scope === undefined ? '' : 'default'), user };
-  if (version > 0) return gateway.skills.getSkill({ ...asked, version }, callSettings(cli));
-  const [newest] = (await gateway.skills.listSkillVersions(asked, callSettings(cli))).skills;
-  return newest ?? gateway.skills.getSkill(asked, callSettings(cli));
+async function editedVersion(cli: Cli, { skills }: Gateway, skill: string, { agent = '', user = '' }: Draft): Promise<Skill> {
+  const asked = { ...skillReference(skill), agent, user };
+  if (asked.version > 0) return skills.getSkill(asked, callSettings(cli));
+  const [newest] = (await skills.listSkillVersions(asked, callSettings(cli))).skills;
+  return newest ?? skills.getSkill(asked, callSettings(cli));
 }
 
 async function register(
@@ -144,7 +137,7 @@ export const WRITING: readonly Entry[] = [
   hand<RegisterOptions>({
     command: 'edit <skill> <file>',
     help: 'the next version, with this code; - reads stdin. What is not given stays',
-    flags: { ...DRAFT, '--scope <scope>': 'which one is edited, where several have its name', ...READER, ...REPEAT, ...WAIT },
+    flags: { ...DRAFT, ...READER, ...REPEAT, ...WAIT },
     fills: SkillDraftSchema,
     run: editSkill,
   }),

@@ -40,9 +40,6 @@ export async function down(cli: Cli): Promise<number> {
   return EXIT.ok;
 }
 
-const podsText = ({ namespace, image, kubeconfig }: StackState['sandbox']) =>
-  `pods of ${image}; to see them: kubectl --kubeconfig ${kubeconfig} -n ${namespace} get pods`;
-
 export function stateText(state: StackState, home: string): string {
   const { address, rest, mcp, scripted, model, modelUrl, memory, embedder, sandbox, startedAt } = state;
   const head = table([
@@ -52,7 +49,7 @@ export function stateText(state: StackState, home: string): string {
     ['model', scripted ? `script ${scripted} ${SCRIPTED}` : `${model} at ${modelUrl}`],
     ['memory', memory === 'sqlite' ? memoryPath(home) : `Qdrant at ${memory}`],
     ['embedder', embedder],
-    ['sandboxes', sandbox.driver === 'kubernetes' ? podsText(sandbox) : 'local'],
+    ['sandboxes', sandbox],
     ['home', home],
     ['since', new Date(startedAt).toISOString()],
   ]);

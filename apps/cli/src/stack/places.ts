@@ -16,7 +16,7 @@ export type ClusterReady = z.infer<typeof ClusterReady>;
 export const templatesPath = (home: string) => join(home, 'sandbox-templates.json');
 
 /** Label that tells this home's pods from those of other homes in one namespace. */
-export const installationOf = (home: string) => `local-${hash('sha256', home).slice(0, 8)}`;
+const installationOf = (home: string) => `local-${hash('sha256', home).slice(0, 8)}`;
 
 /** Secret that survives restarts, so that a new controller recognises the pods of the one before. */
 function tokenSecret(home: string): string {

@@ -9,7 +9,7 @@ import { ensureProofKeys, keysPath, logPath, memoryPath, proofPublicKeysPath, pr
 import { PORTS, type Ports, type StackOptions } from '../home/stack-state.js';
 import { SERVICE_NODE_ARGS } from '../machine/bench.js';
 import type { Program } from './managed-process.js';
-import { type ClusterReady, installationOf, kubernetesSettings, templatesPath } from './places.js';
+import { type ClusterReady, kubernetesSettings, templatesPath } from './places.js';
 
 /** What the programs of one stack are started with. */
 export interface Setup {
@@ -96,7 +96,7 @@ const INSIDE = fileURLToPath(new URL('./cluster-main.js', import.meta.url));
  */
 export function clusterProgram(setup: Pick<Setup, 'options' | 'environment'>): Program {
   const { home, root } = setup.options;
-  const inside = JSON.stringify({ root, templates: templatesPath(home), installation: installationOf(home) });
+  const inside = JSON.stringify({ root, templates: templatesPath(home) });
   return programOf(setup, 'cluster', {
     command: process.execPath,
     args: [join(root, 'test/cluster/dist/main.js'), 'run', process.execPath, INSIDE, inside],

@@ -56,10 +56,9 @@ class Stack {
   ) {}
 
   state(): StackState {
-    const { scripted, sandbox: driver } = this.options;
+    const { scripted } = this.options;
     const { environment } = this.deps;
     const { ports, cluster = null } = this.#setup ?? {};
-    const { image = null, namespace = null, kubeconfig = null } = cluster ?? {};
     return {
       pid: process.pid,
       address: `127.0.0.1:${ports?.grpc ?? 0}`,
@@ -68,7 +67,7 @@ class Stack {
       scripted,
       model: scripted ? 'scripted' : environment['OPENAI_MODEL'] || 'the first model',
       modelUrl: scripted ? null : modelUrl(environment),
-      sandbox: { driver, image, namespace, kubeconfig },
+      sandbox: cluster ? `kubectl --kubeconfig ${cluster.kubeconfig} -n ${cluster.namespace} get pods` : 'local',
       memory: this.options.memory === 'qdrant' ? (environment['ETUDE_QDRANT_URL'] ?? '') : 'sqlite',
       embedder: environment['ETUDE_EMBEDDING_MODEL'] || (environment['ETUDE_EMBEDDER'] ?? ''),
       ready: this.#ready && this.#processes.every((process) => process.ready),
