@@ -11,25 +11,12 @@ import { candidateFromTests } from '../src/skills/proof/skill-candidate.js';
 export const scope = { tenant: 'acme', agent: 'solver', user: null };
 export const io = { kind: 'io' as const, stdin: '2', expectedStdout: '4', comparison: 'whitespace' as const, tolerance: 0 };
 
-/** A program that doubles, with one test. */
-export function candidate(over: Partial<Skill> = {}): Skill {
-  const tests = [io];
-  const code = over.code ?? 'print(int(input()) * 2)';
-  const skill = candidateFromTests({
-    scope,
-    prompt: 'Double it.',
-    fingerprint: 'f',
-    code,
-    description: '',
-    scenarios: [],
-    model: null,
-    scripted: false,
-    at: 1,
-    entryPoint: null,
-    tests,
-    sources: [],
-  });
-  return { ...skill!, digest: skillDigest({ ...skill!, ...over }), ...over };
+/** A program that doubles, with one test. With an entry point, code that has no function of that name is a snippet. */
+export function candidate({ code = 'print(int(input()) * 2)', tests = [io], entryPoint = null, ...over }: Partial<Skill> = {}): Skill {
+  const origin = { scope, prompt: 'Double it.', fingerprint: 'f', description: '', scenarios: [], model: null, scripted: false, at: 1 };
+  const skill = candidateFromTests({ ...origin, code, tests, entryPoint, sources: [] });
+  if (skill === null) throw new Error('no candidate');
+  return { ...skill, digest: skillDigest({ ...skill, ...over }), ...over };
 }
 
 export const settingsOf = (settings: Partial<ProceduralMemorySettings>): AgentSettingsReader => ({

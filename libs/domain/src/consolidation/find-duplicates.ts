@@ -1,6 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { versionKey } from '../skills/life/call-graph.js';
+import { isSameOwner } from '../skills/life/skill-life.js';
 import { usesOf } from '../skills/life/usage.js';
 
 /** Two active skills of one owner with nearly the same description. */
@@ -42,9 +43,9 @@ export async function findDuplicates(
   return withoutRepeats(found).slice(0, DUPLICATES_MAX);
 }
 
-/** Whether one skill can replace the other: same kind, owner and user. */
+/** Whether one skill can replace the other. */
 function mayMerge(one: Skill, other: Skill): boolean {
-  return one.name !== other.name && one.kind === other.kind && one.scope.agent === other.scope.agent && one.scope.user === other.scope.user;
+  return one.name !== other.name && one.kind === other.kind && isSameOwner(one.scope, other.scope);
 }
 
 function pairOf(one: Skill, { skill: other, similarity }: { readonly skill: Skill; readonly similarity: number }): Duplicate {

@@ -1,4 +1,4 @@
-import type { Episode, Fact, MemoryWrite, SkillTest } from '@etude/contracts/memory';
+import type { Episode, Fact, MemoryWrite, Skill, SkillTest } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { planUnit } from '../consolidation/plan.js';
 import { proposeSkill } from '../consolidation/propose-skill.js';
@@ -6,12 +6,14 @@ import type { MemoryHit } from '../ports/memory.js';
 import { provenanceOf } from '../recall/recall.js';
 import { episodeEntries, episodeEntry, factEntry, type SearchEntry, transitionEntry } from '../retrieval/entries.js';
 import { reinforce } from '../retrieval/reinforce.js';
-import { isTrusted } from '../trust/sources.js';
+import { withMarks } from '../trust/sources.js';
 import { toldProcedure } from '../skills/life/told-procedure.js';
 import { FakeProceduralMemory } from '../../test/fake-procedural-memory.js';
 import { episodeOf, factOf, NEW_YEAR } from '../../test/memory-records.js';
 import { AnsweringModel, World, type WorldGiven } from '../../test/rollout-fixture.js';
 import { skillOf } from '../../test/skill-fixture.js';
+
+const isTrusted = (skill: Pick<Skill, 'sources' | 'untrusted'>) => (withMarks(skill).untrusted ?? []).length === 0;
 
 const PAGE: MemoryHit = {
   id: 'd1.3',

@@ -1,5 +1,6 @@
+import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
-import { isTrusted, reasonsNotTrusted, sourceOf, touchedSources, withMarks } from './sources.js';
+import { reasonsNotTrusted, sourceOf, touchedSources, withMarks } from './sources.js';
 
 describe('touchedSources', () => {
   it('names documents, episodes and skills, each once', () => {
@@ -51,17 +52,13 @@ describe('reasonsNotTrusted', () => {
   );
 });
 
-describe('isTrusted', () => {
-  it('looks at the sources, also where the marks were left out', () => {
-    expect(isTrusted({ sources: ['documents/d1'], untrusted: [] })).toBe(false);
-    expect(isTrusted({ sources: ['tasks/tabcdefgh'], untrusted: ['somebody said so'] })).toBe(false);
-    expect(isTrusted({ sources: ['tasks/tabcdefgh'] })).toBe(true);
-  });
-
-  it('keeps a mark whatever sources are named later', () => {
-    const marked = withMarks({ sources: ['documents/d1'] });
-    expect(isTrusted(withMarks({ ...marked, sources: ['tasks/tabcdefgh'] }))).toBe(false);
-  });
+it.each<[Pick<Skill, 'sources' | 'untrusted'>, number]>([
+  [{ sources: ['documents/d1'], untrusted: [] }, 1],
+  [{ sources: ['tasks/tabcdefgh'], untrusted: ['somebody said so'] }, 1],
+  [{ sources: ['tasks/tabcdefgh'] }, 0],
+  [{ ...withMarks({ sources: ['documents/d1'] }), sources: ['tasks/tabcdefgh'] }, 1],
+])('marks by the sources, also where the marks were left out, and keeps a mark: %j', (skill, marks) => {
+  expect(withMarks(skill).untrusted ?? []).toHaveLength(marks);
 });
 
 it('tells names of sources from other texts', () => {

@@ -90,11 +90,6 @@ export function withMarks<S extends Pick<Skill, 'sources' | 'untrusted'>>(skill:
   return untrusted.length === 0 ? skill : { ...skill, untrusted };
 }
 
-/** Whether the sources allow automatic approval. They are read again, since a stored mark may be missing. */
-export function isTrusted(skill: Pick<Skill, 'sources' | 'untrusted'>): boolean {
-  return (withMarks(skill).untrusted ?? []).length === 0;
-}
-
 /** The most untrusted sources kept with a memory. One is enough for a mark; revoking a source finds the memory through episodes too. */
 const CARRIED_MAX = 32;
 

@@ -11,7 +11,7 @@ import { requireScope } from '@etude/domain/retrieval/scopes';
 import { mayCall } from '@etude/domain/skills/life/call-graph';
 import { viewOf } from '@etude/domain/skills/life/find-skill';
 import { markedCode } from '@etude/domain/skills/life/marks';
-import { IN_USE, NOT_GONE } from '@etude/domain/skills/life/skill-life';
+import { IN_USE, isVersionOf, NOT_GONE } from '@etude/domain/skills/life/skill-life';
 import { requireRoom } from '@etude/domain/skills/life/register-skill';
 import { afterOffers } from '@etude/domain/skills/life/usage';
 
@@ -129,15 +129,11 @@ export async function listedSkills(store: RecordStore, scope: ReadScope, options
   for await (const record of everyRecord(store, scope, LAYER, filter, { size: Math.min(limit * 2, PAGE), ...startOf(options) })) {
     const { skill } = openedSkill(record);
     const last = listed.at(-1);
-    if (last !== undefined && isSameLine(last, skill)) listed.pop();
+    if (last !== undefined && isVersionOf(last, skill)) listed.pop();
     else if (listed.length === limit) break;
     listed.push(skill);
   }
   return listed;
-}
-
-function isSameLine(a: Skill, b: Skill): boolean {
-  return a.name === b.name && a.scope.agent === b.scope.agent && a.scope.user === b.scope.user;
 }
 
 function startOf({ afterName, afterAgent, afterUser }: ListOptions): { readonly afterKey?: string } {

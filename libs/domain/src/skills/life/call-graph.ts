@@ -1,8 +1,8 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillMove, SkillOwner, SkillRegistry } from '../../ports/skill-registry.js';
-import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
-import { CALLABLE, GONE, IN_USE } from './skill-life.js';
+import { isReadBy } from './find-skill.js';
+import { CALLABLE, GONE, IN_USE, isSameOwner } from './skill-life.js';
 import { skillDigest } from '../content-digest.js';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
 
@@ -117,7 +117,7 @@ async function callersInUse(called: Skill, graph: CallGraph): Promise<readonly S
 
 /** Whether the pin names a version of this skill. */
 export function isPinOf(pin: SkillDependency, { name, scope }: Pick<Skill, 'name' | 'scope'>): boolean {
-  return pin.name === name && pin.tenant === scope.tenant && pin.agent === scope.agent && pin.user === scope.user;
+  return pin.name === name && isSameOwner(pin, scope);
 }
 
 /** Whether a skill calls any version of this owner's skill. If `user` is absent, the skill may be of any user. */
@@ -125,9 +125,7 @@ export function mayCall(
   { dependencies = [] }: Pick<Skill, 'dependencies'>,
   { tenant, agent, user, name }: SkillOwner & Pick<Skill, 'name'>,
 ): boolean {
-  return dependencies.some(
-    (pin) => pin.name === name && pin.tenant === tenant && pin.agent === agent && (user === undefined || pin.user === user),
-  );
+  return dependencies.some((pin) => isPinOf(pin, { name, scope: { tenant, agent, user: user === undefined ? pin.user : user } }));
 }
 
 /** The most skills that one skill may need, at any depth. */
@@ -171,29 +169,23 @@ export function nothingToCall({ kind, entryPoint }: Pick<Skill, 'kind' | 'entryP
 
 async function pinnedSkill(
   registry: Pick<SkillRegistry, 'versions'>,
-  dependency: SkillDependency,
+  pin: SkillDependency,
   caller: Calling,
   isProven: (skill: Skill) => boolean,
 ): Promise<Skill> {
-  const { tenant, agent, user, name, version, digest } = dependency;
-  if (tenant !== caller.scope.tenant && tenant !== GLOBAL_TENANT)
-    throw refusal(`${caller.name} needs ${name} of another tenant; register ${caller.name} again, which pins what it may read`);
-  const skill = (await registry.versions({ tenant, agent, user }, name)).find((one) => one.version === version);
-  const what = `${caller.name} needs ${name}@${version}`;
-  if (user !== null && user !== caller.scope.user)
-    throw refusal(`${what}, which is one user's alone; register ${caller.name} again, which pins what all who read it may read`);
-  if (skill === undefined) throw refusal(`${what}, which is gone; register a new version of ${caller.name} that does without it`);
-  if (skill.status !== 'active' && skill.status !== 'deprecated')
-    throw refusal(
-      `${what}, which is ${skill.status}${skill.statusReason === '' ? '' : ` (${skill.statusReason})`}; restore it, or register a new version of ${caller.name}`,
-    );
-  if (skill.digest !== digest || skillDigest(skill) !== digest)
-    throw refusal(
-      `${what} with digest ${digest}, and its content has another one; restore it, or register ${caller.name} again, which pins what there is now`,
-    );
-  if (!isProven(skill)) throw refusal(`${what}, whose code does not match its evidence; verify ${name} again`);
+  const { name, version, digest } = pin;
+  const refused = (why: string) => refusal(`${caller.name} needs ${name}@${version}, ${why}`);
+  const anew = `register ${caller.name} again, which pins what there is now`;
+  if (!isReadBy(pin, caller.scope)) throw refused(`which not everybody who reads ${caller.name} can read; ${anew}`);
+  const skill = (await registry.versions(pin, name)).find((one) => one.version === version);
+  if (skill === undefined) throw refused(`which is gone; register a new version of ${caller.name} that does without it`);
+  const reason = skill.statusReason === '' ? '' : ` (${skill.statusReason})`;
+  if (!CALLABLE.has(skill.status))
+    throw refused(`which is ${skill.status}${reason}; restore it, or register a new version of ${caller.name}`);
+  if (skill.digest !== digest || skillDigest(skill) !== digest) throw refused(`whose content has another digest; restore it, or ${anew}`);
+  if (!isProven(skill)) throw refused(`whose code does not match its evidence; verify ${name} again`);
   const nothing = nothingToCall(skill);
-  if (nothing !== null) throw refusal(`${what}, which ${nothing}`);
+  if (nothing !== null) throw refused(`which ${nothing}`);
   return skill;
 }
 

@@ -2,16 +2,12 @@ import { EtudeError } from '@etude/contracts/errors';
 import { GLOBAL_TENANT, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import type { SkillScope, SkillStatus } from '@etude/contracts/skill-proof';
+import { isSameOwner } from './skill-life.js';
 import type { ProceduralMemory, ReadScope, SearchQuery } from '../../ports/memory.js';
 import type { SkillKey, SkillRegistry } from '../../ports/skill-registry.js';
 
-/** Who reads skills; the tenant comes from authentication. */
-export interface SkillReader {
-  readonly tenant: string;
-  readonly agent: string;
-  /** null: no particular user, so that skills of users are not visible. */
-  readonly user: string | null;
-}
+/** Who reads skills; the tenant comes from authentication. Without a user, skills of users are not visible. */
+export type SkillReader = Scope;
 
 /** No user has this name. A reader under it sees only skills without a user. */
 const NOBODY = '@nobody';
@@ -53,7 +49,7 @@ export function scopeOf({ scope: { tenant, agent } }: Pick<Skill, 'scope'>): Ski
 }
 
 export function isReadBy(owner: Scope, reader: SkillReader): boolean {
-  return ownersFor(reader).some((one) => isOwner(one, owner));
+  return ownersFor(reader).some((one) => isSameOwner(one, owner));
 }
 
 export interface FindOptions {
@@ -113,7 +109,7 @@ export async function searchSkills(
   const owners = Map.groupBy(ownersFor(reader), ({ tenant }) => tenant);
   const asked = { ...query, limit: limit * (tags.length === 0 ? PER_HIT : PER_TAGGED_HIT) };
   const found = await Promise.all([...owners].map(([tenant, ofTenant]) => procedural.search(viewOfAll(tenant, ofTenant, reader), asked)));
-  const placeOf = ({ skill }: FoundSkill) => ownersFor(reader).findIndex((owner) => isOwner(owner, skill.scope));
+  const placeOf = ({ skill }: FoundSkill) => ownersFor(reader).findIndex((owner) => isSameOwner(owner, skill.scope));
   const seen = found.flat().filter((hit) => placeOf(hit) >= 0);
   const best = seen.toSorted((a, b) => b.score - a.score || b.similarity - a.similarity);
   const ofOneName = [...Map.groupBy(best, ({ skill }) => skill.name).values()];
@@ -146,10 +142,6 @@ async function findInUse(procedural: Pick<ProceduralMemory, 'versions'>, reader:
   if (inUse !== undefined) return inUse;
   const retired = await Promise.all(owners.map((owner) => procedural.versions(owner, name, 'deprecated')));
   return retired.map(([newest]) => newest).find((skill) => skill?.replacedBy !== undefined) ?? null;
-}
-
-function isOwner(a: Scope, b: Scope): boolean {
-  return a.tenant === b.tenant && a.agent === b.agent && a.user === b.user;
 }
 
 /** The version that a key names; null where there is none. A key without a user names a skill without a user. */

@@ -156,19 +156,13 @@ export async function mayLearn(
   return !needsRoom(await registry.versions(scope, name));
 }
 
-const CALLED: Readonly<Record<Skill['kind'], string>> = {
-  function: 'a function',
-  snippet: 'a snippet, which is shown',
-  procedure: 'a procedure, which is shown',
-};
-
 /**
  * Why this version can't replace the one in use; null where it can. A version of another kind can't run the replaced one's tests, and
  * callers would find nothing to call.
  */
 export function otherKindReason(skill: Pick<Skill, 'kind'>, replaced: Pick<Skill, 'kind' | 'version'> | null): string | null {
   if (replaced === null || replaced.kind === skill.kind) return null;
-  return `version ${replaced.version}, which it would replace, is ${CALLED[replaced.kind]}, and it is ${CALLED[skill.kind]}; give it another name`;
+  return `version ${replaced.version}, which it would replace, is a ${replaced.kind}, and it is a ${skill.kind}; give it another name`;
 }
 
 /** Whether the next version takes up room for its name. @param versions all of the name that the owner has */

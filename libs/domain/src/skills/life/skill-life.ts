@@ -1,6 +1,6 @@
 import { SKILL_STATUSES, type SkillChange, type SkillProof, type SkillStatus } from '@etude/contracts/skill-proof';
 import { EtudeError } from '@etude/contracts/errors';
-import type { Skill } from '@etude/contracts/memory';
+import type { Scope, Skill } from '@etude/contracts/memory';
 import type { StoreSkillOptions } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
 import type { SkillKey, SkillMove } from '../../ports/skill-registry.js';
@@ -46,11 +46,6 @@ export const VERIFIER = 'verification';
 
 /** A skill reaches these statuses only with a proof for exactly its content. */
 const PROVEN: ReadonlySet<SkillStatus> = new Set(['verified', 'pending_review', 'active']);
-
-/** Statuses from which this one may be reached. */
-export function sourcesOf(to: SkillStatus): SkillStatus[] {
-  return (Object.keys(TRANSITIONS) as SkillStatus[]).filter((from) => TRANSITIONS[from].includes(to));
-}
 
 /** Whether the proof is for exactly the skill's content, of which the digest is computed anew. The signature is not checked. */
 export function isProofOf(skill: Skill, proof: SkillProof | undefined): boolean {
@@ -165,13 +160,13 @@ function requireDigest(skill: Skill, key: SkillKey): void {
   throw new EtudeError('ABORTED', `skill ${nameOf(key)} has digest ${skill.digest}, not ${key.digest}; read it again and decide again`);
 }
 
-function requireStatus(skill: Skill, { key, to, from }: SkillMove): void {
-  const allowed = sourcesOf(to).filter((status) => from === undefined || from.includes(status));
+function requireStatus(skill: Skill, { key, to, from = [skill.status] }: SkillMove): void {
   const isUndo = skill.status !== 'archived' || !UNDONE.has(to) || wasBefore(skill) === to;
-  if (allowed.includes(skill.status) && isUndo) return;
+  if (TRANSITIONS[skill.status].includes(to) && from.includes(skill.status) && isUndo) return;
+  const expected = from.includes(skill.status) ? '' : `, not ${from.join(' or ')}`;
   throw new EtudeError(
     'ABORTED',
-    `skill ${nameOf(key)} is ${skill.status}, not ${allowed.join(' or ')}, from which it could become ${to}; read it again and decide again`,
+    `skill ${nameOf(key)} is ${skill.status}${expected}, and can't become ${to} as asked; read it again and decide again`,
   );
 }
 
@@ -241,10 +236,13 @@ function nameOf({ name, version }: Pick<SkillKey, 'name' | 'version'>): string {
   return `${name}@${version}`;
 }
 
+export function isSameOwner(a: Scope, b: Scope): boolean {
+  return a.tenant === b.tenant && a.agent === b.agent && a.user === b.user;
+}
+
 /** Whether these are versions of one skill of one owner, of which at most one is in use. */
-export function isVersionOf(a: Skill, b: Skill): boolean {
-  const [one, other] = [a.scope, b.scope];
-  return a.name === b.name && one.tenant === other.tenant && one.agent === other.agent && one.user === other.user;
+export function isVersionOf(a: Pick<Skill, 'name' | 'scope'>, b: Pick<Skill, 'name' | 'scope'>): boolean {
+  return a.name === b.name && isSameOwner(a.scope, b.scope);
 }
 
 /**

@@ -6,7 +6,7 @@ import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
 import type { SkillKey } from '../../ports/skill-registry.js';
 import { activeVersion, isVerifiedAgainst, recordVerification, settleVerified } from '../life/decisions.js';
-import { wasRejectedByPerson } from '../life/skill-life.js';
+import { noSuchSkill, wasRejectedByPerson } from '../life/skill-life.js';
 import { refusalOf } from '../life/call-graph.js';
 import { versionOfKey } from '../life/find-skill.js';
 import { isProven, signProof, confidenceOf } from './proof.js';
@@ -74,15 +74,11 @@ async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps)
 }
 
 async function loadSkill(key: SkillKey, procedural: ProceduralMemory): Promise<Skill> {
-  const { name, version, digest } = key;
   const skill = await versionOfKey(procedural, key);
-  if (skill === null) throw new EtudeError('NOT_FOUND', `Skill "${name}" has no version ${version}; it can't be verified.`);
-  if (skill.digest !== digest)
-    throw new EtudeError(
-      'ABORTED',
-      `Version ${version} of skill "${name}" has digest ${skill.digest}, not ${digest}, which was to be verified.`,
-    );
-  return skill;
+  if (skill === null) throw noSuchSkill(key);
+  if (skill.digest === key.digest) return skill;
+  const changed = `version ${key.version} of skill "${key.name}" has digest ${skill.digest}, not ${key.digest}, which was to be verified`;
+  throw new EtudeError('ABORTED', changed);
 }
 
 /** After these statuses nothing more happens by itself; only people change them. */

@@ -137,40 +137,29 @@ function changeOf(run: RunResult, other: RunResult | undefined): string | null {
   return run.stdout === other?.stdout ? null : 'it printed something else';
 }
 
-export interface MutantsNoticed {
-  readonly made: number;
-  readonly noticed: number;
-  /** The changes in the mutants that passed all tests. */
-  readonly survived: readonly string[];
-}
-
-/** Tests per round. The first test notices most mutants; later rounds run only on the rest. */
-const ROUNDS = [1, 3, 16] as const;
-
 /**
- * Runs the tests on every mutant, in few executions. A mutant that runs out of time or memory counts as noticed.
+ * Runs the tests on every mutant, in few executions, and returns the mutants that passed all. The first test notices most; later rounds, of
+ * ever more tests, run only on the rest. A mutant that runs out of time or memory counts as noticed.
  *
  * @param results of the tests on the unbroken code; they set the limits of the mutants
  * @throws EtudeError as `Sandboxes.execute`
  */
-export async function countMutants(
+export async function survivingMutants(
   mutants: readonly Mutant[],
   trial: Omit<Trial, 'step' | 'limits'>,
   results: readonly RunResult[],
   place: TestPlace,
-): Promise<MutantsNoticed> {
+): Promise<readonly Mutant[]> {
   const limits = brokenLimits(results);
-  let alive = [...mutants];
-  let from = 0;
-  for (let round = 0; from < trial.tests.length && alive.length > 0; round += 1) {
-    const to = from + (ROUNDS[round] ?? 100);
+  let alive = mutants;
+  for (let from = 0, to = 1; from < trial.tests.length && alive.length > 0; from = to, to *= 4) {
     const tests = trial.tests.slice(from, to);
-    const failing = await Promise.all(inLanes(alive).map((lane, number) => failingMutants(lane, `mutants${round}.${number}`, tests)));
+    const step = `mutants${from}`;
+    const failing = await Promise.all(inLanes(alive).map((lane, number) => failingMutants(lane, `${step}.${number}`, tests)));
     const noticed = new Set(failing.flat());
     alive = alive.filter((mutant) => !noticed.has(mutant));
-    from = to;
   }
-  return { made: mutants.length, noticed: mutants.length - alive.length, survived: alive.map(({ what }) => what) };
+  return alive;
 
   async function failingMutants(lane: readonly Mutant[], step: string, tests: Trial['tests']): Promise<readonly Mutant[]> {
     const planned = lane.flatMap((mutant) => planTrial({ ...trial, code: mutant.code, tests }).map((test) => ({ ...test, mutant })));

@@ -2,33 +2,15 @@ import { isRetryable } from '@etude/contracts/errors';
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { ExecutionRequest } from '@etude/contracts/sandbox';
 import type { SkillFinding } from '@etude/contracts/skill-proof';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { CLEAN_RUN } from '../../../test/run-results.js';
+import { candidate } from '../../../test/admission-fixture.js';
 import { skillOf as named } from '../../../test/bundle-fixture.js';
-import { candidateFromTests } from './skill-candidate.js';
 import { NO_GROUND, type VerificationDeps, verifySkill } from './verify-skill.js';
 
-function skillOf(code: string, tests: SkillTest[], entryPoint: string | null = null): Skill {
-  const scope = { tenant: 'acme', agent: 'solver', user: null };
-  const skill = candidateFromTests({
-    scope,
-    prompt: 'Double it.',
-    fingerprint: 'f',
-    code,
-    description: 'Doubles.',
-    scenarios: [],
-    model: 'm',
-    scripted: true,
-    at: 1,
-    entryPoint,
-    tests,
-    sources: [],
-  });
-  if (skill === null) throw new Error('no candidate');
-  return skill;
-}
+const skillOf = (code: string, tests: SkillTest[], entryPoint: string | null = null): Skill => candidate({ code, tests, entryPoint });
 const io = (stdin: string, expectedStdout: string): SkillTest => ({
   kind: 'io',
   stdin,
@@ -43,24 +25,18 @@ const verify = (skill: Skill, sandboxes: Sandboxes = new PythonSandboxes(), deps
 
 describe('verifySkill', () => {
   it('passes a program whose tests notice mutants', async () => {
-    const verification = await verify(skillOf('n = int(input())\nprint(n * 2)', [io('2', '4'), io('5', '10')]));
-    expect(verification).toMatchObject({
+    const skill = skillOf('n = int(input())\nprint(n * 2)', [io('2', '4'), io('5', '10')]);
+    expect(await verify({ ...skill, heldOut: [io('3', '6')] })).toMatchObject({
       passed: true,
       reason: '',
       evidence: [
         'the code parses',
         'static analysis found nothing',
         'its tests pass twice with the same results (2)',
+        'its held-out tests pass (1)',
         'its tests fail on 4 of 4 mutants',
       ],
-      found: { testsPassed: 2, mutantsMade: 4, mutantsNoticed: 4, mutantsSurvived: [] },
-    });
-  });
-
-  it('rejects code that does not parse, with the line', async () => {
-    expect(await verify(skillOf('print(1\nx ==', [io('', '1')]))).toMatchObject({
-      passed: false,
-      reason: expect.stringMatching(/^the code is refused: line 1: it does not parse: SyntaxError/),
+      found: { testsPassed: 2, heldOutPassed: 1, mutantsMade: 4, mutantsNoticed: 4, mutantsSurvived: [] },
     });
   });
 
@@ -111,24 +87,6 @@ describe('verifySkill', () => {
     });
   });
 
-  it('takes for no snippet what has a function to call', async () => {
-    const snippet = { ...skillOf('def double(n):\n    return n * 2', [call([1], 2)], 'double'), kind: 'snippet' as const, tests: [] };
-    expect(await verify(snippet)).toMatchObject({
-      passed: false,
-      reason: 'the code has double to call, so it is a function, which needs tests, and no snippet',
-    });
-  });
-
-  it('lets nothing that is shown take the place of a function', async () => {
-    const replaced = skillOf('def double(n):\n    return n * 2', [call([2], 4)], 'double');
-    const ground = { ...NO_GROUND, replaced };
-    for (const kind of ['snippet', 'procedure'] as const)
-      expect(await verify({ ...replaced, kind, version: 2 }, new PythonSandboxes(), { ground })).toMatchObject({
-        passed: false,
-        reason: expect.stringMatching(/^version 1, which it would replace, is a function, and it is a (snippet|procedure), which is shown/),
-      });
-  });
-
   it('parses a snippet and never runs it', async () => {
     const sandboxes = new PythonSandboxes();
     const snippet = skillOf('class double:\n    pass', [call([1], 2)], 'double');
@@ -139,19 +97,19 @@ describe('verifySkill', () => {
     expect(sandboxes.requests).toHaveLength(1);
   });
 
-  it('asks for the same executions when repeated, others for another tenant or try', async () => {
+  it('asks for the same executions when repeated, others for another tenant, try or held-out test', async () => {
     const sandboxes = new PythonSandboxes();
     const skill = skillOf('print(int(input()) * 2)', [io('2', '4')]);
-    const ids = async (tested: Skill, attempt: number) => {
+    const ids = async (changes: Partial<Skill> = {}, attempt = 1) => {
       sandboxes.requests.length = 0;
-      await verify(tested, sandboxes, { attempt });
+      await verify({ ...skill, ...changes }, sandboxes, { attempt });
       return sandboxes.requests.map(({ executionId }) => executionId);
     };
-    const once = await ids(skill, 1);
+    const once = await ids();
     expect(new Set(once).size).toBe(once.length);
-    expect(await ids(skill, 1)).toEqual(once);
-    expect(await ids(skill, 2)).not.toContain(once[0]);
-    expect(await ids({ ...skill, scope: { ...skill.scope, tenant: 'other' } }, 1)).not.toContain(once[0]);
+    expect(await ids()).toEqual(once);
+    const others = [await ids({}, 2), await ids({ scope: { ...skill.scope, tenant: 'other' } }), await ids({ heldOut: [io('3', '6')] })];
+    expect(others.flat().filter((id) => once.includes(id))).toEqual([]);
   });
 
   it('rejects nothing when a sandbox is lost', async () => {
@@ -192,21 +150,41 @@ describe('what else speaks against a skill', () => {
     });
   });
 
-  it('is a parameter that is declared otherwise', async () => {
-    const declared = { name: 'm', type: 'int', description: '', required: true };
-    expect(await reasonOf({ ...skillOf(double, tests, 'double'), parameters: [declared] })).toBe(
-      'the code is not what is declared: parameter "m": the code has none of that name; parameter "n": the code needs it and it is not declared',
-    );
-  });
+  const doubling = skillOf(double, tests, 'double');
+  const program = skillOf('print(int(input()) * 2)', [io('2', '4')]);
+  const declared = { name: 'm', type: 'int', description: '', required: true };
+  const replacing = (kind: Skill['kind']) => [{ ...doubling, kind, version: 2 }, { ground: { ...NO_GROUND, replaced: doubling } }] as const;
 
-  it('is a class, or a call of a program', async () => {
-    expect(await reasonOf({ ...skillOf('class double: ...', tests, 'double'), kind: 'function' })).toMatch(/register it as a snippet$/);
-    expect(await reasonOf({ ...skillOf('print(1)', [io('', '1')]), tests })).toMatch(/^it is a program and has tests that call/);
-    expect(await reasonOf({ ...skillOf(double, tests, 'double'), tests: [] })).toBe('it has no tests');
-  });
-
-  it('is a skill that it calls and is not pinned to', async () => {
-    expect(await reasonOf(skillOf(`from skills import other\n${double}`, tests, 'double'))).toMatch(/not pinned to: other;/);
+  it.each<[string, Skill, Partial<VerificationDeps>, RegExp]>([
+    ['no Python', skillOf('print(1\nx ==', [io('', '1')]), {}, /^the code is refused: line 1: it does not parse: SyntaxError/],
+    [
+      'a parameter that is declared otherwise',
+      { ...doubling, parameters: [declared] },
+      {},
+      /not what is declared: parameter "m": .*; parameter "n":/,
+    ],
+    ['a class', { ...skillOf('class double: ...', tests, 'double'), kind: 'function' }, {}, /register it as a snippet$/],
+    ['a function that is called a snippet', { ...doubling, kind: 'snippet' }, {}, /^the code has double to call, so it is a function/],
+    ['a call of a program', { ...program, tests }, {}, /^it is a program and has tests that call/],
+    ['that there are no tests', { ...doubling, tests: [] }, {}, /^it has no tests$/],
+    ['a skill that it is not pinned to', skillOf(`from skills import other\n${double}`, tests, 'double'), {}, /not pinned to: other;/],
+    ['a held-out test', { ...doubling, heldOut: [call([9], 18), call([5], 11)] }, {}, /^its held-out tests fail: wrong answer$/],
+    [
+      'a held-out test of the version before',
+      { ...skillOf('def double(n):\n    return n + n', tests, 'double'), version: 2 },
+      { ground: { ...NO_GROUND, replaced: { ...doubling, heldOut: [call([5], 11)] } } },
+      /^its held-out tests fail: wrong answer$/,
+    ],
+    ['a snippet in place of a function', ...replacing('snippet'), /^version 1, which it would replace, is a function, and it is a snippet/],
+    ['a procedure in place of a function', ...replacing('procedure'), /is a function, and it is a procedure/],
+    [
+      'a program in place of a function',
+      { ...program, version: 2 },
+      { ground: { ...NO_GROUND, replaced: doubling } },
+      /is a function, and it is none/,
+    ],
+  ])('is %s', async (_what, skill, deps, reason) => {
+    expect(await reasonOf(skill, deps)).toMatch(reason);
   });
 
   it('is a share of unnoticed copies that is too large', async () => {
@@ -225,15 +203,6 @@ describe('what else speaks against a skill', () => {
     );
   });
 
-  it('is a held-out test that fails, of its own or of the version before; nobody is told which', async () => {
-    const skill = skillOf(double, tests, 'double');
-    expect(await verify({ ...skill, heldOut: [call([9], 18)] })).toMatchObject({ passed: true, found: { heldOutPassed: 1 } });
-    expect(await reasonOf({ ...skill, heldOut: [call([9], 18), call([5], 11)] })).toBe('its held-out tests fail: wrong answer');
-    const replaced = { ...skill, heldOut: [call([5], 11)] };
-    const second = { ...skillOf('def double(n):\n    return n + n', tests, 'double'), version: 2 };
-    expect(await reasonOf(second, { ground: { ...NO_GROUND, replaced } })).toBe('its held-out tests fail: wrong answer');
-  });
-
   it('is told by its kind alone where the test is not its author’s: lines and names of exceptions can say what went in', async () => {
     const spying = 'def double(n):\n    if n > 100:\n        raise NameError(str(n))\n    return n * 2';
     const skill = { ...skillOf(spying, tests, 'double'), origin: 'person' as const };
@@ -244,16 +213,6 @@ describe('what else speaks against a skill', () => {
     );
   });
 
-  it('runs other held-out tests as other executions, whose results are not taken for theirs', async () => {
-    const sandboxes = new PythonSandboxes();
-    const execute = vi.spyOn(sandboxes, 'execute');
-    const skill = skillOf(double, tests, 'double');
-    for (const test of [call([9], 18), call([5], 11)]) await verify({ ...skill, heldOut: [test] }, sandboxes);
-    const ids = execute.mock.calls.map(([{ executionId }]) => executionId).filter((id) => id.endsWith('-held-out'));
-    expect(ids).toHaveLength(2);
-    expect(new Set(ids).size).toBe(2);
-  });
-
   it('takes the tests of the version before under the name that they call', async () => {
     const replaced = skillOf(double, [{ kind: 'python', setup: '', tests: 'assert double(4) == 8' }], 'double');
     const renamed = { ...skillOf('def twice(n):\n    return n + n', tests, 'twice'), version: 2 };
@@ -261,8 +220,6 @@ describe('what else speaks against a skill', () => {
       passed: true,
       found: { kept: [{ name: replaced.name, version: 1, digest: replaced.digest }] },
     });
-    const program = { ...skillOf('print(int(input()) * 2)', [io('2', '4')]), version: 2 };
-    expect(await reasonOf(program, { ground: { ...NO_GROUND, replaced } })).toMatch(/is a function, and it is none/);
   });
 });
 

@@ -8,7 +8,7 @@ import { contentDigest, hasHiddenTests } from '../content-digest.js';
 import { MANY_MUTANTS, NOTHING_FOUND, type ProofFindings, type Stage } from './proof.js';
 import { refusalOf } from '../life/call-graph.js';
 import { otherKindReason } from '../life/register-skill.js';
-import { countMutants, differenceOf, runTrial, type TestPlace, type Trial, type TrialOutcome } from './run-skill-tests.js';
+import { differenceOf, runTrial, survivingMutants, type TestPlace, type Trial, type TrialOutcome } from './run-skill-tests.js';
 import {
   inspectCode,
   type InspectedCode,
@@ -211,15 +211,17 @@ async function noticeMutants(
   { results }: TrialOutcome,
   { place, mutationScoreMin: min }: { place: TestPlace; mutationScoreMin: number },
 ): Promise<Stage> {
-  const { made, noticed, survived } = await countMutants(mutants, trial, results, place);
-  const evidence = [`its tests fail on ${noticed} of ${made} mutants`];
-  if (survived.length > 0) evidence.push(`not noticed: ${survived.join('; ')}`);
-  const stage = { evidence, found: { mutantsMade: made, mutantsNoticed: noticed, mutantsSurvived: [...survived] } };
+  const survived = (await survivingMutants(mutants, trial, results, place)).map(({ what }) => what);
+  const made = mutants.length;
+  const noticed = made - survived.length;
+  const which = survived.length === 0 ? [] : [`not noticed: ${survived.join('; ')}`];
+  const evidence = [`its tests fail on ${noticed} of ${made} mutants`, ...which];
+  const stage = { evidence, found: { mutantsMade: made, mutantsNoticed: noticed, mutantsSurvived: survived } };
   const wanted = Math.max(Math.ceil(min * made), made >= MANY_MUTANTS ? 2 : 1);
   if (made === 0) return { ...stage, reason: 'its tests prove nothing: no mutant could be made' };
   if (noticed >= wanted) return stage;
-  const which = survived.length === 0 ? '' : `; not noticed: ${survived.join('; ')}`;
-  return { ...stage, reason: `its tests notice ${noticed} of ${made} mutants, and at least ${wanted} are wanted${which}` };
+  const few = `its tests notice ${noticed} of ${made} mutants, and at least ${wanted} are wanted`;
+  return { ...stage, reason: [few, ...which].join('; ') };
 }
 
 /** About seven years, in s. Weekday, month and hour differ too. */

@@ -6,15 +6,6 @@ import type { Skill } from '@etude/contracts/memory';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { newCandidate } from '../life/skill-life.js';
 
-/** A request for a missing skill. All of it is words of the requester. */
-export interface SkillRequestText {
-  /** Small letters, digits and "_". */
-  readonly skill: string;
-  readonly description: string;
-  /** Arguments with which the skill would have been called. */
-  readonly example: unknown;
-}
-
 const DESCRIPTION_CHARS = 4_000;
 const EXAMPLE_CHARS = 8_000;
 const CODE_MAX_CHARS = 100_000;
@@ -51,9 +42,9 @@ entry_point: the name of that function.
 description: what it does and when it is useful, in one or two sentences of your own.
 tests: three to ten calls with what each returns, unusual inputs among them. A broken copy of the code must fail at least one of them.`;
 
-/** Has the model write a skill. @throws EtudeError as `askForJson` */
+/** Has the model write a skill for a request, all of which is words of the requester. @throws EtudeError as `askForJson` */
 export function writeSkill(
-  { skill, description, example }: SkillRequestText,
+  { skill, description, example }: Pick<WantedSkill, 'skill' | 'description' | 'example'>,
   { model, ...checks }: WriteSkillDeps,
   signal: AbortSignal,
 ): Promise<JsonAnswer<WrittenSkill>> {
