@@ -100,10 +100,9 @@ describe('a field that is wrong is named as the caller wrote it', () => {
     expect(refused.fields.toSorted()).toEqual(['spec.limits.attempts', 'spec.prompt', 'spec.strategy']);
   });
 
-  it('with the range that is allowed', async () => {
-    expect((await submit({ ...SPEC, limits: { attempts: 1_000_000 } })).descriptions).toEqual([
-      'must be between 1 and 100 (0 means the default)',
-    ]);
+  it('with the bound that is allowed', async () => {
+    const limits = { attempts: 1_000_000, wallTime: { nanos: 1_000_000 } };
+    expect((await submit({ ...SPEC, limits })).descriptions).toEqual(['must be at most 100', 'must be at least 100 ms']);
   });
 });
 

@@ -241,15 +241,12 @@ describe('a request that is too large is refused as a whole', () => {
   ])('%s with too many entries', async (field, more) => {
     const refused = await refusal(memory().storeEpisode({ ...episode, ...more }));
     expect(refused).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
-    expect(refused.message).toContain('must not have more than');
+    expect(refused.message).toContain('must have at most');
   });
 
   it('an episode of many MiB, with the size that it may have', async () => {
     const long = await refusal(memory().storeEpisode({ ...episode, reflection: '', actions: ['x'.repeat(14_000_000)] }));
     expect(long).toMatchObject({ status: status.RESOURCE_EXHAUSTED, code: 'PAYLOAD_TOO_LARGE' });
-    const longer = await refusal(memory().storeEpisode({ ...episode, actions: ['x'.repeat(900_000), 'y'.repeat(200_000)] }));
-    expect(longer).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
-    expect(longer.message).toContain('1048576');
   });
 
   it.each([

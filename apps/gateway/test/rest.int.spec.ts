@@ -114,7 +114,7 @@ describe('a body', () => {
 
   it.each([
     ['a search', '/v1/memory:search', { query: 'x'.repeat(1_100_000) }, '1048576'],
-    ['an episode', '/v1/memory/episodes', episode('x'.repeat(2_200_000)), '2097152'],
+    ['an episode', '/v1/memory/episodes', episode('x'.repeat(1_100_000)), '1048576'],
     ['an import', '/v1/memory:import', 'x'.repeat(17_000_000), '16777216'],
   ])('of %s is refused where it is too large, with its limit', async (_what, path, body, limit) => {
     const answer = await ask('POST', path, body);

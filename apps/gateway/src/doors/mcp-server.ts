@@ -37,14 +37,14 @@ export interface McpServerParts {
 export class McpServer {
   readonly #mcp: McpHttp;
   readonly #http: HttpDoor;
-  readonly #door: McpDoor;
+  readonly #refusal: ReturnType<typeof refuser>;
 
   constructor(
     config: GatewayConfig,
     private readonly parts: McpServerParts,
   ) {
     const { calls, log } = parts;
-    this.#door = new McpDoor(config);
+    this.#refusal = refuser(config);
     this.#mcp = createMcpHttp(
       { tools: localClient(calls, Tools), skills: localClient(calls, Skills) },
       {
@@ -81,7 +81,7 @@ export class McpServer {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const refused = this.#door.refusal(request.headers);
+    const refused = this.#refusal(request.headers);
     if (refused !== null) return refuseHttp(response, 403, refused);
     const pathname = URL.parse(request.url ?? '/', 'http://gateway')?.pathname;
     if (pathname === undefined) return refuseHttp(response, 400, `The request target is no path; MCP is at ${PATH}.`);
@@ -121,31 +121,19 @@ function hostnameOf(host: string): string | null {
 }
 
 /**
- * Decides which requests are accepted. A web page can reach servers on its visitor's machine, even by its own host name (DNS rebinding).
- * It can't hide its Origin or the host name that it used.
+ * Tells why a request is refused; null: it is accepted. A web page can reach servers on its visitor's machine, even by its own host name
+ * (DNS rebinding). It can't hide its Origin or the host name that it used.
  */
-class McpDoor {
-  readonly #hosts: ReadonlySet<string> | null;
-  readonly #origins: ReadonlySet<string>;
-
-  constructor({ ETUDE_MCP_HOST: host, ETUDE_MCP_ALLOWED_HOSTS: hosts, ETUDE_MCP_ALLOWED_ORIGINS: origins }: GatewayConfig) {
-    const local = isLoopback(host) ? LOOPBACK_NAMES : [];
-    // On other addresses, the network decides the names. A key is required anyway.
-    this.#hosts = local.length + hosts.length === 0 ? null : new Set([...local, ...hosts.map((name) => name.toLowerCase())]);
-    this.#origins = new Set(origins);
-  }
-
-  /** Why a request is refused; null: it is accepted. */
-  refusal({ host = '', origin }: IncomingHttpHeaders): string | null {
-    if (origin !== undefined && !this.#origins.has(origin)) {
+function refuser({ ETUDE_MCP_HOST: host, ETUDE_MCP_ALLOWED_HOSTS: hosts, ETUDE_MCP_ALLOWED_ORIGINS: origins }: GatewayConfig) {
+  const names = [...(isLoopback(host) ? LOOPBACK_NAMES : []), ...hosts.map((name) => name.toLowerCase())];
+  return (asked: IncomingHttpHeaders): string | null => {
+    if (asked.origin !== undefined && !origins.includes(asked.origin))
       return 'This server answers no websites. ETUDE_MCP_ALLOWED_ORIGINS names those that it should.';
-    }
-    const name = hostnameOf(host);
-    if (name === null || (this.#hosts !== null && !this.#hosts.has(name))) {
-      return 'This server is not called by that name. ETUDE_MCP_ALLOWED_HOSTS names those that it should answer to.';
-    }
-    return null;
-  }
+    const name = hostnameOf(asked.host ?? '');
+    // On other addresses than loopback, the network decides the names. A key is required anyway.
+    if (name !== null && (names.length === 0 || names.includes(name))) return null;
+    return 'This server is not called by that name. ETUDE_MCP_ALLOWED_HOSTS names those that it should answer to.';
+  };
 }
 
 const { version } = z

@@ -49,7 +49,6 @@ export const documentCalls = {
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
 
 const BYTES_MAX = 32 * 1024 * 1024;
-const PART_BYTES_MAX = 1024 * 1024;
 
 const Head = DocumentRecord.pick({ name: true }).extend({
   mediaType: z.enum(MEDIA_TYPES, { error: `must be one of ${MEDIA_TYPES.join(', ')}` }).optional(),
@@ -72,10 +71,7 @@ async function* bytesOf(incoming: AsyncIterator<ImportDocumentRequest>): AsyncGe
   for (let next = await incoming.next(); !next.done; next = await incoming.next()) {
     const { part } = next.value;
     if (part.case !== 'data') throw invalidField(part.case ?? 'part', 'must be data in every message but the first');
-    const bytes = part.value.byteLength;
-    if (bytes > PART_BYTES_MAX)
-      throw invalidField('data', `must not have more than ${PART_BYTES_MAX} bytes in one message; it has ${bytes}`);
-    size += bytes;
+    size += part.value.byteLength;
     if (size > BYTES_MAX)
       throw new EtudeError('PAYLOAD_TOO_LARGE', `A document may have ${BYTES_MAX} bytes, and this one has more; split it.`);
     yield part.value;

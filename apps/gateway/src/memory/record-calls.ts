@@ -139,32 +139,20 @@ function updatedPaths({ updateMask, text, confidence }: UpdateFactRequest): read
   return paths;
 }
 
-/** Total size of an episode's texts in UTF-8, with outcomes as JSON. */
-const EPISODE_BYTES_MAX = 1024 * 1024;
 /** Keeps a list of hits within the 100 nested messages that protobuf decoders follow, at three per object. */
 const OUTCOME_DEPTH_MAX = 24;
 
-/** @throws EtudeError INVALID_ARGUMENT naming the field; PAYLOAD_TOO_LARGE if the episode has too much text */
+/** @throws EtudeError INVALID_ARGUMENT naming the field */
 export function toldEpisode(request: StoreEpisodeRequest, scope: Scope, at: number): ToldExperience {
   const { context, actions, outcomes, ...told } = fromWire(Told, StoreEpisodeRequestSchema, request);
   if (!context.some(isVisible)) throw invalidField('context', 'must tell something; there is nothing to see in it');
   refuseDeep(outcomes);
-  refuseLong([...context, ...actions, told.reflection, ...told.skillsUsed, ...outcomes.map((outcome) => JSON.stringify(outcome))]);
   return { ...told, scope, experience: { context, actions, outcomes }, key: optionalRequestId(request.requestId), at };
 }
 
 function refuseDeep(outcomes: readonly unknown[]): void {
   const description = `is nested deeper than ${OUTCOME_DEPTH_MAX} lists and objects; make it flatter, or give what is inside as text`;
   refuseAny(outcomes.flatMap((outcome, i) => (isDeeper(outcome, OUTCOME_DEPTH_MAX) ? [{ field: `outcomes[${i}]`, description }] : [])));
-}
-
-function refuseLong(texts: readonly string[]): void {
-  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  if (bytes <= EPISODE_BYTES_MAX) return;
-  throw new EtudeError(
-    'PAYLOAD_TOO_LARGE',
-    `An episode may tell ${EPISODE_BYTES_MAX} bytes in context, actions, outcomes, skills_used and reflection together; this one has ${bytes}. Shorten it, or store it as several episodes.`,
-  );
 }
 
 export interface WriteRequest {

@@ -1,6 +1,5 @@
-import type { JsonObject, JsonValue, MessageInitShape } from '@bufbuild/protobuf';
+import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
 import { DocumentSchema, MemoryRecordSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { isDeeper } from '@etude/contracts/json';
 import type { DocumentRecord, Episode, Fact, Skill } from '@etude/contracts/memory';
 import { hasHiddenTests } from '@etude/domain/skills/content-digest';
 import type { PlainRecord } from '@etude/memory/memory';
@@ -8,9 +7,6 @@ import type { Role } from '@etude/platform/auth';
 import { readsHiddenTests } from '../readers/readers.js';
 import { toWire } from '../wire/messages.js';
 import { snakeCase } from '../wire/validation.js';
-
-/** Nesting limit of fields, so that every protobuf decoder can read the reply. Imported records may be deeper. */
-const FIELDS_DEPTH_MAX = 28;
 
 export type RecordInit = MessageInitShape<typeof MemoryRecordSchema>;
 
@@ -45,18 +41,8 @@ export const procedureMessage = (skill: Skill): RecordInit =>
 export const documentMessage = (document: DocumentRecord): MessageInitShape<typeof DocumentSchema> =>
   toWire(DocumentSchema, { ...document, ...document.scope, sha256: document.digest });
 
-/** Drops values that JSON lacks, such as undefined. Values nested too deeply for a reply become their JSON text. */
-function plainJson(value: unknown): JsonObject {
-  const plain = JSON.parse(JSON.stringify(value)) as JsonObject;
-  return isDeeper(plain, FIELDS_DEPTH_MAX) ? (flattened(plain, FIELDS_DEPTH_MAX) as JsonObject) : plain;
-}
-
-function flattened(value: JsonValue, levels: number): JsonValue {
-  if (typeof value !== 'object' || value === null) return value;
-  if (levels === 0) return JSON.stringify(value);
-  if (Array.isArray(value)) return value.map((item) => flattened(item, levels - 1));
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, flattened(item, levels - 1)]));
-}
+/** Drops values that JSON lacks, such as undefined. */
+const plainJson = (value: unknown) => JSON.parse(JSON.stringify(value)) as JsonObject;
 
 type Fields = PlainRecord['fields'];
 
@@ -69,11 +55,7 @@ export function wireFields({ kind, fields }: Pick<PlainRecord, 'kind' | 'fields'
   return Object.fromEntries(named) as Fields;
 }
 
-/** The limit of JavaScript dates, in ms from 1970. Imported records may have any number. */
-const DATE_MAX_MS = 8.64e15;
-
-const isTime = (name: string, value: unknown): value is number =>
-  /(?:At|^validFrom|^validTo)$/.test(name) && typeof value === 'number' && Math.abs(value) <= DATE_MAX_MS;
+const isTime = (name: string, value: unknown): value is number => /(?:At|^validFrom|^validTo)$/.test(name) && typeof value === 'number';
 
 const rfc3339 = (at: number) => new Date(at).toISOString();
 

@@ -7,7 +7,7 @@ import type { MemoryOutbox, ProceduralMemory } from '@etude/domain/ports/memory'
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { SkillReader } from '@etude/domain/skills/life/find-skill';
-import { registerSkill, requireName, requireRegistrable } from '@etude/domain/skills/life/register-skill';
+import { registerSkill, requireName } from '@etude/domain/skills/life/register-skill';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
 import { pinnedTo } from '@etude/domain/skills/proof/bundle-code';
 import { inspectCode, problemTexts, undeclaredProblems } from '@etude/domain/skills/proof/inspect-code';
@@ -133,21 +133,6 @@ export class SkillRegistration {
   /** Starts the verification of a candidate. Repeating it adds no second job. */
   async requestVerification(skill: Skill): Promise<void> {
     if (skill.status === 'candidate') await this.parts.producer.add(SkillVerify, jobOf(skill));
-  }
-
-  /**
-   * Checks in turn that all candidates could be registered, before any is stored.
-   *
-   * @param candidates from `completed`, all for the same readers
-   * @throws EtudeError FAILED_PRECONDITION if skills are off or would become too many
-   */
-  async requireRegistrable(procedural: ProceduralMemory, tenant: string, candidates: readonly Skill[]): Promise<void> {
-    const planned = new Set<string>();
-    for (const candidate of candidates) {
-      const { settings } = await this.parts.settings.get(tenant, candidate.scope.agent);
-      const isNew = await requireRegistrable(candidate, { procedural, settings, clock: { now: Date.now } }, planned);
-      if (isNew) planned.add(candidate.name);
-    }
   }
 
   /** Stores new versions of the skills that call this active skill, pinned to it, and starts their verification. Safe to repeat. */

@@ -77,7 +77,7 @@ interface Looked {
   readonly waiting: readonly string[];
 }
 
-/** Checks all skills before any is stored. @throws EtudeError as registering each of them */
+/** Reads all skills before any is stored. @throws EtudeError as registering each of them */
 async function lookedAt(
   { registration }: SkillDeps,
   procedural: ProceduralMemory,
@@ -96,6 +96,5 @@ async function lookedAt(
       waiting.push(`${(error as Error).message}; then import the same again`);
     }
   }
-  await registration.requireRegistrable(procedural, registrations[0]?.reader.tenant ?? '', checked);
   return { ready, checked, waiting };
 }

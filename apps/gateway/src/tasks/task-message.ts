@@ -1,8 +1,9 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { TaskEventSchema, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { taskName } from '@etude/contracts/ids';
 import type { TaskEvent, TaskRecord } from '@etude/contracts/task';
-import { timestampAt, toWire } from '../wire/messages.js';
+import { toWire } from '../wire/messages.js';
 import { resumeToken } from '../wire/names.js';
 
 type EventInit = MessageInitShape<typeof TaskEventSchema>;
@@ -38,7 +39,7 @@ export interface StoredEvent {
 
 /** @param task the finished task; needed only for the `finished` event */
 export function eventMessage(taskId: string, { id, event, at }: StoredEvent, task: TaskRecord | null): EventInit {
-  const told = { resumeToken: resumeToken(taskId, id), time: timestampAt(at) };
+  const told = { resumeToken: resumeToken(taskId, id), time: timestampFromMs(at) };
   if (event.type === 'finished') return { ...told, event: { case: 'finished', value: task ? { task: taskMessage(task) } : {} } };
   const name = CASES[event.type];
   const { message } = TaskEventSchema.field[name];

@@ -9,14 +9,7 @@ import {
   ScalarType,
   toJson,
 } from '@bufbuild/protobuf';
-import {
-  durationFromMs,
-  FeatureSet_FieldPresence,
-  ListValueSchema,
-  type Timestamp,
-  timestampFromMs,
-  ValueSchema,
-} from '@bufbuild/protobuf/wkt';
+import { durationFromMs, FeatureSet_FieldPresence, ListValueSchema, timestampFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
 import { hasUnnameable, UNNAMEABLE } from '@etude/contracts/json';
 import { millisecondsOf } from '@etude/contracts/sandbox-wire';
 import { z } from 'zod';
@@ -107,20 +100,11 @@ function wireValue(field: DescField, value: unknown): unknown {
 }
 
 function wireMessage(field: DescField, desc: DescMessage, value: unknown): unknown {
-  if (isOf(field, 'Timestamp')) return timestampAt(Number(value));
+  if (isOf(field, 'Timestamp')) return timestampFromMs(Number(value));
   if (isOf(field, 'Duration')) return durationFromMs(Number(value));
   if (isOf(field, 'Value')) return fromJson(ValueSchema, value as JsonValue);
   if (isOf(field, 'ListValue')) return fromJson(ListValueSchema, value as JsonValue);
   return isOf(field, 'Struct') ? value : messageOf(desc, value as Values);
-}
-
-/** The earliest and latest Timestamp: 0001-01-01 and the end of 9999. */
-const TIME_MIN_MS = -62_135_596_800_000;
-const TIME_MAX_MS = 253_402_300_799_999;
-
-/** Converts ms since 1970. Imported records may have any number, so it is clamped to the range of a Timestamp. */
-export function timestampAt(ms: number): Timestamp {
-  return timestampFromMs(Number.isNaN(ms) ? 0 : Math.trunc(Math.min(TIME_MAX_MS, Math.max(TIME_MIN_MS, ms))));
 }
 
 interface WireOptions {
@@ -189,7 +173,7 @@ class MessageReader {
     if (field.fieldKind === 'list') {
       const list = value as readonly unknown[];
       const element = inner instanceof z.ZodArray ? (inner.element as z.ZodType) : inner;
-      if (list.length > ENTRIES_MAX) return this.#say(at, `must not have more than ${ENTRIES_MAX} entries`);
+      if (list.length > ENTRIES_MAX) return this.#say(at, `must have at most ${ENTRIES_MAX} entries`);
       return list.length === 0 && isOptional ? undefined : list.map((one, index) => this.#value(element, field, one, joinPath(at, index)));
     }
     if (value === undefined && !isOptional && isOf(field, 'Value')) this.#say(at, 'is required; write null as null_value');

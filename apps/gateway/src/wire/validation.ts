@@ -29,32 +29,6 @@ export function unwrapped(schema: z.ZodType): z.ZodType {
   return isWrapper ? unwrapped((schema as z.ZodOptional<z.ZodType>).unwrap()) : schema;
 }
 
-/** The schema of a nested field, without defaults around it or its parents. */
-function fieldSchema(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType | undefined {
-  let at: z.ZodType | undefined = unwrapped(schema);
-  for (const key of path) {
-    const next: z.ZodType | undefined = at instanceof z.ZodObject ? (at.shape as Record<string, z.ZodType>)[String(key)] : undefined;
-    at = next && unwrapped(next);
-  }
-  return at;
-}
-
-const isInteger = (value: number | null | undefined): value is number =>
-  typeof value === 'number' && Math.abs(value) < Number.MAX_SAFE_INTEGER;
-const milliseconds = (value: number) => (value % 1_000 === 0 ? `${value / 1_000} s` : `${value} ms`);
-
-/** The range from the schema, such as "must be between 1 and 100"; null if it isn't a bounded number. */
-function allowedRange(schema: z.ZodType, path: readonly PropertyKey[]): string | null {
-  const number = fieldSchema(schema, path);
-  if (!(number instanceof z.ZodNumber)) return null;
-  const show = String(path.at(-1) ?? '').endsWith('Ms') ? milliseconds : String;
-  const { minValue, maxValue } = number;
-  if (isInteger(minValue) && isInteger(maxValue))
-    return `must be between ${show(minValue)} and ${show(maxValue)}${minValue > 0 ? ' (0 means the default)' : ''}`;
-  return isInteger(minValue) ? `must be at least ${show(minValue)}` : null;
-}
-
-const EMPTY = 'must not be empty';
 const NOUNS: Readonly<Record<string, string>> = {
   string: 'text',
   number: 'a number',
@@ -66,14 +40,18 @@ const NOUNS: Readonly<Record<string, string>> = {
 
 /** Describes an issue of zod in a sentence, unless the schema has its own message. */
 const inSentences: z.core.$ZodErrorMap = (issue) => {
-  const unit =
-    issue.code === 'too_big' || issue.code === 'too_small' ? { string: 'characters', array: 'entries' }[issue.origin as string] : '';
-  if (issue.code === 'too_big' && unit) return `must not have more than ${issue.maximum} ${unit}`;
-  if (issue.code === 'too_small' && unit) return issue.minimum === 1 ? EMPTY : `must have at least ${issue.minimum} ${unit}`;
+  if (issue.code === 'too_big' || issue.code === 'too_small') return boundOf(issue);
   if (issue.code === 'invalid_value') return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
   if (issue.code === 'invalid_type') return `must be ${NOUNS[issue.expected] ?? issue.expected}`;
   return issue.code === 'invalid_format' && 'pattern' in issue ? `must match ${String(issue.pattern)}` : undefined;
 };
+
+function boundOf(issue: z.core.$ZodRawIssue<z.core.$ZodIssueTooBig | z.core.$ZodIssueTooSmall>): string {
+  const [word, bound] = issue.code === 'too_big' ? ['most', issue.maximum] : ['least', issue.minimum];
+  const unit = { string: ' characters', array: ' entries' }[issue.origin as string];
+  if (unit === undefined) return `must be at ${word} ${bound}${String(issue.path?.at(-1) ?? '').endsWith('Ms') ? ' ms' : ''}`;
+  return word === 'least' && Number(bound) === 1 ? 'must not be empty' : `must have at ${word} ${bound}${unit}`;
+}
 
 /** @param fieldOf gives the path of an issue as the caller wrote it */
 export function parsedBy<S extends z.ZodType>(
@@ -83,16 +61,9 @@ export function parsedBy<S extends z.ZodType>(
 ): { readonly data?: z.output<S>; readonly violations: readonly Violation[] } {
   const parsed = schema.safeParse(value, { error: inSentences });
   if (parsed.success) return { data: parsed.data, violations: [] };
-  const found = parsed.error.issues.map(({ path, message }) => ({
-    field: fieldOf(path),
-    description: allowedRange(schema, path) ?? message,
-  }));
-  // A number can break two rules, and the range covers both. An empty value can break many, so only the first is kept.
-  const violations = found.filter(({ field, description }, index) => {
-    const first = found.findIndex((one) => one.field === field && (one.description === description || one.description === EMPTY));
-    return first === -1 || first >= index;
-  });
-  return { violations };
+  const found = parsed.error.issues.map(({ path, message }) => ({ field: fieldOf(path), description: message }));
+  // One value can break many rules. The first says enough.
+  return { violations: found.filter(({ field }, index) => found.findIndex((one) => one.field === field) === index) };
 }
 
 /** @throws EtudeError INVALID_ARGUMENT naming the field */

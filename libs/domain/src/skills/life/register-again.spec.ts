@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
 import { storeAt } from '../../../test/skill-lives.js';
-import { registerSkill, requireRegistrable } from './register-skill.js';
+import { registerSkill } from './register-skill.js';
 import { keyOf } from './skill-life.js';
 
 describe('registerSkill of content that there is', () => {
@@ -48,21 +48,5 @@ describe('registerSkill of content that there is', () => {
         status: 'rejected',
       });
     expect(await procedural.versions(SCOPE, 'sum_even')).toHaveLength(1);
-  });
-
-  it('is refused before anything is stored for whatever it would be refused for', async () => {
-    const procedural = new FakeProceduralMemory();
-    const deps = { procedural, settings: { enabled: true, maxSkills: 2 }, clock: { now: () => NEW_YEAR } };
-    expect(await requireRegistrable(skillOf({ name: 'one' }), deps)).toBe(true);
-    expect(await requireRegistrable(skillOf({ name: 'one' }), deps, new Set(['one', 'two']))).toBe(false);
-    await expect(requireRegistrable(skillOf({ name: 'three' }), deps, new Set(['one', 'two']))).rejects.toMatchObject({
-      code: 'FAILED_PRECONDITION',
-      details: { field: 'max_skills' },
-    });
-    const off = { ...deps, settings: { enabled: false, maxSkills: 0 } };
-    await expect(requireRegistrable(skillOf(), off)).rejects.toMatchObject({ details: { field: 'enabled' } });
-    await storeAt(procedural, skillOf({ status: 'deprecated' }));
-    await expect(requireRegistrable(skillOf(), deps)).rejects.toMatchObject({ details: { metadata: { status: 'deprecated' } } });
-    expect(await procedural.versions(SCOPE, 'one')).toEqual([]);
   });
 });

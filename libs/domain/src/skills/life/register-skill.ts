@@ -4,7 +4,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings, SkillStatus } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory, StoreSkillOptions } from '../../ports/memory.js';
-import { knownVersion, withCarriedTests } from './known-version.js';
+import { withCarriedTests } from './known-version.js';
 import type { SkillOwner, SkillRegistry } from '../../ports/skill-registry.js';
 import { GONE } from './skill-life.js';
 
@@ -42,51 +42,17 @@ export async function registerSkill(
   options: Omit<StoreSkillOptions, 'words' | 'namesMax'>,
   deps: RegistrationDeps,
 ): Promise<Skill> {
-  const { procedural, settings } = deps;
-  const isSetAside = options.setAside !== undefined;
-  const { given, versions } = await registrable(candidate, isSetAside ? { ...deps, settings: { ...settings, maxSkills: 0 } } : deps);
-  const stored = await procedural.store(given, { ...options, words: 'edited', namesMax: settings.maxSkills });
-  if (!isSetAside) requireLiving(stored, versions);
-  return stored;
-}
-
-/**
- * Throws the error with which `registerSkill` would refuse the skill. Nothing is stored.
- *
- * @param planned names that are registered before this one, and take up room
- * @returns whether the skill takes up room too
- * @throws EtudeError as `registerSkill`
- */
-export async function requireRegistrable(
-  candidate: Skill,
-  deps: RegistrationDeps,
-  planned: ReadonlySet<string> = new Set(),
-): Promise<boolean> {
-  const { given, versions, isNew } = await registrable(candidate, deps, planned);
-  const known = knownVersion(given, versions, 'edited');
-  if (known !== null) requireLiving(known.version, versions);
-  return isNew;
-}
-
-interface Registrable {
-  readonly given: Skill;
-  /** All versions of this name that the owner has. */
-  readonly versions: readonly Skill[];
-  readonly isNew: boolean;
-}
-
-async function registrable(candidate: Skill, deps: RegistrationDeps, planned: ReadonlySet<string> = new Set()): Promise<Registrable> {
   const { procedural, settings, clock } = deps;
   const { scope, name } = candidate;
   requireName(name);
   requireEnabled(scope.agent, settings);
   const versions = await procedural.versions(scope, name);
-  const isNew = needsRoom(versions) && !planned.has(name);
-  if (isNew && settings.maxSkills > 0)
-    requireRoom(scope, (await procedural.countNames(scope, settings.maxSkills)) + planned.size, settings.maxSkills);
   requireKind(candidate, versions.find(({ status }) => status === 'active') ?? null);
   const at = clock.now();
-  return { given: withCarriedTests({ ...candidate, createdAt: at, updatedAt: at }, versions), versions, isNew };
+  const given = withCarriedTests({ ...candidate, createdAt: at, updatedAt: at }, versions);
+  const stored = await procedural.store(given, { ...options, words: 'edited', namesMax: settings.maxSkills });
+  if (options.setAside === undefined) requireLiving(stored, versions);
+  return stored;
 }
 
 /** A version that was taken out of use comes back by another call, not by registering it. @throws EtudeError FAILED_PRECONDITION */
