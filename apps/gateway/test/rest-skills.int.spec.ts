@@ -101,7 +101,7 @@ describe('a skill as a resource', () => {
   it.each([
     ['another provider', 'GET', '/instances/home/providers/Other.Skill/skills', undefined, 404, 'Etude.Skill'],
     ['a wrong instance', 'GET', '/instances/h%20o/providers/Etude.Skill/skills', undefined, 400, 'instanceId'],
-    ['another verb', 'POST', ROOT, {}, 405, 'GET'],
+    ['another verb', 'POST', ROOT, {}, 404, 'POST'],
     ['another name in the body', 'PUT', `${ROOT}/x`, { ...ADDING, name: 'y' }, 400, 'name'],
     ['no code', 'PUT', `${ROOT}/x`, { description: 'x' }, 400, 'code'],
     ['code that does not parse', 'PUT', `${ROOT}/x`, { ...ADDING, code: 'def broken(:\n' }, 400, 'line 1'],

@@ -30,12 +30,6 @@ export interface SkillFolder {
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-/** Strips the folder's name, which may precede the paths of an export. */
-function withoutFolder(files: ReadonlyArray<{ path: string; data: Uint8Array }>): Map<string, Uint8Array> {
-  const root = files.map(({ path }) => /^([^/]+\/)?SKILL\.md$/.exec(path)).find((found) => found !== null)?.[1] ?? '';
-  return new Map(files.filter(({ path }) => path.startsWith(root)).map(({ path, data }) => [path.slice(root.length), data]));
-}
-
 /** The name in a SKILL.md; empty if there is none. */
 function formatNameOf(manifest: Uint8Array | undefined): string {
   const text = new TextDecoder().decode(manifest);
@@ -47,7 +41,7 @@ function formatNameOf(manifest: Uint8Array | undefined): string {
  * @throws Error naming the violation of the format
  */
 export async function skillFolder(skill: string, files: ReadonlyArray<{ path: string; data: Uint8Array }>): Promise<SkillFolder> {
-  const inside = withoutFolder(files);
+  const inside = new Map(files.map(({ path, data }) => [path, data]));
   const folder = formatNameOf(inside.get(MANIFEST));
   if (folder.replaceAll('-', '_') !== skill)
     throw new Error(`the name in the ${MANIFEST} of ${skill} is not that of the skill: "${folder}"`);

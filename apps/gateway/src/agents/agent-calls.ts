@@ -55,7 +55,7 @@ export const agentChanges = {
       { tenant, requestId, method: 'UpdateAgent', body },
       { scope: { agent, user: null } },
       {
-        act: () => deps.settings.update(tenant, agent, change, { etag, ...(requestId === '' ? {} : { requestId }) }),
+        act: () => deps.settings.update(tenant, agent, change, { etag }),
         resultOf: () => '',
         again: () => deps.settings.get(tenant, agent),
       },

@@ -3,6 +3,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 
 export const MIB = 1024 * 1024;
 
@@ -16,7 +17,7 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   // The size of one chunk of an archive.
   ImportSkill: 16 * MIB,
 };
-const LIMITED: ReadonlySet<DescService> = new Set([Memory, Skills, Agents]);
+const LIMITED: ReadonlySet<DescService> = new Set([Memory, Skills, Agents, Tools]);
 
 export const bytesMaxOf = ({ name }: DescMethod) => BYTES_MAX[name] ?? MIB;
 

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { create, type DescField, type DescMessage, type Message, toJson } from '@bufbuild/protobuf';
+import { create, type Message, toJson } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
-import { Memory, MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
@@ -67,11 +67,8 @@ export class RestServer {
     const { pathname, searchParams: query } = new URL(request.url ?? '/', 'http://gateway');
     if (pathname === '/openapi.json') return sendJson(response, 200, openApi(this.parts.provider));
     const match = matchRoute<Route | ResourceRoute>([...ROUTES, ...RESOURCE_ROUTES], request.method ?? '', pathname);
-    if (match === null) throw new EtudeError('NOT_FOUND', `There is no ${pathname}; GET /openapi.json says what there is.`);
-    if ('allowed' in match) {
-      response.setHeader('allow', match.allowed.join(', '));
-      return sendJson(response, 405, { error: { code: 'INVALID_ARGUMENT', message: `Use ${match.allowed.join(' or ')} here.` } });
-    }
+    if (match === null)
+      throw new EtudeError('NOT_FOUND', `There is no ${request.method} ${pathname}; GET /openapi.json says what there is.`);
     const authorization = keyOf(request, this.parts.authenticator);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
@@ -97,7 +94,9 @@ export class RestServer {
     if (method.methodKind === 'server_streaming') {
       return sendLines(response, call(messageOf(method.input, {}, query, fields), settings) as AsyncIterable<{ lines: string[] }>);
     }
-    sendJson(response, 200, plain(method.output, (await call(await this.#inputOf(asked), settings)) as Message));
+    const answer = (await call(await this.#inputOf(asked), settings)) as Message;
+    // JSON with every field.
+    sendJson(response, 200, toJson(method.output, answer, { useProtoFieldName: true, alwaysEmitImplicit: true }));
   }
 
   async #inputOf({ route, fields, query, request }: Asked<Route>): Promise<unknown> {
@@ -126,21 +125,6 @@ function typeOf(request: IncomingMessage): string {
 async function* messagesOf(head: object, bytes: AsyncIterable<Buffer>, partOf: (data: Buffer) => object) {
   yield { part: { case: 'head', value: head } };
   for await (const chunk of bytes) for (let at = 0; at < chunk.byteLength; at += MIB) yield { part: partOf(chunk.subarray(at, at + MIB)) };
-}
-
-const isHit = ({ message }: DescField) => message?.typeName === MemoryHitSchema.typeName;
-
-/** JSON with every field, except empty explanations of scores. */
-function plain(schema: DescMessage, message: Message): unknown {
-  const json = toJson(schema, message, { useProtoFieldName: true, alwaysEmitImplicit: true }) as Readonly<Record<string, unknown>>;
-  const hits = schema.fields.filter(isHit).map(({ name }) => [name, (json[name] as readonly JsonHit[]).map(withoutNothing)]);
-  return { ...json, ...Object.fromEntries(hits) };
-}
-
-type JsonHit = Readonly<Record<string, unknown>> & { readonly explanation?: object };
-
-function withoutNothing({ explanation, ...hit }: JsonHit): object {
-  return Object.keys(explanation ?? {}).length === 0 ? hit : { ...hit, explanation };
 }
 
 function sendJson(response: ServerResponse, status: number, value: unknown): void {

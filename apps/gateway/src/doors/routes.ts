@@ -25,8 +25,8 @@ export interface Route extends Place {
   readonly body: Body;
 }
 
-/** Limits for bodies that become several messages. One byte above the limit of the call, so that the call itself refuses. */
-const STREAMED_BYTES_MAX: Readonly<Record<string, number>> = { ImportDocument: 32 * MIB + 1, ImportSkill: 64 * MIB + 1 };
+/** Limits for bodies that become several messages. */
+const STREAMED_BYTES_MAX: Readonly<Record<string, number>> = { ImportDocument: 32 * MIB, ImportSkill: 64 * MIB };
 
 const below =
   (root: string) =>
@@ -116,18 +116,13 @@ export interface Match<P extends Place> {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** The route for a verb and path; null: unknown path. If the path exists with other verbs only, returns those. */
-export function matchRoute<P extends Place>(
-  places: readonly P[],
-  verb: string,
-  path: string,
-): Match<P> | { readonly allowed: readonly string[] } | null {
-  const found = places.flatMap((route) => {
+/** The route for a verb and path; null: there is none. */
+export function matchRoute<P extends Place>(places: readonly P[], verb: string, path: string): Match<P> | null {
+  for (const route of places.filter((place) => place.verb === verb)) {
     const fields = fieldsOf(route.path, path);
-    return fields === null ? [] : [{ route, fields }];
-  });
-  if (found.length === 0) return null;
-  return found.find(({ route }) => route.verb === verb) ?? { allowed: found.map(({ route }) => route.verb) };
+    if (fields !== null) return { route, fields };
+  }
+  return null;
 }
 
 function fieldsOf(pattern: string, path: string): Record<string, string> | null {

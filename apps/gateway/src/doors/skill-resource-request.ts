@@ -8,7 +8,6 @@ import {
   type SkillParameter,
   SkillScope,
   SkillStatus,
-  SkillStatusSchema,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { AgentId, SkillName } from '@etude/contracts/ids';
 import { Json } from '@etude/contracts/json';
@@ -40,9 +39,19 @@ const Parameter = z
 
 const Texts = z.array(z.string()).nullish();
 
-/** A field that the server sets. Values from clients are ignored. */
-const decided = (described: Readonly<Record<string, unknown>>) => Json.optional().meta({ ...described, readOnly: true });
-const DECIDED_TIME = decided({ type: 'string', format: 'date-time' });
+/** Fields that the server sets. Values from clients are ignored. */
+const DECIDED = [
+  'id',
+  'type',
+  'object_id',
+  'execution_count',
+  'success_rate',
+  'created_on',
+  'updated_on',
+  'status',
+  'status_reason',
+] as const;
+const decided = Json.optional().meta({ readOnly: true });
 
 /** What an author writes, named as in `SkillDraft`. */
 const Said = z.strictObject({
@@ -59,15 +68,7 @@ const Said = z.strictObject({
 const Resource = Said.extend({
   owner_agent_object_id: AgentObjectId.nullish().describe('null: every agent of the tenant; only a reviewer may write that.'),
   version: z.number().int().min(0).optional().describe('In a PUT: the version that was edited; refused with 409 if a newer one exists.'),
-  id: decided({ type: 'string' }),
-  type: decided({ type: 'string' }),
-  object_id: decided({ type: 'string' }),
-  execution_count: decided({ type: 'integer', description: 'Successful executions.' }),
-  success_rate: decided({ type: 'number', description: '1.0 before any use.' }),
-  created_on: DECIDED_TIME,
-  updated_on: DECIDED_TIME,
-  status: decided({ type: 'string', enum: SkillStatusSchema.values.slice(1).map(({ localName }) => localName.toLowerCase()) }),
-  status_reason: decided({ type: 'string' }),
+  ...Object.fromEntries(DECIDED.map((name) => [name, decided])),
 });
 
 /** Fields of a PUT beside the resource: tests, and other parts of a draft. */

@@ -2,22 +2,23 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { DiffSkillResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
 import { createTwoFilesPatch } from 'diff';
+import { snakeCase } from '../wire/validation.js';
 
-/** The compared fields beside the code, with their public names. */
-const FIELDS = {
-  kind: 'kind',
-  description: 'description',
-  entryPoint: 'entry_point',
-  parameters: 'parameters',
-  tags: 'tags',
-  displayName: 'display_name',
-  category: 'category',
-  examplePrompts: 'example_prompts',
-  dependencies: 'dependencies',
-  packages: 'packages',
-  files: 'files',
-  metadata: 'metadata',
-} as const satisfies Partial<Record<keyof Skill, string>>;
+/** The compared fields beside the code. */
+const FIELDS = [
+  'kind',
+  'description',
+  'entryPoint',
+  'parameters',
+  'tags',
+  'displayName',
+  'category',
+  'examplePrompts',
+  'dependencies',
+  'packages',
+  'files',
+  'metadata',
+] as const satisfies ReadonlyArray<keyof Skill>;
 
 /**
  * The changes between two versions as unified diffs; empty without changes.
@@ -43,9 +44,9 @@ function unified(file: string, from: Skill | null, to: Skill, textOf: (skill: Sk
 
 /** The fields as text, in a fixed order with one value per line. Held-out tests are only counted. */
 function fieldsText(skill: Skill, withTests: boolean): string {
-  const shown = Object.entries(FIELDS).flatMap(([field, name]) => {
-    const value = skill[field as keyof typeof FIELDS];
-    return value === undefined || (Array.isArray(value) && value.length === 0) ? [] : [[name, value] as const];
+  const shown = FIELDS.flatMap((field) => {
+    const value = skill[field];
+    return value === undefined || (Array.isArray(value) && value.length === 0) ? [] : [[snakeCase(field), value] as const];
   });
   const tests = withTests ? { tests: skill.tests } : { test_count: skill.tests.length };
   return `${JSON.stringify({ ...Object.fromEntries(shown), ...tests, held_out_count: skill.heldOut?.length ?? 0 }, null, 2)}\n`;

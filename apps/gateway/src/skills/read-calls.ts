@@ -44,7 +44,7 @@ export const readCalls = {
       signal.throwIfAborted();
       if (page.push(skill) > pageSize) break;
     }
-    const { items, nextPageToken } = pageOf(page, pageSize, (last) => nextPlace(last, after), bound);
+    const { items, nextPageToken } = pageOf(page, pageSize, nextPlace, bound);
     return { skills: items.map(request.brief ? briefMessage : skillMessage), nextPageToken };
   },
 
@@ -136,9 +136,7 @@ function placeAfter(after: string | null): ListPlace | null {
   return name === undefined || owner === undefined ? null : { name, owner, user: user.join('/') };
 }
 
-/** Names ascend from page to page. A damaged record that breaks this order ends the list, which would otherwise repeat. */
-function nextPlace(last: Skill, after: ListPlace | null): string | null {
-  if (after !== null && last.name < after.name) return null;
+function nextPlace(last: Skill): string {
   const { name, owner, user } = placeOf(last);
   return `${name}/${owner}/${user}`;
 }

@@ -40,7 +40,7 @@ export interface CodeSessionParts {
 /** Gives tool sessions sandboxes of `etude.v1.Sandboxes`, with the same tenant, quota, limits and lifetime. */
 export class SandboxCodeSessions implements CodeSessions {
   /** Among concurrent calls, only one opens the sandbox and the others find it, so that they don't take up room for several. */
-  readonly #openings = new SessionTurns(Infinity);
+  readonly #openings = new SessionTurns();
   readonly #turns = new SessionTurns();
 
   constructor(private readonly parts: CodeSessionParts) {}

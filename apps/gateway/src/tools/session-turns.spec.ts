@@ -54,18 +54,3 @@ it('goes on behind one that failed, and begins nothing of who has given up', asy
   end('c');
   await last;
 });
-
-it('refuses calls beyond a bound, with what to do', async () => {
-  const { begun, take, end } = pieces(new SessionTurns(1));
-  const [first, second] = [take('a'), take('b')];
-  await expect(take('c')).rejects.toMatchObject({
-    code: 'SANDBOX_CAPACITY',
-    details: { retryAfterMs: 1_000 },
-    message: expect.stringMatching(/s runs one call at a time, and 1 wait already; nothing of this one ran\. Send it again/),
-  });
-  end('a');
-  await first;
-  await expect.poll(() => begun).toEqual(['a', 'b']);
-  end('b');
-  await second;
-});

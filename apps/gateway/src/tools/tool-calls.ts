@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
-import { EtudeError } from '@etude/contracts/errors';
-import type { CallToolRequest, CallToolResponseSchema, ToolDefinitionSchema, Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import type { CallToolResponseSchema, ToolDefinitionSchema, Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { AgentId } from '@etude/contracts/ids';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
@@ -18,8 +17,6 @@ import { parseField } from '../wire/validation.js';
 
 const Session = z.string().regex(/^[A-Za-z0-9_-]{0,64}$/, 'must hold only letters, digits, "_" and "-", at most 64');
 const ToolName = z.string().min(1).max(128);
-/** Maximum size of a call's arguments, as JSON. */
-const ARGUMENTS_MAX_CHARS = 1_048_576;
 
 export interface ToolDeps extends Pick<SkillDeps, 'settings' | 'toolCalls'> {
   readonly registry: ToolRegistry;
@@ -39,7 +36,7 @@ export const toolCalls = {
     const session = parseField(Session, request.session, 'session') || NO_SESSION;
     const requestId = optionalRequestId(request.requestId);
     const { toolCalls: calls } = deps;
-    const args = checkedArguments(request.arguments);
+    const args = request.arguments ?? {};
     // Calls that change nothing can simply run again.
     const isRead = deps.registry.list().some(({ name, readOnly }) => name === tool && readOnly);
     const repeatable = requestId === null || isRead ? null : { ...reader, requestId, content: { tool, args, session } };
@@ -52,16 +49,6 @@ export const toolCalls = {
     return outcomeMessage(outcome);
   },
 } satisfies Handlers<typeof Tools, ToolDeps>;
-
-function checkedArguments(args: CallToolRequest['arguments'] = {}) {
-  const size = JSON.stringify(args).length;
-  if (size <= ARGUMENTS_MAX_CHARS) return args;
-  throw new EtudeError(
-    'PAYLOAD_TOO_LARGE',
-    `The arguments of a tool may have ${ARGUMENTS_MAX_CHARS} characters as JSON; these have ${size}. Send less at once.`,
-    { field: 'arguments' },
-  );
-}
 
 /** The same for repeats of a request, so that they start nothing twice. */
 const callIdOf = (call: RepeatableCall | null): string => (call === null ? randomUUID() : contentDigest(call));

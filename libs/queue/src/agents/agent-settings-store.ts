@@ -12,12 +12,7 @@ import { runScript, whileRedisAnswers } from '../redis/redis.js';
 const Stored = z.object({
   revision: z.number().int(),
   settings: ProceduralMemorySettings,
-  /** Request ids of the last changes, newest last. */
-  requests: z.array(z.string()).optional(),
 });
-
-/** How many request ids are remembered, to recognise repeats. */
-const REQUESTS_MAX = 8;
 
 /**
  * The settings of agents. An agent without settings of its own has the installation's.
@@ -37,8 +32,8 @@ export class AgentSettingsStore implements AgentSettingsReader {
   }
 
   /**
-   * Changes some settings of an agent; from then on all of them are its own. A repeated request id changes nothing. `etag` is that of
-   * the settings that the caller read.
+   * Changes some settings of an agent; from then on all of them are its own. `etag` is that of the settings
+   * that the caller read.
    *
    * @throws EtudeError ABORTED where the settings changed since they were read, INVALID_ARGUMENT where one is out of bounds
    */
@@ -46,13 +41,12 @@ export class AgentSettingsStore implements AgentSettingsReader {
     tenant: string,
     agent: string,
     change: Partial<ProceduralMemorySettings>,
-    { etag, requestId }: { readonly etag?: string | undefined; readonly requestId?: string } = {},
+    { etag }: { readonly etag?: string | undefined } = {},
   ): Promise<AgentSettings> {
     for (;;) {
       const before = await this.#text(tenant, agent);
       const known = this.#read(agent, before);
-      const { revision, requests = [] } = before === null ? { revision: 0 } : storedIn(agent, before);
-      if (requestId !== undefined && requests.includes(requestId)) return known;
+      const { revision } = before === null ? { revision: 0 } : storedIn(agent, before);
       if (etag !== undefined && etag !== known.etag)
         throw new EtudeError('ABORTED', `the settings of agent "${agent}" changed since they were read; read them again and repeat`, {
           field: 'etag',
@@ -63,8 +57,7 @@ export class AgentSettingsStore implements AgentSettingsReader {
         'INVALID_ARGUMENT',
         `settings of agent "${agent}"`,
       );
-      const last = requestId === undefined ? requests : [...requests, requestId].slice(-REQUESTS_MAX);
-      const next = JSON.stringify({ revision: revision + 1, settings, requests: last } satisfies z.input<typeof Stored>);
+      const next = JSON.stringify({ revision: revision + 1, settings } satisfies z.input<typeof Stored>);
       const written = await runScript<string | null>(
         this.redis,
         'putAgentSettings',
