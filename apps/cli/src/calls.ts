@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cli } from './cli.js';
-import { answeredCode, isCancelled, isUnavailable } from './errors.js';
+import { isCancelled, isUnavailable } from './errors.js';
 
 /** How long a stream keeps retrying while the gateway is away. */
 export const AWAY_MAX_MS = 60_000;
@@ -15,25 +15,20 @@ export const callSettings = (cli: Pick<Cli, 'callTimeoutMs' | 'signal'>, leastMs
   signal: cli.signal,
 });
 
-/** Says which side is away. An error with a code of ours comes from a gateway that answers, so the sandbox controller is away. */
-export function awayText(error: unknown): string {
-  return `${answeredCode(error) !== null ? 'the controller of the sandbox' : 'the gateway'} is away; trying again for a minute`;
-}
-
 /** Paces the retries while a gateway or a controller is away or overloaded. The pauses grow from 100 ms to 3 s. */
 export class RideOut {
   #waitMs = FIRST_WAIT_MS;
   #since: number | null = null;
 
-  /** @param onAway called with the error when the connection breaks, and with null once it works again */
+  /** @param note called with a line for people when the connection breaks, and when it works again */
   constructor(
     private readonly signal: AbortSignal,
-    private readonly onAway: (error: Error | null) => void = () => undefined,
+    private readonly note: (text: string) => void = () => undefined,
     private readonly awayMaxMs = AWAY_MAX_MS,
   ) {}
 
   works(): void {
-    if (this.#since !== null) this.onAway(null);
+    if (this.#since !== null) this.note('(back)');
     this.#since = null;
     this.#waitMs = FIRST_WAIT_MS;
   }
@@ -42,7 +37,7 @@ export class RideOut {
   async wait(error: unknown, canHelp = isUnavailable(error) || isCancelled(error)): Promise<void> {
     this.signal.throwIfAborted();
     if (!canHelp) throw error;
-    if (this.#since === null) this.onAway(error as Error);
+    if (this.#since === null) this.note(`(lost the gateway: ${(error as Error).message}; trying again)`);
     this.#since ??= performance.now();
     if (performance.now() - this.#since > this.awayMaxMs) throw error;
     await sleep(this.#waitMs, undefined, { signal: this.signal });

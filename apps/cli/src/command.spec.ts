@@ -95,8 +95,8 @@ describe('a command that is one call', () => {
       'storeFact',
       { text: 'tea', agent: 'default', confidence: 0.5, requestId: 'r' },
     ],
-    ['memory update f1 --text tea', 'updateFact', { id: 'f1', text: 'tea', updateMask: 'text' }],
-    ['memory documents delete d1 --json', 'deleteDocument', { id: 'd1' }],
+    ['memory update f1 --text tea --request-id r', 'updateFact', { id: 'f1', text: 'tea', updateMask: 'text', requestId: 'r' }],
+    ['memory documents delete d1 --request-id r', 'deleteDocument', { id: 'd1', requestId: 'r' }],
   ])('asks what %s says', async (words, method, request) => {
     await run(words.split(' '));
     expect(asked).toEqual([[method, request]]);

@@ -41,7 +41,6 @@ export interface Hand<O> {
   /** Name and positional arguments, such as `get <task>`. */
   readonly command: string;
   readonly help: string;
-  readonly alias?: string;
   readonly flags?: Flags;
   /** Message that the flags fill, by the names of its fields: see `fieldsOf`. */
   readonly fills?: DescMessage;
@@ -78,8 +77,6 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
   /** Lines on stderr, after the text. */
   readonly notes?: (answer: MessageShape<O>, given: Given) => readonly string[] | Promise<readonly string[]>;
   readonly exit?: (answer: MessageShape<O>, given: Given) => ExitCode;
-  /** A request id is sent only if it was given, because it is stored with the result. */
-  readonly keepsIds?: boolean;
   /** Whether the call is retried while the gateway is away. Calls with a request id always are. */
   readonly repeat?: boolean;
   /** Least timeout of the call, in ms. */
@@ -124,10 +121,10 @@ function optionOf(typed: string, told: string | Flag, input?: DescMessage): Opti
   return option.makeOptionMandatory(flag.required === true);
 }
 
-function addTo(noun: Command, { command: words, help, alias, flags = {} }: Omit<Hand<never>, 'run'>, input?: DescMessage): Command {
+function addTo(noun: Command, { command: words, help, flags = {} }: Omit<Hand<never>, 'run'>, input?: DescMessage): Command {
   const command = noun.command(words).description(help);
   for (const [typed, told] of Object.entries(flags)) command.addOption(optionOf(typed, told, input));
-  return alias === undefined ? command : command.alias(alias);
+  return command;
 }
 
 const wordsTyped = (command: Command) => command.processedArgs as ReadonlyArray<string | readonly string[] | undefined>;
@@ -196,8 +193,8 @@ export async function fieldsOf(input: DescMessage, flags: Flags, options: object
   return fields;
 }
 
-async function requestOf(input: DescMessage, command: Command, { help, flags = {}, keepsIds }: Plain<never, never>) {
-  const request: Record<string, unknown> = input.field['requestId'] && !keepsIds ? { requestId: randomUUID() } : {};
+async function requestOf(input: DescMessage, command: Command, { help, flags = {} }: Plain<never, never>) {
+  const request: Record<string, unknown> = input.field['requestId'] ? { requestId: randomUUID() } : {};
   for (const [index, value] of wordsTyped(command).entries()) {
     const name = command.registeredArguments[index]?.name() ?? '';
     if (value !== undefined) Object.assign(request, await argumentOf(input, name, value, help.includes('@FILE')));

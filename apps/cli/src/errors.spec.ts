@@ -2,7 +2,6 @@ import { EtudeError } from '@etude/contracts/errors';
 import { status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
 import { serviceError } from '../test/service-error.js';
-import { awayText } from './calls.js';
 import { type CliError, explain } from './errors.js';
 
 const tooMuch = 'this template has 512 MiB at most';
@@ -23,12 +22,4 @@ it('says what is wrong with a field once', () => {
 it('keeps the code for programs', () => {
   expect(explain(refused('x'), 'h:1')).toMatchObject({ code: 'INVALID_ARGUMENT' });
   expect(explain(serviceError(status.UNAVAILABLE, 'read ECONNRESET'), 'h:1')).toMatchObject({ code: 'UNAVAILABLE' });
-});
-
-it('says who is away without the words of the connection', () => {
-  expect(awayText(serviceError(status.UNAVAILABLE, 'read ECONNRESET'))).toBe('the gateway is away; trying again for a minute');
-  const answer = new EtudeError('SANDBOX_UNAVAILABLE', 'held by another');
-  expect(awayText(serviceError(status.UNAVAILABLE, 'held by another', answer))).toBe(
-    'the controller of the sandbox is away; trying again for a minute',
-  );
 });

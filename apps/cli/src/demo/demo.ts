@@ -114,10 +114,9 @@ async function demo(cli: Cli, { sandbox }: { readonly sandbox: SandboxDriver }):
   rmSync(home, { recursive: true, force: true });
   const script = join(cli.root, 'examples', 'demo', 'model.yaml');
   ensureLocalKey(home);
-  const load = { rolloutWorkers: 1, concurrency: 4, memory: 'sqlite' as const };
   cli.out.note('starting Redis, the scripted model and the four services');
   const stack = await startStack(
-    { home, root: cli.root, ports: {}, ...load, scripted: script, sandbox, foreground: true },
+    { home, root: cli.root, ports: {}, memory: 'sqlite', scripted: script, sandbox, foreground: true },
     {
       environment: { ...cli.settings.environment, ...embedderSettings({ ...cli, home }) },
       // The first start of a cluster takes minutes, so its notes stay on the screen.

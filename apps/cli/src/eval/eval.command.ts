@@ -5,7 +5,6 @@ import type { Command } from 'commander';
 import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
 import { addNoun, hand } from '../command.js';
 import { CliError, EXIT, explain } from '../errors.js';
-import { addBench } from '../machine/bench.js';
 import { integer } from '../options.js';
 import { plural } from '../output.js';
 import { AWAY_MAX_MS, callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
@@ -120,7 +119,7 @@ async function runEval(cli: Cli, options: EvalOptions, [file = '']: readonly str
 }
 
 export function addEval(program: Command, start: Start): void {
-  const evaluation = addNoun(program, start, 'eval', 'how well problems are solved, and memory finds', [
+  addNoun(program, start, 'eval', 'how well problems are solved', [
     hand<EvalOptions>({
       command: 'run <file>',
       help: 'hand in every problem and report pass@k',
@@ -141,5 +140,4 @@ export function addEval(program: Command, start: Start): void {
       run: runEval,
     }),
   ]);
-  addBench(evaluation, start, 'retrieval [dirs...]', 'nDCG@10 and recall@100: docs/retrieval.md', 'retrieval');
 }

@@ -23,9 +23,6 @@ export const StackOptions = z.object({
   root: z.string(),
   /** Preferred ports. Any free one replaces a port that is taken or not given. */
   ports: z.partialRecord(z.enum(PORTS), z.number().int()),
-  rolloutWorkers: z.number().int(),
-  /** Rollouts at once in each worker. */
-  concurrency: z.number().int(),
   /** Script of the scripted model; null if a real model is asked. */
   scripted: z.string().nullable(),
   sandbox: z.enum(SANDBOX_DRIVERS),

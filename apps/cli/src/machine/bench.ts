@@ -45,14 +45,14 @@ async function bench(cli: Cli, name: string | undefined, args: readonly string[]
   return runNode(cli, [...SERVICE_NODE_ARGS, '-e', RUN, url, ...given, ...(cli.globals.json ? ['--json'] : [])]);
 }
 
-/** Adds a command that hands its flags to a benchmark: to the one that is named, else to that of its first argument. */
-export function addBench(parent: Command, start: Start, words: string, help: string, name?: string): void {
+/** Adds a command that hands its flags to the benchmark of its first argument. */
+export function addBench(parent: Command, start: Start): void {
   parent
-    .command(words)
-    .description(help)
+    .command('bench [name]')
+    .description('one benchmark of bench/, as ratios in one run; without a name, which there are')
     .allowUnknownOption()
     .allowExcessArguments()
-    .action((_first: unknown, _options: object, command: Command) =>
-      start(command, (cli) => (name === undefined ? bench(cli, command.args[0], command.args.slice(1)) : bench(cli, name, command.args))),
+    .action((_name: unknown, _options: object, command: Command) =>
+      start(command, (cli) => bench(cli, command.args[0], command.args.slice(1))),
     );
 }

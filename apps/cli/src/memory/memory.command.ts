@@ -129,7 +129,6 @@ export function readEpisode(text: string) {
 
 const STORING: readonly Entry[] = [
   plain(Memory.method.storeFact, {
-    keepsIds: true,
     command: 'fact <text>',
     help: 'one statement; @FILE reads a file, - reads stdin',
     flags: {
@@ -143,7 +142,6 @@ const STORING: readonly Entry[] = [
     text: ({ fact, outcome, replaced }) => [fact?.id ?? '', outcome, ...replaced].join('  '),
   }),
   plain(Memory.method.storeEpisode, {
-    keepsIds: true,
     command: 'episode <json>',
     help: 'what an agent lived through, as JSON; @FILE reads a file, - reads stdin',
     flags: { ...OWNER, ...REPEAT },
@@ -154,7 +152,6 @@ const STORING: readonly Entry[] = [
     text: ({ id }) => `${id}  stored`,
   }),
   plain(Memory.method.storeProcedure, {
-    keepsIds: true,
     command: 'procedure <name> <prompt>',
     help: 'how to do something, in words; @FILE reads a file, - reads stdin',
     flags: { ...OWNER, ...REPEAT },
@@ -163,10 +160,9 @@ const STORING: readonly Entry[] = [
 ];
 
 const UPDATE = plain(Memory.method.updateFact, {
-  keepsIds: true,
   command: 'update <fact>',
   help: 'change the text of a fact, its confidence, or both',
-  flags: { '--text <text>': 'in its place', '--confidence <x>': 'in its place' },
+  flags: { ...REPEAT, '--text <text>': 'in its place', '--confidence <x>': 'in its place' },
   ask: (request, { options }) => {
     const paths = ['text', 'confidence'].filter((field) => options[field] !== undefined);
     if (paths.length === 0) throw new CliError(EXIT.usage, 'say what to change: --text, --confidence, or both');
@@ -184,9 +180,9 @@ const DOCUMENTS: readonly Entry[] = [
     none: 'no documents',
   }),
   plain(Memory.method.deleteDocument, {
-    keepsIds: true,
     command: 'delete <document>',
     help: 'with its chunks',
+    flags: REPEAT,
     text: (_answer, { args: [id = ''] }) => `${id} is deleted`,
   }),
 ];

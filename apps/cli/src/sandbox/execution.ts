@@ -11,7 +11,7 @@ import {
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { SandboxLimitsSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { type ExitReason, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
-import { awayText, resuming, RideOut } from '../calls.js';
+import { resuming, RideOut } from '../calls.js';
 import { type Cli, commandLine, type Gateway } from '../cli.js';
 import { fieldsOf, type Flags } from '../command.js';
 import { CliError, EXIT, type ExitCode, isCancelled, isUnavailable } from '../errors.js';
@@ -58,7 +58,7 @@ export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution
     cancelled.catch((error: unknown) => out.note(`it could not be cancelled: ${(error as Error).message}`));
   };
   signal.addEventListener('abort', stop, { once: true });
-  const ride = new RideOut(NEVER, (error) => out.note(error ? `(${awayText(error)})` : '(back)'));
+  const ride = new RideOut(NEVER, (text) => out.note(text));
   const open = (resumeToken: string) => gateway.sandboxes.execute({ ...execution, resumeToken });
   try {
     for await (const message of resuming<ExecuteEvent>(ride, token, { open, isLast: ({ event }) => event.case === 'result' })) {

@@ -28,7 +28,6 @@ const READING: readonly Entry[] = [
   }),
   plain(Skills.method.getSkill, {
     command: 'get <skill>',
-    alias: 'show',
     help: 'everything about a skill; NAME@VERSION for one version',
     flags: { ...READER, '--code': 'its code alone' },
     text: (skill, { options }) => (options['code'] === true ? skill.code : details(SkillSchema, skill)),

@@ -153,22 +153,15 @@ export async function servicePrograms(setup: Setup): Promise<Program[]> {
     ETUDE_MCP_PORT: String(ports.mcp),
     ETUDE_AUTH_KEYS_PATH: keysPath(options.home),
   };
-  const service = async (app: string, env: Record<string, string>, { name = app, asksModel = true } = {}) => {
+  const service = async (app: string, env: Record<string, string>, asksModel = true) => {
     const health = { ETUDE_HTTP_PORT: String(await choosePort()), ETUDE_HTTP_HOST: '127.0.0.1' };
-    return nodeProgram(setup, name, `apps/${app}/dist/main.js`, { env: { ...base, ...health, ...env }, asksModel });
+    return nodeProgram(setup, app, `apps/${app}/dist/main.js`, { env: { ...base, ...health, ...env }, asksModel });
   };
-  const workers = Array.from({ length: options.rolloutWorkers }, (_, i) =>
-    service(
-      'rollout-worker',
-      { ...learning, ETUDE_ROLLOUT_CONCURRENCY: String(options.concurrency) },
-      { name: i === 0 ? 'rollout-worker' : `rollout-worker-${i + 1}` },
-    ),
-  );
   const driver = cluster ? kubernetesSettings(options.home, cluster) : { ETUDE_SANDBOX_DRIVER: 'local' };
   return Promise.all([
     service('consolidation-worker', { ...learning, ...signing, ...nightly }),
-    service('sandbox-controller', { ...inside, ...driver }, { asksModel: false }),
-    ...workers,
+    service('sandbox-controller', { ...inside, ...driver }, false),
+    service('rollout-worker', learning),
     service('gateway', { ...learning, ...doors, ...inside }),
   ]);
 }

@@ -4,7 +4,6 @@ import { type Entry, type Flag, hand } from '../command.js';
 import { addBench } from '../machine/bench.js';
 import { doctor } from '../machine/doctor.js';
 import { runTests, type TestOptions } from '../machine/tests.js';
-import { integer } from '../options.js';
 import { down, status } from './down.js';
 import { MEMORY_ADAPTERS, SANDBOX_DRIVERS } from '../home/stack-state.js';
 import { up, type UpOptions } from './up.js';
@@ -22,8 +21,6 @@ const ENTRIES: readonly Entry[] = [
     flags: {
       '--detach': 'return once it takes work; down stops it',
       '--scripted <file>': 'answer from a script instead of a model',
-      '--rollout-workers <n>': { help: 'processes that run tasks', usual: 1, parse: integer(1, 64) },
-      '--concurrency <n>': { help: 'tasks at once in each of them', usual: 4, parse: integer(1, 256) },
       '--sandbox <where>': SANDBOX_FLAG,
       '--memory <where>': {
         help: 'in a file here, or in the Qdrant of ETUDE_QDRANT_URL',
@@ -47,5 +44,5 @@ const ENTRIES: readonly Entry[] = [
 /** `up`, `down`, `status`, `doctor`, `test`, `bench`. */
 export function addStack(program: Command, start: Start): void {
   for (const entry of ENTRIES) entry(program, start);
-  addBench(program, start, 'bench [name]', 'one benchmark of bench/, as ratios in one run; without a name, which there are');
+  addBench(program, start);
 }

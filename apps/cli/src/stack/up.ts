@@ -12,8 +12,6 @@ import { startStack } from './start-stack.js';
 export interface UpOptions {
   readonly detach?: boolean;
   readonly scripted?: string;
-  readonly rolloutWorkers: number;
-  readonly concurrency: number;
   readonly sandbox: SandboxDriver;
   readonly memory: MemoryAdapter;
 }

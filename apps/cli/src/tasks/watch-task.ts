@@ -14,17 +14,17 @@ interface WatchOptions {
   readonly signal: AbortSignal;
   /** Resume token of the last event that was seen; '' starts at the first event. */
   readonly resumeToken?: string;
-  /** Called with the error when the connection breaks, and with null once events come again. */
-  readonly onAway?: (error: Error | null) => void;
+  /** Called with a line for people when the connection breaks, and when it works again. */
+  readonly note?: (text: string) => void;
 }
 
 /** Yields a task's events up to its `finished`. @throws the last ServiceError once the gateway was away for two minutes */
 export const watchTask = (
   gateway: Gateway,
   name: string,
-  { signal, resumeToken = '', onAway }: WatchOptions,
+  { signal, resumeToken = '', note }: WatchOptions,
 ): AsyncGenerator<TaskEvent, void> =>
-  resuming<TaskEvent>(new RideOut(signal, onAway, AWAY_MAX_MS), resumeToken, {
+  resuming<TaskEvent>(new RideOut(signal, note, AWAY_MAX_MS), resumeToken, {
     open: (token) => gateway.tasks.watchTask({ name, resumeToken: token }, { signal }),
     isLast: ({ event }) => event.case === 'finished',
   });
@@ -51,9 +51,9 @@ export async function printWatch(cli: Cli, gateway: Gateway, name: string, from 
   let token = from;
   const started = performance.now();
   const tick = setInterval(() => cli.out.status(`… ${Math.round((performance.now() - started) / 1_000)} s`), 1_000);
-  const onAway = (error: Error | null) => cli.out.note(error ? `(lost the gateway: ${error.message}; trying again)` : '(back)');
+  const note = (text: string) => cli.out.note(text);
   const print = async () => {
-    for await (const event of watchTask(gateway, name, { signal: cli.signal, resumeToken: from, onAway })) {
+    for await (const event of watchTask(gateway, name, { signal: cli.signal, resumeToken: from, note })) {
       token = event.resumeToken;
       const task = event.event.case === 'finished' ? event.event.value.task : undefined;
       const answer = task ? unjudgedAnswer(task) : '';
