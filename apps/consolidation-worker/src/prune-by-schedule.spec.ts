@@ -1,5 +1,6 @@
 import { MemoryUpkeepJob } from '@etude/contracts/queues';
-import { calls, DAY_MS, provenSkill, Shelf } from '@etude/domain/testing/hygiene-fixture';
+import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
+import { DAY_MS, provenSkill, Shelf } from '@etude/domain/testing/hygiene-fixture';
 import { undoPrune } from '@etude/domain/skills/life/prune';
 import { NEW_YEAR } from '@etude/domain/testing/memory-records';
 import { expect, it } from 'vitest';
@@ -28,7 +29,7 @@ const wrong = (more: object) =>
 
 it('prunes what the schedule says, once per firing', async () => {
   const leaf = provenSkill('leaf');
-  const shelf = new Shelf(leaf, provenSkill('top', { dependencies: [calls(leaf)] }));
+  const shelf = new Shelf(leaf, provenSkill('top', { dependencies: [dependencyOn(leaf)] }));
   expect(await prune(shelf)).toBe(2);
   expect(await prune(shelf)).toBe(2);
   expect(shelf.moves.map(({ key, by }) => [key.name, by])).toEqual([

@@ -1,5 +1,4 @@
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { SkillMove } from '../src/ports/skill-registry.js';
 import { FakeProceduralMemory } from './fake-procedural-memory.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';
@@ -21,11 +20,6 @@ export function provenSkill(name: string, changes: Partial<Skill> = {}): Skill {
   const digest = skillDigest(skill);
   const proof = proofOf(skill, { testsPassed: 1, mutantsMade: 1, mutantsNoticed: 1, confidence: 1 });
   return { ...skill, digest, proof };
-}
-
-/** How a skill names one that it calls. */
-export function calls({ name, scope, version, digest }: Skill): SkillDependency {
-  return { name, tenant: scope.tenant, agent: scope.agent, user: scope.user, version, digest };
 }
 
 /** Skills in a list, with the moves that were made. */

@@ -61,22 +61,6 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(await memory.store(skillOf({ code: `# mine\n${code('a')}` }))).toMatchObject({ version: 4, untrusted });
     });
 
-    it('counts versions per agent and user', async () => {
-      const memory = await start(make);
-      await memory.store(skillOf());
-      for (const other of [
-        { ...SCOPE, agent: 'tester' },
-        { ...SCOPE, user: 'ann' },
-        { ...SCOPE, user: 'an' },
-        { ...SCOPE, agent: '@user', user: 'ann' },
-      ]) {
-        expect(await memory.store(skillOf({ scope: other, code: code('b') }))).toMatchObject({ version: 1, scope: other });
-        expect(await memory.store(skillOf({ scope: other, code: code('c') }))).toMatchObject({ version: 2, scope: other });
-        expect(await memory.get(other, 'sum_even')).toMatchObject({ version: 2, scope: other });
-      }
-      expect(await memory.store(skillOf({ code: code('b') }))).toMatchObject({ version: 2, scope: SCOPE });
-    });
-
     it("answers the reader's own version before nobody's, and before any user's", async () => {
       const memory = await start(make);
       const ofAnn = await memory.store(skillOf({ scope: { ...SCOPE, user: 'ann' } }));

@@ -64,20 +64,6 @@ export function skillCallersConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.move([moveOf(needed, 'archived', { proof: null, at: NEW_YEAR + 11 })])).toMatchObject([{ status: 'archived' }]);
     });
 
-    it('leaves nothing in use whose callee goes at the same time', async () => {
-      const memory = await start(make);
-      for (const turn of ['a', 'b', 'c', 'd', 'e', 'f']) {
-        const needed = await storeAt(memory, skillOf({ name: `parse_${turn}`, status: 'active' }));
-        const caller = await storeAt(memory, skillOf({ name: `call_${turn}`, status: 'verified', dependencies: [dependencyOn(needed)] }));
-        const moves = [moveOf(needed, 'archived'), moveOf(caller, 'active')];
-        const decided = await Promise.allSettled((turn < 'd' ? moves : moves.toReversed()).map((move) => memory.move([move])));
-        expect(decided.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
-        const [now] = await memory.versions(OWNER, needed.name);
-        const [calling] = await memory.versions(OWNER, caller.name);
-        expect(now?.status === 'archived' && calling?.status === 'active').toBe(false);
-      }
-    });
-
     it("finds what calls one user's skill", async () => {
       const memory = await start(make);
       for (const user of [null, 'ann', 'bob']) {

@@ -1,25 +1,9 @@
-import { Skill } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
+import { skillOf as activeOf } from './bundle-fixture.js';
 
 /** An active skill; a program unless it is given an entry point. */
 export function skillOf(given: Partial<Skill> = {}): Skill {
-  return Skill.parse({
-    name: 'double_it',
-    version: 1,
-    scope: { tenant: 'acme', agent: 'default', user: null },
-    kind: 'function',
-    description: 'Doubles a number.',
-    code: 'print("right")',
-    entryPoint: null,
-    tests: [],
-    cues: [],
-    fingerprints: [],
-    status: 'active',
-    digest: '0'.repeat(64),
-    sources: [],
-    model: 'fake',
-    scripted: false,
-    createdAt: 1,
-    updatedAt: 1,
-    ...given,
-  });
+  const scope = { tenant: 'acme', agent: 'default', user: null };
+  const program = { scope, description: 'Doubles a number.', entryPoint: null, digest: '0'.repeat(64), model: 'fake' };
+  return activeOf('double_it', 'print("right")', { ...program, ...given });
 }

@@ -104,17 +104,6 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.move([away])).toEqual([back]);
     });
 
-    it("holds nobody's edit against another user's version", async () => {
-      const memory = await start(make);
-      await memory.store(skillOf());
-      await memory.store(skillOf({ ...other('secret'), scope: { ...SCOPE, user: 'bob' } }), { by: 'bob' });
-      const edited = await memory.store(skillOf(other('b')), { baseVersion: 1, by: 'ann' });
-      expect(edited).toMatchObject({ version: 2, scope: { user: null } });
-      const stale: unknown = await memory.store(skillOf(other('c')), { baseVersion: 1 }).catch((error: unknown) => error);
-      expect(errorCode(stale)).toBe('ABORTED');
-      expect(String(stale)).not.toContain('bob');
-    });
-
     it('moves, and counts offers of, the version of the user whom the key names', async () => {
       const memory = await start(make);
       const [ofAnn, nobodys] = await Promise.all(['ann', null].map((user) => memory.store(skillOf({ scope: { ...SCOPE, user } }))));
@@ -130,16 +119,6 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       ]);
       const ofBob = { ...nobodys!, scope: { ...SCOPE, user: 'bob' } };
       expect(await memory.move([moveOf(ofBob, 'archived')]).catch(errorCode)).toBe('NOT_FOUND');
-    });
-
-    it('gives one of two that decide at once the say', async () => {
-      const memory = await start(make);
-      const waiting = await storeAt(memory, skillOf({ status: 'pending_review' }));
-      const decided = await Promise.allSettled([
-        memory.move([moveOf(waiting, 'active', { by: 'ann' })]),
-        memory.move([moveOf(waiting, 'rejected', { by: 'bob' })]),
-      ]);
-      expect(decided.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
     });
 
     it('answers the versions of one owner, newest first', async () => {

@@ -52,16 +52,6 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.move([moveOf(aside, 'candidate')])).toMatchObject([{ status: 'candidate' }]);
     });
 
-    it('gives each user room of their own', async () => {
-      const memory = await start(make);
-      const register = (name: string, user: string | null) => memory.store(skillOf({ name, scope: { ...SCOPE, user } }), { namesMax: 2 });
-      for (const user of [null, 'ann', 'bob']) {
-        await register('one', user);
-        await register('two', user);
-        await expect(register('three', user)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION', details: { field: 'max_skills' } });
-      }
-    });
-
     it('marks code that is marked under another name, or for somebody else of the tenant', async () => {
       const memory = await start(make);
       const code = 'def total(xs):\n    return sum(xs)\n';

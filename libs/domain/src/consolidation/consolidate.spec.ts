@@ -195,30 +195,15 @@ describe('consolidate', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('counts and shows an answer that never parses', async () => {
-    const { run, state, asked } = world(twice, () => 'I learned a lot.');
+  it('counts and shows an answer that never parses, and tries the group again', async () => {
+    const { run, state, asked } = world(twice, (_text, call) => (call <= 3 ? 'I learned a lot.' : FACTS));
     const outcome = await run();
     expect(outcome).toMatchObject({ modelCalls: 3, modelFailures: 1, factsAdded: 0 });
     expect(outcome.plan[0]).toMatch(/no facts, the model failed: 3 answers could not be used; the last: it is not JSON/);
     expect(asked[1]).toMatch(/\nThat can't be used/);
     expect(state().units).toEqual([]);
-  });
-
-  it('tries a group again after a failure', async () => {
-    const { run, facts } = world(twice, (_text, call) => (call <= 3 ? '{"facts": "none"}' : FACTS));
-    await run();
     expect(await run()).toMatchObject({ modelCalls: 1, factsAdded: 1, skillsProposed: 0 });
-    expect(facts.size).toBe(1);
   });
-
-  it.each(['', '\u200B'])(
-    'takes the second answer where the first does not parse, or there is nothing to see in a fact: %j',
-    async (text) => {
-      const wrong = JSON.stringify({ facts: [{ text }] });
-      const { run } = world(twice, (_text, call) => (call === 1 ? wrong : `\`\`\`json\n${FACTS}\n\`\`\``));
-      expect(await run()).toMatchObject({ modelCalls: 2, modelFailures: 0, factsAdded: 1 });
-    },
-  );
 
   it('goes on with the next group where one is refused, unless all would be', async () => {
     const families = ['alpha', 'beta'].flatMap((family) =>
@@ -242,16 +227,12 @@ describe('consolidate', () => {
     expect([...without.facts.values()][0]).not.toHaveProperty('subject');
   });
 
-  it('learns nothing from what happened once', async () => {
-    const { run } = world([episode('e1')]);
-    expect(await run()).toMatchObject({ episodesRead: 1, groups: 0, modelCalls: 0 });
-  });
-
-  it('proposes no skill without repeated success or tests', async () => {
-    const once = [episode('e1'), episode('e2', { success: false, code: null })];
-    expect(await world(once).run()).toMatchObject({ skillsProposed: 0, factsAdded: 1 });
-    const untested = twice.map((one) => ({ ...one, tests: [] }));
-    expect(await world(untested).run()).toMatchObject({ skillsProposed: 0 });
+  it.each([
+    ['one episode', [episode('e1')], { groups: 0, modelCalls: 0 }],
+    ['one success', [episode('e1'), episode('e2', { success: false, code: null })], { skillsProposed: 0, factsAdded: 1 }],
+    ['successes without tests', twice.map((one) => ({ ...one, tests: [] })), { skillsProposed: 0, factsAdded: 1 }],
+  ])('proposes no skill for %s', async (_what, episodes, outcome) => {
+    expect(await world(episodes).run()).toMatchObject(outcome);
   });
 
   it('proposes to each user what worked for them, whatever another user has', async () => {

@@ -7,19 +7,12 @@ import { NEW_YEAR, SCOPE } from '../../../test/memory-records.js';
 import { calledVersions, versionKey } from './call-graph.js';
 import { archiveSkill, restoreSkill } from './decisions.js';
 import { type PrunePolicy, pruneSkills, undoPrune } from './prune.js';
-import { calls, DAY_MS, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
+import { UNUSED as NEVER_USED } from './usage.js';
+import { dependencyOn } from '../proof/bundle-code.js';
+import { DAY_MS, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
 
 const AT = NEW_YEAR + 100 * DAY_MS;
-const used = (over: Partial<SkillUsage>): SkillUsage => ({
-  offered: 0,
-  used: 0,
-  fellBack: 0,
-  lastUsedAt: null,
-  failures: [],
-  outputs: [],
-  nondeterministic: false,
-  ...over,
-});
+const used = (over: Partial<SkillUsage>): SkillUsage => ({ ...NEVER_USED, ...over });
 const UNUSED: PrunePolicy = { unusedDays: 30 };
 const plan = (skills: readonly Skill[], policy: PrunePolicy = UNUSED, agent: string | null = null) =>
   pruneSkills({ tenant: 'acme', agent, policy, pruneId: 'p1', by: 'ann', dryRun: true, at: AT }, new Shelf(...skills));
@@ -65,8 +58,8 @@ describe('a plan of pruning', () => {
 
   it('keeps what an active skill calls, directly or not', async () => {
     const leaf = provenSkill('leaf');
-    const middle = provenSkill('middle', { status: 'deprecated', dependencies: [calls(leaf)] });
-    const top = provenSkill('top', { dependencies: [calls(middle)], usage: used({ used: 1, lastUsedAt: AT }) });
+    const middle = provenSkill('middle', { status: 'deprecated', dependencies: [dependencyOn(leaf)] });
+    const top = provenSkill('top', { dependencies: [dependencyOn(middle)], usage: used({ used: 1, lastUsedAt: AT }) });
     const both = { unusedDays: 30, supersededDays: 0 };
     expect(await names([leaf, middle, top], both)).toEqual([]);
     expect(await names([leaf, middle, { ...top, usage: used({}) }], both)).toEqual([
@@ -78,9 +71,9 @@ describe('a plan of pruning', () => {
 
   it('says of what it keeps who needs it', async () => {
     const leaf = provenSkill('leaf');
-    const middle = provenSkill('middle', { status: 'deprecated', dependencies: [calls(leaf)] });
-    const top = provenSkill('top', { dependencies: [calls(middle)], usage: used({ used: 1, lastUsedAt: AT }) });
-    const beside = provenSkill('beside', { dependencies: [calls(leaf)] });
+    const middle = provenSkill('middle', { status: 'deprecated', dependencies: [dependencyOn(leaf)] });
+    const top = provenSkill('top', { dependencies: [dependencyOn(middle)], usage: used({ used: 1, lastUsedAt: AT }) });
+    const beside = provenSkill('beside', { dependencies: [dependencyOn(leaf)] });
     const { kept } = await plan([leaf, middle, top, beside]);
     expect(kept.map(({ skill, reason, calledBy }) => [skill.name, reason, calledBy.map(({ name }) => name).toSorted()])).toEqual([
       ['leaf', 'not used for 100 days', ['middle']],
@@ -89,7 +82,7 @@ describe('a plan of pruning', () => {
 
   it('keeps what another agent calls that it was not asked about', async () => {
     const shared = provenSkill('shared', { scope: { ...SCOPE, agent: '@tenant' } });
-    const caller = provenSkill('caller', { dependencies: [calls(shared)] });
+    const caller = provenSkill('caller', { dependencies: [dependencyOn(shared)] });
     expect(await names([shared, caller], UNUSED, '@tenant')).toEqual([]);
     expect(await names([shared], UNUSED, '@tenant')).toEqual(['shared: not used for 100 days']);
   });
@@ -100,7 +93,7 @@ describe('a plan of pruning', () => {
       fc.asyncProperty(build, async (shapes) => {
         const skills: Skill[] = [];
         for (const [at, { idle, calls: called }] of shapes.entries()) {
-          const dependencies = called.filter((index) => index < at).flatMap((index) => skills.slice(index, index + 1).map(calls));
+          const dependencies = called.filter((index) => index < at).flatMap((index) => skills.slice(index, index + 1).map(dependencyOn));
           skills.push(provenSkill(`s${at}`, { dependencies, usage: used(idle ? {} : { used: 1, lastUsedAt: AT }) }));
         }
         const pruned = new Set((await plan(skills)).pruned.map(({ skill }) => versionKey(skill)));
@@ -167,9 +160,13 @@ describe('undoPrune', () => {
 
   it('leaves what calls a skill that was archived since, and gives the others back', async () => {
     const base = provenSkill('base', { usage: used({ used: 1, lastUsedAt: AT }) });
-    const between = provenSkill('between', { status: 'deprecated', dependencies: [calls(base)] });
-    const caller = provenSkill('caller', { dependencies: [calls(base)] });
-    const callers = [caller, provenSkill('far', { dependencies: [calls(between)] }), provenSkill('top', { dependencies: [calls(caller)] })];
+    const between = provenSkill('between', { status: 'deprecated', dependencies: [dependencyOn(base)] });
+    const caller = provenSkill('caller', { dependencies: [dependencyOn(base)] });
+    const callers = [
+      caller,
+      provenSkill('far', { dependencies: [dependencyOn(between)] }),
+      provenSkill('top', { dependencies: [dependencyOn(caller)] }),
+    ];
     const memory = new FakeProceduralMemory().keep(base, between, ...callers, provenSkill('other'));
     const deps = { procedural: memory };
     await pruneSkills({ tenant: 'acme', agent: null, policy: UNUSED, pruneId: 'p1', by: 'ann', dryRun: false, at: AT }, deps);

@@ -5,6 +5,7 @@ import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
 import { proofOf, storeAt } from '../../../test/skill-lives.js';
 import { hasHiddenTests } from '../content-digest.js';
 import { registerSkill } from './register-skill.js';
+import { keyOf } from './skill-life.js';
 import { promoteSkill } from './promote-skill.js';
 
 const clock = { now: () => NEW_YEAR + 60_000 };
@@ -33,15 +34,6 @@ describe('registerSkill', () => {
     expect(edited.origin).toBe('person');
   });
 
-  it('keeps within what an agent may have', async () => {
-    const deps = { procedural: new FakeProceduralMemory(), settings: { enabled: true, maxSkills: 1 }, clock };
-    await registerSkill(skillOf({ name: 'one' }), {}, deps);
-    await expect(registerSkill(skillOf({ name: 'two' }), {}, deps)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
-    expect(await registerSkill(other('b', { name: 'one' }), {}, deps)).toMatchObject({ version: 2 });
-    const off = { ...deps, settings: { enabled: false, maxSkills: 0 } };
-    await expect(registerSkill(skillOf({ name: 'one' }), {}, off)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
-  });
-
   it('lets no version of another kind take the place of the one in use, and one beside it be what it is', async () => {
     const procedural = new FakeProceduralMemory();
     const deps = { procedural, settings: ON, clock };
@@ -55,6 +47,14 @@ describe('registerSkill', () => {
     expect(await registerSkill(other('b', { kind: 'snippet', name: 'other_one' }), {}, deps)).toMatchObject({ kind: 'snippet' });
   });
 
+  it('is refused where skills are off, or there is no room', async () => {
+    const deps = { procedural: new FakeProceduralMemory(), settings: { enabled: true, maxSkills: 1 }, clock };
+    await registerSkill(skillOf({ name: 'one' }), {}, deps);
+    await expect(registerSkill(skillOf({ name: 'two' }), {}, deps)).rejects.toMatchObject({ details: { field: 'max_skills' } });
+    const off = { ...deps, settings: { enabled: false, maxSkills: 0 } };
+    await expect(registerSkill(skillOf({ name: 'one' }), {}, off)).rejects.toMatchObject({ details: { field: 'enabled' } });
+  });
+
   it('refuses names that nobody can import', async () => {
     const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
     for (const name of ['class', 'Sum', '1st', '', 'a-b', 'os', 'sys', 'skills', 'json'])
@@ -66,6 +66,34 @@ describe('registerSkill', () => {
     await registerSkill(skillOf({ heldOut: [heldOut(1)] }), {}, deps);
     const second = await registerSkill(other('b', { heldOut: [heldOut(2), heldOut(1)] }), {}, deps);
     expect(second.heldOut).toEqual([heldOut(1), heldOut(2)]);
+  });
+});
+
+describe('registerSkill of content that there is', () => {
+  it('stores nothing where a version with this content was given up, and says how it comes back', async () => {
+    const procedural = new FakeProceduralMemory();
+    const deps = { procedural, settings: { enabled: true, maxSkills: 0 }, clock: { now: () => NEW_YEAR + 60_000 } };
+    const first = await storeAt(procedural, skillOf({ status: 'deprecated' }));
+    await storeAt(procedural, skillOf({ code: "print('b')", status: 'active' }));
+    await expect(registerSkill(skillOf(), { baseVersion: 1 }, deps)).rejects.toMatchObject({
+      code: 'FAILED_PRECONDITION',
+      message: expect.stringContaining('it is deprecated, and version 2 is active. Nothing was stored: a reviewer rolls back to version 1'),
+      details: { metadata: { version: '1', status: 'deprecated' } },
+    });
+    await procedural.move([{ key: keyOf(first), to: 'archived', by: 'ann', reason: 'old', at: NEW_YEAR + 9 }]);
+    await expect(registerSkill(skillOf(), {}, deps)).rejects.toMatchObject({ message: expect.stringContaining('restores sum_even@1') });
+    expect(await procedural.versions(SCOPE, 'sum_even')).toHaveLength(2);
+  });
+
+  it('takes other words and tests alone as the next version, and makes nothing new of what was rejected', async () => {
+    const procedural = new FakeProceduralMemory();
+    const deps = { procedural, settings: ON, clock };
+    const first = await registerSkill(skillOf(), {}, deps);
+    const tested = await registerSkill(skillOf({ heldOut: [heldOut(4)], description: 'Words.' }), {}, deps);
+    expect(tested).toMatchObject({ version: 2, heldOut: [heldOut(4)], digest: first.digest });
+    for (const skill of [first, tested])
+      await procedural.move([{ key: keyOf(skill), to: 'rejected', by: 'ann', reason: '', at: NEW_YEAR + 1 }]);
+    expect(await registerSkill(skillOf({ description: 'Other words.' }), {}, deps)).toMatchObject({ version: 2, status: 'rejected' });
   });
 });
 

@@ -1,7 +1,8 @@
 import type { Episode, Fact, Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { episodeOf, factOf, SCOPE } from '../../../test/memory-records.js';
-import { calls, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
+import { dependencyOn } from '../proof/bundle-code.js';
+import { provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
 import { restoreSkill, rollbackSkill } from './decisions.js';
 import { pruneSkills, undoPrune } from './prune.js';
 import { type LearnedRecords, revokeSource } from './revoke-source.js';
@@ -73,8 +74,8 @@ describe('revokeSource', () => {
 
   it('withdraws everything that calls a poisoned skill, callers first', async () => {
     const bad = provenSkill('bad', { sources: [POISON] });
-    const middle = provenSkill('middle', { dependencies: [calls(bad)], scope: { ...SCOPE, agent: '@tenant' } });
-    const top = provenSkill('top', { dependencies: [calls(middle)] });
+    const middle = provenSkill('middle', { dependencies: [dependencyOn(bad)], scope: { ...SCOPE, agent: '@tenant' } });
+    const top = provenSkill('top', { dependencies: [dependencyOn(middle)] });
     const revoked = await revoke(POISON, [bad, middle, top, provenSkill('other')]);
     expect(namesOf(revoked)).toEqual(['top', 'middle', 'bad']);
     expect(revoked.shelf.statuses()).toContain('other@1 active');
@@ -107,7 +108,7 @@ describe('revokeSource', () => {
 
   it('withdraws a version of a skill with all that was learned in its sight', async () => {
     const marked = provenSkill('near', { sources: ['markedSkills/moor@1'] });
-    const skills = [provenSkill('moor'), marked, provenSkill('caller', { dependencies: [calls(marked)] }), provenSkill('clean')];
+    const skills = [provenSkill('moor'), marked, provenSkill('caller', { dependencies: [dependencyOn(marked)] }), provenSkill('clean')];
     expect(namesOf(await revoke('skills/moor@1', skills)).toSorted()).toEqual(['caller', 'moor', 'near']);
   });
 
@@ -182,7 +183,7 @@ describe('revokeSource', () => {
   it('answers a repeat as it answered the first time, and moves nothing twice', async () => {
     const bad = provenSkill('bad', { sources: [POISON] });
     const { proof: _proof, ...gone } = provenSkill('gone', { sources: [POISON], status: 'archived' });
-    const { shelf, skills } = await revoke(POISON, [bad, gone, provenSkill('caller', { dependencies: [calls(bad)] })]);
+    const { shelf, skills } = await revoke(POISON, [bad, gone, provenSkill('caller', { dependencies: [dependencyOn(bad)] })]);
     const input = { tenant: 'acme', source: POISON, reason: '', by: 'ben', dryRun: false, at: 10 };
     expect(namesOf(await revokeSource(input, { procedural: shelf.procedural, learned: new Learned() }))).toEqual(namesOf({ skills }));
     expect(shelf.moves).toHaveLength(2);
@@ -190,7 +191,7 @@ describe('revokeSource', () => {
 
   it('reaches what was promoted to all tenants only where it is told to, and never by user', async () => {
     const copy = provenSkill('copy', { sources: [POISON, 'users/eve'], scope: { tenant: '@global', agent: '@tenant', user: null } });
-    const own = provenSkill('own', { sources: [POISON], dependencies: [calls(copy)] });
+    const own = provenSkill('own', { sources: [POISON], dependencies: [dependencyOn(copy)] });
     const shelf = new Shelf(own, copy);
     const input = { tenant: 'acme', source: POISON, reason: '', by: 'ann', dryRun: false, at: 9 };
     const deps = { procedural: shelf.procedural, learned: new Learned() };

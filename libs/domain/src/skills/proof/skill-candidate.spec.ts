@@ -50,10 +50,6 @@ describe('buildSkillCandidate', () => {
     expect(buildSkillCandidate(solved({ evaluator: io, code: ' \n' }))).toBeNull();
   });
 
-  it('keeps a program without an entry point', () => {
-    expect(buildSkillCandidate(solved({ evaluator: io }))).toMatchObject({ entryPoint: null, kind: 'function' });
-  });
-
   it('carries the setup that its code leans on, once', () => {
     const evaluator = python;
     const bare = buildSkillCandidate(solved({ evaluator, code: 'def add(a, b): return math.fsum([a, b])' }));

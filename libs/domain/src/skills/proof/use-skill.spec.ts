@@ -11,6 +11,13 @@ import { type SkillCall, useSkill, type UseSkillDeps } from './use-skill.js';
 
 const reader = { tenant: 'acme', agent: 'solver', user: null };
 const ADD = provenSkillOf('add', 'def add(a, b=10):\n    return a + b', { a: { type: 'integer' }, b: { type: 'integer', default: 10 } });
+const TWICE = provenSkillOf(
+  'twice',
+  'from skills import add\ndef twice(x):\n    return add(x, x)',
+  { x: { type: 'integer' } },
+  { needs: [ADD] },
+);
+const SHOUT = provenSkillOf('shout', 'print(input().upper())', {}, { entryPoint: null, contract: undefined });
 
 function world(skills: readonly Skill[], sandboxes: UseSkillDeps['sandboxes'] = new PythonSandboxes()) {
   const outbox = new FakeMemoryOutbox();
@@ -69,33 +76,20 @@ describe('useSkill', () => {
     expect(new Set(put.mock.calls.map(([, writeId]) => writeId)).size).toBe(2);
   });
 
-  it('claims its id once nothing speaks against the use', async () => {
-    const claim = vi.fn(async () => {});
-    expect(await errorOf(world([ADD]).use({ claim, parameters: { x: 1 } }))).toMatch(/^INVALID_ARGUMENT/);
-    expect(claim).not.toHaveBeenCalled();
-    claim.mockRejectedValueOnce(new Error('taken'));
+  it('runs nothing where its id is taken', async () => {
     const { use, uses } = world([ADD]);
-    expect([await errorOf(use({ claim })), uses()]).toEqual(['undefined: taken', []]);
+    expect([await errorOf(use({ claim: () => Promise.reject(new Error('taken')) })), uses()]).toEqual(['undefined: taken', []]);
   });
 
   it('brings in what the skill needs, as pinned', async () => {
-    const twice = provenSkillOf(
-      'twice',
-      'from skills import add\ndef twice(x):\n    return add(x, x)',
-      { x: { type: 'integer' } },
-      { needs: [ADD] },
-    );
     const newer = provenSkillOf('add', 'def add(a, b): return 0', {}, { version: 2 });
-    const { use } = world([{ ...ADD, status: 'deprecated' }, newer, twice]);
+    const { use } = world([{ ...ADD, status: 'deprecated' }, newer, TWICE]);
     expect(await use({ name: 'twice', parameters: { x: 4 } })).toMatchObject({ result: 8 });
   });
 
   it('gives a program its input and answers what it prints', async () => {
-    const program = provenSkillOf('shout', 'print(input().upper())', {}, { entryPoint: null, contract: undefined });
-    const { use, uses } = world([program]);
-    expect(await use({ name: 'shout', parameters: {}, stdin: 'hey' })).toMatchObject({ success: true, result: null, output: 'HEY\n' });
-    expect(await errorOf(use({ name: 'shout', parameters: { a: 1 } }))).toMatch(/^INVALID_ARGUMENT: .* takes no parameters/);
-    expect(uses()).toHaveLength(1);
+    const used = await world([SHOUT]).use({ name: 'shout', parameters: {}, stdin: 'hey' });
+    expect(used).toMatchObject({ success: true, result: null, output: 'HEY\n' });
   });
 
   it('answers that there is none, and counts nothing', async () => {
@@ -104,36 +98,31 @@ describe('useSkill', () => {
     expect(uses()).toEqual([]);
   });
 
-  it('refuses what was rejected, and says why', async () => {
-    const { use, uses } = world([{ ...ADD, status: 'rejected', statusReason: 'its tests fail' }]);
-    expect(await errorOf(use())).toMatch(/^FAILED_PRECONDITION: Skill add is rejected, .* It was rejected: its tests fail$/);
-    expect(uses()).toEqual([]);
-  });
-
-  it('refuses what is not active yet, or not any more', async () => {
-    for (const status of ['pending_review', 'deprecated', 'archived'] as const)
-      expect(await errorOf(world([{ ...ADD, status }]).use())).toMatch(`FAILED_PRECONDITION: Skill add is ${status}`);
-  });
-
-  it('refuses a skill whose evidence is of other code', async () => {
-    const { use, uses } = world([{ ...ADD, code: 'def add(a, b): return 0' }]);
-    expect(await errorOf(use())).toMatch(/^FAILED_PRECONDITION: .*does not match its evidence; verify it again/);
-    expect(uses()).toEqual([]);
-  });
-
-  it('refuses a skill that needs one whose proof is gone', async () => {
-    const twice = provenSkillOf('twice', 'from skills import add\ndef twice(x): return add(x, x)', { x: {} }, { needs: [ADD] });
-    const { use } = world([{ ...ADD, proof: undefined }, twice]);
-    expect(await errorOf(use({ name: 'twice', parameters: { x: 1 } }))).toMatch(
-      /twice needs add@1, whose code does not match its evidence/,
-    );
-  });
-
-  it('refuses wrong arguments before anything runs', async () => {
+  it.each<[string, Partial<SkillCall>, readonly Skill[], RegExp]>([
+    [
+      'rejected',
+      {},
+      [{ ...ADD, status: 'rejected', statusReason: 'its tests fail' }],
+      /: Skill add is rejected, .* It was rejected: its tests fail$/,
+    ],
+    ['waiting', {}, [{ ...ADD, status: 'pending_review' }], /: Skill add is pending_review/],
+    ['deprecated', {}, [{ ...ADD, status: 'deprecated' }], /: Skill add is deprecated/],
+    ['archived', {}, [{ ...ADD, status: 'archived' }], /: Skill add is archived/],
+    ['of other code than its evidence', {}, [{ ...ADD, code: 'def add(a, b): return 0' }], /does not match its evidence; verify it again/],
+    [
+      'in need of one without proof',
+      { name: 'twice', parameters: { x: 1 } },
+      [{ ...ADD, proof: undefined }, TWICE],
+      /needs add@1, whose code does not match/,
+    ],
+    ['given wrong arguments', { parameters: { a: 'x', c: 1 } }, [ADD], /^INVALID_ARGUMENT: .*parameters\.a .*parameters\.c is not known/],
+    ['a program that is given parameters', { name: 'shout' }, [SHOUT], /^INVALID_ARGUMENT: .* takes no parameters/],
+  ])('runs, claims and counts nothing that is %s', async (_what, call, skills, message) => {
     const sandboxes = new FakeSandboxes(() => ({}));
-    const { use, uses } = world([ADD], sandboxes);
-    expect(await errorOf(use({ parameters: { a: 'x', c: 1 } }))).toMatch(/^INVALID_ARGUMENT: .*parameters\.a .*parameters\.c is not known/);
-    expect([sandboxes.requests.length, uses().length]).toEqual([0, 0]);
+    const claim = vi.fn(async () => {});
+    const { use, uses } = world(skills, sandboxes);
+    expect(await errorOf(use({ ...call, claim }))).toMatch(message);
+    expect([sandboxes.requests, uses(), claim.mock.calls]).toEqual([[], [], []]);
   });
 
   it('tells what the code did wrong, with the input', async () => {

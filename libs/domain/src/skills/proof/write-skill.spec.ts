@@ -46,17 +46,6 @@ describe('writeSkill', () => {
     expect(outcome).toMatchObject({ data: null, failure: 'it is not wanted any more', modelCalls: 1 });
   });
 
-  it('gives up after three answers and says why', async () => {
-    const model = new FakeChatModel(['one', 'two', 'three']);
-    const outcome = await writeSkill(REQUEST, { model, check: nothingWrong }, never);
-    expect(outcome).toMatchObject({
-      data: null,
-      modelCalls: 3,
-      failure: expect.stringMatching(/^3 answers could not be used; the last: /),
-    });
-    expect(model.remaining).toBe(0);
-  });
-
   it('sends back code that does not hold what its tests say', async () => {
     const model = new FakeChatModel([JSON.stringify({ ...WRITTEN, description: 'wrong' }), ANSWER]);
     const outcome = await writeSkill(REQUEST, { model, check: wrongAsItSays }, never);
