@@ -1,7 +1,10 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createCli, readSettings } from '../cli.js';
+import { temporaryFolder } from '../../test/temporary-folder.js';
+import { createCli, readSettings, ROOT } from '../cli.js';
 import { runTests, skippedFiles } from './tests.js';
-import { outcomeOf } from './vitest-outcome.js';
 
 const finding = (name: string, ok: boolean) => ({ name, ok });
 const files = [
@@ -32,34 +35,26 @@ describe('tests that a machine can not run', () => {
   });
 });
 
-const test = (fullName: string, state: string, ...errors: { message: string }[]) => ({ fullName, result: () => ({ state, errors }) });
-
-const file = (name: string, state: string, errors: { message: string }[], ...tests: ReturnType<typeof test>[]) => ({
-  moduleId: `/checkout/${name}`,
-  children: { allTests: () => tests },
-  state: () => state,
-  errors: () => errors,
-});
+const BROKEN = {
+  'a.spec.ts': `it('x is 1', () => expect(2, 'it is 2').toBe(1)); it('y', () => undefined); it.skip('z', () => undefined);`,
+  'b.spec.ts': `import './none.js';`,
+  'c.spec.ts': `it('lets go', async () => { void Promise.reject(new Error('nobody caught it')); await new Promise(setImmediate); });`,
+};
 
 it('names each test that failed, each file that failed outside of its tests, and each error that no test waited for', () => {
-  const said = { message: 'it is 2\n    at somewhere' };
-  const reported = [
-    file('libs/a.spec.ts', 'failed', [], test('x is 1', 'failed', said), test('y', 'passed'), test('z', 'skipped')),
-    file('b', 'failed', [{ message: 'no such module' }]),
-    file('c', 'failed', [], test('y', 'passed')),
-    file('d', 'passed', []),
-  ];
-  const stray = { message: 'nobody caught it\n    at somewhere' };
-  expect(outcomeOf('/checkout', reported, [{ ...stray, VITEST_TEST_PATH: '/checkout/libs/d.spec.ts' }, stray])).toEqual({
+  const dir = temporaryFolder();
+  for (const [name, text] of Object.entries(BROKEN)) writeFileSync(join(dir, name), text);
+  const report = join(dir, 'outcome.json');
+  const vitest = [`${ROOT}/node_modules/vitest/vitest.mjs`, 'run', '--root', dir, '--globals'];
+  spawnSync(process.execPath, [...vitest, `--reporter=${ROOT}/tools/vitest-outcome.ts`, `--outputFile=${report}`], { cwd: dir });
+  expect(JSON.parse(readFileSync(report, 'utf8'))).toEqual({
     passed: 2,
     failed: [
-      { what: 'libs/a.spec.ts: x is 1', why: 'it is 2' },
-      { what: 'b', why: 'no such module' },
-      { what: 'c', why: 'without a message' },
-      { what: 'libs/d.spec.ts', why: 'outside of any test: nobody caught it' },
-      { what: 'vitest', why: 'outside of any test: nobody caught it' },
+      { what: 'a.spec.ts: x is 1', why: expect.stringContaining('it is 2') },
+      { what: 'b.spec.ts', why: expect.stringContaining('none.js') },
+      { what: 'c.spec.ts', why: 'outside of any test: nobody caught it' },
     ],
-    skipped: [{ what: 'libs/a.spec.ts: z', why: 'by the test itself' }],
+    skipped: [{ what: 'a.spec.ts: z', why: 'by the test itself' }],
   });
 });
 

@@ -3,17 +3,27 @@ import { once } from 'node:events';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Cli } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
 import { plural } from '../output.js';
 import { type Finding, inspectMachine } from './doctor.js';
-import type { Outcome, Told } from './vitest-outcome.js';
+
+/** One test, file or error, and why it was skipped or failed. */
+interface Told {
+  readonly what: string;
+  readonly why: string;
+}
+
+/** What one run came to, as `tools/vitest-outcome.ts` writes it. */
+interface Outcome {
+  readonly passed: number;
+  readonly failed: readonly Told[];
+  readonly skipped: readonly Told[];
+}
 
 /** Exit code of test/cluster if this machine can't run a cluster. It has printed the reason by then. */
 const NO_CLUSTER = 3;
-const REPORTER = fileURLToPath(new URL('./vitest-outcome.js', import.meta.url));
 
 /** Runs vitest once. Ctrl-C ends it with everything that its tests started. @param through command to which vitest's is appended */
 async function runVitest(cli: Cli, config: string, files: readonly string[], through: readonly string[] = []): Promise<Outcome> {
@@ -22,7 +32,14 @@ async function runVitest(cli: Cli, config: string, files: readonly string[], thr
   const dir = mkdtempSync(join(tmpdir(), 'etude-test-'));
   const path = join(dir, 'outcome.json');
   const vitest = [process.execPath, 'node_modules/vitest/vitest.mjs', 'run', '--config', config];
-  const [command = '', ...args] = [...through, ...vitest, '--reporter=default', `--reporter=${REPORTER}`, `--outputFile=${path}`, ...files];
+  const [command = '', ...args] = [
+    ...through,
+    ...vitest,
+    '--reporter=default',
+    `--reporter=${join(cli.root, 'tools/vitest-outcome.ts')}`,
+    `--outputFile=${path}`,
+    ...files,
+  ];
   // A process group of its own: a signal reaches every process in it.
   const child = spawn(command, args, { cwd: cli.root, env: { ...cli.settings.environment }, stdio: ['ignore', 2, 2], detached: true });
   const stop = () => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, 'SIGTERM');

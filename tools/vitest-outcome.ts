@@ -1,0 +1,38 @@
+import { writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import type { Reporter, SerializedError, TestModule, Vitest } from 'vitest/node';
+
+const shortened = (path: string) => relative(process.cwd(), path);
+const reasonOf = ([error]: readonly SerializedError[] = []) => error?.message.trim().split('\n', 1)[0] || 'without a message';
+
+/**
+ * Writes what a run came to, for `etude test`, into the file of `--outputFile`: every test that did not pass, every file that failed outside
+ * of its tests, and every error that came while no test waited for it. Vitest's own report as JSON leaves the last ones out.
+ */
+export default class OutcomeReporter implements Reporter {
+  #vitest!: Vitest;
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest;
+  }
+
+  onTestRunEnd(files: readonly TestModule[], unhandled: readonly SerializedError[]): void {
+    const told = files.flatMap((file) => {
+      const path = shortened(file.moduleId);
+      const tests = [...file.children.allTests()].map((test) => ({ what: `${path}: ${test.fullName}`, ...test.result() }));
+      const isBroken = file.state() === 'failed' && !tests.some(({ state }) => state === 'failed');
+      return [...(isBroken ? [{ what: path, state: 'failed', errors: file.errors() }] : []), ...tests];
+    });
+    const stray = unhandled.map((error) => {
+      const path = error['VITEST_TEST_PATH'];
+      return { what: typeof path === 'string' ? shortened(path) : 'vitest', why: `outside of any test: ${reasonOf([error])}` };
+    });
+    const of = (state: string) => told.filter((one) => one.state === state);
+    const outcome = {
+      passed: of('passed').length,
+      failed: [...of('failed').map(({ what, errors }) => ({ what, why: reasonOf(errors) })), ...stray],
+      skipped: of('skipped').map(({ what }) => ({ what, why: 'by the test itself' })),
+    };
+    writeFileSync(this.#vitest.config.outputFile as string, JSON.stringify(outcome));
+  }
+}
