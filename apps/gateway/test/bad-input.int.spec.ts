@@ -42,17 +42,13 @@ describe('a field that is wrong is named as the caller wrote it', () => {
   const wrong: Array<[string, SpecInit | undefined]> = [
     ['spec', undefined],
     ['spec.prompt', { ...SPEC, prompt: '' }],
-    ['spec.prompt', { ...SPEC, prompt: 'x'.repeat(200_001) }],
-    ['spec.agent', { ...SPEC, agent: '../other' }],
     ['spec.evaluator', { prompt: 'p' }],
     ['spec.evaluator.io_cases.cases', judged('ioCases', { cases: [] })],
     [
       'spec.evaluator.named.spec.cases[0].outputs',
       judged('named', { name: 'accepted_outputs', spec: { cases: [{ stdin: '', outputs: [] }] } }),
     ],
-    ['spec.evaluator.named.name', judged('named', { name: 'any' })],
     ['spec.evaluator.io_cases.comparison', judged('ioCases', { cases: [{}], comparison: 9 })],
-    ['spec.evaluator.io_cases.tolerance', judged('ioCases', { cases: [{}], tolerance: NaN })],
     ['spec.evaluator.function_cases.cases[0].expected', judged('functionCases', { entryPoint: 'f', cases: [{}] })],
     [
       'spec.evaluator.function_cases.cases[0].args',
@@ -61,7 +57,6 @@ describe('a field that is wrong is named as the caller wrote it', () => {
         cases: [{ args: { values: [infinite] }, expected: { kind: { case: 'boolValue', value: true } } }],
       }),
     ],
-    ['spec.evaluator.python_tests.entry_point', judged('pythonTests', { entryPoint: 'lambda', tests: 'assert True' })],
     ['spec.evaluator.command.command', judged('command', { command: 'true\u0000' })],
     ...['../x', '/etc/passwd', 'a\u0000b'].map((answerPath): [string, SpecInit] => [
       'spec.evaluator.command.answer_path',

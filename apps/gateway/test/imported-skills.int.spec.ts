@@ -1,4 +1,3 @@
-import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import type { Skill } from '@etude/contracts/memory';
 import { SkillVerify } from '@etude/contracts/queues';
@@ -29,13 +28,6 @@ const keep = (agent: string, { code = '', ...skill }: Partial<Skill>) =>
 const tell = (agent: string, name: string) => rig.client(Memory).storeProcedure({ agent, name, prompt: `How to ${name} as ${agent}.` });
 const versionsOf = (agent: string, name: string) => memory.procedural.versions(ownerOf(agent), name);
 
-async function limit(agent: string, settings: { readonly maxSkills?: number; readonly enabled?: boolean }): Promise<void> {
-  await rig.client(Agents, 'rev').updateAgent({
-    agent: { name: `agents/${agent}`, proceduralMemorySettings: { enabled: true, ...settings } },
-    updateMask: { paths: ['enabled', 'max_skills'].map((name) => `procedural_memory_settings.${name}`) },
-  });
-}
-
 /** The header, and the lines of an agent's skills, as if they were another's. */
 async function linesFor(to: string, from: string): Promise<string[]> {
   const lines = (await collect(rig.client(Memory, 'rev').exportMemory({ agent: from }))).flatMap((sent) => sent.lines);
@@ -57,29 +49,6 @@ async function imported(lines: readonly string[]) {
   return { added: Number(added), unchanged: Number(unchanged), reasons: refused.map(({ reason }) => reason) };
 }
 
-it('brings nothing into use that is out of use where it comes from', async () => {
-  const [from, to] = [newAgent(), newAgent()];
-  for (const status of ['archived', 'rejected', 'deprecated'] as const) await keep(from, { name: `was_${status}`, status, code: status });
-  await keep(from, { name: 'grows', code: 'one' });
-  await keep(from, { name: 'grows', code: 'two' });
-  await keep(from, { name: 'reworded', status: 'archived' });
-  await memory.procedural.store(skillOf({ name: 'reworded', code: `\n"${from}"`, description: 'Other words.', scope: ownerOf(from) }), {
-    words: 'kept',
-  });
-  await limit(to, { maxSkills: 2 });
-  expect(await imported(await linesFor(to, from))).toEqual({ added: 6, unchanged: 1, reasons: [] });
-  for (const status of ['archived', 'rejected', 'deprecated'])
-    expect(await versionsOf(to, `was_${status}`)).toMatchObject([
-      { status: 'archived', statusReason: `imported; was ${status} where it came from` },
-    ]);
-  expect(await versionsOf(to, 'grows')).toMatchObject([
-    { version: 2, code: `two\n"${to}"`, status: 'candidate' },
-    { version: 1, code: `one\n"${to}"`, status: 'archived' },
-  ]);
-  expect(await versionsOf(to, 'reworded')).toMatchObject([{ version: 1, status: 'candidate', description: 'Other words.' }]);
-  expect(await imported(await linesFor(to, from))).toEqual({ added: 0, unchanged: 7, reasons: [] });
-});
-
 it('never approves by itself what came in, and believes nothing of the tasks that it solved', async () => {
   const [from, to] = [newAgent(), newAgent()];
   await keep(from, { name: 'plain', examplePrompts: ['Sum it.'] });
@@ -93,34 +62,6 @@ it('never approves by itself what came in, and believes nothing of the tasks tha
     expect(skill).toMatchObject({ status: 'candidate', origin: 'import', fingerprints: [], cues: name === 'plain' ? ['Sum it.'] : [] });
     expect(skill?.untrusted).toContainEqual(expect.stringMatching(/^it came in with imports\/i[0-9a-f]{32}$/));
   }
-});
-
-it('refuses what may not be registered, procedures in words too', async () => {
-  const [from, to, off] = [newAgent(), newAgent(), newAgent()];
-  await keep(from, { name: 'plain' });
-  for (const name of ['one', 'two', 'three']) await tell(from, name);
-  const [header = '', ...lines] = await linesFor(to, from);
-  const line = lines.find((one) => one.includes('plain'));
-  const named = ['json', 'class', 'skills'].map((name) => changed(line, () => ({ name })));
-  const { added, reasons } = await imported([header, ...named]);
-  expect({ added, reasons }).toEqual({
-    added: 0,
-    reasons: [
-      'the name "class" is a word of Python itself',
-      'the name "json" is that of a module that code imports',
-      'the name "skills" is that of a module that code imports',
-    ],
-  });
-  await limit(to, { maxSkills: 1 });
-  expect(await imported([header, ...lines.filter((one) => one !== line)])).toMatchObject({
-    added: 1,
-    reasons: [expect.anything(), expect.anything()],
-  });
-  await limit(off, { enabled: false });
-  const refused = await imported(await linesFor(off, from));
-  expect(refused.added).toBe(0);
-  expect(refused.reasons.every((reason) => reason.includes('learns no skills'))).toBe(true);
-  expect(await memory.procedural.list({ ...ownerOf(off) }, { limit: 9 })).toEqual([]);
 });
 
 it('has callers wait for what they call, and pins them to what came in', async () => {

@@ -1,5 +1,4 @@
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { episodeOf, factOf, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { collect, type KeyName, refusal } from './gateway.harness.js';
@@ -39,20 +38,6 @@ describe('search', () => {
 });
 
 describe('an import of skills', () => {
-  it('runs nothing that was not verified here: they become candidates', async () => {
-    const lines = await exported();
-    expect(lines.join('\n')).toContain('sum_even');
-    const report = await rig.client(Memory, 'globex').importMemory({ lines });
-    expect(report.refused).toEqual([]);
-    const { skills } = await rig.client(Skills, 'globex').listSkills({});
-    expect(skills.map(({ name, agent: whose, status }) => ({ name, whose, status }))).toEqual([
-      { name: 'skills/sum_even', whose: 'coder', status: SkillStatus.CANDIDATE },
-      { name: 'skills/sum_even', whose: 'other', status: SkillStatus.CANDIDATE },
-      { name: 'skills/waiting', whose: 'coder', status: SkillStatus.CANDIDATE },
-    ]);
-    expect(await rig.client(Memory, 'globex').importMemory({ lines })).toMatchObject({ added: 0n, refused: [] });
-  });
-
   it('for more than an agent is for those who may register them', async () => {
     const shared = skillOf({ name: 'for_all', scope: { tenant: 'acme', agent: '@tenant', user: null }, status: 'active' });
     await store(shared);
@@ -62,22 +47,6 @@ describe('an import of skills', () => {
       added: 0n,
       reasons: [expect.stringContaining('a key with the role "reviewer"')],
     });
-  });
-});
-
-const shared = (name: string, owner: string, user: string | null = null) =>
-  store(skillOf({ name, scope: { tenant: 'acme', agent: owner, user }, status: 'active' }));
-
-describe('a search of skills', () => {
-  it('shows an agent the skills of every owner that it may use', async () => {
-    await shared('of_the_agent', 'reader');
-    await shared('of_the_tenant', '@tenant');
-    await shared('of_ann', '@user', 'ann');
-    await shared('of_bob', '@user', 'bob');
-    await shared('of_another', 'writer');
-    const asked = { agent: 'reader', user: 'ann' };
-    const { hits } = await rig.client(Memory).searchMemory({ ...asked, query: 'sum the even numbers', layers: ['procedural'], limit: 9 });
-    expect(hits.map(({ id }) => id).toSorted()).toEqual(['for_all@1', 'of_ann@1', 'of_the_agent@1', 'of_the_tenant@1']);
   });
 });
 
@@ -133,15 +102,6 @@ describe("a user's skill as a record", () => {
     expect(await named({ user: 'ann' })).toEqual(['anns@1', 'both@1']);
     expect(await named({}, 'rev')).toEqual(['anns@1', 'bobs@1', 'both@1', 'both@1', 'both@1']);
   });
-});
-
-it('gives the skill of every tenant that a search found', async () => {
-  const scope = { tenant: '@global', agent: '@tenant', user: null };
-  await store(skillOf({ name: 'for_everybody', scope, status: 'active' }));
-  const query = { query: 'sum the even numbers', layers: ['procedural'], limit: 50 };
-  expect((await rig.client(Memory, 'globex').searchMemory(query)).hits.map(({ id }) => id)).toContain('for_everybody@1');
-  const { id, fields } = await rig.client(Memory, 'globex').getMemory({ layer: 'procedural', id: 'for_everybody@1' });
-  expect([id, fields?.['tests']]).toEqual(['for_everybody@1', undefined]);
 });
 
 const hasCases = (shown: unknown) => JSON.stringify(shown).includes('total([]) == 7');

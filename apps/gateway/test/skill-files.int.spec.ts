@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { gzipSync } from 'node:zlib';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory as MemoryService } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
@@ -139,11 +138,7 @@ describe('an import', () => {
 describe('a hostile import', () => {
   const skill = { 'SKILL.md': '---\nname: x\ndescription: x\n---\n' };
   it.each<[string, Files, Head, string]>([
-    ['a path that climbs out', { ...skill, '../x': '' }, {}, 'INVALID_ARGUMENT'],
-    ['no SKILL.md', { 'README.md': '' }, {}, 'INVALID_ARGUMENT'],
     ['another format', skill, { format: 'rar' }, 'INVALID_ARGUMENT'],
-    ['a cut tar', archive(gzipSync(Buffer.alloc(2_000, 7)).subarray(0, 20)), { format: 'tar.gz' }, 'INVALID_ARGUMENT'],
-    ['a bomb', archive(gzipSync(Buffer.alloc(2 ** 26))), { format: 'tar.gz' }, 'PAYLOAD_TOO_LARGE'],
     [
       'packages that no sandbox has',
       { 'SKILL.md': '---\nname: x\ndescription: x\nmetadata:\n  etude-packages: \'["numpy==2.3.1"]\'\n---\n' },

@@ -96,21 +96,6 @@ describe('revoking a source', () => {
     const again = await reviewer().revokeSource({ source: 'documents/poison' });
     expect(again.skills.map((skill) => skill.name)).toEqual(['skills/caller', 'skills/bad']);
   });
-
-  it('is done once for one request', async () => {
-    const waiting = await store(idle('put_right', { status: 'pending_review', sources: ['documents/doubted'] }));
-    const text = 'Walruses type faster than zebras.';
-    await memory().episodic.storeEpisode(episodeOf({ id: 'tdoubted01-r1.episode', touched: ['documents/doubted'] }));
-    await memory().semantic.applyFacts('acme', 'doubted', [factOf({ text, episodes: ['tdoubted01-r1.episode'] })]);
-    const request = { source: 'documents/doubted', reason: 'in doubt', requestId: 'revoke-1' };
-    const first = await reviewer().revokeSource(request);
-    expect(first).toMatchObject({ skills: [{ name: 'skills/put_right', status: SkillStatus.ARCHIVED }], facts: [text] });
-    await reviewer().restoreSkill({ name: 'skills/put_right', version: waiting.version });
-    const again = await reviewer().revokeSource(request);
-    expect(again).toMatchObject({ skills: [{ name: 'skills/put_right', version: waiting.version }], facts: [] });
-    expect([await statusOf('put_right'), again.skills[0]?.status]).toEqual([SkillStatus.CANDIDATE, SkillStatus.CANDIDATE]);
-    expect((await refusal(reviewer().revokeSource({ ...request, source: 'documents/other' }))).code).toBe('ALREADY_EXISTS');
-  });
 });
 
 it('counts how skills do', async () => {

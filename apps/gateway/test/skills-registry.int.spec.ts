@@ -43,14 +43,6 @@ describe('a registration', () => {
     expect((await refusal(skills().registerSkill(other))).code).toBe('ALREADY_EXISTS');
   });
 
-  it('refuses code that does things at import, with the line', async () => {
-    const code = 'print("hello")\n\ndef greet(name: str) -> str:\n    return name';
-    const refused = await refusal(skills().registerSkill({ skill: addingDraft('refused', { code, tests: [] }) }));
-    expect(refused).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [expect.stringContaining('skill.code') as string] });
-    expect(refused.message).toContain('line 1');
-    expect((await refusal(skills().getSkill({ name: 'skills/refused', agent }))).status).toBe(status.NOT_FOUND);
-  });
-
   it('for more readers is for reviewers, and for all tenants for operators', async () => {
     const shared = addingDraft('add_for_all', { agent: '', scope: SkillScope.TENANT });
     expect((await refusal(skills().registerSkill({ skill: shared }))).status).toBe(status.PERMISSION_DENIED);
@@ -93,21 +85,6 @@ describe('a check', () => {
 
 describe('another verification', () => {
   beforeAll(() => register(ADD_NUMBERS));
-
-  it('of a rejected skill starts over, once per request', async () => {
-    const wrong = addingDraft('wrong_again', { tests: [callOf([1, 2], 4)] });
-    await register(wrong);
-    const request = { name: 'skills/wrong_again', agent, requestId: 'verify-1' };
-    const again = await skills().verifySkill(request);
-    expect(again.status).toBe(SkillStatus.REJECTED);
-    expect(again.history.map(({ to }) => to)).toEqual([
-      SkillStatus.CANDIDATE,
-      SkillStatus.REJECTED,
-      SkillStatus.CANDIDATE,
-      SkillStatus.REJECTED,
-    ]);
-    expect((await skills().verifySkill(request)).history).toHaveLength(4);
-  });
 
   it('is refused of what was archived, of what all agents use, and of what another tenant has', async () => {
     await register(addingDraft('put_away', { agent: 'archivist' }));

@@ -85,12 +85,6 @@ describe('the rest of a life', () => {
     expect(rejected).toMatchObject({ status: SkillStatus.REJECTED, statusReason: 'it sums nothing' });
   });
 
-  it('deprecates, in favour of another where one is named', async () => {
-    await store('deprecated', { status: 'active' });
-    const gone = await skills().deprecateSkill(named('deprecated', { reason: 'old', replacedBy: 'skills/approved' }));
-    expect(gone).toMatchObject({ status: SkillStatus.DEPRECATED, replacedBy: 'skills/approved' });
-  });
-
   it('archives every version, or one, and restores', async () => {
     await store('archived', { status: 'active' });
     await store('archived', { status: 'pending_review' });

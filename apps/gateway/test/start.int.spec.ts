@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { freePort } from '@etude/test-support/ports';
 import { startProcess, type TestProcess } from '@etude/test-support/processes';
@@ -67,14 +66,6 @@ it.each(['ETUDE_GRPC_PORT', 'ETUDE_HTTP_PORT'])('names a taken port and %s', asy
   expect(said.message).toContain(String(port));
   expect(said.message).toContain(setting);
   taken.close();
-});
-
-it('names a key file that is wrong', async () => {
-  const path = `${rig.keysPath}.wrong`;
-  writeFileSync(path, '{"keys":[{"sha256":"short","tenant":"acme"}]}');
-  const { code, said } = await ending({ ETUDE_AUTH_KEYS_PATH: path });
-  expect(code).toBe(1);
-  expect(said.message).toMatch(/keys\.0\.sha256/);
 });
 
 it('ends with 0 on SIGTERM, and its watches with UNAVAILABLE', async () => {

@@ -83,24 +83,6 @@ describe('etude.v1.Tools', () => {
   });
 });
 
-describe('execute_code', () => {
-  it('runs as a notebook does, and says where it failed', async () => {
-    const code = 'import math\nprint("hello")\nif __name__ == "__main__":\n    x = 20\n{"root": math.isqrt(x), "set": {1}}';
-    expect(await call('execute_code', { code })).toMatchObject({
-      success: true,
-      result: { result: { root: 4, set: { $set: [1] } }, stdout: 'hello\n' },
-    });
-    const failing = await call('execute_code', { code: 'print("before")\n\nvalue = 1 / 0' });
-    expect(failing).toMatchObject({
-      success: false,
-      error: 'ZeroDivisionError: division by zero (line 3)',
-      result: { stdout: 'before\n' },
-    });
-    expect(failing.result['stderr']).toMatch(/File "code\.py", line 3[\s\S]*value = 1 \/ 0/);
-    expect(failing.result['stderr']).not.toContain('solution.py');
-  });
-});
-
 describe('skills by tools', () => {
   it('are registered, found, used without a model, and loaded', async () => {
     const registered = await register('slug');

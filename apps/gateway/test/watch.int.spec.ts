@@ -67,12 +67,6 @@ it('lets go of the stream when the watcher leaves', async () => {
   await until(async () => (await watchers(name)) === 0, { what: 'the subscription ended' });
 });
 
-it('ends with DEADLINE_EXCEEDED and lets go when the deadline is over', async () => {
-  const name = await submit();
-  expect((await refusal(collect(rig.tasks().watchTask({ name }, { timeoutMs: 300 })))).status).toBe(status.DEADLINE_EXCEEDED);
-  await until(async () => (await watchers(name)) === 0, { what: 'the subscription ended' });
-});
-
 it('ends with UNAVAILABLE when the gateway closes, and goes on with another one', async () => {
   const name = await submit();
   await rig.emit('acme', name, [attempt(1)]);

@@ -85,16 +85,6 @@ describe('a malformed message over stdio', () => {
     expect(gateway.seen.filter(({ method }) => method === 'callTool')).toHaveLength(1);
   });
 
-  it('is answered before any handshake, and on the last line', async () => {
-    const { stdin, answers, over } = served();
-    stdin.end('nonsense\n\n  \r\n{"jsonrpc":"2.0","id":4}\n');
-    await over;
-    expect(answers()).toMatchObject([
-      { id: null, error: { code: -32_700 } },
-      { id: 4, error: { code: -32_600 } },
-    ]);
-  });
-
   it('gets no answer where it is one itself', async () => {
     const { stdin, nth, answers, errors } = served();
     stdin.write(`${HANDSHAKE}\n`);

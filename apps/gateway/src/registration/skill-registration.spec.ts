@@ -23,11 +23,6 @@ const forever: Wait = (signal) =>
 
 const patience = (waitMs: number, signal = new AbortController().signal) => ({ waitMs, signal });
 
-it('answers what verification made of a skill', async () => {
-  const settled = await registration(() => Promise.resolve({})).settled(procedural, candidate, patience(10_000));
-  expect(settled.status).toBe('active');
-});
-
 it('answers a skill as it stands once its caller has to be answered', async () => {
   expect((await registration(forever).settled(procedural, candidate, patience(10))).status).toBe('candidate');
 });
