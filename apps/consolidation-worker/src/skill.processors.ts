@@ -7,6 +7,7 @@ import type { Clock } from '@etude/domain/ports/clock';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import type { ChatModel } from '@etude/domain/ports/model';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
+import { refusalOf } from '@etude/domain/skills/life/call-graph';
 import { findSkill } from '@etude/domain/skills/life/find-skill';
 import { registerSkill } from '@etude/domain/skills/life/register-skill';
 import { type AdmissionDeps, admitSkill } from '@etude/domain/skills/proof/admit-skill';
@@ -123,30 +124,33 @@ async function write(
 
 /** The problems that the parser or verification finds. */
 async function problemsOf(wanted: WantedSkill, candidate: Skill, deps: SkillRequestDeps, signal: AbortSignal): Promise<readonly string[]> {
-  const { tenant, agent, user, skill: name } = wanted;
-  const { sandboxes } = deps;
+  const skill = await prepared(wanted, candidate, deps, signal);
+  if (typeof skill === 'string') return [skill];
+  const { passed, reason } = await deps.check(skill, signal);
+  return passed ? [] : [reason];
+}
+
+/** The candidate, pinned to what it calls; the reason where it can't be registered. */
+async function prepared(
+  { tenant, agent, user, skill: name }: WantedSkill,
+  candidate: Skill,
+  { sandboxes, procedural }: SkillRequestDeps,
+  signal?: AbortSignal,
+): Promise<Skill | string> {
   const found = await inspectCode({ ...candidate, name }, { sandboxes, tenant, owner: { agent, user } }, signal);
-  if ('problems' in found) return problemTexts(found.problems);
-  if (found.kind !== 'function') return [found.note || `it is a ${found.kind}, and not a function`];
-  try {
-    const { passed, reason } = await deps.check(await pinnedTo(found.uses, candidate, deps.procedural), signal);
-    return passed ? [] : [reason];
-  } catch (error) {
-    if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;
-    return [(error as EtudeError).message];
-  }
+  if ('problems' in found) return problemTexts(found.problems).join('; ');
+  if (found.kind !== 'function') return found.note || `it is a ${found.kind}, and not a function`;
+  return pinnedTo(found.uses, candidate, procedural).catch(refusalOf);
 }
 
 async function register(wanted: WantedSkill, vouchedBy: string | null, draft: Draft, deps: SkillRequestDeps): Promise<End> {
-  const { tenant, agent, user, skill: name } = wanted;
-  const { procedural, sandboxes, producer } = deps;
+  const { tenant, agent, skill: name } = wanted;
+  const { procedural, producer } = deps;
   const { written, ...writer } = draft;
-  const candidate = requestedSkill(wanted, written, { ...writer, vouchedBy });
   const { settings } = await deps.settings.get(tenant, agent);
   try {
-    const found = await inspectCode({ ...candidate, name }, { sandboxes, tenant, owner: { agent, user } });
-    if ('problems' in found) return failed(problemTexts(found.problems).join('; '), draft.scripted);
-    const skill = await pinnedTo(found.uses, candidate, deps.procedural);
+    const skill = await prepared(wanted, requestedSkill(wanted, written, { ...writer, vouchedBy }), deps);
+    if (typeof skill === 'string') return failed(skill, draft.scripted);
     // Dated like its draft, so that nothing is stored for an owner who was erased since.
     const clock = { now: () => draft.at };
     const stored = await registerSkill(skill, { by: ARCHITECT }, { procedural, settings, clock });

@@ -43,7 +43,8 @@ export function judge(evaluator: Evaluator, plannedRuns: readonly SandboxRun[], 
   };
 }
 
-function refuseUnfinished(planned: number, results: readonly RunResult[]): void {
+/** @throws EtudeError SANDBOX_UNAVAILABLE (retryable), CANCELLED where not all runs ended by themselves */
+export function refuseUnfinished(planned: number, results: readonly RunResult[]): void {
   const lost = results.find((run) => RETRYABLE_EXITS.has(run.exit));
   if (lost) throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox was lost while the code ran (${lost.exit}); run the execution again.`);
   if (results.some((run) => run.exit === 'cancelled'))

@@ -1,3 +1,4 @@
+import type { UseOutcome } from '../skills/proof/use-skill.js';
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { SkillDependency, SkillParameter } from '@etude/contracts/skill-proof';
 
@@ -24,19 +25,7 @@ export interface SkillFinder {
 }
 
 /** The outcome of a use. */
-export interface SkillUse {
-  readonly success: boolean;
-  readonly name: string;
-  readonly version: number;
-  /** The function's return value as JSON; null for a program. */
-  readonly result: unknown;
-  /** Which numbers and texts of the result were changed on the way; empty where none was. */
-  readonly resultNote: string;
-  readonly output: string;
-  /** Empty where it succeeded. */
-  readonly error: string;
-  readonly durationMs: number;
-}
+export type SkillUse = Omit<Extract<UseOutcome, { outcome: 'used' }>, 'outcome' | 'exit'>;
 
 export interface SkillCall {
   readonly name: string;

@@ -72,17 +72,10 @@ function failureOf({ evaluator, run }: PlannedTest, result: RunResult | undefine
 }
 
 /** Splits the tests, in order, into parts that fit into one execution each. */
-function inExecutions(planned: readonly PlannedTest[]): readonly PlannedTest[][] {
-  const parts: PlannedTest[][] = [];
-  let size = 0;
-  for (const one of planned) {
-    const length = 'code' in one.run ? one.run.code.length : 0;
-    const last = parts.at(-1);
-    size = last === undefined || last.length >= RUNS_MAX || size + length > CODE_MAX ? length : size + length;
-    if (last === undefined || size === length) parts.push([one]);
-    else last.push(one);
-  }
-  return parts;
+function inExecutions(planned: readonly PlannedTest[]): ReadonlyArray<readonly PlannedTest[]> {
+  const longest = Math.max(1, ...planned.map(({ run }) => ('code' in run ? run.code.length : 0)));
+  const size = Math.max(1, Math.min(RUNS_MAX, Math.floor(CODE_MAX / longest)));
+  return Array.from({ length: Math.ceil(planned.length / size) }, (_, part) => planned.slice(part * size, (part + 1) * size));
 }
 
 type Options = Pick<ExecutionRequest, 'limits' | 'hashSeed' | 'stopOnFailure'> & { readonly step: string };

@@ -134,7 +134,7 @@ describe('useSkill', () => {
   it.each([
     ['wall', 'it ran out of wall time'],
     ['oom', 'it ran out of memory'],
-    ['kernel_lost', 'its sandbox was lost while it ran'],
+    ['disk', 'it wrote more than is allowed'],
   ] as const)('answers a use that ended by %s', async (exit, error) => {
     const { use, uses } = failing({ exit, exitCode: null, error: { type: 'MemoryError', message: '', line: 1 } });
     expect(await use()).toMatchObject({ success: false, exit, error });

@@ -1,7 +1,8 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
-import { type RunResult, RETRYABLE_EXITS, SandboxLimits, type SandboxRun, SHOWN_VALUE, type ExitReason } from '@etude/contracts/sandbox';
+import { type RunResult, SandboxLimits, type SandboxRun, SHOWN_VALUE, type ExitReason } from '@etude/contracts/sandbox';
 import { crashOf } from '../../evaluation/crash.js';
+import { LIMIT_VERDICTS, refuseUnfinished } from '../../evaluation/judge.js';
 import type { Clock } from '../../ports/clock.js';
 import type { MemoryOutbox, ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
@@ -126,20 +127,15 @@ export async function wholeCode(
 
 function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code: string): Executable {
   requireCallable(skill);
-  if (skill.entryPoint === null) {
-    if (Object.keys(parameters).length > 0)
-      throw new EtudeError('INVALID_ARGUMENT', `${skill.name} is a program: it takes no parameters, and reads its standard input.`, {
-        field: 'parameters',
-      });
-    return { run: { kind: 'program', code, stdin }, input: { stdin } };
+  const { name, entryPoint } = skill;
+  const wrong = (field: string, why: string) => new EtudeError('INVALID_ARGUMENT', `${name} is ${why}`, { field });
+  if (entryPoint !== null) {
+    if (stdin !== '') throw wrong('stdin', 'a function: it reads no standard input; give it parameters.');
+    const given = validateArguments(skill, parameters);
+    return { run: { kind: 'call', code, entryPoint, ...placedArguments(skill, given), ...SHOWN_VALUE }, input: given };
   }
-  if (stdin !== '')
-    throw new EtudeError('INVALID_ARGUMENT', `${skill.name} is a function: it reads no standard input; give it parameters.`, {
-      field: 'stdin',
-    });
-  const given = validateArguments(skill, parameters);
-  const { entryPoint } = skill;
-  return { run: { kind: 'call', code, entryPoint, ...placedArguments(skill, given), ...SHOWN_VALUE }, input: given };
+  if (Object.keys(parameters).length === 0) return { run: { kind: 'program', code, stdin }, input: { stdin } };
+  throw wrong('parameters', 'a program: it takes no parameters, and reads its standard input.');
 }
 
 async function execute(
@@ -164,32 +160,14 @@ async function execute(
     },
     signal,
   );
-  const [result] = runs;
-  if (result === undefined || RETRYABLE_EXITS.has(result.exit))
-    throw new EtudeError(
-      'SANDBOX_UNAVAILABLE',
-      `The sandbox was lost while ${skill.name} ran (${result?.exit ?? 'no result'}); try again.`,
-    );
-  if (result.exit === 'cancelled') throw new EtudeError('CANCELLED', `The use of ${skill.name} was cancelled before it ended.`);
-  return result;
+  refuseUnfinished(1, runs);
+  return runs[0]!;
 }
-
-const LIMIT_MET: Partial<Record<ExitReason, string>> = {
-  wall: 'it ran out of wall time',
-  cpu: 'it ran out of CPU time',
-  no_output: 'it printed nothing for too long',
-  oom: 'it ran out of memory',
-  oomkilled: 'it ran out of memory',
-  output: 'it printed more than is allowed',
-  disk: 'it wrote more than is allowed',
-  pids: 'it started more processes than are allowed',
-  kernel_lost: 'its sandbox was lost while it ran',
-};
 
 /** Why a use failed, in a line or two; empty where it did not. */
 function errorOf(result: RunResult, { kind }: SandboxRun): string {
-  const limit = LIMIT_MET[result.exit];
-  if (limit !== undefined) return limit;
+  const [, limit] = LIMIT_VERDICTS[result.exit] ?? [];
+  if (limit !== undefined) return `it ${limit}`;
   if (result.exit === 'ok' && !result.error && (kind !== 'call' || result.value !== undefined)) return '';
   const { type, message, line, summary } = crashOf(result);
   const where = line === null ? '' : `, line ${line}`;
@@ -230,5 +208,5 @@ function useOf(
 function outputDigestOf(result: RunResult, success: boolean): { outputDigest?: string } {
   if (success) return { outputDigest: contentDigest({ value: result.value ?? null, stdout: result.stdout }) };
   const { type } = crashOf(result);
-  return type === null || LIMIT_MET[result.exit] !== undefined ? {} : { outputDigest: contentDigest({ error: type }) };
+  return type === null || result.exit in LIMIT_VERDICTS ? {} : { outputDigest: contentDigest({ error: type }) };
 }
