@@ -161,8 +161,8 @@ type ProcedureArgs = [
 ];
 
 /**
- * Stores the new version before it deprecates the earlier one, so that one is always active. After a crash in between, the repeat or the
- * next telling deprecates the earlier one.
+ * Stores the new version before it deprecates the earlier one, so that one is always active. Without transactions a crash may come in
+ * between; then the repeat or the next telling deprecates the earlier one.
  */
 async function storeProcedure(deps: LayerDeps, ...args: ProcedureArgs): Promise<Skill> {
   const [writeId, scope, name, words, { namesMax = 0, by = 'told' } = {}] = args;
@@ -192,36 +192,26 @@ interface Write {
   readonly telling: Telling;
 }
 
-/** Returns null if another writer was faster. */
+/** Returns null if another writer was faster. A repeat deprecates what its first try left. */
 async function storeWords(deps: LayerDeps, { writeId, namesMax, telling }: Write, versions: readonly StoredSkill[]): Promise<Skill | null> {
   const { store, embedder } = deps;
   const { scope, name, words } = telling;
-  const taken = versions.find((one) => one.taken.includes(writeId));
-  if (taken !== undefined) return withoutReplaced(deps, telling, taken.skill, versions);
   const known = versions.map(({ skill }) => skill);
+  const taken = versions.find((one) => one.taken.includes(writeId))?.skill;
   const digest = codeDigest({ kind: 'procedure', code: '', entryPoint: null, description: words });
-  const { version, isNew } = toldProcedure(telling, known, await isMarkedIn(deps, scope.tenant, digest));
-  if (!isNew) return withoutReplaced(deps, telling, version, versions);
-  if (needsRoom(known)) await requireRoomFor(store, { ...scope, name }, namesMax);
-  const [done] = await store.write(scope.tenant, await insertsOf(embedder, [skillRecord(version, [writeId])]));
-  return done ? withoutReplaced(deps, telling, version, await versionsOf(deps, telling)) : null;
-}
-
-/** Deprecates the versions told earlier. Returns `skill` as it is then, or null if another writer was faster. */
-async function withoutReplaced(
-  { store }: LayerDeps,
-  telling: Telling,
-  skill: Skill,
-  versions: readonly StoredSkill[],
-): Promise<Skill | null> {
-  const known = versions.map((one) => one.skill);
-  const replaced = new Map(replacedByTelling(telling, known).map((one) => [one.version, one]));
-  const changes = versions.flatMap((one) => {
+  const told =
+    taken === undefined ? toldProcedure(telling, known, await isMarkedIn(deps, scope.tenant, digest)) : { version: taken, isNew: false };
+  const { version, isNew } = told;
+  if (isNew && needsRoom(known)) await requireRoomFor(store, { ...scope, name }, namesMax);
+  const inserts = isNew ? await insertsOf(embedder, [skillRecord(version, [writeId])]) : [];
+  const replaced = new Map(replacedByTelling(telling, isNew ? [version, ...known] : known).map((one) => [one.version, one]));
+  const updates = versions.flatMap((one) => {
     const after = replaced.get(one.skill.version);
     return after === undefined ? [] : [skillUpdate(one, after)];
   });
-  const done = changes.length === 0 ? [] : await store.write(telling.scope.tenant, changes);
-  return done.includes(false) ? null : (replaced.get(skill.version) ?? skill);
+  const changes = [...inserts, ...updates];
+  const done = changes.length === 0 ? [] : await store.write(scope.tenant, changes);
+  return done.includes(false) ? null : (replaced.get(version.version) ?? version);
 }
 
 /** Whether this tenant has a marked skill with the code or words of this digest. null: there is nothing to look for. */
