@@ -123,6 +123,5 @@ describe('skills over MCP', () => {
     expect((await skills.list()).skills.map((skill) => skill.uri)).not.toContain(uri);
     await expect(skills.get(uri)).rejects.toMatchObject({ code: -32_602 });
     await expect(client.readResource({ uri })).rejects.toMatchObject({ code: -32_602 });
-    await expect(skills.readDirectory(uri.replace('/SKILL.md', ''))).rejects.toMatchObject({ code: -32_602 });
   });
 });

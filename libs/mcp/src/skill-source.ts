@@ -2,7 +2,7 @@ import { type Skill as WireSkill, SkillStatus } from '@etude/contracts/gen/etude
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import { GLOBAL_TENANT, skillResourceName, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Resource, ServerContext } from '@modelcontextprotocol/server';
-import { DIRECTORY_MIME_TYPE, type Skill, type SkillReadResult, type SkillSource } from '@modelcontextprotocol/server/ext/skills';
+import type { Skill, SkillReadResult, SkillSource } from '@modelcontextprotocol/server/ext/skills';
 import type { McpCaller } from './caller.js';
 import { callFailure, type GatewayCalls, protocolError } from './gateway-calls.js';
 import { MANIFEST, mediaTypeOf, placeOf, type SkillFolder, skillFolder } from './skill-folder.js';
@@ -50,13 +50,6 @@ export class GatewaySkillSource implements SkillSource {
     return text === undefined ? { bytes, mimeType } : { text, mimeType };
   }
 
-  async readDirectory(uri: string, _page: object, context: ServerContext): Promise<{ resources: Resource[] } | undefined> {
-    const found = await this.#at(uri, context);
-    if (found === undefined) return undefined;
-    const resources = childrenOf(found.folder, found.path);
-    return resources.length === 0 ? undefined : { resources };
-  }
-
   /** Lists only the first page; `skills/list` lists all skills. */
   async listResources(context: ServerContext): Promise<Resource[]> {
     const { skills } = await this.list({}, context);
@@ -102,22 +95,6 @@ export class GatewaySkillSource implements SkillSource {
       return undefined;
     }
   }
-}
-
-/** Direct children of a folder, each subfolder once. URIs are spelled as in the entry. */
-function childrenOf({ entry, folder }: SkillFolder, path: string): Resource[] {
-  const depth = path === '' ? 0 : path.split('/').length;
-  const root = `skill://${folder}`;
-  const children = new Map<string, Resource>();
-  for (const { uri } of entry.resources === 'dynamic' ? [] : entry.resources) {
-    const spelt = uri.slice(root.length + 1).split('/');
-    const names = spelt.map(decodeURIComponent);
-    if (names.length <= depth || names.slice(0, depth).join('/') !== path) continue;
-    const name = names[depth] ?? '';
-    const mimeType = names.length > depth + 1 ? DIRECTORY_MIME_TYPE : mediaTypeOf(name);
-    children.set(name, { uri: [root, ...spelt.slice(0, depth + 1)].join('/'), name, mimeType });
-  }
-  return [...children.values()];
 }
 
 /** Undefined if the bytes aren't UTF-8, so that decoding would change them. */

@@ -58,24 +58,6 @@ describe.each(each)('skills over $over in $revision', ({ over, revision }) => {
     expect(await skills.read(skill, 'scripts/data/Q&A été.txt')).toMatchObject({ verified: true, text: 'question' });
   });
 
-  it('reads folders, and only folders', async () => {
-    const skills = await skillsOf(gatewayWithSkills());
-    expect(skills.directoryRead).toBe(true);
-    const root = await skills.readDirectory('skill://sum-of-squares');
-    expect(root.resources.map(({ name, mimeType }) => [name, mimeType])).toEqual([
-      ['SKILL.md', 'text/markdown'],
-      ['assets', 'inode/directory'],
-      ['scripts', 'inode/directory'],
-    ]);
-    const { skill } = await skills.get('skill://sum-of-squares/SKILL.md');
-    const data = await skills.readDirectory('skill://sum-of-squares/scripts/data');
-    const listed = Array.isArray(skill.resources) ? skill.resources.map(({ uri }) => uri) : [];
-    expect(listed).toContain(data.resources[0]?.uri);
-    for (const uri of ['skill://sum-of-squares/SKILL.md', 'skill://sum-of-squares/none', 'skill://no-such']) {
-      await expect(skills.readDirectory(uri)).rejects.toThrow('is not a directory');
-    }
-  });
-
   it('shows none that is not active, and none that is not there', async () => {
     const skills = await skillsOf(gatewayWithSkills());
     for (const uri of ['skill://waiting/SKILL.md', 'skill://no-such/SKILL.md', 'skill://sum-of-squares/scripts/main.py']) {

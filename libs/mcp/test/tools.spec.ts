@@ -13,7 +13,7 @@ describe.each(each)('tools over $over in $revision', ({ over, revision }) => {
     expect(client.getServerCapabilities()).toMatchObject({
       tools: {},
       resources: {},
-      extensions: { 'io.modelcontextprotocol/skills': { directoryRead: true } },
+      extensions: { 'io.modelcontextprotocol/skills': {} },
     });
     expect(client.getInstructions()).toContain('use_skill');
   });

@@ -82,14 +82,14 @@ export async function listenOn(
   { host, port, setting }: { readonly host: string; readonly port: number; readonly setting: string },
 ): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(portError(error, host, port, setting)));
+    server.once('error', (error) => reject(portError(error, host, port, setting)));
     server.listen(port, host, resolve);
   });
 }
 
 /** The FAILED_PRECONDITION error for a port that could not be opened; it names the setting that changes the port. */
-export function portError(error: NodeJS.ErrnoException, host: string, port: number, setting: string): EtudeError {
-  const why = error.code === 'EADDRINUSE' ? 'is taken by another process' : `could not be opened (${error.code ?? error.message})`;
+export function portError(error: Error, host: string, port: number, setting: string): EtudeError {
+  const why = error.message.includes('EADDRINUSE') ? 'is taken by another process' : `could not be opened (${error.message})`;
   return new EtudeError(
     'FAILED_PRECONDITION',
     `Port ${port} on ${host} ${why}. Stop what uses it, or set ${setting} to another port.`,

@@ -31,8 +31,6 @@ export async function listenForGrpc(host: string, port: number, { calls, health,
   try {
     return await listenGrpc(host, port, add);
   } catch (error) {
-    const { message } = error as Error;
-    const code = /\bE[A-Z]{3,}\b/.exec(message)?.[0] ?? message;
-    throw portError(Object.assign(new Error(message), { code }), host, port, 'ETUDE_GRPC_PORT');
+    throw portError(error as Error, host, port, 'ETUDE_GRPC_PORT');
   }
 }

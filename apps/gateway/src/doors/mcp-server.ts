@@ -15,8 +15,6 @@ import { textOf } from './body-reader.js';
 import { HttpDoor, keyOf, mediaTypeOf, type RestError } from './http-door.js';
 
 const PATH = '/mcp';
-/** A client that reads nothing of a waiting answer for this long is disconnected. */
-const STALLED_MS = 60_000;
 /** Limit for a whole request to arrive. */
 const REQUEST_TIMEOUT_MS = 120_000;
 const PARSE_ERROR = -32_700;
@@ -76,7 +74,6 @@ export class McpServer {
       stop();
       requests.inc({ status: response.statusCode });
     });
-    response.setTimeout(STALLED_MS, () => cutStalled(response));
     return this.#answer(request, response);
   }
 
@@ -104,12 +101,6 @@ export class McpServer {
     if (status === 500) this.parts.log('An MCP request failed', { err: cause });
     refuseHttp(response, status, error.message, error.code === 'INVALID_ARGUMENT' ? PARSE_ERROR : undefined);
   }
-}
-
-/** Silence alone is no fault, because a tool may run long. Cuts the answer only if bytes are waiting to be read. */
-function cutStalled(response: ServerResponse): void {
-  const waiting = response.writableLength + (response.socket?.writableLength ?? 0);
-  if (waiting > 0) response.destroy();
 }
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { type JsonObject, toJson } from '@bufbuild/protobuf';
 import { type Timestamp, timestampDate, ValueSchema } from '@bufbuild/protobuf/wkt';
 import {
@@ -11,6 +10,7 @@ import {
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { AgentId, SkillName } from '@etude/contracts/ids';
 import { Json } from '@etude/contracts/json';
+import { contentDigest } from '@etude/domain/skills/content-digest';
 import { z } from 'zod';
 import { invalidField, parseField } from '../wire/validation.js';
 import { decoded } from './rest-request.js';
@@ -165,9 +165,7 @@ function ownerOf(place: ResourcePlace, { scope, agent }: Skill): string | null {
 
 /** An id that all versions of one skill of one owner share. */
 function idOf({ agent, user, name }: Skill): string {
-  const hex = createHash('sha256')
-    .update(JSON.stringify([agent, user, name]))
-    .digest('hex');
+  const hex = contentDigest([agent, user, name]);
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
 }
 

@@ -33,16 +33,3 @@ it('ends with its caller', async () => {
   gone.abort(new Error('gone'));
   await expect(settled).rejects.toThrow('gone');
 });
-
-it('finds what a request that died stored, whatever was stored since, and has it verified', async () => {
-  const versions = [2, 1].map((version) =>
-    skillOf({ version, status: 'candidate', history: [{ at: version, by: 'ann', from: null, to: 'candidate', reason: '' }] }),
-  );
-  const added: unknown[] = [];
-  const producer = { add: (_queue: unknown, job: unknown) => Promise.resolve(added.push(job)) };
-  const registering = new SkillRegistration({ producer } as never);
-  const given = { draft: { skill: candidate, isProgram: false }, reader: candidate.scope, baseVersion: 0, by: 'ann' };
-  const stored = { versions: () => Promise.resolve(versions) } as unknown as ProceduralMemory;
-  const first = await registering.register(stored, given, new AbortController().signal, { isRepeat: true, at: 1 });
-  expect([first.version, added.length]).toEqual([1, 1]);
-});

@@ -17,7 +17,6 @@ import type { ToolCalls } from '@etude/queue/agents/tool-sessions';
 import type { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import type { Producer } from '@etude/queue/jobs/producer';
 import type { MemoryAccess } from '../calls/memory-access.js';
-import type { FirstTime } from '../calls/once.js';
 import { invalid, invalidField, refuseAny, type Violation } from '../wire/validation.js';
 import type { CheckedDraft } from './skill-draft.js';
 
@@ -88,24 +87,13 @@ export class SkillRegistration {
   }
 
   /**
-   * Registers a skill, dated by the first call. By that date, a repeat after a crash finds the version that the first call has stored.
+   * Registers a skill. Repeating it finds the version that has this content.
    *
+   * @param at time of creation, ms since 1970
    * @throws EtudeError as `completed`; ABORTED if another version is the newest; FAILED_PRECONDITION if the agent has too many skills
    */
-  async register(
-    procedural: ProceduralMemory,
-    registration: Registration,
-    signal: AbortSignal,
-    { isRepeat, at }: Pick<FirstTime, 'isRepeat' | 'at'> = { isRepeat: false, at: Date.now() },
-  ): Promise<Skill> {
-    const { reader, baseVersion, by, isReviewer = false, draft } = registration;
-    const { scope, name } = draft.skill;
-    const versions = isRepeat ? await procedural.versions(scope, name) : [];
-    const stored = versions.find(({ history: [first] = [] }) => first?.from === null && first.at === at);
-    if (stored !== undefined) {
-      await this.requestVerification(stored);
-      return stored;
-    }
+  async register(procedural: ProceduralMemory, registration: Registration, signal: AbortSignal, at: number = Date.now()): Promise<Skill> {
+    const { reader, baseVersion, by, isReviewer = false } = registration;
     const candidate = await this.completed(procedural, registration, signal);
     const base = baseVersion === 0 ? {} : { baseVersion };
     return this.store(procedural, candidate, reader.tenant, { ...base, by, isReviewed: isReviewer, at });

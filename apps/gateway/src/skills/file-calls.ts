@@ -40,12 +40,12 @@ export const fileCalls = {
       identified,
       { scope },
       {
-        act: async (first) => {
+        act: async ({ at }) => {
           const looked = await lookedAt(deps, memory.procedural, registrations, signal);
           ({ waiting } = looked);
           if (dryRun) return looked.checked.map((skill) => ({ ...skill, digest: skillDigest(skill) }));
           const stored: Skill[] = [];
-          for (const one of looked.ready) stored.push(await deps.registration.register(memory.procedural, one, signal, first));
+          for (const one of looked.ready) stored.push(await deps.registration.register(memory.procedural, one, signal, at));
           return stored;
         },
         again,

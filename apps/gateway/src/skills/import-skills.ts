@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ImportSkillRequest } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Scope } from '@etude/contracts/memory';
+import { contentDigest } from '@etude/domain/skills/content-digest';
 import { filesOfFolder, FOLDER_LIMITS, type FolderFile, type FoundFolder, tooLarge } from '@etude/documents/skill-folder/file-collector';
 import { ARCHIVE_BYTES_MAX, ARCHIVE_FORMATS, filesOfArchive } from '@etude/documents/skill-folder/read-archive';
 import { readSkill } from '@etude/documents/skill-folder/skill-folder';
@@ -45,13 +46,8 @@ export function importedSkill({ folder, files }: FoundFolder, scope: Scope, sour
 
 /** The id of an import, derived from its files. */
 export function sourceOfImport(files: readonly FolderFile[]): string {
-  const hash = createHash('sha256');
-  for (const { path, bytes } of files)
-    hash
-      .update(`${Buffer.byteLength(path)} ${bytes.byteLength} `)
-      .update(path)
-      .update(bytes);
-  return `imports/i${hash.digest('hex').slice(0, 32)}`;
+  const digests = files.map(({ path, bytes }) => [path, createHash('sha256').update(bytes).digest('hex')]);
+  return `imports/i${contentDigest(digests).slice(0, 32)}`;
 }
 
 const FORMATS = ['folder', ...ARCHIVE_FORMATS] as const;

@@ -44,7 +44,7 @@ export const registryCalls = {
       { scope: { ...draft.skill.scope, agent: reader.agent } },
       {
         ...versionWork(procedural, call),
-        act: (first) => deps.registration.register(procedural, registration, signal, first),
+        act: ({ at }) => deps.registration.register(procedural, registration, signal, at),
       },
     );
     return skillMessage(request.wait ? await deps.registration.settled(procedural, stored, patienceOf(call)) : stored);

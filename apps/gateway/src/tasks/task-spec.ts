@@ -21,9 +21,7 @@ export function taskSpecOf(message: TaskSpecMessage | undefined): TaskSpec {
   // Before anything is copied out of them.
   refuseAny(fileViolations(message.files));
   const found = [...labelViolations(message.labels), ...commandViolations(message.evaluator)];
-  const { layers = [] } = message.memory ?? {};
-  const memory = message.memory && { ...message.memory, layers: [...new Set(layers)] };
-  const spec = fromWire(TaskSpec, TaskSpecSchema, { ...message, memory }, { root: 'spec', found });
+  const spec = fromWire(TaskSpec, TaskSpecSchema, message, { root: 'spec', found });
   refuseAny(namedViolations(spec));
   refuseAny(diskViolations(message.files, spec.limits.sandbox.diskMiB));
   return spec;

@@ -63,9 +63,7 @@ export class AgentSkillRegistrar implements SkillRegistrar {
 
 function reasonOf(status: SkillStatus, reason: string): string {
   if (STATUSES[status] === 'waiting') return 'its verification is not over; look for it again later';
-  return status === 'rejected' || status === 'pending_review'
-    ? reason
-    : `the same content is ${status}${reason === '' ? '' : `: ${reason}`}`;
+  return reason === '' ? `the same content is ${status}` : reason;
 }
 
 /** The reasons why a skill was refused. @throws errors that aren't the skill's fault */

@@ -20,39 +20,33 @@ import { invalidField, joinPath, parsedBy, refuseAny, snakeCase, unwrapped, type
  * name without the prefix; times and durations are ms; bytes are base64; an object with a `kind` is the oneof `kind`.
  */
 
-/** Keys of the contracts that have another name in the proto. */
+/** Keys of the contracts that have another name in the generated messages. */
 const NAMES: Readonly<Record<string, string>> = {
   attemptsMax: 'attempts',
   stepsMax: 'steps',
-  wallMs: 'wall_time',
-  cpuMs: 'cpu_time',
+  wallMs: 'wallTime',
+  cpuMs: 'cpuTime',
   ttlMs: 'ttl',
-  modelTokensMax: 'model_tokens',
-  costUsdMax: 'cost_usd',
-  memoryMiB: 'memory_mib',
-  fileSizeMiB: 'file_size_mib',
-  outputKiB: 'output_kib',
-  diskMiB: 'disk_mib',
+  modelTokensMax: 'modelTokens',
+  costUsdMax: 'costUsd',
+  memoryMiB: 'memoryMib',
+  fileSizeMiB: 'fileSizeMib',
+  outputKiB: 'outputKib',
+  diskMiB: 'diskMib',
   contentBase64: 'content',
   at: 'time',
-  createdAt: 'create_time',
-  updatedAt: 'update_time',
-  endedAt: 'end_time',
-  verifiedAt: 'verify_time',
-  lastUsedAt: 'last_use_time',
-  requestedAt: 'request_time',
-  finishedAt: 'finish_time',
-  failedAt: 'fail_time',
+  createdAt: 'createTime',
+  updatedAt: 'updateTime',
+  endedAt: 'endTime',
+  verifiedAt: 'verifyTime',
+  lastUsedAt: 'lastUseTime',
+  requestedAt: 'requestTime',
+  finishedAt: 'finishTime',
+  failedAt: 'failTime',
 };
 
-const fieldsByName = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
-
 /** The field of a message for a key of the contracts. */
-function fieldFor(desc: DescMessage, key: string): DescField | undefined {
-  const fields = fieldsByName.get(desc) ?? new Map(desc.fields.map((field) => [field.name, field]));
-  fieldsByName.set(desc, fields);
-  return fields.get(NAMES[key] ?? snakeCase(key));
-}
+const fieldFor = (desc: DescMessage, key: string): DescField | undefined => desc.field[NAMES[key] ?? key];
 
 /** The oneof of a message that has no other fields. */
 const oneofOf = ({ oneofs: [oneof], fields }: DescMessage) =>

@@ -51,15 +51,11 @@ export function afterPageToken(token: string, filter: unknown): string | null {
     json = null;
   }
   const parsed = Token.safeParse(json);
-  if (!parsed.success)
-    throw invalidField('page_token', 'was not made by this server; pass next_page_token of the answer before, unchanged');
-  if (parsed.data.filter !== digest(filter)) {
-    throw invalidField(
-      'page_token',
-      'belongs to a list with another filter; keep every other field of the request as it was, or start without a token',
-    );
-  }
-  return parsed.data.after;
+  if (parsed.success && parsed.data.filter === digest(filter)) return parsed.data.after;
+  throw invalidField(
+    'page_token',
+    'is none of this list; pass next_page_token of the answer before, and keep all other fields as they were',
+  );
 }
 
 /** A page of the records found, of which one more than `pageSize` shows that another page follows. @param placeOf its place, for the token */
@@ -78,13 +74,8 @@ export const resumeToken = (taskId: string, eventId: string) => Buffer.from(`${t
 export function eventIdOf(token: string, taskId: string): string | null {
   if (token === '') return null;
   const [task, eventId = ''] = Buffer.from(token, 'base64url').toString('utf8').split('/');
-  if (!EVENT_ID.test(eventId))
-    throw invalidField(
-      'resume_token',
-      'was not made by this server; pass the resume_token of an event unchanged, or none to start at the beginning',
-    );
-  if (task !== taskId) throw invalidField('resume_token', `belongs to another task (tasks/${task}); pass one of an event of this task`);
-  return eventId;
+  if (EVENT_ID.test(eventId) && task === taskId) return eventId;
+  throw invalidField('resume_token', `is of no event of tasks/${taskId}; pass that of one, unchanged, or none to start at the beginning`);
 }
 
 const PATH_MAX_CHARS = 512;

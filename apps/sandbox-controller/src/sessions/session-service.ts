@@ -97,8 +97,6 @@ async function listen(
       addService(server, Sandboxes, sandboxesHandlers(host, store), { open: internalCallers(token), onMistake }),
     );
   } catch (error) {
-    const why = (error as Error).message;
-    const code = /\bE[A-Z]{3,}\b/.exec(why)?.[0] ?? why;
-    throw portError(Object.assign(new Error(why), { code }), address, port, 'ETUDE_SANDBOX_GRPC_PORT');
+    throw portError(error as Error, address, port, 'ETUDE_SANDBOX_GRPC_PORT');
   }
 }
