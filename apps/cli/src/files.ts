@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readFileSync, renameSync, rmSync, type Stats, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
+import { type DescMessage, fromJson, type JsonValue, type MessageShape } from '@bufbuild/protobuf';
 import { parseExactJson } from '@etude/contracts/json';
 import { CliError, EXIT } from './errors.js';
 
@@ -44,13 +45,24 @@ export function decodeUtf8(bytes: Uint8Array, name: string): string {
 
 export const readText = (path: string): string => decodeUtf8(readBytes(path, TEXT_MAX_BYTES), path);
 
-export function readJson(path: string): unknown {
-  const text = readText(path);
+export const readJson = (path: string): unknown => jsonIn(readText(path), path);
+
+/** @param where the place of the text, for messages. @throws CliError if it is no JSON, or holds a number that can't be sent exactly */
+export function jsonIn(text: string, where: string): unknown {
   try {
     return parseExactJson(text);
   } catch (error) {
     const what = error instanceof SyntaxError ? 'is not JSON' : 'is not used';
-    throw new CliError(EXIT.usage, `${path} ${what}: ${(error as Error).message}`, [], { cause: error });
+    throw new CliError(EXIT.usage, `${where} ${what}: ${(error as Error).message}`, [], { cause: error });
+  }
+}
+
+/** Reads a message from proto JSON. @param where the place of the JSON, for messages. @throws CliError with the field that is wrong */
+export function messageOf<Desc extends DescMessage>(type: Desc, json: unknown, where: string, hint: readonly string[]): MessageShape<Desc> {
+  try {
+    return fromJson(type, json as JsonValue);
+  } catch (error) {
+    throw new CliError(EXIT.usage, `${where}: ${(error as Error).message}`, hint, { cause: error });
   }
 }
 

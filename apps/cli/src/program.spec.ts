@@ -6,34 +6,17 @@ import { buildProgram } from './program.js';
 
 const HELP = './etude --help, or --help after any command, says what there is';
 
-interface Started {
-  readonly name: string;
-  readonly globals: GlobalOptions;
+async function globalsOf(...args: string[]): Promise<GlobalOptions | undefined> {
+  let globals: GlobalOptions | undefined;
+  const start = async (command: Command) => void (globals = command.optsWithGlobals());
+  await buildProgram(start).parseAsync(['node', 'etude', ...args]);
+  return globals;
 }
 
-async function run(...args: string[]): Promise<Started | null> {
-  let started: Started | null = null;
-  const program = buildProgram(async (command: Command) => {
-    started = { name: `${command.parent?.name()} ${command.name()}`, globals: command.optsWithGlobals() };
-  });
-  const silence = (command: Command) => {
-    command.configureOutput({ writeOut: () => undefined, writeErr: () => undefined });
-    for (const child of command.commands) silence(child);
-  };
-  silence(program);
-  await program.parseAsync(['node', 'etude', ...args]);
-  return started;
-}
-
-describe('command line', () => {
-  it('takes global flags before and after the command', async () => {
-    expect((await run('--json', 'tasks', 'list'))?.globals.json).toBe(true);
-    expect((await run('tasks', 'list', '--json', '--address', 'h:1', '--timeout', '2.5'))?.globals).toMatchObject({
-      json: true,
-      address: 'h:1',
-      timeout: 2_500,
-    });
-  });
+it('takes global flags before and after the command', async () => {
+  expect(await globalsOf('--json', 'tasks', 'list')).toMatchObject({ json: true });
+  const after = await globalsOf('tasks', 'list', '--json', '--address', 'h:1', '--timeout', '2.5');
+  expect(after).toMatchObject({ json: true, address: 'h:1', timeout: 2_500 });
 });
 
 const refusal = async (args: readonly string[], json = true) => {

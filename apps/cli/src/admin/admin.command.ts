@@ -1,4 +1,4 @@
-import { fromJson, toJson } from '@bufbuild/protobuf';
+import { toJson } from '@bufbuild/protobuf';
 import { type Agent, Agents, type ProceduralMemorySettings, ProceduralMemorySettingsSchema } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Consolidation, type ConsolidationRun, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
@@ -9,6 +9,7 @@ import { callSettings, poll } from '../calls.js';
 import type { Cli, Gateway, Start } from '../cli.js';
 import { addNoun, hand, LIMIT, plain, REPEAT, resource } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
+import { messageOf } from '../files.js';
 import { integer } from '../options.js';
 import { table } from '../output.js';
 import { when } from '../show.js';
@@ -112,14 +113,9 @@ const KEYS = [
 /** Parses key=value pairs into settings and field paths. Keys are names on the wire. The gateway checks ranges. @throws CliError */
 export function settingsOf(pairs: readonly string[]): { readonly settings: ProceduralMemorySettings; readonly paths: string[] } {
   const json = Object.fromEntries(pairs.map((pair) => [pair.split('=', 1)[0] ?? '', valueOf(pair.slice(pair.indexOf('=') + 1))]));
-  try {
-    const paths = Object.keys(json).map((name) => `procedural_memory_settings.${name}`);
-    return { settings: fromJson(ProceduralMemorySettingsSchema, json), paths };
-  } catch (error) {
-    throw new CliError(EXIT.usage, (error as Error).message, [
-      `settings are key=value, with a key of: ${ProceduralMemorySettingsSchema.fields.map(({ name }) => name).join(', ')}`,
-    ]);
-  }
+  const keys = ProceduralMemorySettingsSchema.fields.map(({ name }) => name).join(', ');
+  const settings = messageOf(ProceduralMemorySettingsSchema, json, 'settings are wrong', [`they are key=value, with a key of: ${keys}`]);
+  return { settings, paths: Object.keys(json).map((name) => `procedural_memory_settings.${name}`) };
 }
 
 const valueOf = (text: string) => (text === 'true' || text === 'false' ? text === 'true' : text);

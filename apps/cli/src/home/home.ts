@@ -1,5 +1,5 @@
-import { createPublicKey, generateKeyPairSync, hash, randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { generateKeyPairSync, hash, randomBytes } from 'node:crypto';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 
@@ -24,7 +24,6 @@ const KeyFile = z.object({ keys: z.array(KeyEntry) });
 function writePrivate(path: string, text: string): void {
   const next = `${path}.${process.pid}`;
   writeFileSync(next, text, { mode: 0o600 });
-  chmodSync(next, 0o600);
   renameSync(next, path);
 }
 
@@ -53,18 +52,12 @@ export function ensureLocalKey(home: string): void {
   writePrivate(keyPath(home), `${key}\n`);
 }
 
-/**
- * Makes the keys that sign and verify evidence about skills, once per home; readable by their owner only.
- * If the public key is missing, as after a restored backup, it is added again.
- */
+/** Makes the pair of keys that sign and verify evidence about skills, once per home; readable by their owner only. */
 export function ensureProofKeys(home: string): void {
+  if (existsSync(proofSigningKeyPath(home))) return;
   mkdirSync(home, { recursive: true });
-  const [signing, believed] = [proofSigningKeyPath(home), proofPublicKeysPath(home)];
-  if (!existsSync(signing)) {
-    const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
-    writeFileSync(signing, pem, { mode: 0o600, flag: 'wx' });
-  }
-  const own = createPublicKey(readFileSync(signing)).export({ type: 'spki', format: 'pem' });
-  const known = existsSync(believed) ? readFileSync(believed, 'utf8') : '';
-  if (!known.includes(own.trim())) writeFileSync(believed, `${known}${own}`, { mode: 0o600 });
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  // Older public keys stay, since evidence that was signed with them is there.
+  appendFileSync(proofPublicKeysPath(home), publicKey.export({ type: 'spki', format: 'pem' }), { mode: 0o600 });
+  writeFileSync(proofSigningKeyPath(home), privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
 }

@@ -1,4 +1,3 @@
-import { fromJson, type JsonValue } from '@bufbuild/protobuf';
 import {
   Memory,
   type MemoryHit,
@@ -7,12 +6,11 @@ import {
   MemoryRecordSchema,
   StoreEpisodeRequestSchema,
 } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { parseExactJson } from '@etude/contracts/json';
 import type { Command } from 'commander';
 import type { Start } from '../cli.js';
 import { addNoun, type Entry, type Flags, hand, LIMIT, plain, REPEAT } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
-import { readArgument } from '../files.js';
+import { jsonIn, messageOf, readArgument } from '../files.js';
 import { integer, repeated } from '../options.js';
 import { details, list } from '../show.js';
 import { importDocuments, type ImportOptions } from './documents.js';
@@ -113,19 +111,7 @@ const READING: readonly Entry[] = [
   plain(Memory.method.getMemoryStats, { command: 'stats', help: 'how much there is, in which database, with which vectors' }),
 ];
 
-/** @throws CliError with the field that is wrong */
-export function readEpisode(text: string) {
-  try {
-    return fromJson(StoreEpisodeRequestSchema, parseExactJson(text) as JsonValue);
-  } catch (error) {
-    throw new CliError(
-      EXIT.usage,
-      `the episode is invalid: ${(error as Error).message}`,
-      ['it looks like {"context": ["…"], "actions": ["…"], "outcomes": [{"type": "…"}], "reflection": "…", "importance": 0.5}'],
-      { cause: error },
-    );
-  }
-}
+const EPISODE = 'it looks like {"context": ["…"], "actions": ["…"], "outcomes": [{"type": "…"}], "reflection": "…", "importance": 0.5}';
 
 const STORING: readonly Entry[] = [
   plain(Memory.method.storeFact, {
@@ -146,7 +132,8 @@ const STORING: readonly Entry[] = [
     help: 'what an agent lived through, as JSON; @FILE reads a file, - reads stdin',
     flags: { ...OWNER, ...REPEAT },
     ask: async ({ agent = '', user = '', requestId = '' }, { args: [json = ''] }) => {
-      const episode = readEpisode(await readArgument(json));
+      const given = jsonIn(await readArgument(json), 'the episode');
+      const episode = messageOf(StoreEpisodeRequestSchema, given, 'the episode', [EPISODE]);
       return { ...episode, agent, user, requestId };
     },
     text: ({ id }) => `${id}  stored`,

@@ -1,7 +1,7 @@
-import { fromJson, type JsonObject } from '@bufbuild/protobuf';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { type SkillTestCase, SkillTestCaseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { CliError, EXIT } from '../errors.js';
-import { readJson, readText } from '../files.js';
+import { messageOf, readJson, readText } from '../files.js';
 
 const HINT = [
   'calls: [{"args": [2], "kwargs": {}, "expected": 4}, ...]',
@@ -44,9 +44,5 @@ export function testCase(given: unknown, where: string): SkillTestCase {
   const { kind: _kind, ...test } = (typeof given === 'object' && given !== null ? given : {}) as JsonObject;
   const found = KINDS.find(({ field }) => field in test);
   if (!found) throw new CliError(EXIT.usage, `${where} is no test: it has neither "expected" nor "expected_stdout"`, HINT);
-  try {
-    return fromJson(SkillTestCaseSchema, { [found.kind]: { ...found.usual, ...test } });
-  } catch (error) {
-    throw new CliError(EXIT.usage, `${where}: ${(error as Error).message}`, HINT, { cause: error });
-  }
+  return messageOf(SkillTestCaseSchema, { [found.kind]: { ...found.usual, ...test } }, where, HINT);
 }

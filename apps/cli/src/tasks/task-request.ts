@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { create, type DescMessage, fromJson, type JsonValue, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
+import { create, type DescMessage, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
 import {
   EvaluatorSchema,
   FunctionCasesSchema,
@@ -15,7 +15,7 @@ import {
 import { TASK_FILES_MAX_BYTES } from '@etude/contracts/task';
 import { fieldsOf, type Flags } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
-import { readBytes, readJson, readText } from '../files.js';
+import { messageOf, readBytes, readJson, readText } from '../files.js';
 import { integer, repeated } from '../options.js';
 
 /** `off`: neither recalls nor writes. `read`: only recalls. `learn`: recalls and writes, in training mode. */
@@ -75,14 +75,10 @@ export function setAttempts(spec: TaskSpec, attempts: number): void {
 
 /** Reads a message from a file of proto JSON. @throws CliError naming the file and what is wrong */
 function readMessage<Desc extends DescMessage>(type: Desc, path: string): MessageShape<Desc> {
-  const json = readJson(path) as JsonValue;
-  try {
-    // A bare list of cases stands for a message with the default comparison and tolerance.
-    return fromJson(type, Array.isArray(json) ? { cases: json } : json);
-  } catch (error) {
-    const hint = ['its fields are those of proto/etude/v1/tasks.proto, as proto JSON'];
-    throw new CliError(EXIT.usage, `${path}: ${(error as Error).message}`, hint, { cause: error });
-  }
+  const json = readJson(path);
+  // A bare list of cases stands for a message with the default comparison and tolerance.
+  const whole = Array.isArray(json) ? { cases: json } : json;
+  return messageOf(type, whole, path, ['its fields are those of proto/etude/v1/tasks.proto, as proto JSON']);
 }
 
 type Kind = MessageInitShape<typeof EvaluatorSchema>['kind'];
