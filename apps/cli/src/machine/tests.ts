@@ -1,12 +1,12 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { Cli } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
 import { plural } from '../output.js';
+import { runNode } from './bench.js';
 import { type Finding, inspectMachine } from './doctor.js';
 
 /** One test, file or error, and why it was skipped or failed. */
@@ -61,7 +61,6 @@ async function runVitest(cli: Cli, config: string, files: readonly string[], thr
 const SANDBOX = ['bubblewrap', 'user namespaces', 'python3'];
 /** Programs that tests with real parts need, by test path. Unit tests need none. */
 const NEEDS: ReadonlyArray<readonly [RegExp, readonly string[]]> = [
-  [/\/qdrant\/.*\.int\.spec\.ts$/, ['qdrant']],
   [/^libs\/queue\/.*\.int\.spec\.ts$/, ['redis-server']],
   [/^libs\/sandbox\/.*\.int\.spec\.ts$/, SANDBOX],
   [/^(apps|bench)\/.*\.int\.spec\.ts$/, ['redis-server', ...SANDBOX]],
@@ -87,18 +86,6 @@ export interface TestOptions {
   readonly cluster?: boolean;
 }
 
-/** Says which Qdrant the tests use. If there is none, a replacement is installed first. */
-async function inspectQdrant({ root, settings, signal, out }: Cli): Promise<Pick<Finding, 'name' | 'ok'>> {
-  const options = { cwd: root, env: { ...settings.environment }, signal };
-  const looked = promisify(execFile)(process.execPath, ['test/support/dist/qdrant-main.js'], options);
-  const { ok, said } = await looked.then(
-    ({ stdout }) => ({ ok: true, said: stdout.trim() }),
-    (error: { stdout?: string; message: string }) => ({ ok: false, said: (error.stdout || error.message).trim() }),
-  );
-  out.note(said);
-  return { name: 'qdrant', ok };
-}
-
 /** `etude test`: runs every test of one kind that this machine can run. The last lines name and count the failures. */
 export async function runTests(cli: Cli, filters: readonly string[], { cluster = false }: TestOptions = {}): Promise<number> {
   const specs = globSync(SPECS, { cwd: cli.root }).toSorted();
@@ -110,8 +97,9 @@ export async function runTests(cli: Cli, filters: readonly string[], { cluster =
     const run = [process.execPath, 'test/cluster/dist/main.js', 'run'];
     return summarize(cli, await runVitest(cli, 'test/cluster/vitest.cluster.ts', all, run), []);
   }
-  const qdrant = all.some((file) => /\/qdrant\//.test(file)) ? [await inspectQdrant(cli)] : [];
-  const skips = skippedFiles(all, [...inspectMachine(cli), ...qdrant]);
+  // It installs the Qdrant of tests, once; every worker of vitest would install one of its own.
+  if (all.some((file) => /qdrant|memory-adapters/.test(file))) await runNode(cli, ['test/support/dist/qdrant-main.js']);
+  const skips = skippedFiles(all, inspectMachine(cli));
   const left = all.filter((file) => !skips.some(({ what }) => what === file));
   cli.out.note(`${plural(left.length, 'test file')} of ${all.length}`);
   return summarize(cli, await runVitest(cli, 'tools/vitest.all.ts', left), skips);
