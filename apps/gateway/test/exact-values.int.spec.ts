@@ -113,7 +113,7 @@ describe.each(overEach)('values over %s', (wire, use) => {
       const large = await use(tool, JSON.stringify({ ...more, [name]: 'echo', [args]: { value: 1, large: true } }), 'default');
       expect(JSON.stringify(large.result)).toContain(String.raw`{"__proto__":{"n":"1152921504606846976"},"t":"a\\ud800"}`);
       expect(large.result).toMatchObject({
-        note: 'In the result whole numbers beyond 2^53 are texts, and halves of surrogate pairs are escapes such as \\ud800.',
+        note: expect.stringContaining('whole numbers beyond 2^53') as string,
       });
     }
   });

@@ -84,9 +84,13 @@ export function sourcesOfMarks(marks: readonly string[]): string[] {
   });
 }
 
-/** The skill with its marks and those that its sources give it. */
+/** The skill's marks, stored ones and those that its sources give it. Sources are read again, since a stored mark may be missing. */
+export function marksOf({ untrusted = [], sources }: Pick<Skill, 'sources' | 'untrusted'>): readonly string[] {
+  return [...new Set([...untrusted, ...reasonsNotTrusted(sources)])];
+}
+
 export function withMarks<S extends Pick<Skill, 'sources' | 'untrusted'>>(skill: S): S {
-  const untrusted = [...new Set([...(skill.untrusted ?? []), ...reasonsNotTrusted(skill.sources)])];
+  const untrusted = marksOf(skill);
   return untrusted.length === 0 ? skill : { ...skill, untrusted };
 }
 

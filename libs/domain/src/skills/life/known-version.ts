@@ -1,7 +1,7 @@
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillWords } from '../../ports/memory.js';
-import { reasonsNotTrusted } from '../../trust/sources.js';
+import { marksOf } from '../../trust/sources.js';
 import { canonicalJson, hasHiddenTests, skillDigest } from '../content-digest.js';
 import { LIVING } from './skill-life.js';
 import { EtudeError } from '@etude/contracts/errors';
@@ -46,10 +46,6 @@ function hasSameWords(stored: Skill, given: Skill): boolean {
 
 function takesMarks(version: Skill): boolean {
   return UNDECIDED.has(version.status) || !LIVING.has(version.status) || (version.untrusted ?? []).length > 0;
-}
-
-function marksOf({ untrusted = [], sources }: Skill): readonly string[] {
-  return [...new Set([...untrusted, ...reasonsNotTrusted(sources)])];
 }
 
 /** null: the version has all sources and marks already. */

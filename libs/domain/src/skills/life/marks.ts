@@ -2,7 +2,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { StoreSkillOptions } from '../../ports/memory.js';
 import { GONE, wasOnlyTold } from './skill-life.js';
 import { codeDigest } from '../content-digest.js';
-import { reasonsNotTrusted, sourceOf, untrustedAmong, withMarks } from '../../trust/sources.js';
+import { marksOf, reasonsNotTrusted, sourceOf, untrustedAmong } from '../../trust/sources.js';
 
 /** The mark of a copy for more readers. It says nothing against the code, and isn't passed on to other skills. */
 export const PROMOTED_MARK = 'it was promoted, and approved for fewer readers only';
@@ -25,7 +25,7 @@ export function withCarriedMarks(skill: Skill, versions: readonly Skill[], { bas
       version.scope.user === skill.scope.user &&
       (!GONE.has(version.status) || version.version === baseVersion || codeDigest(version) === code),
   );
-  return marked(skill, [...new Set([skill, ...before].flatMap((version) => withMarks(version).untrusted ?? []))]);
+  return marked(skill, [...new Set([skill, ...before].flatMap(marksOf))]);
 }
 
 /**
@@ -56,8 +56,6 @@ export function withMarkOfCode(skill: Skill, isMarked: boolean): Skill {
   return isMarked ? marked(skill, [...new Set([...(skill.untrusted ?? []), SAME_CODE_MARK])]) : skill;
 }
 
-const marksOf = (skill: Skill) => withMarks(skill).untrusted ?? [];
-
 function marked(skill: Skill, untrusted: readonly string[]): Skill {
   return untrusted.length === 0 ? skill : { ...skill, untrusted: [...untrusted] };
 }
@@ -69,6 +67,6 @@ function marked(skill: Skill, untrusted: readonly string[]): Skill {
 export function untrustedOfSkill(skill: Skill): string[] {
   const named = untrustedAmong(skill.sources);
   if (named.length > 0) return named;
-  const isMarked = (withMarks(skill).untrusted ?? []).some((mark) => mark !== PROMOTED_MARK);
+  const isMarked = marksOf(skill).some((mark) => mark !== PROMOTED_MARK);
   return isMarked || wasOnlyTold(skill) ? [`markedSkills/${skill.name}@${skill.version}`] : [];
 }

@@ -4,8 +4,8 @@ import { SKILL_SCOPES, type SkillDependency, type SkillScope } from '@etude/cont
 import type { ProceduralMemory } from '../../ports/memory.js';
 import { PROMOTED_MARK } from './marks.js';
 import { sourceOf } from '../../trust/sources.js';
-import { isReadBy, ownerOf, scopeOf } from './find-skill.js';
-import { type Decision, isProofOf } from './skill-life.js';
+import { ownerOf, ownersFor, scopeOf } from './find-skill.js';
+import { CALLABLE, type Decision, isProofOf } from './skill-life.js';
 
 /** The copy starts without cues, fingerprints and counts, which belong to the earlier readers. */
 const ANEW = { cues: [], fingerprints: [], executionCount: 0, successRate: 1 } satisfies Partial<Skill>;
@@ -35,22 +35,9 @@ export async function promoteSkill(
   const untrusted = [...new Set([...(skill.untrusted ?? []), PROMOTED_MARK])];
   const { by, reason, at } = decision;
   const statusReason = `shared by ${by}${reason === '' ? '' : `: ${reason}`}`;
-  const copy = {
-    ...skill,
-    ...ANEW,
-    sources: sourcesFor(scope, skill),
-    untrusted,
-    statusReason,
-    scope: owner,
-    createdAt: at,
-    updatedAt: at,
-  };
-  return procedural.store(needed.length === 0 ? copy : { ...copy, dependencies: needed }, {
-    by,
-    isReviewed: true,
-    words: 'kept',
-    namesMax,
-  });
+  const anew = { ...ANEW, sources: sourcesFor(scope, skill), untrusted, statusReason, scope: owner, createdAt: at, updatedAt: at };
+  const copy = { ...skill, ...anew, ...(needed.length === 0 ? {} : { dependencies: needed }) };
+  return procedural.store(copy, { by, isReviewed: true, words: 'kept', namesMax });
 }
 
 /** A global copy names no users: other tenants must not read these names, and global skills are never revoked by user. */
@@ -68,10 +55,9 @@ function requireWider(skill: Skill, scope: SkillScope): void {
 
 /** A pin of the same content where the new readers see it. The proof still holds, since a pin stands for content. */
 async function readablePin(procedural: ProceduralMemory, pin: SkillDependency, owner: Scope): Promise<SkillDependency> {
-  const views = [owner, ...(['tenant', 'global'] as const).map((scope) => ownerOf(scope, owner))].filter((one) => isReadBy(one, owner));
-  for (const view of views) {
+  for (const view of ownersFor(owner)) {
     const versions = await procedural.versions(view, pin.name);
-    const same = versions.find(({ digest, status }) => digest === pin.digest && (status === 'active' || status === 'deprecated'));
+    const same = versions.find(({ digest, status }) => digest === pin.digest && CALLABLE.has(status));
     if (same !== undefined) return { ...pin, ...view, version: same.version };
   }
   throw new EtudeError(

@@ -58,8 +58,8 @@ async function testsOfDependents(dependents: readonly DependentSkill[], place: T
   return { evidence, found: { kept } };
 }
 
-async function failureOfDependent({ skill, repinned, needed }: DependentSkill, place: TestPlace): Promise<string | null> {
-  const load = (code: string) => bundledCode(code, needed, repinned.dependencies ?? []);
+async function failureOfDependent({ skill, pins, needed }: DependentSkill, place: TestPlace): Promise<string | null> {
+  const load = (code: string) => bundledCode(code, needed, pins);
   const { code, entryPoint, tests, name, version } = skill;
   const { passed, reason } = await runTrial({ step: `of-${idOf(skill)}`, code, entryPoint, tests, load }, place);
   return passed ? null : `the tests of ${name}@${version}, which calls it, fail with this version: ${reason}`;

@@ -1,9 +1,10 @@
 import type { Skill } from '@etude/contracts/memory';
+import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillRegistry } from '../../ports/skill-registry.js';
 import { activeVersion } from '../life/decisions.js';
 import { dependencyOn } from './bundle-code.js';
-import { isPinOf, neededSkills, refusalOf } from '../life/call-graph.js';
+import { contentOf, isPinOf, neededSkills, refusalOf } from '../life/call-graph.js';
 import { isReadBy, searchSkills } from '../life/find-skill.js';
 
 /** The other skills and versions that a verification looks at. */
@@ -23,9 +24,9 @@ export interface VerificationGround {
 
 export interface DependentSkill {
   readonly skill: Skill;
-  /** The same skill, pinned to the verified version. */
-  readonly repinned: Skill;
-  /** The skills that `repinned` needs, in the order of loading. */
+  /** Its pins, to the verified version and to the others. */
+  readonly pins: readonly SkillDependency[];
+  /** The skills that it needs with these pins, in the order of loading. */
   readonly needed: readonly Skill[];
 }
 
@@ -65,8 +66,7 @@ async function dependentsOf(
     calling.map(async (dependent) => {
       const others = (dependent.dependencies ?? []).filter((pin) => !isPinOf(pin, skill));
       const rest = await neededSkills(procedural, { ...dependent, dependencies: others }, isProven);
-      const repinned = { ...dependent, dependencies: [...others, dependencyOn(skill)] };
-      return { skill: dependent, repinned, needed: withoutRepeats([...rest, ...needed, skill]) };
+      return { skill: dependent, pins: [...others, dependencyOn(skill)], needed: withoutRepeats([...rest, ...needed, skill]) };
     }),
   );
 }
@@ -77,7 +77,7 @@ export async function activeDependents({ name, scope }: Skill, registry: SkillRe
 }
 
 function withoutRepeats(skills: readonly Skill[]): readonly Skill[] {
-  return [...new Map(skills.map((skill) => [JSON.stringify(dependencyOn(skill)), skill])).values()];
+  return [...new Map(skills.map((skill) => [contentOf(dependencyOn(skill)), skill])).values()];
 }
 
 async function similarTo(skill: Skill, procedural: ProceduralMemory, isProven?: IsProven): Promise<readonly SimilarSkill[]> {
