@@ -143,7 +143,6 @@ export class FakeCodeSessions implements CodeSessions {
       },
       inTurn: (work) => work(),
       files: async () => this.held.slice(0, FILES_MAX),
-      has: async (path) => this.held.includes(path),
     };
   }
 }

@@ -1,10 +1,9 @@
-import { GLOBAL_TENANT, SkillName } from '@etude/contracts/ids';
-import { Scope, type Skill } from '@etude/contracts/memory';
+import { GLOBAL_TENANT } from '@etude/contracts/ids';
+import type { Scope, Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { claimRequest, earlierResult, noteResult, type RequestClaim } from '@etude/memory/layers/repeats';
 import type { Memory } from '@etude/memory/memory';
-import { z } from 'zod';
 import { optionalRequestId } from '../wire/names.js';
 
 export interface IdentifiedRequest {
@@ -80,13 +79,9 @@ export async function once<T>(
 }
 
 /** Contains no tenant, because exports carry it to other tenants. */
-const Noted = z.strictObject({
-  isGlobal: z.boolean(),
-  agent: Scope.shape.agent,
-  user: Scope.shape.user,
-  name: SkillName,
-  version: z.number().int(),
-});
+interface Noted extends Pick<Scope, 'agent' | 'user'>, Pick<Skill, 'name' | 'version'> {
+  readonly isGlobal: boolean;
+}
 
 /**
  * `resultOf` and `again` for requests that result in versions of skills. A repeat returns their current state.
@@ -100,12 +95,12 @@ export function versionsWork(
   return {
     resultOf: (skills) =>
       JSON.stringify(
-        skills.map(({ scope: { agent, user, ...owner }, name, version }): z.infer<typeof Noted> => {
+        skills.map(({ scope: { agent, user, ...owner }, name, version }): Noted => {
           return { isGlobal: owner.tenant === GLOBAL_TENANT, agent, user, name, version };
         }),
       ),
     again: async (result) => {
-      const noted = z.array(Noted).parse([JSON.parse(result)].flat());
+      const noted = JSON.parse(result) as readonly Noted[];
       const found = noted.map(async ({ isGlobal, agent, user, name, version }) => {
         const versions = await procedural.versions({ tenant: isGlobal ? GLOBAL_TENANT : tenant, agent, user }, name);
         return versions.find((one) => one.version === version) ?? [];

@@ -2,18 +2,14 @@ import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { canonicalJson, skillDigest } from '@etude/domain/skills/content-digest';
 import { GONE } from '@etude/domain/skills/life/skill-life';
-import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
 import { pinnedTo } from '@etude/domain/skills/proof/bundle-code';
 import type { ProposeSkill } from '@etude/memory/upkeep/imported-skill';
 import type { CallContext } from '../calls/caller.js';
 import { requireAuthor } from '../readers/readers.js';
-import type { SkillRegistration } from '../registration/skill-registration.js';
+import type { SkillDeps } from '../registration/skill-registration.js';
 
-export interface ProposalDeps {
+interface ProposalDeps extends Pick<SkillDeps, 'registration' | 'templateFor'> {
   readonly procedural: ProceduralMemory;
-  readonly registration: SkillRegistration;
-  /** Throws if no sandbox has the packages of a skill. */
-  readonly templateFor: TemplateFor;
 }
 
 /**

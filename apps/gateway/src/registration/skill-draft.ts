@@ -7,10 +7,7 @@ import { Comparison } from '@etude/contracts/task';
 import { skillDigest } from '@etude/domain/skills/content-digest';
 import { z } from 'zod';
 import { fromWire } from '../wire/messages.js';
-import { invalidField, type Violation } from '../wire/validation.js';
-
-/** Maximum size of each list of tests, as JSON. */
-const TESTS_MAX_CHARS = 1_000_000;
+import type { Violation } from '../wire/validation.js';
 
 const Identifier = z
   .string()
@@ -101,13 +98,13 @@ export function checkedDraft(draft: SkillDraft, scope: Scope, at: number): Check
   const skill = digested({
     ...said,
     ...candidateFields(scope, at),
-    tests: testsOf(tests, 'skill.tests'),
+    tests: testsOf(tests),
     tags: [...new Set(author.tags)],
     cues: author.examplePrompts ?? [],
     scripted: false,
     origin: 'person',
     ...(packages && { packages: [...new Set(packages)].toSorted() }),
-    ...(heldOutTests && { heldOut: testsOf(heldOutTests, 'skill.held_out_tests') }),
+    ...(heldOutTests && { heldOut: testsOf(heldOutTests) }),
   });
   return { skill, isProgram };
 }
@@ -121,8 +118,5 @@ function contradictions({ kind, code, entryPoint, isProgram }: SkillDraft): Viol
   return found;
 }
 
-function testsOf(cases: z.output<typeof Tests>, field: string): SkillTest[] {
-  const size = JSON.stringify(cases).length;
-  if (size > TESTS_MAX_CHARS) throw invalidField(field, `must not have more than ${TESTS_MAX_CHARS} characters as JSON; it has ${size}`);
-  return cases.map((test) => (test.kind === 'program' ? { ...test, kind: 'io' } : test));
-}
+const testsOf = (cases: z.output<typeof Tests>): SkillTest[] =>
+  cases.map((test) => (test.kind === 'program' ? { ...test, kind: 'io' } : test));

@@ -16,8 +16,6 @@ import { SessionTurns } from './session-turns.js';
 /** Lifetime of a sandbox after its last call. */
 const TTL_MS = SESSION_TTL_MS_DEFAULT;
 const FILES_MAX = 1_000;
-/** Codes for a missing file, and for a path that is invalid. */
-const NO_FILE: ReadonlySet<string> = new Set(['NOT_FOUND', 'INVALID_ARGUMENT']);
 /** Errors after which the request has created no sandbox and never will. */
 const REFUSED: ReadonlySet<string> = new Set([
   'INVALID_ARGUMENT',
@@ -144,17 +142,6 @@ export class SandboxCodeSessions implements CodeSessions {
         const request = { name, pageSize: FILES_MAX };
         const { files } = await router.ask(id, { ...context, signal }, (client, settings) => client.listSandboxFiles(request, settings));
         return files.map(({ path }) => path);
-      },
-      async has(path, signal) {
-        try {
-          const ask = { name, path };
-          const file = await router.ask(id, { ...context, signal }, (client, settings) => client.getSandboxFile(ask, settings));
-          // A partially uploaded file has no modify time.
-          return file.modifyTime !== undefined;
-        } catch (error) {
-          if (NO_FILE.has(errorCode(error))) return false;
-          throw error;
-        }
       },
     };
   }

@@ -19,19 +19,17 @@ export interface CodeSession {
   /**
    * Runs Python in the session's interpreter. The same `executionId` again returns the first outcome and runs nothing.
    *
-   * @throws EtudeError SANDBOX_CAPACITY while another cell runs; an AbortError when `signal` aborts, after the cell was stopped
+   * @throws EtudeError FAILED_PRECONDITION while another cell runs; an AbortError when `signal` aborts, after the cell was stopped
    */
   run(cell: { readonly executionId: string; readonly code: string }, signal: AbortSignal): Promise<CellOutcome>;
   /**
    * Runs the work of concurrent calls one after another, in the order in which they came.
    *
-   * @throws EtudeError SANDBOX_CAPACITY where too many calls wait; the signal's reason where it aborts before the call's turn
+   * @throws the signal's reason where it aborts before the call's turn
    */
   inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>;
   /** Paths below the working directory, sorted; the first 1,000. */
   files(signal: AbortSignal): Promise<readonly string[]>;
-  /** Whether this path is a file below the working directory, beyond the first 1,000 as well. False for an invalid path. */
-  has(path: string, signal: AbortSignal): Promise<boolean>;
 }
 
 /** Sandboxes of tool sessions. Each ends by itself some time after its last call. */

@@ -96,9 +96,7 @@ function shownValue(display: Display): unknown {
 async function missingFiles(names: readonly string[], session: CodeSession, signal: AbortSignal): Promise<string | null> {
   if (names.length === 0) return null;
   const known = await session.files(signal);
-  const isThere = async (path: string) => known.includes(path) || session.has(path, signal);
-  const found = await Promise.all(names.map((name) => isThere(name.replace(/^\.\//, ''))));
-  const missing = names.filter((_, i) => !found[i]);
+  const missing = names.filter((name) => !known.includes(name.replace(/^\.\//, '')));
   if (missing.length === 0) return null;
   const there = known.length === 0 ? 'no files' : `${known.slice(0, NAMES_SHOWN).join(', ')}${known.length > NAMES_SHOWN ? ', …' : ''}`;
   return (
