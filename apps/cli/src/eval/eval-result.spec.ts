@@ -36,11 +36,6 @@ describe('summarize', () => {
     expect(passAt1).toBeCloseTo(0.25, 10);
     expect(shares).toEqual({ 1: passAt1, 2: 0.5 });
   });
-
-  it('says that the answers were scripted when one was', () => {
-    expect(summarize('r', results, 2, 0).scripted).toBe(false);
-    expect(summarize('r', [sample('a', 1, { scripted: true })], 1, 0).scripted).toBe(true);
-  });
 });
 
 /** The definition itself: of all ways to draw k of n samples, the share that holds a right one. */

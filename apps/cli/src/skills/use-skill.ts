@@ -5,7 +5,7 @@ import { parseExactJson } from '@etude/contracts/json';
 import { commandLine } from '../cli.js';
 import { type Given, plain, REPEAT, wholeSkill } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
-import { readArgument } from '../files.js';
+import { jsonIn, readArgument } from '../files.js';
 import { bareName } from '../show.js';
 import { READER, wantedCommand } from './skill-lines.js';
 
@@ -28,23 +28,17 @@ export function argumentsOf(pairs: readonly string[], json: string | undefined):
 
 /** Parses a JSON object. @param flag name of the flag, for messages. @throws CliError if it is no object */
 export function objectOf(json: string, flag: string): JsonObject {
-  const value = jsonIn(json);
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new CliError(EXIT.usage, `${flag} is no JSON object`, [
-      'it holds the arguments of a call by their names, such as {"text": "a,b"}',
-    ]);
-  return value;
+  const value = jsonIn(json, flag) as JsonValue;
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new CliError(EXIT.usage, `${flag} is no JSON object`, ['it holds the arguments of a call by their names, such as {"text": "a,b"}']);
 }
 
 /** The value of JSON text; other text stands for itself. @throws CliError for a number that can't be sent exactly */
-const valueOf = (text: string): JsonValue => jsonIn(text) ?? (text.trim() === 'null' ? null : text);
-
-/** Parses JSON. Returns undefined for text that is no JSON. @throws CliError for JSON that can't be sent as it is written */
-function jsonIn(text: string): JsonValue | undefined {
+function valueOf(text: string): JsonValue {
   try {
     return parseExactJson(text) as JsonValue;
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
+    if (error instanceof SyntaxError) return text;
     throw new CliError(EXIT.usage, (error as Error).message, [], { cause: error });
   }
 }

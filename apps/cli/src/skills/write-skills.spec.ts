@@ -77,7 +77,7 @@ describe('arguments of a skill', () => {
     ['what has no name', ['2'], undefined, /is no argument/],
     ['both ways at once', ['n=1'], '{}', /not both/],
     ['JSON that is no object', [], '[1]', /no JSON object/],
-    ['text that is no JSON', [], '{', /no JSON object/],
+    ['text that is no JSON', [], '{', /is not JSON/],
     ['a number that would change on the way', ['n=12345678901234567890'], undefined, /12345678901234567890/],
   ])('are not %s', (_what, pairs, json, message) => {
     expect(() => argumentsOf(pairs, json)).toThrow(message);

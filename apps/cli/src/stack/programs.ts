@@ -63,15 +63,10 @@ function programOf({ options, environment }: Pick<Setup, 'options' | 'environmen
   return { name, command, args, env: { ...Object.fromEntries(inherited), ...env }, ...usual, ...more };
 }
 
-function folderOf({ options }: Setup, name: string): string {
-  const folder = join(options.home, name);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return folder;
-}
-
 /** Redis: durable on every write, never evicting, on loopback only, with a password. */
 function redisProgram(setup: Setup): Program {
-  const cwd = folderOf(setup, 'redis');
+  const cwd = join(setup.options.home, 'redis');
+  mkdirSync(cwd, { recursive: true, mode: 0o700 });
   const config = join(cwd, 'redis.conf');
   const lines = [
     `port ${setup.ports.redis}`,

@@ -42,14 +42,4 @@ describe('task lines', () => {
     expect(unjudgedAnswer(create(TaskSchema, { spec: { evaluator: { kind: none } }, result }))).toBe('76127');
     expect(unjudgedAnswer(create(TaskSchema, { spec: { evaluator: { kind: judged } }, result }))).toBe('');
   });
-
-  it('give the reason of an attempt that failed', () => {
-    const event = create(TaskEventSchema, {
-      event: {
-        case: 'attemptFinished',
-        value: { attempt: 2, verdict: Verdict.WA, casesPassed: 1, casesTotal: 3, reason: 'case 2: 5 is not 6' },
-      },
-    });
-    expect(eventLine(event)).toBe('  attempt 2 WA 1/3: case 2: 5 is not 6');
-  });
 });
