@@ -148,7 +148,6 @@ async function endsInOneTruth(make: MakeMemory<SemanticLayerUnderTest>, tellings
   try {
     const write = (telling: (typeof tellings)[number]) => made.memory.store(JSON.stringify(telling), limitOf(telling.limit, telling.day));
     await Promise.all([...tellings, ...tellings].map(write));
-    await made.memory.mergeDuplicates(ALL);
     const newest = Math.max(...tellings.map(({ day }) => day));
     const current = await made.memory.list(ALL, 50);
     expect(current).toHaveLength(1);

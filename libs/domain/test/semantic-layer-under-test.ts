@@ -18,7 +18,6 @@ export interface SemanticLayerUnderTest extends SemanticMemory {
   history(scope: ReadScope, id: string): Promise<readonly Fact[]>;
   update(scope: ReadScope, id: string, change: { text?: string; confidence?: number }): Promise<Fact>;
   countAccess(scope: ReadScope, ids: readonly string[]): Promise<void>;
-  mergeDuplicates(scope: ReadScope): Promise<{ merged: number; superseded: number }>;
   storeDocument(
     document: DocumentRecord,
     chunks: readonly DocumentChunk[],

@@ -134,7 +134,7 @@ export interface ImportReport {
 }
 
 export interface StoreReport {
-  /** Numbers of checked records, facts and skills, by these names. */
+  /** Numbers of checked records and skills, by these names. */
   readonly checked: Readonly<Record<string, number>>;
   /** Problems that were repaired, one sentence each, at most 100. */
   readonly repaired: readonly string[];

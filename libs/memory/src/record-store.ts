@@ -8,6 +8,7 @@ export const RECORD_FIELDS = [
   'rollout',
   'name',
   'status',
+  'archived',
   'digest',
   'fingerprint',
   'category',

@@ -2,7 +2,6 @@ import type { Fields, MemoryRecord, RecordFilter, RecordStore, StoredRecord } fr
 import { LAYER } from './fact-records.js';
 import { insertsOf } from './indexed-texts.js';
 import { bodyOf, type LayerDeps, parseBody, untilTaken } from './records.js';
-import { EtudeError } from '@etude/contracts/errors';
 import type { DocumentChunk, DocumentRecord } from '@etude/contracts/memory';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
@@ -22,7 +21,8 @@ export type DocumentOutcome = 'added' | 'replaced' | 'unchanged';
  * Stores a document with its chunks. It inserts the new chunks, updates the document to their digest, then removes the old chunks. After a
  * crash a repeat completes the work. If nobody repeats it, `mendDocuments` removes the stray chunks.
  *
- * @throws EtudeError INVALID_ARGUMENT if the chunks don't belong to the document; an AbortError between batches
+ * @param chunks all that the parser gave, in order and of the document's owner
+ * @throws an AbortError between batches
  */
 export async function storeDocument(
   deps: LayerDeps,
@@ -30,7 +30,8 @@ export async function storeDocument(
   chunks: readonly DocumentChunk[],
   signal?: AbortSignal,
 ): Promise<DocumentOutcome> {
-  requireChunks(document, chunks);
+  requireScope(wholeTenant(document.scope));
+  chunks.forEach(({ scope }) => requireOwn(document.scope.tenant, scope));
   const { store } = deps;
   const edition: Edition = { document, chunks, digest: editionDigest(document, chunks) };
   const known = await loadDocument(store, document.scope, document.id);
@@ -82,19 +83,6 @@ export async function mendDocuments(store: RecordStore, tenant: string): Promise
     if (removed > 0) mended.push(`took away ${removed} chunks of document ${id} that an import had left behind`);
   }
   return mended;
-}
-
-function requireChunks(document: DocumentRecord, chunks: readonly DocumentChunk[]): void {
-  requireScope(wholeTenant(document.scope));
-  chunks.forEach(({ scope }) => requireOwn(document.scope.tenant, scope));
-  const isInOrder =
-    chunks.length === document.chunks && chunks.every(({ documentId, index }, at) => documentId === document.id && index === at);
-  const isOwn = chunks.every(({ scope }) => scope.agent === document.scope.agent && scope.user === document.scope.user);
-  if (isInOrder && isOwn) return;
-  throw new EtudeError(
-    'INVALID_ARGUMENT',
-    `the ${chunks.length} chunks are not the ${document.chunks} of document ${document.id}, in order and of the same owner; pass all that the parser gave`,
-  );
 }
 
 /** Inserts the missing chunks. Chunks that are already stored aren't embedded again. */

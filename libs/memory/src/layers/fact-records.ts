@@ -18,7 +18,7 @@ export interface StoredKnownFact extends KnownFact {
 }
 
 /**
- * `status`: absent for a current fact, else `superseded`; forgetting adds `archived`. `name`: the fact that superseded it, so that history
+ * `status`: absent for a current fact, else `superseded`. `name`: the fact that superseded it, so that history
  * can be followed backwards. `subject`: values shared with facts that say the same or have the same subject, see `factKeys`.
  */
 export function factRecord(fact: Fact, taken: readonly string[]): MemoryRecord {

@@ -1,12 +1,11 @@
 import type { FactOutcome } from '../memory.js';
 import type { Change, IndexedText, RecordStore } from '../record-store.js';
-import { factOfRecord, factRecord, LAYER, similarFacts, type StoredKnownFact, surroundingFacts } from './fact-records.js';
+import { factRecord, LAYER, similarFacts, type StoredKnownFact, surroundingFacts } from './fact-records.js';
 import { embedTexts, indexedTextsOf } from './indexed-texts.js';
-import { type LayerDeps, unlessUnreadable, untilTaken, withTaken } from './records.js';
+import { type LayerDeps, untilTaken, withTaken } from './records.js';
 import { markApplied } from './repeats.js';
 import type { Fact } from '@etude/contracts/memory';
 import { type FactPlan, type KnownFact, planFact, type Told } from '@etude/domain/facts/fact-plan';
-import type { ReadScope } from '@etude/domain/ports/memory';
 
 export interface TakenFact {
   readonly fact: Fact;
@@ -69,7 +68,7 @@ function outcomeOf({ replaced, isTaken }: FactPlan, isAdded: boolean): FactOutco
 }
 
 /** The plan as changes of records. Embeds texts again only if a wording was added. */
-export async function changesOf(deps: LayerDeps, { changes }: FactPlan): Promise<readonly Change[]> {
+async function changesOf(deps: LayerDeps, { changes }: FactPlan): Promise<readonly Change[]> {
   return Promise.all(
     changes.map(async ({ known, fact, taken }) => {
       const { record, takenInOrder } = known as StoredKnownFact;
@@ -91,55 +90,4 @@ export async function notedFactId(store: RecordStore, tenant: string, writeId: s
 function notedFact({ fact: { scope, createdAt }, writeId }: Told, kept: Fact): Change {
   const change = markApplied(LAYER, scope, writeId, createdAt);
   return { ...change, record: { ...change.record, sources: [kept.id] } };
-}
-
-export interface MergeReport {
-  readonly looked: number;
-  /** Duplicate records merged into another record. */
-  readonly merged: number;
-  readonly superseded: number;
-  /** Facts that couldn't be checked, one sentence each. */
-  readonly problems: readonly string[];
-}
-
-/** Plans each current fact again as if it had just been told, so that facts stored at the same instant find each other. */
-export async function mergeDuplicates(
-  deps: LayerDeps,
-  scope: ReadScope,
-  { since, signal }: { readonly since?: number; readonly signal?: AbortSignal } = {},
-): Promise<MergeReport> {
-  const owners = { tenant: scope.tenant, ...(scope.agent === null ? {} : { agent: scope.agent }) };
-  const filter = { kinds: ['fact'], shown: true, ...(since === undefined ? {} : { createdSince: since }) } as const;
-  const report = { looked: 0, merged: 0, superseded: 0, problems: [] as string[] };
-  for await (const page of deps.store.each(owners, LAYER, filter)) {
-    const texts = page.map(({ text }) => text);
-    const indexed = await embedTexts(deps.embedder, texts, signal);
-    for (const [at, record] of page.entries()) {
-      signal?.throwIfAborted();
-      report.looked += 1;
-      await unlessUnreadable(deps.store, report.problems, `fact ${JSON.stringify(record.key)}`, async () => {
-        const { merged, superseded } = await lookAgain(deps, factOfRecord(record), indexed[at]!);
-        report.merged += merged;
-        report.superseded += superseded;
-      });
-    }
-  }
-  return report;
-}
-
-async function lookAgain(deps: LayerDeps, fact: Fact, indexed: IndexedText): Promise<{ merged: number; superseded: number }> {
-  const similar = await similarFacts(deps, fact.scope, indexed);
-  const writeId = `itself ${fact.id}`;
-  return untilTaken(`fact ${fact.id}`, async () => {
-    const around = await surroundingFacts(deps, fact, similar);
-    const known = around.map((one) => (one.fact.id === fact.id ? { ...one, taken: new Set([...one.taken, writeId]) } : one));
-    const self = known.find((one) => one.fact.id === fact.id);
-    if (self === undefined || !self.record.shown) return { merged: 0, superseded: 0 };
-    const plan = planFact({ fact: self.fact, writeId }, known);
-    const changes: readonly Change[] = await changesOf(deps, plan);
-    if (changes.length > 0 && (await deps.store.write(fact.scope.tenant, changes)).includes(false)) return null;
-    const left = plan.changes.filter((change) => !change.known.fact.supersededBy && change.fact.supersededBy !== undefined).length;
-    const superseded = plan.replaced.length + (plan.kept?.supersededBy === undefined ? 0 : 1);
-    return { merged: left - superseded, superseded };
-  });
 }

@@ -141,7 +141,7 @@ export async function candidatesOf(
 ): Promise<Candidates> {
   const shown = store.search(scope, layer, query);
   if (!archived) return shown;
-  const where = { ...query.where, status: 'archived' };
+  const where = { ...query.where, archived: 'yes' };
   const [front, back] = await Promise.all([shown, store.search(scope, layer, { ...query, where, shown: false })]);
   return {
     dense: ordered([...front.dense, ...back.dense], ({ cosine }) => cosine, query.limit),

@@ -15,7 +15,7 @@ import { AccessCounts, type LogFailure } from './fact-access.js';
 import { PairJudge } from './fact-judge.js';
 import { factOfRecord, factRecord, historyOf, knownFact, LAYER, RELATED_MIN } from './fact-records.js';
 import { listDocuments, removeDocument, storeDocument, wholeDocument } from './documents.js';
-import { type FactWrite, mergeDuplicates, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
+import { type FactWrite, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
 
 export interface SemanticOptions {
   /** Decides which similar facts contradict each other. Absent: both stay, unless they have the same subject. */
@@ -87,8 +87,6 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, judge }:
     /** null if a chunk is missing, or a chunk of an older edition is left. */
     wholeDocument: (scope: Scope, id: string) => wholeDocument(store, scope, id),
     removeDocument: (scope: ReadScope, id: string) => removeDocument(store, scope, id),
-    /** Merges facts that were written at the same instant and missed each other. `since` (ms since 1970): only facts from then on. */
-    mergeDuplicates: (scope: ReadScope, options: Parameters<typeof mergeDuplicates>[2] = {}) => mergeDuplicates(deps, scope, options),
     /** Waits for background work. Call it before closing the store. */
     async close(): Promise<void> {
       await taking.settle();

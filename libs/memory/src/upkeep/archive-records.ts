@@ -11,16 +11,13 @@ import { forgettingScore } from '@etude/domain/retrieval/fuse';
 type Example = ArchiveReport['examples'][number];
 /** Kinds that forgetting may archive. Documents aren't among them: people add and remove those. */
 const FORGETTABLE: readonly RecordKind[] = ['transition', 'episode', 'fact', 'summary', 'reflection', 'skill'];
-/** The mark of an archived record. It follows the record's own status. */
-const ARCHIVED = 'archived';
+/** The field by which archived records are found. */
+const ARCHIVED = { archived: 'yes' } as const;
 const EXAMPLES_MAX = 100;
 const OLDER_THAN_DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/**
- * Hides records that score below `scoreMax` from search. The mark is appended to the record's own status, so that restoring shows exactly
- * the records that were shown before.
- */
+/** Hides records that score below `scoreMax` from search. */
 export async function archiveRecords(
   store: RecordStore,
   clock: Clock,
@@ -45,29 +42,23 @@ export async function archiveRecords(
 export async function restoreRecords(store: RecordStore, owners: Owners, ids?: readonly string[]): Promise<number> {
   const isWanted = (record: StoredRecord) => ids === undefined || ids.includes(idOf(record)) || ids.includes(record.key);
   let restored = 0;
-  for await (const page of walkOwned(store, owners, { shown: false, where: { status: ARCHIVED } }))
+  for await (const page of walkOwned(store, owners, { shown: false, where: ARCHIVED }))
     restored += await updateEach(store, page.filter(isWanted), (record) => (isArchived(record) ? asRestored(record) : null));
   return restored;
 }
 
-/** Whether forgetting archived the record. A skill that people archived has `archived` as its own status, without the mark. */
-export function isArchived({ kind, shown, fields: { status } }: Pick<MemoryRecord, 'kind' | 'shown' | 'fields'>): boolean {
-  return FORGETTABLE.includes(kind) && !shown && Array.isArray(status) && status.at(-1) === ARCHIVED;
+/** Whether forgetting archived the record. Skills that people archived have a status of their own, and no mark. */
+export function isArchived({ fields }: Pick<MemoryRecord, 'fields'>): boolean {
+  return fields.archived !== undefined;
 }
 
 export function asArchived(record: MemoryRecord): MemoryRecord {
-  return { ...record, shown: false, fields: { ...record.fields, status: [...ownStatus(record), ARCHIVED] } };
+  return { ...record, shown: false, fields: { ...record.fields, ...ARCHIVED } };
 }
 
 function asRestored(record: StoredRecord): MemoryRecord {
-  const { status: _status, ...others } = record.fields;
-  const [own, ...more] = ownStatus(record).slice(0, -1);
-  const fields = own === undefined ? others : { ...others, status: more.length === 0 ? own : [own, ...more] };
+  const { archived: _archived, ...fields } = record.fields;
   return { ...record, fields, shown: mayBeShown(record) };
-}
-
-function ownStatus({ fields: { status = [] } }: MemoryRecord): readonly string[] {
-  return typeof status === 'string' ? [status] : status;
 }
 
 function mayBeShown(record: StoredRecord): boolean {
@@ -96,17 +87,8 @@ export async function memoryStats(store: RecordStore, { profile }: Embedder, ten
     layer,
     kind,
     records: await store.count({ tenant }, layer, { kinds: [kind] }),
-    archived: await countArchived(store, tenant, layer, kind),
+    archived: await store.count({ tenant }, layer, { kinds: [kind], where: ARCHIVED }),
   }));
   const layers = await Promise.all(counts);
   return { adapter: store.name, model: { name: profile.model, dimension: profile.dimension }, layers, diskBytes: store.diskBytes() };
-}
-
-/** Reads skills one by one, because those that people archived have the same status but no mark. */
-async function countArchived(store: RecordStore, tenant: string, layer: MemoryLayer, kind: RecordKind): Promise<number> {
-  const filter = { kinds: [kind], shown: false, where: { status: ARCHIVED } };
-  if (kind !== 'skill') return store.count({ tenant }, layer, filter);
-  let archived = 0;
-  for await (const page of store.each({ tenant }, layer, filter)) archived += page.filter(isArchived).length;
-  return archived;
 }

@@ -8,13 +8,9 @@ import { asArchived, isArchived } from './archive-records.js';
 import { type ExportLine, parseJson, reasonOf } from './export-lines.js';
 import { unprovenAsCandidate, withOwnPins } from './imported-skill.js';
 import type { UpkeepDeps } from './record-upkeep.js';
-import { isDeeper } from '@etude/contracts/json';
 import { DocumentChunk, DocumentRecord, Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-
-/** Python's limit for nested JSON. Code that reads records recurses once per level. */
-const NESTING_MAX = 1_000;
 
 interface Owned {
   readonly scope?: MemoryRecord['scope'];
@@ -31,7 +27,6 @@ export function readRecord({ clock, proofChecker }: UpkeepDeps, tenant: string, 
   if (!kinds.includes(line.kind)) return `kind: ${line.kind} is no kind of the ${line.layer} layer`;
   const now = clock.now();
   const raw = parseJson(line.body);
-  if (isDeeper(raw, NESTING_MAX)) return 'body: is nested too deep';
   const parsed = storedBodyOf(line.kind).safeParse(raw);
   if (!parsed.success) return `body.${reasonOf(parsed.error)}`;
   const { value, taken = [] } = parsed.data as { value: Owned; taken?: readonly string[] };

@@ -1,5 +1,4 @@
 import { mendDocuments } from '../layers/documents.js';
-import { mergeDuplicates } from '../layers/fact-writes.js';
 import type { StoreReport } from '../memory.js';
 import { LAYERS } from '../record-store.js';
 import { reconcileSkills } from './reconcile-skills.js';
@@ -7,15 +6,13 @@ import type { UpkeepDeps } from './record-upkeep.js';
 
 const SENTENCES_MAX = 100;
 const DAY_MS = 86_400_000;
-/** Only newer facts are checked: each costs a search, and older ones were checked before. */
-const FACTS_SINCE_MS = 7 * DAY_MS;
 /** Notes of applied writes are kept for this time. Writes and requests aren't repeated later. */
 const APPLIED_KEPT_MS = 30 * DAY_MS;
 
 /** Reports damage and records without vectors. Then repairs what interrupted writes left in the layers, and drops old notes of writes. */
 export async function reconcileRecords(deps: UpkeepDeps): Promise<StoreReport> {
   const { store, clock, embedder } = deps;
-  const checked = { records: 0, facts: 0, skills: 0 };
+  const checked = { records: 0, skills: 0 };
   const repaired: string[] = [];
   const problems = [...(await store.damage())];
   for (const tenant of await store.tenants()) {
@@ -27,11 +24,6 @@ export async function reconcileRecords(deps: UpkeepDeps): Promise<StoreReport> {
         problems.push(`${without} ${layer} records of ${tenant} have no vectors of ${model}; run "etude memory reembed" to make them`);
     }
     repaired.push(...(await mendDocuments(store, tenant)));
-    const facts = await mergeDuplicates(deps, { tenant, agent: null }, { since: clock.now() - FACTS_SINCE_MS });
-    checked.facts += facts.looked;
-    if (facts.merged > 0) repaired.push(`${facts.merged} facts of ${tenant} that said the same are one each now`);
-    if (facts.superseded > 0) repaired.push(`${facts.superseded} facts of ${tenant} gave way to newer ones of their subject`);
-    problems.push(...facts.problems);
     checked.skills += await reconcileSkills(deps, tenant, { repaired, problems });
     const old = { kinds: ['applied'], createdBefore: clock.now() - APPLIED_KEPT_MS } as const;
     for (const layer of LAYERS) await store.remove({ tenant }, layer, old);
