@@ -50,16 +50,16 @@ describe('parseInWorker', () => {
   });
 
   it('ends a parser that takes too long', async () => {
-    const slow = '*a **b '.repeat(100_000);
-    await expect(parse(slow, 'text/markdown', { wallMs: 1_000 })).rejects.toMatchObject({
+    // No process starts within a millisecond.
+    await expect(parse('text', 'text/plain', { wallMs: 1 })).rejects.toMatchObject({
       code: 'PAYLOAD_TOO_LARGE',
-      message: expect.stringMatching(/not read within 1000 ms/),
+      message: expect.stringMatching(/not read within 1 ms/),
     });
   });
 
   it('ends a parser when it is cancelled', async () => {
     const controller = new AbortController();
-    const parsing = parse('*a **b '.repeat(100_000), 'text/markdown', {}, controller.signal);
+    const parsing = parse('text', 'text/plain', {}, controller.signal);
     controller.abort();
     await expect(parsing).rejects.toMatchObject({ code: 'CANCELLED' });
     await expect(parse('text', 'text/plain', {}, controller.signal)).rejects.toMatchObject({ code: 'CANCELLED' });

@@ -237,10 +237,4 @@ describe('numbers of an import', () => {
     ).toEqual(['createdAt', 'createdAt', 'validFrom', 'validTo', 'updatedAt'].map((name) => `${name}: ${reason}`));
     expect(await taken([factLine({ createdAt: NEW_YEAR + DAY_MS })])).toMatchObject({ added: 1 });
   });
-
-  it('of levels are as many as can be read', async () => {
-    const deep = `${'['.repeat(40_000)}${']'.repeat(40_000)}`;
-    const line = lineOf(skillRecord(skillOf({ tests: [{ kind: 'call', args: ['X'], kwargs: {}, expected: 1, tolerance: 0 }] }), []));
-    expect(await reasonsOf(line.replace(String.raw`\"X\"`, deep))).toEqual(['body: is nested too deep']);
-  });
 });
