@@ -3,7 +3,6 @@ import { parseBody, updateEach } from '../layers/records.js';
 import type { ArchivePolicy, ArchiveReport, MemoryStats } from '../memory.js';
 import { LAYERS, type MemoryRecord, type Owners, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
 import { OWNED_KINDS, walkOwned } from './owned-records.js';
-import type { MemoryLayer } from '@etude/contracts/task';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { forgettingScore } from '@etude/domain/retrieval/fuse';
