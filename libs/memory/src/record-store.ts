@@ -8,13 +8,13 @@ export const RECORD_FIELDS = [
   'rollout',
   'name',
   'status',
-  'archived',
   'digest',
   'fingerprint',
   'category',
   'skill',
   'document',
   'subject',
+  'archived',
 ] as const;
 export type RecordField = (typeof RECORD_FIELDS)[number];
 export type Fields = Readonly<Partial<Record<RecordField, string | readonly string[]>>>;

@@ -94,7 +94,7 @@ export function searchCondition(rows: TenantRows, layer: MemoryLayer, query: Sto
 const FEWEST_FIRST = RECORD_FIELDS.toSorted((a, b) => placeOf(a) - placeOf(b));
 
 function placeOf(field: RecordField): number {
-  return field === 'status' ? 2 : field === 'category' ? 1 : 0;
+  return field === 'status' || field === 'archived' ? 2 : field === 'category' ? 1 : 0;
 }
 
 /** Goes through the few records of the first field and looks up the others for each. Values such as a status can match every record. */
