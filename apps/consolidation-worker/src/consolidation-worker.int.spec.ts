@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Episode, MemoryWrite, Skill, SkillTest } from '@etude/contracts/memory';
 import { ConsolidationRunJob, MemoryWriteJob, SandboxExecute } from '@etude/contracts/queues';
-import { isProven } from '@etude/domain/skills/proof/proof';
 import { candidateFromTests } from '@etude/domain/skills/proof/skill-candidate';
 import { episodeOf } from '@etude/domain/testing/memory-records';
 import { PythonSandboxes } from '@etude/domain/testing/python-sandboxes';
@@ -12,7 +11,6 @@ import type { Memory } from '@etude/memory/memory';
 import { openMemory } from '@etude/memory/open-memory';
 import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
 import type { RunningWorker } from '@etude/platform/run-service';
-import { fileProofChecker } from '@etude/platform/proof-keys';
 import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import { type Consumer, consume } from '@etude/queue/jobs/consumer';
 import { DeadLetters } from '@etude/queue/jobs/dead-letters';
@@ -142,7 +140,6 @@ describe('the consolidation worker', () => {
   const put = (writeId: string, write: MemoryWrite) => new RedisMemoryOutbox(producer).put(tenant, writeId, write);
   const allApplied = () =>
     until(async () => (await new OutboxReader(producer.redis, producer.keys).pending(tenant)) === 0, { what: 'every write applied' });
-  const statusOf = async (skill: Skill) => (await memory.procedural.get(scope, skill.name))?.status;
 
   async function consolidate(dryRun = false) {
     const ask = { agent: null, days: 7, dryRun };
@@ -183,18 +180,6 @@ describe('the consolidation worker', () => {
       );
     }
     expect(await memory.procedural.get(scope, candidate().name)).toMatchObject({ executionCount: 0, usage: { used: 1 } });
-  });
-
-  it('verifies a stored candidate and approves it automatically', async () => {
-    await start();
-    await put('skill-1', { kind: 'skill', skill: candidate() });
-    await until(async () => (await statusOf(candidate())) === 'active', { what: 'the skill is active' });
-    const skill = await memory.procedural.get(scope, candidate().name);
-    expect(skill?.evidence).toContain('its tests pass twice with the same results (1)');
-    expect(skill?.proof).toMatchObject({ testsPassed: 1, mutantsMade: 4, mutantsNoticed: 3, findings: [] });
-    const checker = fileProofChecker(join(dir, 'skill-public-keys.pem'));
-    expect(skill && isProven(skill, checker)).toBe(true);
-    expect(skill && isProven({ ...skill, code: `${skill.code}\n` }, checker)).toBe(false);
   });
 
   it('keeps a write that can not be applied until it is redriven', async () => {

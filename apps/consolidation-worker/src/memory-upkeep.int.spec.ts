@@ -244,23 +244,6 @@ describe('memory upkeep', () => {
     expect((await memory.store.models()).map(({ name }) => name)).toEqual(['lexical-hash-1']);
   });
 
-  it('says what holds it up while it is tried again, and no more once it goes on', async () => {
-    await live(BOB);
-    let tries = 0;
-    await work(async () => {
-      tries += 1;
-      if (tries === 1) throw new EtudeError('MODEL_UNAVAILABLE', 'nobody answers at the embeddings server');
-      return otherEmbedder();
-    });
-    await store.startReembedding({ model: 'other' });
-    const held = await until(async () => ((await store.reembedding()).error === null ? null : store.reembedding()));
-    expect(held).toMatchObject({ state: 'running', error: 'MODEL_UNAVAILABLE: nobody answers at the embeddings server' });
-    expect(await until(async () => ((await store.reembedding()).state === 'ready' ? store.reembedding() : null))).toMatchObject({
-      error: null,
-    });
-    expect(tries).toBe(2);
-  });
-
   it('stops moving when it is told to, and goes on behind it', async () => {
     for (let i = 0; i < 3; i += 1) await live(BOB, String(i));
     const begun = Promise.withResolvers<void>();

@@ -1,10 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type ExecuteEvent, Language, type Sandbox, Sandboxes, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeController, FakeWorld, TOKEN } from './fake-controller.js';
 import { collect, gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
 
@@ -15,18 +14,9 @@ const CHUNK = 512 * 1024;
 
 let world: FakeWorld;
 let started: FakeController[] = [];
-const lists = vi.spyOn(ControllerDirectory.prototype, 'live');
-afterAll(() => lists.mockRestore());
-/** One that the gateway goes by: it may answer for a while with a list that it read before. */
 async function controller(options: { sessions?: number; sessionsMax?: number } = {}): Promise<FakeController> {
   const one = await new FakeController(rig.producer, world, options).start();
   started.push(one);
-  const isListed = async () => {
-    await refusal(client().renewSandbox({ name: 'sandboxes/s0192f0c8a1b2', ttl: { seconds: 60n } }));
-    const [last] = lists.mock.settledResults.slice(-1);
-    return last?.type === 'fulfilled' && last.value.some(({ controllerId }) => controllerId === one.id);
-  };
-  await until(isListed, { everyMs: 50, what: 'the new controller to be listed' });
   return one;
 }
 const killAll = () => Promise.all(started.splice(0).map((one) => one.kill()));
@@ -78,7 +68,6 @@ describe('which controller a call goes to', () => {
   });
 
   it('says that no controller is there', async () => {
-    await until(async () => (await refusal(client().createSandbox({}))).message.includes('No sandbox controller'));
     expect(await refusal(client().createSandbox({}))).toMatchObject({ status: status.UNAVAILABLE, code: 'SANDBOX_UNAVAILABLE' });
   });
 
@@ -100,7 +89,6 @@ describe('which controller a call goes to', () => {
     await one.kill();
     expect(await client().getSandbox({ name })).toMatchObject({ name, state: SandboxState.CLOSED });
     expect(await client().closeSandbox({ name })).toMatchObject({ name, state: SandboxState.CLOSED });
-    await until(async () => (await refusal(client().createSandbox({}))).message.includes('No sandbox controller'));
     expect(await refusal(collect(client().execute({ name, code: 'x' })))).toMatchObject({
       status: status.FAILED_PRECONDITION,
       message: expect.stringContaining(`${name} was closed`) as string,

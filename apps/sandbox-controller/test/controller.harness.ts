@@ -51,7 +51,7 @@ export async function startInstallation(): Promise<TestInstallation> {
   const clients: SandboxesClient[] = [];
   const processes: TestProcess[] = [];
   const start = async (env: Readonly<Record<string, string>> = {}): Promise<TestController> => {
-    const before = new Set((await directory.live(0)).map(({ controllerId }) => controllerId));
+    const before = new Set((await directory.live()).map(({ controllerId }) => controllerId));
     const settings = {
       ETUDE_REDIS_URL: redis.url,
       ETUDE_LOG_LEVEL: 'warn',
@@ -61,7 +61,7 @@ export async function startInstallation(): Promise<TestInstallation> {
     };
     const child = await startProcess({ args: [`${APP}dist/main.js`], env: settings });
     processes.push(child);
-    const found = await until(async () => (await directory.live(0)).find(({ controllerId }) => !before.has(controllerId)), {
+    const found = await until(async () => (await directory.live()).find(({ controllerId }) => !before.has(controllerId)), {
       what: 'the announcement of a controller',
     });
     const client = (tenant = 'acme') => {

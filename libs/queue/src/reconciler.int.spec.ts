@@ -203,30 +203,6 @@ describe('dead letters', () => {
     expect(queues[1]?.oldestWaitingMs).toBe(0);
   });
 
-  it('pages through dead letters, newest first', async () => {
-    const rig = start();
-    for (let i = 0; i < 7; i++) await rig.producer.queue(MemoryWriteJob.name).add('x', { v: 1, bad: i }, { jobId: `bad${i}` });
-    startConsumer(MemoryWriteJob, async () => ({ applied: true }), rig.options);
-    await until(async () => (await rig.producer.queue(MemoryWriteJob.name).getFailedCount()) === 7);
-    const ids: string[] = [];
-    for (let after: string | undefined = undefined; ;) {
-      const page = await rig.letters.list(MemoryWriteJob.name, { pageSize: 2, after });
-      ids.push(...page.letters.map(({ id }) => id));
-      expect(page.letters[0]).toMatchObject({
-        queue: MemoryWriteJob.name,
-        code: 'JOB_PAYLOAD_INVALID',
-        path: 'tenant',
-        attempts: 1,
-        payload: { v: 1 },
-      });
-      if (!page.next) break;
-      after = page.next;
-    }
-    expect(ids.toSorted()).toEqual(Array.from({ length: 7 }, (_, i) => `bad${i}`));
-    await expect(rig.letters.list('no.queue', { pageSize: 1 })).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    await expect(rig.letters.list(MemoryWriteJob.name, { pageSize: 1, after: 'x' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-  });
-
   it('redrives a rollout with its task', async () => {
     const rig = start();
     const task = await dead(rig);
@@ -257,21 +233,5 @@ describe('dead letters', () => {
     expect(await rig.letters.list(MemoryWriteJob.name, { pageSize: 5 })).toMatchObject({ letters: [{ id: 'w1', code: 'WORKER_LOST' }] });
     await rig.letters.redrive(MemoryWriteJob.name, { ids: ['w1'] });
     await until(async () => (await writes.getCompletedCount()) === 1);
-  });
-
-  it('says why a dead letter was not redriven', async () => {
-    const rig = start();
-    const task = await dead(rig);
-    await rig.tasks.requestCancel('acme', task.taskId);
-    await rig.rollouts.add('x', { v: 2 }, { jobId: 'bad' });
-    startConsumer(RolloutRun, async () => ({ outcome: 'failed' as const }), rig.options);
-    await until(async () => (await rig.rollouts.getFailedCount()) === 2);
-    const { redriven, refused } = await rig.letters.redrive(RolloutRun.name, { ids: [task.rolloutId, 'bad', 'none'] });
-    expect(redriven).toBe(0);
-    expect(refused).toEqual([
-      `${task.rolloutId}: task ${task.taskId} is cancelled already`,
-      expect.stringMatching(/^bad: its payload still is wrong at "v"/),
-      'none: no such job',
-    ]);
   });
 });

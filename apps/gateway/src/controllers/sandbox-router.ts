@@ -83,7 +83,7 @@ export class SandboxRouter {
   async ask<T>(id: string, context: CallContext, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
     for (const patience = new Patience(context.signal); ;) {
       try {
-        return await work(await this.owner(context.tenant, id, patience.tries), forwardSettings(context));
+        return await work(await this.owner(context.tenant, id), forwardSettings(context));
       } catch (error) {
         await patience.again(error);
       }
@@ -102,7 +102,7 @@ export class SandboxRouter {
   ): AsyncGenerator<T> {
     for (const patience = new Patience(context.signal); ;) {
       try {
-        const client = await this.owner(context.tenant, id, patience.tries);
+        const client = await this.owner(context.tenant, id);
         for await (const answer of open(client, forwardSettings(context))) {
           patience.renew();
           yield answer;
@@ -130,9 +130,9 @@ export class SandboxRouter {
   }
 
   /** The session's owner, or a live controller that takes over. @throws EtudeError NOT_FOUND, SANDBOX_UNAVAILABLE, FAILED_PRECONDITION */
-  async owner(tenant: string, id: string, tries = 0): Promise<ControllerClient> {
+  async owner(tenant: string, id: string): Promise<ControllerClient> {
     const channels = this.requireOn();
-    const [stored, live] = await Promise.all([this.session(tenant, id), this.parts.directory.live(tries > 0 ? 0 : undefined)]);
+    const [stored, live] = await Promise.all([this.session(tenant, id), this.parts.directory.live()]);
     const chosen = live.find((one) => one.controllerId === stored.controllerId) ?? leastLoaded(live)[0];
     if (!chosen) throw stored.session.state === 'open' ? noneLives() : endedError(stored);
     return channels.to(chosen.address);
@@ -167,7 +167,7 @@ const leastLoaded = (live: readonly ControllerAnnouncement[]) =>
 
 /** Decides how often and how long to retry an unreachable controller. */
 class Patience {
-  tries = 0;
+  #tries = 0;
   #since: number | null = null;
 
   constructor(private readonly signal: AbortSignal) {}
@@ -180,11 +180,11 @@ class Patience {
   /** Waits before a retry, if one may help. @throws the signal's reason; EtudeError as the controller said, if no retry helps */
   async again(error: unknown): Promise<void> {
     this.signal.throwIfAborted();
-    const isWorthIt = isAway(error) || (this.tries > 0 && errorCode(error) === 'SANDBOX_UNAVAILABLE');
+    const isWorthIt = isAway(error) || (this.#tries > 0 && errorCode(error) === 'SANDBOX_UNAVAILABLE');
     const now = performance.now();
     this.#since ??= now;
     if (!isWorthIt || now - this.#since > AWAY_MAX_MS) throw forwardedError(error);
-    this.tries += 1;
+    this.#tries += 1;
     await unlessAborted(sleep(RETRY_MS), this.signal);
   }
 }

@@ -108,25 +108,6 @@ describe('WantedSkills', () => {
     expect(await store.begin({ ...round, id: 'w0' })).toBe(false);
   });
 
-  it('is withdrawn with its job, makes room for another, and can be asked for again', async () => {
-    const { producer, queue, redis, keys } = start();
-    const store = new WantedSkills(producer, 1);
-    const { id } = await store.request(asked());
-    expect(await store.withdraw('acme', id, 'not needed')).toMatchObject({ state: 'withdrawn', reason: 'not needed' });
-    expect(await queue.getJobCountByTypes('waiting', 'prioritized')).toBe(0);
-    expect(await redis.zcard(keys.wantedSkillOutbox)).toBe(0);
-    expect(await redis.pttl(keys.wantedSkill('acme', id))).toBeGreaterThan(0);
-    expect(await store.withdraw('acme', id, 'again')).toMatchObject({ state: 'withdrawn', reason: 'not needed' });
-    await store.request(asked({ skill: 'other' }));
-    await expect(store.withdraw('acme', 'w0', '')).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    await expect(store.withdraw('globex', id, '')).rejects.toMatchObject({ code: 'NOT_FOUND' });
-    const again = new WantedSkills(producer);
-    for (let time = 0; time < ROUNDS_MAX + 1; time += 1) {
-      expect(await again.request(asked())).toMatchObject({ state: 'waiting', reason: '' });
-      await again.withdraw('acme', id, '');
-    }
-  });
-
   it('drops what is being written for a wish that is withdrawn, and refuses one that is written', async () => {
     const { store } = start();
     const { id } = await store.request(asked());

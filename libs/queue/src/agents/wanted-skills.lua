@@ -24,8 +24,7 @@ function scripts.requestWish()
   local state = redis.call('HGET', KEYS[1], 'state')
   local prefix = string.gsub(KEYS[1], '[^:]*$', '')
   local isOver = state == 'failed' or state == 'registered' or state == 'withdrawn'
-  local rounds = redis.call('HMGET', KEYS[1], 'round', 'unspent')
-  local mayTry = tonumber(rounds[1] or 0) - tonumber(rounds[2] or 0) < tonumber(ARGV[7])
+  local mayTry = tonumber(redis.call('HGET', KEYS[1], 'round') or 0) < tonumber(ARGV[7])
   local isNew = not state or (isOver and mayTry)
   if isNew and redis.call('SCARD', KEYS[4]) >= tonumber(ARGV[9]) then
     if KEYS[5] ~= '' then redis.call('DEL', KEYS[5]) end
@@ -39,10 +38,7 @@ function scripts.requestWish()
   for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, 4)) do
     if redis.call('EXISTS', prefix .. id) == 0 then redis.call('ZREM', KEYS[2], id) end
   end
-  if not isNew then
-    if tonumber(ARGV[5]) > tonumber(redis.call('HGET', KEYS[1], 'priority')) then redis.call('HSET', KEYS[1], 'priority', ARGV[5]) end
-    return {'known', ARGV[1]}
-  end
+  if not isNew then return {'known', ARGV[1]} end
   redis.call('PERSIST', KEYS[1])
   redis.call('HDEL', KEYS[1], 'draft')
   redis.call('HINCRBY', KEYS[1], 'round', 1)
@@ -68,8 +64,7 @@ function scripts.keepWishDraft()
   return redis.call('HGET', KEYS[1], 'draft')
 end
 
--- Withdraws an open wish that has no draft; one with a draft is about to be registered. If no model was asked yet, the round is not
--- counted. KEYS record, outbox. ARGV outbox member, ms to keep the record, reason. Answers the state before, 'waiting' or 'writing',
+-- Withdraws an open wish that has no draft; one with a draft is about to be registered. KEYS record, outbox. ARGV outbox member, ms to keep the record, reason. Answers the state before, 'waiting' or 'writing',
 -- where it is withdrawn now. Otherwise nothing changes, and it answers 'written', 'gone' or the state.
 function scripts.withdrawWish()
   local found = redis.call('HMGET', KEYS[1], 'state', 'draft')
@@ -78,7 +73,6 @@ function scripts.withdrawWish()
   if state ~= 'waiting' and state ~= 'writing' then return state end
   if found[2] then return 'written' end
   redis.call('HSET', KEYS[1], 'updatedAt', now(), 'state', 'withdrawn', 'reason', ARGV[3])
-  if state == 'waiting' then redis.call('HINCRBY', KEYS[1], 'unspent', 1) end
   leave(KEYS[2], ARGV[1], ARGV[2])
   return state
 end

@@ -86,18 +86,4 @@ describe('executions of several tenants', () => {
     await Promise.all(asked);
     expect(taken).toEqual(['acme-0', 'acme-1', 'acme-2', 'acme-3', 'acme-5', 'acme-4']);
   });
-
-  it('moves up nothing that is given up, however much of it a tenant gives up at once', async () => {
-    const { execute, send, taken, open, isAdded } = await start();
-    const enough = new AbortController();
-    const givenUp = named('acme', FIRST_LINE_MAX + 40).map((id) => execute('acme', id, undefined, enough.signal));
-    await isAdded(givenUp.length);
-    enough.abort();
-    const ends = await Promise.allSettled(givenUp);
-    expect(new Set(ends.map(({ status }) => status))).toEqual(new Set(['rejected']));
-    const asked = await send('beta', ['beta-0']);
-    open();
-    await Promise.all(asked);
-    expect(taken.indexOf('beta-0')).toBe(FIRST_LINE_MAX);
-  });
 });

@@ -172,44 +172,6 @@ describe('consume', () => {
     }
   });
 
-  it('lets a job that ends in time complete on shutdown', async () => {
-    const { producer, options, queue } = start();
-    let stop: AbortSignal | undefined;
-    const last = Promise.withResolvers<void>();
-    const consumer = consume(
-      Echo,
-      async (_, { signal }) => {
-        stop = signal;
-        await last.promise;
-        return { text: 'done' };
-      },
-      options,
-    );
-    await producer.add(Echo, { v: 1, id: 'j1', text: '' });
-    await until(() => stop);
-    const closed = consumer.close(60_000);
-    await until(() => stop?.aborted);
-    last.resolve();
-    await closed;
-    expect(await queue.getCompletedCount()).toBe(1);
-  });
-
-  it('closes though a handler does not stop', async () => {
-    const { producer, options } = start();
-    let running = false;
-    const consumer = consume(
-      Echo,
-      () => {
-        running = true;
-        return new Promise<never>(() => undefined);
-      },
-      options,
-    );
-    await producer.add(Echo, { v: 1, id: 'j1', text: '' });
-    await until(() => running);
-    await expect(consumer.close(200)).resolves.toBeUndefined();
-  });
-
   it('holds a job that runs much longer than its lock', async () => {
     const { producer, options, queue } = start();
     let runs = 0;

@@ -15,8 +15,6 @@ const StoredErasure = z.object({
   found: z.record(z.string(), z.number().int()).default({}),
   /** Data made from this time on (ms since 1970) stays, however often the erasure is retried; null until running work has been stopped. */
   newFrom: z.number().int().nullable().default(null),
-  /** How often its dead job was retried. */
-  revived: z.number().int().default(0),
   /** Whose data is erased. null once nothing is left: the remaining steps need no name. */
   subject: z
     .union([z.strictObject({ agent: z.string() }), z.strictObject({ user: z.string() }), z.strictObject({ all: z.literal(true) })])
@@ -28,8 +26,6 @@ export type StoredErasure = z.infer<typeof StoredErasure>;
 export const RECEIPT_KEPT_MS = 400 * 86_400_000;
 /** The same for a failed erasure. It is shorter, because the record holds the subject's name for a retry. */
 export const FAILED_RECEIPT_KEPT_MS = 30 * 86_400_000;
-/** How often the dead job of an erasure is retried. */
-const REVIVED_MAX = 3;
 /** Stands for the tenant of the move to another model, which belongs to none. */
 const NO_TENANT = '-';
 
@@ -59,16 +55,13 @@ export class UpkeepStore {
     });
   }
 
-  /** Erasures for the reconciler. A dead job, such as one whose workers died, is retried a few times. */
+  /** Erasures for the reconciler. One whose job is dead has failed; a redrive of the job, or another request, goes on behind it. */
   get erasures(): DurableWork {
-    return this.#erasures.work(async (tenant, id, { code, message }, diedAt) => {
+    return this.#erasures.work(async (tenant, id, { code, message }, finishedAt) => {
       const stored = await this.loadErasure(tenant, id);
-      if (stored === null) return 'over';
-      const { receipt, revived } = stored;
-      const isGivenUp = revived >= REVIVED_MAX;
-      const failed = { ...receipt, state: 'failed' as const, error: `${code}: ${message}`, finishedAt: diedAt };
-      await this.putErasure({ ...stored, revived: revived + 1, receipt: isGivenUp ? failed : receipt });
-      return isGivenUp ? 'over' : 'again';
+      const end = { state: 'failed', error: `${code}: ${message}`, finishedAt } as const;
+      if (stored !== null) await this.putErasure({ ...stored, receipt: { ...stored.receipt, ...end } });
+      return 'over';
     });
   }
 

@@ -16,7 +16,7 @@ describe('the directory of controllers', () => {
     await directory.announce(announcement('a'));
     await directory.announce(announcement('b'));
     await directory.announce(announcement('a', 3));
-    expect((await directory.live(0)).toSorted((x, y) => x.controllerId.localeCompare(y.controllerId))).toEqual([
+    expect((await directory.live()).toSorted((x, y) => x.controllerId.localeCompare(y.controllerId))).toEqual([
       announcement('a', 3),
       announcement('b'),
     ]);
@@ -25,12 +25,12 @@ describe('the directory of controllers', () => {
   it('counts one as dead without heartbeats, and as gone at once after its good-bye', async () => {
     const { directory, redis, keys } = start();
     await directory.announce(announcement('silent'));
-    expect(await directory.live(0)).toHaveLength(1);
+    expect(await directory.live()).toHaveLength(1);
     await redis.zadd(keys.controllersSeen, 'XX', Date.now() - 6_000, 'silent');
-    expect(await directory.live(0)).toEqual([]);
+    expect(await directory.live()).toEqual([]);
     await directory.announce(announcement('left'));
     await directory.withdraw('left');
-    expect(await directory.live(0)).toEqual([]);
+    expect(await directory.live()).toEqual([]);
     expect(await directory.dead()).toEqual([
       { controllerId: 'left', left: true },
       { controllerId: 'silent', left: false },
@@ -41,7 +41,7 @@ describe('the directory of controllers', () => {
     const { directory, redis, keys } = start();
     await directory.announce(announcement('a'));
     await directory.forget('a');
-    expect(await directory.live(0)).toHaveLength(1);
+    expect(await directory.live()).toHaveLength(1);
     await directory.withdraw('a');
     await redis.sadd(keys.heldSandboxes('a'), 'acme/s1');
     await directory.forget('a');

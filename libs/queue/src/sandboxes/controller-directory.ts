@@ -8,8 +8,6 @@ import { runScript, whileRedisAnswers } from '../redis/redis.js';
 const CONTROLLER_TTL_MS = 5_000;
 /** How often a controller announces itself. */
 export const CONTROLLER_HEARTBEAT_MS = 1_000;
-/** Default of how old the list that `live` answers may be. */
-const CACHE_MS = 500;
 
 export const ControllerAnnouncement = z.object({
   controllerId: z.string().min(1),
@@ -23,8 +21,6 @@ export type ControllerAnnouncement = z.infer<typeof ControllerAnnouncement>;
 
 /** The live sandbox controllers and their addresses. Uses Redis's clock. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class ControllerDirectory {
-  #cached: { readonly at: number; readonly list: Promise<readonly ControllerAnnouncement[]> } | null = null;
-
   constructor(
     private readonly redis: Redis,
     private readonly keys: RedisKeys,
@@ -40,16 +36,10 @@ export class ControllerDirectory {
     await whileRedisAnswers(this.redis, this.redis.zadd(this.keys.controllersSeen, 'XX', 0, controllerId));
   }
 
-  /** The live controllers. @param maxAgeMs how old a cached list may be; 0 always asks Redis */
-  live(maxAgeMs = CACHE_MS): Promise<readonly ControllerAnnouncement[]> {
-    const now = performance.now();
-    if (this.#cached && now - this.#cached.at < maxAgeMs) return this.#cached.list;
-    const cached = { at: now, list: this.#read() };
-    this.#cached = cached;
-    cached.list.catch(() => {
-      if (this.#cached === cached) this.#cached = null;
-    });
-    return cached.list;
+  /** The live controllers. */
+  async live(): Promise<readonly ControllerAnnouncement[]> {
+    const found = await runScript<Array<string | null>>(this.redis, 'liveControllers', this.#both, [CONTROLLER_TTL_MS]);
+    return found.flatMap((text) => (text ? [parseOr(ControllerAnnouncement, JSON.parse(text), 'INTERNAL', 'a controller')] : []));
   }
 
   /** Dead controllers, whose sessions another must take over. `left`: it announced its shutdown, so it is surely not alive. */
@@ -70,10 +60,5 @@ export class ControllerDirectory {
 
   get #both(): [string, string] {
     return [this.keys.controllers, this.keys.controllersSeen];
-  }
-
-  async #read(): Promise<readonly ControllerAnnouncement[]> {
-    const found = await runScript<Array<string | null>>(this.redis, 'liveControllers', this.#both, [CONTROLLER_TTL_MS]);
-    return found.flatMap((text) => (text ? [parseOr(ControllerAnnouncement, JSON.parse(text), 'INTERNAL', 'a controller')] : []));
   }
 }
