@@ -81,7 +81,7 @@ async function endpoints({ installation, tokenSecret, kubeconfigPath, namespace 
   const { LABELS, supervisorNameOf, tokenOf } = await import('@etude/sandbox/kubernetes/pod-identity');
   const { POOL_SETTINGS } = await import('@etude/sandbox/kubernetes/pool-settings');
   const api = KubeApi.connect({ kubeconfigPath, namespace });
-  const { pods } = await api.listPods(`${LABELS.pool}=${installation}`, {});
+  const { pods } = await api.listPods(`${LABELS.pool}=${installation}`);
   const ready = pods.filter(({ ip, phase, deleting }) => ip !== null && phase === 'Running' && !deleting).slice(0, count);
   return ready.map((pod) => ({
     ip: pod.ip ?? '',

@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { EtudeError } from '@etude/contracts/errors';
 import { baseConfig } from '@etude/platform/config';
-import { sandboxPackagesConfig } from '@etude/platform/sandbox-packages';
 import { z } from 'zod';
 
 const list = z.string().transform((text) =>
@@ -24,7 +23,6 @@ const driverConfig = {
   /** `local`: folder with a folder of packages for each further template, by its name; unset: "default" alone. */
   ETUDE_SANDBOX_OVERLAYS_PATH: z.string().min(1).optional(),
   /** `local`: the list with which the packages in these folders are compared. */
-  ...sandboxPackagesConfig.shape,
   /** `kubernetes`: the namespace that holds the pods and nothing else. */
   ETUDE_SANDBOX_NAMESPACE: z.string().min(1).optional(),
   /** `kubernetes`, outside a cluster: path of a kubeconfig. */

@@ -1,6 +1,5 @@
 import { errorCode, isAbort } from '@etude/contracts/errors';
 import { counter, gauge, histogram } from '@etude/platform/metrics';
-import { readSandboxPackages } from '@etude/platform/sandbox-packages';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import type { ClaimedSandbox, SandboxDriver, SandboxShape } from '@etude/sandbox/sandbox-driver';
 import { needed, type SandboxControllerConfig } from './sandbox-controller.config.js';
@@ -29,7 +28,6 @@ async function startLocal(config: SandboxControllerConfig): Promise<SandboxDrive
     warm: config.ETUDE_SANDBOX_WARM,
     allowMissingControls: config.ETUDE_SANDBOX_ALLOW_MISSING,
     overlaysPath: config.ETUDE_SANDBOX_OVERLAYS_PATH,
-    packages: readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH),
   });
 }
 

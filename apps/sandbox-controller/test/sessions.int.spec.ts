@@ -1,5 +1,5 @@
 import type { ExecuteEvent } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { Language, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { until } from '@etude/test-support/until';
@@ -65,15 +65,6 @@ describe('a session over gRPC', () => {
     });
   });
 
-  it('keeps names, files and shows values from cell to cell', async () => {
-    const name = await create();
-    expect(await run(name, 'x = 20\nopen("note", "w").write("hello")')).toContain('=ok');
-    expect(await run(name, 'print(x + 1, open("note").read())')).toBe('21 hello\n=ok');
-    const events = await all(client.execute({ name, code: 'x + 22' }));
-    expect(events[0]?.event).toMatchObject({ case: 'display', value: { text: { 'text/plain': '42' } } });
-    expect(await run(name, 'cat note; cat', { language: Language.SHELL, stdin: ' you' })).toBe('hello you=ok');
-  });
-
   it('streams what is printed while the code runs', async () => {
     const name = await create();
     const stream = client.execute({
@@ -100,17 +91,6 @@ describe('a session over gRPC', () => {
       message: expect.stringContaining('execution "forged" is not known in this sandbox') as string,
     });
     expect(await run(name, 'print("ran")', { executionId: 'forged' })).toBe('ran\n=ok');
-  });
-
-  it('runs an execution until that is cancelled', async () => {
-    const name = await create();
-    const stream = client.execute({ name, executionId: 'endless', code: 'print("on", flush=True)\nwhile True: pass' });
-    const events = stream[Symbol.asyncIterator]();
-    await events.next();
-    expect(await client.cancelExecution({ name, executionId: 'endless' })).toMatchObject({ stopped: true });
-    expect((await all({ [Symbol.asyncIterator]: () => events })).map(textOf).at(-1)).toBe('=cancelled');
-    expect(await client.cancelExecution({ name, executionId: 'endless' })).toMatchObject({ stopped: false });
-    expect(await run(name, 'print("alive")')).toBe('alive\n=ok');
   });
 
   it('holds the limits of the request within those of the session', async () => {
@@ -227,25 +207,5 @@ describe('a controller that goes', () => {
       state: SandboxState.LOST,
       stateReason: 'infra: the controller that held it was stopped',
     });
-  });
-
-  it('is found dead after a SIGKILL, and its sessions lost', async () => {
-    const going = await installation.start();
-    const { name } = await going.client('killed').createSandbox({});
-    await going.process.kill();
-    const killed = controller.client('killed');
-    const lost = await until(
-      async () => {
-        const sandbox = await killed.getSandbox({ name });
-        return sandbox.state === SandboxState.LOST ? sandbox : null;
-      },
-      { what: 'the loss of the session' },
-    );
-    expect(lost.stateReason).toContain('the controller that held it ended');
-    expect(await refusal(all(killed.execute({ name, code: '1' })))).toMatchObject({
-      code: 'FAILED_PRECONDITION',
-      metadata: { state: 'lost' },
-    });
-    expect((await installation.directory.dead()).length).toBe(0);
   });
 });

@@ -1,8 +1,9 @@
-import { SandboxLimits } from '@etude/contracts/sandbox';
-import type { SandboxPackages } from '@etude/domain/skills/life/skill-packages';
+import { readdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { EtudeError } from '@etude/contracts/errors';
+import { SandboxLimits, TemplateName } from '@etude/contracts/sandbox';
 import { BubblewrapDriver } from './bubblewrap-driver.js';
 import { type Isolation, provenSource } from './control-check.js';
-import { readOverlays, requirePromised } from './overlays.js';
 import type { SandboxSource } from './sandbox-driver.js';
 
 export interface LocalOptions {
@@ -16,8 +17,6 @@ export interface LocalOptions {
   readonly isolation?: Isolation;
   /** Folder with one folder of packages per template, named like the template; see `readOverlays`. Absent: there is only "default". */
   readonly overlaysPath?: string | undefined;
-  /** Packages that skills may declare, by template. The start fails where a template's folder lacks one. */
-  readonly packages?: SandboxPackages;
   readonly pythonPath?: string;
   readonly bwrapPath?: string;
 }
@@ -31,13 +30,12 @@ const DEFAULT = 'default';
  * Needs Linux, bubblewrap and Python 3.10; as root it runs sandboxes as `nobody`.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control and, where there is one, the setting that lets it be missing;
- *   FAILED_PRECONDITION for packages that can't be used or differ from `packages`
+ *   FAILED_PRECONDITION for packages that can't be used
  */
 export async function startLocalDriver(options: LocalOptions = {}): Promise<BubblewrapDriver> {
   const { memoryMiB, diskMiB } = SandboxLimits.parse({});
   const warmShape = { template: DEFAULT, memoryMiB, diskMiB: options.warmDiskMiB ?? diskMiB };
-  const overlays = options.overlaysPath === undefined ? new Map<string, string>() : await readOverlays(options.overlaysPath);
-  await requirePromised(overlays, options.packages ?? {});
+  const overlays = options.overlaysPath === undefined ? [] : await readOverlays(options.overlaysPath);
   const proven = await provenSource({
     bwrapPath: options.bwrapPath ?? '/usr/bin/bwrap',
     pythonPath: options.pythonPath ?? '/usr/bin/python3',
@@ -59,4 +57,26 @@ export async function startLocalDriver(options: LocalOptions = {}): Promise<Bubb
     await driver.close();
     throw error;
   }
+}
+
+/**
+ * Reads the templates of local sandboxes. Each folder in `path` is a template of that name and holds its packages, as
+ * `pip install --target` writes them. Files in `path` are ignored.
+ *
+ * @returns names, and the paths of their folders
+ * @throws EtudeError FAILED_PRECONDITION naming the setting and the path
+ */
+async function readOverlays(path: string): Promise<ReadonlyArray<readonly [template: string, path: string]>> {
+  const refused = (why: string, cause?: unknown) =>
+    new EtudeError('FAILED_PRECONDITION', `ETUDE_SANDBOX_OVERLAYS_PATH=${path} ${why}`, {}, { cause });
+  const entries = await readdir(path, { withFileTypes: true }).catch((error: Error) => {
+    throw refused(`can't be read: ${error.message}`, error);
+  });
+  const names = entries.filter((entry) => entry.isDirectory() || entry.isSymbolicLink()).map(({ name }) => name);
+  const wrong = names.find((name) => !TemplateName.safeParse(name).success);
+  if (wrong !== undefined)
+    throw refused(
+      `has the folder ${JSON.stringify(wrong)}, and its folders are names of sandbox templates: 1 to 30 lower-case letters, digits and "-"`,
+    );
+  return names.map((name) => [name, resolve(path, name)]);
 }

@@ -83,7 +83,7 @@ describe('k8s/', () => {
   });
 
   it('lets the controller make, watch, mark, read and end pods, and do nothing else', async () => {
-    const watch = new PodWatch(api, { selector: `test=${suffix}`, pageSize: 1 });
+    const watch = new PodWatch(api, { selector: `test=${suffix}` });
     const [made, other] = [await api.createPod(pod('works'), never), await api.createPod(pod('other'), never)];
     watch.start();
     await watch.synced(never);

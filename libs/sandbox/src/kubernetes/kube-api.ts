@@ -10,16 +10,14 @@ export interface PodManifest {
   readonly spec: V1PodSpec;
 }
 
-export interface PodPage {
+export interface PodList {
   readonly pods: readonly PodView[];
-  /** Version of the whole list, the same on each page. */
+  /** The version that a watch can go on from. */
   readonly resourceVersion: string;
-  /** Token of the next page; '' on the last. */
-  readonly continue: string;
 }
 
-interface PodList {
-  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+interface RawList {
+  readonly metadata?: { readonly resourceVersion?: string };
   readonly items?: readonly V1Pod[];
 }
 
@@ -77,15 +75,9 @@ export class KubeApi {
     await this.#call('PATCH', this.#path(name), NEVER, { body: { metadata: { uid, labels } }, contentType });
   }
 
-  /** One page. Later pages show the state at the time of the first. */
-  async listPods(
-    selector: string,
-    { limit = 500, continue: from = '' }: { limit?: number; continue?: string } = {},
-    signal: AbortSignal = NEVER,
-  ): Promise<PodPage> {
-    const path = this.#path('', { labelSelector: selector, limit: String(limit), continue: from });
-    const { metadata, items = [] } = await this.#call<PodList>('GET', path, signal);
-    return { pods: items.map(podView), resourceVersion: metadata?.resourceVersion ?? '', continue: metadata?.continue ?? '' };
+  async listPods(selector: string, signal: AbortSignal = NEVER): Promise<PodList> {
+    const { metadata, items = [] } = await this.#call<RawList>('GET', this.#path('', { labelSelector: selector }), signal);
+    return { pods: items.map(podView), resourceVersion: metadata?.resourceVersion ?? '' };
   }
 
   /**

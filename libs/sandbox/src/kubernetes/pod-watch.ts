@@ -50,7 +50,6 @@ export class PodStore {
 const DEFAULTS = {
   /** A watch without an event or bookmark for this long counts as broken. Bookmarks come once a minute. */
   silentMs: 90_000,
-  pageSize: 500,
   backoffMinMs: 100,
   backoffMaxMs: 10_000,
 };
@@ -68,11 +67,11 @@ const RETRY_AFTER_MAX_MS = 60_000;
 const FAILURES_MAX = 5;
 
 /**
- * Keeps the pods that match a selector up to date: lists them in pages, then watches from the version of the list on.
+ * Keeps the pods that match a selector up to date: lists them, then watches from the version of the list on.
  *
  * After cut, silent and garbled connections, 429 and 5xx it watches again from the last version seen.
  * After 410, and after several failures in a row, it lists anew and reports the differences as changes.
- * Why not the vendor's informer: it lists anew on 410 only and stays dead after any other error; no bookmarks, no pages.
+ * Why not the vendor's informer: it lists anew on 410 only and stays dead after any other error; no bookmarks.
  */
 export class PodWatch implements PodFeed {
   /** `relists`: number of lists, with the first. `lastError`: why there is no watch at present; null while there is one. */
@@ -141,18 +140,11 @@ export class PodWatch implements PodFeed {
     }
   }
 
-  /** All pages show one version. A server that drops it half-way answers 410, after which the list starts again. */
   async #list(signal: AbortSignal): Promise<void> {
-    const { selector, pageSize: limit, logger } = this.#options;
-    const pods: PodView[] = [];
-    let page = await this.api.listPods(selector, { limit }, signal);
-    pods.push(...page.pods);
-    while (page.continue !== '') {
-      page = await this.api.listPods(selector, { limit, continue: page.continue }, signal);
-      pods.push(...page.pods);
-    }
+    const { selector, logger } = this.#options;
+    const { pods, resourceVersion } = await this.api.listPods(selector, signal);
     this.#listDue = false;
-    this.#seen(page.resourceVersion);
+    this.#seen(resourceVersion);
     this.state.relists += 1;
     const changes = this.#store.replace(pods);
     this.#synced.resolve();

@@ -11,10 +11,9 @@ const full: PoolSituation = {
   places: 4,
   waiting: 0,
   owed: 0,
-  claimRate: 0,
   adopt: false,
   startsMax: 3,
-  moment: 'calm',
+  quiet: true,
 };
 const short = { ...full, supply: 1, free: 1, claimed: 3 };
 
@@ -32,13 +31,11 @@ describe('the plan for a pool', () => {
     expect(planRefill({ ...short, adopt: true }).create).toBe(3);
   });
 
-  it('waits for a quiet moment while the free ones suffice, then starts one', () => {
-    expect(planRefill({ ...short, owed: 3, moment: 'busy' }).create).toBe(0);
-    expect(planRefill({ ...short, owed: 3, moment: 'quiet' }).create).toBe(1);
-  });
-
-  it('does not wait when claims would use up the free ones sooner than others start', () => {
-    expect(planRefill({ ...short, owed: 3, moment: 'busy', claimRate: 0.003 })).toMatchObject({ urgent: true, create: 3 });
+  it('waits for a quiet moment until half of the free ones are used up', () => {
+    const two = { ...short, supply: 2, free: 2, owed: 2, quiet: false };
+    expect(planRefill(two)).toMatchObject({ urgent: false, create: 0 });
+    expect(planRefill({ ...two, quiet: true }).create).toBe(2);
+    expect(planRefill({ ...two, supply: 1, free: 1 })).toMatchObject({ urgent: true, create: 2 });
   });
 
   it('never starts more at once than it may', () => {
@@ -47,7 +44,7 @@ describe('the plan for a pool', () => {
 
   it('starts a pod at once for each claim that waits', () => {
     const none = { ...full, supply: 0, free: 0, places: 0, waiting: 2 };
-    expect(planRefill({ ...none, sizes: { ...sizes, free: 0 }, moment: 'busy' }).create).toBe(2);
+    expect(planRefill({ ...none, sizes: { ...sizes, free: 0 }, quiet: false }).create).toBe(2);
   });
 
   it('never takes more places than there are', () => {

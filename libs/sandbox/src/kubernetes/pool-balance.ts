@@ -2,32 +2,19 @@ import type { PodRoster } from './pod-roster.js';
 import type { PoolDeps } from './pool-settings.js';
 import type { SandboxTemplate } from './sandbox-template.js';
 
-/** Window over which the rate of claims is measured. */
-const WINDOW_MS = 10_000;
-const REMEMBERED_MAX = 4_096;
-
-/** The times of recent claims, which tell when there is time for other work. */
+/** The time of the last claim, which tells when there is time for other work. */
 export class ClaimPace {
-  private readonly times: number[] = [];
+  private lastMs = -Infinity;
 
   constructor(private readonly now: () => number) {}
 
   note(): void {
-    this.times.push(this.now());
-    if (this.times.length > REMEMBERED_MAX) this.times.shift();
+    this.lastMs = this.now();
   }
 
   /** Whether no claim came for `ms`. */
   quietFor(ms: number): boolean {
-    const last = this.times.at(-1);
-    return last === undefined || this.now() - last >= ms;
-  }
-
-  /** Claims per ms. */
-  get rate(): number {
-    const since = this.now() - WINDOW_MS;
-    while (this.times.length > 0 && (this.times[0] ?? 0) < since) this.times.shift();
-    return this.times.length / WINDOW_MS;
+    return this.now() - this.lastMs >= ms;
   }
 }
 
@@ -47,13 +34,11 @@ export interface PoolSituation {
   readonly waiting: number;
   /** Pods that this controller took and has not replaced. */
   readonly owed: number;
-  /** Recent claims per ms. */
-  readonly claimRate: number;
   /** Whether pods have been missing for so long that every controller replaces them, also in the slots of others. */
   readonly adopt: boolean;
   readonly startsMax: number;
-  /** `busy`: a claim or a start was just now. `quiet`: there is time for one start. `calm`: there is time for `startsMax` starts. */
-  readonly moment: 'busy' | 'quiet' | 'calm';
+  /** Whether there is time for starts: no claim came just now. */
+  readonly quiet: boolean;
 }
 
 export interface RefillPlan {
@@ -69,15 +54,12 @@ export interface RefillPlan {
   readonly owed: number;
 }
 
-/** About the time from a pod's creation to its first frame. */
-const START_MS = 1_500;
-
 /**
  * Decides how many pods to create now.
  *
  * The controller that claims a pod replaces it, so that not all controllers do. A pod that is missing for long is replaced by all of
  * them, in the same slots, so that only one succeeds. Creation waits for a quiet moment, since a start takes processor time from the
- * code on its node. It doesn't wait where the free pods would run out before others have started.
+ * code on its node. It doesn't wait once half of the free pods are used up.
  */
 export function planRefill(now: PoolSituation): RefillPlan {
   const { min, max, free } = now.sizes;
@@ -88,10 +70,8 @@ export function planRefill(now: PoolSituation): RefillPlan {
   // Not limited by `room`: slots of ending pods become free later.
   const owed = Math.min(now.owed, missing);
   const mine = now.adopt ? short : Math.min(short, Math.max(owed, now.waiting - now.supply));
-  const lowWater = Math.min(Math.ceil(now.claimRate * START_MS), free);
-  const urgent = now.waiting > 0 || now.free < lowWater || (now.free === 0 && free > 0);
-  const atOnce = urgent || now.moment === 'calm' ? now.startsMax : now.moment === 'quiet' ? 1 : 0;
-  const create = Math.min(mine, atOnce, Math.max(0, now.startsMax - now.starting));
+  const urgent = now.waiting > 0 || now.free < free / 2;
+  const create = urgent || now.quiet ? Math.min(mine, Math.max(0, now.startsMax - now.starting)) : 0;
   return { short, create, urgent, crowded: missing > room, owed };
 }
 
@@ -101,7 +81,6 @@ const SLOW_START_MS = 10_000;
 /** Tracks how many pods this controller owes, and since when pods have been missing. Surplus pods are used up by claims. */
 export class PoolBalance {
   private owed = 0;
-  private lastCreateMs = -Infinity;
   /** null: none are missing. At the start, missing pods count as long missing, so this controller creates them. */
   private shortSinceMs: number | null = -Infinity;
 
@@ -135,13 +114,11 @@ export class PoolBalance {
       places: roster.size,
       waiting,
       owed: this.owed,
-      claimRate: pace.rate,
       adopt: this.adopting,
       startsMax: settings.startsMax,
-      moment: this.moment,
+      quiet: pace.quietFor(settings.quietMs),
     });
     this.owed = plan.owed;
-    if (plan.create > 0) this.lastCreateMs = now();
     this.shortSinceMs = plan.short > 0 ? (this.shortSinceMs ?? now()) : null;
     return plan;
   }
@@ -151,11 +128,5 @@ export class PoolBalance {
     let count = 0;
     for (const { state, addedMs } of roster) if ((state === 'creating' || state === 'starting') && addedMs >= since) count += 1;
     return count;
-  }
-
-  private get moment(): PoolSituation['moment'] {
-    const { settings, pace, now } = this.deps;
-    if (pace.quietFor(settings.calmMs)) return 'calm';
-    return pace.quietFor(settings.quietMs) && now() - this.lastCreateMs >= settings.spacingMs ? 'quiet' : 'busy';
   }
 }

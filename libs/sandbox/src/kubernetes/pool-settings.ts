@@ -12,10 +12,8 @@ export const POOL_SETTINGS = {
   startsMax: 3,
   /** Pods are replaced and removed once no claim came for this long, or when claims need it. */
   quietMs: 60,
-  /** Time between two starts, and between two removals; about as long as a start keeps a processor busy. */
+  /** Time between two removals. */
   spacingMs: 250,
-  /** Starts don't wait for `spacingMs` once no claim came for this long. */
-  calmMs: 1_500,
   /** A used pod is removed after this long at the latest. */
   removalMaxMs: 10_000,
   /** How long a claim waits for a pod. */

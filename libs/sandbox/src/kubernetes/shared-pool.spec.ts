@@ -12,7 +12,6 @@ const silent = { debug: () => undefined, info: () => undefined, warn: () => unde
 const SHAPE = { template: 'default', memoryMiB: 16, diskMiB: 1 };
 const QUICK: Partial<PoolSettings> = {
   quietMs: 2,
-  calmMs: 10,
   spacingMs: 5,
   adoptAfterMs: 150,
   claimWaitMs: 60_000,

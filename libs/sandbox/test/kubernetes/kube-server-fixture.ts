@@ -19,15 +19,13 @@ interface Happening {
 export type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 type Kind = 'list' | 'watch' | 'get' | 'create' | 'delete' | 'patch';
 
-/** An API server with nothing but pods: real sockets, versions, pages, watches and history, and faults on request. */
+/** An API server with nothing but pods: real sockets, versions, watches and history, and faults on request. */
 export class KubeServerFixture {
   readonly asked: Array<{ readonly kind: Kind; readonly url: URL; readonly body: string }> = [];
   readonly #pods = new Map<string, StoredPod>();
   readonly #watchers = new Set<ServerResponse>();
   readonly #faults: Array<{ readonly kind: Kind; readonly answer: Answer }> = [];
   readonly #sockets = new Set<Socket>();
-  /** What lists in pages have begun with, by version. */
-  readonly #snapshots = new Map<number, readonly StoredPod[]>();
   #history: Happening[] = [];
   #version = 100;
   #uids = 0;
@@ -90,7 +88,7 @@ export class KubeServerFixture {
     this.#happened('DELETED', { ...pod, version: ++this.#version });
   }
 
-  /** Forgets what happened: older watches and pages end with 410. */
+  /** Forgets what happened: older watches end with 410. */
   compact(): void {
     this.#history = [];
     this.#compacted = this.#version;
@@ -144,22 +142,16 @@ export class KubeServerFixture {
   #usual(kind: Kind, url: URL): Answer | undefined {
     const name = url.pathname.split('/')[6] ?? '';
     const answers: Partial<Record<Kind, Answer>> = {
-      list: (_request, response) => this.#list(url, response),
+      list: (_request, response) => this.#list(response),
       watch: (_request, response) => this.#watch(Number(url.searchParams.get('resourceVersion')), response),
       get: (_request, response) => this.#one(name, response),
     };
     return answers[kind];
   }
 
-  #list(url: URL, response: ServerResponse): void {
-    const [from, version] = (url.searchParams.get('continue') ?? `0@${this.#version}`).split('@').map(Number) as [number, number];
-    if (version < this.#compacted) return refuse(410, 'Expired')(url as never, response, '');
-    const limit = Number(url.searchParams.get('limit') ?? 1_000_000);
-    const all = this.#snapshots.get(version) ?? [...this.#pods.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    this.#snapshots.set(version, all);
-    const items = all.slice(from, from + limit).map(rawPod);
-    const more = from + limit < all.length ? { continue: `${from + limit}@${version}` } : {};
-    send(response, 200, { kind: 'PodList', metadata: { resourceVersion: String(version), ...more }, items });
+  #list(response: ServerResponse): void {
+    const items = [...this.#pods.values()].map(rawPod);
+    send(response, 200, { kind: 'PodList', metadata: { resourceVersion: this.version }, items });
   }
 
   #watch(version: number, response: ServerResponse): void {
