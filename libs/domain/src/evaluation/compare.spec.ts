@@ -72,6 +72,15 @@ describe('sameValue', () => {
     expect(sameValue(actual, expected, 1e-9)).toBe(same);
   });
 
+  it.each([1e-9, 0.5])('takes nothing else for a whole number that no float can hold, with tolerance %d', (tolerance) => {
+    const large = { $int: `1${'0'.repeat(375)}` };
+    expect(sameValue(large, structuredClone(large), tolerance)).toBe(true);
+    for (const other of [{ $float: 'inf' }, Infinity, 1e308, { $int: `2${'0'.repeat(375)}` }]) {
+      expect(sameValue(other, large, tolerance)).toBe(false);
+      expect(sameValue(large, other, tolerance)).toBe(false);
+    }
+  });
+
   it('takes a raised tolerance for whole numbers too', () => {
     expect(sameValue(101, 100, 0.02)).toBe(true);
   });

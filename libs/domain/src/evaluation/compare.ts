@@ -65,7 +65,7 @@ type Decoded =
  * Tuples are lists. A set equals `{"$set": [...]}` or a plain list of its members in any order; a list never equals a `$set`. Integers and
  * floats are equal by value, NaN equals NaN, booleans are not numbers. A plain JSON object may stand for a dict with numeric keys, since
  * JSON can't write those. Numbers may differ by `tolerance`, absolute or relative. Two integers must be equal if the tolerance is 1e-9 or
- * less.
+ * less. What is too large for a float, or infinite, equals only itself.
  */
 export function sameValue(actual: unknown, expected: unknown, tolerance: number): boolean {
   const got = decode(actual);
@@ -112,7 +112,9 @@ function isWhole(n: number | bigint): boolean {
 
 function sameNumber(a: number | bigint, b: number | bigint, tolerance: number): boolean {
   if (isWhole(a) && isWhole(b) && tolerance <= INTEGER_TOLERANCE) return BigInt(a) === BigInt(b);
-  return closeEnough(Number(a), Number(b), tolerance);
+  // As a float, a whole number of more than 308 digits is infinite. It equals only itself.
+  const isBeyond = [a, b].some((one) => typeof one === 'bigint' && !Number.isFinite(Number(one)));
+  return isBeyond ? a === b : closeEnough(Number(a), Number(b), tolerance);
 }
 
 /** Whether both have the same members in any order. Equal JSON texts are paired first, so that only the rest is compared pairwise. */
