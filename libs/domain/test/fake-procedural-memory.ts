@@ -10,15 +10,13 @@ import { skillEntries } from '../src/retrieval/entries.js';
 import { afterUse } from '../src/retrieval/reinforce.js';
 import { requireScope, wholeTenant } from '../src/retrieval/scopes.js';
 import { mayCall, type MovedVersion, requireCallable } from '../src/skills/life/call-graph.js';
-import { IN_USE, isVersionOf, keyOf, movedSkill, newSkill, noSuchSkill, requireOnlyActive } from '../src/skills/life/skill-life.js';
+import { IN_USE, keyOf, movedSkill, newSkill, noSuchSkill, requireOnlyActive } from '../src/skills/life/skill-life.js';
 import { codeToLookFor, markedCode, withCarriedMarks, withMarkOfCode } from '../src/skills/life/marks.js';
 import { knownVersion, staleEdit } from '../src/skills/life/known-version.js';
 import { needsRoom, requireRoom } from '../src/skills/life/register-skill.js';
 import { ownersOfUse } from '../src/skills/life/usage.js';
 import { afterOffers } from '../src/skills/life/usage.js';
 import { fakeSearch, isWithin } from './fake-search.js';
-
-type ListOptions = Parameters<ProceduralMemory['list']>[1];
 
 /** Skills in a list. Passes the conformance suite; stands in for a store in domain tests. */
 export class FakeProceduralMemory implements ProceduralMemory {
@@ -66,30 +64,16 @@ export class FakeProceduralMemory implements ProceduralMemory {
     return structuredClone(narrowestNewest(found, scope.user));
   }
 
-  async list(scope: ReadScope, options: ListOptions): Promise<readonly Skill[]> {
-    const { status, category, limit } = options;
-    const matching = this.#visible(scope).filter(
-      (skill) => (status === undefined || skill.status === status) && (category === undefined || isBelow(skill.category, category)),
-    );
-    return matching
-      .filter((skill) => !matching.some((other) => isVersionOf(other, skill) && other.version > skill.version))
-      .filter((skill) => isBehind(skill, options))
-      .toSorted(
-        (a, b) => compare(a.name, b.name) || compare(a.scope.agent, b.scope.agent) || compare(a.scope.user ?? '', b.scope.user ?? ''),
-      )
-      .slice(0, Math.max(0, limit))
-      .map((skill) => structuredClone(skill));
-  }
-
   async versions(owner: SkillOwner, name: string, status?: SkillStatus): Promise<readonly Skill[]> {
     return this.#versions(owner, name).filter((skill) => status === undefined || skill.status === status);
   }
 
-  async *every({ tenant, agent }: Pick<ReadScope, 'tenant' | 'agent'>, statuses?: readonly SkillStatus[]): AsyncGenerator<Skill> {
-    requireScope({ tenant, agent });
-    const found = this.#visible({ tenant, agent }).filter(({ status }) => statuses === undefined || statuses.includes(status));
-    yield* found
-      .toSorted((a, b) => compare(a.name, b.name) || compare(a.scope.agent, b.scope.agent))
+  async *every(scope: ReadScope, statuses?: readonly SkillStatus[], fromName = ''): AsyncGenerator<Skill> {
+    requireScope(scope);
+    const wanted = ({ status, name }: Skill) => (statuses === undefined || statuses.includes(status)) && name >= fromName;
+    yield* this.#visible(scope)
+      .filter(wanted)
+      .toSorted(byOwner)
       .map((skill) => structuredClone(skill));
   }
 
@@ -223,14 +207,9 @@ function narrowestNewest(skills: readonly Skill[], reader: string | null | undef
   return ordered[0] ?? null;
 }
 
-function isBehind({ name, scope }: Skill, { afterName, afterAgent, afterUser }: ListOptions): boolean {
-  if (afterName === undefined || name !== afterName) return afterName === undefined || name > afterName;
-  if (afterAgent === undefined || scope.agent !== afterAgent) return afterAgent !== undefined && scope.agent > afterAgent;
-  return afterUser !== undefined && (scope.user ?? '') > (afterUser ?? '');
-}
-
-function isBelow(category: string | undefined, wanted: string): boolean {
-  return category === wanted || (category?.startsWith(`${wanted}.`) ?? false);
+function byOwner(a: Skill, b: Skill): number {
+  const byAgent = compare(a.name, b.name) || compare(a.scope.agent, b.scope.agent);
+  return byAgent || compare(a.scope.user ?? '', b.scope.user ?? '') || a.version - b.version;
 }
 
 function compare(a: string, b: string): number {

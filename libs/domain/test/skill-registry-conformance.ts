@@ -151,6 +151,21 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await names({ tenant, agent: null })).toEqual(['a @tenant', `a ${agent}`, `b ${agent}`]);
       expect(await names({ tenant, agent }, ['candidate'])).toEqual([`a ${agent}`, `b ${agent}`]);
       expect(await names({ tenant, agent }, ['active'])).toEqual([]);
+      expect(await names({ tenant, agent: null }, undefined, 'b')).toEqual([`b ${agent}`]);
+    });
+
+    it("answers each user's versions in their place, and a user those that they see", async () => {
+      const memory = await start(make);
+      for (const user of ['bob', null, 'ann']) await memory.store(skillOf({ name: 'a', scope: { ...SCOPE, user } }));
+      await memory.store(skillOf({ name: 'a', code: 'def a(): ...', scope: { ...SCOPE, user: 'ann' } }));
+      await memory.store(skillOf({ name: 'a_b', scope: { ...SCOPE, user: 'ann' } }));
+      const seen = async (user?: string) => {
+        const { tenant, agent } = SCOPE;
+        const found = await Array.fromAsync(memory.every({ tenant, agent, ...(user === undefined ? {} : { user }) }));
+        return found.map(({ name, version, scope }) => `${name}@${version} ${scope.user ?? 'nobody'}`);
+      };
+      expect(await seen()).toEqual(['a@1 nobody', 'a@1 ann', 'a@2 ann', 'a@1 bob', 'a_b@1 ann']);
+      expect(await seen('ann')).toEqual(['a@1 nobody', 'a@1 ann', 'a@2 ann', 'a_b@1 ann']);
     });
 
     it('refuses an edit of another version than the newest, and says whose the newest is', async () => {
@@ -216,18 +231,6 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       const scope = { tenant: 'acme', agent: 'coder', also: ['@tenant', 'unknown'], user: 'ann' };
       const found = await memory.search(scope, { text: 'even numbers', limit: 20 });
       expect(found.map(({ skill }) => skill.name).toSorted()).toEqual(['of_coder_ann', 'of_coder_null', 'of_tenant_ann', 'of_tenant_null']);
-    });
-
-    it('lists what is in a category or below it', async () => {
-      const memory = await start(make);
-      await memory.store(skillOf({ name: 'a', category: 'text.csv' }));
-      await memory.store(skillOf({ name: 'b', category: 'text' }));
-      await memory.store(skillOf({ name: 'c', category: 'textual' }));
-      await memory.store(skillOf({ name: 'd' }));
-      const names = async (category: string) => (await memory.list(ALL, { category, limit: 9 })).map(({ name }) => name);
-      expect(await names('text')).toEqual(['a', 'b']);
-      expect(await names('text.csv')).toEqual(['a']);
-      expect(await names('csv')).toEqual([]);
     });
 
     it("counts a use of another owner's skill once, and tells it nothing of a tenant", async () => {

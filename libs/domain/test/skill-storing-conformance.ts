@@ -24,7 +24,7 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       );
       expect(refusals.every(({ code, details }) => code === 'FAILED_PRECONDITION' && details.field === 'max_skills')).toBe(true);
       expect(await memory.countNames(OWNER, 99)).toBe(3);
-      const [kept] = await memory.list({ ...OWNER }, { limit: 1 });
+      const [kept] = await Array.fromAsync(memory.every({ ...OWNER }));
       expect(await register(kept!.name, other('b'))).toMatchObject({ version: 2 });
       expect(await register('theirs', { scope: { ...SCOPE, agent: 'tester' } })).toMatchObject({ version: 1 });
       await memory.move((await memory.versions(OWNER, kept!.name)).map((version) => moveOf(version, 'archived')));

@@ -190,7 +190,7 @@ async function sightOf(registry: ProceduralMemory, step: Step): Promise<unknown>
     versions: await Promise.all(owners.map((owner) => registry.versions(owner, name))),
     counts: await Promise.all(owners.map((owner) => registry.countNames(owner, 50))),
     got: await Promise.all(owners.map((owner) => registry.get(viewOf(owner, reader.user), name))),
-    listed: await Promise.all(owners.map((owner) => registry.list(viewOf(owner, reader.user), { limit: 2 }))),
+    listed: await Promise.all(owners.map((owner) => Array.fromAsync(registry.every(viewOf(owner, reader.user))))),
     solved: await registry.byFingerprint(viewOf(reader, reader.user), 'f1'),
     callers: await callersOf(registry, reader, name),
   };

@@ -1,4 +1,3 @@
-import { GLOBAL_TENANT, TENANT_AGENT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
@@ -23,10 +22,6 @@ export interface ListPlace {
   readonly user: string;
 }
 
-const BATCH = 64;
-/** Sorts before every owner's name. */
-const BEFORE_ALL = '!';
-
 export const placeOf = ({ name, scope }: Skill): ListPlace => ({ name, owner: ownerName(scope), user: scope.user ?? '' });
 
 /**
@@ -41,90 +36,58 @@ export async function* everySkillBehind(
   filter: SkillFilter,
   after: ListPlace | null,
 ): AsyncGenerator<Skill> {
-  const isAgents = asked.agent !== null;
-  const sources = viewsOf(asked).map((view) => behind(procedural, view, filter, { after, isAgents }));
+  const views = viewsOf(asked);
+  const sources = views.map((view) => names(procedural, view, filter, after?.name));
   const heads = await Promise.all(sources.map((source) => source.next()));
-  const advance = async (i: number) => void (heads[i] = await sources[i]!.next());
-  let [last, from] = ['', -1];
   for (;;) {
-    const waiting = heads.flatMap(({ done, value }, i) => (done ? [] : [{ i, skill: value }]));
-    const first = waiting.toSorted((a, b) => compare(a.skill.name, b.skill.name) || a.i - b.i)[0];
-    if (first === undefined) return;
-    await advance(first.i);
-    if (isAgents && first.skill.name === last && first.i !== from) continue;
-    [last, from] = [first.skill.name, first.i];
-    yield first.skill;
+    const [name] = heads.flatMap(({ done, value }) => (done ? [] : value[0]!.name)).toSorted();
+    if (name === undefined) return;
+    const found: Array<readonly Skill[]> = [];
+    for (const [i, { done, value }] of heads.entries()) {
+      if (done || value[0]?.name !== name) continue;
+      found.push(linesOf(views[i]!, value, filter));
+      heads[i] = await sources[i]!.next();
+    }
+    const lines = asked.agent === null ? found.flat() : (found.find((ofOwner) => ofOwner.length > 0) ?? []);
+    yield* after?.name === name ? behind(lines, after) : lines;
   }
 }
 
-const compare = (a: string, b: string) => (a === b ? 0 : a < b ? -1 : 1);
-
-type ListStart = Pick<Parameters<ProceduralMemory['list']>[1], 'afterName' | 'afterAgent' | 'afterUser'>;
-
-/** The skills of one owner, or of all agents. */
-async function* behind(
+/** All versions that a view sees, name by name. */
+async function* names(
   procedural: ProceduralMemory,
   view: ReadScope,
-  filter: SkillFilter,
-  { after, isAgents }: { readonly after: ListPlace | null; readonly isAgents: boolean },
-): AsyncGenerator<Skill, undefined> {
-  const { status, category, tags } = filter;
-  const isTagged = (skill: Skill) => tags.every((tag) => skill.tags.includes(tag));
-  const linesOf = view.user === null ? eachShown : ownShown;
-  let from: ListStart = after === null ? {} : startOf(view, after, isAgents);
-  let together: Skill[] = [];
-  for (;;) {
-    const found = await procedural.list(view, { limit: BATCH, ...(status ? { status } : {}), ...(category ? { category } : {}), ...from });
-    for (const newest of found) {
-      const isNext = together.length > 0 && !isOfOneName(together[0], newest);
-      if (isNext) yield* (await linesOf(procedural, together.splice(0), filter)).filter(isTagged);
-      together.push(newest);
-    }
-    const end = found.at(-1);
-    if (end === undefined || found.length < BATCH) break;
-    from = { afterName: end.name, afterAgent: end.scope.agent, afterUser: end.scope.user };
+  { status }: SkillFilter,
+  fromName?: string,
+): AsyncGenerator<readonly Skill[], undefined> {
+  let versions: Skill[] = [];
+  for await (const skill of procedural.every(view, status && [status], fromName)) {
+    if (versions.length > 0 && versions[0]?.name !== skill.name) yield versions.splice(0);
+    versions.push(skill);
   }
-  yield* (await linesOf(procedural, together, filter)).filter(isTagged);
+  if (versions.length > 0) yield versions;
 }
 
-const isOfOneName = (a: Skill | undefined, b: Skill) => a?.name === b.name && a.scope.agent === b.scope.agent;
-
-/** One entry per user. @param newest versions with one name, one per user, those without a user first */
-async function eachShown(
-  procedural: ProceduralMemory,
-  newest: readonly Skill[],
-  { status, category }: SkillFilter,
-): Promise<readonly Skill[]> {
-  const lines = await Promise.all(newest.map((one) => shown(procedural, one, { status, category })));
-  return lines.filter((one) => one !== null);
-}
-
-/** One entry: active skills first, then the user's own before those without a user. */
-async function ownShown(...given: Parameters<typeof eachShown>): Promise<readonly Skill[]> {
-  const ownFirst = (await eachShown(...given)).toReversed();
-  const line = ownFirst.find((one) => one.status === 'active') ?? ownFirst[0];
-  return line === undefined ? [] : [line];
+/**
+ * The lines of one name in a list: one for each agent and user. A user sees one for each agent: active skills first, then the user's own
+ * before those without a user.
+ */
+function linesOf({ user }: ReadScope, versions: readonly Skill[], filter: SkillFilter): readonly Skill[] {
+  const ofOwners = [...Map.groupBy(versions, ({ scope }) => `${scope.agent} ${scope.user ?? ''}`).values()];
+  const shown = ofOwners.flatMap((ofOwner) => shownOf(ofOwner, filter) ?? []);
+  const ofAgents = [...Map.groupBy(shown, ({ scope }) => scope.agent).values()];
+  const lines = user === null ? shown : ofAgents.flatMap((own) => own.findLast(({ status }) => status === 'active') ?? own.at(-1) ?? []);
+  return lines.filter((skill) => filter.tags.every((tag) => skill.tags.includes(tag)));
 }
 
 /** The active version if there is one: waiting or rolled-back versions change nothing. null: the filter excludes it. */
-async function shown(
-  procedural: ProceduralMemory,
-  newest: Skill,
-  { status, category }: Pick<SkillFilter, 'status' | 'category'>,
-): Promise<Skill | null> {
-  const { scope, name } = newest;
-  if (status !== undefined || newest.status === 'active') return newest;
-  const [inUse = newest] = await procedural.versions(scope, name, 'active');
-  return inUse.status !== 'archived' && isIn(category, inUse) ? inUse : null;
+function shownOf(versions: readonly Skill[], { status, category }: SkillFilter): Skill | null {
+  const shown = versions.findLast((one) => one.status === 'active') ?? versions.at(-1) ?? null;
+  const isOut = shown === null || (status === undefined && shown.status === 'archived');
+  return isOut || (category !== undefined && !`${shown.category}.`.startsWith(`${category}.`)) ? null : shown;
 }
 
-const isIn = (category: string | undefined, skill: Skill) => category === undefined || `${skill.category}.`.startsWith(`${category}.`);
-
-/** Where a view continues after a place. Among equal names, skills of all tenants come last. */
-function startOf(view: ReadScope, { name, owner, user }: ListPlace, isAgents: boolean): ListStart {
-  const agent = owner === GLOBAL_TENANT ? TENANT_AGENT : owner;
-  const isGlobal = view.tenant === GLOBAL_TENANT;
-  const isIts = isGlobal === (owner === GLOBAL_TENANT) && (view.agent === null || view.agent === agent);
-  if (isIts) return { afterName: name, afterAgent: agent, ...(view.user === null ? { afterUser: user } : {}) };
-  return { afterName: name, ...(isGlobal && !isAgents ? { afterAgent: BEFORE_ALL } : {}) };
+function behind(lines: readonly Skill[], { owner, user }: ListPlace): readonly Skill[] {
+  const at = lines.map(placeOf).findIndex((place) => place.owner === owner && place.user === user);
+  return at < 0 ? [] : lines.slice(at + 1);
 }

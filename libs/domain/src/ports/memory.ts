@@ -1,5 +1,4 @@
 import type { Episode, Fact, MemoryWrite, RecalledItem, Skill, Transition } from '@etude/contracts/memory';
-import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillRegistry } from './skill-registry.js';
 
 export interface SearchQuery {
@@ -97,22 +96,6 @@ export interface ProceduralMemory extends SkillRegistry {
   store(skill: Skill, options?: StoreSkillOptions): Promise<Skill>;
   /** The version asked for, or the newest. The reader's own skill comes before one without a user, then any user's. null: there is none. */
   get(scope: ReadScope, name: string, version?: number): Promise<Skill | null>;
-  /**
-   * The newest version of each skill, sorted by name, agent and user; a skill without a user comes first. `status` asks for the newest
-   * version with that status; `category` includes those below it. `after…` names the last skill of the page before; without `afterUser`,
-   * all users of that name and agent are skipped.
-   */
-  list(
-    scope: ReadScope,
-    options: {
-      status?: SkillStatus;
-      category?: string;
-      limit: number;
-      afterName?: string;
-      afterAgent?: string;
-      afterUser?: string | null;
-    },
-  ): Promise<readonly Skill[]>;
   /** Active skills only, best first. */
   search(
     scope: ReadScope,

@@ -55,8 +55,15 @@ export interface SkillOffer extends Omit<SkillKey, 'digest'> {
 export interface SkillRegistry {
   /** Newest first. Of equal version numbers, the one without a user comes first. `status` keeps only versions with that status. */
   versions(owner: SkillOwner, name: string, status?: SkillStatus): Promise<readonly Skill[]>;
-  /** Every version of a tenant's skills, or of one owner's, ordered by name and owner. Read page by page. */
-  every(owner: Pick<SkillOwner, 'tenant'> & { readonly agent: string | null }, statuses?: readonly SkillStatus[]): AsyncIterable<Skill>;
+  /**
+   * Every version of a tenant's skills, or of one agent's, ordered by name, agent, user and version; skills without a user come first. A
+   * user sees their own and those without one. Read page by page, from `fromName` on.
+   */
+  every(
+    owner: Pick<SkillOwner, 'tenant'> & { readonly agent: string | null; readonly user?: string | null },
+    statuses?: readonly SkillStatus[],
+    fromName?: string,
+  ): AsyncIterable<Skill>;
   /** Number of the owner's skill names that have a version neither rejected nor archived. Counting stops at `countMax`. */
   countNames(owner: SkillOwner, countMax: number): Promise<number>;
   /** Makes the moves in order; all belong to one tenant. A repeat after a crash skips the moves already made and makes the others. */

@@ -9,7 +9,6 @@ import {
   countNames,
   countOffers,
   dependentsOf,
-  listedSkills,
   narrowestNewest,
   openedSkill,
   ownedSkills,
@@ -60,13 +59,13 @@ export function proceduralLayer(deps: LayerDeps) {
       const where = version === undefined ? { name } : { id: `${name}@${version}` };
       return narrowestNewest(await Array.fromAsync(skillsIn(store, scope, where)), scope.user);
     },
-    list: (scope, options) => listedSkills(store, scope, options),
     async versions(owner: SkillOwner, name: string, status?: SkillStatus): Promise<readonly Skill[]> {
       const found = await ownedSkills(store, owner, { where: { name, ...(status === undefined ? {} : { status }) } });
       return found.map(({ skill }) => skill).toReversed();
     },
-    every: ({ tenant, agent }: Pick<ReadScope, 'tenant' | 'agent'>, statuses?: readonly SkillStatus[]) =>
-      skillsIn(store, { tenant, agent }, statuses === undefined ? {} : { status: statuses }),
+    // A name is in order before the keys of its versions.
+    every: (scope: ReadScope, statuses?: readonly SkillStatus[], fromName?: string) =>
+      skillsIn(store, scope, statuses === undefined ? {} : { status: statuses }, fromName),
     countNames: (owner, countMax) => countNames(store, owner, countMax),
     move: (moves: readonly SkillMove[]) => moveSkills(deps, moves),
     dependents: (...args: Parameters<ProceduralMemory['dependents']>) => dependentsOf(store, ...args),
@@ -91,8 +90,9 @@ export function proceduralLayer(deps: LayerDeps) {
   } satisfies ProceduralMemory & Record<string, unknown>;
 }
 
-async function* skillsIn(store: RecordStore, scope: ReadScope, where: Fields): AsyncGenerator<Skill> {
-  const records = everyRecord(store, requireScope(scope), LAYER, { kinds: ['skill'], where }, { size: PAGE });
+async function* skillsIn(store: RecordStore, scope: ReadScope, where: Fields, afterKey?: string): AsyncGenerator<Skill> {
+  const page = { size: PAGE, ...(afterKey === undefined ? {} : { afterKey }) };
+  const records = everyRecord(store, requireScope(scope), LAYER, { kinds: ['skill'], where }, page);
   for await (const record of records) yield openedSkill(record).skill;
 }
 

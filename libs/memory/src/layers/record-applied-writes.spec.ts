@@ -75,5 +75,5 @@ describe('applied writes', () => {
 });
 
 async function contentsOf({ episodic, procedural }: ReturnType<typeof layersOver>) {
-  return [await episodic.transitions(ALL, 'tabcdefgh-r1'), await episodic.recent(ALL, 0, 9), await procedural.list(ALL, { limit: 9 })];
+  return [await episodic.transitions(ALL, 'tabcdefgh-r1'), await episodic.recent(ALL, 0, 9), await Array.fromAsync(procedural.every(ALL))];
 }

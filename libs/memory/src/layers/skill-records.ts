@@ -4,21 +4,18 @@ import { bodyOf, everyRecord, parseBody } from './records.js';
 import { errorCode, type ErrorCode } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
-import type { ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
 import type { SkillKey, SkillOffer, SkillOwner } from '@etude/domain/ports/skill-registry';
 import { skillEntry } from '@etude/domain/retrieval/entries';
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import { mayCall } from '@etude/domain/skills/life/call-graph';
 import { viewOf } from '@etude/domain/skills/life/find-skill';
 import { markedCode } from '@etude/domain/skills/life/marks';
-import { IN_USE, isVersionOf, NOT_GONE } from '@etude/domain/skills/life/skill-life';
+import { IN_USE, NOT_GONE } from '@etude/domain/skills/life/skill-life';
 import { requireRoom } from '@etude/domain/skills/life/register-skill';
 import { afterOffers } from '@etude/domain/skills/life/usage';
 
 /** Pads versions to this many digits, so that keys sort by version. */
 const VERSION_DIGITS = 10;
-/** Sorts behind the space, and before every character of a name or an agent's id. */
-const BEHIND = '!';
 
 interface OwnedName {
   readonly name: string;
@@ -31,9 +28,6 @@ export function skillKey({ name, agent, user, version }: OwnedName & { readonly 
 }
 
 const digitsOf = (version: number) => String(version).padStart(VERSION_DIGITS, '0');
-
-/** A key behind all versions of a name, or of a name and agent, or of a name, agent and user. */
-export const keyBehind = (...names: readonly string[]): string => `${names.join(' ')}${BEHIND}`;
 
 /** A skill in category "text.csv" is found by "text" too. The `subject` of a marked skill is the digest of its code. */
 export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecord {
@@ -114,32 +108,6 @@ export async function versionsOfKeys(
   const names = keys.map((key) => skillKey({ ...key, user: key.user ?? null }));
   const stored = new Map((await store.load(scope, LAYER, 'skill', [...new Set(names)])).map((record) => [record.key, openedSkill(record)]));
   return names.map((name) => stored.get(name));
-}
-
-type ListOptions = Parameters<ProceduralMemory['list']>[1];
-
-/** The newest version of each owner's skill, see `ProceduralMemory.list`. Relies on the order of keys: name, agent, user, version. */
-export async function listedSkills(store: RecordStore, scope: ReadScope, options: ListOptions): Promise<readonly Skill[]> {
-  requireScope(scope);
-  const { limit, status, category } = options;
-  if (!(limit > 0)) return [];
-  const where = { ...(status === undefined ? {} : { status }), ...(category === undefined ? {} : { category }) };
-  const filter = { kinds: ['skill'], where } as const;
-  const listed: Skill[] = [];
-  for await (const record of everyRecord(store, scope, LAYER, filter, { size: Math.min(limit * 2, PAGE), ...startOf(options) })) {
-    const { skill } = openedSkill(record);
-    const last = listed.at(-1);
-    if (last !== undefined && isVersionOf(last, skill)) listed.pop();
-    else if (listed.length === limit) break;
-    listed.push(skill);
-  }
-  return listed;
-}
-
-function startOf({ afterName, afterAgent, afterUser }: ListOptions): { readonly afterKey?: string } {
-  if (afterName === undefined) return {};
-  if (afterAgent === undefined) return { afterKey: keyBehind(afterName) };
-  return { afterKey: afterUser === undefined ? keyBehind(afterName, afterAgent) : keyBehind(afterName, afterAgent, afterUser ?? '') };
 }
 
 /** Skills in use that call this one; with `all`, of any status. Any tenant may call a global skill, so then all are searched. */
