@@ -1,6 +1,6 @@
 import { SandboxExecute } from '@etude/contracts/queues';
 import { SandboxLimits, type ExecutionRequest } from '@etude/contracts/sandbox';
-import { sandboxesConformance } from '@etude/domain/testing/sandboxes-conformance';
+import { repeatsConformance, sandboxesConformance } from '@etude/domain/testing/sandboxes-conformance';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { Producer } from '@etude/queue/jobs/producer';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
@@ -51,6 +51,7 @@ describe('the sandbox controller', () => {
   }
 
   sandboxesConformance(start);
+  repeatsConformance(start);
 
   it('stops the code on a cancel', async () => {
     const { sandboxes, taken, ended, close } = await start();

@@ -1,7 +1,7 @@
 import type { RunResult, SandboxRun } from '@etude/contracts/sandbox';
 import { describe } from 'vitest';
 import { FakeSandboxes } from './fake-sandboxes.js';
-import { CONFORMANCE_RUNS, sandboxesConformance } from './sandboxes-conformance.js';
+import { CONFORMANCE_RUNS, repeatsConformance, sandboxesConformance } from './sandboxes-conformance.js';
 
 /** What the suite's run gives; a hanging one takes a moment, in which the caller gives up. */
 async function play(run: SandboxRun): Promise<Partial<RunResult>> {
@@ -11,6 +11,9 @@ async function play(run: SandboxRun): Promise<Partial<RunResult>> {
   return known.gives;
 }
 
+const make = () => Promise.resolve({ sandboxes: new FakeSandboxes(play) });
+
 describe('FakeSandboxes', () => {
-  sandboxesConformance(() => Promise.resolve({ sandboxes: new FakeSandboxes(play) }));
+  sandboxesConformance(make);
+  repeatsConformance(make);
 });

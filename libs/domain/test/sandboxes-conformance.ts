@@ -65,13 +65,25 @@ const request = (runs: readonly ConformanceRun[], more: Partial<ExecutionRequest
 });
 const never = () => new AbortController().signal;
 
+async function started(make: () => Promise<SandboxesUnderTest>): Promise<Sandboxes> {
+  const made = await make();
+  onTestFinished(async () => made.close?.());
+  return made.sandboxes;
+}
+
+/** What every Sandboxes keeps that the domain may ask twice. Sandboxes of a driver leave results to the queue. */
+export function repeatsConformance(make: () => Promise<SandboxesUnderTest>): void {
+  it('answers the same execution with its first result', async () => {
+    const sandboxes = await started(make);
+    const asked = request([ECHO]);
+    const first = await sandboxes.execute(asked, never());
+    expect(await sandboxes.execute(asked, never())).toEqual(first);
+  });
+}
+
 /** What every Sandboxes keeps, the fake and the real ones. */
 export function sandboxesConformance(make: () => Promise<SandboxesUnderTest>): void {
-  const start = async () => {
-    const made = await make();
-    onTestFinished(async () => made.close?.());
-    return made.sandboxes;
-  };
+  const start = () => started(make);
 
   describe('as Sandboxes', () => {
     it('gives one result per run, in order', async () => {
@@ -88,13 +100,6 @@ export function sandboxesConformance(make: () => Promise<SandboxesUnderTest>): v
       const sandboxes = await start();
       const result = await sandboxes.execute(request([ECHO, LEAVES, ECHO], { stopOnFailure: true }), never());
       expect(result.runs.map(({ exit }) => exit)).toEqual(['ok', 'nonzero']);
-    });
-
-    it('answers the same execution with its first result', async () => {
-      const sandboxes = await start();
-      const asked = request([ECHO]);
-      const first = await sandboxes.execute(asked, never());
-      expect(await sandboxes.execute(asked, never())).toEqual(first);
     });
 
     it('keeps executions apart that run at once', async () => {

@@ -63,26 +63,6 @@ describe('local sandboxes', () => {
     expect(await processesIn(inside)).toBe(0);
   });
 
-  it('goes on for one caller when another of the same execution gives up', async () => {
-    const sandboxes = await start({ warm: 1 });
-    const request = requestOf([program('import time\ntime.sleep(0.3)\nprint("done")')]);
-    const stop = new AbortController();
-    const [left, stays] = [sandboxes.execute(request, stop.signal), sandboxes.execute(request, never())];
-    stop.abort();
-    await expect(left).rejects.toMatchObject({ name: 'AbortError' });
-    expect((await stays).runs[0]).toMatchObject({ stdout: 'done\n' });
-  });
-
-  it('runs an aborted execution anew when it is asked for again', async () => {
-    const sandboxes = await start({ warm: 1 });
-    const request = requestOf([program('print("anew")')]);
-    const stop = new AbortController();
-    const first = sandboxes.execute(request, stop.signal);
-    stop.abort();
-    await expect(first).rejects.toMatchObject({ name: 'AbortError' });
-    expect((await sandboxes.execute(request, never())).runs[0]).toMatchObject({ stdout: 'anew\n' });
-  });
-
   it('gives a run its own disk size', async () => {
     const sandboxes = await start({ warm: 1 });
     const size = program('import os\ns = os.statvfs("/tmp")\nprint(s.f_blocks * s.f_frsize >> 20)');
