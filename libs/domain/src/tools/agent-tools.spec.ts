@@ -310,13 +310,11 @@ describe('code_interpreter', () => {
         ],
       },
     });
-    const used = await call('code_interpreter', {
-      prompt: 'x',
-      operation: 'use_skill',
-      skill_name: 'parse_csv',
-      skill_parameters: { text: 'a' },
+    const using = { operation: 'use_skill', skill_name: 'parse_csv', skill_parameters: { text: 'a' } };
+    expect(await call('code_interpreter', using)).toEqual({
+      success: true,
+      result: { results: [{ text: 'a' }], output: 'printed', files: [] },
     });
-    expect(used).toEqual({ success: true, result: { results: [{ text: 'a' }], output: 'printed', files: [] } });
     const asked = {
       prompt: CODE,
       operation: 'register_skill',
@@ -329,5 +327,7 @@ describe('code_interpreter', () => {
       result: { status: 'registered', skill_name: 'parse_csv', skill_id: '/instances/acme/providers/Etude.Skill/skills/parse_csv' },
     });
     expect(fake.registered[0]?.tests).toEqual([{ kind: 'call', args: [], kwargs: { text: 'a' }, expected: 'a', tolerance: 0 }]);
+    const told = { success: false, error: 'Wrong arguments. "prompt" is missing: register_skill needs it.' };
+    expect(await call('code_interpreter', { ...asked, prompt: '' })).toEqual(told);
   });
 });

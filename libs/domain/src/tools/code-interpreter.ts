@@ -11,7 +11,11 @@ import { useSkillByTool, type UseSkillToolDeps } from './use-skill-tool.js';
 export type CodeInterpreterDeps = ExecuteCodeDeps & SessionCodeDeps & RegisterSkillToolDeps & UseSkillToolDeps;
 
 const Input = z.strictObject({
-  prompt: z.string().min(1).max(CODE_MAX_CHARS).describe('The task to search for, or the Python code to execute or to register.'),
+  prompt: z
+    .string()
+    .max(CODE_MAX_CHARS)
+    .default('')
+    .describe('The task to search for, or the Python code to execute or to register. use_skill needs none.'),
   file_names: z
     .array(z.string().min(1).max(512))
     .max(100)
@@ -63,7 +67,8 @@ export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
     readOnly: false,
     idempotent: false,
     async run(args, context, signal) {
-      const { operation, file_names: files } = args;
+      const { operation, prompt, file_names: files } = args;
+      if (prompt === '' && operation !== 'use_skill') return failed(`Wrong arguments. "prompt" is missing: ${operation} needs it.`);
       if (files.length > 0 && operation !== 'execute')
         return failed(
           `"file_names" must be empty for ${operation}: only execute reads files; a skill answers the same to the same arguments, wherever it runs.`,
