@@ -46,7 +46,6 @@ function send(files: Files, head: Head, key?: KeyName) {
   return skills(key).importSkill(Readable.from([first, ...parts]) as AsyncIterable<typeof first>);
 }
 
-const archive = (data: Uint8Array): Files => ({ archive: data });
 const texts = (files: readonly { path: string; data: Uint8Array }[]) =>
   Object.fromEntries(files.map(({ path, data }) => [path, Buffer.from(data).toString('latin1')]));
 const sent = (files: Files) => texts(filesOf(files).map(({ path, bytes }) => ({ path, data: bytes })));
@@ -79,14 +78,6 @@ describe('an import', () => {
     expect(notes).toEqual([]);
     const { files } = await skills().exportSkill({ name: 'skills/how_to_cook', agent: 'cook' });
     expect(texts(files)).toEqual(sent(HOW_TO));
-  });
-
-  it('of the same folder in a zip is the same version', async () => {
-    const zip = await zipOf(filesOf(HOW_TO), 'how-to-cook');
-    const {
-      skills: [skill],
-    } = await send(archive(zip), { format: 'zip' });
-    expect(skill).toMatchObject({ name: 'skills/how_to_cook', version: 1 });
   });
 
   it('refuses a file that is too large, and says which, how large, and how large it may be', async () => {

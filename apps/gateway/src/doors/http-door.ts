@@ -6,14 +6,14 @@ import { status as grpc } from '@grpc/grpc-js';
 
 /** How long the rest of a refused body is read and dropped, so that the sender can read the refusal. */
 const REFUSED_BODY_MS = 5_000;
+/** Limit for a whole request to arrive. */
+const REQUEST_TIMEOUT_MS = 600_000;
 const CLOSE_GRACE_MS = 3_000;
 const RETRY_AFTER_MS = 1_000;
 
 export interface HttpDoorSettings {
   /** The setting of the port, for error messages. */
   readonly setting: string;
-  /** Limit for a whole request to arrive. */
-  readonly requestTimeoutMs: number;
   readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Sends an error. Called only if nothing was sent yet. */
   readonly fail: (response: ServerResponse, error: RestError, cause: unknown) => void;
@@ -38,7 +38,7 @@ export class HttpDoor {
       });
     });
     this.#server.headersTimeout = 10_000;
-    this.#server.requestTimeout = settings.requestTimeoutMs;
+    this.#server.requestTimeout = REQUEST_TIMEOUT_MS;
     this.#server.maxConnections = 2_048;
   }
 

@@ -15,8 +15,6 @@ import { textOf } from './body-reader.js';
 import { HttpDoor, keyOf, mediaTypeOf, type RestError } from './http-door.js';
 
 const PATH = '/mcp';
-/** Limit for a whole request to arrive. */
-const REQUEST_TIMEOUT_MS = 120_000;
 const PARSE_ERROR = -32_700;
 
 const requests = counter({ name: 'etude_mcp_requests_total', help: 'Answered MCP requests by HTTP status', labels: ['status'] });
@@ -53,7 +51,6 @@ export class McpServer {
     );
     this.#http = new HttpDoor({
       setting: 'ETUDE_MCP_PORT',
-      requestTimeoutMs: REQUEST_TIMEOUT_MS,
       answer: (request, response) => this.#serve(request, response),
       fail: (response, error, cause) => this.#fail(response, error, cause),
     });

@@ -18,9 +18,7 @@ import { jsonOf, messageOf } from './rest-request.js';
 import { type Match, matchRoute, type Route, ROUTES } from './routes.js';
 import { AskedSkills, RESOURCE_ROUTES, type ResourceRoute } from './skill-resources.js';
 
-const TIMEOUT_MS = 60_000;
-/** For calls that read or write much data. */
-const LONG_TIMEOUT_MS = 600_000;
+const TIMEOUT_MS = 600_000;
 
 const SERVICES = [Memory, Skills, Agents, Tools];
 
@@ -49,7 +47,6 @@ export class RestServer {
     this.#clients = new Map(SERVICES.map((service) => [service.typeName, localClient(parts.calls, service) as never]));
     this.#door = new HttpDoor({
       setting: 'ETUDE_REST_PORT',
-      requestTimeoutMs: LONG_TIMEOUT_MS,
       answer: (request, response) => this.#answer(request, response),
       fail: (response, { status, error }) => sendJson(response, status, { error }),
     });
@@ -87,9 +84,8 @@ export class RestServer {
   }
 
   async #call(asked: Asked<Route>): Promise<void> {
-    const { route, fields, query, response } = asked;
-    const { method, body } = route;
-    const settings = body === 'json' ? asked.settings : { ...asked.settings, timeoutMs: LONG_TIMEOUT_MS };
+    const { route, fields, query, response, settings } = asked;
+    const { method } = route;
     const call = this.#clients.get(method.parent.typeName)![method.localName]!;
     if (method.methodKind === 'server_streaming') {
       return sendLines(response, call(messageOf(method.input, {}, query, fields), settings) as AsyncIterable<{ lines: string[] }>);
