@@ -29,6 +29,6 @@ export function spread(n: number, width: number, work: (i: number) => Promise<un
   return timed(() => Promise.all(Array.from({ length: width }, lane)));
 }
 
-/** What a bench prints at its end; `etude bench` callers read the last line. */
+/** The output of a bench at its end. Callers of `etude bench` read the last line. */
 export const summaryLine = (bench: string, figures: Readonly<Record<string, number>>) =>
   JSON.stringify({ kind: 'summary', bench, figures });

@@ -93,7 +93,7 @@ export class MemoryData {
   }
 }
 
-/** As Etude keeps it: a fact. */
+/** The record as Etude keeps it: as a fact. */
 export function recordOf({ id, tenant, text, worth, createdAt }: DataRecord): MemoryRecord {
   const key = `fact-${id}`;
   const scope = { tenant: tenantName(tenant), agent: `agent-${id % 4}`, user: null };

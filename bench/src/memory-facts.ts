@@ -58,7 +58,7 @@ async function loaded(store: MemoryPlace, embedder: Embedder, everything: () => 
   }
 }
 
-/** Of all texts that were told, those that are somewhere in it. */
+/** The told texts that the file still contains. */
 function textsIn(everything: string): number {
   const told = new Set(factsData().experiences.map(({ text }) => text));
   return [...told].filter((text) => everything.includes(text)).length;

@@ -79,7 +79,7 @@ export function pairedRatio(ours: readonly number[], theirs: readonly number[]):
   );
 }
 
-/** Of one tenant each, up to 1,000 records, the tenants taking turns. */
+/** Batches of up to 1,000 records of one tenant each. The tenants take turns. */
 function batchesOf(from: number, to: number): number[][] {
   const byTenant = Map.groupBy(
     Array.from({ length: to - from }, (_, i) => from + i),

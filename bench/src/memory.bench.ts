@@ -13,7 +13,7 @@ const SIZES = [1_000, 10_000, 100_000];
 const QUICK_SIZES = [1_000, 10_000];
 /** The aims are for this size. */
 const AIM_SIZE = 100_000;
-/** Of both stores together. */
+/** The disk space that both stores together take per record. */
 const DISK_BYTES_PER_RECORD = 8_000;
 const MEMORY_BYTES_MIN = 1_000_000_000;
 

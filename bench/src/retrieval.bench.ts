@@ -95,7 +95,7 @@ function parsed(args: readonly string[]): { positionals: readonly string[]; opti
   return { positionals, options: { ...values, adapter, half } };
 }
 
-/** As the services choose theirs, vectors kept between runs. */
+/** The embedder that a service would choose. Its vectors are kept between runs. */
 async function chosenEmbedder({ embedder }: Options): Promise<Embedder> {
   const named = embedder === undefined ? {} : { ETUDE_EMBEDDER: embedder };
   const config = embedderConfig.parse({ ...process.env, ...named, ETUDE_EMBEDDING_CACHE_MAX_BYTES: '0' });

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { DriverChoice } from './sandbox-drivers.js';
 
-/** Where a supervisor listens, for a race that goes round every driver. */
+/** The address of a supervisor, for a race that uses no driver. */
 export const Endpoint = z.strictObject({ ip: z.string(), port: z.number(), supervisor: z.string(), token: z.string() });
 export type Endpoint = z.infer<typeof Endpoint>;
 

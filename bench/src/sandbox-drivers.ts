@@ -3,7 +3,7 @@ import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import { z } from 'zod';
 import { SHAPE } from './sandbox-claims.js';
 
-/** What a child process of the bench needs to have the same sandboxes as its parent. */
+/** The settings with which a child process of the bench gets the same sandboxes as its parent. */
 export const DriverChoice = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('local'), warm: z.number() }),
   z.strictObject({

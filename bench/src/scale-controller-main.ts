@@ -18,7 +18,7 @@ const task = ControllerTask.parse(JSON.parse(process.argv[2] ?? ''));
 const { place, pods, podsMax, startsMax } = task;
 const selector = `etude.dev/pool=${place.installation}`;
 
-/** As a service account, like a controller inside the cluster. */
+/** Connects as a service account, like a controller inside the cluster. */
 function connect(meter: TrafficMeter | null): MeteredApi {
   const api = new MeteredApi(new KubeClient(() => readConfig({ server: place.server, accountPath: place.account })), place.namespace);
   api.meter = meter;
@@ -161,5 +161,5 @@ for await (const line of createInterface({ input: process.stdin })) {
     clearInterval(telling);
   }
 }
-// Its parent has ended.
+// The parent of this process has ended.
 process.exit();

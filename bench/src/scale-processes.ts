@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 
-/** Where the processes of the bench find the cluster. */
+/** The place where the processes of the bench find the cluster. */
 export const ScalePlace = z.strictObject({ server: z.string(), account: z.string(), namespace: z.string(), installation: z.string() });
 export type ScalePlace = z.infer<typeof ScalePlace>;
 
@@ -43,7 +43,7 @@ export type Traffic = z.infer<typeof Traffic>;
 export const Filled = z.object({ seconds: z.number(), baseRssMiB: z.number(), rssPeakMiB: z.number(), traffic: Traffic });
 export const Idle = z.object({ rssMiB: z.number(), heapMiB: z.number(), cpuPercent: z.number(), seconds: z.number(), traffic: Traffic });
 export const Relist = z.object({ ms: z.number(), bytes: z.number(), requests: z.number() });
-/** What a controller says every few seconds while it works, between answers. */
+/** The progress that a controller reports every few seconds while it works. */
 const Progress = z.object({ progress: z.string() });
 /** In place of an answer. */
 const Failure = z.object({ failure: z.string() });
@@ -98,7 +98,7 @@ export class ScaleProcess {
     return answer.parse(await this.line());
   }
 
-  /** As a crash does: nothing of its pods is tidied up. */
+  /** Kills the process like a crash. Its pods stay as they are. */
   async kill(): Promise<void> {
     this.child.kill('SIGKILL');
     if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, 'exit');

@@ -83,7 +83,7 @@ async function planeUse(cluster: SimulatedCluster, work: () => Promise<unknown>)
 
 const prefixed = (prefix: string, row: Row): Row => Object.fromEntries(Object.entries(row).map(([name, value]) => [prefix + name, value]));
 
-/** What one size gave, and why it gave no more. */
+/** The results for one size, and the reason where it gave no more. */
 export interface Measured {
   readonly row: Row;
   readonly problem: string | null;

@@ -105,6 +105,6 @@ const watch = new PodWatch(api, { selector: `etude.dev/pool=${place.installation
 watch.subscribe(({ pod, gone }) => (gone || pod.deleting ? forget(pod) : learn(pod)));
 watch.start();
 await watch.synced(AbortSignal.timeout(60_000));
-// Its parent has ended.
+// The parent of this process has ended.
 process.stdin.resume().once('end', () => process.exit());
 createServer(receive).listen({ port: PORT, host: '0.0.0.0', backlog: 4_096 }, () => process.stdout.write('"ready"\n'));

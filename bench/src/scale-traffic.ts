@@ -47,7 +47,7 @@ export class TrafficMeter {
     };
   }
 
-  /** Its headers have been read, and some of its body may have come with them. */
+  /** The headers of the answer have been read. A part of its body may have come with them. */
   private begun({ request, response }: Finished): void {
     // Node takes the socket away from an answer that has ended.
     const { socket } = response;
@@ -64,7 +64,7 @@ export class TrafficMeter {
 const minus = (after: Record<string, number>, before: Record<string, number>) =>
   Object.fromEntries(Object.entries(after).map(([name, value]) => [name, value - (before[name] ?? 0)]));
 
-/** What came between two readings. */
+/** The traffic between two readings. */
 export const between = (before: Traffic, after: Traffic): Traffic => ({
   watchBytes: after.watchBytes - before.watchBytes,
   listBytes: after.listBytes - before.listBytes,

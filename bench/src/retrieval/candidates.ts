@@ -6,7 +6,7 @@ import type { JudgedQuery } from './beir-files.js';
 
 const SCOPE = { tenant: 'retrieval', agent: 'retrieval', user: null };
 const BATCH = 128;
-/** What recall@100 looks at. */
+/** The number of candidates for recall@100. */
 const PLACES = 100;
 
 /** A query with both lists of a store. */

@@ -7,10 +7,10 @@ export interface TestSet {
   readonly judgements: readonly BeirJudgement[];
 }
 
-/** Where a generated set comes from; written beside it. */
+/** The origin of a generated set. It is written beside the set. */
 export interface Origin {
   readonly name: string;
-  /** What is asked, what is found, and why the labels are right. */
+  /** The questions, the documents, and why the labels are right. */
   readonly description: string;
   readonly source: string;
   readonly licence: string;

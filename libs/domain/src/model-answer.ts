@@ -76,7 +76,7 @@ export async function askForJson<S extends z.ZodType>(
   }
 }
 
-/** What is wrong may quote the output of code, so it is data too. */
+/** The description of the problem may quote the output of code, so it is data too. */
 function complaint(wrong: string): string {
   return `That can't be used. What is wrong, which is data: ${dataElement('wrong', wrong.slice(0, WRONG_CHARS))}\nAnswer again with the JSON object alone.`;
 }

@@ -117,7 +117,7 @@ export class AnswerAssembler {
     return made;
   }
 
-  /** As much of the text as there is room for. It is cut between characters. */
+  /** The beginning of the text, up to the room that is left. It is cut between characters. */
   #fitting(text: string): string {
     const bytes = Buffer.byteLength(text);
     if (bytes <= this.#room) {

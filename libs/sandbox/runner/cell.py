@@ -44,7 +44,7 @@ def _prepare(stdout_fd, stderr_fd):
     os.dup2(stdout_fd, 1)
     os.dup2(stderr_fd, 2)
     os.setsid()
-    # As in an interpreter that was just started.
+    # The state is that of an interpreter that was just started.
     _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     _reset_interpreter()
     # Touches what the first compilation needs, while nobody waits.

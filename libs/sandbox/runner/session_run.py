@@ -47,7 +47,7 @@ class SessionRun(Run):
             pool.lose_session()
             pool.session = pool.take()
             pool.session.reports = FrameReader(REPORTED_BYTES_MAX)
-            # Its processor time counts from each cell anew, which only the looks of the run can do.
+            # Processor time is counted anew for each cell. Only the looks of the run can do that.
             limits = dict(self.limits, cpuMs=CPU_UNLIMITED_MS)
             pool.session.start({"role": "session", "limits": limits, "processesApart": PROCESSES_APART})
             self.state_lost, pool.session_began = pool.session_began, True
@@ -131,7 +131,7 @@ class SessionRun(Run):
             return
         super()._note_how_cells_ended()
         self.over = self.state_lost = True
-        # Its output is still read.
+        # The output of the interpreter is still read.
         self.cells.append(self.answer)
         processes.kill(self.answer.pid)
         self.pool.session = None

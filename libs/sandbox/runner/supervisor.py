@@ -66,7 +66,7 @@ class Supervisor:
             self.loop.turn(0)
             if time.monotonic() >= self.claim.ends_at:
                 os._exit(0)
-            # What was read may be all that the caller waits for.
+            # The frames read so far may be all that the caller waits for.
             return
         self.loop.turn(min(until, self.claim.ends_at))
 

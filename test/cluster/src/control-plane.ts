@@ -20,7 +20,7 @@ const PROGRAMS = ['apiserver', 'controllers', 'scheduler'] as const satisfies re
 export interface ControlPlane {
   readonly dir: string;
   readonly kubeconfig: string;
-  /** Of the API server. */
+  /** The URL of the API server. */
   readonly server: string;
   /** A range that the machine routes nowhere: pods of simulated nodes may have its addresses. */
   readonly podRange: string;

@@ -13,7 +13,7 @@ export const kubectl = ({ dir, programs }: Place, args: readonly string[], input
 export const ctr = ({ dir }: Place, ...args: string[]): Promise<string> =>
   run('ctr', ['-a', join(dir, 'containerd.sock'), '-n', 'k8s.io', ...args]);
 
-/** What answers without error once the program does its work. */
+/** A check that succeeds once the program does its work. */
 const QUESTIONS: Partial<Record<Daemon, (place: Place) => Promise<unknown>>> = {
   containerd: (place) => ctr(place, 'images', 'ls', '-q'),
   apiserver: (place) => kubectl(place, ['get', '--raw', '/readyz']),

@@ -47,7 +47,7 @@ function kernel(): string[] {
   return [`the kernel makes no namespaces or bridges here: ${(stderr ?? '').trim().split('\n').at(-1)}. In a container, run it privileged`];
 }
 
-/** What keeps this machine from building images. */
+/** The reasons why this machine can't build images. */
 export function missingForImages(): string[] {
   const absent = ['buildah', 'debootstrap'].filter((name) => !starts(name, '--version'));
   return absent.length > 0 ? [`programs are missing: apt-get install -y --no-install-recommends ${absent.join(' ')}`] : [];

@@ -102,7 +102,7 @@ const kubelet = (place: Place) => ({
   volumePluginDir: join(place.dir, 'volume-plugins'),
 });
 
-/** What containerd, its network plugin and the kubelet read, and the folders they expect. */
+/** The configuration files of containerd, its network plugin and the kubelet, and the folders that they expect. */
 export async function writeNodeConfig(place: Place): Promise<void> {
   await Promise.all(['cni', 'pod-logs', 'volume-plugins'].map((name) => mkdir(join(place.dir, name), { recursive: true })));
   await Promise.all(cgroupDirs(place).map((dir) => mkdir(dir, { recursive: true })));

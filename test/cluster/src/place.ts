@@ -23,7 +23,7 @@ export type Network = z.infer<typeof Network>;
 export const ProcessId = z.object({ pid: z.number(), startedAt: z.string() });
 export type ProcessId = z.infer<typeof ProcessId>;
 
-/** Where a cluster is: all that another process needs in order to use, break or end it. */
+/** The place of a cluster, with everything that another process needs in order to use, break or end it. */
 export const Place = z.object({
   dir: z.string(),
   id: z.string(),

@@ -23,7 +23,7 @@ export const smallTemplates = (more: object = {}): SandboxTemplates =>
   });
 
 export interface DriverOptions {
-  /** Its pool; a random one unless given. */
+  /** The name of the pool. Default: a random one. */
   readonly installation?: string;
   readonly template?: object;
   readonly settings?: Partial<PoolSettings>;
@@ -58,9 +58,9 @@ export async function claimFree(driver: KubernetesDriver): Promise<void> {
 /** One execution in a pod, as its caller and this test see it. */
 export interface WatchedExecution {
   readonly pod: PodPlace;
-  /** What came while it ran. */
+  /** The text that was printed so far. */
   printed(): string;
-  /** Of its only run. */
+  /** The result of its only run. */
   readonly result: Promise<RunResult>;
 }
 

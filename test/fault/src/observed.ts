@@ -7,7 +7,7 @@ import type { TestStack } from '@etude/test-support/stack';
 
 export const TENANT = 'test';
 
-/** What a rollout left behind, without what differs between any two runs: ids, times, durations. */
+/** The records that a rollout left behind, without ids, times and durations, which differ between any two runs. */
 export interface Outcome {
   readonly state: string;
   readonly result: unknown;

@@ -1,4 +1,4 @@
-"""What a back end answers other than a result."""
+"""The answers of a back end that are no results."""
 
 
 class Missing(Exception):

@@ -90,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
         except (Refused, ValueError, TypeError) as error:
             return 400, f"Wrong input: {error}"
         except Exception as error:
-            # Whatever the engine refuses has this one class.
+            # The engine raises this one class for everything that it refuses.
             return (404, f"Not found: {error} found") if str(error).startswith("No point with id") else (400, f"Wrong input: {error}")
 
     def reply(self, status, answer):

@@ -16,7 +16,7 @@ const STAND_IN = fileURLToPath(new URL('../qdrant-stand-in/', import.meta.url));
 /** `edge`: Qdrant's own engine, as of 1.18. `local`: what does in Python what the engine does. */
 type StandInEngine = 'edge' | 'local';
 
-/** Where tests take their Qdrant from, best first. */
+/** The places from which tests take their Qdrant, best first. */
 export type QdrantSource =
   | { readonly kind: 'given'; readonly url: string; readonly apiKey: string | null; readonly caPath: string | null }
   | { readonly kind: 'stand-in'; readonly python: string; readonly engine: StandInEngine }
@@ -37,7 +37,7 @@ export interface TestQdrant {
 export interface TestQdrantOptions {
   /** Which server's ways it takes on. */
   readonly version?: string;
-  /** What it asks for. */
+  /** The key that requests must have. Absent: none. */
   readonly apiKey?: string;
   /** Files in PEM. */
   readonly tls?: { readonly certificate: string; readonly key: string };

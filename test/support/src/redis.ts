@@ -18,7 +18,7 @@ export interface TestRedis {
 }
 
 export interface TestRedisOptions {
-  /** As in production: append-only file, fsync on every write. Default true. */
+  /** Whether it writes as in production, with an append-only file and an fsync on every write. Default true. */
   readonly durable?: boolean;
 }
 

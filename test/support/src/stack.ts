@@ -63,7 +63,7 @@ export async function startStack({ script, env = {} }: TestStackOptions): Promis
     started.push(child);
     return child;
   };
-  // As the launcher starts them.
+  // The processes are started in the launcher's order.
   const service = (name: string) => launch(['--max-semi-space-size=4', join(ROOT, 'apps', name, 'dist/main.js')]);
   const stop = async () => {
     await Promise.all(started.toReversed().map((child) => child.stop()));
@@ -77,7 +77,7 @@ export async function startStack({ script, env = {} }: TestStackOptions): Promis
       service('sandbox-controller'),
       service('consolidation-worker'),
     ] as const;
-    // Where one does not start, the others have to be there before they can be stopped.
+    // If one doesn't start, the others must be known, so that they can be stopped.
     await Promise.allSettled(starting);
     const [, gateway, controller, consolidator] = await Promise.all(starting);
     return {

@@ -15,7 +15,7 @@ interface Check {
   readonly name: string;
   /** Whether no stack can run without it. */
   readonly needed: boolean;
-  /** What its absence costs. */
+  /** The consequence where it is missing. */
   readonly cost: string;
   readonly fix: string;
   readonly look: (machine: Machine) => Seen;

@@ -28,7 +28,7 @@ export async function down(cli: Cli): Promise<number> {
   const deadline = performance.now() + STOP_TIMEOUT_MS;
   while (isAlive(state.pid)) {
     if (performance.now() > deadline) {
-      // Its group is the supervisor and all that it started.
+      // The group of the supervisor holds all processes that it started.
       process.kill(-state.pid, 'SIGKILL');
       throw new CliError(EXIT.deadline, `the stack did not stop within ${STOP_TIMEOUT_MS / 1_000} s and was killed`, [
         `see ${cli.home}/logs`,

@@ -16,7 +16,7 @@ export interface Program {
   readonly logPath: string;
   readonly readyTimeoutMs?: number;
   readonly stopTimeoutMs?: number;
-  /** Not started again when it dies. */
+  /** The process isn't started again when it dies. */
   readonly once?: boolean;
   /** Matches lines of its output that say how its start goes. The first group is reported. */
   readonly progress?: RegExp;

@@ -11,7 +11,7 @@ import { SERVICE_NODE_ARGS } from '../machine/bench.js';
 import type { Program } from './managed-process.js';
 import { type ClusterReady, kubernetesSettings, templatesPath } from './places.js';
 
-/** What the programs of one stack are started with. */
+/** The settings with which the programs of one stack are started. */
 export interface Setup {
   readonly options: StackOptions;
   readonly environment: Readonly<Record<string, string | undefined>>;

@@ -23,7 +23,7 @@ export interface Changed {
   readonly version?: number;
 }
 
-/** What is known of the first call with this request id. */
+/** The state of the first call with this request id. */
 export interface FirstTime {
   /** An earlier call had this request id. It may have died midway. */
   readonly isRepeat: boolean;

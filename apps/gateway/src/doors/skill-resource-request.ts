@@ -53,7 +53,7 @@ const DECIDED = [
 ] as const;
 const decided = Json.optional().meta({ readOnly: true });
 
-/** What an author writes, named as in `SkillDraft`. */
+/** The fields that an author writes, named as in `SkillDraft`. */
 const Said = z.strictObject({
   name: SkillName.optional(),
   display_name: z.string().nullish(),

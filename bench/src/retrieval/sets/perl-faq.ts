@@ -13,7 +13,7 @@ export const perlFaq: GeneratedSet = {
   make: (cacheDir) => selectSet(sections(podFolder(cacheDir)), { documentsMax: 1_500, queriesMax: 400, charsMax: 1_200 }),
 };
 
-/** Of this machine's package, or of one that is fetched and unpacked, not installed. */
+/** The folder of the package on this machine, or of one that is fetched and unpacked without being installed. */
 function podFolder(cacheDir: string): string {
   const installed = globSync('/usr/share/perl/*/pod/perlfaq4.pod')[0];
   if (installed) return join(installed, '..');
@@ -31,7 +31,7 @@ function podFolder(cacheDir: string): string {
 }
 
 function sections(folder: string): Labelled[] {
-  // What changed in each version says the same words again and again.
+  // Lists of changes repeat the same words, so they are left out.
   const files = globSync('perl*.pod', { cwd: folder })
     .toSorted()
     .filter((file) => !/^perl5\d*delta|^perldelta|^perltoc|^perlfaq\.pod/.test(file));

@@ -11,7 +11,7 @@ export interface Labelled {
 export interface SetSize {
   readonly documentsMax: number;
   readonly queriesMax: number;
-  /** Of a document; 1,200 is about what one chunk of a document holds. */
+  /** The longest document. 1,200 characters are about one chunk. */
   readonly charsMax: number;
 }
 

@@ -16,7 +16,7 @@ const Lessons = z.strictObject({
         text: VisibleText.max(4_000),
         category: z.string().trim().min(1).max(64).default('general'),
         confidence: z.number().min(0).max(1).default(0.8),
-        /** Of facts with the same subject only the newest is true. */
+        /** If facts have the same subject, only the newest is true. */
         subject: VisibleText.max(200).nullish(),
       }),
     )

@@ -112,7 +112,7 @@ function insertOf(fact: Fact): FactPlan {
   return { ...NOTHING, insert: fact, kept: fact };
 }
 
-/** Of two facts told for the same time, the later write wins. */
+/** If two facts were told for the same time, the later write wins. */
 function isNewer(fact: Fact, at: number): boolean {
   return lastTold(fact) > at;
 }

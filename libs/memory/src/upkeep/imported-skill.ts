@@ -72,7 +72,7 @@ export function proposalOf(told: Skill, source: string): Proposal {
     status: 'candidate',
     statusReason,
     evidence: [],
-    // Its history begins with this origin.
+    // The history of the skill begins with this origin.
     origin: 'import',
     cues: told.examplePrompts ?? [],
     fingerprints: [],

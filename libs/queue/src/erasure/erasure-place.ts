@@ -41,7 +41,7 @@ export function isOwnKey(erased: Pick<Erased, 'subject'>, rest: string): boolean
 /** A place where each thing has a Redis key of its own. */
 export interface KeyedPlace {
   readonly name: string;
-  /** What every key of the place starts with. */
+  /** The prefix of every key of the place. */
   readonly start: (erased: Erased) => string;
   /** Resolves to null where the thing stays. @param id the rest of the key after `start` */
   readonly trace: (erased: Erased, key: string, id: string) => Promise<Trace | null>;

@@ -138,7 +138,7 @@ export class PodLink implements SandboxLink {
   }
 }
 
-/** What a simulated pod has as well. */
+/** The part of a pod that a simulated pod has as well. */
 export type PodConnection = Pick<PodLink, keyof PodLink>;
 
 async function connectTo({ ip, port }: PodAddress, timeoutMs: number, signal?: AbortSignal): Promise<Socket> {

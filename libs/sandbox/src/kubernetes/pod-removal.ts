@@ -128,7 +128,7 @@ export class PodReaper {
   private patienceMs({ deleting, phase, labels }: PodView): number {
     const { settings, templates } = this.deps;
     if (deleting) return DELETING_MAX_MS;
-    // Its controller comes first, since it finds out why the pod ended.
+    // The controller of the pod comes first, since it finds out why the pod ended.
     if (phase === 'Succeeded' || phase === 'Failed') return settings.reapEveryMs / 2;
     const orphaned = !templates.has(labels[LABELS.template] ?? '') && labels[LABELS.state] !== 'claimed';
     return phase === 'Pending' || orphaned ? settings.startTimeoutMs : Infinity;

@@ -67,7 +67,7 @@ export function planRefill(now: PoolSituation): RefillPlan {
   const room = Math.max(0, max - now.places);
   const missing = Math.max(0, wanted - now.supply);
   const short = Math.min(missing, room);
-  // Not limited by `room`: slots of ending pods become free later.
+  // The number isn't limited by `room`, because the slots of ending pods become free later.
   const owed = Math.min(now.owed, missing);
   const mine = now.adopt ? short : Math.min(short, Math.max(owed, now.waiting - now.supply));
   const urgent = now.waiting > 0 || now.free < free / 2;

@@ -24,7 +24,7 @@ export interface VerificationGround {
 
 export interface DependentSkill {
   readonly skill: Skill;
-  /** Its pins, to the verified version and to the others. */
+  /** The pins of the skill, to the verified version and to others. */
   readonly pins: readonly SkillDependency[];
   /** The skills that it needs with these pins, in the order of loading. */
   readonly needed: readonly Skill[];

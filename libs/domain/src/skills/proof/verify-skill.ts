@@ -39,7 +39,7 @@ export interface VerificationDeps {
 
 export interface Verification {
   readonly passed: boolean;
-  /** What was tried and how it went, one line each. */
+  /** The checks and their outcomes, one line each. */
   readonly evidence: readonly string[];
   /** Why it did not pass; empty where it did. */
   readonly reason: string;
@@ -123,7 +123,7 @@ async function inspect(skill: Skill, place: TestPlace): Promise<Inspection | nul
   return inspectCode(asked, { ...place, executionId: `${place.idPrefix}-parse` }, place.signal);
 }
 
-/** What parser and analyser say. */
+/** The findings of the parser and the analyser. */
 function lookedAt(skill: Skill, inspected: Inspection | null, findings: readonly SkillFinding[]): Stage {
   const found = { findings: [...findings] };
   const reason = reasonBeforeRun(skill, inspected, findings);
