@@ -103,7 +103,7 @@ describe('k8s/', () => {
     const elsewhere = KubeApi.connect({ kubeconfigPath: join(dir, 'config'), namespace: CONTROL });
     await expect(elsewhere.listPods('')).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
-      message: expect.stringMatching(/cannot list resource "pods".*The Role of the controller lacks this verb/),
+      message: expect.stringContaining('cannot list resource "pods"'),
       details: { metadata: { reason: 'Forbidden', status: '403' } },
     });
     elsewhere.close();
@@ -118,7 +118,10 @@ describe('k8s/', () => {
 
   it('refuses a root pod from every account', async () => {
     const asRoot = pod('refused', { securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, runAsUser: 0 } });
-    await expect(api.createPod(asRoot, never)).rejects.toMatchObject({ details: { metadata: { exit: 'infra', reason: 'PodSecurity' } } });
+    await expect(api.createPod(asRoot, never)).rejects.toMatchObject({
+      message: expect.stringContaining('violates PodSecurity "restricted'),
+      details: { metadata: { exit: 'infra', reason: 'Forbidden' } },
+    });
     const asAdmin = test.kubectl(['create', '-n', SANDBOXES, '-f', '-'], JSON.stringify(asRoot));
     await expect(asAdmin).rejects.toThrow(/violates PodSecurity "restricted/);
   });
@@ -126,7 +129,8 @@ describe('k8s/', () => {
   it('refuses a pod that is larger than one may be', async () => {
     const resources = { limits: { cpu: '64', memory: '16Mi', 'ephemeral-storage': '1Mi' } };
     await expect(api.createPod(pod('large', { resources }), never)).rejects.toMatchObject({
-      details: { metadata: { reason: 'LimitRange' } },
+      message: expect.stringMatching(/maximum cpu usage per/),
+      details: { metadata: { reason: 'Forbidden' } },
     });
   });
 
@@ -142,7 +146,7 @@ describe('k8s/', () => {
     const made = await api.createPod(pod('first'), never);
     await expect(api.createPod(pod('second'), never)).rejects.toMatchObject({
       code: 'SANDBOX_CAPACITY',
-      message: expect.stringMatching(/exceeded quota: etude-sandboxes.*Raise the ResourceQuota/),
+      message: expect.stringContaining('exceeded quota: etude-sandboxes'),
       details: { metadata: { exit: 'capacity', reason: 'QuotaExceeded', status: '403' } },
     });
     await api.deletePod('first', { uid: made.uid, graceSeconds: 0 });

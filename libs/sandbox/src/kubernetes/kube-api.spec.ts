@@ -28,19 +28,15 @@ describe('KubeApi', () => {
   });
 
   it.each([
-    [403, 'Forbidden', 'pods "p" is forbidden: exceeded quota: q, used: pods=1', 'QuotaExceeded', /Raise the ResourceQuota/],
-    [403, 'Forbidden', 'pods "p" is forbidden: violates PodSecurity "restricted:latest"', 'PodSecurity', /change the template/],
-    [403, 'Forbidden', 'User "u" cannot create resource "pods"', 'Forbidden', /"u" cannot create resource .* The Role .* lacks this verb/],
-    [422, 'Invalid', 'Pod "p" is invalid', 'Invalid', /correct the template/],
-    [409, 'Conflict', 'Operation cannot be fulfilled on resourcequotas "q"', 'QuotaConflict', /resourcequotas/],
-    [429, 'TooManyRequests', 'busy', 'TooManyRequests', /lower the request rate/],
-    [404, 'NotFound', 'namespaces "ns" not found', 'NotFound', /kubectl apply -k k8s/],
-  ])('tells refusals apart and never repeats them: %i %s %s', async (status, said, message, reason, advice) => {
+    [403, 'Forbidden', 'pods "p" is forbidden: exceeded quota: q, used: pods=1', 'QuotaExceeded'],
+    [403, 'Forbidden', 'User "u" cannot create resource "pods"', 'Forbidden'],
+    [409, 'Conflict', 'Operation cannot be fulfilled on resourcequotas "q"', 'QuotaConflict'],
+  ])('tells refusals apart and never repeats them: %i %s %s', async (status, said, message, reason) => {
     server.next('create', refuse(status, said, message));
     const full = reason === 'QuotaExceeded';
     await expect(api.createPod(manifest('pod'), never)).rejects.toMatchObject({
       code: full ? 'SANDBOX_CAPACITY' : 'SANDBOX_UNAVAILABLE',
-      message: expect.stringMatching(advice),
+      message: expect.stringContaining(message),
       details: { metadata: { reason, exit: full ? 'capacity' : 'infra' } },
     });
     expect(server.asked).toHaveLength(1);

@@ -30,39 +30,22 @@ const QUOTA = 'QuotaExceeded';
 /** The quota admission lost a compare-and-set, as happens when many pods are created at once. */
 export const QUOTA_RACE = 'QuotaConflict';
 
-/** Meanings of failures; the first match counts. `reason` replaces the reason of the API; '' keeps it. */
-const MEANINGS: ReadonlyArray<readonly [status: number, message: RegExp, reason: string, advice: string]> = [
-  [403, /exceeded quota/, QUOTA, 'Raise the ResourceQuota of the namespace or lower the sizes of the pools.'],
-  [
-    403,
-    /violates PodSecurity/,
-    'PodSecurity',
-    "The template asks for what the namespace's Pod Security level forbids; change the template, not the level.",
-  ],
-  [
-    403,
-    /(maximum|minimum) \S+ usage per|limit to request ratio/,
-    'LimitRange',
-    "The template's resources lie outside of the namespace's LimitRange; change one of them.",
-  ],
-  [403, /cannot \w+ resource/, '', 'The Role of the controller lacks this verb on pods; install k8s/ again.'],
-  [401, /^/, 'Unauthorized', 'The token or certificate is not accepted: check the service account, or the user in the kubeconfig.'],
-  [404, /^namespaces /, '', 'Does the namespace exist? Install k8s/ with `kubectl apply -k k8s`.'],
-  [409, /on resourcequotas/, QUOTA_RACE, ''],
-  [422, /^/, 'Invalid', "The pod's manifest is refused: correct the template."],
-  [429, /^/, 'TooManyRequests', 'The API server sheds load; lower the request rate of the controller.'],
-  [0, /^/, '', 'Check that the API server runs and can be reached from here, and the address and certificate in the kubeconfig.'],
-];
+/** The reason that a failure is known by here; the API's own or the system's for most. */
+function reasonOf({ status, reason, message }: KubeFailure): string {
+  if (status === 403 && message.includes('exceeded quota')) return QUOTA;
+  if (status === 409 && message.includes('on resourcequotas')) return QUOTA_RACE;
+  return reason || `Http${status}`;
+}
 
 /** SANDBOX_CAPACITY for a full quota, else SANDBOX_UNAVAILABLE; `metadata` has exit, reason and the HTTP status. */
-export function kubeError({ method, path, status, reason: said, message, retryAfterMs, cause }: KubeFailure): EtudeError {
-  const [, , meant, advice = ''] = MEANINGS.find(([code, says]) => code === status && says.test(message)) ?? [];
-  const reason = meant || said || `Http${status}`;
+export function kubeError(failure: KubeFailure): EtudeError {
+  const { method, path, status, message, retryAfterMs, cause } = failure;
+  const reason = reasonOf(failure);
   const answered = status === 0 ? `failed with ${reason}` : `was answered with ${status} ${reason}`;
   const full = reason === QUOTA;
   return new EtudeError(
     full ? 'SANDBOX_CAPACITY' : 'SANDBOX_UNAVAILABLE',
-    `${method} ${path} ${answered}: ${message.trim().replace(/\.?$/, '.')} ${advice}`.trimEnd(),
+    `${method} ${path} ${answered}: ${message.trim().replace(/\.?$/, '.')}`,
     {
       metadata: { exit: full ? 'capacity' : 'infra', reason, status: String(status) },
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
