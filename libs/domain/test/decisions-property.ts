@@ -2,20 +2,12 @@ import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import type { ProceduralMemory } from '../src/ports/memory.js';
-import {
-  approveSkill,
-  archiveSkill,
-  deprecateSkill,
-  rejectSkill,
-  restoreSkill,
-  rollbackSkill,
-  settleVerified,
-} from '../src/skills/life/decisions.js';
+import { settleVerified } from '../src/skills/life/decisions.js';
 import { neededSkills } from '../src/skills/life/call-graph.js';
 import { IN_USE } from '../src/skills/life/skill-life.js';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { NEW_YEAR, SCOPE, skillOf } from './memory-records.js';
-import { storeAt } from './skill-lives.js';
+import { decideOn, storeAt } from './skill-lives.js';
 
 /** Versions in the order in which they are stored; each calls the newest version of the skills that it names. */
 const VERSIONS = [
@@ -103,18 +95,10 @@ async function decide(registry: ProceduralMemory, decided: Decided, skills: read
   const versions = skills.filter(({ name }) => name === decided.name);
   const skill = versions.find(({ version }) => version === decided.version) ?? versions[0];
   if (skill === undefined) return null;
-  const decision = { by: 'ann', reason: '', at };
-  const approvalMode = decided.review ? 'review' : 'automatic';
-  const decisions = {
-    settle: () => settleVerified(registry, skill, { approvalMode, skillRegistrationConfidenceThreshold: 0.5 }, at),
-    approve: () => approveSkill(registry, skill, { ...decision, digest: skill.digest }),
-    archive: () => archiveSkill(registry, [skill], decision),
-    restore: () => restoreSkill(registry, [skill], decision),
-    rollback: () => rollbackSkill(registry, skill, { ...decision, toVersion: skill.version }),
-    deprecate: () => deprecateSkill(registry, skill, decision),
-    reject: () => rejectSkill(registry, skill, decision),
-  };
-  return decisions[decided.what]();
+  const { what, review } = decided;
+  if (what !== 'settle') return decideOn(registry, skill, { what, by: 'ann', reason: '', at, toVersion: skill.version });
+  const settings = { approvalMode: review ? 'review' : 'automatic', skillRegistrationConfidenceThreshold: 0.5 } as const;
+  return settleVerified(registry, skill, settings, at);
 }
 
 async function look(registry: ProceduralMemory, turn: readonly Decided[]): Promise<number> {

@@ -5,24 +5,14 @@ import * as fc from 'fast-check';
 import { createHmac } from 'node:crypto';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import type { ProofChecker, ProofSigner } from '../src/ports/proof-signer.js';
-import {
-  approveSkill,
-  archiveSkill,
-  deprecateSkill,
-  recordVerification,
-  rejectSkill,
-  restoreSkill,
-  rollbackSkill,
-  settleVerified,
-} from '../src/skills/life/decisions.js';
+import { recordVerification, settleVerified } from '../src/skills/life/decisions.js';
 import { registerSkill } from '../src/skills/life/register-skill.js';
 import { proofText, skillDigest } from '../src/skills/content-digest.js';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { NOTHING_FOUND, signProof } from '../src/skills/proof/proof.js';
 import { keyOf, TRANSITIONS } from '../src/skills/life/skill-life.js';
-import { promoteSkill } from '../src/skills/life/promote-skill.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';
-import { proofOf } from './skill-lives.js';
+import { decideOn, proofOf } from './skill-lives.js';
 
 /** Signs as an installation does; nobody else knows its secret. */
 export const SIGNER: ProofSigner & ProofChecker = {
@@ -164,22 +154,13 @@ class Town {
         return this.#verify(call, skill, registry);
       case 'settle':
         return settleVerified(registry, skill, settings, decision.at);
-      case 'approve':
-        return approveSkill(registry, skill, { ...decision, digest });
-      case 'reject':
-        return rejectSkill(registry, skill, decision);
-      case 'deprecate':
-        return deprecateSkill(registry, skill, { ...decision, ...(call.passes ? { replacedBy: 'two' } : {}) });
-      case 'archive':
-        return archiveSkill(registry, [skill], decision);
-      case 'restore':
-        return restoreSkill(registry, [skill], decision);
-      case 'rollback':
-        return rollbackSkill(registry, skill, { ...decision, ...(call.passes ? { toVersion: call.version } : {}) });
-      case 'promote':
-        return promoteSkill(registry, skill, { ...decision, scope: 'tenant' });
-      default:
+      case 'move':
         return registry.move([{ key: { ...keyOf(skill), digest }, to: call.to, ...decision, ...this.#forged(call, skill) }]);
+      default: {
+        const { version: toVersion, what, passes } = call;
+        const named = passes ? { replacedBy: 'two', toVersion } : {};
+        return decideOn(registry, skill, { ...decision, ...named, what, digest });
+      }
     }
   }
 

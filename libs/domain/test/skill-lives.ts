@@ -4,7 +4,9 @@ import type { ProceduralMemory } from '../src/ports/memory.js';
 import type { SkillMove } from '../src/ports/skill-registry.js';
 import { skillDigest } from '../src/skills/content-digest.js';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
-import { isVersionOf, keyOf } from '../src/skills/life/skill-life.js';
+import { approveSkill, archiveSkill, deprecateSkill, rejectSkill, restoreSkill, rollbackSkill } from '../src/skills/life/decisions.js';
+import { promoteSkill } from '../src/skills/life/promote-skill.js';
+import { type Decision, isVersionOf, keyOf } from '../src/skills/life/skill-life.js';
 import { NEW_YEAR } from './memory-records.js';
 
 /** A proof for exactly what the skill holds, by no key. */
@@ -80,3 +82,36 @@ export async function storeAt(
   }));
   return (await procedural.move([...room, ...moves])).at(-1) ?? stored;
 }
+
+/** What people decide on a skill. */
+export interface Decided extends Decision {
+  readonly what: string;
+  /** The digest that is approved; the skill's by default. */
+  readonly digest?: string;
+  readonly replacedBy?: string | undefined;
+  readonly toVersion?: number | undefined;
+}
+
+/** Makes the decision that `what` names; an unknown one is an approval. */
+export function decideOn(registry: ProceduralMemory, skill: Skill, { what, digest = skill.digest, ...decided }: Decided): Promise<unknown> {
+  const { replacedBy, toVersion, ...decision } = decided;
+  switch (what) {
+    case 'reject':
+      return rejectSkill(registry, skill, decision);
+    case 'deprecate':
+      return deprecateSkill(registry, skill, { ...decision, ...(replacedBy === undefined ? {} : { replacedBy }) });
+    case 'archive':
+      return archiveSkill(registry, [skill], decision);
+    case 'restore':
+      return restoreSkill(registry, [skill], decision);
+    case 'rollback':
+      return rollbackSkill(registry, skill, { ...decision, toVersion });
+    case 'promote':
+      return promoteSkill(registry, skill, { ...decision, scope: 'tenant', namesMax: PROMOTED_MAX });
+    default:
+      return approveSkill(registry, skill, { ...decision, digest });
+  }
+}
+
+/** How many names a tenant may have in tests. */
+const PROMOTED_MAX = 2;

@@ -3,14 +3,12 @@ import type { Scope, Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { isDeepStrictEqual } from 'node:util';
 import type { ProceduralMemory } from '../src/ports/memory.js';
-import { approveSkill, archiveSkill, deprecateSkill, rejectSkill, restoreSkill, rollbackSkill } from '../src/skills/life/decisions.js';
 import { findSkill, ownersFor, searchSkills, type SkillReader, viewOf } from '../src/skills/life/find-skill.js';
 import { registerSkill } from '../src/skills/life/register-skill.js';
 import { pinnedTo } from '../src/skills/proof/bundle-code.js';
-import { promoteSkill } from '../src/skills/life/promote-skill.js';
 import { activeDependents } from '../src/skills/proof/verification-ground.js';
 import { NEW_YEAR, skillOf, skillUseOf } from './memory-records.js';
-import { storeAt } from './skill-lives.js';
+import { decideOn, storeAt } from './skill-lives.js';
 
 const TENANT = 'acme';
 const NAMES = ['one', 'two', 'three'] as const;
@@ -143,36 +141,14 @@ async function act(registry: ProceduralMemory, step: Step, at: number): Promise<
 
 function decide(registry: ProceduralMemory, skill: Skill, step: Step, at: number): Promise<unknown> {
   const { what, name, place, version } = step;
-  const decision = { by: 'ann', reason: '', at };
-  const owner = skill.scope.user === null ? {} : { user: skill.scope.user };
-  switch (what) {
-    case 'reject':
-      return rejectSkill(registry, skill, decision);
-    case 'deprecate':
-      return deprecateSkill(registry, skill, { ...decision, ...(version === 1 ? { replacedBy: NAMES[place]! } : {}) });
-    case 'archive':
-      return archiveSkill(registry, [skill], decision);
-    case 'restore':
-      return restoreSkill(registry, [skill], decision);
-    case 'rollback':
-      return rollbackSkill(registry, skill, version === 3 ? decision : { ...decision, toVersion: version });
-    case 'use': {
-      const use = {
-        scope: readerScope(step),
-        owner: { tenant: TENANT, agent: skill.scope.agent, ...owner },
-        name,
-        version: skill.version,
-        at,
-      };
-      return registry.recordUse(`use ${at}`, skillUseOf(use));
-    }
-    case 'promote':
-      return promoteSkill(registry, skill, { ...decision, scope: 'tenant', namesMax: NAMES_MAX });
-    case 'offer':
-      return registry.countOffers([{ ...skill.scope, name, version: skill.version }]);
-    default:
-      return approveSkill(registry, skill, { ...decision, digest: skill.digest });
+  const { scope } = skill;
+  if (what === 'offer') return registry.countOffers([{ ...scope, name, version: skill.version }]);
+  if (what === 'use') {
+    const owner = { tenant: TENANT, agent: scope.agent, ...(scope.user === null ? {} : { user: scope.user }) };
+    return registry.recordUse(`use ${at}`, skillUseOf({ scope: readerScope(step), owner, name, version: skill.version, at }));
   }
+  const replacedBy = version === 1 ? NAMES[place] : undefined;
+  return decideOn(registry, skill, { what, by: 'ann', reason: '', at, replacedBy, toVersion: version === 3 ? undefined : version });
 }
 
 const readerScope = (step: Step): Scope => ({ ...readerOf(step), agent: 'coder' });

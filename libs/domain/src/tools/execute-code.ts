@@ -1,7 +1,7 @@
-import { EtudeError } from '@etude/contracts/errors';
-import { RETRYABLE_EXITS, SandboxLimits } from '@etude/contracts/sandbox';
+import { SandboxLimits } from '@etude/contracts/sandbox';
 import { z } from 'zod';
 import { cutMiddle } from '../evaluation/evaluator.js';
+import { refuseUnfinished } from '../evaluation/judge.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { readWrappedRun, wrappedRun, WRAPPER } from './code-wrapper.js';
@@ -76,9 +76,8 @@ export async function executeCode(
     },
     signal,
   );
-  const run = runs[0];
-  if (!run || RETRYABLE_EXITS.has(run.exit))
-    throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox was lost while it ran the code (${run?.exit ?? 'no result'}); call again.`);
+  refuseUnfinished(1, runs);
+  const run = runs[0]!;
   const { error, value } = readWrappedRun(run);
   const [stdout, stderr] = [cutMiddle(run.stdout, OUTPUT_MAX_CHARS), cutMiddle(run.stderr, OUTPUT_MAX_CHARS)];
   const shown = value === undefined ? {} : { result: value };

@@ -1,8 +1,8 @@
-import { EtudeError } from '@etude/contracts/errors';
 import type { Json } from '@etude/contracts/json';
 import type { SkillTest } from '@etude/contracts/memory';
-import { RETRYABLE_EXITS, type RunResult, SandboxLimits } from '@etude/contracts/sandbox';
+import { type RunResult, SandboxLimits } from '@etude/contracts/sandbox';
 import { sameValue } from '../evaluation/compare.js';
+import { refuseUnfinished } from '../evaluation/judge.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
 import type { BundledCode, ToolReader } from './tool-ports.js';
@@ -47,8 +47,7 @@ export async function recordTests(
       runs: calls.map((call) => ({ kind: 'call' as const, code, entryPoint, ...call })),
     };
     const { runs } = await sandboxes.execute(hashSeed === undefined ? request : { ...request, hashSeed }, signal);
-    if (runs.length < calls.length || runs.some(({ exit }) => RETRYABLE_EXITS.has(exit)))
-      throw new EtudeError('SANDBOX_UNAVAILABLE', 'The sandbox was lost while examples ran; register again.');
+    refuseUnfinished(calls.length, runs);
     rounds.push(runs);
   }
   const problem = calls.map((call, at) => problemOf(call, rounds[0]?.[at], rounds[1]?.[at])).find((one) => one !== '');

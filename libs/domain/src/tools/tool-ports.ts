@@ -1,13 +1,11 @@
+import type { SkillReader } from '../skills/life/find-skill.js';
+import type { LoadedFunction } from '../skills/proof/load-functions.js';
 import type { UseOutcome } from '../skills/proof/use-skill.js';
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { SkillDependency, SkillParameter } from '@etude/contracts/skill-proof';
 
 /** The reader of skills: an agent, for one of its users or for none. */
-export interface ToolReader {
-  readonly tenant: string;
-  readonly agent: string;
-  readonly user: string | null;
-}
+export type ToolReader = SkillReader;
 
 /** Finds active skills that one reader can see. Not in it: running them. */
 export interface SkillFinder {
@@ -35,13 +33,7 @@ export interface SkillCall {
 }
 
 /** A function that later code of the session can call. */
-export interface FunctionInReach {
-  readonly name: string;
-  readonly version: number;
-  readonly signature: string;
-  /** Written by its author: data, not instructions. */
-  readonly description: string;
-}
+export type FunctionInReach = Omit<LoadedFunction, 'digest'>;
 
 export interface BundledCode {
   readonly code: string;
@@ -106,9 +98,7 @@ export interface Todo {
   readonly status: (typeof TODO_STATUSES)[number];
 }
 
-export interface SessionKey extends ToolReader {
-  readonly session: string;
-}
+export type SessionKey = ToolReader & { readonly session: string };
 
 /** What is stored for a tool session between calls. */
 export interface ToolSession {

@@ -23,7 +23,7 @@ export interface LearnedRecords {
 
 export interface RevokeInput {
   readonly tenant: string;
-  /** The revoked record, of any owner, such as "tasks/{task}", "users/{user}" or "skills/{name}@{version}". `REVOCABLE` lists the kinds. */
+  /** The revoked record, of any owner, such as "tasks/{task}", "users/{user}" or "skills/{name}@{version}". */
   readonly source: string;
   readonly reason: string;
   readonly by: string;
@@ -44,8 +44,6 @@ export interface Revoked {
   /** Texts of the withdrawn facts, which rested on nothing else. */
   readonly facts: readonly string[];
 }
-
-const REVOCABLE: ReadonlySet<string> = new Set('tasks episodes documents facts procedures wantedSkills users imports skills'.split(' '));
 
 /**
  * Withdraws everything that rests on a source, directly or through other records. That includes skills that name it, and their callers;
@@ -75,7 +73,7 @@ export async function revokeSource(input: RevokeInput, deps: RevokeDeps): Promis
 /** @throws EtudeError INVALID_ARGUMENT for a name that is no source */
 function requireSource(name: string): Source {
   const source = sourceOf(name);
-  if (source === null || !REVOCABLE.has(source.kind))
+  if (source === null || source.kind === 'untrustedTasks' || source.kind === 'markedSkills')
     throw new EtudeError(
       'INVALID_ARGUMENT',
       `${JSON.stringify(name.slice(0, 100))} is no source; name a task, an episode, a document, a fact, a procedure, a wanted skill, an import, a version of a skill or a user, such as "tasks/t0192f0c8a1b2".`,
