@@ -4,10 +4,8 @@ import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
 import { updatedAt } from '../agents/agent-settings-store.js';
 import { WantedSkills } from '../agents/wanted-skills.js';
-import { withoutQuotes } from '../memory/consolidation-store.js';
 import { OutboxReader, ownerOf } from '../memory/memory-outbox.js';
 import { memberOf } from '../redis/keys.js';
-import { runScript } from '../redis/redis.js';
 import { SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
 import { type Erased, type ErasurePlace, fieldsOf, isOwned, isOwnKey, keyedPlace, type Trace } from './erasure-place.js';
 
@@ -68,21 +66,17 @@ async function isOwnExecution(erased: Erased, key: string, id: string): Promise<
   return owner !== undefined && isOwned(erased, owner.agent, owner.user);
 }
 
-/** Consolidation runs. The agent's own are removed. Other runs may quote anybody in their plan, so the plan is cut out. */
+/** Consolidation runs: the agent's own, and those that may quote anybody in their plan. */
 export const CONSOLIDATIONS = keyedPlace({
   name: 'queue.consolidations',
   start: ({ producer, tenant }) => producer.keys.consolidation(tenant, ''),
   async trace(erased, key) {
-    const { redis } = erased.producer;
-    const { subject, at } = erased;
-    const text = (await redis.get(key)) ?? 'null';
+    const { subject, at, producer } = erased;
+    const text = (await producer.redis.get(key)) ?? 'null';
     const { data: record } = ConsolidationRecord.safeParse(JSON.parse(text));
     if (record === undefined) return 'all' in subject ? deletion(erased, key) : null;
-    if (record.createdAt >= at) return null;
-    if ('all' in subject || ('agent' in subject && record.agent === subject.agent)) return deletion(erased, key);
-    const cut = 'agent' in subject && record.agent !== null ? record : withoutQuotes(record);
-    if (cut === record) return null;
-    return async () => (await runScript<number>(redis, 'swapRecord', [key], [text, JSON.stringify(cut)])) === 1;
+    const isOthers = 'agent' in subject && record.agent !== null && record.agent !== subject.agent;
+    return record.createdAt >= at || isOthers ? null : deletion(erased, key);
   },
 });
 

@@ -2,7 +2,7 @@ import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import { ConsolidationRunJob } from '@etude/contracts/queues';
 import { type DurableWork, Records } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
-import { markOf, memberOf, newId, RETENTION_MS } from '../redis/keys.js';
+import { memberOf, newId, RETENTION_MS } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
 
 export interface ConsolidationAsk {
@@ -58,26 +58,15 @@ export class ConsolidationStore {
     return this.#records.get(tenant, runId);
   }
 
-  /**
-   * Stores a run's progress or end; for the holder of its job. A run that began before an erasure is stored without its plan, or not at
-   * all where its tenant or agent was erased.
-   */
+  /** Stores a run's progress or end; for the holder of its job. A run that began before an erasure is removed: its plan may quote anybody. */
   async put(record: ConsolidationRecord): Promise<void> {
     const { redis, keys } = this.producer;
-    const { tenant, id, agent, createdAt } = record;
-    const mark = agent === null ? '' : markOf({ agent });
+    const { tenant, id, createdAt } = record;
     await runScript(
       redis,
       'putConsolidation',
       [keys.consolidation(tenant, id), keys.consolidationOutbox, keys.erased(tenant)],
-      [
-        JSON.stringify(record),
-        memberOf(tenant, id),
-        isOver(record) ? this.#retentionMs : 0,
-        JSON.stringify(withoutQuotes(record)),
-        createdAt,
-        mark,
-      ],
+      [JSON.stringify(record), memberOf(tenant, id), isOver(record) ? this.#retentionMs : 0, createdAt],
     );
   }
 }
@@ -85,10 +74,3 @@ export class ConsolidationStore {
 const isOver = ({ state }: ConsolidationRecord): boolean => state === 'done' || state === 'failed';
 
 const jobOf = ({ tenant, id, agent, days, dryRun }: ConsolidationRecord) => ({ v: 1 as const, tenant, runId: id, agent, days, dryRun });
-
-const QUOTES_ERASED = 'what this run planned may have quoted somebody who was erased since, and was removed';
-
-/** Cuts out the plan, which may quote facts of any owner. @returns the same object where there is nothing to cut */
-export function withoutQuotes(record: ConsolidationRecord): ConsolidationRecord {
-  return record.plan.every((line) => line === QUOTES_ERASED) ? record : { ...record, plan: [QUOTES_ERASED] };
-}

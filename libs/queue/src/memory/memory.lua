@@ -33,27 +33,17 @@ function scripts.putRecord()
   return keep(ARGV[1], ARGV[2], ARGV[3])
 end
 
--- Stores a consolidation run. If anybody was erased since it began, it is stored without its quotes. If its tenant or agent was, it is
--- not stored. KEYS record, outbox, marks of erasures.
--- ARGV record, outbox member, ms to keep the record or 0, record without its quotes, createdAt, field of the agent's mark or ''.
+-- Stores a consolidation run. One that began before an erasure may quote who was erased: it is removed instead.
+-- KEYS record, outbox, marks of erasures. ARGV record, outbox member, ms to keep the record or 0, createdAt.
 function scripts.putConsolidation()
-  local function erased(field) return tonumber(redis.call('HGET', KEYS[3], field) or 0) > tonumber(ARGV[5]) end
-  if erased('tenant') or (ARGV[6] ~= '' and erased(ARGV[6])) then
-    redis.call('ZREM', KEYS[2], ARGV[2])
-    return 0
-  end
-  local record = ARGV[1]
   for _, at in ipairs(redis.call('HVALS', KEYS[3])) do
-    if tonumber(at) > tonumber(ARGV[5]) then record = ARGV[4] end
+    if tonumber(at) > tonumber(ARGV[4]) then
+      redis.call('DEL', KEYS[1])
+      redis.call('ZREM', KEYS[2], ARGV[2])
+      return 0
+    end
   end
-  return keep(record, ARGV[2], ARGV[3])
-end
-
--- KEYS record. ARGV record as it was read, new record. Answers 0 if the record changed since it was read.
-function scripts.swapRecord()
-  if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-  redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
-  return 1
+  return keep(ARGV[1], ARGV[2], ARGV[3])
 end
 
 -- Starts a move unless one runs. KEYS record, outbox. ARGV record, outbox member. Answers the record of the move that runs.
