@@ -14,7 +14,7 @@ export function requireScope(scope: ReadScope): ReadScope {
   if (also !== undefined && !(areNames(also) && typeof agent === 'string' && typeof user === 'string')) {
     throw new EtudeError(
       'TENANT_MISSING',
-      'memory was asked for several owners without the agent and the user that read them; name both, as shared owners have what is of each user',
+      'memory was asked for several owners without a reader; name the agent and the user that read them',
     );
   }
   return scope;
