@@ -22,13 +22,10 @@ const driverConfig = {
   ETUDE_SANDBOX_ALLOW_MISSING: list.default([]),
   /** `local`: folder with a folder of packages for each further template, by its name; unset: "default" alone. */
   ETUDE_SANDBOX_OVERLAYS_PATH: z.string().min(1).optional(),
-  /** `local`: the list with which the packages in these folders are compared. */
   /** `kubernetes`: the namespace that holds the pods and nothing else. */
   ETUDE_SANDBOX_NAMESPACE: z.string().min(1).optional(),
-  /** `kubernetes`, outside a cluster: path of a kubeconfig. */
+  /** `kubernetes`, outside a cluster: path of a kubeconfig, of which the current context is used. */
   ETUDE_SANDBOX_KUBECONFIG_PATH: z.string().min(1).optional(),
-  /** Context of the kubeconfig. Unset: its current one. */
-  ETUDE_SANDBOX_KUBECONFIG_CONTEXT: z.string().min(1).optional(),
   /** `kubernetes`: YAML or JSON file of templates by name, one of them "default". */
   ETUDE_SANDBOX_TEMPLATES_PATH: z.string().min(1).optional(),
   /** `kubernetes`: secret from which the tokens of pods are made; the same for all controllers of a namespace. */

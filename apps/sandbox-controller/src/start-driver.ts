@@ -47,7 +47,6 @@ async function startKubernetes(config: SandboxControllerConfig, logger: Controll
     {
       namespace: needed(config, 'ETUDE_SANDBOX_NAMESPACE'),
       kubeconfigPath: config.ETUDE_SANDBOX_KUBECONFIG_PATH,
-      context: config.ETUDE_SANDBOX_KUBECONFIG_CONTEXT,
     },
     AbortSignal.timeout(START_TIMEOUT_MS),
   );

@@ -15,7 +15,6 @@ export interface KubeRequest extends KubeTarget {
 export interface KubeConnectOptions {
   /** Absent: the service account of the pod that this process runs in. */
   readonly kubeconfigPath?: string;
-  readonly context?: string;
   /** URL of an API server to use instead of the cluster's own; its token and certificate are in `accountPath`. */
   readonly server?: string;
   readonly accountPath?: string;
@@ -24,11 +23,10 @@ export interface KubeConnectOptions {
 const AGENT_OPTIONS = { keepAlive: true, keepAliveMsecs: 30_000, maxSockets: 64, maxFreeSockets: 16, scheduling: 'lifo' } as const;
 
 /** Finds the credentials. @throws Error where a file is missing or has no cluster for the context */
-export function readConfig({ kubeconfigPath, context, server, accountPath }: KubeConnectOptions): KubeConfig {
+export function readConfig({ kubeconfigPath, server, accountPath }: KubeConnectOptions): KubeConfig {
   const config = new KubeConfig();
   if (kubeconfigPath) {
     config.loadFromFile(kubeconfigPath);
-    if (context) config.setCurrentContext(context);
     if (!config.getCurrentCluster())
       throw new Error(`the kubeconfig ${kubeconfigPath} has no cluster for the context ${JSON.stringify(config.getCurrentContext())}`);
   } else if (server) {

@@ -41,7 +41,6 @@ export interface ClusterOptions {
   readonly namespace: string;
   /** Absent: the service account of the pod that this process runs in. */
   readonly kubeconfigPath?: string;
-  readonly context?: string;
 }
 
 /** The driver's connections to the cluster; tests pass fakes. */
