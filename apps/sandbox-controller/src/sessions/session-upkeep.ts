@@ -19,9 +19,6 @@ export interface SessionUpkeepParts {
   readonly logger: QueueLogger;
 }
 
-/** A session that is past its expiry by this long is ended by any controller. */
-const OVERDUE_MS = 5_000;
-
 /** Regular work of a controller: sends its heartbeat, reconciles its sessions with the store, and takes over those of dead controllers. */
 export class SessionUpkeep {
   #timer: NodeJS.Timeout | undefined;
@@ -52,7 +49,6 @@ export class SessionUpkeep {
     await this.#announce();
     await this.parts.host.reconcile();
     for (const dead of await this.#dead()) await this.#inherit(dead);
-    await this.#endOverdue();
   }
 
   #next(): void {
@@ -94,13 +90,5 @@ export class SessionUpkeep {
       await host.takeOver(stored);
     }
     await directory.forget(dead);
-  }
-
-  async #endOverdue(): Promise<void> {
-    const { store } = this.parts;
-    for (const { tenant, id } of await store.overdue(OVERDUE_MS)) {
-      const stored = await store.get(tenant, id);
-      if (stored) await store.end(tenant, id, stored.ownerEpoch, 'expired', '');
-    }
   }
 }

@@ -45,8 +45,6 @@ export class RedisKeys extends PrefixedKeys {
   /** Ids of a tenant's sandbox sessions. Ids sort by time, so all scores are 0. */
   readonly sandboxes = this.of('sandboxes');
   readonly openSandboxes = this.of('open-sandboxes');
-  /** `<tenant>/<sandbox>` of open sessions, scored by when they expire. */
-  readonly sandboxExpiry = `${this.prefix}:sandbox-expiry`;
   /** `<tenant>/<sandbox>` of the open sessions that a controller holds. */
   readonly heldSandboxes = (controllerId: string): string => `${this.prefix}:held-sandboxes:${controllerId}`;
   /** The last announcement of each sandbox controller, by id. */

@@ -92,7 +92,7 @@ export class SandboxSessionStore {
   }
 
   async renew(tenant: string, id: string, ownerEpoch: number, ttlMs: number): Promise<'renewed' | SessionRefusal> {
-    return runScript(this.redis, 'renewSandbox', this.#of(tenant, id), [memberOf(tenant, id), ownerEpoch, ttlMs]);
+    return runScript(this.redis, 'renewSandbox', this.#of(tenant, id), [ownerEpoch, ttlMs]);
   }
 
   /** Ends a session. The first end stays. */
@@ -118,11 +118,6 @@ export class SandboxSessionStore {
     return sessionsOf(await this.#bounded(this.redis.smembers(this.keys.heldSandboxes(controllerId))));
   }
 
-  /** Open sessions that expired more than `graceMs` ago without being ended by their controller. */
-  async overdue(graceMs: number, limit = 100): Promise<ReadonlyArray<{ readonly tenant: string; readonly id: string }>> {
-    return sessionsOf(await runScript<string[]>(this.redis, 'overdueSandboxes', [this.keys.sandboxExpiry], [graceMs, limit]));
-  }
-
   async #made(request: SessionRequest, id: string): Promise<StoredSession> {
     const stored = await this.get(request.tenant, id);
     if (stored) return stored;
@@ -131,7 +126,7 @@ export class SandboxSessionStore {
 
   #of(tenant: string, id: string): string[] {
     const { keys } = this;
-    return [keys.sandbox(tenant, id), keys.sandboxes(tenant), keys.openSandboxes(tenant), keys.sandboxExpiry];
+    return [keys.sandbox(tenant, id), keys.sandboxes(tenant), keys.openSandboxes(tenant)];
   }
 
   #requestKey({ tenant, requestId }: SessionRequest): string {

@@ -1,5 +1,5 @@
 -- The first KEYS of every script about one session.
-local SANDBOX, INDEX, OPEN, EXPIRY = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local SANDBOX, INDEX, OPEN = KEYS[1], KEYS[2], KEYS[3]
 
 -- Answers nil if a caller with this epoch may change the session; otherwise 'gone', 'fenced', or the state that it ended in.
 local function refusal(epoch)
@@ -10,21 +10,20 @@ local function refusal(epoch)
   return nil
 end
 
--- Records a session whose sandbox is claimed. KEYS session, index, open sessions, expiry, sessions of the controller, request.
+-- Records a session whose sandbox is claimed. KEYS session, index, open sessions, sessions of the controller, request.
 -- ARGV id, member, digest, ttl ms, most open sessions, fields...
 -- Answers {'created'|'known'|'other', id}, or {'full', number of open sessions}.
 function scripts.openSandbox()
-  local known = KEYS[6] ~= '' and redis.call('GET', KEYS[6])
+  local known = KEYS[5] ~= '' and redis.call('GET', KEYS[5])
   if not known and redis.call('SCARD', OPEN) >= tonumber(ARGV[5]) then return {'full', tostring(redis.call('SCARD', OPEN))} end
-  local before = once(KEYS[6], ARGV[3], ARGV[1])
+  local before = once(KEYS[5], ARGV[3], ARGV[1])
   if before then return before end
   local at = now()
   local expires = string.format('%d', at + ARGV[4])
-  redis.call('HSET', SANDBOX, 'state', 'open', 'ownerEpoch', 1, 'createdAt', at, 'expiresAt', expires, 'requestKey', KEYS[6], unpack(ARGV, 6))
+  redis.call('HSET', SANDBOX, 'state', 'open', 'ownerEpoch', 1, 'createdAt', at, 'expiresAt', expires, 'requestKey', KEYS[5], unpack(ARGV, 6))
   redis.call('ZADD', INDEX, 0, ARGV[1])
   redis.call('SADD', OPEN, ARGV[1])
-  redis.call('ZADD', EXPIRY, expires, ARGV[2])
-  redis.call('SADD', KEYS[5], ARGV[2])
+  redis.call('SADD', KEYS[4], ARGV[2])
   -- The index doesn't expire, so each new session drops a few of the oldest ids whose record is gone.
   local prefix = string.gsub(SANDBOX, '[^:]*$', '')
   for _, id in ipairs(redis.call('ZRANGE', INDEX, 0, 4)) do
@@ -33,13 +32,11 @@ function scripts.openSandbox()
   return {'created', ARGV[1]}
 end
 
--- ARGV member, owner epoch, ttl ms. Answers 'renewed', 'gone', 'fenced', or the state that it ended in.
+-- ARGV owner epoch, ttl ms. Answers 'renewed', 'gone', 'fenced', or the state that it ended in.
 function scripts.renewSandbox()
-  local no = refusal(ARGV[2])
+  local no = refusal(ARGV[1])
   if no then return no end
-  local expires = string.format('%d', now() + ARGV[3])
-  redis.call('HSET', SANDBOX, 'expiresAt', expires)
-  redis.call('ZADD', EXPIRY, expires, ARGV[1])
+  redis.call('HSET', SANDBOX, 'expiresAt', string.format('%d', now() + ARGV[2]))
   return 'renewed'
 end
 
@@ -51,7 +48,6 @@ function scripts.endSandbox()
   local found = redis.call('HMGET', SANDBOX, 'requestKey', 'controllerId')
   redis.call('HSET', SANDBOX, 'state', ARGV[4], 'stateReason', ARGV[5], 'endedAt', now())
   redis.call('SREM', OPEN, ARGV[2])
-  redis.call('ZREM', EXPIRY, ARGV[1])
   redis.call('SREM', ARGV[7] .. found[2], ARGV[1])
   redis.call('PEXPIRE', SANDBOX, ARGV[6])
   if found[1] ~= '' then redis.call('PEXPIRE', found[1], ARGV[6]) end
@@ -69,11 +65,6 @@ function scripts.takeOverSandbox()
   redis.call('HSET', SANDBOX, 'controllerId', ARGV[3])
   local epoch = redis.call('HINCRBY', SANDBOX, 'ownerEpoch', 1)
   return {'taken', tostring(epoch), string.format('%d', math.max(0, found[2] - now()))}
-end
-
--- KEYS expiry. ARGV grace ms, limit. Answers members that expired longer ago than the grace time.
-function scripts.overdueSandboxes()
-  return redis.call('ZRANGEBYSCORE', KEYS[1], 0, string.format('%d', now() - ARGV[1]), 'LIMIT', 0, ARGV[2])
 end
 
 -- KEYS controllers, heartbeats. ARGV id, announcement.
