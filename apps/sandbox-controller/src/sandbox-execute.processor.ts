@@ -64,13 +64,12 @@ export function sandboxExecuteProcessor({
   return async ({ tenant, executionId }, context) => {
     const cancelled = new AbortController();
     const isCancelled = () => executions.cancelRequested(tenant, executionId);
-    // Listens before the execution is loaded, so that no cancel is missed in between.
-    const release = cancels.listen({ tenant, id: executionId }, isCancelled, () => cancelled.abort());
+    // Looks for a cancel before the execution is loaded, so that none is missed.
+    const release = cancels.watch({ tenant, id: executionId }, isCancelled, () => cancelled.abort());
     try {
       const stored = await executions.load(tenant, executionId);
       if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer kept; ask for it again`);
       if (stored.result) return { executionId };
-      if (stored.cancelRequested) cancelled.abort();
       const result = await resultOf(sandboxes, stored, context, AbortSignal.any([context.signal, cancelled.signal]));
       await executions.save(tenant, executionId, result);
     } catch (error) {

@@ -23,7 +23,6 @@ const LOOK_EVERY_MS = 1_000;
 export interface StoredExecution {
   readonly request: ExecutionRequest;
   readonly result: ExecutionResult | null;
-  readonly cancelRequested: boolean;
 }
 
 export interface PreparedExecution {
@@ -58,15 +57,14 @@ export class ExecutionStore {
 
   /** null where the execution is unknown or expired. */
   async load(tenant: string, executionId: string): Promise<StoredExecution | null> {
-    const [request, result, cancelled] = await whileRedisAnswers(
+    const [request, result] = await whileRedisAnswers(
       this.redis,
-      this.redis.hmget(this.keys.execution(tenant, executionId), 'request', 'result', 'cancelRequested'),
+      this.redis.hmget(this.keys.execution(tenant, executionId), 'request', 'result'),
     );
     if (!request) return null;
     return {
       request: parseOr(ExecutionRequest, JSON.parse(request), 'JOB_PAYLOAD_INVALID', `the request of execution ${executionId}`),
       result: result ? readResult(result, executionId) : null,
-      cancelRequested: cancelled === '1',
     };
   }
 

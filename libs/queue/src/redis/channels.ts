@@ -82,12 +82,6 @@ export class MemberBus {
   }
 }
 
-/** A task or an execution. */
-interface Cancellable {
-  readonly tenant: string;
-  readonly id: string;
-}
-
 /**
  * Listens for cancels of tasks or executions, on `RedisKeys.cancel` or `RedisKeys.cancelExecution`. The cancel request itself is stored
  * with the task or execution, and is read when work starts and after every reconnect.
@@ -99,15 +93,14 @@ export class CancelBus extends MemberBus {
    * @param isRequested reads the stored request: now and after every reconnect
    * @returns a function that ends the watch
    */
-  watch(wanted: Cancellable, isRequested: () => Promise<boolean>, stop: () => void): () => void {
-    const release = this.listen(wanted, isRequested, stop);
+  watch(
+    { tenant, id }: { readonly tenant: string; readonly id: string },
+    isRequested: () => Promise<boolean>,
+    stop: () => void,
+  ): () => void {
+    const release = this.on(memberOf(tenant, id), (isCancelled) => (isCancelled ? stop() : readStored(isRequested, stop)));
     readStored(isRequested, stop);
     return release;
-  }
-
-  /** The same as `watch`, for a caller that reads the stored request itself after this call. */
-  listen({ tenant, id }: Cancellable, isRequested: () => Promise<boolean>, stop: () => void): () => void {
-    return this.on(memberOf(tenant, id), (isCancelled) => (isCancelled ? stop() : readStored(isRequested, stop)));
   }
 }
 
