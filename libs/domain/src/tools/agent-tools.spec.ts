@@ -1,3 +1,4 @@
+import type { RunResult } from '@etude/contracts/sandbox';
 import { describe, expect, it } from 'vitest';
 import { skillOf, startTools } from '../../test/tools-fixture.js';
 
@@ -216,30 +217,22 @@ describe('register_skill', () => {
     expect(sandboxes.requests.map(({ hashSeed }) => hashSeed)).toEqual([undefined, expect.any(Number)]);
   });
 
-  it('rejects an example that answers differently each time', async () => {
-    let runs = 0;
-    const { call, fake } = startTools([], () => ({ value: (runs += 1) }));
-    const outcome = await call('register_skill', { ...draft, examples: [{ args: ['a'] }] });
-    expect(outcome).toMatchObject({ success: true, result: { status: 'rejected', reason: expect.stringContaining('differently') } });
+  let runs = 0;
+  const failed = { exit: 'nonzero', error: { type: 'KeyError', message: "'a'", line: 2 } } as const;
+  const exampled = { examples: [{ args: ['a'] }] };
+
+  it.each<[string, object, () => Partial<RunResult>, readonly string[], string]>([
+    ['an example that answers differently each time', exampled, () => ({ value: (runs += 1) }), [], 'differently'],
+    ['an example that fails', exampled, () => failed, [], "KeyError: 'a'"],
+    ['an example whose answer is no value', exampled, () => ({ value: { $repr: '<object>' } }), [], 'no JSON value'],
+    ['what has no tests', {}, () => ({}), [], 'no tests'],
+    ['what the parser refuses', exampled, () => ({}), ['line 3: it calls print()'], 'line 3: it calls print()'],
+  ])('rejects %s', async (_what, more, run, problems, reason) => {
+    const { call, fake } = startTools([], run);
+    fake.problems = [...problems];
+    const outcome = await call('register_skill', { ...draft, ...more });
+    expect(outcome).toMatchObject({ success: true, result: { status: 'rejected', reason: expect.stringContaining(reason) } });
     expect(fake.registered).toEqual([]);
-  });
-
-  it('rejects an example that fails, and one whose answer is no value', async () => {
-    const failing = startTools([], () => ({ exit: 'nonzero', error: { type: 'KeyError', message: "'a'", line: 2 } }));
-    const example = { ...draft, examples: [{ args: ['a'] }] };
-    expect(await failing.call('register_skill', example)).toMatchObject({ result: { reason: expect.stringContaining("KeyError: 'a'") } });
-    const opaque = startTools([], () => ({ value: { $repr: '<object>' } }));
-    expect(await opaque.call('register_skill', example)).toMatchObject({ result: { reason: expect.stringContaining('no JSON value') } });
-  });
-
-  it('rejects what has no tests, and what the parser refuses, with the reason', async () => {
-    const { call, fake } = startTools();
-    expect(await call('register_skill', draft)).toMatchObject({
-      result: { status: 'rejected', reason: expect.stringContaining('no tests') },
-    });
-    fake.problems = ['line 3: it calls print() when it is loaded'];
-    const outcome = await call('register_skill', { ...draft, examples: [{}] });
-    expect(outcome).toMatchObject({ result: { status: 'rejected', reason: 'line 3: it calls print() when it is loaded' } });
   });
 
   it('says where a skill waits', async () => {

@@ -26,34 +26,35 @@ const undo = (shelf: Shelf, pruneId = 'p1') =>
   undoPrune({ tenant: 'acme', pruneId, by: 'ann', at: AT + 1 }, shelf).then(({ skills }) => skills);
 
 describe('a plan of pruning', () => {
-  it('names what nobody used for long, by its last use', async () => {
-    const idle = provenSkill('idle');
-    const busy = provenSkill('busy', { usage: used({ used: 3, lastUsedAt: AT - 5 * DAY_MS }) });
-    expect(await names([idle, busy], UNUSED)).toEqual(['idle: not used for 100 days']);
-    expect(await names([idle, busy], { unusedDays: 5 })).toEqual(['busy: not used for 5 days', 'idle: not used for 100 days']);
-  });
+  const idle = provenSkill('idle');
+  const busy = provenSkill('busy', { usage: used({ used: 3, lastUsedAt: AT - 5 * DAY_MS }) });
+  const late = provenSkill('late', { history: [{ at: AT - DAY_MS, by: 'ann', from: 'pending_review', to: 'active', reason: '' }] });
+  const failing = provenSkill('failing', { successRate: 0.2, usage: used({ used: 10, lastUsedAt: AT }) });
+  const unlucky = provenSkill('unlucky', { successRate: 0.2, usage: used({ used: 1, lastUsedAt: AT }) });
+  const superseded = [{ at: AT - 40 * DAY_MS, by: 'ann', from: 'active', to: 'deprecated', reason: '' }] as const;
+  const old = provenSkill('old', { status: 'deprecated', history: [...superseded] });
 
-  it('gives a skill that was made active lately its time', async () => {
-    const history = [{ at: AT - DAY_MS, by: 'ann', from: 'pending_review' as const, to: 'active' as const, reason: '' }];
-    expect(await names([provenSkill('late', { history })], UNUSED)).toEqual([]);
-  });
-
-  it('names what fails, once it had its chances', async () => {
-    const failing = provenSkill('failing', { successRate: 0.2, usage: used({ used: 10, lastUsedAt: AT }) });
-    const unlucky = provenSkill('unlucky', { successRate: 0.2, usage: used({ used: 2, lastUsedAt: AT }) });
-    expect(await names([failing, unlucky], { failing: { rateMax: 0.5, usesMin: 5 } })).toEqual([
-      'failing: success rate 0.20 after 10 uses',
-    ]);
-    const once = provenSkill('once', { successRate: 0.9, usage: used({ used: 1, lastUsedAt: AT }) });
-    expect(await names([once], { failing: { rateMax: 0.95, usesMin: 1 } })).toEqual(['once: success rate 0.90 after 1 use']);
-  });
-
-  it('names what was superseded long ago', async () => {
-    const history = [{ at: AT - 40 * DAY_MS, by: 'ann', from: 'active' as const, to: 'deprecated' as const, reason: '' }];
-    const old = provenSkill('old', { status: 'deprecated', history });
-    expect(await names([old], { supersededDays: 30 })).toEqual(['old: deprecated for 40 days']);
-    expect(await names([old], { supersededDays: 41 })).toEqual([]);
-    expect(await names([old], UNUSED)).toEqual([]);
+  it.each<[string, readonly Skill[], PrunePolicy, readonly string[]]>([
+    ['what nobody used for long', [idle, busy], UNUSED, ['idle: not used for 100 days']],
+    ['that by its last use', [idle, busy], { unusedDays: 5 }, ['busy: not used for 5 days', 'idle: not used for 100 days']],
+    ['nothing that was made active lately', [late], UNUSED, []],
+    [
+      'what fails, once it had its chances',
+      [failing, unlucky],
+      { failing: { rateMax: 0.5, usesMin: 5 } },
+      ['failing: success rate 0.20 after 10 uses'],
+    ],
+    [
+      'what fails at once, where one use is enough',
+      [unlucky],
+      { failing: { rateMax: 0.5, usesMin: 1 } },
+      ['unlucky: success rate 0.20 after 1 use'],
+    ],
+    ['what was superseded long ago', [old], { supersededDays: 30 }, ['old: deprecated for 40 days']],
+    ['nothing that was superseded later', [old], { supersededDays: 41 }, []],
+    ['nothing superseded where only the unused is asked for', [old], UNUSED, []],
+  ])('names %s', async (_what, skills, policy, expected) => {
+    expect(await names(skills, policy)).toEqual(expected);
   });
 
   it('keeps what an active skill calls, directly or not', async () => {

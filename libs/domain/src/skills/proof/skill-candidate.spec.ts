@@ -50,27 +50,27 @@ describe('buildSkillCandidate', () => {
     expect(buildSkillCandidate(solved({ evaluator: io, code: ' \n' }))).toBeNull();
   });
 
-  it('carries the setup that its code leans on, once', () => {
-    const evaluator = python;
-    const bare = buildSkillCandidate(solved({ evaluator, code: 'def add(a, b): return math.fsum([a, b])' }));
-    expect(bare?.code).toBe('import math\n\n\ndef add(a, b): return math.fsum([a, b])');
-    const whole = buildSkillCandidate(solved({ evaluator, code: bare?.code ?? '' }));
-    expect(whole?.code).toBe(bare?.code);
-  });
+  const stub = Evaluator.parse({ ...python, setup: 'import math\n\ndef add(a, b):\n    """Adds."""\n' });
+  const leaning = 'def add(a, b): return math.fsum([a, b])';
 
-  it('completes the stub whose body the answer is', () => {
-    const evaluator = Evaluator.parse({ ...python, setup: 'import math\n\ndef add(a, b):\n    """Adds."""\n' });
-    const completed = buildSkillCandidate(solved({ evaluator, code: '    return a + b' }))?.code;
-    expect(completed).toBe('import math\n\n\ndef add(a, b):\n    """Adds."""\n    return a + b');
-    const whole = 'def add(a, b):\n    return a + b';
-    expect(buildSkillCandidate(solved({ evaluator, code: whole }))?.code).toBe(`import math\n\n\n${whole}`);
-  });
-
-  it('keeps imports from the future ahead of the setup', () => {
-    const code = 'from __future__ import annotations\ndef add(a: int, b: int): return a + b';
-    expect(buildSkillCandidate(solved({ evaluator: python, code }))?.code).toMatch(
-      /^from __future__ import annotations\n+import math\n+def add/,
-    );
+  it.each([
+    ['carries the setup that its code leans on', python, leaning, `import math\n\n\n${leaning}`],
+    ['carries it once', python, `import math\n\n\n${leaning}`, `import math\n\n\n${leaning}`],
+    [
+      'completes the stub whose body the answer is',
+      stub,
+      '    return a + b',
+      'import math\n\n\ndef add(a, b):\n    """Adds."""\n    return a + b',
+    ],
+    ['takes a whole function without the stub', stub, 'def add(a, b):\n    return a', 'import math\n\n\ndef add(a, b):\n    return a'],
+    [
+      'keeps imports from the future first',
+      python,
+      `from __future__ import annotations\n${leaning}`,
+      `from __future__ import annotations\n\n\nimport math\n\n\n${leaning}`,
+    ],
+  ])('%s', (_what, evaluator, code, whole) => {
+    expect(buildSkillCandidate(solved({ evaluator, code }))?.code).toBe(whole);
   });
 
   it('calls code without a function a snippet', () => {
