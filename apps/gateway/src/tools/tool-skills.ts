@@ -3,7 +3,8 @@ import type { SkillDependency } from '@etude/contracts/skill-proof';
 import { findSkill, searchSkills } from '@etude/domain/skills/life/find-skill';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { loadFunctions } from '@etude/domain/skills/proof/load-functions';
-import { useSkill, wholeCode } from '@etude/domain/skills/proof/use-skill';
+import { bundledCode } from '@etude/domain/skills/proof/bundle-code';
+import { loadedWith, useSkill } from '@etude/domain/skills/proof/use-skill';
 import type { BundledCode, SkillCall, SkillFinder, SkillRunner, SkillUse, ToolReader } from '@etude/domain/tools/tool-ports';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { everySkillBehind } from '../skills/list-skills.js';
@@ -62,11 +63,10 @@ export async function bundled(
   { tenant, agent, user }: ToolReader,
   pins: readonly SkillDependency[],
   code: string,
-  { memory, checker, templateFor }: SkillDeps,
+  { memory, ...deps }: SkillDeps,
 ): Promise<BundledCode> {
   const { procedural } = await memory.open();
-  const caller = { name: 'the code', scope: { tenant, agent, user }, code, dependencies: [...pins] };
-  const whole = await wholeCode(caller, { procedural, checker });
-  const template = whole.packages.length === 0 ? undefined : templateFor(whole.packages);
-  return template === undefined ? { code: whole.code } : { code: whole.code, template };
+  const caller = { name: 'the code', scope: { tenant, agent, user }, dependencies: [...pins] };
+  const { needed, ...place } = await loadedWith(caller, { ...deps, procedural });
+  return { code: bundledCode(code, needed, pins), ...place };
 }

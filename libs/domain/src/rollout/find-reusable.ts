@@ -3,10 +3,10 @@ import type { Skill } from '@etude/contracts/memory';
 import type { Evaluator } from '@etude/contracts/task';
 import type { SkillAnswer } from '../evaluation/evaluator.js';
 import { rulesOf } from '../evaluation/evaluators.js';
-import { neededSkills } from '../skills/life/call-graph.js';
 import { ownersFor, searchSkills, type SkillReader, viewOf } from '../skills/life/find-skill.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
 import { isProven } from '../skills/proof/proof.js';
+import { loadedWith } from '../skills/proof/use-skill.js';
 import type { RolloutContext, RolloutDeps } from './rollout-context.js';
 
 const CANDIDATES_MAX = 3;
@@ -54,11 +54,8 @@ async function skillsThatSolved(fingerprint: string, reader: SkillReader, { proc
 async function reusableOf(skill: Skill, { deps, spec }: RolloutContext): Promise<ReusableSkill | null> {
   if (adaptSkill(skill, spec.evaluator) === null || !isProven(skill, deps.checker)) return null;
   try {
-    const needed = await neededSkills(deps.procedural, skill, (one) => isProven(one, deps.checker));
-    const packages = [...new Set([skill, ...needed].flatMap((one) => one.packages ?? []))];
-    const template = packages.length === 0 ? undefined : deps.templateFor(packages);
-    const found = { ...kept(skill), needed: needed.map(kept), ofSkill: untrustedOfSkill(skill) };
-    return template === undefined ? found : { ...found, template };
+    const { needed, ...place } = await loadedWith(skill, deps);
+    return { ...kept(skill), ...place, needed: needed.map(kept), ofSkill: untrustedOfSkill(skill) };
   } catch (error) {
     if (errorCode(error) === 'FAILED_PRECONDITION') return null;
     throw error;

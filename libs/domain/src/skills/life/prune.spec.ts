@@ -89,13 +89,13 @@ describe('a plan of pruning', () => {
   });
 
   it('leaves nothing that stays without what it calls', async () => {
-    const build = fc.array(fc.record({ idle: fc.boolean(), calls: fc.array(fc.nat(20), { maxLength: 4 }) }), { maxLength: 20 });
+    const build = fc.array(fc.record({ isIdle: fc.boolean(), calls: fc.array(fc.nat(20), { maxLength: 4 }) }), { maxLength: 20 });
     await fc.assert(
       fc.asyncProperty(build, async (shapes) => {
         const skills: Skill[] = [];
-        for (const [at, { idle, calls: called }] of shapes.entries()) {
+        for (const [at, { isIdle, calls: called }] of shapes.entries()) {
           const dependencies = called.filter((index) => index < at).flatMap((index) => skills.slice(index, index + 1).map(dependencyOn));
-          skills.push(provenSkill(`s${at}`, { dependencies, usage: used(idle ? {} : { used: 1, lastUsedAt: AT }) }));
+          skills.push(provenSkill(`s${at}`, { dependencies, usage: used(isIdle ? {} : { used: 1, lastUsedAt: AT }) }));
         }
         const pruned = new Set((await plan(skills)).pruned.map(({ skill }) => versionKey(skill)));
         const stay = skills.filter((skill) => !pruned.has(versionKey(skill)));

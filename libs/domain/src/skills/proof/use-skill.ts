@@ -1,6 +1,13 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
-import { type RunResult, SandboxLimits, type SandboxRun, SHOWN_VALUE, type ExitReason } from '@etude/contracts/sandbox';
+import {
+  type ExecutionRequest,
+  type RunResult,
+  SandboxLimits,
+  type SandboxRun,
+  SHOWN_VALUE,
+  type ExitReason,
+} from '@etude/contracts/sandbox';
 import { crashOf } from '../../evaluation/crash.js';
 import { LIMIT_VERDICTS, refuseUnfinished } from '../../evaluation/judge.js';
 import type { Clock } from '../../ports/clock.js';
@@ -77,10 +84,11 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
   const skill = await findSkill(deps.procedural, call.reader, call.name);
   if (skill === null) return whyNotActive(call, deps);
   requireProven(skill, deps.checker);
-  const { code, packages } = await wholeCode(skill, deps);
-  const { run, input } = executableOf(skill, call, code);
+  const { needed, ...place } = await loadedWith(skill, deps);
+  const executable = executableOf(skill, call, bundledCode(skill.code, needed, skill.dependencies));
+  const { run, input } = executable;
   await call.claim?.();
-  const result = await execute(skill, { run, input, packages }, call, deps, signal);
+  const result = await execute(skill, { ...executable, ...place }, call, deps, signal);
   const error = errorOf(result, run);
   await deps.outbox.put(call.reader.tenant, writeIdOf(call), useOf(skill, call, { result, error, input, at: deps.clock.now() }));
   return {
@@ -115,14 +123,19 @@ async function whyNotActive({ reader, name }: SkillCall, { procedural }: UseSkil
   throw new EtudeError('FAILED_PRECONDITION', `Skill ${name} is ${status}, and only active skills are run.${why}`);
 }
 
-/** The skill's code with all skills that it needs, and the packages of all. @throws as `neededSkills` */
-export async function wholeCode(
-  skill: Pick<Skill, 'name' | 'scope' | 'code' | 'dependencies' | 'packages'>,
-  { procedural, checker }: { readonly procedural: Pick<ProceduralMemory, 'versions'>; readonly checker: ProofChecker },
-): Promise<{ readonly code: string; readonly packages: readonly string[] }> {
+/**
+ * All that a skill needs, in the order of loading, and the kind of sandbox that has the packages of all; absent: the default kind.
+ *
+ * @throws EtudeError FAILED_PRECONDITION as `neededSkills`, and where no sandbox has the packages
+ */
+export async function loadedWith(
+  skill: Pick<Skill, 'name' | 'scope' | 'dependencies' | 'packages'>,
+  { procedural, checker, templateFor }: Pick<UseSkillDeps, 'procedural' | 'checker' | 'templateFor'>,
+): Promise<{ readonly needed: readonly Skill[]; readonly template?: string }> {
   const needed = await neededSkills(procedural, skill, (one) => isProven(one, checker));
   const packages = [...new Set([skill, ...needed].flatMap((one) => one.packages ?? []))];
-  return { code: bundledCode(skill.code, needed, skill.dependencies), packages };
+  const template = packages.length === 0 ? undefined : templateFor?.(packages);
+  return template === undefined ? { needed } : { needed, template };
 }
 
 function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code: string): Executable {
@@ -140,13 +153,12 @@ function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code:
 
 async function execute(
   skill: Skill,
-  { run, input, packages }: Executable & { readonly packages: readonly string[] },
+  { run, input, template }: Executable & Pick<ExecutionRequest, 'template'>,
   { reader, useId }: SkillCall,
-  { sandboxes, limits, templateFor }: UseSkillDeps,
+  { sandboxes, limits }: UseSkillDeps,
   signal: AbortSignal,
 ): Promise<RunResult> {
   const { tenant, agent, user } = reader;
-  const template = packages.length === 0 ? undefined : templateFor?.(packages);
   const { runs } = await sandboxes.execute(
     {
       executionId: `use-${contentDigest({ tenant, agent, user, useId, name: skill.name, input })}`,
