@@ -74,14 +74,17 @@ export class QueueErasure {
     const { redis, keys } = this.producer;
     const at = Number(await runScript<string>(redis, 'markErased', [keys.erased(tenant)], [markOf(subject), newFrom ?? '']));
     const deadline = performance.now() + (this.options.stopWaitMs ?? STOP_WAIT_MS);
-    await this.#stopTasks(tenant, subject, at, deadline, signal);
     const removed: Record<string, number> = {};
-    for (;;) {
-      const { done, left } = await this.#pass(await this.#erased(tenant, subject, at), signal);
-      for (const [place, count] of Object.entries(done)) add(removed, place, count);
-      // BullMQ's event streams hold ids of jobs. Nobody reads them.
-      for (const { name } of QUEUES) await this.producer.queue(name).trimEvents(0);
-      if (left === 0 || performance.now() > deadline) return removed;
+    for (let isLate = false; ; isLate = performance.now() > deadline) {
+      const { running, ...erased } = await this.#erased(tenant, subject, at);
+      if (!isLate) await this.#stop(erased, running);
+      if (running.length === 0 || isLate) {
+        const { done, left } = await this.#pass(erased, signal);
+        for (const [place, count] of Object.entries(done)) add(removed, place, count);
+        // BullMQ's event streams hold ids of jobs. Nobody reads them.
+        for (const { name } of QUEUES) await this.producer.queue(name).trimEvents(0);
+        if (left === 0 || isLate) return removed;
+      }
       await sleep(POLL_MS, undefined, { signal });
     }
   }
@@ -113,33 +116,18 @@ export class QueueErasure {
     return { done, left };
   }
 
-  async #erased(tenant: string, subject: ErasureSubject, at: number): Promise<Erased> {
+  /** `running`: ids of the subject's tasks that have not ended. */
+  async #erased(tenant: string, subject: ErasureSubject, at: number): Promise<Erased & { readonly running: readonly string[] }> {
     const { producer, options } = this;
-    const taskIds = new Set<string>();
-    for await (const tasks of ownedTasks({ producer, tenant, subject, at })) for (const { id } of tasks) taskIds.add(id);
-    return { producer, tenant, subject, at, taskIds, skillIsGone: options.skillIsGone };
+    const tasks = (await Array.fromAsync(ownedTasks({ producer, tenant, subject, at }))).flat();
+    const running = tasks.filter(({ isFinal }) => !isFinal).map(({ id }) => id);
+    return { producer, tenant, subject, at, taskIds: new Set(tasks.map(({ id }) => id)), running, skillIsGone: options.skillIsGone };
   }
 
-  async #stopTasks(tenant: string, subject: ErasureSubject, at: number, deadline: number, signal: AbortSignal): Promise<void> {
+  /** Cancels the running tasks, and the executions of all of the subject's tasks; for a whole tenant, all executions. */
+  async #stop({ tenant, subject, taskIds }: Erased, running: readonly string[]): Promise<void> {
     const tasks = new TaskStore(this.producer);
-    const told = new Set<string>();
-    for (;;) {
-      let running = 0;
-      for await (const page of ownedTasks({ producer: this.producer, tenant, subject, at }))
-        for (const { id } of page.filter((task) => !task.isFinal)) {
-          signal.throwIfAborted();
-          if (!told.has(id)) await tasks.requestCancel(tenant, id);
-          told.add(id);
-          running += 1;
-        }
-      await this.#stopExecutions(tenant, subject, told);
-      if (running === 0 || performance.now() > deadline) return;
-      await sleep(POLL_MS, undefined, { signal });
-    }
-  }
-
-  /** Cancels the executions of these tasks; for a whole tenant, all executions. */
-  async #stopExecutions(tenant: string, subject: ErasureSubject, taskIds: ReadonlySet<string>): Promise<void> {
+    for (const id of running) await tasks.requestCancel(tenant, id);
     if (taskIds.size === 0 && !('all' in subject)) return;
     const { redis, keys } = this.producer;
     const store = new ExecutionStore(redis, keys);
