@@ -58,6 +58,6 @@ export const templatesOf = ({ image, warm, podsMax }: KubernetesChoice) => ({
     cpuRequest: '5m',
     memoryMiB: SHAPE.memoryMiB,
     diskMiB: SHAPE.diskMiB,
-    warm: { min: 0, max: podsMax, free: warm },
+    warm: { max: podsMax, free: warm },
   },
 });

@@ -35,7 +35,7 @@ async function startDriver(): Promise<KubernetesDriver> {
   feed.start();
   await feed.synced(AbortSignal.timeout(60_000));
   // The template was checked by the parent: what checks it loads a vendor's package that is no part of the driver.
-  const template = { ...task.template, warm: { min: 0, max: podsMax, free: pods } } as unknown as SandboxTemplate;
+  const template = { ...task.template, warm: { max: podsMax, free: pods } } as unknown as SandboxTemplate;
   const { installation } = place;
   const options = { installation, tokenSecret: task.tokenSecret, templates: { default: template }, logger: silent };
   return new KubernetesDriver({ ...options, settings: { startsMax, spacingMs: SPACING_MS / startsMax } }, { api, feed });

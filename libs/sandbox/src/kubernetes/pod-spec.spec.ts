@@ -103,7 +103,7 @@ const read = async (text: string) => {
 
 describe('a file of sandbox templates', () => {
   it.each(['default:\n  image: python:1\n', '{"default": {"image": "python:1"}}'])('is YAML or JSON: %j', async (text) => {
-    expect((await read(text)).default).toMatchObject({ image: 'python:1', cpu: '1', warm: { min: 0, max: 16, free: 2 } });
+    expect((await read(text)).default).toMatchObject({ image: 'python:1', cpu: '1', warm: { max: 16, free: 2 } });
   });
 
   it.each([

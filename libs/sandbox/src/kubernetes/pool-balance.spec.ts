@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { planRefill, type PoolSituation } from './pool-balance.js';
 
-const sizes = { min: 0, max: 10, free: 4 };
+const sizes = { max: 10, free: 4 };
 const full: PoolSituation = {
   sizes,
   supply: 4,
   free: 4,
   starting: 0,
-  claimed: 0,
   places: 4,
   waiting: 0,
   owed: 0,
@@ -15,7 +14,7 @@ const full: PoolSituation = {
   startsMax: 3,
   quiet: true,
 };
-const short = { ...full, supply: 1, free: 1, claimed: 3 };
+const short = { ...full, supply: 1, free: 1 };
 
 describe('the plan for a pool', () => {
   it('leaves a full pool alone', () => {
@@ -54,9 +53,5 @@ describe('the plan for a pool', () => {
 
   it('remembers what it owes until there is room', () => {
     expect(planRefill({ ...short, places: 10, owed: 3 })).toMatchObject({ create: 0, owed: 3 });
-  });
-
-  it('counts the claimed ones towards the least', () => {
-    expect(planRefill({ ...full, supply: 1, free: 1, claimed: 2, sizes: { min: 5, max: 10, free: 1 }, adopt: true }).short).toBe(2);
   });
 });

@@ -26,8 +26,6 @@ export interface PoolSituation {
   readonly free: number;
   /** Pods of `supply` that are not connected yet and started recently; older ones count as stuck. */
   readonly starting: number;
-  /** Pods claimed by any controller. */
-  readonly claimed: number;
   /** Slots that are taken, also by ending and outdated pods. */
   readonly places: number;
   /** Claims that wait in this controller. */
@@ -62,10 +60,9 @@ export interface RefillPlan {
  * code on its node. It doesn't wait once half of the free pods are used up.
  */
 export function planRefill(now: PoolSituation): RefillPlan {
-  const { min, max, free } = now.sizes;
-  const wanted = Math.max(free, min - now.claimed) + now.waiting;
+  const { max, free } = now.sizes;
   const room = Math.max(0, max - now.places);
-  const missing = Math.max(0, wanted - now.supply);
+  const missing = Math.max(0, free + now.waiting - now.supply);
   const short = Math.min(missing, room);
   // The number isn't limited by `room`, because the slots of ending pods become free later.
   const owed = Math.min(now.owed, missing);
@@ -104,13 +101,11 @@ export class PoolBalance {
 
   plan(roster: PodRoster, waiting: number): RefillPlan {
     const { settings, pace, now } = this.deps;
-    const { free, ours, taken } = roster.counts();
     const plan = planRefill({
       sizes: this.sizes,
       supply: roster.supply,
-      free,
+      free: roster.counts().free,
       starting: this.onTheirWay(roster),
-      claimed: ours + taken,
       places: roster.size,
       waiting,
       owed: this.owed,

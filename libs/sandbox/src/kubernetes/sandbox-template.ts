@@ -17,14 +17,12 @@ const Cpu = z.string().regex(/^([0-9]+m|[0-9]+(\.[0-9]+)?)$/, 'processors are wr
 /** How many pods of a template there are. */
 const WarmSizes = z
   .strictObject({
-    /** Least number of pods, claimed ones included. */
-    min: z.number().int().min(0).max(10_000).default(0),
     /** Most pods over all controllers of the installation, claimed and ending ones included. */
     max: z.number().int().min(1).max(10_000).default(16),
     /** Number of unclaimed pods to keep ready. */
     free: z.number().int().min(0).max(10_000).default(2),
   })
-  .refine(({ min, free, max }) => min <= max && free <= max, 'min and free are at most max');
+  .refine(({ free, max }) => free <= max, 'free is at most max');
 
 /** Fields of the pod itself, as Kubernetes has them. */
 export const PodFields = z.object({

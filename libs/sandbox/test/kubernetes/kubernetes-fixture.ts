@@ -16,7 +16,7 @@ const logger = { debug: () => undefined, info: () => undefined, warn: console.wa
 
 /** Pods of an installation of their own, in the namespace of the run, with small requests, so that many fit on one node. */
 export async function startKubernetes(): Promise<StartedSandboxes> {
-  const pods = { image: fromRun('ETUDE_SANDBOX_IMAGE'), imagePullPolicy: 'Never', cpuRequest: '10m', warm: { min: 0, max: 16, free: 4 } };
+  const pods = { image: fromRun('ETUDE_SANDBOX_IMAGE'), imagePullPolicy: 'Never', cpuRequest: '10m', warm: { max: 16, free: 4 } };
   const options = { installation: `t${randomUUID().slice(0, 8)}`, tokenSecret: randomUUID(), logger, alone: true };
   const driver = await KubernetesDriver.start(
     { ...options, templates: SandboxTemplates.parse({ default: pods }) },
