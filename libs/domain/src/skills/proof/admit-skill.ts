@@ -16,11 +16,10 @@ import { skillDigest } from '../content-digest.js';
 import { gatherGround } from './verification-ground.js';
 import { type Verification, type VerificationDeps, verificationOf, verifySkill } from './verify-skill.js';
 
-export interface AdmissionDeps extends Omit<CheckDeps, 'checker' | 'round'>, ReverificationDeps {
+export interface AdmissionDeps extends Omit<CheckDeps, 'round'>, ReverificationDeps {
   /** The agent's settings say who approves. */
   readonly settings: AgentSettingsReader;
   readonly signer: ProofSigner;
-  readonly checker: ProofChecker;
 }
 
 /** `round` asks for a new verification, even of content that was verified before. */
@@ -95,8 +94,8 @@ export async function settledStatus(
 
 export interface CheckDeps extends Omit<VerificationDeps, 'ground'> {
   readonly procedural: ProceduralMemory;
-  /** Checks the proofs of the called skills. Absent: the proofs are believed. */
-  readonly checker?: ProofChecker;
+  /** Checks the proofs of the called skills. */
+  readonly checker: ProofChecker;
 }
 
 export interface SkillCheck extends Verification {
@@ -129,7 +128,7 @@ export async function examineSkill(version: Skill, deps: CheckDeps, signal: Abor
   const skill = { ...version, digest };
   const { procedural, checker } = deps;
   // A callee that can't be loaded is the skill's fault, not the system's.
-  const ground = await gatherGround(skill, procedural, checker && ((needed) => isProven(needed, checker))).catch(refusalOf);
+  const ground = await gatherGround(skill, procedural, (needed) => isProven(needed, checker)).catch(refusalOf);
   const verification =
     typeof ground === 'string'
       ? verificationOf([{ evidence: [], reason: ground }], null)

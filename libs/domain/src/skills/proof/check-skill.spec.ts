@@ -1,15 +1,22 @@
 import type { Skill } from '@etude/contracts/memory';
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { describe, expect, it } from 'vitest';
-import type { Sandboxes } from '../../ports/sandboxes.js';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { admitSkill } from './admit-skill.js';
+import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { admissionDeps, candidate, io, scope } from '../../../test/admission-fixture.js';
 import { checkSkill, examineSkill } from './admit-skill.js';
 import { registerSkill } from '../life/register-skill.js';
 import { keyOf } from '../life/skill-life.js';
 
 const signal = new AbortController().signal;
+
+/** The executions of a check. */
+async function ids(check: typeof checkSkill): Promise<readonly string[]> {
+  const sandboxes = new PythonSandboxes();
+  await check(candidate(), { ...admissionDeps(new FakeProceduralMemory()), sandboxes }, signal);
+  return sandboxes.requests.map(({ executionId }) => executionId);
+}
 
 /** The result of verifying the same draft after its registration. */
 async function registeredReason(given: Skill, procedural: FakeProceduralMemory) {
@@ -70,19 +77,6 @@ describe('checkSkill of a name that is there', () => {
   });
 
   it('runs nothing whose results the verification of what is registered takes for its own', async () => {
-    const procedural = new FakeProceduralMemory();
-    const ids = async (check: typeof checkSkill) => {
-      const executed: string[] = [];
-      const deps = admissionDeps(procedural);
-      const sandboxes: Sandboxes = {
-        execute: (request, aborted) => {
-          executed.push(request.executionId);
-          return deps.sandboxes.execute(request, aborted);
-        },
-      };
-      await check(candidate(), { ...deps, sandboxes }, signal);
-      return executed;
-    };
     const verification = new Set(await ids(examineSkill));
     expect((await ids(checkSkill)).filter((id) => verification.has(id))).toEqual([]);
   });

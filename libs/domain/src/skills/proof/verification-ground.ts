@@ -45,7 +45,7 @@ const SIMILAR_MAX = 3;
 type IsProven = (skill: Skill) => boolean;
 
 /** @throws EtudeError FAILED_PRECONDITION where a called skill can't be loaded, MEMORY_UNAVAILABLE */
-export async function gatherGround(skill: Skill, procedural: ProceduralMemory, isProven?: IsProven): Promise<VerificationGround> {
+export async function gatherGround(skill: Skill, procedural: ProceduralMemory, isProven: IsProven): Promise<VerificationGround> {
   const needed = await neededSkills(procedural, skill, isProven);
   const [replaced, dependents, similar] = await Promise.all([
     activeVersion(procedural, skill),
@@ -59,7 +59,7 @@ async function dependentsOf(
   skill: Skill,
   needed: readonly Skill[],
   procedural: ProceduralMemory,
-  isProven?: IsProven,
+  isProven: IsProven,
 ): Promise<readonly DependentSkill[]> {
   const calling = (await activeDependents(skill, procedural)).filter(({ scope }) => isReadBy(scope, skill.scope));
   return Promise.all(
@@ -80,7 +80,7 @@ function withoutRepeats(skills: readonly Skill[]): readonly Skill[] {
   return [...new Map(skills.map((skill) => [contentOf(dependencyOn(skill)), skill])).values()];
 }
 
-async function similarTo(skill: Skill, procedural: ProceduralMemory, isProven?: IsProven): Promise<readonly SimilarSkill[]> {
+async function similarTo(skill: Skill, procedural: ProceduralMemory, isProven: IsProven): Promise<readonly SimilarSkill[]> {
   if (skill.kind !== 'function') return [];
   const text = `${skill.name.replaceAll('_', ' ')} ${skill.description}`;
   // One more than needed, since the skill's own active version is among the most similar.
