@@ -43,10 +43,6 @@ describe('with a key file', () => {
     },
   );
 
-  it('takes the scheme in any case', async () => {
-    await expect(withHeader(`bearer ${KEYS.acme}`)).resolves.toBeDefined();
-  });
-
   it('stops taking a key that was revoked', async () => {
     writeKeys(rig.keysPath, ['acme']);
     expect((await refusal(rig.tasks('globex').listTasks({}))).status).toBe(status.UNAUTHENTICATED);

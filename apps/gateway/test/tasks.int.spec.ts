@@ -110,10 +110,6 @@ describe('list', () => {
     expect(await names({ labels })).toEqual([name]);
     expect(await names({ labels: { list: 'filter' }, state: TaskState.SUCCEEDED })).toEqual([name]);
   });
-
-  it.each([-1, 1_001])('refuses a page of %i', async (pageSize) => {
-    expect(await refusal(rig.tasks().listTasks({ pageSize }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['page_size'] });
-  });
 });
 
 describe('cancel', () => {

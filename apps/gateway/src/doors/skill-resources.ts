@@ -3,7 +3,6 @@ import { EtudeError } from '@etude/contracts/errors';
 import { type Skill, type Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { CallSettings, ServiceClient } from '@etude/contracts/grpc-client';
 import { SkillName } from '@etude/contracts/ids';
-import { z } from 'zod';
 import { MIB } from '../calls/request-limits.js';
 import { parseField } from '../wire/validation.js';
 import type { Place } from './routes.js';
@@ -85,28 +84,23 @@ export const RESOURCE_ROUTES: readonly ResourceRoute[] = [
 /** @throws EtudeError INVALID_ARGUMENT */
 const nameOf = ({ fields }: ResourceRequest) => parseField(SkillName, fields['skillName'], 'skillName');
 
-const InstanceId = z
-  .string()
-  .max(128)
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must start with a letter or digit and hold only letters, digits, ".", "_" and "-"');
-
 /** Skills as resources of a provider. Requests become calls of `etude.v1.Skills` with the caller's key. */
 export class AskedSkills {
   readonly #place: ResourcePlace;
 
   /**
    * @param provider the provider of this gateway
-   * @throws EtudeError NOT_FOUND for another provider; INVALID_ARGUMENT
+   * @throws EtudeError NOT_FOUND for another provider
    */
   constructor(
     private readonly skills: Omit<ServiceClient<typeof Skills>, 'close'>,
     private readonly call: CallSettings,
     provider: string,
-    { instanceId, provider: asked }: ResourceRequest['fields'],
+    { instanceId = '', provider: asked }: ResourceRequest['fields'],
   ) {
     if (asked !== provider)
       throw new EtudeError('NOT_FOUND', `There is no provider ${JSON.stringify(asked)} here; skills are at ${provider}.`);
-    this.#place = { instanceId: parseField(InstanceId, instanceId, 'instanceId'), provider };
+    this.#place = { instanceId, provider };
   }
 
   shown(skill: Skill): JsonObject {
