@@ -155,8 +155,6 @@ export const Fact = z.object({
   validTo: z.number().int().optional(),
   /** Id of the fact that replaced it. */
   supersededBy: z.string().optional(),
-  /** Other wordings of the same fact. */
-  wordings: z.array(z.string()).max(20).optional(),
   updatedAt: z.number().int().optional(),
 });
 export type Fact = z.infer<typeof Fact>;

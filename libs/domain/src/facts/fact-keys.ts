@@ -1,5 +1,4 @@
 import type { Fact } from '@etude/contracts/memory';
-import { wordsOf } from '../retrieval/words.js';
 import { contentDigest } from '../skills/content-digest.js';
 
 type Keyed = Pick<Fact, 'scope' | 'text' | 'category' | 'subject'>;
@@ -17,7 +16,7 @@ export function lifeId(id: string, life: number): string {
   return life === 1 ? id : `${id}.${life}`;
 }
 
-export function normalFactText(text: string): string {
+function normalFactText(text: string): string {
   return text
     .normalize('NFKC')
     .toLowerCase()
@@ -26,9 +25,9 @@ export function normalFactText(text: string): string {
     .replace(/[.!]+$/, '');
 }
 
-/** Whether two facts of one owner have the same words in the same order. Case, endings and punctuation don't count. */
+/** Whether two facts of one owner have the same text. Spacing, capitals and a final full stop don't count. */
 export function saySame(a: Fact, b: Fact): boolean {
-  return plainWords(a.text) === plainWords(b.text);
+  return normalFactText(a.text) === normalFactText(b.text);
 }
 
 /** Whether both facts have the same named subject. Then only the newest of them is true. */
@@ -37,38 +36,14 @@ export function haveOneSubject(a: Fact, b: Fact): boolean {
 }
 
 /**
- * The keys by which a fact is looked up. Facts with the same words or subject share a key, so that they find each other whatever the
+ * The keys by which a fact is looked up. Facts with the same text or subject share a key, so that they find each other whatever the
  * embedder says.
  */
 export function factKeys(fact: Keyed): string[] {
-  return [`text:${factId(fact.scope, fact.text)}`, ...(fact.subject === undefined ? [] : [subjectKey(fact)]), wordsKey(fact)];
+  return [`text:${factId(fact.scope, fact.text)}`, ...(fact.subject === undefined ? [] : [subjectKey(fact)])];
 }
 
-function subjectKey({ scope, category, subject = '' }: Keyed): string {
-  return keyOf('subject', scope, [category, subject.normalize('NFKC').toLowerCase().replaceAll(/\s+/g, ' ').trim()]);
-}
-
-function wordsKey({ scope, text }: Keyed): string {
-  return keyOf('words', scope, plainWords(text));
-}
-
-function keyOf(kind: string, { agent, user }: Fact['scope'], value: unknown): string {
-  return `${kind}:${contentDigest([agent, user, value]).slice(0, 24)}`;
-}
-
-const AROUND = /^["'(«“‘]+|[.,;:!?"')»”’…]+$/gu;
-const LETTERS = /^[\p{L}\p{M}]+$/u;
-
-/** Uses NFC, because NFKC turns "²" into "2". Names with signs, such as `c++`, and scripts without spaces are kept as written. */
-function plainWords(text: string): string {
-  const parts = text.normalize('NFC').toLowerCase().split(/\s+/u);
-  return parts
-    .map((part) => stemmed(part.replaceAll(AROUND, '') || part))
-    .filter((part) => part !== '')
-    .join(' ');
-}
-
-function stemmed(word: string): string {
-  const [only, ...more] = LETTERS.test(word) ? wordsOf(word) : [];
-  return only !== undefined && more.length === 0 ? only.text : word;
+function subjectKey({ scope: { agent, user }, category, subject = '' }: Keyed): string {
+  const plain = subject.normalize('NFKC').toLowerCase().replaceAll(/\s+/g, ' ').trim();
+  return `subject:${contentDigest([agent, user, [category, plain]]).slice(0, 24)}`;
 }

@@ -1,12 +1,12 @@
 import type { Fact } from '@etude/contracts/memory';
 import { factTime, lastTold } from '../retrieval/reinforce.js';
-import { isCurrent, merged, superseded, toldAgain } from './fact-changes.js';
+import { isCurrent, superseded, toldAgain } from './fact-changes.js';
 import { haveOneSubject, lifeId, saySame } from './fact-keys.js';
 
 /** A stored fact of the same owner, current or not, that was found for a told one. */
 export interface KnownFact {
   readonly fact: Fact;
-  /** Ids of the writes that were merged into it. */
+  /** Ids of the writes that told it. */
   readonly taken: ReadonlySet<string>;
   /** Calibrated similarity of the vectors; 0 where it was found by a key. */
   readonly similarity: number;
@@ -15,7 +15,7 @@ export interface KnownFact {
 export interface FactChange {
   readonly known: KnownFact;
   readonly fact: Fact;
-  /** Ids of the writes that this change merges into it. */
+  /** Ids of the writes that this change adds to it. */
   readonly taken: readonly string[];
 }
 
@@ -44,11 +44,9 @@ export interface Told {
 export function planFact(told: Told, known: readonly KnownFact[]): FactPlan {
   const sames = known.filter((one) => saySame(told.fact, one.fact));
   const holder = known.find(({ taken }) => taken.has(told.writeId));
-  const current = (holder && isCurrent(holder.fact) ? [holder, ...sames.filter((one) => one !== holder)] : sames)
-    .filter(({ fact }) => isCurrent(fact))
-    .toSorted((a, b) => a.fact.createdAt - b.fact.createdAt || (a.fact.id < b.fact.id ? -1 : 1));
-  const [first, ...copies] = current;
-  if (first !== undefined) return planKept(told, first, copies, known, holder !== undefined);
+  const isHeld = holder !== undefined && isCurrent(holder.fact);
+  const current = isHeld ? holder : sames.find(({ fact }) => isCurrent(fact));
+  if (current !== undefined) return planKept(told, current, known, holder !== undefined);
   if (holder !== undefined) return { ...NOTHING, kept: holder.fact, isTaken: true };
   const past = sames
     .filter(({ fact }) => (fact.validTo ?? 0) >= factTime(told.fact))
@@ -59,26 +57,23 @@ export function planFact(told: Told, known: readonly KnownFact[]): FactPlan {
 
 const NOTHING: FactPlan = { insert: null, changes: [], kept: null, isTaken: false, replaced: [], undecided: [] };
 
-function rivalsOf({ fact }: Told, known: readonly KnownFact[], except: readonly KnownFact[]): KnownFact[] {
-  return known.filter((one) => isCurrent(one.fact) && !except.includes(one) && !saySame(fact, one.fact) && haveOneSubject(fact, one.fact));
+function rivalsOf({ fact }: Told, known: readonly KnownFact[], kept: KnownFact | null): KnownFact[] {
+  return known.filter((one) => isCurrent(one.fact) && one !== kept && !saySame(fact, one.fact) && haveOneSubject(fact, one.fact));
 }
 
-function planKept(told: Told, first: KnownFact, copies: readonly KnownFact[], known: readonly KnownFact[], isTaken: boolean): FactPlan {
+function planKept(told: Told, first: KnownFact, known: readonly KnownFact[], isTaken: boolean): FactPlan {
   const at = Math.max(lastTold(first.fact), factTime(told.fact));
-  const rivals = rivalsOf(told, known, [first, ...copies]);
+  const rivals = rivalsOf(told, known, first);
   const newer = rivals.filter((one) => isNewer(one.fact, at)).toSorted((a, b) => lastTold(a.fact) - lastTold(b.fact))[0];
   const older = rivals.filter((one) => !isNewer(one.fact, at));
   const again = isTaken ? first.fact : toldAgain(first.fact, told.fact);
-  const whole = copies.reduce((kept, { fact }) => (first.taken.has(mergeId(fact)) ? kept : merged(kept, fact)), again);
-  const kept = newer === undefined ? whole : superseded(whole, { id: newer.fact.id, at: factTime(newer.fact) });
-  const taken = [...(isTaken ? [] : [told.writeId]), ...copies.flatMap((copy) => [mergeId(copy.fact), ...copy.taken])];
+  const kept = newer === undefined ? again : superseded(again, { id: newer.fact.id, at: factTime(newer.fact) });
   // Written even if only others change: of two facts that replace each other at once, one write then fails and is planned again.
-  const isChanged = !isTaken || copies.length > 0 || older.length > 0 || newer !== undefined;
+  const isChanged = !isTaken || older.length > 0 || newer !== undefined;
   return {
     insert: null,
     changes: [
-      ...(isChanged ? [{ known: first, fact: kept, taken }] : []),
-      ...copies.map((copy) => replacedBy(copy, kept, factTime(copy.fact))),
+      ...(isChanged ? [{ known: first, fact: kept, taken: isTaken ? [] : [told.writeId] }] : []),
       ...older.map((rival) => replacedBy(rival, kept, at)),
     ],
     kept,
@@ -102,7 +97,7 @@ function planInsert(told: Told, known: readonly KnownFact[]): FactPlan {
   const lives = known.filter(({ fact }) => fact.id === id || fact.id.startsWith(`${id}.`)).length;
   const fact = { ...told.fact, id: lifeId(id, lives + 1) };
   const at = factTime(fact);
-  const rivals = rivalsOf(told, known, []).map((rival) => rival.fact);
+  const rivals = rivalsOf(told, known, null).map((rival) => rival.fact);
   const newer = rivals.filter((rival) => isNewer(rival, at)).toSorted((a, b) => lastTold(a) - lastTold(b))[0];
   if (newer !== undefined) return insertOf(superseded(fact, { id: newer.id, at: factTime(newer) }));
   return insertOf(rivals.some((rival) => lastTold(rival) === at) ? { ...fact, validFrom: at + 1 } : fact);
@@ -119,10 +114,6 @@ function isNewer(fact: Fact, at: number): boolean {
 
 function replacedBy(known: KnownFact, by: Fact, at: number): FactChange {
   return { known, fact: superseded(known.fact, { id: by.id, at }), taken: [] };
-}
-
-export function mergeId(fact: Fact): string {
-  return `merged ${fact.id}`;
 }
 
 function undecidedFor({ fact }: Told, known: readonly KnownFact[]): readonly KnownFact[] {

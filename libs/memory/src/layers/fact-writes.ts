@@ -1,7 +1,6 @@
 import type { FactOutcome } from '../memory.js';
 import type { Change, IndexedText, RecordStore } from '../record-store.js';
 import { factRecord, LAYER, similarFacts, type StoredKnownFact, surroundingFacts } from './fact-records.js';
-import { embedTexts, indexedTextsOf } from './indexed-texts.js';
 import { type LayerDeps, untilTaken, withTaken } from './records.js';
 import { markApplied } from './repeats.js';
 import type { Fact } from '@etude/contracts/memory';
@@ -53,7 +52,7 @@ type Finish = { readonly isAdded: boolean; readonly note: boolean };
 /** Returns null if another writer was faster. */
 async function writePlan(deps: LayerDeps, told: Told, plan: FactPlan, { isAdded, note }: Finish): Promise<TakenFact | null> {
   if (plan.kept === null) return null;
-  const changes = await changesOf(deps, plan);
+  const changes = changesOf(plan);
   const marker = note ? [notedFact(told, plan.kept)] : [];
   const done = changes.length + marker.length === 0 ? [] : await deps.store.write(told.fact.scope.tenant, [...changes, ...marker]);
   if (changes.some((_, at) => done[at] !== true)) return null;
@@ -67,18 +66,13 @@ function outcomeOf({ replaced, isTaken }: FactPlan, isAdded: boolean): FactOutco
   return isTaken ? 'unchanged' : 'reinforced';
 }
 
-/** The plan as changes of records. Embeds texts again only if a wording was added. */
-async function changesOf(deps: LayerDeps, { changes }: FactPlan): Promise<readonly Change[]> {
-  return Promise.all(
-    changes.map(async ({ known, fact, taken }) => {
-      const { record, takenInOrder } = known as StoredKnownFact;
-      const next = factRecord(fact, taken.reduce<readonly string[]>(withTaken, takenInOrder));
-      const texts = indexedTextsOf(next);
-      const { revision } = record;
-      if (texts.join('\n') === indexedTextsOf(record).join('\n')) return { do: 'update', record: next, revision };
-      return { do: 'replace', record: next, indexed: await embedTexts(deps.embedder, texts), revision };
-    }),
-  );
+/** The plan as changes of records. No text changes, so nothing is embedded. */
+function changesOf({ changes }: FactPlan): readonly Change[] {
+  return changes.map(({ known, fact, taken }) => {
+    const { record, takenInOrder } = known as StoredKnownFact;
+    const next = factRecord(fact, taken.reduce<readonly string[]>(withTaken, takenInOrder));
+    return { do: 'update', record: next, revision: record.revision };
+  });
 }
 
 /** The fact that a noted write stored or changed; null for a write of several facts. */
