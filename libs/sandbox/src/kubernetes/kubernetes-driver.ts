@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { SandboxLimits } from '@etude/contracts/sandbox';
+import { controlMissing, probe } from '../probe.js';
 import {
   type ClaimedSandbox,
   noTemplate,
@@ -13,7 +15,6 @@ import { ClaimedPods } from './claimed-pods.js';
 import { KubeApi, type PodApi } from './kube-api.js';
 import { LABELS, readPlace, tokenOf, type PodPlace } from './pod-identity.js';
 import { bindAgain, type OpenLink, type PodConnection, PodLink } from './pod-link.js';
-import { provePods } from './pod-proof.js';
 import { PodReaper } from './pod-removal.js';
 import { podFilter, templateDigest } from './pod-spec.js';
 import type { KubeLogger } from './pod-view.js';
@@ -52,6 +53,7 @@ export interface KubernetesDriverParts {
 
 /** Delay before a claimed pod is labelled as claimed; most sandboxes end sooner and need no call. */
 const MARK_AFTER_MS = 250;
+const PROBE_TIMEOUT_MS = 60_000;
 
 const now = () => performance.now();
 
@@ -204,18 +206,34 @@ export class KubernetesDriver implements SandboxDriver {
 
   /** Proves the template, unless it is proven. After a failure the next call tries again. */
   private prove(name: string): Promise<void> {
-    const { allowMissingControls: allowMissing = [], logger: log, templates } = this.options;
-    const [pool, template] = [this.pools.get(name), templates[name]];
-    if (!pool || !template) throw noTemplate(name, this.pools);
-    const claim = (signal: AbortSignal) => this.claimFrom(pool, name, signal);
     const proof =
       this.proofs.get(name) ??
-      provePods(name, template, { allowMissing, log, claim }).catch((error: unknown) => {
+      this.tryControls(name).catch((error: unknown) => {
         this.proofs.set(name, null);
         throw error;
       });
     this.proofs.set(name, proof);
     return proof;
+  }
+
+  /** Tries every control from inside a pod of the template. @throws EtudeError SANDBOX_CONTROL_MISSING naming the control */
+  private async tryControls(name: string): Promise<void> {
+    const { allowMissingControls = [], logger, templates } = this.options;
+    const [pool, template] = [this.pools.get(name), templates[name]];
+    if (!pool || !template) throw noTemplate(name, this.pools);
+    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+    const sandbox = await this.claimFrom(pool, name, signal);
+    try {
+      const { memoryMiB, diskMiB, egress } = template;
+      const limits = SandboxLimits.parse({ processes: 8, memoryMiB, diskMiB });
+      const found = await probe(sandbox, limits, signal, { pod: { internet: egress.length > 0 } });
+      for (const [control, why] of Object.entries(found)) {
+        if (!allowMissingControls.includes(control)) throw controlMissing(control, `in pods of the template "${name}"`, why, true);
+        logger.warn({ template: name, control }, `a sandbox control is missing, as allowed: ${why}`);
+      }
+    } finally {
+      void sandbox.release();
+    }
   }
 
   private poolFor({ template: name, memoryMiB, diskMiB }: SandboxShape): TemplatePool {
