@@ -73,14 +73,9 @@ export async function openRollout(
     openJournal(redis, keys, address, { retentionMs }),
     tasks.get(address.tenant, address.taskId),
   ]);
-  if (journal === null || task === null) return { outcome: await outcomeOf(address, tasks) };
+  if (journal === null || task === null) return { outcome: task && isFinal(task.state) ? task.state : 'fenced' };
   if (journal.epoch > EPOCHS_MAX) throw await giveUp(journal);
   return { task, journal };
-}
-
-async function outcomeOf({ tenant, taskId }: RolloutAddress, tasks: TaskStore): Promise<'succeeded' | 'failed' | 'cancelled' | 'fenced'> {
-  const state = (await tasks.get(tenant, taskId))?.state;
-  return state && isFinal(state) ? state : 'fenced';
 }
 
 async function giveUp(journal: RedisJournal): Promise<EtudeError> {

@@ -35,13 +35,6 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): voi
       expect(hit).toMatchObject({ sources: ['e1', 'e2', 'e3'] });
     });
 
-    it('counts an episode that supports a fact once', async () => {
-      const memory = await start(make);
-      await memory.applyFacts('acme', 'u1', [factOf()]);
-      await memory.applyFacts('acme', 'u2', [factOf({ confidence: 0.1 })]);
-      expect(await memory.list(ALL, 10)).toEqual([factOf()]);
-    });
-
     it('applies nothing of a unit that holds a fact of another tenant', async () => {
       const memory = await start(make);
       const foreign = factOf({ scope: { ...SCOPE, tenant: 'beta' } });

@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url';
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { Consolidation, ConsolidationState, type ConsolidationRun } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Mode, Tasks, TaskState, type Task, type TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
@@ -49,18 +48,6 @@ async function solve(task: Spec): Promise<Task> {
   return tasks.waitTask({ name, timeout: { seconds: 60n } });
 }
 
-async function consolidate(agent: string): Promise<ConsolidationRun> {
-  const consolidation = open(createServiceClient(Consolidation, stack.address));
-  const { name } = await consolidation.runConsolidation({ agent });
-  return until(
-    async () => {
-      const run = await consolidation.getConsolidationRun({ name });
-      return run.state === ConsolidationState.DONE || run.state === ConsolidationState.FAILED ? run : null;
-    },
-    { what: 'the consolidation run' },
-  );
-}
-
 it('answers what it learned by a verified skill, and asks the model nothing', async () => {
   const first = await solve(spec(PROMPT, 'total_even', Mode.TRAINING));
   expect(TaskState[first.state]).toBe('SUCCEEDED');
@@ -87,15 +74,4 @@ it('answers what it learned by a verified skill, and asks the model nothing', as
     { what: 'both uses counted' },
   );
   expect(used.successRate).toBe(1);
-});
-
-it('learns nothing new from consolidating twice', async () => {
-  const agent = 'consolidated';
-  const task = { ...spec(PROMPT, 'total_even', Mode.TRAINING), agent, memory: { preferSkills: false } };
-  await solve(task);
-  await solve(task);
-  const first = await consolidate(agent);
-  expect(first).toMatchObject({ state: ConsolidationState.DONE, episodesRead: 2, factsAdded: 1, modelFailures: 0 });
-  const second = await consolidate(agent);
-  expect(second).toMatchObject({ state: ConsolidationState.DONE, factsAdded: 0, factsReinforced: 0, skillsProposed: 0, modelCalls: 0 });
 });

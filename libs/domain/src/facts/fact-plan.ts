@@ -6,8 +6,8 @@ import { haveOneSubject, lifeId, saySame } from './fact-keys.js';
 /** A stored fact of the same owner, current or not, that was found for a told one. */
 export interface KnownFact {
   readonly fact: Fact;
-  /** Ids of the writes that told it. */
-  readonly taken: ReadonlySet<string>;
+  /** Ids of the writes that told it, oldest first. */
+  readonly taken: readonly string[];
   /** Calibrated similarity of the vectors; 0 where it was found by a key. */
   readonly similarity: number;
 }
@@ -43,7 +43,7 @@ export interface Told {
  */
 export function planFact(told: Told, known: readonly KnownFact[]): FactPlan {
   const sames = known.filter((one) => saySame(told.fact, one.fact));
-  const holder = known.find(({ taken }) => taken.has(told.writeId));
+  const holder = known.find(({ taken }) => taken.includes(told.writeId));
   const isHeld = holder !== undefined && isCurrent(holder.fact);
   const current = isHeld ? holder : sames.find(({ fact }) => isCurrent(fact));
   if (current !== undefined) return planKept(told, current, known, holder !== undefined);

@@ -28,17 +28,6 @@ describe('reuse of skills', () => {
     expect(world.outbox.of('episode')).toMatchObject([{ episode: { skillsUsed: ['double_it@1'] } }]);
   });
 
-  it('tries a skill that is near the task', async () => {
-    const world = new World({ skills: near({}) });
-    expect(await world.run()).toMatchObject({ usage: { modelCalls: 0 }, result: { skill: 'double_it@1' } });
-  });
-
-  it('leaves a skill alone that is not near enough', async () => {
-    const world = new World({ skills: near({}, 0.79), model: solver() });
-    expect(await world.run()).toMatchObject({ result: { skill: null } });
-    expect(world.outbox.of('skill_use')).toEqual([]);
-  });
-
   it('gives a function the name that the task asks for', async () => {
     const world = new World({ spec: FUNCTION_CASES, skills: near({ code: 'def double(right):\n    return right', entryPoint: 'double' }) });
     expect(await world.run()).toMatchObject({ result: { verdict: 'AC', code: expect.stringMatching(/\ntwice = double$/) } });

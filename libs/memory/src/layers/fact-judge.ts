@@ -107,8 +107,8 @@ async function supersede(store: RecordStore, { scope, knownId, freshId }: Undeci
     const replaced = superseded(older.fact, { id: newer.fact.id, at: factTime(newer.fact) });
     // Writing the newer fact too makes this write fail if somebody supersedes that fact at the same time.
     const done = await store.write(scope.tenant, [
-      { do: 'update', record: factRecord(newer.fact, newer.takenInOrder), revision: newer.record.revision },
-      { do: 'update', record: factRecord(replaced, older.takenInOrder), revision: older.record.revision },
+      { do: 'update', record: factRecord(newer.fact, newer.taken), revision: newer.record.revision },
+      { do: 'update', record: factRecord(replaced, older.taken), revision: older.record.revision },
     ]);
     return done.includes(false) ? null : true;
   });

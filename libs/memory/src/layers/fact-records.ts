@@ -14,7 +14,6 @@ export const LAYER = 'semantic';
 /** A fact with the record that holds it. */
 export interface StoredKnownFact extends KnownFact {
   readonly record: StoredRecord;
-  readonly takenInOrder: readonly string[];
 }
 
 /**
@@ -41,7 +40,7 @@ export function factOfRecord(record: StoredRecord): Fact {
 
 export function knownFact(record: StoredRecord, similarity: number): StoredKnownFact {
   const { value: fact, taken } = parseBody<Fact>(record);
-  return { record, fact, taken: new Set(taken), takenInOrder: taken, similarity };
+  return { record, fact, taken, similarity };
 }
 
 /** A look-up key that stays when the fact's text changes, so that no other fact gets the same id. */

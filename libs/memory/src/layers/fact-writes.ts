@@ -69,8 +69,8 @@ function outcomeOf({ replaced, isTaken }: FactPlan, isAdded: boolean): FactOutco
 /** The plan as changes of records. No text changes, so nothing is embedded. */
 function changesOf({ changes }: FactPlan): readonly Change[] {
   return changes.map(({ known, fact, taken }) => {
-    const { record, takenInOrder } = known as StoredKnownFact;
-    const next = factRecord(fact, taken.reduce<readonly string[]>(withTaken, takenInOrder));
+    const { record } = known as StoredKnownFact;
+    const next = factRecord(fact, taken.reduce<readonly string[]>(withTaken, known.taken));
     return { do: 'update', record: next, revision: record.revision };
   });
 }

@@ -123,11 +123,11 @@ async function updateFact({ store, embedder, clock }: LayerDeps, scope: ReadScop
   return untilTaken(`fact ${id}`, async () => {
     const record = await factWithId(store, scope, id);
     if (record === null) throw new EtudeError('NOT_FOUND', `there is no fact ${JSON.stringify(id)}; search for it, or store it`);
-    const { fact, takenInOrder } = knownFact(record, 0);
+    const { fact, taken } = knownFact(record, 0);
     // A reworded fact counts as told by the person who changed it, no longer as learned.
     const isReworded = change.text !== undefined && change.text !== fact.text;
     const changed = checked({ ...fact, ...change, ...(isReworded ? { source: 'told' } : {}), updatedAt: clock.now() });
-    const next = factRecord(changed, takenInOrder);
+    const next = factRecord(changed, taken);
     const { revision, shown, fields } = record;
     const [done] = await store.write(scope.tenant, [
       changed.text === fact.text
