@@ -154,34 +154,6 @@ describe('the consolidation worker', () => {
     );
   }
 
-  it('applies a write once however often it is put', async () => {
-    await start();
-    const use: MemoryWrite = {
-      kind: 'skill_use',
-      scope,
-      name: candidate().name,
-      version: 1,
-      success: false,
-      fingerprint: 'f',
-      cue: 'c',
-      at: 2,
-    };
-    await memory.procedural.store(candidate());
-    for (const _ of [1, 2]) {
-      await put('use-1', use);
-      await allApplied();
-      // A job that is kept would answer the second put.
-      await until(
-        async () => {
-          await producer.forget(MemoryWriteJob.name, 'use-1');
-          return !(await producer.queue(MemoryWriteJob.name).getJob('use-1'));
-        },
-        { what: 'the job is forgotten' },
-      );
-    }
-    expect(await memory.procedural.get(scope, candidate().name)).toMatchObject({ executionCount: 0, usage: { used: 1 } });
-  });
-
   it('keeps a write that can not be applied until it is redriven', async () => {
     await start();
     const outbox = new OutboxReader(producer.redis, producer.keys);
@@ -238,22 +210,17 @@ describe('the consolidation worker', () => {
   });
 
   it('schedules the nightly run of a tenant that has learned something, until its setting is taken away', async () => {
-    await start({ ETUDE_CONSOLIDATION_SCHEDULE: '* * * * * *', ETUDE_CONSOLIDATION_TIME_ZONE: 'Europe/Berlin' });
+    await start({ ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *', ETUDE_CONSOLIDATION_TIME_ZONE: 'Europe/Berlin' });
     await put('e1', { kind: 'episode', episode: episode('1') });
-    const pattern = `${producer.keys.consolidation(tenant, 'nightly-all-')}*`;
-    const [key] = await until(
-      async () => {
-        const keys = await producer.redis.keys(pattern);
-        return keys.length > 0 ? keys : null;
-      },
-      { what: 'a nightly run' },
-    );
-    const runId = key?.split(':').at(-1) ?? '';
-    await until(async () => (await runs.get(tenant, runId))?.state === 'done', { what: 'the nightly run is done' });
-    expect(await runs.get(tenant, runId)).toMatchObject({ tenant, agent: null, days: 7, dryRun: false, error: null });
+    const queue = producer.queue(ConsolidationRunJob.name);
+    const due = await until(async () => (await queue.getDelayed())[0], { what: 'a run is due at night' });
+    await due.promote();
+    await until(async () => (await queue.getCompletedCount()) === 1, { what: 'the nightly run is done' });
+    const [key = ''] = await producer.redis.keys(`${producer.keys.consolidation(tenant, 'nightly-all-')}*`);
+    expect(await runs.get(tenant, key.split(':').at(-1) ?? '')).toMatchObject({ tenant, agent: null, days: 7, state: 'done', error: null });
     await worker.close();
     await start();
-    expect(await producer.queue(ConsolidationRunJob.name).getJobSchedulers()).toEqual([]);
+    expect(await queue.getJobSchedulers()).toEqual([]);
   });
 
   it('is ready while it takes jobs and memory can be read', async () => {

@@ -154,22 +154,29 @@ describe('memory upkeep', () => {
     expect(await until(async () => ((await store.erasure(tenant, receipt.id))?.state === 'succeeded' ? true : null))).toBe(true);
   });
 
-  it('takes what is told while it runs, in memory and of tasks', async () => {
-    await live(BOB);
+  /** Lets something happen once memory was erased for the first time, at a later millisecond. @returns counts how often it was erased */
+  function afterFirstErase(happen: () => Promise<void>): () => number {
     const { upkeep } = memory;
     const erase = upkeep.erase.bind(upkeep);
-    let told = false;
+    let times = 0;
     upkeep.erase = async (owners, options) => {
       const removed = await erase(owners, options);
-      if (told) return removed;
-      told = true;
+      if ((times += 1) > 1) return removed;
       await until(() => Date.now() > (options?.before ?? 0));
+      await happen();
+      return removed;
+    };
+    return () => times;
+  }
+
+  it('takes what is told while it runs, in memory and of tasks', async () => {
+    await live(BOB);
+    afterFirstErase(async () => {
       const createdAt = Date.now();
       await memory.semantic.store('new', factOf({ scope: BOB, id: 'new', text: 'Told meanwhile.', createdAt }));
       const spec = TaskSpec.parse({ prompt: 'Asked meanwhile', agent: BOB.agent, user: BOB.user, evaluator: { kind: 'none' } });
       await new TaskStore(producer).submit(tenant, spec, 'request-new');
-      return removed;
-    };
+    });
     await work();
     const { receipt } = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
     expect(await ended(receipt.id)).toMatchObject({
@@ -182,19 +189,11 @@ describe('memory upkeep', () => {
 
   it('leaves what is stored under the name after it, however often it is tried again', async () => {
     await live(BOB);
-    const { upkeep } = memory;
-    const erase = upkeep.erase.bind(upkeep);
-    let times = 0;
-    upkeep.erase = async (owners, options) => {
-      const removed = await erase(owners, options);
-      if ((times += 1) > 1) return removed;
-      await until(() => Date.now() > (options?.before ?? 0));
-      await memory.semantic.store(
-        'new',
-        factOf({ scope: BOB, id: 'new', text: 'Another person has this name now.', createdAt: Date.now() }),
-      );
+    const times = afterFirstErase(async () => {
+      const fact = factOf({ scope: BOB, id: 'new', text: 'Another person has this name now.', createdAt: Date.now() });
+      await memory.semantic.store('new', fact);
       throw new EtudeError('MEMORY_UNAVAILABLE', 'the worker was cut off');
-    };
+    });
     await work();
     const { receipt } = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
     const done = await ended(receipt.id);
@@ -202,7 +201,7 @@ describe('memory upkeep', () => {
       state: 'succeeded',
       removed: { 'memory.semantic.fact': 1, 'memory.episodic.episode': 1, 'queue.tasks': 1 },
     });
-    expect(times).toBe(2);
+    expect(times()).toBe(2);
     expect((await memory.semantic.list({ ...ALL, user: 'bob-user' }, 9)).map(({ text }) => text)).toEqual([
       'Another person has this name now.',
     ]);

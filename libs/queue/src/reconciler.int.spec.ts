@@ -129,17 +129,6 @@ describe('reconciler', () => {
     expect(await rig.redis.zcard(rig.keys.consolidationOutbox)).toBe(0);
   });
 
-  it('drops entries of tasks that have ended, and entries that name nothing', async () => {
-    const rig = start();
-    const task = await rig.submit();
-    expect(await rig.redis.zcard(rig.keys.rolloutOutbox)).toBe(1);
-    await rig.tasks.requestCancel('acme', task.taskId);
-    expect(await rig.redis.zcard(rig.keys.rolloutOutbox)).toBe(0);
-    await rig.redis.zadd(rig.keys.rolloutOutbox, 1, `acme/${task.rolloutId}`, 1, 'nonsense');
-    expect(await rig.reconciler.runOnce()).toBe(0);
-    expect(await rig.redis.zcard(rig.keys.rolloutOutbox)).toBe(0);
-  });
-
   it('ends a task whose job is dead', async () => {
     const rig = start();
     const task = await dead(rig);

@@ -122,7 +122,7 @@ describe('WantedSkills', () => {
     expect(await store.end(round, end)).toBe(false);
     const next = { ...round, round: 2 };
     expect(await store.keepDraft(next, 'mine')).toBe('mine');
-    const refusal = { code: 'FAILED_PRECONDITION', message: expect.stringContaining('about to be registered') as string };
+    const refusal = { code: 'FAILED_PRECONDITION', message: expect.stringContaining('is written') as string };
     await expect(store.withdraw('acme', id, '')).rejects.toMatchObject(refusal);
     await store.end(next, end);
     await expect(store.withdraw('acme', id, '')).rejects.toMatchObject({ message: expect.stringContaining('is registered') as string });

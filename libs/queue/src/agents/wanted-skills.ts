@@ -49,12 +49,8 @@ export interface StoredWantedSkill {
 
 export type WishEnd = Pick<WantedSkill, 'state' | 'reason' | 'registered' | 'scripted'>;
 
-/** Why a wish can't be withdrawn, by its state. */
-const WITHDRAWN_TOO_LATE: Readonly<Record<string, string>> = {
-  written: 'is written, and about to be registered; reject or archive the skill',
-  registered: 'is registered; reject or archive the skill',
-  failed: 'has failed, and is not written any more',
-};
+/** Answers of the script for a wish that is past withdrawing. `written`: its draft is about to be registered. */
+const WITHDRAWN_TOO_LATE: ReadonlySet<string> = new Set(['written', 'registered', 'failed']);
 
 function bounded(wish: Wish): Wish {
   const isLong = JSON.stringify(wish.example).length > EXAMPLE_MAX_CHARS;
@@ -206,8 +202,8 @@ export class WantedSkills {
     const { redis, keys } = this.producer;
     const args = [memberOf(tenant, id), WISH_KEPT_MS, reason];
     const was = await this.#run<string>('withdrawWish', { tenant, id }, args, [keys.wantedSkillOutbox]);
-    const refusal = WITHDRAWN_TOO_LATE[was];
-    if (refusal !== undefined) throw new EtudeError('FAILED_PRECONDITION', `wantedSkills/${id} ${refusal}`);
+    if (WITHDRAWN_TOO_LATE.has(was))
+      throw new EtudeError('FAILED_PRECONDITION', `wantedSkills/${id} is ${was}; only one whose skill isn't written yet can be withdrawn`);
     // A job that a worker runs is not removed: the worker finds that the wish is over.
     await whileRedisAnswers(redis, this.producer.queue(SkillRequest.name).remove(SkillRequest.jobId({ v: 1, tenant, id })));
     const wanted = await this.get(tenant, id);

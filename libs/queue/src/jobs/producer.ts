@@ -18,7 +18,6 @@ export interface AddOptions {
 const COMPLETED_JOBS = { count: 1_000, age: 3_600 };
 /** Entries kept in BullMQ's event stream. Nobody reads it, but it can't be turned off. */
 const EVENTS_MAX = 10;
-const READDS_MAX = 3;
 /** First and longest interval at which a job that somebody waits for is polled. */
 const LOOK_FIRST_MS = 20;
 const LOOK_MOST_MS = 500;
@@ -72,7 +71,7 @@ export class Producer {
   }
 
   /**
-   * Adds a job and waits for its result. If the job has completed before, its result is returned at once. If it is dead for a
+   * Adds a job and waits for its result. If the job has completed before, its result is returned at once. If it was dead before for a
    * retryable reason, it is run again.
    *
    * @throws the EtudeError that the job died of; AbortError when `signal` aborts (the job goes on)
@@ -84,18 +83,14 @@ export class Producer {
     options: AddOptions = {},
   ): Promise<z.infer<R>> {
     const { jobId } = checked(declaration, payload);
-    for (let round = 1; ; round++) {
-      const startedAt = Date.now();
+    const startedAt = Date.now();
+    for (;;) {
       if (signal.aborted) throw abortError(signal);
       await this.add(declaration, payload, options);
       const end = await this.#untilEnd(declaration.name, jobId, signal);
       if (end.kind === 'completed')
         return parseOr(declaration.result, end.value, 'INTERNAL', `the result of ${declaration.name} job ${jobId}`);
-      const again = round < READDS_MAX && (end.kind === 'missing' || (await this.revive(declaration.name, jobId, end.error, startedAt)));
-      if (!again)
-        throw end.kind === 'failed'
-          ? end.error
-          : new EtudeError('QUEUE_UNAVAILABLE', `job ${jobId} of ${declaration.name} was removed before it ended; try again`);
+      if (end.kind === 'failed' && !(await this.revive(declaration.name, jobId, end.error, startedAt))) throw end.error;
     }
   }
 

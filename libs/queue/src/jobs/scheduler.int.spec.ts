@@ -21,9 +21,13 @@ describe('nightly schedule', () => {
       },
       { redisUrl: file.server.url, prefix, concurrency: 1 },
     );
-    await schedule(producer, 'nightly', 'acme', { pattern: '* * * * * *', timeZone: 'Europe/Berlin', days: 3 });
-    await until(() => runs.length >= 2);
-    expect(new Set(runs).size).toBe(runs.length);
+    await schedule(producer, 'nightly', 'acme', { pattern: '0 3 * * *', timeZone: 'Europe/Berlin', days: 3 });
+    for (const fired of [1, 2]) {
+      const due = await until(async () => (await producer.queue(ConsolidationRunJob.name).getDelayed())[0]);
+      await due.promote();
+      await until(() => runs.length === fired);
+    }
+    expect(new Set(runs).size).toBe(2);
     for (const run of runs) expect(run).toMatch(/^acme nightly-all-\d{14} 3$/);
   });
 

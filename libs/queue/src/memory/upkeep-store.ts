@@ -115,12 +115,11 @@ export class UpkeepStore {
       [JSON.stringify(asked), memberOf(NO_TENANT, asked.id)],
     ];
     const standing = readReembedding(await runScript<string>(redis, 'startReembedding', places, args));
-    if (standing.model !== model)
-      throw new EtudeError('FAILED_PRECONDITION', `vectors are being moved to ${standing.model}; stop that or wait for its end first`);
-    if (dropModel !== null && standing.dropModel !== dropModel)
+    const isSameDrop = dropModel === null || standing.dropModel === dropModel;
+    if (standing.model !== model || !isSameDrop)
       throw new EtudeError(
         'FAILED_PRECONDITION',
-        `vectors are already being moved, and that move drops ${standing.dropModel ?? 'nothing'} at its end`,
+        `vectors are being moved to ${standing.model}, dropping ${standing.dropModel ?? 'none'}; stop that or wait for its end first`,
       );
     await this.producer.addForRecord(MemoryUpkeepJob, { v: 1, work: 'reembed', id: standing.id });
     return standing;

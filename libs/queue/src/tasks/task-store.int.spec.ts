@@ -16,20 +16,6 @@ it('takes the retention of tasks from the settings of the service', () => {
 });
 
 describe('submit', () => {
-  it('stores the task, its first event and its job', async () => {
-    const { tasks, producer, redis, keys } = start();
-    const { record, created } = await tasks.submit('acme', SPEC, 'r1');
-    expect(created).toBe(true);
-    expect(record).toMatchObject({ tenant: 'acme', spec: SPEC, state: 'queued', revision: 1, cancelRequested: false, endedAt: null });
-    expect((await redis.xrange(keys.events('acme', record.id), '-', '+'))[0]?.[1]).toEqual(['e', '{"type":"state","state":"queued"}']);
-    expect((await producer.queue(RolloutRun.name).getJob(`${record.id}-r1`))?.data).toEqual({
-      v: 1,
-      tenant: 'acme',
-      taskId: record.id,
-      rolloutId: `${record.id}-r1`,
-    });
-  });
-
   it('takes urgent tasks first', async () => {
     const { tasks, producer } = start();
     const low = await tasks.submit('acme', SPEC, '');
