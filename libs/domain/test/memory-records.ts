@@ -1,4 +1,5 @@
 import type { Episode, Fact, MemoryWrite, Scope, Skill, Transition } from '@etude/contracts/memory';
+import type { MemoryHit } from '../src/ports/memory.js';
 import { skillDigest } from '../src/skills/content-digest.js';
 
 export const SCOPE: Scope = { tenant: 'acme', agent: 'coder', user: null };
@@ -71,6 +72,22 @@ export function factOf(changes: Partial<Fact> = {}): Fact {
     support: 1,
     accessCount: 0,
     createdAt: NEW_YEAR,
+    ...changes,
+  };
+}
+
+export function hitOf(changes: Partial<MemoryHit> & Pick<MemoryHit, 'id'>): MemoryHit {
+  const { id } = changes;
+  return {
+    layer: 'episodic',
+    kind: 'transition',
+    title: id,
+    text: id,
+    score: 1,
+    similarity: 0.8,
+    agent: 'coder',
+    createdAt: 1,
+    sources: [],
     ...changes,
   };
 }

@@ -11,34 +11,22 @@ describe('extractAnswer', () => {
     });
   });
 
-  it('keeps the indentation of a function body', () => {
-    expect(extractAnswer(fenced('    return x + 1\n'))?.code).toBe('    return x + 1');
-  });
-
-  it('takes the last of several Python blocks', () => {
-    expect(extractAnswer(`${fenced('def f():\n    return 1')}\nBetter:\n${fenced('def f():\n    return 2')}`)?.code).toContain('return 2');
-  });
-
-  it('takes the definition before an example of its use', () => {
-    expect(extractAnswer(`${fenced('def f():\n    return 1')}\nUse it so:\n${fenced('print(f())')}`)?.code).toContain('def f');
+  const first = fenced('def f():\n    return 1');
+  it.each([
+    ['keeps the indentation of a function body', fenced('    return x + 1\n'), '    return x + 1'],
+    ['takes the last of several Python blocks', `${first}\nBetter:\n${fenced('def f():\n    return 2')}`, 'def f():\n    return 2'],
+    ['takes the definition before an example of its use', `${first}\nUse it so:\n${fenced('print(f())')}`, 'def f():\n    return 1'],
+    ['takes Python before other languages', `${fenced('print(1)')}\n${fenced('1', 'text')}`, 'print(1)'],
+    ['takes another language where there is no Python', fenced('echo hi', 'sh'), 'echo hi'],
+    ['reads a fence that is not closed to the end', 'Here:\n```python\nprint(1)\nprint(2)', 'print(1)\nprint(2)'],
+    ['dedents a fence inside a list', '1. So:\n   ```python\n   if x:\n       y()\n   ```', 'if x:\n    y()'],
+  ])('%s', (_, text, code) => {
+    expect(extractAnswer(text)?.code).toBe(code);
   });
 
   it('takes the block that defines the entry point', () => {
-    const text = `${fenced('def f():\n    return 1')}\nTests:\n${fenced('def test_f():\n    assert f() == 1')}`;
+    const text = `${first}\nTests:\n${fenced('def test_f():\n    assert f() == 1')}`;
     expect(extractAnswer(text, 'f')?.code).toContain('return 1');
-  });
-
-  it('takes Python before other languages, and others where there is no Python', () => {
-    expect(extractAnswer(`${fenced('print(1)')}\n${fenced('1', 'text')}`)?.code).toBe('print(1)');
-    expect(extractAnswer(fenced('echo hi', 'sh'))?.code).toBe('echo hi');
-  });
-
-  it('reads a fence that is not closed to the end', () => {
-    expect(extractAnswer('Here:\n```python\nprint(1)\nprint(2)')?.code).toBe('print(1)\nprint(2)');
-  });
-
-  it('dedents a fence inside a list', () => {
-    expect(extractAnswer('1. So:\n   ```python\n   if x:\n       y()\n   ```')?.code).toBe('if x:\n    y()');
   });
 
   it.each([

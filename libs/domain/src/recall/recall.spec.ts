@@ -1,21 +1,11 @@
 import type { MemoryLayer } from '@etude/contracts/task';
 import { expect, it } from 'vitest';
 import type { MemoryHit, ReadScope, SearchQuery } from '../ports/memory.js';
+import { hitOf } from '../../test/memory-records.js';
 import { skillOf } from '../../test/skill-fixture.js';
 import { recall } from './recall.js';
 
-const hit = (id: string, text = id, layer: MemoryLayer = 'episodic'): MemoryHit => ({
-  id,
-  layer,
-  kind: 'transition',
-  title: id,
-  text,
-  score: 1,
-  similarity: 0.8,
-  agent: 'a',
-  createdAt: 1,
-  sources: [],
-});
+const hit = (id: string, text = id, layer: MemoryLayer = 'episodic') => hitOf({ id, text, layer });
 
 function memory(episodic: MemoryHit[], semantic: MemoryHit[], skills = [skillOf()]) {
   const queries: SearchQuery[] = [];

@@ -1,22 +1,11 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { expect, it } from 'vitest';
-import type { MemoryHit } from '../ports/memory.js';
-import { skillOf } from '../../test/memory-records.js';
+import { hitOf, skillOf } from '../../test/memory-records.js';
 import { recollect, type RecollectInput } from './recollect.js';
 
-const hit = (id: string, layer: MemoryLayer, kind: string, sources: string[] = []): MemoryHit => ({
-  id,
-  layer,
-  kind,
-  title: id,
-  text: `text of ${kind} ${id}`,
-  score: 1,
-  similarity: 0.8,
-  agent: 'coder',
-  createdAt: 1,
-  sources,
-});
+const hit = (id: string, layer: MemoryLayer, kind: string, sources: string[] = []) =>
+  hitOf({ id, layer, kind, sources, text: `text of ${kind} ${id}` });
 const answers = <T>(found: readonly T[]) => ({ search: () => Promise.resolve(found) });
 const fails = (code: 'MEMORY_UNAVAILABLE' | 'TENANT_MISSING') => ({ search: () => Promise.reject(new EtudeError(code, 'no')) });
 const skills = (sources: string[]) => answers([{ skill: skillOf({ sources }), similarity: 0.9, score: 0.9 }]);

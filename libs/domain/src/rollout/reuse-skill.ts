@@ -16,7 +16,7 @@ type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
 type HowItWent = Pick<SkillUse, 'success' | 'at' | 'inputDigest' | 'outputDigest' | 'failure'>;
 
 const FAILURE_CHARS_MAX = 4_000;
-const NO_BINDING = { model: null, scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
+const NO_BINDING = { text: '', model: null, scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 
 /**
  * Attempt 0: before any code is generated, a skill answers that solved this very task or is similar enough.
@@ -31,7 +31,7 @@ export async function reuseSkill(context: RolloutContext): Promise<Attempt | nul
     await recordFailedBinding(context, skill);
     return null;
   }
-  const { model, scripted, inputTokens, outputTokens, costUsd } = binding ?? NO_BINDING;
+  const { text: _text, ...asked } = binding ?? NO_BINDING;
   const said = {
     attempt: 0,
     draft: null,
@@ -40,11 +40,8 @@ export async function reuseSkill(context: RolloutContext): Promise<Attempt | nul
     thought: '',
     skill: `${skill.name}@${skill.version}`,
     ofSkill: skill.ofSkill,
-    model,
-    scripted: skill.scripted || scripted,
-    inputTokens,
-    outputTokens,
-    costUsd,
+    ...asked,
+    scripted: skill.scripted || asked.scripted,
   };
   return tryAnswer(context, said, code, {
     load: (text) => bundledCode(text, skill.needed, skill.dependencies ?? []),

@@ -6,7 +6,7 @@ import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
 import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
-import type { ChatModel, ChatRequest } from '../ports/model.js';
+import type { ChatModel, ChatRequest, ChatResponse } from '../ports/model.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
@@ -74,14 +74,7 @@ function settingsOf({ tenant, agent }: Scope, deps: RolloutDeps): RolloutContext
 }
 
 /** The part of a model's answer that is journaled. */
-export interface ModelAnswer {
-  readonly text: string;
-  readonly model: string;
-  readonly scripted: boolean;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly costUsd: number;
-}
+export type ModelAnswer = Pick<ChatResponse, 'text' | 'model' | 'scripted' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
 
 /** Makes one journaled model call. After a crash the answer is read from the journal. */
 export function askModel(
