@@ -67,24 +67,53 @@ async function dead(rig: Rig) {
   return task;
 }
 
-const WORKS: ReadonlyArray<readonly [string, QueueDeclaration, (producer: Producer) => Promise<unknown>]> = [
-  ['task', RolloutRun, (producer) => new TaskStore(producer).submit('acme', { ...SPEC, priority: 4 }, '')],
-  ['memory write', MemoryWriteJob, (producer) => new RedisMemoryOutbox(producer).put('acme', 'w1', WRITE)],
+type Work = readonly [string, QueueDeclaration, (producer: Producer) => Promise<unknown>];
+type RecordWork = readonly [string, QueueDeclaration, (producer: Producer) => Promise<() => Promise<unknown>>];
+
+/** Works whose record fails with its job. Each asks for a record and returns what reads it. */
+const RECORDS: readonly RecordWork[] = [
   [
     'consolidation run',
     ConsolidationRunJob,
-    (producer) => new ConsolidationStore(producer).create('acme', { agent: null, days: 7, dryRun: false }, ''),
+    async (producer) => {
+      const runs = new ConsolidationStore(producer);
+      const { record } = await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
+      return () => runs.get('acme', record.id);
+    },
   ],
-  ['erasure', MemoryUpkeepJob, (producer) => new UpkeepStore(producer).requestErasure('acme', '', { agent: 'coder' })],
-  ['move to another model', MemoryUpkeepJob, (producer) => new UpkeepStore(producer).startReembedding({ model: 'a' })],
+  [
+    'erasure',
+    MemoryUpkeepJob,
+    async (producer) => {
+      const store = new UpkeepStore(producer);
+      const { receipt } = await store.requestErasure('acme', '', { agent: 'coder' });
+      return () => store.erasure('acme', receipt.id);
+    },
+  ],
+  [
+    'move to another model',
+    MemoryUpkeepJob,
+    async (producer) => {
+      const store = new UpkeepStore(producer);
+      await store.startReembedding({ model: 'a' });
+      return () => store.reembedding();
+    },
+  ],
   [
     'wish',
     SkillRequest,
-    (producer) => {
+    async (producer) => {
+      const store = new WantedSkills(producer);
       const wish = { tenant: 'acme', agent: 'coder', user: null, skill: 'parse_csv', description: 'Reads CSV.', example: null };
-      return new WantedSkills(producer).request({ wish, requestId: '' });
+      const { id } = await store.request({ wish, requestId: '' });
+      return () => store.get('acme', id);
     },
   ],
+];
+const WORKS: readonly Work[] = [
+  ['task', RolloutRun, (producer) => new TaskStore(producer).submit('acme', { ...SPEC, priority: 4 }, '')],
+  ['memory write', MemoryWriteJob, (producer) => new RedisMemoryOutbox(producer).put('acme', 'w1', WRITE)],
+  ...RECORDS,
 ];
 
 describe('reconciler', () => {
@@ -118,15 +147,15 @@ describe('reconciler', () => {
     expect(next).toBeGreaterThan(Date.now() + 30_000);
   });
 
-  it('fails a consolidation run whose job is dead', async () => {
+  it.each(RECORDS)('fails a %s whose job is dead, with the reason', async (_what, declaration, request) => {
     const rig = start();
-    const runs = new ConsolidationStore(rig.producer);
-    const { record } = await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
-    startConsumer(ConsolidationRunJob, () => Promise.reject(new EtudeError('WORKER_LOST', 'took its worker down')), rig.options);
-    await until(async () => (await rig.producer.queue(ConsolidationRunJob.name).getFailedCount()) === 1);
+    const record = await request(rig.producer);
+    startConsumer(declaration, () => Promise.reject(new EtudeError('WORKER_LOST', 'took its worker down')), rig.options);
+    await until(async () => (await rig.producer.queue(declaration.name).getFailedCount()) === 1);
     expect(await pass(rig)).toBe(1);
-    expect(await runs.get('acme', record.id)).toMatchObject({ state: 'failed', error: 'WORKER_LOST: took its worker down' });
-    expect(await rig.redis.zcard(rig.keys.consolidationOutbox)).toBe(0);
+    expect(await record()).toMatchObject({ state: 'failed' });
+    expect(JSON.stringify(await record())).toContain('"WORKER_LOST: took its worker down"');
+    expect(await pass(rig)).toBe(0);
   });
 
   it('ends a task whose job is dead', async () => {

@@ -1,9 +1,6 @@
-import { EtudeError } from '@etude/contracts/errors';
 import { SkillRequest } from '@etude/contracts/queues';
-import { until } from '@etude/test-support/until';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { redisForFile, startConsumer, startProducer } from '../../test/rig.js';
-import { startReconciler } from '../reconciler.js';
+import { describe, expect, it } from 'vitest';
+import { redisForFile, startProducer } from '../../test/rig.js';
 import { ROUNDS_MAX, type Wish, WantedSkills } from './wanted-skills.js';
 
 const file = redisForFile();
@@ -11,18 +8,9 @@ const WISH: Wish = { tenant: 'acme', agent: 'coder', user: null, skill: 'parse_c
 const asked = (more: Partial<Wish> = {}, requestId = '') => ({ wish: { ...WISH, ...more }, requestId });
 
 function start() {
-  const prefix = file.prefix();
-  const rig = startProducer(file.server.url, prefix);
-  const store = new WantedSkills(rig.producer);
-  const reconciler = startReconciler({ producer: rig.producer, tasks: rig.tasks, intervalMs: 3_600_000 });
-  onTestFinished(() => reconciler.close());
-  const queue = rig.producer.queue(SkillRequest.name);
-  return { ...rig, store, reconciler, queue, options: { redisUrl: file.server.url, prefix, concurrency: 1 } };
+  const { producer } = startProducer(file.server.url, file.prefix());
+  return { producer, store: new WantedSkills(producer), queue: producer.queue(SkillRequest.name) };
 }
-type Rig = ReturnType<typeof start>;
-
-/** As if it was written a while ago. */
-const age = ({ redis, keys }: Rig, id: string) => redis.zadd(keys.wantedSkillOutbox, 1, `acme/${id}`);
 
 describe('WantedSkills', () => {
   it('keeps a wish and adds its job with its priority', async () => {
@@ -147,18 +135,5 @@ describe('WantedSkills', () => {
     expect(seen.toSorted()).toEqual(['a', 'c', 'd']);
     expect((await store.list('globex', { limit: 10 })).wishes).toEqual([]);
     expect(await store.list('acme', { limit: 10, after: 'w0' })).toEqual({ wishes: [], nextAfter: null });
-  });
-});
-
-describe('the reconciler of wishes', () => {
-  it('says of a wish whose job is dead that it failed, and why', async () => {
-    const rig = start();
-    const { id } = await rig.store.request(asked());
-    startConsumer(SkillRequest, () => Promise.reject(new EtudeError('MODEL_REFUSED', 'a wrong key')), rig.options);
-    await until(async () => (await rig.queue.getJob(`acme~${id}`))?.finishedOn);
-    await age(rig, id);
-    await rig.reconciler.runOnce();
-    expect(await rig.store.get('acme', id)).toMatchObject({ state: 'failed', reason: 'MODEL_REFUSED: a wrong key' });
-    expect(await rig.redis.zcard(rig.keys.wantedSkillOutbox)).toBe(0);
   });
 });
