@@ -25,11 +25,6 @@ export class FakeChatModel implements ChatModel {
     this.#answers = [...answers];
   }
 
-  /** Answers that nobody has asked for yet. */
-  get remaining(): number {
-    return this.#answers.length;
-  }
-
   async chat(request: ChatRequest, signal: AbortSignal): Promise<ChatResponse> {
     if (signal.aborted) throw aborted();
     this.requests.push(structuredClone(request));

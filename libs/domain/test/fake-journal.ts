@@ -31,10 +31,6 @@ export class FakeJournalStore {
     return this.#task;
   }
 
-  get cancelRequested(): boolean {
-    return this.#cancelRequested;
-  }
-
   /** null when the task is final. */
   open(): Journal | null {
     if (isFinal(this.#task.state)) return null;

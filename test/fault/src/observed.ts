@@ -7,19 +7,6 @@ import type { TestStack } from '@etude/test-support/stack';
 
 export const TENANT = 'test';
 
-/** The records that a rollout left behind, without ids, times and durations, which differ between any two runs. */
-export interface Outcome {
-  readonly state: string;
-  readonly result: unknown;
-  readonly usage: unknown;
-  /** Step keys in the order in which they were journaled, with their values. */
-  readonly journal: ReadonlyArray<readonly [string, unknown]>;
-  /** Events as a watcher saw them, takeovers left out. */
-  readonly events: readonly string[];
-  /** Attempts whose transitions reached memory, one entry per stored record. */
-  readonly transitions: readonly number[];
-}
-
 const TIMES = new Set(['createdAt', 'startedAt', 'endedAt', 'at', 'durationMs', 'cpuMs', 'wallMs', 'memoryPeakKiB']);
 
 /** The same value with ids of this task replaced and times removed. */

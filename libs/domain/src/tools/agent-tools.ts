@@ -17,7 +17,7 @@ export interface AgentToolsDeps extends CodeInterpreterDeps {
 export function agentTools(deps: AgentToolsDeps): ToolRegistry {
   const registry: ToolRegistry = new ToolRegistry([
     codeInterpreterTool(deps),
-    searchTool({ finder: deps.finder, tools: new NearTools(() => registry.list(), deps.embedder) }),
+    searchTool(deps.finder, new NearTools(() => registry.list(), deps.embedder)),
     useSkillTool(deps),
     executeCodeTool(deps),
     loadFunctionsTool(deps),

@@ -18,11 +18,6 @@ export interface SessionCodeDeps {
   readonly runner: SkillRunner;
 }
 
-export interface SessionCode {
-  readonly code: string;
-  readonly fileNames: readonly string[];
-}
-
 export interface SessionResult {
   results: unknown[];
   output: string;
@@ -37,7 +32,7 @@ export interface SessionResult {
  * @throws EtudeError as `CodeSessions`; FAILED_PRECONDITION where a loaded function was withdrawn
  */
 export async function executeInSession(
-  { code, fileNames }: SessionCode,
+  { code, fileNames }: { readonly code: string; readonly fileNames: readonly string[] },
   context: ToolContext,
   { codeSessions, sessions, runner }: SessionCodeDeps,
   signal: AbortSignal,

@@ -23,11 +23,6 @@ export const RESULTS_MAX = 5;
 const TOOLS_SHOWN = 3;
 const TOOL_SIMILARITY_MIN = 0.3;
 
-export interface SearchToolDeps {
-  readonly finder: SkillFinder;
-  readonly tools: NearTools;
-}
-
 type Query = Parameters<SkillFinder['search']>[1];
 type Hit = Awaited<ReturnType<SkillFinder['search']>>[number];
 
@@ -52,7 +47,7 @@ export function parametersOf({ contract, parameters }: Pick<Skill, 'contract' | 
   return contract?.parameters ?? parameters;
 }
 
-export function searchTool({ finder, tools }: SearchToolDeps): ToolDefinition {
+export function searchTool(finder: SkillFinder, tools: NearTools): ToolDefinition {
   return defineTool({
     name: 'search',
     title: 'Search skills and tools',
@@ -98,12 +93,6 @@ export function searchTool({ finder, tools }: SearchToolDeps): ToolDefinition {
   });
 }
 
-export interface NearTool {
-  readonly tool: ToolDefinition;
-  /** Calibrated, 0 to 1. */
-  readonly similarity: number;
-}
-
 const NONE = new Float32Array();
 
 /** Finds tools by meaning. Their texts are embedded with the first search. */
@@ -115,8 +104,8 @@ export class NearTools {
     private readonly embedder: Embedder,
   ) {}
 
-  /** Best first. @throws EtudeError MODEL_UNAVAILABLE */
-  async search(text: string, limit: number, signal: AbortSignal): Promise<readonly NearTool[]> {
+  /** Best first; each similarity is calibrated, 0 to 1. @throws EtudeError MODEL_UNAVAILABLE */
+  async search(text: string, limit: number, signal: AbortSignal) {
     const tools = this.tools();
     const fresh = tools.filter(({ name }) => !this.#vectors.has(name));
     const [question = NONE, ...made] = await this.embedder.embed([text, ...fresh.map(textOf)], signal);
