@@ -99,9 +99,29 @@ export class QueueErasure {
     return found;
   }
 
-  /** Removes erased data from Redis's own files. @returns what was done, as sentences */
-  purge(signal: AbortSignal): Promise<readonly string[]> {
-    return rewriteAppendOnlyFile(this.producer.redis, REWRITE_WAIT_MS, signal);
+  /**
+   * Makes Redis rewrite its append-only file, and waits for the end. Why: removed data stays in that file until it is rewritten.
+   *
+   * @returns what was done or could not be done, as sentences; a managed Redis may refuse
+   */
+  async purge(signal: AbortSignal): Promise<readonly string[]> {
+    const { redis } = this.producer;
+    const deadline = performance.now() + REWRITE_WAIT_MS;
+    try {
+      if (!(await redis.info('persistence')).includes('aof_enabled:1')) return ['Redis keeps no append-only file', SNAPSHOT];
+      // A rewrite in progress may have begun before the removal.
+      await comesToRest(redis, deadline, signal);
+      await redis.bgrewriteaof();
+      const isDone = await comesToRest(redis, deadline, signal);
+      const done = isDone
+        ? 'Redis wrote its append-only file anew, without what was removed'
+        : 'Redis goes on writing its append-only file anew';
+      return [done, SNAPSHOT];
+    } catch (error) {
+      signal.throwIfAborted();
+      if (isConnectionError(error)) throw error;
+      return [`Redis refused to write its append-only file anew, so it may hold what was removed: ${(error as Error).message}`, SNAPSHOT];
+    }
   }
 
   async #pass(erased: Erased, signal: AbortSignal): Promise<{ done: CountsByPlace; left: number }> {
@@ -149,31 +169,6 @@ function add(counts: Record<string, number>, place: string, count: number): void
 }
 
 const SNAPSHOT = 'a snapshot (RDB) that Redis saved before, and replicas and backups of it, hold what was removed until they are replaced';
-
-/**
- * Makes Redis rewrite its append-only file, and waits at most `waitMs` for the end. Why: removed data stays in that file until it is
- * rewritten.
- *
- * @returns what was done or could not be done, as sentences; a managed Redis may refuse
- */
-async function rewriteAppendOnlyFile(redis: Redis, waitMs: number, signal: AbortSignal): Promise<readonly string[]> {
-  const deadline = performance.now() + waitMs;
-  try {
-    if (!(await redis.info('persistence')).includes('aof_enabled:1')) return ['Redis keeps no append-only file', SNAPSHOT];
-    // A rewrite in progress may have begun before the removal.
-    await comesToRest(redis, deadline, signal);
-    await redis.bgrewriteaof();
-    const isDone = await comesToRest(redis, deadline, signal);
-    const done = isDone
-      ? 'Redis wrote its append-only file anew, without what was removed'
-      : 'Redis goes on writing its append-only file anew';
-    return [done, SNAPSHOT];
-  } catch (error) {
-    signal.throwIfAborted();
-    if (isConnectionError(error)) throw error;
-    return [`Redis refused to write its append-only file anew, so it may hold what was removed: ${(error as Error).message}`, SNAPSHOT];
-  }
-}
 
 /** Waits until no rewrite runs or is scheduled. @returns false where the deadline came first */
 async function comesToRest(redis: Redis, deadline: number, signal: AbortSignal): Promise<boolean> {
