@@ -1,14 +1,14 @@
 -- Stores a request; the first under an id stays. A result that the infrastructure spoilt is dropped, so that the execution is retried.
--- KEYS execution, its task or '', marks of erasures, its job. ARGV request, ttl ms, request without its files or '' where it has none.
--- Answers {result or '', 1 if the job was there before, else 0}, or {'gone'} where the task may have been erased.
+-- KEYS execution, its task or '', marks of erasures. ARGV request, ttl ms, request without its files or '' where it has none.
+-- Answers the result, '' where there is none, or 'gone' where the task may have been erased.
 function scripts.prepareExecution()
-  if KEYS[2] ~= '' and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('EXISTS', KEYS[3]) == 1 then return {'gone'} end
+  if KEYS[2] ~= '' and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('EXISTS', KEYS[3]) == 1 then return 'gone' end
   if redis.call('HSETNX', KEYS[1], 'request', ARGV[1]) == 1 and ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'brief', ARGV[3]) end
   local found = redis.call('HMGET', KEYS[1], 'result', 'spoilt')
-  if found[1] and not found[2] then return {found[1], 1} end
+  if found[1] and not found[2] then return found[1] end
   redis.call('HDEL', KEYS[1], 'cancelRequested', 'result', 'spoilt')
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
-  return {'', redis.call('EXISTS', KEYS[4])}
+  return ''
 end
 
 -- Stores a result unless there is one, or the execution is gone.

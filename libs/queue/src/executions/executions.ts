@@ -17,19 +17,12 @@ const REQUEST_TTL_MS = 24 * 3_600_000;
 /** How long a cancelled caller waits for the code to be stopped. */
 const STOP_WAIT_MS = 1_000;
 const ROUNDS_MAX = 3;
-/** How often the stored end is read, in case a message was lost (a reconnect, a restart of Redis). */
+/** How often the stored end is read, in case the job had ended before, or a message was lost (a reconnect, a restart of Redis). */
 const LOOK_EVERY_MS = 1_000;
 
 export interface StoredExecution {
   readonly request: ExecutionRequest;
   readonly result: ExecutionResult | null;
-}
-
-export interface PreparedExecution {
-  /** The stored result; null where the execution has to run. */
-  readonly result: ExecutionResult | null;
-  /** Whether the execution's job was there before. It may have ended. */
-  readonly jobKnown: boolean;
 }
 
 /** An execution that this process waits for. */
@@ -83,21 +76,21 @@ export class ExecutionStore {
   /**
    * Stores the request unless there is one under its id.
    *
-   * @param jobKey BullMQ's key of the execution's job
+   * @returns the stored result; null where the execution has to run
    * @throws EtudeError JOURNAL_FENCED where the execution's task was erased
    */
-  async prepare(request: ExecutionRequest, jobKey = ''): Promise<PreparedExecution> {
+  async prepare(request: ExecutionRequest): Promise<ExecutionResult | null> {
     const { tenant, executionId } = request;
     const taskId = taskOfExecution(executionId);
-    const [result, jobKnown] = await runScript<[string, number]>(
+    const result = await runScript<string>(
       this.redis,
       'prepareExecution',
-      [this.keys.execution(tenant, executionId), taskId ? this.keys.task(tenant, taskId) : '', this.keys.erased(tenant), jobKey],
+      [this.keys.execution(tenant, executionId), taskId ? this.keys.task(tenant, taskId) : '', this.keys.erased(tenant)],
       [JSON.stringify(request), REQUEST_TTL_MS, request.files.length === 0 ? '' : JSON.stringify({ ...request, files: [] })],
     );
     if (result === 'gone')
       throw new EtudeError('JOURNAL_FENCED', `task ${taskId} is gone, and execution ${executionId} with it; stop and write nothing`);
-    return { result: result === '' ? null : readResult(result, executionId), jobKnown: jobKnown === 1 };
+    return result === '' ? null : readResult(result, executionId);
   }
 
   async result(tenant: string, executionId: string): Promise<ExecutionResult | null> {
@@ -165,10 +158,8 @@ export class QueueSandboxes implements Sandboxes {
   async #askAndWait(errand: Errand): Promise<ExecutionResult | null> {
     const { request, signal, bell, giveUp } = errand;
     const askedAt = Date.now();
-    const { result, jobKnown } = await this.#ask(errand);
+    const result = await this.#ask(errand);
     if (result) return result;
-    // A known job may have ended already, so look at once.
-    if (jobKnown) bell.ring();
     for (;;) {
       await bell.rung(giveUp.signal);
       if (giveUp.signal.aborted) throw abortError(signal);
@@ -185,23 +176,22 @@ export class QueueSandboxes implements Sandboxes {
     }
   }
 
-  /** Stores the request and adds its job. */
-  async #ask(errand: Errand): Promise<PreparedExecution> {
+  /** Stores the request and adds its job. @returns the stored result; null where the execution has to run */
+  async #ask(errand: Errand): Promise<ExecutionResult | null> {
     const { request } = errand;
     const { tenant, executionId } = request;
     const { redis } = this.producer;
     const taskId = taskOfExecution(executionId);
-    const prepare = () => this.#store.prepare(request, this.producer.queue(SandboxExecute.name).toKey(executionId));
     const options = () => (errand.place.isFirst ? {} : SECOND_LINE);
     const add = () => (errand.added = this.producer.add(SandboxExecute, { v: 1, tenant, executionId, taskId }, options()));
     if (taskId === null) {
-      const [prepared] = await sentTogether(redis, () => Promise.all([prepare(), add()]));
-      return prepared;
+      const [result] = await sentTogether(redis, () => Promise.all([this.#store.prepare(request), add()]));
+      return result;
     }
     // The job of an erased task must not be added.
-    const prepared = await prepare();
-    if (prepared.result === null) await add();
-    return prepared;
+    const result = await this.#store.prepare(request);
+    if (result === null) await add();
+    return result;
   }
 
   /** Moves the job into the first line, unless it is there already or the caller has aborted. */
