@@ -30,7 +30,7 @@ class Stub:
         source = _ask(self, "iter")
         if type(source) is not Stub:
             return iter(source)
-        # A shortened loop of the tests would assert too little, so a known length must be kept.
+        # If the answer ended a loop of the tests early, the tests would assert too little. So a known length is enforced.
         return _elements(source, _line(self), len(self) if _line(self).length_known(target_of(self)) else 0)
 
     def __contains__(self, wanted):

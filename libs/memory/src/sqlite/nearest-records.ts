@@ -71,7 +71,10 @@ export function nearest(rows: TenantRows, asked: NearestQuery): Map<number, numb
   }
 }
 
-/** How many codes to take, and within which distance. By chance half as many lie there; known records can narrow it further. */
+/**
+ * The number of codes to take, and the distance within which to take them. By chance, half of that number lies within that distance. Known
+ * records can make the distance smaller.
+ */
 function firstLook({ records, texts }: LayerSize, { query: { limit }, known }: NearestQuery): { k: number; within: number } {
   if (texts <= COMPARED_MAX) return { k: COMPARED_MAX + 1, within: CODE_BITS };
   const wanted = limit * (CODES_PER_PLACE + Math.ceil(texts / Math.max(1, records)));

@@ -9,7 +9,7 @@ import { reviveJob } from './dead-letters.js';
 import { deathOf, type JobFailure, parseOr } from './job-end.js';
 import type { AddOptions, Producer } from './producer.js';
 
-/** The job that a record needs until it is over. */
+/** The job of a record. The record needs it until its work is over. */
 export interface DueJob {
   readonly payload: unknown;
   readonly options?: AddOptions;
