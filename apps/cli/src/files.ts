@@ -14,6 +14,8 @@ function statOf(path: string): Stats {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat) throw new CliError(EXIT.usage, `there is no file ${path}`);
   if (stat.isDirectory()) throw new CliError(EXIT.usage, `${path} is a folder`);
+  // A device such as /dev/zero may never end.
+  if (!stat.isFile() && !stat.isFIFO()) throw new CliError(EXIT.usage, `${path} is neither a file nor a pipe`);
   return stat;
 }
 

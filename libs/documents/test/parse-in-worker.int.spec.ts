@@ -21,7 +21,7 @@ describe('parseInWorker', () => {
     expect((await parse('# H\n\ntext', 'text/markdown')).sections).toEqual([{ headings: ['H'], text: 'text', page: null }]);
     expect((await parse('text', 'text/plain')).sections[0]?.text).toBe('text');
     expect((await parse('<p>text', 'text/html')).sections[0]?.text).toBe('text');
-    expect((await parse(makePdf({ pages }), 'application/pdf')).sections[0]).toMatchObject({
+    expect((await parse(Buffer.from(makePdf({ pages })), 'application/pdf')).sections[0]).toMatchObject({
       page: 1,
       text: 'Searching means to find one thing among others.',
     });

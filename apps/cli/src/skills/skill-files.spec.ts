@@ -26,6 +26,10 @@ describe('the folder of a skill', () => {
     expect(files.map(({ path, data }) => ({ path, data: new Uint8Array(data) }))).toEqual(FILES);
   });
 
+  it('is no device, which may never end', () => {
+    expect(() => readSkill('/dev/zero')).toThrow('/dev/zero is neither a file nor a pipe');
+  });
+
   it.each(['../out.py', '/etc/passwd', 'a/../../b', ''])('has nothing at %j', (path) => {
     expect(() => writeSkill(join(dir, 'out'), [{ path, data: bytes('x') }], false)).toThrow('unsafe path');
     expect(existsSync(join(dir, 'out.py'))).toBe(false);

@@ -42,9 +42,9 @@ export async function readPdf(bytes: Uint8Array, name: string): Promise<PdfText>
 
 async function open(bytes: Uint8Array, name: string, { VerbosityLevel }: PdfJs): Promise<Pdf> {
   try {
-    // The parser takes the bytes over, so it gets a copy.
+    // The parser takes the bytes over, so it gets a copy. It refuses a Buffer, which a service may have.
     const options = { enableXfa: false, stopAtErrors: false, useSystemFonts: false, disableFontFace: true, maxImageSize: 0 };
-    return await getDocumentProxy(bytes.slice(), { verbosity: VerbosityLevel.ERRORS, ...options });
+    return await getDocumentProxy(new Uint8Array(bytes), { verbosity: VerbosityLevel.ERRORS, ...options });
   } catch (error) {
     if ((error as Error).name === 'PasswordException')
       throw unreadable(name, 'is encrypted; save it without a password and hand that in', error);

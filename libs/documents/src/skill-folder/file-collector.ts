@@ -78,9 +78,12 @@ export class FileCollector {
     this.#places.set(place, path);
   }
 
-  /** @throws EtudeError INVALID_ARGUMENT where there are no files */
+  /** @throws EtudeError INVALID_ARGUMENT where there are no files, or a file has the name of a folder */
   done(): FolderFiles {
     if (this.#files.size === 0) throw new EtudeError('INVALID_ARGUMENT', 'there are no files in it');
+    for (const path of this.#files.keys())
+      if ([...this.#files.keys()].some((other) => other.startsWith(`${path}/`)))
+        throw new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(path)} is both a file and a folder; keep one of them`);
     return { files: [...this.#files.values()].toSorted(byPath), notes: [...new Set(this.#notes)] };
   }
 }
