@@ -9,7 +9,7 @@ SETS = {"set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"}
 DICTS = {"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "DefaultDict", "OrderedDict", "Counter"}
 WRAPPERS = {"Annotated", "Final", "Required", "NotRequired", "ClassVar"}
 EXACT_INT = 2**53
-# JavaScript's objects have no such key, so a caller could not pass it.
+# JSON objects in JavaScript have no place for this key, so a caller could not pass it.
 UNNAMEABLE = "__proto__"
 EMPTY = {
     "parameters": [],

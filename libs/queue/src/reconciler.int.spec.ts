@@ -70,7 +70,7 @@ async function dead(rig: Rig) {
 type Work = readonly [string, QueueDeclaration, (producer: Producer) => Promise<unknown>];
 type RecordWork = readonly [string, QueueDeclaration, (producer: Producer) => Promise<() => Promise<unknown>>];
 
-/** Works whose record fails with its job. Each asks for a record and returns what reads it. */
+/** The kinds of work with a record. If the job fails, the record fails too. Each asks for a record and returns what reads it. */
 const RECORDS: readonly RecordWork[] = [
   [
     'consolidation run',

@@ -114,7 +114,7 @@ describe('services that fail under an execution', () => {
     expect(await attempts(request)).toBe(2);
     // Nobody renews the lease of the pod that was left behind: it ends after 15 s.
     await until(async () => (await claimed()).every(({ uid }) => uid !== orphan.uid), { everyMs: 200, what: 'the end of the orphan' });
-    // Asked for again, nothing runs again.
+    // The same request, sent again, runs nothing.
     expect((await sandboxes.execute(request, never)).runs).toEqual(await running);
     expect(await attempts(request)).toBe(2);
   });

@@ -78,7 +78,7 @@ async function isOwnJob(erased: Erased, queueName: string, data: unknown): Promi
     case SkillRequest.name:
       return isAll || isGone(keys.wantedSkill(tenant, SkillRequest.payload.parse(data).id));
     default:
-      // The erasure's own job is running.
+      // Jobs of erasures are left out, because the erasure itself is such a job and is running.
       return isAll && MemoryUpkeepJob.payload.parse(data).work !== 'erase';
   }
 }
