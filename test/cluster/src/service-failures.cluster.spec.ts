@@ -108,9 +108,9 @@ describe('services that fail under an execution', () => {
       everyMs: 100,
       what: 'its first line',
     });
-    // The pod may end before this command in it does.
-    await inPod(pod, `open("${GO}", "w").close()`).catch(() => undefined);
-    expect(await running).toMatchObject([{ exit: 'ok', stdout: 'so far\ndone\n' }]);
+    // The pod may end under this command, which then fails. Its words are shown if the code didn't go on.
+    const words = await inPod(pod, `open("${GO}", "w").close()`).catch(String);
+    expect({ words, runs: await running }).toMatchObject({ runs: [{ exit: 'ok', stdout: 'so far\ndone\n' }] });
     expect(await attempts(request)).toBe(2);
     // Nobody renews the lease of the pod that was left behind: it ends after 15 s.
     await until(async () => (await claimed()).every(({ uid }) => uid !== orphan.uid), { everyMs: 200, what: 'the end of the orphan' });

@@ -46,9 +46,31 @@ export async function restoreRecords(store: RecordStore, owners: Owners, ids?: r
   return restored;
 }
 
+type Marked = Pick<MemoryRecord, 'shown' | 'fields'>;
+
 /** Whether forgetting archived the record. Skills that people archived have a status of their own, and no mark. */
-export function isArchived({ fields }: Pick<MemoryRecord, 'fields'>): boolean {
-  return fields.archived !== undefined;
+export function isArchived(record: Marked): boolean {
+  return record.fields.archived !== undefined || isMarkedByStatus(record);
+}
+
+/** Whether an earlier version of Etude archived the record. It added the mark to the record's own status, if it had one. */
+function isMarkedByStatus({ shown, fields: { status } }: Marked): boolean {
+  return !shown && Array.isArray(status) && status.at(-1) === 'archived';
+}
+
+/** Gives records that an earlier version archived the mark of this one. Returns their number. */
+export async function renewMarks(store: RecordStore, tenant: string): Promise<number> {
+  let renewed = 0;
+  for await (const page of walkOwned(store, { tenant }, { shown: false, kinds: FORGETTABLE, where: { status: 'archived' } }))
+    renewed += await updateEach(store, page.filter(isMarkedByStatus), (record) =>
+      isMarkedByStatus(record) ? withOwnStatus(record) : null,
+    );
+  return renewed;
+}
+
+function withOwnStatus(record: MemoryRecord): MemoryRecord {
+  const { status: [own] = [], ...fields } = record.fields;
+  return asArchived({ ...record, fields: own === undefined || own === 'archived' ? fields : { ...fields, status: own } });
 }
 
 export function asArchived(record: MemoryRecord): MemoryRecord {
