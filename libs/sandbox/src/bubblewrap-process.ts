@@ -13,7 +13,7 @@ export interface Launch {
   readonly bundle: Buffer;
   /** Number of further pipes, from FIRST_FREE_FD on. */
   readonly pipes: number;
-  /** The user that the process runs as; undefined: the current one. The user is never root, because the kernel doesn't limit the number of root's processes. */
+  /** The user that the process runs as; undefined: the current one. Never root, because the kernel limits no processes of root. */
   readonly uid: number | undefined;
 }
 
