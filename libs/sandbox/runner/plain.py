@@ -1,4 +1,7 @@
-"""Values of the code as JSON for the caller, bounded in depth and size."""
+"""Values of the code as JSON for the caller, bounded in depth and size.
+
+Built-in types are read by their own methods only. An instance of a subclass counts as its built-in base, whatever it overrides.
+"""
 import binascii
 import math
 
@@ -47,8 +50,9 @@ class _Encoder:
             return value
         if isinstance(value, (int, float, complex, str)):
             return self.scalar(value)
-        if isinstance(value, (list, tuple)):
-            return [self.value(item, depth + 1) for item in value]
+        for base in (list, tuple):
+            if isinstance(value, base):
+                return [self.value(item, depth + 1) for item in base.__iter__(value)]
         if isinstance(value, dict):
             return self.mapping(value, depth)
         return self.other(value, depth)
@@ -62,8 +66,7 @@ class _Encoder:
         if isinstance(value, float):
             number = float.__float__(value)
             return number if math.isfinite(number) else {"$float": repr(number)}
-        number = complex(value)
-        return {"$complex": [self.scalar(number.real), self.scalar(number.imag)]}
+        return {"$complex": [self.scalar(complex.real.__get__(value)), self.scalar(complex.imag.__get__(value))]}
 
     def mapping(self, value, depth):
         pairs = list(dict.items(value))
@@ -72,10 +75,13 @@ class _Encoder:
         return {"$dict": [[self.value(key, depth + 1), self.value(item, depth + 1)] for key, item in pairs]}
 
     def other(self, value, depth):
-        if isinstance(value, (bytes, bytearray)):
-            return {"$bytes": binascii.b2a_base64(bytes(value), newline=False).decode("ascii")}
-        if isinstance(value, (set, frozenset)):
-            return {"$set": [self.value(item, depth + 1) for item in _ordered(value)]}
+        for base in (bytes, bytearray):
+            if isinstance(value, base):
+                content = base.__getitem__(value, slice(None))
+                return {"$bytes": binascii.b2a_base64(content, newline=False).decode("ascii")}
+        for base in (set, frozenset):
+            if isinstance(value, base):
+                return {"$set": [self.value(item, depth + 1) for item in _ordered(list(base.__iter__(value)))]}
         return {"$repr": repr(value)[:10_000]}
 
 

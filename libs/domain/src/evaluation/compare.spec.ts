@@ -46,8 +46,11 @@ describe('sameValue', () => {
     [{ $float: 'nan' }, { $float: 'nan' }, true],
     [{ $float: 'inf' }, { $float: '-inf' }, false],
     [{ $set: [1, 2, 3] }, { $set: [3, 2, 1] }, true],
-    [{ $set: [1, 2, 3] }, [3, 1, 2], true],
-    [{ $set: [0.30000000000000004, 1] }, [1, 0.3], true],
+    [{ $set: [1, 2, 3] }, [1, 2, 3], false],
+    [{ $set: [0.30000000000000004, 1] }, { $set: [1, 0.3] }, true],
+    [100_000_000_000_000_000_000, { $int: '100000000000000000001' }, false],
+    [{ $int: '12345678901234567890' }, 12_345_678_901_234_567_890, true],
+    [1e22, { $int: '10000000000000000000001' }, false],
     [{ $set: [1, 2] }, [1, 1], false],
     [[1, 2], { $set: [1, 2] }, false],
     [{ a: 1, b: [2] }, { b: [2], a: 1 }, true],
@@ -90,7 +93,7 @@ describe('sameValue', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.oneof(fc.integer(), fc.string())), fc.integer(), (items, seed) => {
         const shuffled = items.toSorted((a, b) => (String(a) + seed).localeCompare(String(b) + seed));
-        expect(sameValue({ $set: items }, shuffled, 0)).toBe(true);
+        expect(sameValue({ $set: items }, { $set: shuffled }, 0)).toBe(true);
       }),
     );
   });

@@ -19,7 +19,12 @@ export const functionCases = ({ cases, entryPoint, tolerance }: Extract<Evaluato
   entryPoint,
   plan: (code) => cases.map(({ args, kwargs }) => ({ kind: 'call', code, entryPoint, args, kwargs })),
   cases,
-  outcome: (run, at, code) => crashOutcome(run, code) ?? (sameValue(run.value, cases[at]!.expected, tolerance) ? PASSED : WRONG),
+  outcome(run, at, code) {
+    const crash = crashOutcome(run, code);
+    if (crash !== null) return crash;
+    if (sameValue(run.value, cases[at]!.expected, tolerance)) return PASSED;
+    return holdsObject(run.value) ? { verdict: 'WA', how: 'the function returned an object that is not plain data' } : WRONG;
+  },
   showCase(at, run) {
     const { args, kwargs, expected } = cases[at]!;
     const got = run.value === undefined ? [] : [`Got: ${shown(pythonLiteral(run.value))}`];
@@ -38,6 +43,12 @@ export const functionCases = ({ cases, entryPoint, tolerance }: Extract<Evaluato
   adapt: (skill) => callable(entryPoint, skill),
   tests: cases.map(({ args, kwargs, expected }) => ({ kind: 'call', args, kwargs, expected, tolerance })),
 });
+
+/** Whether the value holds an object that the sandbox could describe only by its `repr`. */
+function holdsObject(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return '$repr' in value || Object.values(value).some(holdsObject);
+}
 
 /** The skill's function under the name that the task asks for; null for a program. */
 export function callable(name: string, { entryPoint, code }: AnsweringSkill): SkillAnswer | null {
