@@ -1,6 +1,8 @@
 """The cell that runs the tests. It never runs a line of the answer, and only it can report the verdict."""
+import ast
 import binascii
 import builtins
+import io
 import os
 import sys
 import traceback
@@ -27,7 +29,8 @@ def run(payload, sock, control):
     os.dup2(null, 2)
     # The answer can write there, also files named like modules that the tests import later.
     sys.path.remove(WORK)
-    sys.meta_path.insert(-1, GivenModules(payload["modules"]))
+    sys.meta_path.insert(-1, GivenModules(payload["files"]))
+    builtins.open = io.open = GivenFiles(payload["files"]).open
     module = types.ModuleType("__main__")
     module.__dict__["__builtins__"] = builtins
     sys.modules["__main__"] = module
@@ -49,13 +52,15 @@ def _judge(payload, line, namespace):
         setup = _compile(payload["setup"], SETUP_FILE)
         tests = _compile(payload["tests"], TESTS_FILE)
         is_set_up = _try_setup(setup, namespace)
-        offered = line.load()
+        offered, classes = line.load()
+        used, defined = _names(payload["setup"] + "\n" + payload["tests"])
+        line.lives = not classes.isdisjoint((used - defined) | {payload["entryPoint"]})
         if not is_set_up:
-            _borrow(line, namespace, offered, (setup,))
+            _borrow(line, namespace, offered, _names(payload["setup"])[0])
             exec(setup, namespace)
         line.remember_setup_classes()
         namespace[payload["entryPoint"]] = namespace["candidate"] = Stub(line, {"name": payload["entryPoint"]})
-        used = _borrow(line, namespace, offered, (setup, tests))
+        _borrow(line, namespace, offered, used)
         if "unittest" in used:
             failed = note_failures()
         exec(tests, namespace)
@@ -78,22 +83,28 @@ def _try_setup(setup, namespace):
     return True
 
 
-def _borrow(line, namespace, offered, codes):
-    """Takes names that the trusted code uses, but nothing trusted defines, from the answer. Returns all names that it uses."""
-    used = set()
-    for code in codes:
-        _collect_names(code, used)
+def _borrow(line, namespace, offered, used):
+    """Takes names that the trusted code uses, but nothing trusted defines, from the answer."""
     for name in sorted(used & offered):
         if name not in namespace and not hasattr(builtins, name):
             namespace[name] = line.borrow(name)
-    return used
 
 
-def _collect_names(code, names):
-    names.update(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            _collect_names(constant, names)
+def _names(source):
+    """The names that the code uses, and those that it defines anywhere."""
+    used, defined = set(), set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else defined).add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            defined.add(node.name)
+        elif isinstance(node, ast.arg):
+            defined.add(node.arg)
+        elif isinstance(node, ast.ImportFrom):
+            used.add((node.module or "").partition(".")[0])
+        elif isinstance(node, ast.alias):
+            defined.add((node.asname or node.name).partition(".")[0])
+    return used, defined
 
 
 def _compile(source, file):
@@ -139,16 +150,27 @@ def note_failures():
     return failed
 
 
-def modules_of(files):
-    """The Python files that a checker can import: path to content in base64."""
-    return {os.path.normpath(file["path"]): file["contentBase64"] for file in files if file["path"].endswith(".py")}
+class GivenFiles:
+    """Opens the task's files as they were given, since the answer can rewrite the files on disk. Other files open as usual."""
+
+    def __init__(self, files):
+        self.files = dict(files)
+        self.original = io.open
+
+    def open(self, file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, closefd=True, opener=None):
+        path = None if isinstance(file, int) else os.path.relpath(os.path.join(WORK, os.fsdecode(file)), WORK)
+        if path in self.files and set(mode).isdisjoint("wax+"):
+            content = io.BytesIO(binascii.a2b_base64(self.files[path]))
+            return content if "b" in mode else io.TextIOWrapper(content, encoding or "utf-8", errors, newline)
+        self.files.pop(path, None)
+        return self.original(file, mode, buffering, encoding, errors, newline, closefd, opener)
 
 
 class GivenModules:
-    """Finds and loads the given modules. A folder is a package, with `__init__.py` or without."""
+    """Finds and loads Python files of the task. A folder is a package, with `__init__.py` or without."""
 
-    def __init__(self, modules):
-        self.modules = modules
+    def __init__(self, files):
+        self.modules = {path: content for path, content in files.items() if path.endswith(".py")}
 
     def find_spec(self, name, path=None, target=None):
         base = name.replace(".", "/")

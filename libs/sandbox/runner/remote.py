@@ -1,13 +1,14 @@
 """The checker's side of the line to the answer: sends requests and checks the replies."""
 import builtins
 import importlib
+import json
 import sys
 import threading
 import types
 
 from runner.frames import PeerGone
 from runner.outcome import bounded_error
-from runner.stub import Stub, target_of
+from runner.stub import FunctionStub, IteratorStub, LiveStub, Stub, target_of
 from runner.values import Decoder, Encoder
 
 GOODBYE_S = 1
@@ -28,22 +29,24 @@ class AnswerLine:
         self.stubs = {}
         self.local = []
         self.last_raised = None
-        # Number of requests that may change an object, and for each object its last length and that number at the time.
-        self.changes = 0
-        self.lengths = {}
+        # Whether objects of the answer's classes may cross as stand-ins.
+        self.lives = False
+        # Results of looks at objects since the last request that may change one, and the result of the last request.
+        self.looks = {}
+        self.seen = None
         self.turn = threading.RLock()
 
     def load(self):
-        """Names that the answer defined. Raises PeerGone; `peer.broken` says why when the answer could not be loaded."""
+        """Names that the answer defined, and those of its classes. Raises PeerGone; `peer.broken` gives the reason if loading failed."""
         message = self.peer.receive()
         failed = message.get("failed")
         if failed is not None:
             self.last_raised = (None, bounded_error(failed) or {})
             self.peer.fail("the answer failed while it was loaded")
-        names = message.get("ready")
-        if type(names) is not list:
+        names, classes = message.get("ready"), message.get("classes")
+        if type(names) is not list or type(classes) is not list:
             self.peer.fail("it sent something else than its names")
-        return {name for name in names if type(name) is str}
+        return {name for name in names if type(name) is str}, {name for name in classes if type(name) is str}
 
     def fetch(self, name):
         """The answer's value of a top-level name; its own standard library modules and classes become ours."""
@@ -52,30 +55,40 @@ class AnswerLine:
     def borrow(self, name):
         """As `fetch`, for names that the tests don't define. A stand-in named like one of our modules becomes that module."""
         value = self.fetch(name)
-        return importlib.import_module(name) if type(value) is Stub and name in _OWN_MODULES else value
+        return importlib.import_module(name) if isinstance(value, Stub) and name in _OWN_MODULES else value
 
     def ask(self, op, target, args, kwargs):
         """The answer's value. Threads of the tests take turns."""
         with self.turn:
-            self.changes += op not in _QUESTIONS
-            return self._ask(op, target, args, kwargs)
+            if op in _CHANGES:
+                self.looks.clear()
+            value = self._ask(op, target, args, kwargs)
+            if op in _LOOKS:
+                self._note(target, op, repr(args))
+            return value
 
-    def note_length(self, target, length):
-        """Ends the line if an object's length changed though nothing was called in between."""
-        key, now = tuple(target.items()), (length, self.changes)
-        known = self.lengths.get(key)
-        self.lengths[key] = now
-        if known is not None and known[0] != length and known[1] == self.changes:
-            self.peer.fail("an object changed its length by being asked for it")
+    def note_element(self, target, position):
+        """Fails the check if this element of a loop over the object differs from the one in an earlier loop."""
+        self._note(target, "element", position)
 
-    def length_known(self, target):
-        return tuple(target.items()) in self.lengths
+    def note_end(self, target, count):
+        """Fails the check if a loop ended after fewer elements than in an earlier loop, or than the object's length."""
+        self.seen = "end"
+        self._note(target, "element", count)
+        length = self.looks.get((*target.items(), "len", "()"))
+        if length is not None and length != json.dumps([count, []]):
+            self.peer.fail("an object had another number of elements than its length")
+
+    def _note(self, target, *look):
+        """Ends the line if the same look had another result since the last request that may change an object."""
+        if self.looks.setdefault((*target.items(), *look), self.seen) != self.seen:
+            self.peer.fail("an object gave two results for the same look, with no call in between")
 
     def _ask(self, op, target, args, kwargs):
         if self.peer.broken:
             raise PeerGone(self.peer.broken)
         encoder = Encoder(self._foreign, self._shared)
-        self.peer.send(encoder.request(args, kwargs, op=op, **target))
+        self.peer.send(encoder.request(args, kwargs, op=op, lives=self.lives, **target))
         reply = self._serve_callbacks()
         return self._take(op, reply, encoder.kept)
 
@@ -110,7 +123,10 @@ class AnswerLine:
             value = next(function) if hasattr(function, "__next__") else function(*args, **kwargs)
         except StopIteration:
             return {"kind": "stop", "table": []}
-        except Exception as error:
+        except PeerGone:
+            raise
+        except BaseException as error:
+            # SystemExit too: only the checker ends the check, never a function that the answer calls.
             return {"kind": "raised", "type": type(error).__name__, "message": str(error)[:4000], "table": []}
         encoder = Encoder(self._foreign, self._shared)
         return {"kind": "value", "root": encoder.value(value), "table": encoder.table()}
@@ -129,7 +145,10 @@ class AnswerLine:
                     raise ValueError("the answer changed an object that it was not sent")
                 decoder.fill(sent[number], content)
             if kind == "value":
-                return decoder.value(reply["root"])
+                value = decoder.value(reply["root"])
+                # A reference is to a new object each time, which has looks of its own.
+                self.seen = "reference" if decoder.has_references else json.dumps([reply["root"], reply["table"]])
+                return value
             error = self._exception(reply, decoder) if kind == "raised" else None
         except Exception:
             self.peer.fail("it sent something malformed")
@@ -168,14 +187,16 @@ class AnswerLine:
 
     def _resolve(self, tag, body):
         if tag == "h" and type(body[1]) is int:
-            return self.stubs.setdefault(body[1], Stub(self, {"on": body[1]}))
+            if body[2] not in _STUBS or (body[2] == "object" and not self.lives):
+                self.peer.fail("it sent an object that is not plain data")
+            return self.stubs.setdefault(body[1], _STUBS[body[2]](self, {"on": body[1]}))
         if tag == "M" and body[2] in sys.stdlib_module_names and body[2] in _OWN_MODULES:
             return importlib.import_module(body[2])
         if tag == "K":
             return self._resolve_class(body)
         if tag == "cb" and type(body[1]) is int and body[1] >= 0:
             return self.local[body[1]]
-        return self._resolve("h", body[:2]) if tag == "M" else _refuse(tag)
+        return self._resolve("h", ["h", body[1], "name"]) if tag == "M" else _refuse(tag)
 
     def _resolve_class(self, body):
         _tag, number, module, name, names = body
@@ -186,10 +207,10 @@ class AnswerLine:
             return own
         if type(names) is list and "Exception" in names:
             return self._exception_class(names)
-        return self._resolve("h", ["h", number])
+        return self._resolve("h", ["h", number, "name"])
 
     def _foreign(self, value):
-        if type(value) is Stub:
+        if isinstance(value, Stub):
             target = target_of(value)
             if "on" in target:
                 return ["h", target["on"]]
@@ -229,7 +250,10 @@ def _refuse(tag):
     raise ValueError("unknown tag %r" % (tag,))
 
 
-_QUESTIONS = frozenset(("len", "bool", "iter", "str", "repr", "format", "isinstance", "issubclass", "global"))
+_STUBS = {"name": Stub, "function": FunctionStub, "iterator": IteratorStub, "object": LiveStub}
+# Requests that may change an object, and requests whose result must stay the same until such a request.
+_CHANGES = frozenset(("call", "setattr", "delattr", "setitem", "delitem"))
+_LOOKS = frozenset(("len", "bool", "str", "repr", "format", "getattr", "getitem", "isinstance"))
 _OWN_MODULES = frozenset(("math", "cmath", "itertools", "functools", "collections", "random", "re", "string", "operator", "heapq", "bisect", "copy", "json", "datetime", "decimal", "fractions", "statistics"))
 _OWN_CLASSES = {
     "collections": frozenset(("Counter", "OrderedDict", "defaultdict", "deque", "namedtuple")),

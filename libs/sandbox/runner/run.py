@@ -6,7 +6,6 @@ from functools import partial
 
 from runner import processes
 from runner.cells import PROCESSES_APART
-from runner.checker import modules_of
 from runner.connection import READ
 from runner.frames import FrameReader
 from runner.kernel import socket_pair
@@ -92,8 +91,8 @@ class Run:
         ours, theirs = socket_pair()
         base.update(setup=request["setup"], entryPoint=request["entryPoint"])
         try:
-            modules = modules_of(self.execution.request.files)
-            judge.start({**base, "role": "checker", "tests": request["tests"], "modules": modules}, peer=theirs)
+            files = {os.path.normpath(file["path"]): file["contentBase64"] for file in self.execution.request.files}
+            judge.start({**base, "role": "checker", "tests": request["tests"], "files": files}, peer=theirs)
             answer.start({**base, "role": "answer", "code": request["code"]}, peer=ours)
         finally:
             ours.close()

@@ -24,6 +24,10 @@ def run_answer(payload, sock):
     leave(code)
 
 
+class NotPlain(TypeError):
+    """A value that is neither plain data nor allowed to cross as a live object."""
+
+
 class Callback:
     """A function of the checker."""
 
@@ -45,6 +49,7 @@ class AnswerServer:
         self.numbers = {}
         self.callbacks = {}
         self.last_traceback = ""
+        self.lives = False
 
     def load(self, setup, code):
         """Runs setup and answer, then sends the names that the answer defined, or how it failed. Returns an exit status."""
@@ -60,7 +65,8 @@ class AnswerServer:
             self.peer.send({"failed": describe(error)})
             return code
         flush()
-        self.peer.send({"ready": [name for name in self.namespace if type(name) is str and not name.startswith("__")]})
+        names = [name for name in self.namespace if type(name) is str and not name.startswith("__")]
+        self.peer.send({"ready": names, "classes": [name for name in names if isinstance(self.namespace[name], type)]})
         return 0
 
     def _setup(self, setup):
@@ -98,6 +104,7 @@ class AnswerServer:
 
     def answer(self, request):
         """Sends one reply: a value, or the exception, and what changed in the arguments."""
+        self.lives = request["lives"]
         decoder = Decoder(self._resolve, self._class_of)
         decoder.open(request["table"])
         known = list(decoder.objects)
@@ -118,7 +125,7 @@ class AnswerServer:
         flush()
         try:
             self.peer.send(self._reply(kind, value, known, request["table"]))
-        except TooLarge as error:
+        except (TooLarge, NotPlain) as error:
             self.peer.send(self._reply("raised", error, [], []))
 
     def _reply(self, kind, value, known, before):
@@ -208,7 +215,18 @@ class AnswerServer:
             return ["M", number, value.__name__]
         if isinstance(value, type):
             return ["K", number, value.__module__, value.__name__, [base.__name__ for base in value.__mro__]]
-        return ["h", number]
+        return ["h", number, self._kind(value)]
+
+    def _kind(self, value):
+        """How the value crosses as a stand-in. Raises NotPlain."""
+        kind = type(value)
+        if callable(value) and kind.__module__ in ("builtins", "functools"):
+            return "function"
+        if hasattr(kind, "__next__"):
+            return "iterator"
+        if self.lives:
+            return "object"
+        raise NotPlain("the answer gave a %s, which is not plain data; no class of the answer is named in the tests" % kind.__name__)
 
 
 def _encode_args(encoder, error):

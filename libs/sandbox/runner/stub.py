@@ -1,14 +1,14 @@
-"""Stand-ins in the checker for what lives in the answer's process.
+"""Stand-ins in the checker for functions and objects of the answer's process.
 
-Nothing here ever asks the answer whether two things are equal: a stand-in equals only itself, and every comparison
-with an expected value happens in the checker on plain data. So an answer gains nothing by overriding `__eq__`.
+A stand-in equals only itself: the checker never asks the answer whether two values are equal. Every comparison with an expected value
+happens in the checker, on plain data. So an answer gains nothing by overriding `__eq__`.
 """
 # Double-underscore attributes that a stand-in requests from the answer.
 FORWARDED_DUNDERS = frozenset(("__name__", "__doc__", "__qualname__", "__annotations__"))
 
 
 class Stub:
-    """Stands for one object of the answer."""
+    """Stands for a function, a class or a top-level name of the answer."""
 
     __slots__ = ("_etude_line", "_etude_target", "__weakref__")
 
@@ -21,29 +21,50 @@ class Stub:
             raise AttributeError(name)
         return _ask(self, "getattr", name)
 
+    def __instancecheck__(self, value):
+        return isinstance(value, Stub) and _ask_for(self, bool, "isinstance", value)
+
+    def __subclasscheck__(self, value):
+        return isinstance(value, Stub) and _ask_for(self, bool, "issubclass", value)
+
+
+class FunctionStub(Stub):
+    """Stands for a function that a call returned. The tests can only call it."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name):
+        if name not in FORWARDED_DUNDERS:
+            raise AttributeError(name)
+        return _ask(self, "getattr", name)
+
+
+class IteratorStub(Stub):
+    """Stands for an iterator. Each element is asked for once."""
+
+    __slots__ = ()
+
+    def __iter__(self):
+        return self
+
+
+class LiveStub(Stub):
+    """Stands for an object of a check whose tests name a class of the answer. The same look has the same result until a call."""
+
+    __slots__ = ()
+
     def __len__(self):
-        length = _ask_for(self, int, "len")
-        _line(self).note_length(target_of(self), length)
-        return length
+        return _ask_for(self, int, "len")
 
     def __iter__(self):
         source = _ask(self, "iter")
-        if type(source) is not Stub:
-            return iter(source)
-        # If the answer ended a loop of the tests early, the tests would assert too little. So a known length is enforced.
-        return _elements(source, _line(self), len(self) if _line(self).length_known(target_of(self)) else 0)
+        return _elements(source, _line(self), target_of(self)) if isinstance(source, Stub) else iter(source)
 
     def __contains__(self, wanted):
         return any(item is wanted or item == wanted for item in iter(self))
 
     def __deepcopy__(self, _memo):
         return _ask(self, "deepcopy")
-
-    def __instancecheck__(self, value):
-        return type(value) is Stub and _ask_for(self, bool, "isinstance", value)
-
-    def __subclasscheck__(self, value):
-        return type(value) is Stub and _ask_for(self, bool, "issubclass", value)
 
 
 def _asking(op):
@@ -54,10 +75,11 @@ def _asking_for(op, kind):
     return lambda self, *args: _ask_for(self, kind, op, *args)
 
 
-for _op in ("call", "setattr", "delattr", "getitem", "setitem", "delitem", "next", "copy"):
-    setattr(Stub, "__%s__" % _op, _asking(_op))
+for _kind, _ops in ((Stub, ("call", "setattr", "delattr", "copy")), (IteratorStub, ("next",)), (LiveStub, ("getitem", "setitem", "delitem", "next"))):
+    for _op in _ops:
+        setattr(_kind, "__%s__" % _op, _asking(_op))
 for _op, _kind in (("bool", bool), ("str", str), ("repr", str), ("format", str)):
-    setattr(Stub, "__%s__" % _op, _asking_for(_op, _kind))
+    setattr(LiveStub, "__%s__" % _op, _asking_for(_op, _kind))
 
 
 def _ask(stub, op, /, *args, **kwargs):
@@ -75,19 +97,18 @@ def _ask_for(stub, kind, op, *args):
     return value
 
 
-def _elements(source, line, length):
-    changes = line.changes
+def _elements(source, line, target):
+    """The elements of a live object. The same elements must come in each loop until a call, and as many as its length said."""
     count = 0
     while True:
         try:
             item = next(source)
         except StopIteration:
-            break
+            line.note_end(target, count)
+            return
+        line.note_element(target, count)
         count += 1
         yield item
-    # The loop made one request per element and one for the end. Any further request may have removed elements.
-    if count < length and line.changes == changes + count + 1:
-        line.peer.fail("an object had fewer elements than its length")
 
 
 def target_of(stub):

@@ -122,7 +122,7 @@ class Encoder:
         return {**fields, "args": self.values(args), "kwargs": named, "table": self.table()}
 
     def pairs(self, mapping):
-        return [[self.value(key), self.value(item)] for key, item in mapping.items()]
+        return [[self.value(key), self.value(item)] for key, item in dict.items(mapping)]
 
     def subclass(self, value):
         """Encodes an instance of a subclass of plain data as its base class, without its overrides."""
@@ -152,7 +152,7 @@ class Encoder:
         else:
             return ["o", self.shared(type(value)), [[name, self.value(item)] for name, item in attributes(value)]]
         if tag == "ba":
-            return [tag, None, bytes(value).hex()]
+            return [tag, None, bytearray.hex(value)]
         if isinstance(value, dict):
             factory = getattr(getattr(value, "default_factory", None), "__name__", None)
             return [tag, factory if FACTORIES.get(factory) is getattr(value, "default_factory", None) else None, self.pairs(value)]
@@ -186,6 +186,8 @@ class Decoder:
 
     def __init__(self, resolve, class_of, known=(), own_code_wins=False):
         self.own_code_wins = own_code_wins
+        # Whether a value was not plain data, so that `resolve` was asked for it.
+        self.has_references = False
         self.resolve = resolve
         self.class_of = class_of
         self.objects = list(known)
@@ -269,7 +271,10 @@ class Decoder:
             kind, values = self.class_of(first), self.values(item[2])
             _check(issubclass(kind, tuple) and len(values) == len(kind._fields))
             return tuple.__new__(kind, values)
-        return self.class_of(first).__members__[item[2]] if tag == "E" else self.resolve(tag, item)
+        if tag == "E":
+            return self.class_of(first).__members__[item[2]]
+        self.has_references = True
+        return self.resolve(tag, item)
 
 
 def _of_scalars(tag, fields):

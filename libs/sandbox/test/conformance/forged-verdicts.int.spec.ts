@@ -233,6 +233,11 @@ describe('a forged verdict', () => {
     expect(result.stdout).not.toMatch(/opened [1-9]|won \[['"]/);
   });
 
+  it('is not what an honest answer needs', async () => {
+    const honest = 'def f(x):\n    return {1: 8671309, 2: "the secret is 8671309"}[x] if x in (1, 2) else x';
+    expect(await sandboxes.one(checked(honest, TESTS))).toMatchObject({ passed: true });
+  });
+
   it('earns nothing by stopping the checker', async () => {
     const code = `
 import os, signal

@@ -59,10 +59,9 @@ describe('what the tests take for granted', () => {
 
   it('lets honest objects change their length', async () => {
     const stack = 'class S:\n    def __init__(self): self.l = [1, 2, 3]\n    def __len__(self): return len(self.l)\n';
-    const more =
-      '    def pop(self): return self.l.pop()\n    def __iter__(self):\n        while self.l: yield self.l.pop()\ndef f(x): return S()';
+    const more = '    def pop(self): return self.l.pop()\n    def __iter__(self): return iter(self.l)\ndef f(x): return S()';
     const tests =
-      's = f(1)\nassert len(s) == 3 and s.pop() == 3 and len(s) == 2 and list(s) == [2, 1] and len(s) == 0\nt = f(1)\nassert len(t) == 3\nfor e in t: len(t) and t.pop()\nassert len(t) == 0';
+      's = f(1)\nassert isinstance(s, S) and len(s) == 3 and list(s) == [1, 2, 3] and s.pop() == 3 and len(s) == 2 and list(s) == [1, 2]\nwhile len(s): s.pop()\nassert list(s) == []';
     expect(await verdict(stack + more, tests)).toBe(true);
   });
 
