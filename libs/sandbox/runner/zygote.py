@@ -22,7 +22,7 @@ START_S = 10
 
 # The modules that answers import most, so that forks have them already. More would cost each start more than they save.
 PRELOADED = (
-    "abc", "bisect", "collections", "contextlib", "copy", "enum", "functools", "heapq", "io", "itertools", "json",
+    "abc", "ast", "bisect", "collections", "contextlib", "copy", "enum", "functools", "heapq", "io", "itertools", "json",
     "linecache", "math", "operator", "random", "re", "string", "struct", "threading", "time", "traceback", "typing",
     # The runner needs it to read /proc.
     "encodings.ascii",
