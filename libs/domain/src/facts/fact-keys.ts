@@ -3,9 +3,9 @@ import { contentDigest } from '../skills/content-digest.js';
 
 type Keyed = Pick<Fact, 'scope' | 'text' | 'category' | 'subject'>;
 
-/** Id of a statement of one owner, independent of spacing, capitals and a final full stop. */
+/** Id of a statement of one owner. Only outer blanks and the Unicode form don't count: `getUser` and `getuser` are two facts. */
 export function factId(scope: Fact['scope'], text: string): string {
-  return `f${contentDigest([scope.tenant, scope.agent, scope.user, normalFactText(text)]).slice(0, 32)}`;
+  return `f${contentDigest([scope.tenant, scope.agent, scope.user, plainText(text)]).slice(0, 32)}`;
 }
 
 /**
@@ -16,18 +16,11 @@ export function lifeId(id: string, life: number): string {
   return life === 1 ? id : `${id}.${life}`;
 }
 
-function normalFactText(text: string): string {
-  return text
-    .normalize('NFKC')
-    .toLowerCase()
-    .replaceAll(/\s+/g, ' ')
-    .trim()
-    .replace(/[.!]+$/, '');
-}
+const plainText = (text: string) => text.normalize('NFC').trim();
 
-/** Whether two facts of one owner have the same text. Spacing, capitals and a final full stop don't count. */
+/** Whether two facts of one owner have the same text, but for outer blanks and the Unicode form. */
 export function saySame(a: Fact, b: Fact): boolean {
-  return normalFactText(a.text) === normalFactText(b.text);
+  return plainText(a.text) === plainText(b.text);
 }
 
 /** Whether both facts have the same named subject. Then only the newest of them is true. */
@@ -44,6 +37,5 @@ export function factKeys(fact: Keyed): string[] {
 }
 
 function subjectKey({ scope: { agent, user }, category, subject = '' }: Keyed): string {
-  const plain = subject.normalize('NFKC').toLowerCase().replaceAll(/\s+/g, ' ').trim();
-  return `subject:${contentDigest([agent, user, [category, plain]]).slice(0, 24)}`;
+  return `subject:${contentDigest([agent, user, [category, plainText(subject)]]).slice(0, 24)}`;
 }
