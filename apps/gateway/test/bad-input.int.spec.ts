@@ -42,7 +42,7 @@ describe('a field that is wrong is named as the caller wrote it', () => {
   const wrong: Array<[string, SpecInit | undefined]> = [
     ['spec', undefined],
     ['spec.prompt', { ...SPEC, prompt: '' }],
-    ['spec.evaluator', { prompt: 'p' }],
+    ['spec.evaluator', { prompt: 'p', evaluator: {} }],
     ['spec.evaluator.io_cases.cases', judged('ioCases', { cases: [] })],
     [
       'spec.evaluator.named.spec.cases[0].outputs',

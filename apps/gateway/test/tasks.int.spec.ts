@@ -17,6 +17,7 @@ describe('submit', () => {
     });
     expect(task.name).toMatch(/^tasks\/t[0-9a-z]+$/);
     expect(task.spec).toMatchObject({ agent: 'default', strategy: 'attempts', limits: { attempts: 4, wallTime: { seconds: 600n } } });
+    expect((await rig.tasks().submitTask({ spec: { prompt: 'p' } })).spec?.evaluator?.kind.case).toBe('none');
   });
 
   it('answers the same request id and body with the same task', async () => {

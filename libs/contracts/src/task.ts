@@ -94,7 +94,7 @@ export const TaskSpec = z.strictObject({
   prompt: notBlank('must not be empty').max(PROMPT_MAX_CHARS),
   files: z.array(SandboxFile).max(100).default([]),
   mode: z.enum(['inference', 'training']).default('inference'),
-  evaluator: Evaluator,
+  evaluator: Evaluator.default({ kind: 'none' }),
   referenceSolution: z.string().max(1_000_000).optional(),
   limits: Limits.prefault({}),
   strategy: z.literal('attempts').default('attempts'),

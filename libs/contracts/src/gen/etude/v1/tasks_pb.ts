@@ -154,6 +154,8 @@ export type TaskSpec = Message<"etude.v1.TaskSpec"> & {
   mode: Mode;
 
   /**
+   * Default `none`: the code's output is the answer.
+   *
    * @generated from field: etude.v1.Evaluator evaluator = 6;
    */
   evaluator?: Evaluator | undefined;
