@@ -1,5 +1,8 @@
+import type { Scope } from '@etude/contracts/memory';
+import type { MemoryLayer } from '@etude/contracts/task';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { ReadScope } from '@etude/domain/ports/memory';
+import { recall } from '@etude/domain/recall/recall';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { storeAt } from '@etude/domain/testing/skill-lives';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -29,6 +32,39 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       const texts = [...facts, ...experiences, ...procedures].map(({ text }) => Math.ceil(text.length / 4));
       expect(tokens).toBe(texts.reduce((sum, count) => sum + count, 0));
       expect(missing).toEqual([]);
+    });
+
+    it('recalls for a rollout what its tenant, agent and user may read, and nothing of a user without one', async () => {
+      const memory = await opened();
+      const scopes = ['acme', 'globex'].flatMap((tenant) =>
+        ['coder', 'other'].flatMap((agent) => [null, 'ann', 'bob'].map((user) => ({ tenant, agent, user }))),
+      );
+      const markOf = ({ tenant, agent, user }: Scope) => `${tenant}-${agent}-${user ?? 'nobody'}`;
+      for (const scope of scopes) {
+        const mark = markOf(scope);
+        await memory.semantic.store(`w-${mark}`, factOf({ scope, text: `${CONTEXT}: ${mark}`, subject: mark }));
+        const skill = skillOf({
+          name: mark.replaceAll('-', '_'),
+          scope,
+          status: 'active',
+          code: `def ${mark.replaceAll('-', '_')}(xs): pass`,
+        });
+        await storeAt(memory.procedural, skill);
+      }
+      const policy = { off: false, recallCount: 9, layers: ['semantic', 'procedural'] as MemoryLayer[] };
+      for (const scope of scopes) {
+        const read = { scope, cue: CONTEXT, policy, rolloutId: 'r', shows: () => true };
+        const { items } = await recall(read, memory);
+        const wanted = [...new Set([markOf(scope), markOf({ ...scope, user: null })])].toSorted();
+        expect(
+          items
+            .filter(({ kind }) => kind === 'fact')
+            .map(({ text }) => text.split(': ')[1])
+            .toSorted(),
+        ).toEqual(wanted);
+        const skills = items.filter(({ kind }) => kind === 'skill').map(({ id }) => id.split('@')[0]!.replaceAll('_', '-'));
+        expect(skills.toSorted()).toEqual(wanted);
+      }
     });
 
     it('recalls nothing where nothing has to do with the context, unless that is asked for', async () => {

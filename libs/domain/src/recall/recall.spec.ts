@@ -39,6 +39,17 @@ it('takes the best of each layer in turn', async () => {
   expect(Object.keys(items[0] ?? {})).not.toContain('sources');
 });
 
+it.each([
+  [null, '@nobody'],
+  ['ann', 'ann'],
+])('reads memories of user %s as %s', async (user, asked) => {
+  const scopes: ReadScope[] = [];
+  const noting = (scope: ReadScope) => (scopes.push(scope), Promise.resolve([]));
+  const layers = { episodic: { search: noting }, semantic: { search: noting }, procedural: { search: noting } };
+  await recall({ ...input(), scope: { tenant: 'acme', agent: 'default', user } }, layers);
+  expect(new Set(scopes.map((scope) => scope.user))).toEqual(new Set([asked]));
+});
+
 it('keeps what a fact rests on', async () => {
   const fact = { ...hit('f1', 'f1', 'semantic'), kind: 'fact', sources: ['told.1', 'facts/f1'] };
   const { items } = await recall(input({ layers: ['semantic'] }), memory([], [fact]));

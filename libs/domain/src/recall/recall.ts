@@ -4,7 +4,7 @@ import type { MemoryHit } from '../ports/memory.js';
 import type { SkillRegistry } from '../ports/skill-registry.js';
 import { episodeKey, reasonsNotTrusted, type Shown, sourceOf, touchedSources, untrustedAmong } from '../trust/sources.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
-import { searchSkills } from '../skills/life/find-skill.js';
+import { searchSkills, viewOf } from '../skills/life/find-skill.js';
 import { recollect, type RecollectDeps } from './recollect.js';
 
 export interface RecallInput {
@@ -33,7 +33,8 @@ export function recallsNothing({ off, recallCount, layers }: RecallInput['policy
 }
 
 /**
- * Recalls memories for a rollout as its policy says. Skills come from all owners that its agent and user can read.
+ * Recalls memories for a rollout as its policy says. Skills come from all owners that its agent and user can read. A rollout without a
+ * user recalls only what belongs to no user, because what the rollout leaves belongs to no user either.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE: without memory the rollout would solve another task than the one asked for
  */
@@ -45,7 +46,8 @@ export async function recall({ scope, cue, policy, rolloutId, shows }: RecallInp
     const found = await searchSkills(deps.procedural, scope, { ...query, limit: limit * FOUND_PER_SHOWN });
     return found.filter(({ skill }) => shows(skill)).slice(0, limit);
   };
-  const { hits, skills } = await recollect({ scope, cue, counts, tokensMax: TOKENS_MAX, leaveOut }, { ...deps, procedural: { search } });
+  const asked = { scope: viewOf(scope, scope.user), cue, counts, tokensMax: TOKENS_MAX, leaveOut };
+  const { hits, skills } = await recollect(asked, { ...deps, procedural: { search } });
   return {
     items: hits.map((hit) => plainItem(hit, skills)),
     offered: skills.map(({ scope: owner, name, version }) => ({ ...owner, name, version })),

@@ -65,8 +65,8 @@ async function removeUntilNothing(store: RecordStore, owners: Owners, before: nu
 }
 
 /**
- * Removes these owners' memories from the `recalled` lists of other owners' transitions. A task without a user sees every user's memories
- * and keeps them with its attempt. Call it before removing records, because it needs their ids.
+ * Removes these owners' memories from the `recalled` lists of other owners' transitions. In earlier versions a task without a user recalled
+ * every user's memories. Call it before removing records, because it needs their ids.
  *
  * @param before ms since 1970; memories made later stay in the lists
  * @returns how many transitions were changed
