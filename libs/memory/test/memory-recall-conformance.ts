@@ -12,6 +12,7 @@ import type { MemoryUnderTest } from './layers-isolation.js';
 const ALL = { tenant: 'acme', agent: null };
 const CONTEXT = 'sum the even numbers of a list';
 const YEAR_MS = 365 * 86_400_000;
+const markOf = ({ tenant, agent, user }: Scope) => `${tenant}-${agent}-${user ?? 'nobody'}`;
 const A_YEAR_LATER: Clock = { now: () => NEW_YEAR + YEAR_MS };
 
 /** What is made of all three layers together. `open` is called once per test. */
@@ -39,7 +40,6 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       const scopes = ['acme', 'globex'].flatMap((tenant) =>
         ['coder', 'other'].flatMap((agent) => [null, 'ann', 'bob'].map((user) => ({ tenant, agent, user }))),
       );
-      const markOf = ({ tenant, agent, user }: Scope) => `${tenant}-${agent}-${user ?? 'nobody'}`;
       for (const scope of scopes) {
         const mark = markOf(scope);
         await memory.semantic.store(`w-${mark}`, factOf({ scope, text: `${CONTEXT}: ${mark}`, subject: mark }));
