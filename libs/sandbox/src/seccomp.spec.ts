@@ -37,6 +37,7 @@ const CALLS = {
     vmsplice: 278,
     clone: 56,
     clone3: 435,
+    io_setup: 206,
     ptrace: 101,
     prlimit64: 302,
     setpriority: 141,
@@ -51,6 +52,7 @@ const CALLS = {
     vmsplice: 75,
     clone: 220,
     clone3: 435,
+    io_setup: 0,
     ptrace: 117,
     prlimit64: 261,
     setpriority: 140,
@@ -76,6 +78,7 @@ describe.each(['x64', 'arm64'] as const)('the system call filter of %s', (arch: 
     expect(call('clone', 0x10000000)).toBe(EPERM);
     expect(call('clone3')).toBe(ENOSYS);
     expect(call('vmsplice', 4)).toBe(EPERM);
+    expect(call('io_setup', 1)).toBe(EPERM);
     expect(call('prlimit64', 1, 7)).toBe(EPERM);
     expect(answer(closed, 0x40000003, 1)).toBe(EPERM);
   });
