@@ -38,6 +38,7 @@ const CALLS = {
     clone: 56,
     clone3: 435,
     io_setup: 206,
+    fcntl: 72,
     ptrace: 101,
     prlimit64: 302,
     setpriority: 141,
@@ -53,6 +54,7 @@ const CALLS = {
     clone: 220,
     clone3: 435,
     io_setup: 0,
+    fcntl: 25,
     ptrace: 117,
     prlimit64: 261,
     setpriority: 140,
@@ -79,6 +81,8 @@ describe.each(['x64', 'arm64'] as const)('the system call filter of %s', (arch: 
     expect(call('clone3')).toBe(ENOSYS);
     expect(call('vmsplice', 4)).toBe(EPERM);
     expect(call('io_setup', 1)).toBe(EPERM);
+    expect(call('fcntl', 0, 1031)).toBe(EPERM);
+    expect(call('fcntl', 0, 1032)).toBe(ALLOWED);
     expect(call('prlimit64', 1, 7)).toBe(EPERM);
     expect(answer(closed, 0x40000003, 1)).toBe(EPERM);
   });

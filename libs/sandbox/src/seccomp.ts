@@ -71,6 +71,7 @@ const EPERM = 1;
 const ENOSYS = 38;
 const CLONE_NAMESPACES = 0x7e020000;
 const F_NOTIFY = 1026;
+const F_SETPIPE_SZ = 1031;
 const MAP_SHARED = 0x01;
 const MAP_ANONYMOUS = 0x20;
 const PRIO_PROCESS = 0;
@@ -125,6 +126,8 @@ function instructions(machine: Architecture, families: readonly number[]): Instr
     ...refuseSharedMemory(machine.mmap),
     // F_NOTIFY is the old way to watch a folder.
     ...refuseWhen(machine.fcntl, 24, [EQUALS, F_NOTIFY], true),
+    // All pipes of one host user share a number of pages.
+    ...refuseWhen(machine.fcntl, 24, [EQUALS, F_SETPIPE_SZ], true),
     // Process 0 is the caller: it may change its own limits only.
     ...refuseWhen(machine.prlimit64, 16, [EQUALS, 0], false),
     // A process may change its own scheduling only: the supervisor has the same user.
