@@ -17,10 +17,7 @@ COMPARED = {
 KINDS = ["operator", "comparison", "constant", "condition", "returns", "edge", "removed"]
 # Fields in which no test can see a change, or only in the message of an error.
 UNSEEN_FIELDS = {"annotation", "returns", "decorator_list", "type_comment", "exc", "cause", "msg"}
-
-
-def is_number(node):
-    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
+NOTHING = ast.Return(value=ast.Constant(value=None))
 
 
 def is_plain(default):
@@ -48,56 +45,44 @@ def seen(part):
     return sorted(placed, key=lambda node: (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset))
 
 
-def in_brackets(node):
-    return "(" + ast.unparse(node) + ")"
+def changed(node, **fields):
+    return type(node)(**{**dict(ast.iter_fields(node)), **fields})
 
 
-def broken_expression(node):
-    """(kind, node to replace, its new text) for an expression."""
-    if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
-        formats = isinstance(node.op, ast.Mod) and isinstance(node.left, (ast.Constant, ast.JoinedStr)) and not is_number(node.left)
-        if not formats:
-            yield "operator", node, in_brackets(ast.BinOp(left=node.left, op=ARITHMETIC[type(node.op)](), right=node.right))
+def changes_of(node):
+    """(kind, node to replace, the node in its place) for each way to break a node."""
+    left, operator = getattr(node, "left", None), getattr(node, "op", None)
+    is_text_before = isinstance(left, ast.JoinedStr) or isinstance(left, ast.Constant) and isinstance(left.value, (str, bytes))
+    if type(operator) in ARITHMETIC and not (is_text_before and isinstance(operator, ast.Mod)):
+        yield "operator", node, changed(node, op=ARITHMETIC[type(operator)]())
     if isinstance(node, ast.Compare):
-        other = [COMPARED[type(node.ops[0])]()] + node.ops[1:]
-        yield "comparison", node, in_brackets(ast.Compare(left=node.left, ops=other, comparators=node.comparators))
+        yield "comparison", node, changed(node, ops=[COMPARED[type(node.ops[0])]()] + node.ops[1:])
     if isinstance(node, ast.BoolOp):
-        yield "condition", node, in_brackets(ast.BoolOp(op=ast.Or() if isinstance(node.op, ast.And) else ast.And(), values=node.values))
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield "condition", node, in_brackets(node.operand)
+        yield "condition", node, changed(node, op=ast.Or() if isinstance(operator, ast.And) else ast.And())
+    if isinstance(operator, ast.Not):
+        yield "condition", node, node.operand
+    if isinstance(node, (ast.If, ast.IfExp)) and not isinstance(node.test, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+        yield "condition", node.test, ast.UnaryOp(op=ast.Not(), operand=node.test)
     if isinstance(node, ast.Constant):
         if isinstance(node.value, bool):
-            yield "constant", node, repr(not node.value)
-        elif is_number(node):
-            yield "constant", node, "(%r)" % (node.value + 1,)
+            yield "constant", node, changed(node, value=not node.value)
+        elif isinstance(node.value, (int, float)):
+            yield "constant", node, changed(node, value=node.value + 1)
         elif isinstance(node.value, str) and node.value:
-            yield "constant", node, repr(node.value + "?")
+            yield "constant", node, changed(node, value=node.value + "?")
     if isinstance(node, ast.Call) and dotted(node.func) == "range" and node.args and not node.keywords:
         stop = node.args[0 if len(node.args) == 1 else 1]
         if not isinstance(stop, ast.Starred):
-            yield "edge", stop, in_brackets(stop) + " - 1"
-    if isinstance(node, ast.Slice):
-        for edge in (node.upper, node.lower):
-            if edge is not None:
-                yield "edge", edge, in_brackets(edge) + " + 1"
-
-
-def broken_statement(node):
-    """(kind, node to replace, its new text) for a statement, and for the condition of an `if`."""
-    if isinstance(node, ast.AugAssign):
-        if type(node.op) in ARITHMETIC:
-            yield "operator", node, ast.unparse(ast.AugAssign(target=node.target, op=ARITHMETIC[type(node.op)](), value=node.value))
-        yield "removed", node, "pass"
-    if isinstance(node, (ast.If, ast.IfExp)):
-        is_broken_itself = isinstance(node.test, (ast.Compare, ast.BoolOp)) or isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
-        if not is_broken_itself:
-            yield "condition", node.test, "(not " + in_brackets(node.test) + ")"
-    if isinstance(node, ast.Return) and node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
-        yield "returns", node, "return None"
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        yield "removed", node, "pass"
-    if isinstance(node, ast.Assign) and all(isinstance(target, (ast.Subscript, ast.Attribute)) for target in node.targets):
-        yield "removed", node, "pass"
+            yield "edge", stop, ast.BinOp(left=stop, op=ast.Sub(), right=ast.Constant(value=1))
+    for edge in (node.upper, node.lower) if isinstance(node, ast.Slice) else ():
+        if edge is not None:
+            yield "edge", edge, ast.BinOp(left=edge, op=ast.Add(), right=ast.Constant(value=1))
+    if isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
+        yield "returns", node, NOTHING
+    is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    is_storing = isinstance(node, ast.Assign) and all(isinstance(target, (ast.Subscript, ast.Attribute)) for target in node.targets)
+    if is_call or is_storing or isinstance(node, ast.AugAssign):
+        yield "removed", node, ast.Pass()
 
 
 class Source:
@@ -144,30 +129,21 @@ def parts_of(module, entry):
     return sorted(found, key=lambda node: node.lineno)
 
 
-def answering_nothing(source, module, entry):
-    if entry is None:
-        return "pass\n"
-    binding = [node for node in top_level(module.body) if entry in bound_names(node)]
-    if len(binding) == 1 and binding[0] in module.body and isinstance(binding[0], DEFINITIONS):
-        body = binding[0].body
-        if not getattr(body[0], "decorator_list", None):
-            return source.replaced(body[0], body[-1], "return None")
-    return source.data.decode() + "\n" + entry + " = lambda *args, **kwargs: None\n"
-
-
 def evenly(items, count):
     if count >= len(items):
         return items
     return [items[(2 * at + 1) * len(items) // (2 * count)] for at in range(count)]
 
 
-def spots_of(module, entry):
-    spots = {kind: [] for kind in KINDS}
-    for part in parts_of(module, entry):
-        for node in seen(part):
-            for kind, old, text in list(broken_expression(node)) + list(broken_statement(node)):
-                spots[kind].append((old, text))
-    return spots
+def answering_nothing(source, module, entry):
+    """The code with an entry point that always returns None; for a program, code that does nothing."""
+    if entry is None:
+        return "pass\n"
+    binding = [node for node in top_level(module.body) if entry in bound_names(node)]
+    body = binding[0].body if len(binding) == 1 and isinstance(binding[0], DEFINITIONS) else None
+    if body and binding[0] in module.body and not getattr(body[0], "decorator_list", None):
+        return source.replaced(body[0], body[-1], ast.unparse(NOTHING))
+    return source.data.decode() + "\n" + entry + " = lambda *args, **kwargs: None\n"
 
 
 def short(text):
@@ -185,20 +161,18 @@ def compiles(text):
 
 def mutants_of(code, module, entry, most):
     """`{what, code}` of at most `most` mutants, spread over kinds and code. The same code gives the same mutants."""
-    source, spots = Source(code), spots_of(module, entry)
+    source, spots = Source(code), {kind: [] for kind in KINDS}
+    for kind, *change in [change for part in parts_of(module, entry) for node in seen(part) for change in changes_of(node)]:
+        spots[kind].append(change)
     counts, room = dict.fromkeys(KINDS, 0), most - 1
     while room > 0 and any(counts[kind] < len(spots[kind]) for kind in KINDS):
         for kind in KINDS:
             if room > 0 and counts[kind] < len(spots[kind]):
                 counts[kind], room = counts[kind] + 1, room - 1
-    wanted = [("answers nothing", answering_nothing(source, module, entry))]
-    for kind in KINDS:
-        for old, text in evenly(spots[kind], counts[kind]):
-            what = "line %d: %s became %s" % (old.lineno, short(ast.unparse(old)), short(text))
-            wanted.append((what, source.replaced(old, old, text)))
-    mutants, texts = [], {code}
-    for what, text in wanted:
-        if text not in texts and compiles(text):
-            texts.add(text)
-            mutants.append({"what": what, "code": text})
-    return mutants
+    wanted = {answering_nothing(source, module, entry): "answers nothing"}
+    for old, new in [change for kind in KINDS for change in evenly(spots[kind], counts[kind])]:
+        is_whole = isinstance(new, ast.stmt) or isinstance(getattr(new, "value", None), str)
+        text = ast.unparse(new) if is_whole else "(%s)" % ast.unparse(new)
+        what = "line %d: %s became %s" % (old.lineno, short(ast.unparse(old)), short(text))
+        wanted.setdefault(source.replaced(old, old, text), what)
+    return [{"what": what, "code": text} for text, what in wanted.items() if text != code and compiles(text)]

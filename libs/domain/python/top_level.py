@@ -2,7 +2,8 @@
 import ast
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-LITERALS = (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.BinOp)
+STATEMENTS = DEFINITIONS + (ast.ClassDef, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.If, ast.Try, ast.Import, ast.ImportFrom, ast.Pass)
+RULE = "when it is loaded: the top level holds imports, definitions and constants; move it into a function"
 
 # Every call of these modules only makes a value.
 PURE_MODULES = frozenset("abc cmath collections dataclasses enum fractions itertools math re string struct typing".split())
@@ -15,13 +16,10 @@ PURE_CALLS = frozenset(
     functools.singledispatch functools.singledispatchmethod functools.total_ordering functools.wraps logging.getLogger numpy.array operator.attrgetter operator.itemgetter pathlib.Path pathlib.PurePath pathlib.PurePosixPath
     textwrap.dedent threading.Lock threading.RLock types.MappingProxyType types.SimpleNamespace zoneinfo.ZoneInfo""".split()
 )
-# These make types. A name that is bound to such a type may be called, too.
-TYPE_MAKERS = frozenset(("collections.namedtuple", "typing.NamedTuple", "typing.NewType"))
+# Methods of values, and the decorators of properties and of generic functions.
 PURE_METHODS = frozenset(
     name for kind in (str, bytes, list, tuple, dict, set, frozenset, int, float) for name in dir(kind) if not name.startswith("_")
-)
-# Decorators that properties and generic functions of the same module offer.
-OWN_DECORATORS = frozenset(("setter", "getter", "deleter", "register"))
+) | {"setter", "getter", "deleter", "register"}
 
 
 def dotted(node):
@@ -77,109 +75,55 @@ def targets_of(node):
     return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 
-class TopLevel:
-    """Collects what the top level of a module does beside imports, definitions and constants."""
+def is_deferred(node, field):
+    """Whether loading the module skips this field: the body of a function, of a lambda or of the main guard."""
+    if isinstance(node, ast.If) and is_main_guard(node.test):
+        return field != "orelse"
+    return field == "body" and isinstance(node, DEFINITIONS + (ast.Lambda,))
 
-    def __init__(self, module):
-        self.problems = []
-        statements = list(top_level(module.body))
-        self.imported = imported_names(statements)
-        self.functions = {node.name for node in statements if isinstance(node, DEFINITIONS)}
-        self.constants, self.types = set(), set()
-        for node in statements:
-            if isinstance(node, ast.ClassDef):
-                self.types.add(node.name)
-            if isinstance(node, (ast.Assign, ast.AnnAssign)):
-                names = {target.id for target in targets_of(node) if isinstance(target, ast.Name)}
-                self.constants |= names
-                if isinstance(node.value, ast.Call) and self.full_name(node.value.func) in TYPE_MAKERS:
-                    self.types |= names
-        self.statements(module.body)
 
-    def refuse(self, node, what):
-        rule = "the top level holds imports, definitions and constants; move it into a function"
-        problem = {"line": node.lineno, "message": "%s when it is loaded: %s" % (what, rule)}
-        if all(told["line"] != node.lineno for told in self.problems):
-            self.problems.append(problem)
-
-    def statements(self, body):
-        for node in body:
-            if isinstance(node, DEFINITIONS + (ast.ClassDef,)):
-                self.definition(node)
-            elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-                self.assignment(node)
-            elif isinstance(node, (ast.If, ast.Try)):
-                tests = [node.test] if isinstance(node, ast.If) else [handler.type for handler in node.handlers if handler.type]
-                self.values(tests)
-                self.statements(blocks_of(node))
-            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-                self.refuse(node, "it calls " + (dotted(node.value.func) or "something") + "()")
-            elif not (is_text(node) or isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass)) or type(node).__name__ == "TypeAlias"):
-                self.refuse(node, "it runs a statement (%s)" % type(node).__name__)
-
-    def definition(self, node):
-        for decorator in node.decorator_list:
-            callee = decorator
-            if isinstance(decorator, ast.Call):
-                callee = decorator.func
-                self.values(decorator.args + [keyword.value for keyword in decorator.keywords])
-            name = self.full_name(callee) or ""
-            is_own = isinstance(callee, ast.Attribute) and callee.attr in OWN_DECORATORS and name.split(".")[0] not in self.imported
-            if not (is_own or self.is_from(callee, PURE_CALLS)):
-                self.refuse(decorator, "it calls the decorator " + (dotted(callee) or "of an expression"))
-        if isinstance(node, ast.ClassDef):
-            self.values(node.bases + [keyword.value for keyword in node.keywords])
-            return self.statements(node.body)
-        given = node.args
-        every = given.posonlyargs + given.args + given.kwonlyargs + [given.vararg, given.kwarg]
-        annotations = [argument.annotation for argument in every if argument] + [node.returns]
-        return self.values(given.defaults + given.kw_defaults + annotations)
-
-    def assignment(self, node):
-        for target in targets_of(node):
-            parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
-            if not all(isinstance(part, ast.Name) for part in parts):
-                self.refuse(node, "it changes " + ast.unparse(target)[:60])
-        self.values([node.value, getattr(node, "annotation", None)])
-
-    def values(self, nodes):
-        """Checks expressions that are evaluated when the module is loaded; bodies of lambdas are not."""
-        left = [node for node in nodes if node is not None]
-        while left:
-            node = left.pop()
-            if isinstance(node, ast.Call) and not self.may_call(node.func):
-                self.refuse(node, "it calls " + (dotted(node.func) or "something") + "()")
-            elif isinstance(node, ast.Lambda):
-                left += [default for default in node.args.defaults + node.args.kw_defaults if default is not None]
-            else:
-                left += ast.iter_child_nodes(node)
-
-    def may_call(self, function):
-        if self.is_from(function, PURE_CALLS) or isinstance(function, ast.Name) and function.id in self.types:
-            return True
-        if not isinstance(function, ast.Attribute) or function.attr not in PURE_METHODS:
-            return False
-        owner = function.value
-        if isinstance(owner, ast.Call):
-            return self.may_call(owner.func)
-        return isinstance(owner, LITERALS) or isinstance(owner, ast.Name) and owner.id in self.constants
-
-    def is_from(self, function, names):
-        """Whether an expression is one of these names, or belongs to a module that only makes values."""
-        name = self.full_name(function)
-        if name is None or any(part.startswith("_") for part in name.split(".")):
-            return False
-        module = name.split(".")[0]
-        return name in names or module in PURE_MODULES and module in {full.split(".")[0] for full in self.imported.values()}
-
-    def full_name(self, node):
-        """The name with its module, however it was imported; None for what this module defines itself."""
-        first, _, rest = (dotted(node) or "").partition(".")
-        if not first or first not in self.imported and first in self.functions | self.constants:
-            return None
-        return self.imported.get(first, first) + ("." + rest if rest else "")
+def loaded(module):
+    """All nodes that are evaluated when the module is loaded, each before its parts."""
+    found, left = [], [module]
+    while left:
+        node = left.pop()
+        found.append(node)
+        for field, value in ast.iter_fields(node):
+            parts = value if isinstance(value, list) else [value]
+            left += [part for part in parts if isinstance(part, ast.AST) and not is_deferred(node, field)]
+    return found
 
 
 def problems_of(module):
     """`{line, message}` for each line that does something when the module is loaded."""
-    return sorted(TopLevel(module).problems, key=lambda problem: problem["line"])
+    nodes = loaded(module)
+    imported = imported_names(nodes)
+    made = [node for node in nodes if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Call)]
+    types = {target.id for node in made for target in targets_of(node) if isinstance(target, ast.Name)}
+    types |= {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    messages = {}
+
+    def is_pure(callee):
+        first, _, rest = (dotted(callee) or "").partition(".")
+        name = imported.get(first, first) + ("." + rest if rest else "")
+        if name in PURE_CALLS or name in types or first in imported and name.split(".")[0] in PURE_MODULES:
+            return True
+        return isinstance(callee, ast.Attribute) and callee.attr in PURE_METHODS and first not in imported
+
+    def refuse(node, what):
+        messages.setdefault(node.lineno, "%s %s" % (what, RULE))
+
+    for node in nodes:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) or isinstance(node, ast.Call) and not is_pure(node.func):
+            call = node.value if isinstance(node, ast.Expr) else node
+            refuse(node, "it calls " + (dotted(call.func) or "something") + "()")
+        elif isinstance(node, ast.stmt) and not (isinstance(node, STATEMENTS) or is_text(node) or type(node).__name__ == "TypeAlias"):
+            refuse(node, "it runs a statement (%s)" % type(node).__name__)
+        for decorator in getattr(node, "decorator_list", []):
+            if not is_pure(decorator.func if isinstance(decorator, ast.Call) else decorator):
+                refuse(decorator, "it calls the decorator " + (dotted(decorator) or "of an expression"))
+        for target in targets_of(node) if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else []:
+            parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+            if not all(isinstance(part, ast.Name) for part in parts):
+                refuse(node, "it changes " + ast.unparse(target)[:60])
+    return [{"line": line, "message": message} for line, message in sorted(messages.items())]

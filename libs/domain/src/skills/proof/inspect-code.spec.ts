@@ -166,8 +166,8 @@ def unused():
       'line 6: at > most and (not items[at]) became (at > most or not items[at])',
       'line 6: not items[at] became (items[at])',
       'line 10: return items[:3] became return None',
-      'line 5: len(items) became (len(items)) - 1',
-      'line 11: 3 became (3) + 1',
+      'line 5: len(items) became (len(items) - 1)',
+      'line 11: 3 became (3 + 1)',
       'line 8: total += items[at] * 2 became pass',
       "line 9: print(f'{total + 1}') became pass",
     ]);
