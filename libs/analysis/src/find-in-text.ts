@@ -6,34 +6,25 @@ import { creator } from '@secretlint/secretlint-rule-preset-recommend';
 type Severity = SkillFinding['severity'];
 
 /** The rules of Ruff: flake8-bandit without its rule on assertions, undefined names, arguments shared between calls, and `API_KINDS`. */
-export const RUFF_RULES = { select: ['S', 'TID251', 'F821', 'F822', 'F823', 'B006', 'B009', 'B010', 'PLE', 'E9'], ignore: ['S101'] };
-
-/**
- * Severity by name of Ruff's rules; all others are warnings. An error prevents automatic approval. Errors are code that runs other code,
- * starts processes or unpacks objects that run code, and text that is not Python.
- */
-export const RUFF_SEVERITY: Readonly<Record<string, Severity>> = {
-  'invalid-syntax': 'error',
-  'exec-builtin': 'error',
-  'suspicious-eval-usage': 'error',
-  'suspicious-pickle-usage': 'error',
-  'suspicious-marshal-usage': 'error',
-  'unsafe-yaml-load': 'error',
-  'start-process-with-a-shell': 'error',
-  'start-process-with-no-shell': 'error',
-  'subprocess-popen-with-shell-equals-true': 'error',
-  'subprocess-without-shell-equals-true': 'error',
-  'call-with-shell-equals-true': 'error',
-  'unix-command-wildcard-injection': 'error',
-  'suspicious-non-cryptographic-random-usage': 'info',
-  'suspicious-xml-element-tree-usage': 'info',
-  'hashlib-insecure-hash-function': 'info',
-  'try-except-pass': 'info',
-  'try-except-continue': 'info',
-  'hardcoded-temp-file': 'info',
-};
+const RUFF_RULES = { select: ['S', 'TID251', 'F821', 'F822', 'F823', 'B006', 'B009', 'B010', 'PLE', 'E9'], ignore: ['S101'] };
 
 const words = (text: string) => text.trim().split(/\s+/);
+
+/**
+ * Rules of Ruff that are errors or notes; all others are warnings. An error prevents automatic approval. Errors are code that runs other
+ * code, starts processes or unpacks objects that run code, and text that is not Python.
+ */
+const RUFF_SEVERITIES: Readonly<Partial<Record<Severity, readonly string[]>>> = {
+  error: words(`
+    invalid-syntax exec-builtin suspicious-eval-usage suspicious-pickle-usage suspicious-marshal-usage unsafe-yaml-load
+    start-process-with-a-shell start-process-with-no-shell subprocess-popen-with-shell-equals-true
+    subprocess-without-shell-equals-true call-with-shell-equals-true unix-command-wildcard-injection
+  `),
+  info: words(`
+    suspicious-non-cryptographic-random-usage suspicious-xml-element-tree-usage hashlib-insecure-hash-function
+    try-except-pass try-except-continue hardcoded-temp-file
+  `),
+};
 
 interface ApiKind {
   readonly severity: Severity;
@@ -43,7 +34,7 @@ interface ApiKind {
 }
 
 /** Modules that Ruff has no rule for. They are found under any name that they are imported as. */
-export const API_KINDS: Readonly<Record<string, ApiKind>> = {
+const API_KINDS: Readonly<Record<string, ApiKind>> = {
   'network-use': {
     severity: 'warning',
     message: 'uses the network, which a sandbox does not have',
@@ -77,10 +68,7 @@ export const API_KINDS: Readonly<Record<string, ApiKind>> = {
 };
 
 /** Names by which code reaches functions indirectly; Ruff has no rule for them. */
-export const HIDDEN_NAMES = /\b(?:__import__|__builtins__|__globals__|__subclasses__|__loader__|__code__)\b/g;
-
-export const SECRETLINT = 'secretlint';
-export const RUFF = 'ruff';
+const HIDDEN_NAMES = /\b(?:__import__|__builtins__|__globals__|__subclasses__|__loader__|__code__)\b/g;
 
 export type FindInText = (text: string) => Promise<readonly SkillFinding[]>;
 
@@ -119,8 +107,9 @@ function findingOf({ code, message, start_location: { row } }: Diagnostic): Skil
   const rule = code ?? 'invalid-syntax';
   const kind = rule === 'banned-api' ? /^(.+) is banned: (\S+)$/s.exec(message) : null;
   const api = kind && API_KINDS[kind[2]!];
-  if (api) return { analyser: RUFF, rule: kind[2]!, severity: api.severity, line: row, message: `${kind[1]} ${api.message}` };
-  return { analyser: RUFF, rule, severity: RUFF_SEVERITY[rule] ?? 'warning', line: row, message };
+  if (api) return { analyser: 'ruff', rule: kind[2]!, severity: api.severity, line: row, message: `${kind[1]} ${api.message}` };
+  const severity = (['error', 'info'] as const).find((one) => RUFF_SEVERITIES[one]?.includes(rule)) ?? 'warning';
+  return { analyser: 'ruff', rule, severity, line: row, message };
 }
 
 /** Finds names in NFKC, as Python reads them: letters that look different can be the same name. */
@@ -146,7 +135,7 @@ export async function findSecrets(text: string): Promise<readonly SkillFinding[]
     options: { noPhysicFilePath: true, maskSecrets: true, config: { rules: RULES } },
   });
   return messages.map(({ ruleId, messageId, message, loc }) => ({
-    analyser: SECRETLINT,
+    analyser: 'secretlint',
     rule: `${SECRET_RULE_PREFIX}${ruleId.replace(/^.*secretlint-rule-/, '')}`,
     severity: 'error',
     line: loc.start.line,

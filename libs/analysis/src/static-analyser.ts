@@ -8,18 +8,17 @@ import type { SkillFinding } from '@etude/contracts/skill-proof';
 import type { CodeAnalyser } from '@etude/domain/ports/code-analyser';
 import type { AnalyserTask, ChildAnswer, TextAnswer } from './analyser-child-main.js';
 
-export interface AnalyserLimits {
-  /** Time limit for one text; 20 s by default. */
-  readonly wallMs?: number;
-  /** Time limit for loading the analysers; 60 s by default. */
-  readonly startMs?: number;
-  /** Limit for Ruff's memory, and the same again for the process's heap; 1,024 by default. */
-  readonly memoryMiB?: number;
-  /** Longest text that is analysed; 2,000,000 by default. */
-  readonly charsMax?: number;
-}
-
-const LIMITS: Required<AnalyserLimits> = { wallMs: 20_000, startMs: 60_000, memoryMiB: 1_024, charsMax: 2_000_000 };
+const LIMITS = {
+  /** Time limit for one text, in ms. */
+  wallMs: 20_000,
+  /** Time limit for loading the analysers, in ms. */
+  startMs: 60_000,
+  /** Limit for Ruff's memory, and the same again for the process's heap. */
+  memoryMiB: 1_024,
+  /** Longest text that is analysed. */
+  charsMax: 2_000_000,
+};
+export type AnalyserLimits = Partial<typeof LIMITS>;
 
 /**
  * Runs Ruff on Python and secretlint on all texts, in a child process without network, write access, children of its own or settings. The
@@ -27,7 +26,7 @@ const LIMITS: Required<AnalyserLimits> = { wallMs: 20_000, startMs: 60_000, memo
  * memory gets the finding `not-analysed`, of severity "error", and the process is replaced.
  */
 export class RuffSecretlintAnalyser implements CodeAnalyser {
-  readonly #limits: Required<AnalyserLimits>;
+  readonly #limits: typeof LIMITS;
   #process: ChildProcess | null = null;
   #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
@@ -90,7 +89,7 @@ const CHILD = fileURLToPath(new URL('../dist/analyser-child-main.js', import.met
 const WASM_PAGES_PER_MIB = 16;
 
 /** Starts a process and waits until its analysers are loaded. @throws EtudeError INTERNAL where it does not start */
-async function startChild({ startMs, memoryMiB }: Required<AnalyserLimits>): Promise<ChildProcess> {
+async function startChild({ startMs, memoryMiB }: typeof LIMITS): Promise<ChildProcess> {
   const child = fork(CHILD, {
     // Compiles Ruff once and quickly: an optimised build takes 250 MiB more, and skills are small texts.
     // The process has no network, writes nothing, and starts no other.

@@ -11,11 +11,9 @@ import { afterUse } from '../src/retrieval/reinforce.js';
 import { requireScope, wholeTenant } from '../src/retrieval/scopes.js';
 import { mayCall, type MovedVersion, requireCallable } from '../src/skills/life/call-graph.js';
 import { IN_USE, keyOf, movedSkill, newSkill, noSuchSkill, requireOnlyActive } from '../src/skills/life/skill-life.js';
-import { codeToLookFor, markedCode, withCarriedMarks, withMarkOfCode } from '../src/skills/life/marks.js';
-import { knownVersion, staleEdit } from '../src/skills/life/known-version.js';
+import { codeToLookFor, knownVersion, markedCode, staleEdit, withCarriedMarks, withMarkOfCode } from '../src/skills/life/marks.js';
 import { needsRoom, requireRoom } from '../src/skills/life/register-skill.js';
-import { ownersOfUse } from '../src/skills/life/usage.js';
-import { afterOffers } from '../src/skills/life/usage.js';
+import { afterOffers, ownersOfUse } from '../src/skills/life/usage.js';
 import { fakeSearch, isWithin } from './fake-search.js';
 
 /** Skills in a list. Passes the conformance suite; stands in for a store in domain tests. */

@@ -6,7 +6,7 @@ import { skillDigest } from '../src/skills/content-digest.js';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { approveSkill, archiveSkill, deprecateSkill, rejectSkill, restoreSkill, rollbackSkill } from '../src/skills/life/decisions.js';
 import { promoteSkill } from '../src/skills/life/promote-skill.js';
-import { type Decision, isVersionOf, keyOf } from '../src/skills/life/skill-life.js';
+import { type Decision, isSameOwner, keyOf } from '../src/skills/life/skill-life.js';
 import { NEW_YEAR } from './memory-records.js';
 
 /** A proof for exactly what the skill holds, by no key. */
@@ -71,7 +71,7 @@ export async function storeAt(
   const active =
     stored.status === 'candidate' && way.includes('verified') ? await procedural.versions(stored.scope, stored.name, 'active') : [];
   const inItsPlace = way.includes('active') ? active : [];
-  const away = inItsPlace.filter((version) => version.version !== stored.version && isVersionOf(version, stored));
+  const away = inItsPlace.filter((version) => version.version !== stored.version && isSameOwner(version.scope, stored.scope));
   const room = away.map((version) => ({ key: keyOf(version), to: 'deprecated', ...decision }) as const);
   const moves = way.map((to) => ({
     key: keyOf(stored),

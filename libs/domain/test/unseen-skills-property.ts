@@ -6,7 +6,7 @@ import type { ProceduralMemory } from '../src/ports/memory.js';
 import { findSkill, ownersFor, searchSkills, type SkillReader, viewOf } from '../src/skills/life/find-skill.js';
 import { registerSkill } from '../src/skills/life/register-skill.js';
 import { pinnedTo } from '../src/skills/proof/bundle-code.js';
-import { activeDependents } from '../src/skills/proof/verification-ground.js';
+import { activeDependents } from '../src/skills/proof/keep-what-worked.js';
 import { NEW_YEAR, skillOf, skillUseOf } from './memory-records.js';
 import { decideOn, storeAt } from './skill-lives.js';
 

@@ -2,7 +2,7 @@ import type { Episode, RecalledItem, Scope, Transition } from '@etude/contracts/
 import type { StopReason, TaskResult, TaskSpec } from '@etude/contracts/task';
 import { rulesOf } from '../evaluation/evaluators.js';
 import type { Judgement } from '../evaluation/judge.js';
-import { testsFrom } from '../skills/proof/skill-tests.js';
+import { testsFrom } from '../skills/proof/run-skill-tests.js';
 import { touchedSources } from '../trust/sources.js';
 
 /** One evaluated attempt, as the journal stores it. */

@@ -13,9 +13,11 @@ export function canonicalJson(value: unknown): string {
   return `{${entries.join(',')}}`;
 }
 
+const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
+
 /** The sha256 of the canonical JSON, in hex. */
 export function contentDigest(value: unknown): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('hex');
+  return digestOf(canonicalJson(value));
 }
 
 type Content = Pick<Skill, 'code' | 'entryPoint' | 'tests'> &
@@ -28,17 +30,14 @@ type Content = Pick<Skill, 'code' | 'entryPoint' | 'tests'> &
  */
 export function skillDigest(skill: Content): string {
   const { code, entryPoint, tests, parameters, dependencies, packages, files } = skill;
-  if (isInWords(skill))
-    return createHash('sha256')
-      .update(skill.description ?? '')
-      .digest('hex');
+  if (isInWords(skill)) return digestOf(skill.description ?? '');
   return contentDigest({
     code,
     entryPoint,
     tests,
     parameters: filled(parameters),
     dependencies: filled(dependencies?.map(({ name, digest }) => ({ name, digest })).toSorted((a, b) => compare(a.name, b.name))),
-    packages: filled(packages?.toSorted(compare)),
+    packages: filled(packages?.toSorted()),
     files: filled(files?.toSorted((a, b) => compare(a.path, b.path))),
     ...(skill.kind === 'procedure' ? { description: skill.description } : {}),
     ...(skill.kind === 'snippet' ? { kind: skill.kind } : {}),
@@ -84,8 +83,6 @@ export function codeDigest({
 function withoutName(code: string, name: string): string {
   return /^\w+$/.test(name) ? code.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), '_') : code;
 }
-
-const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /** Whether the skill's tests come from the cases of a task, some of which are hidden, and not from its author. */
 export function hasHiddenTests({ origin = 'rollout', hiddenTests = false }: Pick<Skill, 'origin' | 'hiddenTests'>): boolean {

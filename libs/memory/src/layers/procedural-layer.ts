@@ -26,8 +26,14 @@ import type { SkillMove, SkillOwner } from '@etude/domain/ports/skill-registry';
 import { afterUse } from '@etude/domain/retrieval/reinforce';
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import { codeDigest } from '@etude/domain/skills/content-digest';
-import { type KnownVersion, knownVersion, staleEdit } from '@etude/domain/skills/life/known-version';
-import { codeToLookFor, withCarriedMarks, withMarkOfCode } from '@etude/domain/skills/life/marks';
+import {
+  codeToLookFor,
+  type KnownVersion,
+  knownVersion,
+  staleEdit,
+  withCarriedMarks,
+  withMarkOfCode,
+} from '@etude/domain/skills/life/marks';
 import { needsRoom } from '@etude/domain/skills/life/register-skill';
 import { newSkill, noSuchSkill } from '@etude/domain/skills/life/skill-life';
 import { replacedByTelling, type Telling, toldProcedure } from '@etude/domain/skills/life/told-procedure';

@@ -52,23 +52,17 @@ export interface MovedVersion {
  */
 export async function requireCallable(graph: CallGraph, moved: readonly MovedVersion[]): Promise<void> {
   const view = behind(graph, moved);
-  for (const { after } of moved.filter(comesIntoUse)) await neededSkills(view, after);
-  for (const { after } of moved.filter(leaves)) await requireUncalled(after, view);
+  for (const { before, after, move } of moved) {
+    if (after.status !== before.status && IN_USE.has(after.status)) await neededSkills(view, after);
+    // Callers of a skill without a proof can't run anyway.
+    if (CALLABLE.has(before.status) && after.status === 'archived' && move.proof !== null) await requireUncalled(after, view);
+  }
 }
 
 /** The message of a FAILED_PRECONDITION. @throws any other error, as it is */
 export function refusalOf(error: unknown): string {
   if (errorCode(error) !== 'FAILED_PRECONDITION' || !(error instanceof Error)) throw error;
   return error.message;
-}
-
-function comesIntoUse({ before, after }: MovedVersion): boolean {
-  return after.status !== before.status && IN_USE.has(after.status);
-}
-
-/** Whether a callable skill is archived and keeps its proof. Callers of a skill without a proof can't run anyway. */
-function leaves({ before, after, move }: MovedVersion): boolean {
-  return CALLABLE.has(before.status) && after.status === 'archived' && move.proof !== null;
 }
 
 /** The graph as it will be after the moves. */
@@ -128,16 +122,13 @@ export function mayCall(
   return dependencies.some((pin) => isPinOf(pin, { name, scope: { tenant, agent, user: user === undefined ? pin.user : user } }));
 }
 
-/** The most skills that one skill may need, at any depth. */
-const NEEDED_MAX = 200;
-
 type Calling = Pick<Skill, 'name' | 'scope' | 'dependencies'>;
 
 /**
  * All skills that this one needs, at any depth, in the pinned versions. Each stands behind those that it needs itself.
  *
  * @param isProven whether a skill's proof holds; absent: proofs are not looked at
- * @throws EtudeError FAILED_PRECONDITION for a circle of calls, for too many skills, and for a skill that is missing, out of use, changed,
+ * @throws EtudeError FAILED_PRECONDITION for a circle of calls, and for a skill that is missing, out of use, changed,
  *   unreadable for its caller, not proven, or without anything to call
  */
 export async function neededSkills(
@@ -150,7 +141,6 @@ export async function neededSkills(
     for (const pin of caller.dependencies ?? []) {
       refuseCircle(pin, path);
       if (found.has(contentOf(pin))) continue;
-      if (found.size + path.length > NEEDED_MAX) throw refusal(`${skill.name} needs more than ${NEEDED_MAX} skills; make it need fewer`);
       const needed = await pinnedSkill(registry, pin, caller, isProven);
       await visit(needed, [...path, pin]);
       found.set(contentOf(pin), needed);

@@ -52,7 +52,9 @@ export function isReadBy(owner: Scope, reader: SkillReader): boolean {
   return ownersFor(reader).some((one) => isSameOwner(one, owner));
 }
 
-export interface FindOptions {
+type Versions = Pick<ProceduralMemory, 'versions'>;
+
+interface FindOptions {
   /** Exactly this version, in any status unless `status` says otherwise. */
   readonly version?: number;
   /** The newest version with this status. Absent: the active one, or its replacement. */
@@ -84,12 +86,15 @@ const PER_TAGGED_HIT = 10;
  * @throws EtudeError MEMORY_UNAVAILABLE
  */
 export async function findSkill(
-  procedural: Pick<ProceduralMemory, 'versions'>,
+  procedural: Versions,
   reader: SkillReader,
   name: string,
-  options: FindOptions = {},
+  { version, status }: FindOptions = {},
 ): Promise<Skill | null> {
-  if (options.version !== undefined || options.status !== undefined) return findExactly(procedural, reader, name, options);
+  if (version !== undefined || status !== undefined) {
+    const found = await versionsSeen(procedural, reader, name, status === 'any' ? undefined : status);
+    return found.flat().find((skill) => version === undefined || skill.version === version) ?? null;
+  }
   const seen = new Set<string>();
   for (let wanted = name; !seen.has(wanted) && seen.size < REPLACED_MAX;) {
     seen.add(wanted);
@@ -123,24 +128,16 @@ function viewOfAll(tenant: string, owners: readonly Scope[], { user }: SkillRead
   return { ...viewOf({ tenant, agent }, user), also };
 }
 
-async function findExactly(
-  procedural: Pick<ProceduralMemory, 'versions'>,
-  reader: SkillReader,
-  name: string,
-  { version, status = 'any' }: FindOptions,
-) {
-  const owners = ownersFor(reader);
-  const found = await Promise.all(owners.map((owner) => procedural.versions(owner, name, status === 'any' ? undefined : status)));
-  return found.flat().find((skill) => version === undefined || skill.version === version) ?? null;
+/** The versions of a name that a reader sees, by owner, narrowest first. */
+function versionsSeen(procedural: Versions, reader: SkillReader, name: string, status?: SkillStatus) {
+  return Promise.all(ownersFor(reader).map((owner) => procedural.versions(owner, name, status)));
 }
 
 /** The narrowest active skill; else the narrowest deprecated one that has a replacement. */
-async function findInUse(procedural: Pick<ProceduralMemory, 'versions'>, reader: SkillReader, name: string): Promise<Skill | null> {
-  const owners = ownersFor(reader);
-  const active = await Promise.all(owners.map((owner) => procedural.versions(owner, name, 'active')));
-  const inUse = active.flat()[0];
+async function findInUse(procedural: Versions, reader: SkillReader, name: string): Promise<Skill | null> {
+  const [inUse] = (await versionsSeen(procedural, reader, name, 'active')).flat();
   if (inUse !== undefined) return inUse;
-  const retired = await Promise.all(owners.map((owner) => procedural.versions(owner, name, 'deprecated')));
+  const retired = await versionsSeen(procedural, reader, name, 'deprecated');
   return retired.map(([newest]) => newest).find((skill) => skill?.replacedBy !== undefined) ?? null;
 }
 

@@ -67,29 +67,21 @@ export async function pruneSkills(input: PruneInput, { procedural }: PruneDeps):
     if (done !== undefined) before.set(skill, done.reason.slice(mark(pruneId).length));
     if (reason !== null) named.set(skill, reason);
   }
-  const kept = keptFromPrune(all, named);
-  const planned = callersFirst([...named.keys()].filter((skill) => !kept.some((one) => one.skill === skill)));
-  const moves = planned.map((skill) => moveOf(skill, 'archived', { by, reason: `${mark(pruneId)}${named.get(skill)}`, at }));
+  const calls = all.flatMap((caller) => (GONE.has(caller.status) ? [] : calledVersions(caller).map((key) => ({ key, caller }))));
+  const callers = Map.groupBy(calls, ({ key }) => key);
+  const planned = new Set<Skill>();
+  const kept: KeptFromPrune[] = [];
+  // Callers come first, so it is known which of them stay.
+  for (const skill of callersFirst([...named.keys()])) {
+    const calledBy = (callers.get(versionKey(skill)) ?? []).map(({ caller }) => caller).filter((caller) => !planned.has(caller));
+    if (calledBy.length === 0) planned.add(skill);
+    else kept.push({ skill, reason: named.get(skill) ?? '', calledBy });
+  }
+  const moves = [...planned].map((skill) => moveOf(skill, 'archived', { by, reason: `${mark(pruneId)}${named.get(skill)}`, at }));
   if (!dryRun && moves.length > 0) await procedural.move(moves);
   const reasons = new Map([...before, ...named]);
   const pruned = [...callersFirst([...before.keys()]), ...planned].map((skill) => ({ skill, reason: reasons.get(skill) ?? '' }));
   return { pruned, kept };
-}
-
-/** The named versions that one that stays calls, until none is left that does. */
-function keptFromPrune(all: readonly Skill[], named: ReadonlyMap<Skill, string>): readonly KeptFromPrune[] {
-  const calls = all.flatMap((caller) => (GONE.has(caller.status) ? [] : calledVersions(caller).map((key) => ({ key, caller }))));
-  const callers = Map.groupBy(calls, ({ key }) => key);
-  const kept = new Map<Skill, KeptFromPrune>();
-  for (let known = -1; known < kept.size;) {
-    known = kept.size;
-    for (const [skill, reason] of named) {
-      const calling = (callers.get(versionKey(skill)) ?? []).map(({ caller }) => caller);
-      const calledBy = calling.filter((caller) => kept.has(caller) || !named.has(caller));
-      if (calledBy.length > 0) kept.set(skill, { skill, reason, calledBy });
-    }
-  }
-  return [...kept.values()];
 }
 
 function reasonToPrune(skill: Skill, { unusedDays, failing, supersededDays }: PrunePolicy, at: number): string | null {

@@ -4,7 +4,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings, SkillStatus } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory, StoreSkillOptions } from '../../ports/memory.js';
-import { withCarriedTests } from './known-version.js';
+import { withCarriedTests } from './marks.js';
 import type { SkillOwner, SkillRegistry } from '../../ports/skill-registry.js';
 import { GONE } from './skill-life.js';
 
@@ -47,7 +47,8 @@ export async function registerSkill(
   requireName(name);
   requireEnabled(scope.agent, settings);
   const versions = await procedural.versions(scope, name);
-  requireKind(candidate, versions.find(({ status }) => status === 'active') ?? null);
+  const otherKind = otherKindReason(candidate, versions.find(({ status }) => status === 'active') ?? null);
+  if (otherKind !== null) throw new EtudeError('FAILED_PRECONDITION', `skill "${name}": ${otherKind}`, { field: 'kind' });
   const at = clock.now();
   const given = withCarriedTests({ ...candidate, createdAt: at, updatedAt: at }, versions);
   const stored = await procedural.store(given, { ...options, words: 'edited', namesMax: settings.maxSkills });
@@ -87,12 +88,6 @@ export function wrongName(name: string): string | null {
   if (!parsed.success) return `${shown} ${parsed.error.issues[0]?.message ?? 'is wrong'}`;
   if (KEYWORDS.has(name)) return `${shown} is a word of Python itself`;
   return MODULES.has(name) ? `${shown} is that of a module that code imports` : null;
-}
-
-/** @throws EtudeError FAILED_PRECONDITION */
-function requireKind(candidate: Skill, inUse: Skill | null): void {
-  const reason = otherKindReason(candidate, inUse);
-  if (reason !== null) throw new EtudeError('FAILED_PRECONDITION', `skill "${candidate.name}": ${reason}`, { field: 'kind' });
 }
 
 /** @throws EtudeError FAILED_PRECONDITION where skills are switched off for the agent */

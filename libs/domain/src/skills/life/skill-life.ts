@@ -240,18 +240,16 @@ export function isSameOwner(a: Scope, b: Scope): boolean {
   return a.tenant === b.tenant && a.agent === b.agent && a.user === b.user;
 }
 
-/** Whether these are versions of one skill of one owner, of which at most one is in use. */
-export function isVersionOf(a: Pick<Skill, 'name' | 'scope'>, b: Pick<Skill, 'name' | 'scope'>): boolean {
-  return a.name === b.name && isSameOwner(a.scope, b.scope);
-}
-
 /**
  * @param skill the skill that becomes active
  * @param versions of the same name, as they are after the moves
  * @throws EtudeError ABORTED where another version of the same owner stays active beside it
  */
 export function requireOnlyActive(skill: Skill, versions: readonly Skill[]): void {
-  const other = versions.find((version) => version.status === 'active' && version.version !== skill.version && isVersionOf(version, skill));
+  const other = versions.find(
+    ({ status, name, version, scope }) =>
+      status === 'active' && name === skill.name && version !== skill.version && isSameOwner(scope, skill.scope),
+  );
   if (other === undefined) return;
   throw new EtudeError(
     'ABORTED',

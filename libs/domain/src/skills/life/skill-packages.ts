@@ -36,12 +36,8 @@ function allowed(templates: SandboxPackages): string {
   return `Allowed are, together: ${kinds.map(([name, has]) => `${has.join(', ')} (${name})`).join('; or ')}.`;
 }
 
+/** A package in its normal form: case doesn't matter in its name, and "-", "_" and "." mean the same. */
 function normal(text: string): string {
   const [name = '', version = ''] = text.split('==');
-  return `${packageName(name)}==${version}`;
-}
-
-/** The normal form of a package's name, since case doesn't matter, and "-", "_" and "." mean the same. */
-export function packageName(written: string): string {
-  return written.toLowerCase().replaceAll(/[-_.]+/g, '-');
+  return `${name.toLowerCase().replaceAll(/[-_.]+/g, '-')}==${version}`;
 }

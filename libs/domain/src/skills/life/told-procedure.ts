@@ -43,7 +43,7 @@ export function toldProcedure(telling: Telling, versions: readonly Skill[], isMa
   const same = versions.filter(({ digest }) => digest === made.digest);
   if (inUse !== undefined && same.includes(inUse)) return { version: inUse, isNew: false };
   const isOpen = newest === undefined || (inUse !== undefined && wasOnlyTold(inUse));
-  if (isOpen && !isMarked) return { version: inUseInPlaceOf(made, inUse ?? null, telling), isNew: true };
+  if (isOpen && !isMarked) return { version: inUseInPlaceOf(made, inUse, telling), isNew: true };
   const living = same.find(({ status }) => LIVING.has(status));
   if (living !== undefined) return { version: living, isNew: false };
   requireNotGone(same[0]);
@@ -65,17 +65,18 @@ export function replacedByTelling({ by, at }: Pick<Telling, 'by' | 'at'>, versio
     .map((skill) => movedSkill(skill, { key: keyOf(skill), to: 'deprecated', by, reason, at }));
 }
 
-function inUseInPlaceOf(made: Skill, before: Skill | null, { by, at }: Telling): Skill {
+/** The new version keeps the counts of the earlier one, since callers know a procedure by its name. */
+function inUseInPlaceOf(made: Skill, before: Skill | undefined, { by, at }: Telling): Skill {
+  const { executionCount, successRate, cues, fingerprints, usage } = before ?? made;
   return {
     ...made,
     history: [{ at, by, from: null, to: 'active', reason: made.statusReason }],
-    ...(before === null ? {} : countsOf(before)),
+    executionCount,
+    successRate,
+    cues,
+    fingerprints,
+    ...(usage === undefined ? {} : { usage }),
   };
-}
-
-/** The counts of the earlier words. Callers know a procedure by its name, so the counts go on. */
-function countsOf({ executionCount, successRate, cues, fingerprints, usage }: Skill): Partial<Skill> {
-  return { executionCount, successRate, cues, fingerprints, ...(usage === undefined ? {} : { usage }) };
 }
 
 /** A told procedure is its own source, so records that were learned from its words are untrusted too. */

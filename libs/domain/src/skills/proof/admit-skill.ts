@@ -11,9 +11,9 @@ import { refusalOf } from '../life/call-graph.js';
 import { versionOfKey } from '../life/find-skill.js';
 import { isProven, signProof, confidenceOf } from './proof.js';
 import { carryApprovalOver, type ReverificationDeps, reverifyDependents } from './reverify-dependents.js';
-import { withCarriedTests } from '../life/known-version.js';
+import { withCarriedTests } from '../life/marks.js';
 import { skillDigest } from '../content-digest.js';
-import { gatherGround } from './verification-ground.js';
+import { gatherGround } from './keep-what-worked.js';
 import { type Verification, type VerificationDeps, verificationOf, verifySkill } from './verify-skill.js';
 
 export interface AdmissionDeps extends Omit<CheckDeps, 'round'>, ReverificationDeps {
@@ -80,16 +80,13 @@ async function loadSkill(key: SkillKey, procedural: ProceduralMemory): Promise<S
   throw new EtudeError('ABORTED', changed);
 }
 
-/** After these statuses nothing more happens by itself; only people change them. */
-const SETTLED: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review', 'rejected', 'deprecated', 'archived']);
-
-/** The status of the stored skill with this name and digest once it is settled; null until then. */
+/** The status of the stored skill with this name and digest; null while its verification or approval goes on. */
 export async function settledStatus(
   procedural: ProceduralMemory,
   { scope, name, digest }: Pick<Skill, 'scope' | 'name' | 'digest'>,
 ): Promise<SkillStatus | null> {
   const skill = (await procedural.versions(scope, name)).find((one) => one.digest === digest);
-  return skill !== undefined && SETTLED.has(skill.status) ? skill.status : null;
+  return skill === undefined || skill.status === 'candidate' || skill.status === 'verified' ? null : skill.status;
 }
 
 export interface CheckDeps extends Omit<VerificationDeps, 'ground'> {

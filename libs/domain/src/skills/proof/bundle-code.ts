@@ -26,16 +26,14 @@ export function bundledCode(code: string, needed: readonly NeededSkill[], direct
   const file = '__import__("sys")._getframe().f_code.co_filename';
   // This statement stands below the code's last line, so that a traceback shows no line of the code for it.
   const below = '\n'.repeat(code.split('\n').length);
-  return `${loading(needed, direct, file, text)}${below}exec(compile(${text}, ${file}, "exec", dont_inherit=True), globals())\n`;
+  return `${loadingCode(needed, direct, file, text)}${below}exec(compile(${text}, ${file}, "exec", dont_inherit=True), globals())\n`;
 }
 
-/** The loader alone, for an interpreter that runs the code later, such as a session's. It defines the module `skills` and binds no name. */
-export function loadingCode(needed: readonly NeededSkill[], direct?: readonly SkillDependency[]): string {
-  return `${loading(needed, direct)}\n`;
-}
-
-/** Each skill has its own module and file in tracebacks, such as "skills/parse_csv@2". `sees` maps names in its code to modules. */
-function loading(needed: readonly NeededSkill[], direct: readonly SkillDependency[] | undefined, ...shown: readonly string[]): string {
+/**
+ * The loader as one line, for an interpreter that runs the code later, such as a session's. It defines the module `skills` and binds no
+ * name. Each skill has its own module and file in tracebacks, such as "skills/parse_csv@2".
+ */
+export function loadingCode(needed: readonly NeededSkill[], direct?: readonly SkillDependency[], ...shown: readonly string[]): string {
   const modules = new Map<string, string>();
   const moduleOf = (pin: SkillDependency) => {
     const module = modules.get(contentOf(pin));
@@ -45,16 +43,13 @@ function loading(needed: readonly NeededSkill[], direct: readonly SkillDependenc
   const sees = (pins: readonly SkillDependency[]) => Object.fromEntries(pins.map((pin) => [pin.name, moduleOf(pin)]));
   const loaded = needed.map((skill) => {
     const entryPoint = entryPointOf(skill);
-    const module = freeName(`skills/${skill.name}@${skill.version}`, new Set(modules.values()));
+    const name = `skills/${skill.name}@${skill.version}`;
+    const module = [...modules.values()].includes(name) ? `${name}-${modules.size}` : name;
     modules.set(contentOf(dependencyOn(skill)), module);
     return { module, code: skill.code, entryPoint, sees: sees(skill.dependencies ?? []) };
   });
   const seen = sees(direct ?? needed.map((skill) => dependencyOn(skill)));
   return pythonCall(LOADER, 'load', [JSON.stringify(loaded), JSON.stringify(seen), ...shown]);
-}
-
-function freeName(wanted: string, taken: ReadonlySet<string>): string {
-  for (let n = 2, free = wanted; ; n += 1, free = `${wanted}-${n}`) if (!taken.has(free)) return free;
 }
 
 /**

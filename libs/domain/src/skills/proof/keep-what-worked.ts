@@ -1,13 +1,85 @@
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillLikeness } from '@etude/contracts/skill-proof';
-import { bundledCode, dependencyOn } from './bundle-code.js';
-import { contentDigest } from '../content-digest.js';
-import { runTrial, type TestPlace, type Trial } from './run-skill-tests.js';
-import type { DependentSkill, VerificationGround, SimilarSkill } from './verification-ground.js';
-import { joinedTests } from '../life/known-version.js';
-import { testsByName } from './skill-tests.js';
-import type { Stage } from './proof.js';
 import { SandboxLimits } from '@etude/contracts/sandbox';
+import type { SkillDependency } from '@etude/contracts/skill-proof';
+import type { ProceduralMemory } from '../../ports/memory.js';
+import type { SkillRegistry } from '../../ports/skill-registry.js';
+import { contentDigest } from '../content-digest.js';
+import { contentOf, isPinOf, neededSkills, refusalOf } from '../life/call-graph.js';
+import { activeVersion } from '../life/decisions.js';
+import { isReadBy, searchSkills } from '../life/find-skill.js';
+import { joinedTests } from '../life/marks.js';
+import { bundledCode, dependencyOn } from './bundle-code.js';
+import type { Stage } from './proof.js';
+import { runTrial, type TestPlace, testsByName, type Trial } from './run-skill-tests.js';
+
+/** The other skills and versions that a verification looks at. */
+export interface VerificationGround {
+  /** The active version that the skill would replace, and whose tests it must pass too. null: there is none. */
+  readonly replaced: Skill | null;
+  /** The skills that it calls, at any depth, in the order of loading. */
+  readonly needed: readonly Skill[];
+  /**
+   * Active callers that everybody who reads the skill can read too. Their tests must pass with this version in place of the called one.
+   * Other callers keep the version that they call until they have a version that passed with this one.
+   */
+  readonly dependents: readonly OtherSkill[];
+  /** Skills with a similar name and description, most similar first; `similarity` is calibrated. */
+  readonly similar: ReadonlyArray<OtherSkill & { readonly similarity: number }>;
+}
+
+export interface OtherSkill {
+  readonly skill: Skill;
+  /** The skills that its code calls in this verification. */
+  readonly pins: readonly SkillDependency[];
+  /** The skills that it needs with these pins, in the order of loading. */
+  readonly needed: readonly Skill[];
+}
+
+/** Skills below this similarity are taken to do different things. */
+const SIMILARITY_MIN = 0.85;
+const SIMILAR_MAX = 3;
+
+/** @throws EtudeError FAILED_PRECONDITION where a called skill can't be loaded, MEMORY_UNAVAILABLE */
+export async function gatherGround(
+  skill: Skill,
+  procedural: ProceduralMemory,
+  isProven: (skill: Skill) => boolean,
+): Promise<VerificationGround> {
+  const needed = await neededSkills(procedural, skill, isProven);
+  const calling = (await activeDependents(skill, procedural)).filter(({ scope }) => isReadBy(scope, skill.scope));
+  const dependents = await Promise.all(
+    calling.map(async (dependent) => {
+      const others = (dependent.dependencies ?? []).filter((pin) => !isPinOf(pin, skill));
+      const rest = await neededSkills(procedural, { ...dependent, dependencies: others }, isProven);
+      const loaded = new Map([...rest, ...needed, skill].map((one) => [contentOf(dependencyOn(one)), one]));
+      return { skill: dependent, pins: [...others, dependencyOn(skill)], needed: [...loaded.values()] };
+    }),
+  );
+  return { replaced: await activeVersion(procedural, skill), needed, dependents, similar: await similarTo(skill, procedural, isProven) };
+}
+
+/** Active skills that call a version of this one. */
+export async function activeDependents({ name, scope }: Skill, registry: SkillRegistry): Promise<readonly Skill[]> {
+  return (await registry.dependents({ ...scope, name })).filter(({ status }) => status === 'active');
+}
+
+async function similarTo(
+  skill: Skill,
+  procedural: ProceduralMemory,
+  isProven: (skill: Skill) => boolean,
+): Promise<VerificationGround['similar']> {
+  if (skill.kind !== 'function') return [];
+  const text = `${skill.name.replaceAll('_', ' ')} ${skill.description}`;
+  // One more than needed, since the skill's own active version is among the most similar.
+  const found = await searchSkills(procedural, skill.scope, { text, limit: SIMILAR_MAX + 1, similarityMin: SIMILARITY_MIN });
+  const others = found.filter((hit) => hit.skill.kind === 'function' && hit.skill.name !== skill.name).slice(0, SIMILAR_MAX);
+  const similar = others.map(async ({ skill: other, similarity }) => {
+    const needed = await neededSkills(procedural, other, isProven).catch(refusalOf);
+    // A skill whose callees can't be loaded has no results to compare.
+    return typeof needed === 'string' ? [] : [{ skill: other, pins: other.dependencies ?? [], similarity, needed }];
+  });
+  return (await Promise.all(similar)).flat();
+}
 
 /**
  * Looks for regressions. The held-out tests of this version and of the replaced one must pass, and the replaced version's own tests. The
@@ -49,23 +121,25 @@ async function testsOfReplaced(replaced: Skill, trial: Trial, place: TestPlace):
 
 const isProgram = ({ entryPoint }: Pick<Trial, 'entryPoint'>) => entryPoint === null;
 
-async function testsOfDependents(dependents: readonly DependentSkill[], place: TestPlace): Promise<Stage> {
-  const failures = await Promise.all(dependents.map((dependent) => failureOfDependent(dependent, place)));
-  const failure = failures.find((one) => one !== null);
-  if (failure) return { evidence: [], reason: failure };
+async function testsOfDependents(dependents: readonly OtherSkill[], place: TestPlace): Promise<Stage> {
+  const trials = dependents.map(trialOf).map((trial) => runTrial({ ...trial, step: `of-${trial.step}` }, place));
+  const outcomes = await Promise.all(trials);
   const kept = dependents.map(({ skill }) => dependencyOn(skill));
+  const failed = outcomes.findIndex(({ passed }) => !passed);
+  if (failed >= 0) {
+    const caller = `${kept[failed]?.name}@${kept[failed]?.version}`;
+    return { evidence: [], reason: `the tests of ${caller}, which calls it, fail with this version: ${outcomes[failed]?.reason}` };
+  }
   const evidence = kept.map(({ name, version }) => `the tests of ${name}@${version}, which calls it, pass`);
   return { evidence, found: { kept } };
 }
 
-async function failureOfDependent({ skill, pins, needed }: DependentSkill, place: TestPlace): Promise<string | null> {
-  const load = (code: string) => bundledCode(code, needed, pins);
-  const { code, entryPoint, tests, name, version } = skill;
-  const { passed, reason } = await runTrial({ step: `of-${idOf(skill)}`, code, entryPoint, tests, load }, place);
-  return passed ? null : `the tests of ${name}@${version}, which calls it, fail with this version: ${reason}`;
+/** The other skill's code with its own tests. `step` names the skill. */
+function trialOf({ skill, pins, needed }: OtherSkill): Trial {
+  const { code, entryPoint, tests } = skill;
+  const step = contentDigest(dependencyOn(skill)).slice(0, 16);
+  return { step, code, entryPoint, tests, load: (text) => bundledCode(text, needed, pins) };
 }
-
-const idOf = (skill: Skill) => contentDigest(dependencyOn(skill)).slice(0, 16);
 
 /** The most tests of another skill that are run; more would add nothing. */
 const TESTS_MAX = 20;
@@ -73,29 +147,21 @@ const TESTS_MAX = 20;
 const LIMITS = SandboxLimits.parse({ cpuMs: 2_000, wallMs: 4_000 });
 
 /** Finds out whether skills with similar descriptions do the same: each runs on the other's tests. */
-export async function compareAlike(skill: Skill, own: Trial, similar: readonly SimilarSkill[], place: TestPlace): Promise<Stage> {
-  const alike = await Promise.all(similar.map((other) => likeness(skill, own, other, place)));
+export async function compareAlike(own: Trial, similar: VerificationGround['similar'], place: TestPlace): Promise<Stage> {
+  const compared = similar.map(async (other) => {
+    const { name, version, scope } = other.skill;
+    const theirs = trialOf(other);
+    const [passesTheirs, theyPass] = await Promise.all([
+      passes(own, theirs, `on-${theirs.step}`, place),
+      passes(theirs, own, `by-${theirs.step}`, place),
+    ]);
+    return { name, agent: scope.agent, user: scope.user, version, similarity: other.similarity, passesTheirs, theyPass };
+  });
+  const alike = await Promise.all(compared);
   const same = alike.filter(({ passesTheirs, theyPass }) => passesTheirs && theyPass).map(({ name }) => name);
   const evidence = alike.length === 0 ? [] : [`active skills that read much the same: ${alike.map(({ name }) => name).join(', ')}`];
   if (same.length > 0) evidence.push(`each passes the tests of the other: ${same.join(', ')}`);
   return { evidence, found: { alike } };
-}
-
-async function likeness(
-  skill: Skill,
-  own: Trial,
-  { skill: other, similarity, needed }: SimilarSkill,
-  place: TestPlace,
-): Promise<SkillLikeness> {
-  const { name, version, scope, code, entryPoint, tests } = other;
-  const load = (text: string) => bundledCode(text, needed, other.dependencies ?? []);
-  const theirs: Trial = { step: '', code, entryPoint, tests, load };
-  const id = idOf(other);
-  const [passesTheirs, theyPass] = await Promise.all([
-    passes(own, theirs, `on-${id}`, place),
-    passes(theirs, { ...own, tests: skill.tests }, `by-${id}`, place),
-  ]);
-  return { name, agent: scope.agent, user: scope.user, version, similarity, passesTheirs, theyPass };
 }
 
 /** Whether the code passes the tests of `tested`, which call it by that trial's entry point. */

@@ -44,9 +44,9 @@ describe('loadFunctions', () => {
 
   it('refuses all where one is missing, is a program or is not proven', async () => {
     expect(await errorOf(loadFunctions(reader, ['add', 'x', 'y'], deps))).toMatch(/^NOT_FOUND: .*x, y/);
-    expect(await errorOf(loadFunctions(reader, ['shout'], deps))).toMatch(/^FAILED_PRECONDITION: shout@1 is a program/);
+    expect(await errorOf(loadFunctions(reader, ['shout'], deps))).toMatch(/^FAILED_PRECONDITION: the code needs shout@1, which is a program/);
     expect(await errorOf(loadFunctions(reader, ['shown'], deps))).toMatch(
-      /^FAILED_PRECONDITION: shown@1 is a snippet, whose code was never run/,
+      /^FAILED_PRECONDITION: .*shown@1, which is a snippet, whose code was never run/,
     );
     expect(await errorOf(loadFunctions(reader, ['unproven'], deps))).toMatch(/^FAILED_PRECONDITION: .*evidence/);
   });

@@ -1,14 +1,12 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { Skill } from '@etude/contracts/memory';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
-import { dependencyOn, entryPointOf, loadingCode } from './bundle-code.js';
+import { dependencyOn, loadingCode } from './bundle-code.js';
 import { neededSkills } from '../life/call-graph.js';
 import { findSkill, type SkillReader } from '../life/find-skill.js';
 import { isProven } from './proof.js';
-import { requireProven } from './use-skill.js';
 
 export interface LoadedFunction {
   readonly name: string;
@@ -49,10 +47,6 @@ export async function loadFunctions(reader: SkillReader, names: readonly string[
       field: 'names',
     });
   const skills = found.filter((skill) => skill !== null);
-  for (const skill of skills) {
-    entryPointOf(skill);
-    requireProven(skill, deps.checker);
-  }
   const pins = skills.map((skill) => dependencyOn(skill));
   const imports = skills.length === 0 ? '' : `from skills import ${skills.map(({ name }) => name).join(', ')}\n`;
   const { tenant, agent, user } = reader;
@@ -60,9 +54,12 @@ export async function loadFunctions(reader: SkillReader, names: readonly string[
   const needed = await neededSkills(deps.procedural, caller, (skill) => isProven(skill, deps.checker));
   const loadedAt = deps.clock.now();
   await deps.procedural.countOffers(skills.map(({ scope, name, version }) => ({ ...scope, name, version, loadedAt })));
-  return { functions: skills.map(functionOf), pins, code: needed.length === 0 ? '' : `${loadingCode(needed, pins)}${imports}` };
-}
-
-function functionOf({ name, version, digest, contract, description }: Skill): LoadedFunction {
-  return { name, version, digest, signature: contract?.signature ?? '', description };
+  const functions = skills.map(({ name, version, digest, contract, description }) => ({
+    name,
+    version,
+    digest,
+    signature: contract?.signature ?? '',
+    description,
+  }));
+  return { functions, pins, code: needed.length === 0 ? '' : `${loadingCode(needed, pins)}\n${imports}` };
 }

@@ -5,7 +5,7 @@ import type { ProceduralMemory } from '../../ports/memory.js';
 import { approveSkill, rollbackSkill } from '../life/decisions.js';
 import { canonicalJson, skillDigest } from '../content-digest.js';
 import { dependencyOn } from './bundle-code.js';
-import { activeDependents } from './verification-ground.js';
+import { activeDependents } from './keep-what-worked.js';
 
 export interface ReverificationDeps {
   readonly procedural: ProceduralMemory;

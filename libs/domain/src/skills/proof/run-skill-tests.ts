@@ -5,7 +5,6 @@ import { sameValue } from '../../evaluation/compare.js';
 import { judge } from '../../evaluation/judge.js';
 import { rulesOf } from '../../evaluation/evaluators.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
-import { evaluatorOf, failedCall } from './skill-tests.js';
 import type { Mutant } from './inspect-code.js';
 
 /** The most runs in one execution, so that others get sandboxes in between. */
@@ -147,24 +146,12 @@ export async function survivingMutants(
   let alive = mutants;
   for (let from = 0, to = 1; from < trial.tests.length && alive.length > 0; from = to, to *= 4) {
     const tests = trial.tests.slice(from, to);
-    const step = `mutants${from}`;
-    const failing = await Promise.all(inLanes(alive).map((lane, number) => failingMutants(lane, `${step}.${number}`, tests)));
-    const noticed = new Set(failing.flat());
+    const planned = alive.flatMap((mutant) => planTrial({ ...trial, code: mutant.code, tests }).map((test) => ({ ...test, mutant })));
+    const answers = await runPlanned(planned, { step: `mutants${from}`, limits, stopOnFailure: false }, place);
+    const noticed = new Set(planned.filter((test, at) => failureOf(test, answers[at]) !== null).map(({ mutant }) => mutant));
     alive = alive.filter((mutant) => !noticed.has(mutant));
   }
   return alive;
-
-  async function failingMutants(lane: readonly Mutant[], step: string, tests: Trial['tests']): Promise<readonly Mutant[]> {
-    const planned = lane.flatMap((mutant) => planTrial({ ...trial, code: mutant.code, tests }).map((test) => ({ ...test, mutant })));
-    const answers = await runPlanned(planned, { step, limits, stopOnFailure: false }, place);
-    return planned.filter((test, at) => failureOf(test, answers[at]) !== null).map(({ mutant }) => mutant);
-  }
-}
-
-/** Two parts that run at the same time, since a mutant may run until its time is up. */
-function inLanes(mutants: readonly Mutant[]): ReadonlyArray<readonly Mutant[]> {
-  const half = Math.ceil(mutants.length / 2);
-  return [mutants.slice(0, half), mutants.slice(half)];
 }
 
 /** A mutant gets a minimum and eight times what the code needed, up to a maximum. */
@@ -175,4 +162,68 @@ function brokenLimits(results: readonly RunResult[]): SandboxLimits {
     cpuMs: Math.round(Math.min(3_000, 250 + cpuMs * 8)),
     wallMs: Math.round(Math.min(6_000, 600 + wallMs * 8)),
   });
+}
+
+/** A skill's tests from an evaluator's cases. Empty where the evaluator judges something other than the code's answers. */
+export function testsFrom(evaluator: Evaluator): SkillTest[] {
+  return rulesOf(evaluator).tests ?? [];
+}
+
+/** The inverse of `testsFrom`: an evaluator that judges code by this test. */
+export function evaluatorOf(test: SkillTest, entryPoint: string | null): Evaluator {
+  if (test.kind === 'io') {
+    const { stdin, expectedStdout, comparison, tolerance } = test;
+    return { kind: 'io_cases', cases: [{ stdin, expectedStdout, public: false }], comparison, tolerance };
+  }
+  if (entryPoint === null) throw new TypeError(`a test of kind "${test.kind}" needs an entry point`);
+  if (test.kind === 'python') return { kind: 'python_tests', entryPoint, tests: test.tests, setup: test.setup, public: false };
+  const { args, kwargs, expected, tolerance } = test;
+  return { kind: 'function_cases', entryPoint, cases: [{ args, kwargs, expected, public: false }], tolerance };
+}
+
+/**
+ * Tests that call a function by the name `called`, for code that has it as `name`. The tests define the alias in their own process. If the
+ * code could see that alias, it would know whose tests it runs.
+ */
+export function testsByName(tests: readonly SkillTest[], called: string | null, name: string | null): readonly SkillTest[] {
+  if (called === name || called === null || name === null) return tests;
+  return tests.map((test) => (test.kind === 'python' ? { ...test, tests: withName(test.tests, `${called} = ${name}\n`) } : test));
+}
+
+/** Inserts a line behind `from __future__` imports, which Python requires first. */
+function withName(tests: string, line: string): string {
+  const [future = ''] = /^(?:(?:from __future__ import .*|#.*|[ \t]*)\n)*/.exec(tests) ?? [];
+  return `${future}${line}${tests.slice(future.length)}`;
+}
+
+/** The most characters that are shown of one value. */
+const VALUE_MAX = 80;
+
+/**
+ * The call of a failed test with the expected and the returned value, to follow its verdict: `; f("a", n=2) gave "x", not "y"`. Only for
+ * readers who may see the test. Empty for a Python test.
+ */
+function failedCall({ entryPoint }: Trial, test: SkillTest | undefined, result: RunResult | undefined): string {
+  if (test === undefined || test.kind === 'python') return '';
+  const isProgram = test.kind === 'io';
+  const called = isProgram ? `with the input ${shown(test.stdin)} it` : `${entryPoint}(${argumentsOf(test)})`;
+  const wanted = shown(isProgram ? test.expectedStdout : test.expected);
+  const got = isProgram ? result?.stdout : result?.value;
+  const isAnswer = result?.exit === 'ok' && result.error === undefined && got !== undefined;
+  if (isAnswer) return `; ${called} gave ${shown(got)}, not ${wanted}`;
+  const why = result?.error === undefined ? '' : `: ${oneLine(result.error.message, VALUE_MAX)}`;
+  return `; ${called}, where ${wanted} is expected${why}`;
+}
+
+function argumentsOf({ args, kwargs }: Extract<SkillTest, { kind: 'call' }>): string {
+  const named = Object.entries(kwargs).map(([name, value]) => `${name}=${shown(value)}`);
+  return oneLine([...args.map(shown), ...named].join(', '), 2 * VALUE_MAX);
+}
+
+const shown = (value: unknown) => oneLine(JSON.stringify(value), VALUE_MAX);
+
+/** The text without control characters and line breaks, since JSON leaves some unescaped. It is cut to `max` characters. */
+function oneLine(text: string, max: number): string {
+  const line = text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' ');
+  return line.length <= max ? line : `${line.slice(0, max - 1)}…`;
 }

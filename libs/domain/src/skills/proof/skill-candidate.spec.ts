@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../content-digest.js';
 import { buildSkillCandidate, type SolvedTask } from './skill-candidate.js';
 import { skillName } from './skill-candidate.js';
-import { evaluatorOf, testsFrom } from './skill-tests.js';
+import { evaluatorOf, testsFrom } from './run-skill-tests.js';
 
 const solved = (over: Partial<SolvedTask> & { evaluator: Evaluator }): SolvedTask => ({
   scope: { tenant: 'acme', agent: 'solver', user: null },

@@ -4,7 +4,7 @@ import { definesName } from '../../evaluation/answer-code.js';
 import { rulesOf } from '../../evaluation/evaluators.js';
 import { contentDigest } from '../content-digest.js';
 import { newCandidate } from '../life/skill-life.js';
-import { testsFrom } from './skill-tests.js';
+import { testsFrom } from './run-skill-tests.js';
 
 export interface SkillOrigin {
   readonly scope: Scope;

@@ -90,7 +90,10 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
   await call.claim?.();
   const result = await execute(skill, { ...executable, ...place }, call, deps, signal);
   const error = errorOf(result, run);
-  await deps.outbox.put(call.reader.tenant, writeIdOf(call), useOf(skill, call, { result, error, input, at: deps.clock.now() }));
+  const { tenant, agent, user } = call.reader;
+  // Tenants share one space of job ids, so the id covers the tenant.
+  const writeId = `use-${contentDigest({ tenant, agent, user, useId: call.useId })}`;
+  await deps.outbox.put(tenant, writeId, useOf(skill, call, { result, error, input, at: deps.clock.now() }));
   return {
     outcome: 'used',
     success: error === '',
@@ -184,11 +187,6 @@ function errorOf(result: RunResult, { kind }: SandboxRun): string {
   const { type, message, line, summary } = crashOf(result);
   const where = line === null ? '' : `, line ${line}`;
   return (type === null ? summary : `${type}: ${message}${where}`).slice(0, TEXT_MAX);
-}
-
-/** The id of the memory write, equal for a repeated use. It covers the tenant, since tenants share one space of job ids. */
-function writeIdOf({ reader: { tenant, agent, user }, useId }: SkillCall): string {
-  return `use-${contentDigest({ tenant, agent, user, useId })}`;
 }
 
 function useOf(

@@ -18,9 +18,8 @@ import {
   problemTexts,
   undeclaredProblems,
 } from './inspect-code.js';
-import { compareAlike, keepWhatWorked } from './keep-what-worked.js';
+import { compareAlike, keepWhatWorked, type VerificationGround } from './keep-what-worked.js';
 import type { TemplateFor } from '../life/skill-packages.js';
-import type { VerificationGround } from './verification-ground.js';
 import { pythonCall, pythonText } from '../../python-files.js';
 
 export interface VerificationDeps {
@@ -187,7 +186,7 @@ async function runStages(skill: Skill, inspected: InspectedCode, deps: Verificat
     testAgain(trial, first, place),
     keepWhatWorked(skill, trial, ground, place),
     noticeMutants(inspected.mutants, trial, first, { place, mutationScoreMin }),
-    compareAlike(skill, trial, ground.similar, place),
+    compareAlike(trial, ground.similar, place),
   ];
   // Waits for all stages, so that none runs on after the answer. The first error in this order is thrown.
   await Promise.allSettled(stages);

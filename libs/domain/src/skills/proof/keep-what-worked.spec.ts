@@ -3,7 +3,7 @@ import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { skillOf } from '../../../test/bundle-fixture.js';
-import { gatherGround } from './verification-ground.js';
+import { gatherGround } from './keep-what-worked.js';
 
 describe('a skill that reads much the same', () => {
   const inner = skillOf('inner', 'def inner(n):\n    return n');
