@@ -31,7 +31,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
 
   /** Skills as they are, whatever their life was: for tests that begin in the middle of it. */
   keep(...skills: readonly Skill[]): this {
-    this.#skills = [...this.#skills, ...structuredClone(skills)];
+    this.#skills = [...this.#skills, ...skills];
     return this;
   }
 
@@ -54,12 +54,12 @@ export class FakeProceduralMemory implements ProceduralMemory {
     const marked = withMarkOfCode(carried, this.#isMarked(carried, versions, options));
     const stored = newSkill(marked, (versions[0]?.version ?? 0) + 1, options);
     this.#skills = [...this.#skills, stored];
-    return structuredClone(stored);
+    return stored;
   }
 
   async get(scope: ReadScope, name: string, version?: number): Promise<Skill | null> {
     const found = this.#visible(scope).filter((skill) => skill.name === name && (version === undefined || skill.version === version));
-    return structuredClone(narrowestNewest(found, scope.user));
+    return narrowestNewest(found, scope.user);
   }
 
   async versions(owner: SkillOwner, name: string, status?: SkillStatus): Promise<readonly Skill[]> {
@@ -69,10 +69,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
   async *every(scope: ReadScope, statuses?: readonly SkillStatus[], fromName = ''): AsyncGenerator<Skill> {
     requireScope(scope);
     const wanted = ({ status, name }: Skill) => (statuses === undefined || statuses.includes(status)) && name >= fromName;
-    yield* this.#visible(scope)
-      .filter(wanted)
-      .toSorted(byOwner)
-      .map((skill) => structuredClone(skill));
+    yield* this.#visible(scope).filter(wanted).toSorted(byOwner);
   }
 
   async countNames(owner: SkillOwner, countMax: number): Promise<number> {
@@ -92,7 +89,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
       // Somebody was faster while others were asked for.
       if (this.#skills !== before) continue;
       this.#skills = behind.#skills;
-      return moved.map(({ after: { scope, name, version } }) => structuredClone(this.#find({ ...scope, name, version })));
+      return moved.map(({ after: { scope, name, version } }) => this.#find({ ...scope, name, version }));
     }
   }
 
@@ -104,8 +101,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
     requireScope({ tenant, agent });
     return this.#skills
       .filter(({ scope, status }) => (tenant === GLOBAL_TENANT || scope.tenant === tenant) && (all || IN_USE.has(status)))
-      .filter((skill) => mayCall(skill, owner))
-      .map((skill) => structuredClone(skill));
+      .filter((skill) => mayCall(skill, owner));
   }
 
   async countOffers(offers: Parameters<ProceduralMemory['countOffers']>[0]): Promise<void> {
@@ -118,7 +114,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
     const items = this.#active(scope).flatMap((record) => skillEntries(record).map((entry) => ({ record, entry })));
     const hits = await fakeSearch(items, query, this.#clock.now());
     return hits.map(({ record, similarity, score, explanation }) => {
-      const found = { skill: structuredClone(record), similarity, score };
+      const found = { skill: record, similarity, score };
       return explanation === undefined ? found : { ...found, explanation };
     });
   }
@@ -127,8 +123,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
     return this.#active(scope)
       .filter((skill) => skill.fingerprints.includes(fingerprint))
       .toReversed()
-      .toSorted((a, b) => b.successRate - a.successRate)
-      .map((skill) => structuredClone(skill));
+      .toSorted((a, b) => b.successRate - a.successRate);
   }
 
   async recordUse(useId: string, use: Extract<MemoryWrite, { kind: 'skill_use' }>): Promise<void> {
@@ -143,7 +138,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
 
   #movedBy(move: SkillMove): MovedVersion {
     const before = this.#find(move.key);
-    const after = movedSkill(before, structuredClone(move), this.#checker);
+    const after = movedSkill(before, move, this.#checker);
     this.#replace(before, after);
     return { before, after, move };
   }
@@ -161,8 +156,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
   #versions(owner: SkillOwner, name: string): readonly Skill[] {
     return this.#owned(owner)
       .filter((skill) => skill.name === name)
-      .toSorted((a, b) => b.version - a.version || compare(a.scope.user ?? '', b.scope.user ?? ''))
-      .map((skill) => structuredClone(skill));
+      .toSorted((a, b) => b.version - a.version || compare(a.scope.user ?? '', b.scope.user ?? ''));
   }
 
   #find(key: Omit<SkillKey, 'digest'>): Skill {
@@ -183,7 +177,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
 
   #replace(old: Skill, changed: Skill): Skill {
     this.#skills = this.#skills.map((skill) => (skill === old ? changed : skill));
-    return structuredClone(changed);
+    return changed;
   }
 
   #visible(scope: ReadScope): Skill[] {

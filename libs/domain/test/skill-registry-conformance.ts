@@ -199,15 +199,6 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.countNames(OWNER, 10)).toBe(4);
     });
 
-    it('counts what was offered', async () => {
-      const memory = await start(make);
-      const skill = await storeAt(memory, skillOf({ status: 'active' }));
-      await memory.countOffers([keyOf(skill), { ...keyOf(skill), name: 'unknown' }]);
-      await memory.countOffers([keyOf(skill)]);
-      expect((await memory.get(ALL, 'sum_even'))?.usage).toMatchObject({ offered: 2, used: 0 });
-      expect((await memory.search(ALL, { text: 'even numbers', limit: 1 }))[0]?.skill.usage?.offered).toBe(2);
-    });
-
     it('notes the latest load, and counts it as an offer and no use', async () => {
       const memory = await start(make);
       const skill = await storeAt(memory, skillOf({ status: 'active' }));

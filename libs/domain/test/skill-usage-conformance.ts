@@ -46,11 +46,6 @@ export function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void 
       expect((await used(gave('a', 'x'), gave('a', 'y'), gave('a', 'x')))?.usage).toMatchObject({ nondeterministic: true });
     });
 
-    it('remembers the outputs of the last 64 inputs', async () => {
-      const uses = Array.from({ length: 66 }, (_, n) => skillUseOf({ inputDigest: `in ${n}`, outputDigest: 'out' }));
-      expect((await used(...uses))?.usage?.outputs).toHaveLength(64);
-    });
-
     it('keeps what a user put in out of a skill that is shared', async () => {
       const secret = { scope: ANN, inputDigest: 'debts', outputDigest: 'high' };
       const failure = { input: '{"debts": 7}', error: "ValueError: invalid literal: 'my debts', line 3" };

@@ -26,12 +26,6 @@ describe('owners', () => {
     expect(ownersFor(ANN).map((scope) => scopeOf({ scope }))).toEqual(['agent', 'agent', 'user', 'tenant', 'global']);
     expect(() => ownerOf('user', NOBODY)).toThrow('needs a user');
   });
-
-  it('reads nothing of a user where no user reads', () => {
-    expect(ownersFor(NOBODY).every(({ user }) => user === null)).toBe(true);
-    expect(isReadBy({ ...ANN }, NOBODY)).toBe(false);
-    expect(isReadBy({ ...ANN, agent: '@user' }, { ...ANN, agent: 'tester' })).toBe(true);
-  });
 });
 
 describe('findSkill', () => {

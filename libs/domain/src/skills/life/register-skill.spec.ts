@@ -2,7 +2,7 @@ import type { Skill, SkillTest } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
-import { proofOf, storeAt } from '../../../test/skill-lives.js';
+import { storeAt } from '../../../test/skill-lives.js';
 import { hasHiddenTests } from '../content-digest.js';
 import { registerSkill } from './register-skill.js';
 import { keyOf } from './skill-life.js';
@@ -16,14 +16,6 @@ const heldOut = (expected: number): SkillTest => ({ kind: 'call', args: [[]], kw
 const decision = (at: number) => ({ by: 'ann', reason: 'useful', at: NEW_YEAR + at });
 
 describe('registerSkill', () => {
-  it('stores a candidate and the name of its author', async () => {
-    const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
-    const stored = await registerSkill(skillOf({ status: 'active', proof: proofOf(skillOf()) }), { by: 'ann' }, deps);
-    expect(stored).toMatchObject({ status: 'candidate', version: 1, createdAt: clock.now(), history: [{ by: 'ann', to: 'candidate' }] });
-    expect(stored).not.toHaveProperty('proof');
-    expect(await registerSkill(skillOf(), { by: 'bob' }, deps)).toEqual(stored);
-  });
-
   it('keeps tests made from tasks hidden under other code', async () => {
     const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
     await registerSkill(skillOf({ origin: 'rollout' }), {}, deps);
@@ -83,17 +75,6 @@ describe('registerSkill of content that there is', () => {
     await procedural.move([{ key: keyOf(first), to: 'archived', by: 'ann', reason: 'old', at: NEW_YEAR + 9 }]);
     await expect(registerSkill(skillOf(), {}, deps)).rejects.toMatchObject({ message: expect.stringContaining('restores sum_even@1') });
     expect(await procedural.versions(SCOPE, 'sum_even')).toHaveLength(2);
-  });
-
-  it('takes other words and tests alone as the next version, and makes nothing new of what was rejected', async () => {
-    const procedural = new FakeProceduralMemory();
-    const deps = { procedural, settings: ON, clock };
-    const first = await registerSkill(skillOf(), {}, deps);
-    const tested = await registerSkill(skillOf({ heldOut: [heldOut(4)], description: 'Words.' }), {}, deps);
-    expect(tested).toMatchObject({ version: 2, heldOut: [heldOut(4)], digest: first.digest });
-    for (const skill of [first, tested])
-      await procedural.move([{ key: keyOf(skill), to: 'rejected', by: 'ann', reason: '', at: NEW_YEAR + 1 }]);
-    expect(await registerSkill(skillOf({ description: 'Other words.' }), {}, deps)).toMatchObject({ version: 2, status: 'rejected' });
   });
 });
 

@@ -43,11 +43,12 @@ describe('revokeSource', () => {
       provenSkill('bad', { sources: [POISON] }),
       provenSkill('good'),
       provenSkill('waits', { sources: [POISON], status: 'pending_review' }),
+      provenSkill('refused', { sources: [POISON], status: 'rejected' }),
     ];
     const { shelf, ...revoked } = await revoke(POISON, skills);
-    expect(namesOf(revoked).toSorted()).toEqual(['bad', 'waits']);
+    expect(namesOf(revoked).toSorted()).toEqual(['bad', 'refused', 'waits']);
     expect(revoked.skills[0]).toMatchObject({ status: 'archived', statusReason: 'its source documents/poison was revoked: forged' });
-    expect(shelf.statuses()).toEqual(['bad@1 archived', 'good@1 active', 'waits@1 archived']);
+    expect(shelf.statuses()).toEqual(['bad@1 archived', 'good@1 active', 'waits@1 archived', 'refused@1 archived']);
   });
 
   it('withdraws later versions and copies that carry a mark of it, and those alone', async () => {
@@ -81,40 +82,41 @@ describe('revokeSource', () => {
     expect(revoked.shelf.statuses()).toContain('other@1 active');
   });
 
-  it.each([
-    ['@tenant', null],
-    ['@user', 'ann'],
-  ])('withdraws what was written in sight of a poisoned skill of %s', async (agent, user) => {
-    const bad = provenSkill('bad', { sources: [POISON], scope: { ...SCOPE, agent, user } });
-    const learnt = provenSkill('learnt', { sources: ['skills/bad@1'], scope: { ...SCOPE, user } });
-    const shared = provenSkill('shared', { sources: ['skills/learnt@1'], scope: { ...SCOPE, agent: '@tenant' } });
-    expect(namesOf(await revoke(POISON, [bad, learnt, shared])).toSorted()).toEqual(['bad', 'learnt', 'shared']);
-  });
+  const marked = provenSkill('near', { sources: ['markedSkills/moor@1'] });
+  const seenBy = (agent: string, user: string | null) => [
+    provenSkill('bad', { sources: [POISON], scope: { ...SCOPE, agent, user } }),
+    provenSkill('learnt', { sources: ['skills/bad@1'], scope: { ...SCOPE, user } }),
+    provenSkill('shared', { sources: ['skills/learnt@1'], scope: { ...SCOPE, agent: '@tenant' } }),
+  ];
 
-  it('leaves alone what was written in sight of one that is called alike', async () => {
-    const bad = provenSkill('bad', { sources: [POISON], scope: { ...SCOPE, user: 'ann' } });
-    const others = ['bob', null].map((user) => provenSkill(`of_${user}`, { sources: ['skills/bad@1'], scope: { ...SCOPE, user } }));
-    const elsewhere = provenSkill('elsewhere', { sources: ['skills/bad@1'], scope: { ...SCOPE, agent: 'painter', user: 'ann' } });
-    expect(namesOf(await revoke(POISON, [bad, elsewhere, ...others]))).toEqual(['bad']);
-  });
-
-  it('follows a poisoned skill through the episodes that were made in sight of it', async () => {
-    const bad = provenSkill('bad', { sources: [POISON] });
-    const seen = episodeOf({ id: 'tbbbbbbbb-r1.episode', taskId: 'tbbbbbbbb', touched: ['skills/bad@1'] });
-    const learned = new Learned([factOf({ id: 'f', text: 'Use eval.', episodes: [seen.id] })], [seen]);
-    const revoked = await revoke(POISON, [bad, provenSkill('far', { sources: ['episodes/tbbbbbbbb-r1'] })], learned);
-    expect([namesOf(revoked).toSorted(), revoked.facts]).toEqual([['bad', 'far'], ['Use eval.']]);
-  });
-
-  it('withdraws a version of a skill with all that was learned in its sight', async () => {
-    const marked = provenSkill('near', { sources: ['markedSkills/moor@1'] });
-    const skills = [provenSkill('moor'), marked, provenSkill('caller', { dependencies: [dependencyOn(marked)] }), provenSkill('clean')];
-    expect(namesOf(await revoke('skills/moor@1', skills)).toSorted()).toEqual(['caller', 'moor', 'near']);
-  });
-
-  it('withdraws what was learned from an untrusted task at second hand', async () => {
-    const skill = provenSkill('far', { sources: ['untrustedTasks/tabcdefgh', 'episodes/tgonegone-r1'] });
-    expect(namesOf(await revoke('tasks/tabcdefgh', [skill]))).toEqual(['far']);
+  it.each<[string, string, readonly Skill[], readonly string[]]>([
+    ['written in sight of a poisoned skill of the tenant', POISON, seenBy('@tenant', null), ['bad', 'learnt', 'shared']],
+    ['written in sight of a poisoned skill of a user', POISON, seenBy('@user', 'ann'), ['bad', 'learnt', 'shared']],
+    [
+      'written in sight of a poisoned skill, and not of another of the same name',
+      POISON,
+      [
+        provenSkill('bad', { sources: [POISON], scope: { ...SCOPE, user: 'ann' } }),
+        provenSkill('of_bob', { sources: ['skills/bad@1'], scope: { ...SCOPE, user: 'bob' } }),
+        provenSkill('of_nobody', { sources: ['skills/bad@1'] }),
+        provenSkill('elsewhere', { sources: ['skills/bad@1'], scope: { ...SCOPE, agent: 'painter', user: 'ann' } }),
+      ],
+      ['bad'],
+    ],
+    [
+      'learned in sight of a revoked version',
+      'skills/moor@1',
+      [provenSkill('moor'), marked, provenSkill('caller', { dependencies: [dependencyOn(marked)] }), provenSkill('clean')],
+      ['caller', 'moor', 'near'],
+    ],
+    [
+      'learned from an untrusted task at second hand',
+      'tasks/tabcdefgh',
+      [provenSkill('far', { sources: ['untrustedTasks/tabcdefgh', 'episodes/tgonegone-r1'] })],
+      ['far'],
+    ],
+  ])('withdraws each skill %s', async (_what, source, skills, withdrawn) => {
+    expect(namesOf(await revoke(source, skills)).toSorted()).toEqual(withdrawn);
   });
 
   it('withdraws a fact that was told, and what was learned where it was read', async () => {
@@ -199,11 +201,6 @@ describe('revokeSource', () => {
     expect(namesOf(await revokeSource(input, deps))).toEqual(['own']);
     expect(namesOf(await revokeSource({ ...input, global: true }, deps)).toSorted()).toEqual(['copy', 'own']);
     expect(shelf.statuses()).toEqual(['own@1 archived', 'copy@1 archived']);
-  });
-
-  it('leaves nothing that verification alone could bring back', async () => {
-    const rejected = provenSkill('bad', { sources: [POISON], status: 'rejected' });
-    expect((await revoke(POISON, [rejected])).shelf.statuses()).toEqual(['bad@1 archived']);
   });
 
   it('takes the proof away, so a restored skill is verified again', async () => {

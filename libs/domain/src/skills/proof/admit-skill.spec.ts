@@ -6,7 +6,6 @@ import type { ProceduralMemory } from '../../ports/memory.js';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { admitSkill, settledStatus } from './admit-skill.js';
 import { admissionDeps, candidate, io, scope } from '../../../test/admission-fixture.js';
-import { approveSkill } from '../life/decisions.js';
 import { skillDigest } from '../content-digest.js';
 import { keyOf } from '../life/skill-life.js';
 
@@ -49,22 +48,6 @@ describe('admitSkill', () => {
       evidence: expect.arrayContaining(['the code parses']),
       updatedAt: 9,
     });
-  });
-
-  it('leaves it to a person where approval is by review', async () => {
-    const { procedural } = memoryOf(candidate());
-    const waiting = await admit(candidate(), procedural, 'review');
-    expect(waiting.status).toBe('pending_review');
-    const approval = { digest: waiting.digest, by: 'ann', reason: '', at: 10 };
-    expect(await approveSkill(procedural, waiting, approval)).toMatchObject({ status: 'active', statusReason: 'approved by ann' });
-    expect(await approveSkill(procedural, waiting, { ...approval, at: 11 })).toMatchObject({ status: 'active', updatedAt: 10 });
-  });
-
-  it('rejects a candidate with the reason', async () => {
-    const wrong = candidate({ code: 'print(5)' });
-    const { procedural } = memoryOf(wrong);
-    const rejected = await admit(wrong, procedural);
-    expect(rejected).toMatchObject({ status: 'rejected', statusReason: expect.stringMatching(/^its tests fail/) });
   });
 
   it('holds two versions that come at once to the tests of each other', async () => {
@@ -156,17 +139,6 @@ describe('verification again', () => {
     expect(await admitSkill(key, { ...deps, signer: rotated, checker }, signal)).toMatchObject({
       status: 'active',
       proof: { keyId: 'next' },
-    });
-  });
-
-  it('takes out of use what does not pass any more', async () => {
-    const { procedural } = memoryOf(candidate());
-    const deps = admissionDeps(procedural);
-    await admitSkill(keyOf(candidate()), deps, signal);
-    const strict = { ...deps, mutationScoreMin: 1.1, clock: { now: () => 50 } };
-    expect(await admitSkill({ ...keyOf(candidate()), round: 2 }, strict, signal)).toMatchObject({
-      status: 'deprecated',
-      statusReason: expect.stringMatching(/^its tests notice/),
     });
   });
 

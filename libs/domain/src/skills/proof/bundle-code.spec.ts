@@ -28,10 +28,6 @@ const codeOf = (work: Promise<unknown>) =>
   );
 
 describe('bundledCode', () => {
-  it('leaves code alone that needs nothing', () => {
-    expect(bundledCode('print(1)', [])).toBe('print(1)');
-  });
-
   it('lets code call skills by both forms of import', async () => {
     const code = 'from skills import increment\nimport skills\nprint(increment(1), skills.increment(2), skills.__all__)';
     expect(await printed(bundledCode(code, [increment]))).toBe("2 3 ['increment']");
@@ -141,12 +137,5 @@ describe('neededSkills', () => {
       );
     const own = skillOf('root', 'x', { needs: [theirs], scope: theirs.scope });
     expect(await codeOf(neededSkills(registryOf(theirs), own))).toBe('none');
-  });
-
-  it('refuses a program, which has nothing to call', async () => {
-    const program = skillOf('program', 'print(1)', { entryPoint: null });
-    expect(await codeOf(neededSkills(registryOf(program), skillOf('root', 'x', { needs: [program] })))).toContain(
-      'a program without a function',
-    );
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
-import { type InspectedCode, inspectCode, type InspectionRequest, problemTexts, undeclaredProblems } from './inspect-code.js';
+import { type InspectedCode, inspectCode, type InspectionRequest, problemTexts } from './inspect-code.js';
 
 const signal = new AbortController().signal;
 
@@ -188,21 +188,5 @@ def unused():
     expect((await read(code, { entryPoint: 'f' })).mutants).toEqual(once);
     const long = `def f(x):\n${'    x = x * 2 + 1\n'.repeat(40)}    return x`;
     expect((await read(long)).mutants).toHaveLength(16);
-  });
-});
-
-const parameter = (name: string, type = '', required = true) => ({ name, type, description: '', required });
-
-describe('undeclaredProblems', () => {
-  it('names the parameter that is declared otherwise', async () => {
-    const { contract } = await read('def f(a: int, b: Optional[str] = None, c=1): ...');
-    const told = (...declared: Array<ReturnType<typeof parameter>>) => undeclaredProblems(declared, contract);
-    expect(told(parameter('a'), parameter('b', 'str | None', false))).toEqual([]);
-    expect(told()).toEqual([]);
-    expect(told(parameter('a', '', false))).toEqual(['parameter "a": it is declared as optional and the code has no default for it']);
-    expect(told(parameter('d'))).toEqual([
-      'parameter "d": the code has none of that name',
-      'parameter "a": the code needs it and it is not declared',
-    ]);
   });
 });

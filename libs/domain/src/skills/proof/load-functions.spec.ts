@@ -7,7 +7,7 @@ import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { registryOf, skillOf } from '../../../test/bundle-fixture.js';
 import { provenSkillOf, TEST_SIGNER } from '../../../test/proven-fixture.js';
 import { loadFunctions } from './load-functions.js';
-import { bundledCode, pinnedTo } from './bundle-code.js';
+import { pinnedTo } from './bundle-code.js';
 
 const reader = { tenant: 'acme', agent: 'solver', user: 'ann' };
 const ADD = provenSkillOf('add', 'def add(a, b):\n    return a + b', { a: {}, b: {} });
@@ -44,7 +44,9 @@ describe('loadFunctions', () => {
 
   it('refuses all where one is missing, is a program or is not proven', async () => {
     expect(await errorOf(loadFunctions(reader, ['add', 'x', 'y'], deps))).toMatch(/^NOT_FOUND: .*x, y/);
-    expect(await errorOf(loadFunctions(reader, ['shout'], deps))).toMatch(/^FAILED_PRECONDITION: the code needs shout@1, which is a program/);
+    expect(await errorOf(loadFunctions(reader, ['shout'], deps))).toMatch(
+      /^FAILED_PRECONDITION: the code needs shout@1, which is a program/,
+    );
     expect(await errorOf(loadFunctions(reader, ['shown'], deps))).toMatch(
       /^FAILED_PRECONDITION: .*shown@1, which is a snippet, whose code was never run/,
     );
@@ -57,10 +59,6 @@ describe('loadFunctions', () => {
     expect(offers).toEqual([]);
     await loadFunctions(reader, ['twice', 'twice'], deps);
     expect(offers).toEqual([{ ...TWICE.scope, name: 'twice', version: 1, loadedAt: 7 }]);
-  });
-
-  it('loads nothing where nothing is asked for', async () => {
-    expect(await loadFunctions(reader, [], deps)).toEqual({ functions: [], pins: [], code: '' });
   });
 });
 
@@ -87,9 +85,5 @@ describe('pinnedTo', () => {
     ['is a snippet', 'shown', mine, /^FAILED_PRECONDITION: shown@1 is a snippet/],
   ])('refuses what %s', async (_what, name, self, message) => {
     expect(await errorOf(pins([name], self))).toMatch(message);
-  });
-
-  it('brings no snippet in where somebody pinned it', () => {
-    expect(() => bundledCode('import skills', [SHOWN])).toThrow('shown@1 is a snippet');
   });
 });

@@ -81,12 +81,6 @@ describe('useSkill', () => {
     expect([await errorOf(use({ claim: () => Promise.reject(new Error('taken')) })), uses()]).toEqual(['undefined: taken', []]);
   });
 
-  it('brings in what the skill needs, as pinned', async () => {
-    const newer = provenSkillOf('add', 'def add(a, b): return 0', {}, { version: 2 });
-    const { use } = world([{ ...ADD, status: 'deprecated' }, newer, TWICE]);
-    expect(await use({ name: 'twice', parameters: { x: 4 } })).toMatchObject({ result: 8 });
-  });
-
   it('gives a program its input and answers what it prints', async () => {
     const used = await world([SHOUT]).use({ name: 'shout', parameters: {}, stdin: 'hey' });
     expect(used).toMatchObject({ success: true, result: null, output: 'HEY\n' });

@@ -237,7 +237,7 @@ describe('skills that call a skill', () => {
   it('are told from those that do the same', async () => {
     const same = named('plus_one', 'def plus_one(n):\n    return n + 1', { tests: [call([3], 4)] });
     const other = named('plus_two', 'def plus_two(n):\n    return n + 2', { tests: [call([3], 5)] });
-    const similar = [same, other].map((skill) => ({ skill, similarity: 0.9, needed: [] }));
+    const similar = [same, other].map((skill) => ({ skill, similarity: 0.9, pins: [], needed: [] }));
     const { found, passed } = await verify(step, new PythonSandboxes(), { ground: { ...NO_GROUND, similar } });
     expect({ passed, alike: found.alike }).toEqual({
       passed: true,

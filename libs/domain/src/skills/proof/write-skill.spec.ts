@@ -1,4 +1,3 @@
-import { EtudeError } from '@etude/contracts/errors';
 import { describe, expect, it } from 'vitest';
 import { FakeChatModel } from '../../../test/fake-chat-model.js';
 import { writeSkill, type WrittenSkill } from './write-skill.js';
@@ -73,13 +72,5 @@ describe('writeSkill', () => {
     const said = model.requests[1]?.messages.at(-1)?.content ?? '';
     expect(said.split('\n')).toHaveLength(2);
     expect(said).not.toContain('</request>');
-  });
-
-  it('is a failure where this answer was refused, and throws where every one would be', async () => {
-    const refused = new EtudeError('MODEL_REFUSED', 'no', { metadata: { status: '400' } });
-    const outcome = await writeSkill(REQUEST, { model: new FakeChatModel([refused]), check: nothingWrong }, never);
-    expect(outcome).toMatchObject({ data: null, failure: 'MODEL_REFUSED: no' });
-    const wrongKey = new FakeChatModel([new EtudeError('MODEL_REFUSED', 'wrong key', { metadata: { status: '401' } })]);
-    await expect(writeSkill(REQUEST, { model: wrongKey, check: nothingWrong }, never)).rejects.toMatchObject({ code: 'MODEL_REFUSED' });
   });
 });
