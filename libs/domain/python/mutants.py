@@ -14,7 +14,6 @@ COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
 }
-KINDS = ["operator", "comparison", "constant", "condition", "returns", "edge", "removed"]
 # Fields in which no test can see a change, or only in the message of an error.
 UNSEEN_FIELDS = {"annotation", "returns", "decorator_list", "type_comment", "exc", "cause", "msg"}
 NOTHING = ast.Return(value=ast.Constant(value=None))
@@ -50,39 +49,39 @@ def changed(node, **fields):
 
 
 def changes_of(node):
-    """(kind, node to replace, the node in its place) for each way to break a node."""
+    """(node to replace, the node in its place) for each way to break a node."""
     left, operator = getattr(node, "left", None), getattr(node, "op", None)
     is_text_before = isinstance(left, ast.JoinedStr) or isinstance(left, ast.Constant) and isinstance(left.value, (str, bytes))
     if type(operator) in ARITHMETIC and not (is_text_before and isinstance(operator, ast.Mod)):
-        yield "operator", node, changed(node, op=ARITHMETIC[type(operator)]())
+        yield node, changed(node, op=ARITHMETIC[type(operator)]())
     if isinstance(node, ast.Compare):
-        yield "comparison", node, changed(node, ops=[COMPARED[type(node.ops[0])]()] + node.ops[1:])
+        yield node, changed(node, ops=[COMPARED[type(node.ops[0])]()] + node.ops[1:])
     if isinstance(node, ast.BoolOp):
-        yield "condition", node, changed(node, op=ast.Or() if isinstance(operator, ast.And) else ast.And())
+        yield node, changed(node, op=ast.Or() if isinstance(operator, ast.And) else ast.And())
     if isinstance(operator, ast.Not):
-        yield "condition", node, node.operand
+        yield node, node.operand
     if isinstance(node, (ast.If, ast.IfExp)) and not isinstance(node.test, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
-        yield "condition", node.test, ast.UnaryOp(op=ast.Not(), operand=node.test)
+        yield node.test, ast.UnaryOp(op=ast.Not(), operand=node.test)
     if isinstance(node, ast.Constant):
         if isinstance(node.value, bool):
-            yield "constant", node, changed(node, value=not node.value)
+            yield node, changed(node, value=not node.value)
         elif isinstance(node.value, (int, float)):
-            yield "constant", node, changed(node, value=node.value + 1)
+            yield node, changed(node, value=node.value + 1)
         elif isinstance(node.value, str) and node.value:
-            yield "constant", node, changed(node, value=node.value + "?")
+            yield node, changed(node, value=node.value + "?")
     if isinstance(node, ast.Call) and dotted(node.func) == "range" and node.args and not node.keywords:
         stop = node.args[0 if len(node.args) == 1 else 1]
         if not isinstance(stop, ast.Starred):
-            yield "edge", stop, ast.BinOp(left=stop, op=ast.Sub(), right=ast.Constant(value=1))
+            yield stop, ast.BinOp(left=stop, op=ast.Sub(), right=ast.Constant(value=1))
     for edge in (node.upper, node.lower) if isinstance(node, ast.Slice) else ():
         if edge is not None:
-            yield "edge", edge, ast.BinOp(left=edge, op=ast.Add(), right=ast.Constant(value=1))
+            yield edge, ast.BinOp(left=edge, op=ast.Add(), right=ast.Constant(value=1))
     if isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
-        yield "returns", node, NOTHING
+        yield node, NOTHING
     is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     is_storing = isinstance(node, ast.Assign) and all(isinstance(target, (ast.Subscript, ast.Attribute)) for target in node.targets)
     if is_call or is_storing or isinstance(node, ast.AugAssign):
-        yield "removed", node, ast.Pass()
+        yield node, ast.Pass()
 
 
 class Source:
@@ -160,17 +159,11 @@ def compiles(text):
 
 
 def mutants_of(code, module, entry, most):
-    """`{what, code}` of at most `most` mutants, spread over kinds and code. The same code gives the same mutants."""
-    source, spots = Source(code), {kind: [] for kind in KINDS}
-    for kind, *change in [change for part in parts_of(module, entry) for node in seen(part) for change in changes_of(node)]:
-        spots[kind].append(change)
-    counts, room = dict.fromkeys(KINDS, 0), most - 1
-    while room > 0 and any(counts[kind] < len(spots[kind]) for kind in KINDS):
-        for kind in KINDS:
-            if room > 0 and counts[kind] < len(spots[kind]):
-                counts[kind], room = counts[kind] + 1, room - 1
+    """`{what, code}` of at most `most` mutants, spread over the code. The same code gives the same mutants."""
+    source = Source(code)
+    changes = [change for part in parts_of(module, entry) for node in seen(part) for change in changes_of(node)]
     wanted = {answering_nothing(source, module, entry): "answers nothing"}
-    for old, new in [change for kind in KINDS for change in evenly(spots[kind], counts[kind])]:
+    for old, new in evenly(changes, most - 1):
         is_whole = isinstance(new, ast.stmt) or isinstance(getattr(new, "value", None), str)
         text = ast.unparse(new) if is_whole else "(%s)" % ast.unparse(new)
         what = "line %d: %s became %s" % (old.lineno, short(ast.unparse(old)), short(text))

@@ -3,6 +3,7 @@ import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import { FakeProceduralMemory } from './fake-procedural-memory.js';
 import { skillOf as recordOf } from './memory-records.js';
+import { PythonSandboxes } from './python-sandboxes.js';
 
 const scope = { tenant: 'acme', agent: 'solver', user: null };
 const UNTRIED: Partial<Skill> = {
@@ -31,3 +32,18 @@ export function registryOf(...skills: readonly Skill[]): Pick<ProceduralMemory, 
   const memory = new FakeProceduralMemory().keep(...skills);
   return { versions: (...asked) => memory.versions(...asked) };
 }
+
+/** What a program prints on the machine's Python; its traceback where it fails. */
+export async function printed(code: string): Promise<string> {
+  const runs = [{ kind: 'program' as const, code, stdin: '' }];
+  const request = { executionId: 'e', tenant: 'acme', files: [], stopOnFailure: false, limits: undefined as never, runs };
+  const [run] = (await new PythonSandboxes().execute(request)).runs;
+  return run?.exit === 'ok' ? run.stdout.trim() : `failed: ${run?.stderr}`;
+}
+
+/** "CODE: message" of a refusal; "none" where the work succeeds. */
+export const errorOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'none',
+    (error: Error & { code?: string }) => `${error.code}: ${error.message}`,
+  );

@@ -59,7 +59,9 @@ export class FakeProceduralMemory implements ProceduralMemory {
 
   async get(scope: ReadScope, name: string, version?: number): Promise<Skill | null> {
     const found = this.#visible(scope).filter((skill) => skill.name === name && (version === undefined || skill.version === version));
-    return narrowestNewest(found, scope.user);
+    // The reader's own skill comes before nobody's, and that before any other user's.
+    const place: Order = ({ scope: { user } }) => (user === null ? 1 : user === scope.user ? 0 : 2);
+    return sorted(found, place, byUser, newestFirst)[0] ?? null;
   }
 
   async versions(owner: SkillOwner, name: string, status?: SkillStatus): Promise<readonly Skill[]> {
@@ -69,7 +71,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
   async *every(scope: ReadScope, statuses?: readonly SkillStatus[], fromName = ''): AsyncGenerator<Skill> {
     requireScope(scope);
     const wanted = ({ status, name }: Skill) => (statuses === undefined || statuses.includes(status)) && name >= fromName;
-    yield* this.#visible(scope).filter(wanted).toSorted(byOwner);
+    yield* sorted(this.#visible(scope).filter(wanted), byName, byAgent, byUser, ({ version }) => version);
   }
 
   async countNames(owner: SkillOwner, countMax: number): Promise<number> {
@@ -154,9 +156,11 @@ export class FakeProceduralMemory implements ProceduralMemory {
   }
 
   #versions(owner: SkillOwner, name: string): readonly Skill[] {
-    return this.#owned(owner)
-      .filter((skill) => skill.name === name)
-      .toSorted((a, b) => b.version - a.version || compare(a.scope.user ?? '', b.scope.user ?? ''));
+    return sorted(
+      this.#owned(owner).filter((skill) => skill.name === name),
+      newestFirst,
+      byUser,
+    );
   }
 
   #find(key: Omit<SkillKey, 'digest'>): Skill {
@@ -190,21 +194,17 @@ export class FakeProceduralMemory implements ProceduralMemory {
   }
 }
 
-/** The reader's own before nobody's, and then any user's. */
-function narrowestNewest(skills: readonly Skill[], reader: string | null | undefined): Skill | null {
-  const placeOf = ({ scope: { user } }: Skill) => (user === null ? 1 : user === reader ? 0 : 2);
-  const ordered = skills.toSorted(
-    (a, b) => placeOf(a) - placeOf(b) || compare(a.scope.user ?? '', b.scope.user ?? '') || b.version - a.version,
-  );
-  return ordered[0] ?? null;
-}
+type Order = (skill: Skill) => number | string;
 
-function byOwner(a: Skill, b: Skill): number {
-  const byAgent = compare(a.name, b.name) || compare(a.scope.agent, b.scope.agent);
-  return byAgent || compare(a.scope.user ?? '', b.scope.user ?? '') || a.version - b.version;
-}
+const byName: Order = ({ name }) => name;
+const byAgent: Order = ({ scope }) => scope.agent;
+const byUser: Order = ({ scope }) => scope.user ?? '';
+const newestFirst: Order = ({ version }) => -version;
 
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
+function sorted(skills: readonly Skill[], ...orders: readonly Order[]): Skill[] {
+  const differing = (a: Skill, b: Skill) => orders.find((order) => order(a) !== order(b));
+  return skills.toSorted((a, b) => {
+    const order = differing(a, b);
+    return order === undefined ? 0 : order(a) < order(b) ? -1 : 1;
+  });
 }

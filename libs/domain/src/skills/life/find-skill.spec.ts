@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { skillOf } from '../../../test/memory-records.js';
 import { storeAt } from '../../../test/skill-lives.js';
-import { findSkill, isReadBy, ownerOf, ownersFor, scopeOf, searchSkills, type SkillReader } from './find-skill.js';
+import { findSkill, isReadBy, ownerOf, searchSkills, type SkillReader } from './find-skill.js';
 
 const ANN = { tenant: 'acme', agent: 'coder', user: 'ann' };
 const NOBODY: SkillReader = { ...ANN, user: null };
@@ -18,15 +18,6 @@ const WIDEST_FIRST: readonly Scope[] = [
 ];
 const codeIn = ({ tenant, agent, user }: Scope) => `print('${tenant} ${agent} ${user}')`;
 const ownOf = (scope: Scope, changes: Partial<Skill> = {}) => skillOf({ scope, code: codeIn(scope), status: 'active', ...changes });
-
-describe('owners', () => {
-  it('names each owner as the readers of its skills', () => {
-    for (const scope of ['user', 'tenant', 'global'] as const) expect(scopeOf({ scope: ownerOf(scope, ANN) })).toBe(scope);
-    expect(scopeOf({ scope: ownerOf('agent', ANN) })).toBe('agent');
-    expect(ownersFor(ANN).map((scope) => scopeOf({ scope }))).toEqual(['agent', 'agent', 'user', 'tenant', 'global']);
-    expect(() => ownerOf('user', NOBODY)).toThrow('needs a user');
-  });
-});
 
 describe('findSkill', () => {
   it('takes the narrowest owner that has an active one', async () => {

@@ -73,8 +73,6 @@ export interface SkillSearch extends SearchQuery {
   readonly tags?: readonly string[];
 }
 
-/** The longest chain of replacements that is followed. */
-const REPLACED_MAX = 8;
 /** Factors of the search limit: equal names and other tags are filtered out afterwards. */
 const PER_HIT = 2;
 const PER_TAGGED_HIT = 10;
@@ -96,7 +94,7 @@ export async function findSkill(
     return found.flat().find((skill) => version === undefined || skill.version === version) ?? null;
   }
   const seen = new Set<string>();
-  for (let wanted = name; !seen.has(wanted) && seen.size < REPLACED_MAX;) {
+  for (let wanted = name; !seen.has(wanted);) {
     seen.add(wanted);
     const found = await findInUse(procedural, reader, wanted);
     if (found === null || found.status === 'active') return found;

@@ -53,9 +53,11 @@ export interface Revoked {
  * @throws EtudeError INVALID_ARGUMENT for an unknown kind of source, ABORTED where a skill was moved meanwhile, MEMORY_UNAVAILABLE
  */
 export async function revokeSource(input: RevokeInput, deps: RevokeDeps): Promise<Revoked> {
-  const { tenant, dryRun, by, at } = input;
+  const { tenant, global = false, dryRun, by, at } = input;
   const source = requireSource(input.source);
-  const inReach = await skillsInReach(input, source, deps);
+  const tenants = global && source.kind !== 'users' ? [tenant, GLOBAL_TENANT] : [tenant];
+  const read = tenants.map((one) => Array.fromAsync(deps.procedural.every({ tenant: one, agent: null })));
+  const inReach = (await Promise.all(read)).flat();
   const tainted = await taintedBy(source, tenant, inReach, deps.learned);
   const skills = withdrawals(inReach, tainted, becauseOf(input.source));
   const facts = await withdrawFacts(tainted, input, deps.learned);
@@ -64,9 +66,8 @@ export async function revokeSource(input: RevokeInput, deps: RevokeDeps): Promis
   const reason = `${becauseOf(input.source)}${input.reason === '' ? '' : `: ${input.reason}`}`;
   const moves = left.map((skill) => moveOf(skill, 'archived', { by, reason, at }, { proof: null }));
   // Global skills call no tenant's skills, so callers still come first.
-  const own = await deps.procedural.move(moves.filter(({ key }) => key.tenant === tenant));
-  const global = await deps.procedural.move(moves.filter(({ key }) => key.tenant !== tenant));
-  const moved = [...own, ...global];
+  const moved: Skill[] = [];
+  for (const one of tenants) moved.push(...(await deps.procedural.move(moves.filter(({ key }) => key.tenant === one))));
   return { skills: [...moved, ...skills.filter((skill) => !left.includes(skill))], facts };
 }
 
@@ -80,15 +81,6 @@ function requireSource(name: string): Source {
       { field: 'source' },
     );
   return source;
-}
-
-async function skillsInReach(
-  { tenant, global = false }: RevokeInput,
-  source: Source,
-  { procedural }: PruneDeps,
-): Promise<readonly Skill[]> {
-  const tenants = global && source.kind !== 'users' ? [tenant, GLOBAL_TENANT] : [tenant];
-  return (await Promise.all(tenants.map((one) => Array.fromAsync(procedural.every({ tenant: one, agent: null }))))).flat();
 }
 
 const becauseOf = (source: string) => `its source ${source} was revoked`;

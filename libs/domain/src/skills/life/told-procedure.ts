@@ -37,7 +37,8 @@ export interface ToldProcedure {
  */
 export function toldProcedure(telling: Telling, versions: readonly Skill[], isMarked: boolean): ToldProcedure {
   const [newest] = versions;
-  requireWords(telling, newest);
+  if (newest !== undefined && newest.kind !== 'procedure')
+    throw new EtudeError('FAILED_PRECONDITION', `${telling.name} is a skill with code; store the procedure under another name`);
   const made = wordedProcedure(telling, (newest?.version ?? 0) + 1);
   const inUse = versions.find(({ status }) => status === 'active');
   const same = versions.filter(({ digest }) => digest === made.digest);
@@ -46,7 +47,13 @@ export function toldProcedure(telling: Telling, versions: readonly Skill[], isMa
   if (isOpen && !isMarked) return { version: inUseInPlaceOf(made, inUse, telling), isNew: true };
   const living = same.find(({ status }) => LIVING.has(status));
   if (living !== undefined) return { version: living, isNew: false };
-  requireNotGone(same[0]);
+  const [gone] = same;
+  if (gone !== undefined)
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `version ${gone.version} of procedure "${gone.name}" has these words already, and is ${gone.status}. Nothing was stored: a reviewer brings it back (RestoreSkill, RollbackSkill or VerifySkill), or store other words.`,
+      { field: 'prompt', metadata: { version: String(gone.version), status: gone.status } },
+    );
   const candidate = newSkill(withMarkOfCode(withCarriedMarks(made, versions, {}), isMarked), made.version, telling);
   return { version: candidate, isNew: true };
 }
@@ -85,19 +92,4 @@ function wordedProcedure({ scope, name, words, at }: Telling, version: number): 
   const sources = [`procedures/${contentDigest([scope, name, version]).slice(0, ID_CHARS)}`];
   const made = newCandidate({ ...told, parameters: [], tests: [], tags: [], name, scope, sources, model: null, scripted: false, at });
   return withMarks({ ...made, version, status: 'active', statusReason: 'told in words', successRate: RATE_AT_FIRST });
-}
-
-function requireWords({ name }: Telling, newest: Skill | undefined): void {
-  if (newest === undefined || newest.kind === 'procedure') return;
-  throw new EtudeError('FAILED_PRECONDITION', `${name} is a skill with code; store the procedure under another name`);
-}
-
-function requireNotGone(same: Skill | undefined): void {
-  if (same === undefined) return;
-  const { name, version, status } = same;
-  throw new EtudeError(
-    'FAILED_PRECONDITION',
-    `version ${version} of procedure "${name}" has these words already, and is ${status}. Nothing was stored: a reviewer brings it back (RestoreSkill, RollbackSkill or VerifySkill), or store other words.`,
-    { field: 'prompt', metadata: { version: String(version), status } },
-  );
 }

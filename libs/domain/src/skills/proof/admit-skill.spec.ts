@@ -5,20 +5,12 @@ import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { admitSkill, settledStatus } from './admit-skill.js';
-import { admissionDeps, candidate, io, scope } from '../../../test/admission-fixture.js';
+import { admissionDeps, candidate, scope } from '../../../test/admission-fixture.js';
 import { skillDigest } from '../content-digest.js';
 import { keyOf } from '../life/skill-life.js';
 
 const signal = new AbortController().signal;
 class Crash extends Error {}
-
-/** A version that doubles as well, but for 10. */
-const answeringTen = (version: number, answer: number) =>
-  candidate({
-    version,
-    code: `n = int(input())\nprint(${answer} if n == 10 else n * 2)`,
-    tests: [io, { ...io, stdin: '10', expectedStdout: String(answer) }],
-  });
 
 /** Skills by version, with a death behind the n-th move where one is told. */
 function memoryOf(...skills: Skill[]) {
@@ -48,20 +40,6 @@ describe('admitSkill', () => {
       evidence: expect.arrayContaining(['the code parses']),
       updatedAt: 9,
     });
-  });
-
-  it('holds two versions that come at once to the tests of each other', async () => {
-    const [two, three] = [answeringTen(2, 50), answeringTen(3, 99)];
-    const { procedural, statuses } = memoryOf(candidate({ status: 'active' }), two, three);
-    const admitAgain = (skill: Skill) => admit(skill, procedural).catch(() => admit(skill, procedural));
-    await Promise.all([admitAgain(two), admitAgain(three)]);
-    const [first, ...others] = await statuses();
-    expect(first).toBe('deprecated');
-    // The third is refused by the tests of the second, or was there first and the second waits.
-    expect([
-      ['active', 'rejected'],
-      ['pending_review', 'active'],
-    ]).toContainEqual(others);
   });
 
   it("lets no version replace, or be held to the tests of, what is another user's", async () => {

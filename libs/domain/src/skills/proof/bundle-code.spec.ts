@@ -1,31 +1,11 @@
 import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PythonSandboxes } from '../../../test/python-sandboxes.js';
-import { bundledCode, dependencyOn } from './bundle-code.js';
+import { bundledCode } from './bundle-code.js';
 import { neededSkills } from '../life/call-graph.js';
-import { registryOf, skillOf } from '../../../test/bundle-fixture.js';
+import { errorOf, printed, registryOf, skillOf } from '../../../test/bundle-fixture.js';
 
 const increment = skillOf('increment', 'def increment(x):\n    return x + 1');
-
-async function printed(code: string): Promise<string> {
-  const { runs } = await new PythonSandboxes().execute({
-    executionId: 'e',
-    tenant: 'acme',
-    files: [],
-    stopOnFailure: false,
-    limits: undefined as never,
-    runs: [{ kind: 'program', code, stdin: '' }],
-  });
-  const run = runs[0];
-  return run?.exit === 'ok' ? run.stdout.trim() : `failed: ${run?.stderr}`;
-}
-
-const codeOf = (work: Promise<unknown>) =>
-  work.then(
-    () => 'none',
-    (error: Error & { code?: string }) => `${error.code}: ${error.message}`,
-  );
 
 describe('bundledCode', () => {
   it('lets code call skills by both forms of import', async () => {
@@ -108,21 +88,13 @@ describe('neededSkills', () => {
     expect(await printed(bundledCode(`${root.code}\nprint(root(1))`, needed))).toBe('40');
   });
 
-  it('names the way round a circle', async () => {
-    const far = skillOf('far', 'x', { dependencies: [dependencyOn(skillOf('near', 'x'))] });
-    const near = { ...skillOf('near', 'x'), dependencies: [dependencyOn(far)] };
-    const reason = await codeOf(neededSkills(registryOf(near, far), near));
-    expect(reason).toContain('near -> far -> near');
-    expect(reason).toMatch(/^FAILED_PRECONDITION/);
-  });
-
   it('refuses what is not what both were verified with, and says what to do', async () => {
     const root = skillOf('root', 'x', { needs: [increment] });
-    const refused = (...skills: Skill[]) => codeOf(neededSkills(registryOf(...skills), root));
+    const refused = (...skills: Skill[]) => errorOf(neededSkills(registryOf(...skills), root));
     expect(await refused()).toMatch(/root needs increment@1, which is gone; register/);
     expect(await refused({ ...increment, code: 'def increment(x): return 0' })).toMatch(/content has another digest; restore it/);
     expect(await refused({ ...increment, status: 'archived', statusReason: 'withdrawn' })).toMatch(/is archived \(withdrawn\); restore it/);
-    expect(await codeOf(neededSkills(registryOf(increment), root, () => false))).toMatch(
+    expect(await errorOf(neededSkills(registryOf(increment), root, () => false))).toMatch(
       /does not match its evidence; verify increment again/,
     );
     expect(await refused({ ...increment, status: 'deprecated' })).toBe('none');
@@ -132,10 +104,10 @@ describe('neededSkills', () => {
     const theirs = skillOf('increment', 'x', { scope: { ...increment.scope, user: 'bob' } });
     const elsewhere = skillOf('increment', 'x', { scope: { ...increment.scope, tenant: 'other' } });
     for (const other of [theirs, elsewhere])
-      expect(await codeOf(neededSkills(registryOf(other), skillOf('root', 'x', { needs: [other] })))).toMatch(
+      expect(await errorOf(neededSkills(registryOf(other), skillOf('root', 'x', { needs: [other] })))).toMatch(
         /not everybody who reads root can/,
       );
     const own = skillOf('root', 'x', { needs: [theirs], scope: theirs.scope });
-    expect(await codeOf(neededSkills(registryOf(theirs), own))).toBe('none');
+    expect(await errorOf(neededSkills(registryOf(theirs), own))).toBe('none');
   });
 });

@@ -67,15 +67,6 @@ describe('checkSkill of a name that is there', () => {
     expect(await registeredReason(special, procedural)).toBe(check.reason);
   });
 
-  it('tells nothing of hidden tests that it goes on with', async () => {
-    const hidden = candidate({ status: 'rejected', digest: 'a'.repeat(64), tests: [OTHER] });
-    const procedural = new FakeProceduralMemory().keep(hidden);
-    const wrong = candidate({ code: 'print(5)', tests: [OTHER], origin: 'person' });
-    const check = await checkSkill(wrong, admissionDeps(procedural), signal);
-    expect(check).toMatchObject({ passed: false });
-    expect(await registeredReason(wrong, procedural)).toBe(check.reason);
-  });
-
   it('runs nothing whose results the verification of what is registered takes for its own', async () => {
     const verification = new Set(await ids(examineSkill));
     expect((await ids(checkSkill)).filter((id) => verification.has(id))).toEqual([]);

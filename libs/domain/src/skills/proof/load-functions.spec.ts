@@ -1,10 +1,8 @@
-import type { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillOffer } from '../../ports/skill-registry.js';
 import { describe, expect, it } from 'vitest';
-import { PythonSandboxes } from '../../../test/python-sandboxes.js';
-import { registryOf, skillOf } from '../../../test/bundle-fixture.js';
+import { errorOf, printed, registryOf, skillOf } from '../../../test/bundle-fixture.js';
 import { provenSkillOf, TEST_SIGNER } from '../../../test/proven-fixture.js';
 import { loadFunctions } from './load-functions.js';
 import { pinnedTo } from './bundle-code.js';
@@ -18,19 +16,6 @@ const registry = registryOf(ADD, TWICE, PROGRAM, SHOWN, skillOf('unproven', 'def
 const offers: SkillOffer[] = [];
 const procedural = { ...registry, countOffers: async (more: readonly SkillOffer[]) => void offers.push(...more) };
 const deps = { procedural, checker: TEST_SIGNER, clock: { now: () => 7 } };
-
-async function printed(code: string): Promise<string> {
-  const runs = [{ kind: 'program' as const, code, stdin: '' }];
-  const request = { executionId: 'e', tenant: 'acme', files: [], stopOnFailure: false, limits: undefined as never, runs };
-  const [run] = (await new PythonSandboxes().execute(request)).runs;
-  return run?.exit === 'ok' ? run.stdout.trim() : `failed: ${run?.stderr}`;
-}
-
-const errorOf = (work: Promise<unknown>) =>
-  work.then(
-    () => 'none',
-    (error: EtudeError) => `${error.code}: ${error.message}`,
-  );
 
 describe('loadFunctions', () => {
   it('brings several in with all that they need', async () => {

@@ -53,10 +53,7 @@ export function isProven(skill: Skill, checker: ProofChecker): boolean {
  * mutant, up to four; 1 - 0.5^n for n passed tests, held-out ones included; and 0.95 for each warning of an analyser. An error of an
  * analyser makes it 0, so that no threshold lets the skill through.
  */
-export function confidenceOf(
-  found: Pick<ProofFindings, 'testsPassed' | 'heldOutPassed' | 'mutantsMade' | 'mutantsNoticed' | 'findings'>,
-): number {
-  const { testsPassed, heldOutPassed, mutantsMade, mutantsNoticed, findings } = found;
+export function confidenceOf({ testsPassed, heldOutPassed, mutantsMade, mutantsNoticed, findings }: ProofFindings): number {
   if (findings.some(({ severity }) => severity === 'error')) return 0;
   const noticed = mutantsMade === 0 ? 0 : mutantsNoticed / mutantsMade;
   const many = Math.min(1, mutantsMade / MANY_MUTANTS);

@@ -43,13 +43,12 @@ async function useAgain(version: Skill, dependent: Skill, deps: ReverificationDe
   await reverifyDependents(await rollbackSkill(deps.procedural, dependent, { ...decision, toVersion: version.version }), deps);
 }
 
-/** A new version starts with its own counts. */
-const UNCOUNTED = { executionCount: 0, successRate: 1 } satisfies Partial<Skill>;
-
 async function repinned(dependent: Skill, { procedural, clock }: ReverificationDeps): Promise<Skill | null> {
   const dependencies = await Promise.all((dependent.dependencies ?? []).map((pin) => presentPin(pin, procedural)));
   const at = clock.now();
-  const next: Skill = { ...dependent, ...UNCOUNTED, dependencies, status: 'candidate', evidence: [], createdAt: at, updatedAt: at };
+  // A new version starts with its own counts.
+  const counts = { executionCount: 0, successRate: 1 };
+  const next: Skill = { ...dependent, ...counts, dependencies, status: 'candidate', evidence: [], createdAt: at, updatedAt: at };
   if (skillDigest(next) === dependent.digest) return null;
   const changed = dependencies.filter((pin, index) => pin.version !== dependent.dependencies?.[index]?.version);
   const statusReason = `calls ${changed.map(({ name, version }) => `${name}@${version}`).join(', ')}`;

@@ -1,11 +1,10 @@
-import type { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it, vi } from 'vitest';
 import { afterUse } from '../../retrieval/reinforce.js';
 import { FakeMemoryOutbox } from '../../../test/fake-memory-outbox.js';
 import { FakeSandboxes, type FakeRun } from '../../../test/fake-sandboxes.js';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
-import { registryOf } from '../../../test/bundle-fixture.js';
+import { errorOf, registryOf } from '../../../test/bundle-fixture.js';
 import { proven, provenSkillOf, TEST_SIGNER } from '../../../test/proven-fixture.js';
 import { type SkillCall, useSkill, type UseSkillDeps } from './use-skill.js';
 
@@ -27,11 +26,6 @@ function world(skills: readonly Skill[], sandboxes: UseSkillDeps['sandboxes'] = 
   return { deps, use, uses: () => outbox.of('skill_use') };
 }
 
-const errorOf = (work: Promise<unknown>) =>
-  work.then(
-    () => 'none',
-    (error: EtudeError) => `${error.code}: ${error.message}`,
-  );
 const failing = (result: Awaited<ReturnType<FakeRun>>) => world([ADD], new FakeSandboxes(() => result));
 
 describe('useSkill', () => {
@@ -84,12 +78,6 @@ describe('useSkill', () => {
   it('gives a program its input and answers what it prints', async () => {
     const used = await world([SHOUT]).use({ name: 'shout', parameters: {}, stdin: 'hey' });
     expect(used).toMatchObject({ success: true, result: null, output: 'HEY\n' });
-  });
-
-  it('answers that there is none, and counts nothing', async () => {
-    const { use, uses } = world([ADD]);
-    expect(await use({ name: 'other' })).toEqual({ outcome: 'not_found' });
-    expect(uses()).toEqual([]);
   });
 
   it.each<[string, Partial<SkillCall>, readonly Skill[], RegExp]>([

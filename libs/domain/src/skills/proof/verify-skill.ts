@@ -50,8 +50,6 @@ export interface Verification {
 /** The hash seed of the second test run. Warm sandboxes have another seed, so one is started for it; only this run asks for it. */
 const OTHER_HASH_SEED = 4_242_424_242;
 
-export const NO_GROUND: VerificationGround = { replaced: null, needed: [], dependents: [], similar: [] };
-
 /**
  * Decides without a person whether a skill may be used. Its code must match the declaration and hold no secret. Its tests must pass twice
  * with equal results, the second time with another hash seed and clock, and fail on mutants. Tests of earlier versions and of callers must
