@@ -30,7 +30,7 @@ describe('a wish', () => {
     expect([await namesOf('acme', 'seen', 'ann'), await namesOf('rev', 'seen')]).toEqual([both, both]);
   });
 
-  it.each([['json', 'is that of a module that code imports']])(
+  it.each([['json', 'is the name of a Python module']])(
     'is refused by the name %s, which no skill could be registered by',
     async (name, why) => {
       const before = await waiting();

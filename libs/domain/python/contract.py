@@ -194,7 +194,7 @@ def contract_of(function, name, problems):
     parameters, properties = [], {}
     for argument, default in list(zip(positional, defaults)) + rest + list(zip(args.kwonlyargs, args.kw_defaults)):
         if argument.arg == UNNAMEABLE:
-            message = 'it has a parameter called "__proto__", which JSON objects of JavaScript have no place for; give it another name'
+            message = 'it has a parameter "__proto__", which JSON objects in JavaScript can not hold; rename the parameter'
             problems.append({"line": argument.lineno, "message": message})
         parameter = parameter_of(argument, default, descriptions)
         schema = dict(schema_of(argument.annotation))

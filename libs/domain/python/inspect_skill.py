@@ -34,7 +34,7 @@ def used_skills(module):
     aliases, names = set(), []
 
     def refuse(node):
-        raise Refused(problem(node.lineno, 'it imports skills in a way that does not say which; write "from skills import NAME"'))
+        raise Refused(problem(node.lineno, 'its import does not name the skills; write "from skills import NAME"'))
 
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] == "skills":
@@ -66,8 +66,8 @@ def entry_point(nodes, request):
     if len(public) == 1:
         return public[0]
     if names:
-        several = "it has several functions (%s) and none is named as the one to call" % ", ".join(names[:10])
-        raise Refused(problem(None, several + "; give the entry point, or give one of them the skill's name"))
+        several = "it has several functions (%s) and no entry point" % ", ".join(names[:10])
+        raise Refused(problem(None, several + "; name the entry point, or name one function like the skill"))
     return None
 
 

@@ -1,6 +1,6 @@
 """Moves the clock of this interpreter, for code that reads it in the usual ways. Differences between two readings stay right.
 
-It is for code that depends on the clock. Code that looks for the change can find it.
+Meant for code that depends on the clock. Code that looks for the change can find it.
 """
 import datetime
 import time

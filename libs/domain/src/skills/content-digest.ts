@@ -25,8 +25,9 @@ type Content = Pick<Skill, 'code' | 'entryPoint' | 'tests'> &
 
 /**
  * The digest of the content that an approval covers: code, entry point, declared parameters, tests, dependencies, packages and files. Empty
- * fields are left out. The digest of a procedure in words covers its description alone; that of other procedures covers it too. A snippet's
- * covers its kind, since evidence for shown code proves nothing for called code. A dependency counts by name and digest, not by its owner.
+ * fields are left out. For a procedure in words the digest covers the description alone. For any other procedure it covers the description
+ * as well. For a snippet it covers the kind, because evidence for shown code proves nothing about called code. A dependency counts by name
+ * and digest, not by its owner.
  */
 export function skillDigest(skill: Content): string {
   const { code, entryPoint, tests, parameters, dependencies, packages, files } = skill;
@@ -44,7 +45,7 @@ export function skillDigest(skill: Content): string {
   });
 }
 
-/** Whether the skill is a procedure in words: its description alone, so that nothing can be run. */
+/** Whether the skill is a procedure in words: it has a description and nothing to run. */
 export function isInWords({ kind, code, tests, files = [] }: Pick<Content, 'kind' | 'code' | 'tests' | 'files'>): boolean {
   return kind === 'procedure' && code.trim() === '' && tests.length === 0 && files.length === 0;
 }
@@ -62,8 +63,8 @@ function compare(a: string, b: string): number {
  * The digest by which copies of code are recognised. It ignores comments, white space, line ends and the entry point's name. For a
  * procedure without code it covers the description. null where the skill has neither.
  *
- * Different texts may share a digest, for example where a string holds a "#", or only indentation differs. That gives one mark too many,
- * never one too few.
+ * Different texts may share a digest, for example where a string holds a "#", or only indentation differs. The result is a mark too many,
+ * never a missing mark.
  */
 export function codeDigest({
   code,
@@ -79,7 +80,7 @@ export function codeDigest({
   return words === '' ? null : digestOf(`words\n${words}`);
 }
 
-/** Hides the entry point's name, so that renamed code is recognised. A name of Python has no special characters of a pattern. */
+/** Hides the entry point's name, so that renamed code is recognised. A Python name has no special characters of a regular expression. */
 function withoutName(code: string, name: string): string {
   return /^\w+$/.test(name) ? code.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), '_') : code;
 }

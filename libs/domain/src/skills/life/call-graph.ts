@@ -18,14 +18,14 @@ export function calledVersions({ dependencies = [] }: Pick<Skill, 'dependencies'
 const pinKey = ({ name, version, ...scope }: Pick<SkillDependency, 'name' | 'version' | 'tenant' | 'agent' | 'user'>) =>
   versionKey({ name, version, scope });
 
-/** Orders callers before the versions that they call. Archived in this order, no active skill ever misses a callee. */
+/** Orders callers before the versions that they call. When skills are archived in this order, no active skill loses a callee. */
 export function callersFirst(skills: readonly Skill[]): Skill[] {
   const left = new Map(skills.map((skill) => [versionKey(skill), skill]));
   const ordered: Skill[] = [];
   while (left.size > 0) {
     const called = new Set([...left.values()].flatMap(calledVersions));
     const free = [...left].filter(([key]) => !called.has(key));
-    // None is free only in a circle of calls, which verified skills never form.
+    // No skill is free only where skills call each other in a circle. Verified skills never do.
     for (const [key, skill] of free.length > 0 ? free : [...left]) {
       ordered.push(skill);
       left.delete(key);
@@ -43,8 +43,8 @@ export interface MovedVersion {
 }
 
 /**
- * Requires that a skill in use, or waiting for review, can call the versions that it was verified with. Each of them must be callable when
- * the skill comes into use. None may be archived while the skill calls it, unless its proof is withdrawn as well.
+ * Requires that each skill in use or in review can call the versions with which it was verified. A called version must be callable when its
+ * caller comes into use. A called version can't be archived, unless its proof is withdrawn as well.
  *
  * @param graph as it was before the moves
  * @param moved moves that are made at once
@@ -59,7 +59,7 @@ export async function requireCallable(graph: CallGraph, moved: readonly MovedVer
   }
 }
 
-/** The message of a FAILED_PRECONDITION. @throws any other error, as it is */
+/** The message of a FAILED_PRECONDITION error. @throws any other error unchanged */
 export function refusalOf(error: unknown): string {
   if (errorCode(error) !== 'FAILED_PRECONDITION' || !(error instanceof Error)) throw error;
   return error.message;
@@ -83,10 +83,10 @@ async function requireUncalled(called: Skill, graph: CallGraph): Promise<void> {
   const foreign = callers.length - own.length;
   const texts = own.map(({ name, version, scope, status }) => `${name}@${version} of "${scope.agent}" (${status})`);
   // The decider may not see the skills of other tenants, so they are only counted.
-  if (foreign > 0) texts.push(`${foreign} of single tenants, each of which sees its own in a review of ${called.name}`);
+  if (foreign > 0) texts.push(`${foreign} of other tenants (each tenant sees its own in a review of ${called.name})`);
   throw new EtudeError(
     'FAILED_PRECONDITION',
-    `skill "${called.name}" is called by ${texts.join(', ')}; archive its callers first, or store them without that call. RevokeSource withdraws an untrusted source with all callers.`,
+    `skill "${called.name}" is called by ${texts.join(', ')}; archive these callers first, or store them without the call. RevokeSource withdraws an untrusted source with all its callers.`,
     { field: 'name' },
   );
 }
@@ -125,7 +125,7 @@ export function mayCall(
 type Calling = Pick<Skill, 'name' | 'scope' | 'dependencies'>;
 
 /**
- * All skills that this one needs, at any depth, in the pinned versions. Each stands behind those that it needs itself.
+ * All skills that this skill needs, at any depth, in the pinned versions. Each skill comes after the skills that it needs.
  *
  * @param isProven whether a skill's proof holds; absent: proofs are not looked at
  * @throws EtudeError FAILED_PRECONDITION for a circle of calls, and for a skill that is missing, out of use, changed,
@@ -165,10 +165,10 @@ async function pinnedSkill(
 ): Promise<Skill> {
   const { name, version, digest } = pin;
   const refused = (why: string) => refusal(`${caller.name} needs ${name}@${version}, ${why}`);
-  const anew = `register ${caller.name} again, which pins what there is now`;
-  if (!isReadBy(pin, caller.scope)) throw refused(`which not everybody who reads ${caller.name} can read; ${anew}`);
+  const anew = `register ${caller.name} again to pin the present versions`;
+  if (!isReadBy(pin, caller.scope)) throw refused(`which some readers of ${caller.name} can't read; ${anew}`);
   const skill = (await registry.versions(pin, name)).find((one) => one.version === version);
-  if (skill === undefined) throw refused(`which is gone; register a new version of ${caller.name} that does without it`);
+  if (skill === undefined) throw refused(`which no longer exists; register a new version of ${caller.name} without this call`);
   const reason = skill.statusReason === '' ? '' : ` (${skill.statusReason})`;
   if (!CALLABLE.has(skill.status))
     throw refused(`which is ${skill.status}${reason}; restore it, or register a new version of ${caller.name}`);
@@ -183,7 +183,7 @@ function refuseCircle(pin: SkillDependency, path: ReadonlyArray<Omit<SkillDepend
   const from = path.findIndex((scope) => isPinOf(pin, { name: scope.name, scope }));
   if (from < 0) return;
   const circle = [...path.slice(from), pin].map(({ name }) => name).join(' -> ');
-  throw refusal(`skills call each other in a circle: ${circle}; take one of these calls out`);
+  throw refusal(`skills call each other in a circle: ${circle}; remove one of these calls`);
 }
 
 const refusal = (message: string) => new EtudeError('FAILED_PRECONDITION', message);

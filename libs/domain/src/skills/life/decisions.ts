@@ -45,7 +45,7 @@ export async function recordVerification(procedural: SkillRegistry, skill: Skill
  * person whatever the settings say. An activated skill replaces the version in use. A skill whose callee was archived meanwhile is
  * rejected. A second call after a crash finishes the first.
  *
- * @throws EtudeError ABORTED where the version in use is another one than it was verified against
+ * @throws EtudeError ABORTED where the skill was verified against another version than the one in use
  */
 export async function settleVerified(procedural: SkillRegistry, skill: Skill, settings: Approval, at: number): Promise<Skill> {
   if (skill.status === 'active') return activate(procedural, skill, { by: VERIFIER, reason: skill.statusReason, at });
@@ -79,7 +79,7 @@ function reasonToWait(skill: Skill, { approvalMode, skillRegistrationConfidenceT
   return approvalMode === 'review' ? '' : null;
 }
 
-/** A late verification never replaces a newer version. */
+/** Why a late verification waits: a newer version is active already. null: no newer version is active. */
 async function newerInUse(procedural: SkillRegistry, skill: Skill): Promise<string | null> {
   const newer = (await activeVersions(procedural, skill)).find(({ version }) => version > skill.version);
   return newer === undefined ? null : `version ${newer.version} is active already`;
@@ -89,7 +89,8 @@ async function newerInUse(procedural: SkillRegistry, skill: Skill): Promise<stri
  * Activates a skill that somebody reviewed. Approving an active skill leaves it as it is.
  *
  * @param decision.digest digest of the reviewed content
- * @param decision.merge skill of the same owner that does the same; it is deprecated, and a search for its name finds this one
+ * @param decision.merge another skill of the same owner that does the same. It is deprecated, and a search for its name finds the approved
+ *   skill
  * @throws EtudeError ABORTED where the digest or the version in use changed, or no review is due; FAILED_PRECONDITION without a proof
  */
 export async function approveSkill(
@@ -106,7 +107,7 @@ export async function approveSkill(
       `Skill "${name}" changed: its digest is ${skill.digest}, not the reviewed ${digest}. Review it again.`,
     );
   if (status !== 'pending_review' && status !== 'active')
-    throw refusal('ABORTED', 'name', `Skill "${name}" is ${status}; only one that waits for review (pending_review) can be approved.`);
+    throw refusal('ABORTED', 'name', `Skill "${name}" is ${status}; only a skill in review (pending_review) can be approved.`);
   const merged = merge === undefined ? [] : await mergedVersions(procedural, skill, merge);
   const also = merged.map((other) => moveOf(other, 'deprecated', { by, at, reason: `merged into ${name}` }, { replacedBy: name }));
   return activate(procedural, skill, { by, at, reason: reason === '' ? `approved by ${by}` : reason }, also);
@@ -155,7 +156,7 @@ export async function rollbackSkill(
   throw refusal(
     'FAILED_PRECONDITION',
     'to_version',
-    `skill "${name}" ${which}; only a version that was in use, and is not archived, comes back`,
+    `skill "${name}" ${which}; only a version that was in use and is not archived can be activated again`,
   );
 }
 
@@ -164,7 +165,7 @@ const isRestorable = (skill: Skill) => wasActive(skill) && CALLABLE.has(skill.st
 /**
  * Activates the skill and deprecates the owner's other active versions, in one call with the moves `also`.
  *
- * @throws EtudeError ABORTED where a skill that comes into use for the first time was not held to the tests of the version in use
+ * @throws EtudeError ABORTED where a skill that was never in use has not passed the tests of the version in use
  */
 async function activate(procedural: SkillRegistry, skill: Skill, decision: Decision, also: readonly SkillMove[] = []): Promise<Skill> {
   const { name, version, status } = skill;
@@ -172,7 +173,7 @@ async function activate(procedural: SkillRegistry, skill: Skill, decision: Decis
   const others = active.filter((other) => status !== 'active' || activatedAt(other) <= activatedAt(skill));
   const unmet = status === 'verified' || status === 'pending_review' ? others.find((other) => !isVerifiedAgainst(skill, other)) : undefined;
   if (unmet !== undefined) {
-    const missed = `Version ${version} of skill "${name}" was not held to the tests of version ${unmet.version}, which came into use meanwhile.`;
+    const missed = `Version ${version} of skill "${name}" was not run on the tests of version ${unmet.version}, which became active meanwhile.`;
     throw refusal('ABORTED', 'version', `${missed} Verify it again, then approve it.`);
   }
   const replaced = others.map((other) => moveOf(other, 'deprecated', { ...decision, reason: `replaced by version ${version}` }));
@@ -189,8 +190,8 @@ async function activeVersions(procedural: SkillRegistry, skill: Skill): Promise<
 }
 
 /**
- * The active version of the same owner that this one would replace; null where there is none. For a skill that waits for review that is
- * any version, since another may come into use before the approval. For other skills it is an earlier one.
+ * The active version of the same owner that this one would replace; null where there is none. For a skill in review any active version
+ * counts, because a later version may be activated before the approval. For other skills only an earlier version counts.
  */
 export async function activeVersion(procedural: SkillRegistry, skill: Skill): Promise<Skill | null> {
   const active = await activeVersions(procedural, skill);
@@ -206,7 +207,7 @@ const refusal = (code: ErrorCode, field: string, message: string) => new EtudeEr
 /**
  * Takes a skill out of use. A search for its name then finds the skill `replacedBy`.
  *
- * @throws EtudeError INVALID_ARGUMENT for itself; NOT_FOUND where readers of this skill can use no active one of that name
+ * @throws EtudeError INVALID_ARGUMENT where the skill would replace itself; NOT_FOUND where its readers have no active skill `replacedBy`
  */
 export async function deprecateSkill(
   procedural: Pick<SkillRegistry, 'move' | 'versions'>,
@@ -214,7 +215,7 @@ export async function deprecateSkill(
   { replacedBy, ...decision }: Decision & { readonly replacedBy?: string },
 ): Promise<Skill> {
   const { name, scope } = skill;
-  if (replacedBy === name) throw refusal('INVALID_ARGUMENT', 'replaced_by', `skill "${name}" can't take its own place; name another one`);
+  if (replacedBy === name) throw refusal('INVALID_ARGUMENT', 'replaced_by', `skill "${name}" can't replace itself; name another skill`);
   if (replacedBy !== undefined && (await findSkill(procedural, scope, replacedBy, { status: 'active' })) === null) {
     const missing = `there is no active skill "${replacedBy}" that everybody who reads "${name}" can use`;
     throw refusal('NOT_FOUND', 'replaced_by', missing);
@@ -249,7 +250,7 @@ export async function restoreSkill(procedural: SkillRegistry, versions: readonly
   let isFree: boolean | null = null;
   for (const skill of versions.toSorted((a, b) => b.version - a.version)) {
     if (skill.status !== 'archived')
-      throw refusal('ABORTED', 'name', `Skill "${skill.name}" is ${skill.status}; only what was archived can be restored.`);
+      throw refusal('ABORTED', 'name', `Skill "${skill.name}" is ${skill.status}; only an archived skill can be restored.`);
     isFree ??= (await activeVersions(procedural, skill)).length === 0;
     const to = restoredStatus(skill, isFree);
     if (to === 'active') isFree = false;

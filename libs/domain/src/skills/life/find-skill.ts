@@ -9,7 +9,7 @@ import type { SkillKey, SkillRegistry } from '../../ports/skill-registry.js';
 /** Who reads skills; the tenant comes from authentication. Without a user, skills of users are not visible. */
 export type SkillReader = Scope;
 
-/** No user has this name. A reader under it sees only skills without a user. */
+/** A name that no user has. A reader with this name sees only skills without a user. */
 const NOBODY = '@nobody';
 
 /** The owners whose skills a reader sees, narrowest first. */
@@ -27,7 +27,7 @@ export function viewOf({ tenant, agent }: Pick<Scope, 'tenant' | 'agent'>, user:
   return { tenant, agent, user: user ?? NOBODY };
 }
 
-/** The owner that a scope means for this reader. @throws EtudeError INVALID_ARGUMENT for the scope "user" without a user */
+/** The owner of a reader's skills of this scope. @throws EtudeError INVALID_ARGUMENT for the scope "user" without a user */
 export function ownerOf(scope: SkillScope, { tenant, agent, user }: SkillReader): Scope {
   switch (scope) {
     case 'agent':
@@ -78,8 +78,8 @@ const PER_HIT = 2;
 const PER_TAGGED_HIT = 10;
 
 /**
- * The skill that a reader means by a name: the active one of the narrowest owner. If none is active, the replacement of a deprecated one,
- * unless a version or a status is asked for. null where there is none.
+ * Finds a skill by its name: the active version of the narrowest owner that the reader sees. If no version is active, finds the replacement
+ * of a deprecated version. With a version or a status it finds only such a version. null: there is no such skill.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE
  */
@@ -103,7 +103,7 @@ export async function findSkill(
   return null;
 }
 
-/** The best matches among all skills that a reader sees, best first. Of equal names only the narrowest owner's is found. */
+/** The best matches among all skills that a reader sees, best first. Among skills of one name only the narrowest owner's is found. */
 export async function searchSkills(
   procedural: Pick<ProceduralMemory, 'search'>,
   reader: SkillReader,

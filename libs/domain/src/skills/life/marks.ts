@@ -9,13 +9,13 @@ import { GONE, LIVING, wasOnlyTold } from './skill-life.js';
 /** The mark of a copy for more readers. It says nothing against the code, and isn't passed on to other skills. */
 export const PROMOTED_MARK = 'it was promoted, and approved for fewer readers only';
 
-/** The mark does not tell whose the other skill is, or where it was learned. */
+/** The mark names neither the owner nor the sources of the other skill. */
 export const SAME_CODE_MARK = 'its code is also that of a marked skill of this tenant';
 
 /**
- * The skill with the marks of its owner's earlier versions: those that are not rejected or archived, the one that was edited, and each
- * with the same code but for comments and blank lines. An edit makes nothing trusted, even where a person approved the edited version. A
- * reviewer who stores a version vouches for its whole content.
+ * Adds the marks of the owner's earlier versions. A rejected or archived version counts only if it was edited or has the same code. An edit
+ * of a marked version is marked, even if a person approved that version. A reviewer who stores a version vouches for its whole content, so
+ * nothing is added.
  *
  * @param versions all of this name that the agent has
  */
@@ -31,8 +31,8 @@ export function withCarriedMarks(skill: Skill, versions: readonly Skill[], { bas
 }
 
 /**
- * The digest by which marked code of the same tenant is looked up before this skill is stored. null where no look-up is needed: a
- * reviewer stores it, it is marked already, or its owner uses the same code without a mark.
+ * The digest by which marked code of the same tenant is looked up before this skill is stored. null: no look-up is needed, because a
+ * reviewer stores the skill, it is marked already, or its owner uses the same code without a mark.
  */
 export function codeToLookFor(skill: Skill, versions: readonly Skill[], { isReviewed = false }: StoreSkillOptions): string | null {
   if (isReviewed || marksOf(skill).length > 0) return null;
@@ -47,7 +47,10 @@ export function codeToLookFor(skill: Skill, versions: readonly Skill[], { isRevi
   return isInUse ? null : code;
 }
 
-/** The digest by which a copy of marked code is recognised; null without a mark. Being told doesn't count: many may tell the same. */
+/**
+ * The digest by which a copy of marked code is recognised; null without a mark. The mark of a told procedure doesn't count, because several
+ * people may tell the same words.
+ */
 export function markedCode(skill: Skill): string | null {
   const toldIn = reasonsNotTrusted(skill.sources.filter((name) => sourceOf(name)?.kind === 'procedures'));
   return marksOf(skill).some((mark) => mark !== PROMOTED_MARK && !toldIn.includes(mark)) ? codeDigest(skill) : null;
@@ -63,8 +66,8 @@ function marked(skill: Skill, untrusted: readonly string[]): Skill {
 }
 
 /**
- * The untrusted sources that a skill passes on to everything that is learned where it was shown. A reviewer vouches for the version alone,
- * so its marks still count here. A procedure that was only told counts even without a mark.
+ * The untrusted sources of records that are learned while this skill is shown. A reviewer vouches for one version only, so the marks of a
+ * reviewed skill count here. A procedure that was only told counts even without a mark.
  */
 export function untrustedOfSkill(skill: Skill): string[] {
   const named = untrustedAmong(skill.sources);
@@ -73,10 +76,10 @@ export function untrustedOfSkill(skill: Skill): string[] {
   return isMarked || wasOnlyTold(skill) ? [`markedSkills/${skill.name}@${skill.version}`] : [];
 }
 
-/** A skill with these statuses isn't used before its marks are looked at. */
+/** A skill in one of these statuses is not in use yet, so a new mark still takes effect. */
 const UNDECIDED: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review']);
 
-/** The existing version that equals a skill to be stored. `changed`: that version with added sources and marks; null: nothing is added. */
+/** The existing version with the content of a given skill. `changed`: this version with added sources and marks; null: nothing is added. */
 export interface KnownVersion {
   readonly version: Skill;
   readonly changed: Skill | null;
@@ -104,7 +107,7 @@ export function knownVersion(given: Skill, own: readonly Skill[], words: SkillWo
 /** The author's words about a skill, which are not part of its content. */
 const WORDS = ['description', 'tags', 'category', 'displayName', 'examplePrompts', 'metadata'] as const;
 
-/** Whether a new version would say the same. Held-out tests and metadata that are left out carry over, so they are no difference. */
+/** Whether both skills have the same words. Omitted held-out tests and metadata carry over, so they make no difference. */
 function hasSameWords(stored: Skill, given: Skill): boolean {
   const asked: Skill = { ...given, metadata: given.metadata ?? stored.metadata };
   const isNew = joinedTests(stored.heldOut, given.heldOut).length > (stored.heldOut ?? []).length;
@@ -125,9 +128,10 @@ function withSources(version: Skill, given: Skill): Skill | null {
 }
 
 /**
- * The error for an edit of a version behind which there is another one, rejected ones aside; it names the newest and its author.
+ * The error for an edit of a version that is not the newest; null for the newest. Rejected versions don't count. The error names the newest
+ * version and its author.
  *
- * @param versions all of the same owner and user, newest first; an editor must not hear of another user's
+ * @param versions all versions of the same owner and user, newest first; the error must not name another user's
  */
 export function staleEdit(name: string, baseVersion: number, versions: readonly Skill[]): EtudeError | null {
   const isKnown = versions.some(({ version }) => version === baseVersion);
@@ -135,13 +139,13 @@ export function staleEdit(name: string, baseVersion: number, versions: readonly 
   if (isKnown && newer === undefined) return null;
   const why = !isKnown
     ? `skill "${name}" has no version ${baseVersion} to edit; the newest is ${versions[0]?.version ?? 'none'}`
-    : `skill "${name}" changed since version ${baseVersion}: the newest is version ${newer?.version} by ${newer?.history?.[0]?.by ?? 'nobody that is known'}; compare the two (DiffSkill) and make the edit on it`;
+    : `skill "${name}" changed since version ${baseVersion}: the newest is version ${newer?.version} by ${newer?.history?.[0]?.by ?? 'an unknown author'}; compare both (DiffSkill) and edit the newest`;
   return new EtudeError('ABORTED', why, { field: 'base_version' });
 }
 
 /**
- * The version with everything that carries over from earlier ones: held-out tests, and the note that some tests are hidden. The note
- * doesn't depend on the author, since an edit keeps the tests of the edited version.
+ * Adds what carries over from earlier versions: held-out tests, and the flag that some tests are hidden. The flag doesn't depend on the
+ * author, because an edit keeps the tests of the edited version.
  *
  * @param versions all of this name that the owner has, newest first
  */

@@ -11,8 +11,8 @@ import { CALLABLE, type Decision, isProofOf } from './skill-life.js';
 const ANEW = { cues: [], fingerprints: [], executionCount: 0, successRate: 1 } satisfies Partial<Skill>;
 
 /**
- * Stores a copy of a skill for more readers, as a candidate. It is verified among the skills that they read, since the old evidence may
- * name others. Then it waits for review. A repeated call finds the copy.
+ * Stores a copy of a skill for more readers, as a candidate. The copy is verified anew, because the old evidence may name skills that the
+ * new readers can't see. Then it waits for review. A repeated call finds the copy.
  *
  * @param decision.namesMax how many skills the new owner may have; 0: any number
  * @throws EtudeError INVALID_ARGUMENT for a scope that isn't wider; FAILED_PRECONDITION for a skill that is not in use, has no proof for
@@ -27,7 +27,7 @@ export async function promoteSkill(
   if (skill.status !== 'active' || !isProofOf(skill, skill.proof))
     throw new EtudeError(
       'FAILED_PRECONDITION',
-      `Skill "${skill.name}" is ${skill.status}${skill.proof === undefined ? ' and has no proof' : ''}; only one that is active, with a proof for its content, can be shared.`,
+      `Skill "${skill.name}" is ${skill.status}${skill.proof === undefined ? ' and has no proof' : ''}; only an active skill with a proof for its content can be shared.`,
       { field: 'name' },
     );
   const owner = ownerOf(scope, skill.scope);
@@ -48,12 +48,12 @@ function sourcesFor(scope: SkillScope, { sources }: Skill): string[] {
 function requireWider(skill: Skill, scope: SkillScope): void {
   const now = scopeOf(skill);
   if (SKILL_SCOPES.indexOf(scope) > SKILL_SCOPES.indexOf(now)) return;
-  throw new EtudeError('INVALID_ARGUMENT', `skill "${skill.name}" is shared with ${now} already; take a wider scope than that`, {
+  throw new EtudeError('INVALID_ARGUMENT', `skill "${skill.name}" is shared with ${now} already; choose a wider scope`, {
     field: 'scope',
   });
 }
 
-/** A pin of the same content where the new readers see it. The proof still holds, since a pin stands for content. */
+/** A pin of the same content under an owner whose skills the new readers see. The proof still holds, because it covers content. */
 async function readablePin(procedural: ProceduralMemory, pin: SkillDependency, owner: Scope): Promise<SkillDependency> {
   for (const view of ownersFor(owner)) {
     const versions = await procedural.versions(view, pin.name);
@@ -62,7 +62,7 @@ async function readablePin(procedural: ProceduralMemory, pin: SkillDependency, o
   }
   throw new EtudeError(
     'FAILED_PRECONDITION',
-    `it calls skill "${pin.name}" version ${pin.version} of "${pin.agent}", which its new readers can't see; share and approve that one first`,
+    `the skill calls "${pin.name}" version ${pin.version} of "${pin.agent}", which the new readers can't see; share and approve that skill first`,
     { field: 'scope' },
   );
 }

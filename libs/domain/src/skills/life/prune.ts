@@ -6,7 +6,7 @@ import { calledVersions, callersFirst, versionKey } from './call-graph.js';
 import { GONE, moveOf, wasBefore } from './skill-life.js';
 import { usesOf } from './usage.js';
 
-/** Which skills are archived. An absent rule names none. */
+/** The rules for archiving. An absent rule archives nothing. */
 export interface PrunePolicy {
   /** Active, and neither used nor made active for so many days. */
   readonly unusedDays?: number;
@@ -31,7 +31,7 @@ export interface PruneInput {
   readonly tenant: string;
   /** null: every owner of the tenant. */
   readonly agent: string | null;
-  /** Empty: nothing more is archived, and the answer is what this pruning archived before. */
+  /** Empty: nothing more is archived, and the answer lists the versions that this pruning archived before. */
   readonly policy: PrunePolicy;
   /** The name of this pruning, for `undoPrune`. A second call with it finishes the first. Letters, digits and "-". */
   readonly pruneId: string;

@@ -28,9 +28,9 @@ const MODULES = new Set(
   ),
 );
 /**
- * Stores a skill as its author made it, for verification: version 1 of a new name, or the next version. Equal content is the existing
- * version, with the sources of both. Equal content in other words (description, tags, category, examples, held-out tests) is the next
- * version, which is verified and approved like any other. Held-out tests of the version before carry over.
+ * Stores a skill as its author made it, for verification: version 1 of a new name, or the next version. Equal content returns the existing
+ * version with the sources of both. Equal content in other words (description, tags, category, examples, held-out tests) becomes the next
+ * version. Held-out tests of the version before carry over.
  *
  * @param options.setAside see `StoreSkillOptions`; such a version needs no room
  * @param options.baseVersion the version that was edited; absent: the newest
@@ -86,8 +86,8 @@ export function wrongName(name: string): string | null {
   const shown = `the name ${JSON.stringify(name)}`;
   const parsed = SkillName.safeParse(name);
   if (!parsed.success) return `${shown} ${parsed.error.issues[0]?.message ?? 'is wrong'}`;
-  if (KEYWORDS.has(name)) return `${shown} is a word of Python itself`;
-  return MODULES.has(name) ? `${shown} is that of a module that code imports` : null;
+  if (KEYWORDS.has(name)) return `${shown} is a Python keyword`;
+  return MODULES.has(name) ? `${shown} is the name of a Python module` : null;
 }
 
 /** @throws EtudeError FAILED_PRECONDITION where skills are switched off for the agent */
@@ -123,7 +123,7 @@ export async function mayLearn(
  */
 export function otherKindReason(skill: Pick<Skill, 'kind'>, replaced: Pick<Skill, 'kind' | 'version'> | null): string | null {
   if (replaced === null || replaced.kind === skill.kind) return null;
-  return `version ${replaced.version}, which it would replace, is a ${replaced.kind}, and it is a ${skill.kind}; give it another name`;
+  return `version ${replaced.version}, which it would replace, is a ${replaced.kind}, and the new version is a ${skill.kind}; use another name`;
 }
 
 /** Whether the next version takes up room for its name. @param versions all of the name that the owner has */

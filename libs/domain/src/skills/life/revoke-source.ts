@@ -17,7 +17,7 @@ import { episodeKey, rolloutOf, type Source, sourceOf, sourcesOfMarks } from '..
 export interface LearnedRecords {
   /** Every episode of a tenant, in no order. */
   episodes(tenant: string): AsyncIterable<Episode>;
-  /** Replaces each fact that still holds by `change(fact)`; null leaves it. A fact that changed meanwhile is asked about again. */
+  /** Replaces each fact that still holds by `change(fact)`; null leaves it. Calls `change` again for a fact that changed meanwhile. */
   reviseFacts(tenant: string, change: (fact: Fact) => Fact | null): Promise<void>;
 }
 
@@ -46,9 +46,9 @@ export interface Revoked {
 }
 
 /**
- * Withdraws everything that rests on a source, directly or through other records. That includes skills that name it, and their callers;
- * records that were made where such an episode or skill was read; later versions and copies that carry its mark; and facts without other
- * support. A withdrawn skill is archived and loses its proof. To restore it, a person has to have it verified again.
+ * Withdraws everything that rests on a source, directly or through other records. Skills that name the source are withdrawn with their
+ * callers, later versions and marked copies. Records are withdrawn that were made while such an episode or skill was shown, and facts
+ * without other support. A withdrawn skill is archived and loses its proof. A restored skill must be verified again.
  *
  * @throws EtudeError INVALID_ARGUMENT for an unknown kind of source, ABORTED where a skill was moved meanwhile, MEMORY_UNAVAILABLE
  */
@@ -77,7 +77,7 @@ function requireSource(name: string): Source {
   if (source === null || source.kind === 'untrustedTasks' || source.kind === 'markedSkills')
     throw new EtudeError(
       'INVALID_ARGUMENT',
-      `${JSON.stringify(name.slice(0, 100))} is no source; name a task, an episode, a document, a fact, a procedure, a wanted skill, an import, a version of a skill or a user, such as "tasks/t0192f0c8a1b2".`,
+      `${JSON.stringify(name.slice(0, 100))} is not a source; name a task, an episode, a document, a fact, a procedure, a wanted skill, an import, a version of a skill or a user, such as "tasks/t0192f0c8a1b2".`,
       { field: 'source' },
     );
   return source;
@@ -92,7 +92,7 @@ interface Node {
   readonly restsOn: readonly string[];
 }
 
-/** `seenIn`: only readers of this owner's records can mean it; absent: the name means the same everywhere. */
+/** `seenIn`: the name has this meaning only for readers of this owner's records. Absent: for everybody. */
 interface Name {
   readonly name: string;
   readonly seenIn?: Scope;
@@ -103,7 +103,7 @@ interface Tainted {
   readonly skills: ReadonlySet<Skill>;
 }
 
-/** Everything that rests on the source, at any remove: one walk from each name to the records that rest on it. */
+/** Finds everything that rests on the source, directly or not: a walk from each name to the records that refer to it. */
 async function taintedBy(source: Source, tenant: string, skills: readonly Skill[], learned: LearnedRecords): Promise<Tainted> {
   const nodes = new Map<Node, Skill | null>(skills.map((skill) => [nodeOfSkill(skill), skill]));
   for await (const episode of learned.episodes(tenant)) nodes.set(nodeOfEpisode(episode), null);
@@ -191,8 +191,8 @@ function mayHaveSeen(owner: Scope, seen: Scope): boolean {
 }
 
 /**
- * The skills to withdraw, callers first. Those that this source withdrew before are included, so that a second call answers the same. So
- * are skills archived for another reason that still have their proof, with which they could come back.
+ * The skills to withdraw, callers first. Skills that this source withdrew before are included, so that a repeated call gives the same
+ * answer. Archived skills with a proof are included too, because they could be restored into use.
  */
 function withdrawals(skills: readonly Skill[], tainted: Tainted, because: string): readonly Skill[] {
   const isMeant = ({ status, proof, history = [] }: Skill) =>

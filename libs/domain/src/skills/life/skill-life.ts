@@ -19,7 +19,7 @@ export const LIVING: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified'
 /** These run, or wait for approval: the skills that they call must stay as they are. */
 export const IN_USE: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review']);
 
-/** Another skill may be pinned to these. */
+/** A caller may be pinned to skills in these statuses. */
 export const CALLABLE: ReadonlySet<SkillStatus> = new Set(['active', 'deprecated']);
 
 /**
@@ -41,7 +41,7 @@ export const TRANSITIONS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> 
 
 /** An archived skill returns to these only where it had that status before. */
 const UNDONE: ReadonlySet<SkillStatus> = new Set(['pending_review', 'rejected']);
-/** The name under which verification stands in the history. */
+/** The author of verification's changes in a history. */
 export const VERIFIER = 'verification';
 
 /** A skill reaches these statuses only with a proof for exactly its content. */
@@ -116,7 +116,7 @@ export function wasBefore({ history = [] }: Skill): SkillStatus | null {
   return history.findLast(({ from, to }) => to === 'archived' && from !== 'archived')?.from ?? null;
 }
 
-/** Whether the skill was ever in use. Without a history, its status tells. */
+/** Whether the skill was ever in use. Without a history the status decides. */
 export function wasActive({ status, history = [] }: Skill): boolean {
   if (history.length === 0) return status === 'active' || status === 'deprecated';
   return history.some(({ from, to }) => from === 'active' || to === 'active');
@@ -157,7 +157,10 @@ function changedBy(skill: Skill, { to, by, reason, at, evidence = [], contract, 
 
 function requireDigest(skill: Skill, key: SkillKey): void {
   if (skill.digest === key.digest) return;
-  throw new EtudeError('ABORTED', `skill ${nameOf(key)} has digest ${skill.digest}, not ${key.digest}; read it again and decide again`);
+  throw new EtudeError(
+    'ABORTED',
+    `skill ${nameOf(key)} has digest ${skill.digest}, not ${key.digest}; read the skill again, then decide again`,
+  );
 }
 
 function requireStatus(skill: Skill, { key, to, from = [skill.status] }: SkillMove): void {
@@ -166,7 +169,7 @@ function requireStatus(skill: Skill, { key, to, from = [skill.status] }: SkillMo
   const expected = from.includes(skill.status) ? '' : `, not ${from.join(' or ')}`;
   throw new EtudeError(
     'ABORTED',
-    `skill ${nameOf(key)} is ${skill.status}${expected}, and can't become ${to} as asked; read it again and decide again`,
+    `skill ${nameOf(key)} is ${skill.status}${expected}, and can't become ${to} as asked; read the skill again, then decide again`,
   );
 }
 
@@ -229,7 +232,7 @@ export function keyOf({ scope: { tenant, agent, user }, name, version, digest }:
 }
 
 export function noSuchSkill({ name, version }: Pick<SkillKey, 'name' | 'version'>): EtudeError {
-  return new EtudeError('NOT_FOUND', `there is no skill ${name}@${version}; list the skills to see which there are`);
+  return new EtudeError('NOT_FOUND', `there is no skill ${name}@${version}; list the skills to see the existing versions`);
 }
 
 function nameOf({ name, version }: Pick<SkillKey, 'name' | 'version'>): string {
@@ -253,12 +256,12 @@ export function requireOnlyActive(skill: Skill, versions: readonly Skill[]): voi
   if (other === undefined) return;
   throw new EtudeError(
     'ABORTED',
-    `version ${other.version} of skill "${skill.name}" became active meanwhile, so version ${skill.version} did not; read it again and decide again`,
+    `version ${other.version} of skill "${skill.name}" became active meanwhile, so version ${skill.version} did not; read the skill again, then decide again`,
     { field: 'version', metadata: { active_version: String(other.version) } },
   );
 }
 
-/** The version that stays active: the one activated last. Only a store without transactions can have several active ones. */
+/** The version that stays active: the one activated last. Only a store without transactions can hold several active versions. */
 export function lastActivated(active: readonly Skill[]): Skill | undefined {
   return active.toSorted((a, b) => activatedAt(b) - activatedAt(a) || b.version - a.version)[0];
 }

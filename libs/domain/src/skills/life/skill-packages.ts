@@ -32,7 +32,7 @@ export function templatesOf(templates: SandboxPackages): TemplateFor {
 function allowed(templates: SandboxPackages): string {
   const kinds = Object.entries(templates).filter(([, has]) => has.length > 0);
   if (kinds.length === 0)
-    return 'Skills have the standard library alone here. An operator adds packages by ETUDE_SANDBOX_PACKAGES_PATH: see docs/skill-files.md, "Packages".';
+    return 'Skills have the standard library alone in this installation. An operator adds packages with ETUDE_SANDBOX_PACKAGES_PATH: see docs/skill-files.md, "Packages".';
   return `Allowed are, together: ${kinds.map(([name, has]) => `${has.join(', ')} (${name})`).join('; or ')}.`;
 }
 

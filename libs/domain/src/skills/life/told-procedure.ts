@@ -27,9 +27,9 @@ export interface ToldProcedure {
 }
 
 /**
- * The version that a told procedure becomes. A new name is active at once. So is the next version of a procedure that was only told, and it
- * keeps the counts. It is a candidate where a person decided on an earlier version, or where a marked skill has the same words. Equal words
- * give the existing version.
+ * The version for a told procedure. A new name becomes active at once. The next version of a procedure that was only told becomes active
+ * too, and keeps the counts. After a person's decision, and for words of a marked skill, the version is a candidate. Equal words return the
+ * existing version.
  *
  * @param versions all of this name that the owner has, newest first
  * @param isMarked whether the tenant has a marked skill with these words
@@ -51,7 +51,7 @@ export function toldProcedure(telling: Telling, versions: readonly Skill[], isMa
   if (gone !== undefined)
     throw new EtudeError(
       'FAILED_PRECONDITION',
-      `version ${gone.version} of procedure "${gone.name}" has these words already, and is ${gone.status}. Nothing was stored: a reviewer brings it back (RestoreSkill, RollbackSkill or VerifySkill), or store other words.`,
+      `version ${gone.version} of procedure "${gone.name}" has these words already, and is ${gone.status}. Nothing was stored: ask a reviewer to bring it back (RestoreSkill, RollbackSkill or VerifySkill), or store other words.`,
       { field: 'prompt', metadata: { version: String(gone.version), status: gone.status } },
     );
   const candidate = newSkill(withMarkOfCode(withCarriedMarks(made, versions, {}), isMarked), made.version, telling);

@@ -43,7 +43,7 @@ export async function admitSkill(key: Admission, deps: AdmissionDeps, signal: Ab
     return await settle(verified, replaced, deps);
   } catch (error) {
     if (errorCode(error) !== 'ABORTED') throw error;
-    const overtaken = `version ${key.version} of skill "${key.name}" was overtaken by another decision; it is tried again`;
+    const overtaken = `version ${key.version} of skill "${key.name}" was changed by another decision meanwhile; the verification is retried`;
     throw new EtudeError('MEMORY_UNAVAILABLE', `${overtaken}: ${(error as Error).message}`, {}, { cause: error });
   }
 }
@@ -76,7 +76,7 @@ async function loadSkill(key: SkillKey, procedural: ProceduralMemory): Promise<S
   const skill = await versionOfKey(procedural, key);
   if (skill === null) throw noSuchSkill(key);
   if (skill.digest === key.digest) return skill;
-  const changed = `version ${key.version} of skill "${key.name}" has digest ${skill.digest}, not ${key.digest}, which was to be verified`;
+  const changed = `version ${key.version} of skill "${key.name}" has digest ${skill.digest}; the request is for digest ${key.digest}`;
   throw new EtudeError('ABORTED', changed);
 }
 

@@ -91,7 +91,7 @@ describe('neededSkills', () => {
   it('refuses what is not what both were verified with, and says what to do', async () => {
     const root = skillOf('root', 'x', { needs: [increment] });
     const refused = (...skills: Skill[]) => errorOf(neededSkills(registryOf(...skills), root));
-    expect(await refused()).toMatch(/root needs increment@1, which is gone; register/);
+    expect(await refused()).toMatch(/root needs increment@1, which no longer exists; register/);
     expect(await refused({ ...increment, code: 'def increment(x): return 0' })).toMatch(/content has another digest; restore it/);
     expect(await refused({ ...increment, status: 'archived', statusReason: 'withdrawn' })).toMatch(/is archived \(withdrawn\); restore it/);
     expect(await errorOf(neededSkills(registryOf(increment), root, () => false))).toMatch(
@@ -105,7 +105,7 @@ describe('neededSkills', () => {
     const elsewhere = skillOf('increment', 'x', { scope: { ...increment.scope, tenant: 'other' } });
     for (const other of [theirs, elsewhere])
       expect(await errorOf(neededSkills(registryOf(other), skillOf('root', 'x', { needs: [other] })))).toMatch(
-        /not everybody who reads root can/,
+        /some readers of root can't read/,
       );
     const own = skillOf('root', 'x', { needs: [theirs], scope: theirs.scope });
     expect(await errorOf(neededSkills(registryOf(theirs), own))).toBe('none');

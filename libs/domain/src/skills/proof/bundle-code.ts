@@ -24,7 +24,7 @@ export function bundledCode(code: string, needed: readonly NeededSkill[], direct
   if (needed.length === 0) return code;
   const text = JSON.stringify(code);
   const file = '__import__("sys")._getframe().f_code.co_filename';
-  // This statement stands below the code's last line, so that a traceback shows no line of the code for it.
+  // The statement is below the code's last line, so that a traceback shows no line of the code for it.
   const below = '\n'.repeat(code.split('\n').length);
   return `${loadingCode(needed, direct, file, text)}${below}exec(compile(${text}, ${file}, "exec", dont_inherit=True), globals())\n`;
 }
@@ -66,7 +66,8 @@ export async function pinnedTo(names: readonly string[], skill: Skill, procedura
         const missing = `there is no active skill of that name that its readers can read; register or promote it first, or take the call out`;
         throw refusal(`${skill.name} calls skills.${name}, and ${missing}`, MISSING);
       }
-      if (called.name !== name) throw refusal(`${skill.name} calls skills.${name}, in whose place ${called.name} is used; call that one`);
+      if (called.name !== name)
+        throw refusal(`${skill.name} calls skills.${name}, which ${called.name} replaces; call ${called.name} instead`);
       entryPointOf(called);
       return dependencyOn(called);
     }),

@@ -13,7 +13,7 @@ interface Violation {
 
 /**
  * Checks arguments against the skill's contract and returns those that were given. Defaults are left to Python, which has the exact value;
- * JSON may not (a tuple, 1.0).
+ * JSON may lack it (a tuple, 1.0).
  *
  * @throws EtudeError INVALID_ARGUMENT listing each wrong argument as "parameters.NAME"; FAILED_PRECONDITION for a skill that can't be
  *   called
@@ -46,7 +46,7 @@ export function requireCallable(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint
 function requireContract(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint' | 'contract'>): SkillContract {
   requireCallable(skill);
   if (skill.contract !== undefined) return skill.contract;
-  throw new EtudeError('FAILED_PRECONDITION', `It is not known what ${skill.name} takes; verify it again, which reads it from its code.`);
+  throw new EtudeError('FAILED_PRECONDITION', `The parameters of ${skill.name} are unknown; verify it again to read them from its code.`);
 }
 
 function violationsOf(issue: z.core.$ZodIssue, given: Arguments, { parameters }: SkillContract): Violation[] {
@@ -92,7 +92,7 @@ export function placedArguments(
   const leftOut = places.find((place) => !Object.hasOwn(kwargs, place.name));
   if (leftOut !== undefined) {
     const field = `parameters.${leftOut.name}`;
-    const message = `The arguments of ${name} are wrong: ${field} is missing; ${last.name} is passed by its place, behind it.`;
+    const message = `The arguments of ${name} are wrong: ${field} is missing; ${last.name} follows it and is passed by position.`;
     throw new EtudeError('INVALID_ARGUMENT', message, { field });
   }
   const args = places.map((place) => kwargs[place.name]!);

@@ -91,7 +91,7 @@ export async function inspectCode(
     );
   if (run.exit !== 'ok') return whole(`it could not be parsed: the parser ended with ${run.exit}; make it smaller or less deeply nested`);
   const parsed = Inspection.safeParse(jsonOf(run.stdout));
-  return parsed.success ? parsed.data : whole('it could not be parsed: what the parser says of it is too large; make it smaller');
+  return parsed.success ? parsed.data : whole('it could not be parsed: the answer of the parser is too large; make the code smaller');
 }
 
 /** null where the text isn't JSON, or is nested too deeply. */
@@ -115,12 +115,12 @@ export function undeclaredProblems(declared: Skill['parameters'], { parameters, 
   if (declared.length === 0) return [];
   const problems = declared.flatMap(({ name, required }) => {
     const known = parameters.find((one) => one.name === name);
-    if (known === undefined) return inputSchema['additionalProperties'] === false ? [`"${name}": the code has none of that name`] : [];
-    return !required && known.required ? [`"${name}": it is declared as optional and the code has no default for it`] : [];
+    if (known === undefined) return inputSchema['additionalProperties'] === false ? [`"${name}": the code has no such parameter`] : [];
+    return !required && known.required ? [`"${name}": it is declared as optional, but the code has no default for it`] : [];
   });
   const named = new Set(declared.map(({ name }) => name));
   const missed = parameters.filter(({ name, required }) => required && !named.has(name));
-  return [...problems, ...missed.map(({ name }) => `"${name}": the code needs it and it is not declared`)].map(
+  return [...problems, ...missed.map(({ name }) => `"${name}": the code requires it, but it is not declared`)].map(
     (problem) => `parameter ${problem}`,
   );
 }

@@ -19,8 +19,8 @@ export interface VerificationGround {
   /** The skills that it calls, at any depth, in the order of loading. */
   readonly needed: readonly Skill[];
   /**
-   * Active callers that everybody who reads the skill can read too. Their tests must pass with this version in place of the called one.
-   * Other callers keep the version that they call until they have a version that passed with this one.
+   * Active callers that all readers of the skill can read. Their tests must pass with this version in place of the called one. Other
+   * callers keep the called version until they have a version of their own that passes with this one.
    */
   readonly dependents: readonly OtherSkill[];
   /** Skills with a similar name and description, most similar first; `similarity` is calibrated. */
@@ -70,7 +70,7 @@ async function similarTo(
 ): Promise<VerificationGround['similar']> {
   if (skill.kind !== 'function') return [];
   const text = `${skill.name.replaceAll('_', ' ')} ${skill.description}`;
-  // One more than needed, since the skill's own active version is among the most similar.
+  // Asks for one more, because the skill's own active version is among the most similar.
   const found = await searchSkills(procedural, skill.scope, { text, limit: SIMILAR_MAX + 1, similarityMin: SIMILARITY_MIN });
   const others = found.filter((hit) => hit.skill.kind === 'function' && hit.skill.name !== skill.name).slice(0, SIMILAR_MAX);
   const similar = others.map(async ({ skill: other, similarity }) => {
@@ -110,7 +110,7 @@ async function testsOfReplaced(replaced: Skill, trial: Trial, place: TestPlace):
   const number = `version ${replaced.version}`;
   if (isProgram(replaced) !== isProgram(trial)) {
     const kind = isProgram(replaced) ? 'a program' : 'a function';
-    return { evidence: [], reason: `${number}, which it would replace, is ${kind}, and it is none; give it another name` };
+    return { evidence: [], reason: `${number}, which it would replace, is ${kind}, and the new version is not; use another name` };
   }
   const step = `v${replaced.version}-${replaced.digest.slice(0, 8)}`;
   const tests = testsByName(replaced.tests, replaced.entryPoint, trial.entryPoint);
@@ -143,7 +143,7 @@ function trialOf({ skill, pins, needed }: OtherSkill): Trial {
 
 /** The most tests of another skill that are run; more would add nothing. */
 const TESTS_MAX = 20;
-/** Short limits, since a skill may do anything on tests that were made for another one. */
+/** Short limits, because a skill may do anything on another skill's tests. */
 const LIMITS = SandboxLimits.parse({ cpuMs: 2_000, wallMs: 4_000 });
 
 /** Finds out whether skills with similar descriptions do the same: each runs on the other's tests. */

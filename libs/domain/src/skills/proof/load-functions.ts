@@ -43,7 +43,7 @@ export async function loadFunctions(reader: SkillReader, names: readonly string[
   const found = await Promise.all(wanted.map((name) => findSkill(deps.procedural, reader, name)));
   const missing = wanted.filter((_, at) => found[at] === null);
   if (missing.length > 0)
-    throw new EtudeError('NOT_FOUND', `There is no active skill named ${missing.join(', ')}; search for what there is.`, {
+    throw new EtudeError('NOT_FOUND', `There is no active skill named ${missing.join(', ')}; search for the existing skills.`, {
       field: 'names',
     });
   const skills = found.filter((skill) => skill !== null);

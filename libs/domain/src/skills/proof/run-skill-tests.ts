@@ -60,8 +60,8 @@ function planTrial({ code, entryPoint, tests, load = (text) => text }: Omit<Tria
 /**
  * How a test failed; null where it passed.
  *
- * @param isAuthors other tests only tell the kind of failure. Otherwise somebody could register code again and again, and read the hidden
- *   input bit by bit from lines and names of exceptions
+ * @param isAuthors false: only the kind of failure is told. Otherwise repeated registrations could read the hidden input from lines and
+ *   names of exceptions
  * @throws EtudeError SANDBOX_UNAVAILABLE (retryable), CANCELLED
  */
 function failureOf({ evaluator, run }: PlannedTest, result: RunResult | undefined, isAuthors = false): string | null {
@@ -130,8 +130,8 @@ function changeOf(run: RunResult, other: RunResult | undefined): string | null {
 }
 
 /**
- * Runs the tests on every mutant, in few executions, and returns the mutants that passed all. The first test notices most; later rounds, of
- * ever more tests, run only on the rest. A mutant that runs out of time or memory counts as noticed.
+ * Runs the tests on every mutant, in few executions, and returns the mutants that passed all. The first test notices most mutants. Later
+ * rounds have more tests and run only on the remaining mutants. A mutant that runs out of time or memory counts as noticed.
  *
  * @param results of the tests on the unbroken code; they set the limits of the mutants
  * @throws EtudeError as `Sandboxes.execute`
@@ -182,8 +182,8 @@ export function evaluatorOf(test: SkillTest, entryPoint: string | null): Evaluat
 }
 
 /**
- * Tests that call a function by the name `called`, for code that has it as `name`. The tests define the alias in their own process. If the
- * code could see that alias, it would know whose tests it runs.
+ * Tests that call a function by the name `called`, for code that has it as `name`. The tests define the alias in their own process. Code
+ * that could see the alias would know whose tests it runs.
  */
 export function testsByName(tests: readonly SkillTest[], called: string | null, name: string | null): readonly SkillTest[] {
   if (called === name || called === null || name === null) return tests;

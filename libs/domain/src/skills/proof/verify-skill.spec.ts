@@ -164,10 +164,10 @@ describe('what else speaks against a skill', () => {
       'a parameter that is declared otherwise',
       { ...doubling, parameters: [declared] },
       {},
-      /not what is declared: parameter "m": .*; parameter "n":/,
+      /differs from its declaration: parameter "m": .*; parameter "n":/,
     ],
     ['a class', { ...skillOf('class double: ...', tests, 'double'), kind: 'function' }, {}, /register it as a snippet$/],
-    ['a function that is called a snippet', { ...doubling, kind: 'snippet' }, {}, /^the code has double to call, so it is a function/],
+    ['a function that is called a snippet', { ...doubling, kind: 'snippet' }, {}, /^the code defines the function double/],
     ['a call of a program', { ...program, tests }, {}, /^it is a program and has tests that call/],
     ['that there are no tests', { ...doubling, tests: [] }, {}, /^it has no tests$/],
     ['a skill that it is not pinned to', skillOf(`from skills import other\n${double}`, tests, 'double'), {}, /not pinned to: other;/],
@@ -178,7 +178,11 @@ describe('what else speaks against a skill', () => {
       { ground: { ...NO_GROUND, replaced: { ...doubling, heldOut: [call([5], 11)] } } },
       /^its held-out tests fail: wrong answer$/,
     ],
-    ['a snippet in place of a function', ...replacing('snippet'), /^version 1, which it would replace, is a function, and it is a snippet/],
+    [
+      'a snippet in place of a function',
+      ...replacing('snippet'),
+      /^version 1, which it would replace, is a function, and the new version is a snippet/,
+    ],
   ])('is %s', async (_what, skill, deps, reason) => {
     expect(await reasonOf(skill, deps)).toMatch(reason);
   });
@@ -186,7 +190,7 @@ describe('what else speaks against a skill', () => {
   it('is a share of unnoticed copies that is too large', async () => {
     const loose = skillOf('def double(n):\n    return n * 2 if n < 100 else n + 50', [call([2], 4)], 'double');
     const { reason, found } = await verify(loose, new PythonSandboxes(), { mutationScoreMin: 0.9 });
-    expect(reason).toMatch(/^its tests notice \d of \d mutants, and at least \d are wanted; not noticed: line 2: /);
+    expect(reason).toMatch(/^its tests notice \d of \d mutants, and at least \d are required; not noticed: line 2: /);
     expect(found.mutantsSurvived.length).toBe(found.mutantsMade - found.mutantsNoticed);
     expect(await verify(loose, new PythonSandboxes(), { mutationScoreMin: 0 })).toMatchObject({ passed: true });
   });

@@ -47,13 +47,13 @@ export interface Verification {
   readonly found: ProofFindings;
 }
 
-/** The hash seed of the second test run. Warm sandboxes have another seed, so one is started for it; only this run asks for it. */
+/** The hash seed of the second test run. Warm sandboxes have another seed, so this run starts a sandbox of its own. */
 const OTHER_HASH_SEED = 4_242_424_242;
 
 /**
  * Decides without a person whether a skill may be used. Its code must match the declaration and hold no secret. Its tests must pass twice
  * with equal results, the second time with another hash seed and clock, and fail on mutants. Tests of earlier versions and of callers must
- * pass. Findings that reject nothing are in the answer.
+ * pass. The answer includes findings that don't reject the skill.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (retryable), FAILED_PRECONDITION; an AbortError when `signal` aborts Not in it:
  *   whether the skill is what its description says; tests can't tell.
@@ -110,7 +110,7 @@ function templateOf(
   }
 }
 
-/** null for a procedure, which is words and not Python. */
+/** null for a procedure, which is not Python. */
 async function inspect(skill: Skill, place: TestPlace): Promise<Inspection | null> {
   if (skill.kind === 'procedure') return null;
   const { code, entryPoint, name } = skill;
@@ -130,18 +130,18 @@ function lookedAt(skill: Skill, inspected: Inspection | null, findings: readonly
   return { evidence: [...parsed, findingText(findings), ...shown], found };
 }
 
-/** Why the skill is refused before anything is run; null where nothing speaks against it. */
+/** Why the skill is refused before its code is run; null where it is accepted so far. */
 function reasonBeforeRun(skill: Skill, inspected: Inspection | null, findings: readonly SkillFinding[]): string | null {
   const [secret] = secretFindings(findings);
   if (secret !== undefined) {
     const where = secret.line === null ? '' : `line ${secret.line}: `;
-    return `the skill holds a secret: ${where}${secret.message}; take it out and revoke it, since it was stored`;
+    return `the skill holds a secret: ${where}${secret.message}; take it out and revoke it, because it was stored`;
   }
   if (inspected === null) return null;
   if ('problems' in inspected) return `the code is refused: ${problemTexts(inspected.problems).join('; ')}`;
   if (skill.kind === 'function') return declaredOtherwise(skill, inspected);
   if (inspected.kind !== 'function') return null;
-  return `the code has ${inspected.entryPoint} to call, so it is a function, which needs tests, and no snippet`;
+  return `the code defines the function ${inspected.entryPoint}; register it as a function with tests, not as a snippet`;
 }
 
 function findingText(findings: readonly SkillFinding[]): string {
@@ -154,11 +154,11 @@ function findingText(findings: readonly SkillFinding[]): string {
 function declaredOtherwise(skill: Skill, inspected: InspectedCode): string | null {
   if (inspected.kind === 'snippet') return `${inspected.note}; register it as a snippet`;
   const undeclared = undeclaredProblems(skill.parameters, inspected.contract);
-  if (undeclared.length > 0) return `the code is not what is declared: ${undeclared.join('; ')}`;
+  if (undeclared.length > 0) return `the code differs from its declaration: ${undeclared.join('; ')}`;
   const pinned = new Set((skill.dependencies ?? []).map(({ name }) => name));
   const unknown = inspected.uses.filter((name) => !pinned.has(name));
   if (unknown.length > 0)
-    return `the code calls skills that it is not pinned to: ${unknown.join(', ')}; register it again, once they are active`;
+    return `the code calls skills that it is not pinned to: ${unknown.join(', ')}; register it again when these skills are active`;
   if (skill.tests.length === 0) return 'it has no tests';
   const isCalled = [...skill.tests, ...(skill.heldOut ?? [])].some(({ kind }) => kind !== 'io');
   return skill.entryPoint === null && isCalled
@@ -166,7 +166,7 @@ function declaredOtherwise(skill: Skill, inspected: InspectedCode): string | nul
     : null;
 }
 
-/** Runs the tests once, then all other stages at the same time, since another interpreter takes its time to start. */
+/** Runs the tests once, then all other stages at the same time, because another interpreter starts slowly. */
 async function runStages(skill: Skill, inspected: InspectedCode, deps: VerificationDeps, place: TestPlace): Promise<readonly Stage[]> {
   const { ground, mutationScoreMin } = deps;
   const load = (code: string) => bundledCode(code, ground.needed, skill.dependencies ?? []);
@@ -217,7 +217,7 @@ async function noticeMutants(
   const wanted = Math.max(Math.ceil(min * made), made >= MANY_MUTANTS ? 2 : 1);
   if (made === 0) return { ...stage, reason: 'its tests prove nothing: no mutant could be made' };
   if (noticed >= wanted) return stage;
-  const few = `its tests notice ${noticed} of ${made} mutants, and at least ${wanted} are wanted`;
+  const few = `its tests notice ${noticed} of ${made} mutants, and at least ${wanted} are required`;
   return { ...stage, reason: [few, ...which].join('; ') };
 }
 
