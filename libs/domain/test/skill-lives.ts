@@ -5,6 +5,7 @@ import type { SkillMove } from '../src/ports/skill-registry.js';
 import { skillDigest } from '../src/skills/content-digest.js';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { approveSkill, archiveSkill, deprecateSkill, rejectSkill, restoreSkill, rollbackSkill } from '../src/skills/life/decisions.js';
+import { NOTHING_FOUND } from '../src/skills/proof/proof.js';
 import { promoteSkill } from '../src/skills/life/promote-skill.js';
 import { type Decision, isSameOwner, keyOf } from '../src/skills/life/skill-life.js';
 import { NEW_YEAR } from './memory-records.js';
@@ -12,17 +13,13 @@ import { NEW_YEAR } from './memory-records.js';
 /** A proof for exactly what the skill holds, by no key. */
 export function proofOf(skill: Skill, changes: Partial<SkillProof> = {}): SkillProof {
   return {
+    ...NOTHING_FOUND,
     v: 1,
     digest: skillDigest(skill),
     verifiedAt: NEW_YEAR,
     testsPassed: skill.tests.length,
-    heldOutPassed: 0,
     mutantsMade: 2,
     mutantsNoticed: 2,
-    mutantsSurvived: [],
-    findings: [],
-    kept: [],
-    alike: [],
     confidence: 0.9,
     keyId: 'test',
     signature: '',

@@ -74,15 +74,13 @@ export function codeDigest({
 }: Pick<Skill, 'code' | 'entryPoint' | 'kind' | 'description'>): string | null {
   // Lines end as in Python: U+2028 is part of a comment, a carriage return ends it.
   const bare = code.replaceAll(/#[^\r\n]*/g, '');
-  const dense = (entryPoint === null ? bare : withoutName(bare, entryPoint)).replaceAll(/\s|\\(?=[\r\n])/g, '');
+  // Without the entry point's name, renamed code is recognised. A Python name has no special characters of a regular expression.
+  const isName = entryPoint !== null && /^\w+$/.test(entryPoint);
+  const nameless = isName ? bare.replaceAll(new RegExp(`\\b${entryPoint}\\b`, 'g'), '_') : bare;
+  const dense = nameless.replaceAll(/\s|\\(?=[\r\n])/g, '');
   if (dense !== '') return digestOf(`code\n${dense}`);
   const words = kind === 'procedure' ? description.replaceAll(/\s+/g, ' ').trim() : '';
   return words === '' ? null : digestOf(`words\n${words}`);
-}
-
-/** Hides the entry point's name, so that renamed code is recognised. A Python name has no special characters of a regular expression. */
-function withoutName(code: string, name: string): string {
-  return /^\w+$/.test(name) ? code.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), '_') : code;
 }
 
 /** Whether the skill's tests come from the cases of a task, some of which are hidden, and not from its author. */

@@ -23,7 +23,11 @@ export async function promoteSkill(
   skill: Skill,
   { scope, namesMax = 0, ...decision }: Decision & { readonly scope: SkillScope; readonly namesMax?: number },
 ): Promise<Skill> {
-  requireWider(skill, scope);
+  const now = scopeOf(skill);
+  if (SKILL_SCOPES.indexOf(scope) <= SKILL_SCOPES.indexOf(now)) {
+    const shared = `skill "${skill.name}" is shared with ${now} already; choose a wider scope`;
+    throw new EtudeError('INVALID_ARGUMENT', shared, { field: 'scope' });
+  }
   if (skill.status !== 'active' || !isProofOf(skill, skill.proof))
     throw new EtudeError(
       'FAILED_PRECONDITION',
@@ -32,25 +36,14 @@ export async function promoteSkill(
     );
   const owner = ownerOf(scope, skill.scope);
   const needed = await Promise.all((skill.dependencies ?? []).map((one) => readablePin(procedural, one, owner)));
+  // A global copy names no users: other tenants must not read these names, and global skills are never revoked by user.
+  const sources = skill.sources.filter((name) => scope !== 'global' || sourceOf(name)?.kind !== 'users');
   const untrusted = [...new Set([...(skill.untrusted ?? []), PROMOTED_MARK])];
   const { by, reason, at } = decision;
   const statusReason = `shared by ${by}${reason === '' ? '' : `: ${reason}`}`;
-  const anew = { ...ANEW, sources: sourcesFor(scope, skill), untrusted, statusReason, scope: owner, createdAt: at, updatedAt: at };
+  const anew = { ...ANEW, sources, untrusted, statusReason, scope: owner, createdAt: at, updatedAt: at };
   const copy = { ...skill, ...anew, ...(needed.length === 0 ? {} : { dependencies: needed }) };
   return procedural.store(copy, { by, isReviewed: true, words: 'kept', namesMax });
-}
-
-/** A global copy names no users: other tenants must not read these names, and global skills are never revoked by user. */
-function sourcesFor(scope: SkillScope, { sources }: Skill): string[] {
-  return scope === 'global' ? sources.filter((name) => sourceOf(name)?.kind !== 'users') : sources;
-}
-
-function requireWider(skill: Skill, scope: SkillScope): void {
-  const now = scopeOf(skill);
-  if (SKILL_SCOPES.indexOf(scope) > SKILL_SCOPES.indexOf(now)) return;
-  throw new EtudeError('INVALID_ARGUMENT', `skill "${skill.name}" is shared with ${now} already; choose a wider scope`, {
-    field: 'scope',
-  });
 }
 
 /** A pin of the same content under an owner whose skills the new readers see. The proof still holds, because it covers content. */

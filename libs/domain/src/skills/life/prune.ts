@@ -116,23 +116,17 @@ function sinceWhen({ history = [], updatedAt, createdAt, usage }: Skill, status:
 const mark = (pruneId: string) => `pruned (${pruneId}): `;
 const isBy = ({ to, reason }: SkillChange, pruneId: string) => to === 'archived' && reason.startsWith(mark(pruneId));
 
-export interface UndonePrune {
-  /** The versions that this call restored, or an earlier one with the same `at`. */
-  readonly skills: readonly Skill[];
-  /** The versions that stay archived by this pruning, with the reason. */
-  readonly left: readonly PlannedPrune[];
-}
-
 /**
  * Gives the versions that one pruning archived their status back, called skills before their callers. A version that somebody moved since
- * is left alone. A version that the registry refuses stays archived, and a later call may restore it.
+ * is left alone. A version that the registry refuses stays archived, and a later call may restore it. `skills`: restored by this call, or
+ * by an earlier one with the same `at`. `left`: still archived, with the reason.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE
  */
 export async function undoPrune(
   { tenant, pruneId, by, at }: Pick<PruneInput, 'tenant' | 'pruneId' | 'by' | 'at'>,
   { procedural }: PruneDeps,
-): Promise<UndonePrune> {
+): Promise<{ readonly skills: readonly Skill[]; readonly left: readonly PlannedPrune[] }> {
   const reason = `undid the pruning ${pruneId}`;
   const pruned: Skill[] = [];
   const skills: Skill[] = [];

@@ -38,29 +38,32 @@ export interface RevokeDeps extends PruneDeps {
   readonly learned: LearnedRecords;
 }
 
-export interface Revoked {
-  /** Skills that this or an earlier call withdrew, callers first; in a dry run those that would be withdrawn. */
-  readonly skills: readonly Skill[];
-  /** Texts of the withdrawn facts, which rested on nothing else. */
-  readonly facts: readonly string[];
-}
-
 /**
  * Withdraws everything that rests on a source, directly or through other records. Skills that name the source are withdrawn with their
  * callers, later versions and marked copies. Records are withdrawn that were made while such an episode or skill was shown, and facts
  * without other support. A withdrawn skill is archived and loses its proof. A restored skill must be verified again.
  *
+ * The answer lists the skills that this or an earlier call withdrew, callers first, and the texts of the withdrawn facts. A dry run lists
+ * the same and changes nothing.
+ *
  * @throws EtudeError INVALID_ARGUMENT for an unknown kind of source, ABORTED where a skill was moved meanwhile, MEMORY_UNAVAILABLE
  */
-export async function revokeSource(input: RevokeInput, deps: RevokeDeps): Promise<Revoked> {
+export async function revokeSource(
+  input: RevokeInput,
+  deps: RevokeDeps,
+): Promise<{ readonly skills: readonly Skill[]; readonly facts: readonly string[] }> {
   const { tenant, global = false, dryRun, by, at } = input;
   const source = requireSource(input.source);
   const tenants = global && source.kind !== 'users' ? [tenant, GLOBAL_TENANT] : [tenant];
   const read = tenants.map((one) => Array.fromAsync(deps.procedural.every({ tenant: one, agent: null })));
   const inReach = (await Promise.all(read)).flat();
   const tainted = await taintedBy(source, tenant, inReach, deps.learned);
-  const skills = withdrawals(inReach, tainted, becauseOf(input.source));
-  const facts = await withdrawFacts(tainted, input, deps.learned);
+  // Skills that this source withdrew before are included, so that a repeated call gives the same answer. Archived skills with a proof are
+  // included too, because they could be restored into use.
+  const isMeant = ({ status, proof, history = [] }: Skill) =>
+    status !== 'archived' || proof !== undefined || history.at(-1)?.reason.startsWith(becauseOf(input.source)) === true;
+  const skills = callersFirst(inReach.filter((skill) => tainted.skills.has(skill) && isMeant(skill)));
+  const facts = await withdrawFacts(tainted.names, input, deps.learned);
   const left = skills.filter(({ status, proof }) => status !== 'archived' || proof !== undefined);
   if (dryRun || left.length === 0) return { skills, facts };
   const reason = `${becauseOf(input.source)}${input.reason === '' ? '' : `: ${input.reason}`}`;
@@ -98,13 +101,8 @@ interface Name {
   readonly seenIn?: Scope;
 }
 
-interface Tainted {
-  readonly names: ReadonlySet<string>;
-  readonly skills: ReadonlySet<Skill>;
-}
-
 /** Finds everything that rests on the source, directly or not: a walk from each name to the records that refer to it. */
-async function taintedBy(source: Source, tenant: string, skills: readonly Skill[], learned: LearnedRecords): Promise<Tainted> {
+async function taintedBy(source: Source, tenant: string, skills: readonly Skill[], learned: LearnedRecords) {
   const nodes = new Map<Node, Skill | null>(skills.map((skill) => [nodeOfSkill(skill), skill]));
   for await (const episode of learned.episodes(tenant)) nodes.set(nodeOfEpisode(episode), null);
   const rests = [...nodes.keys()].flatMap((node) => node.restsOn.map((name) => ({ name, node })));
@@ -190,20 +188,16 @@ function mayHaveSeen(owner: Scope, seen: Scope): boolean {
   return isReadBy(seen, owner);
 }
 
-/**
- * The skills to withdraw, callers first. Skills that this source withdrew before are included, so that a repeated call gives the same
- * answer. Archived skills with a proof are included too, because they could be restored into use.
- */
-function withdrawals(skills: readonly Skill[], tainted: Tainted, because: string): readonly Skill[] {
-  const isMeant = ({ status, proof, history = [] }: Skill) =>
-    status !== 'archived' || proof !== undefined || history.at(-1)?.reason.startsWith(because) === true;
-  return callersFirst(skills.filter((skill) => tainted.skills.has(skill) && isMeant(skill)));
-}
-
-async function withdrawFacts(tainted: Tainted, { tenant, dryRun, at }: RevokeInput, learned: LearnedRecords): Promise<readonly string[]> {
+async function withdrawFacts(
+  names: ReadonlySet<string>,
+  { tenant, dryRun, at }: RevokeInput,
+  learned: LearnedRecords,
+): Promise<readonly string[]> {
   const texts = new Map<string, string>();
   await learned.reviseFacts(tenant, (fact) => {
-    const { left, isGone } = restOf(fact, tainted);
+    const left = fact.episodes.filter((one) => !episodeReferences(one).some((name) => names.has(name)));
+    const isMeant = names.has(`facts/${fact.id}`) || names.has(`users/${fact.scope.user}`);
+    const isGone = isMeant || (left.length === 0 && fact.episodes.length > 0);
     if (left.length === fact.episodes.length && !isGone) return null;
     if (isGone) texts.set(fact.id, fact.text);
     if (dryRun) return null;
@@ -213,9 +207,5 @@ async function withdrawFacts(tainted: Tainted, { tenant, dryRun, at }: RevokeInp
   return [...texts.values()];
 }
 
-/** The fact's episodes that don't rest on the source, and whether nothing is left that supports the fact. */
-function restOf({ id, scope, episodes }: Fact, { names }: Tainted): { readonly left: string[]; readonly isGone: boolean } {
-  const left = episodes.filter((one) => !referencesOf(sourceOf(one) === null ? `episodes/${one}` : one).some((name) => names.has(name)));
-  const isMeant = names.has(`facts/${id}`) || names.has(`users/${scope.user}`);
-  return { left, isGone: isMeant || (left.length === 0 && episodes.length > 0) };
-}
+/** Older facts name an episode without its kind. */
+const episodeReferences = (name: string) => referencesOf(sourceOf(name) === null ? `episodes/${name}` : name);

@@ -20,12 +20,6 @@ export interface Telling {
   readonly at: number;
 }
 
-export interface ToldProcedure {
-  /** The version that has these words. */
-  readonly version: Skill;
-  readonly isNew: boolean;
-}
-
 /**
  * The version for a told procedure. A new name becomes active at once. The next version of a procedure that was only told becomes active
  * too, and keeps the counts. After a person's decision, and for words of a marked skill, the version is a candidate. Equal words return the
@@ -35,7 +29,11 @@ export interface ToldProcedure {
  * @param isMarked whether the tenant has a marked skill with these words
  * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, and for words that were taken out of use
  */
-export function toldProcedure(telling: Telling, versions: readonly Skill[], isMarked: boolean): ToldProcedure {
+export function toldProcedure(
+  telling: Telling,
+  versions: readonly Skill[],
+  isMarked: boolean,
+): { readonly version: Skill; readonly isNew: boolean } {
   const [newest] = versions;
   if (newest !== undefined && newest.kind !== 'procedure')
     throw new EtudeError('FAILED_PRECONDITION', `${telling.name} is a skill with code; store the procedure under another name`);

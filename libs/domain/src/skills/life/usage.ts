@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
-import type { SkillStatus, SkillUsage } from '@etude/contracts/skill-proof';
+import type { SkillUsage } from '@etude/contracts/skill-proof';
 import type { SkillOffer } from '../../ports/skill-registry.js';
 
 export const UNUSED: SkillUsage = {
@@ -27,33 +27,16 @@ export function ownersOfUse({ scope, owner }: Extract<MemoryWrite, { kind: 'skil
   return users.map((user) => ({ tenant, agent, user }));
 }
 
-/** The counts of an agent's skills, all versions together. */
-export interface AgentSkillStats {
-  readonly agent: string;
-  readonly byStatus: Readonly<Partial<Record<SkillStatus, number>>>;
-  /** Shown to a model or an agent. */
-  readonly offered: number;
-  readonly used: number;
-  readonly succeeded: number;
-  /** Used, and a model had to do the work afterwards. */
-  readonly fellBack: number;
-}
-
-export interface SkillStats {
-  /** Sorted by the agent's name. */
-  readonly agents: readonly AgentSkillStats[];
-  readonly mostUsed: readonly Skill[];
-  /** Active ones that fail more often than every other time, the worst first. */
-  readonly failing: readonly Skill[];
-  /** Active ones that were never used nor loaded, the oldest first. */
-  readonly unused: readonly Skill[];
-}
-
 const LISTED_MAX = 10;
 const FAILING_RATE_MAX = 0.5;
 
-/** @param skills every version */
-export async function skillStats(skills: AsyncIterable<Skill> | Iterable<Skill>): Promise<SkillStats> {
+/**
+ * The counts of each agent's skills, all versions together, and lists of at most ten skills. `fellBack`: used, and a model had to do the
+ * work afterwards. `failing`: active and failing in more than half of the uses. `unused`: active, and never used nor loaded.
+ *
+ * @param skills every version
+ */
+export async function skillStats(skills: AsyncIterable<Skill> | Iterable<Skill>) {
   const all = await Array.fromAsync(skills);
   const active = all.filter(({ status }) => status === 'active');
   const agents = [...Map.groupBy(all, ({ scope }) => scope.agent)].map(([agent, own]) => statsOf(agent, own));
@@ -73,7 +56,7 @@ export async function skillStats(skills: AsyncIterable<Skill> | Iterable<Skill>)
 
 const isUsed = (skill: Skill) => usesOf(skill) > 0;
 
-function statsOf(agent: string, skills: readonly Skill[]): AgentSkillStats {
+function statsOf(agent: string, skills: readonly Skill[]) {
   const sum = (count: (skill: Skill) => number) => skills.reduce((total, skill) => total + count(skill), 0);
   const byStatus = Map.groupBy(skills, ({ status }) => status);
   return {

@@ -35,7 +35,12 @@ export type Admission = SkillKey & { readonly round?: number | undefined };
  *   where another decision came first; a retry follows that one), MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
  */
 export async function admitSkill(key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
-  const skill = await loadSkill(key, deps.procedural);
+  const skill = await versionOfKey(deps.procedural, key);
+  if (skill === null) throw noSuchSkill(key);
+  if (skill.digest !== key.digest) {
+    const changed = `version ${key.version} of skill "${key.name}" has digest ${skill.digest}; the request is for digest ${key.digest}`;
+    throw new EtudeError('ABORTED', changed);
+  }
   try {
     const replaced = await activeVersion(deps.procedural, skill);
     const isOutdated = skill.status === 'verified' && !isVerifiedAgainst(skill, replaced);
@@ -72,14 +77,6 @@ async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps)
   return admitted;
 }
 
-async function loadSkill(key: SkillKey, procedural: ProceduralMemory): Promise<Skill> {
-  const skill = await versionOfKey(procedural, key);
-  if (skill === null) throw noSuchSkill(key);
-  if (skill.digest === key.digest) return skill;
-  const changed = `version ${key.version} of skill "${key.name}" has digest ${skill.digest}; the request is for digest ${key.digest}`;
-  throw new EtudeError('ABORTED', changed);
-}
-
 /** The status of the stored skill with this name and digest; null while its verification or approval goes on. */
 export async function settledStatus(
   procedural: ProceduralMemory,
@@ -95,11 +92,8 @@ export interface CheckDeps extends Omit<VerificationDeps, 'ground'> {
   readonly checker: ProofChecker;
 }
 
-export interface SkillCheck extends Verification {
-  readonly digest: string;
-  /** 0 to 1; 0 where it did not pass. */
-  readonly confidence: number;
-}
+/** `confidence`: 0 to 1; 0 where the skill did not pass. */
+type SkillCheck = Verification & { readonly digest: string; readonly confidence: number };
 
 /** Drafts have a round of their own, so that a later verification doesn't reuse their executions. */
 const ROUND_OF_DRAFTS = 0;

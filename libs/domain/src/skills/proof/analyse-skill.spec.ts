@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { SkillFinding } from '@etude/contracts/skill-proof';
 import { expect, it } from 'vitest';
-import { analyseSkill } from './analyse-skill.js';
+import { analyseSkill } from './verify-skill.js';
 
 const finding: SkillFinding = { analyser: 'a', rule: 'secret/x', severity: 'error', line: 3, message: 'found' };
 const { signal } = new AbortController();

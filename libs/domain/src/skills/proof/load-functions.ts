@@ -1,5 +1,4 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
@@ -18,14 +17,6 @@ export interface LoadedFunction {
   readonly description: string;
 }
 
-export interface LoadedFunctions {
-  readonly functions: readonly LoadedFunction[];
-  /** Pins of the functions, with which the same versions can be loaded again. */
-  readonly pins: readonly SkillDependency[];
-  /** Python that makes each function callable by its name, and importable from `skills`. */
-  readonly code: string;
-}
-
 interface LoadDeps {
   readonly procedural: Pick<ProceduralMemory, 'versions' | 'countOffers'>;
   readonly checker: ProofChecker;
@@ -34,11 +25,12 @@ interface LoadDeps {
 
 /**
  * Loads functions for code that is yet to be written, with the skills that they need, in the versions that were verified together. Each
- * function counts as offered and loaded. If one is refused, none is counted.
+ * function counts as offered and loaded. If one is refused, none is counted. `pins` load the same versions again. `code` makes each
+ * function callable by its name, and importable from `skills`.
  *
  * @throws EtudeError NOT_FOUND naming all that are missing; FAILED_PRECONDITION where one has nothing to call or is not proven
  */
-export async function loadFunctions(reader: SkillReader, names: readonly string[], deps: LoadDeps): Promise<LoadedFunctions> {
+export async function loadFunctions(reader: SkillReader, names: readonly string[], deps: LoadDeps) {
   const wanted = [...new Set(names)];
   const found = await Promise.all(wanted.map((name) => findSkill(deps.procedural, reader, name)));
   const missing = wanted.filter((_, at) => found[at] === null);
@@ -54,7 +46,7 @@ export async function loadFunctions(reader: SkillReader, names: readonly string[
   const needed = await neededSkills(deps.procedural, caller, (skill) => isProven(skill, deps.checker));
   const loadedAt = deps.clock.now();
   await deps.procedural.countOffers(skills.map(({ scope, name, version }) => ({ ...scope, name, version, loadedAt })));
-  const functions = skills.map(({ name, version, digest, contract, description }) => ({
+  const functions: LoadedFunction[] = skills.map(({ name, version, digest, contract, description }) => ({
     name,
     version,
     digest,

@@ -83,7 +83,11 @@ const REASON_MAX = 300;
 export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: AbortSignal): Promise<UseOutcome> {
   const skill = await findSkill(deps.procedural, call.reader, call.name);
   if (skill === null) return whyNotActive(call, deps);
-  requireProven(skill, deps.checker);
+  if (!isProven(skill, deps.checker))
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      `The code of ${skill.name}@${skill.version} does not match its evidence; verify it again before it is used.`,
+    );
   const { needed, ...place } = await loadedWith(skill, deps);
   const executable = executableOf(skill, call, bundledCode(skill.code, needed, skill.dependencies));
   const { run, input } = executable;
@@ -106,15 +110,6 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
     exit: result.exit,
     durationMs: result.wallMs,
   };
-}
-
-/** @throws EtudeError FAILED_PRECONDITION */
-export function requireProven(skill: Skill, checker: ProofChecker): void {
-  if (!isProven(skill, checker))
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `The code of ${skill.name}@${skill.version} does not match its evidence; verify it again before it is used.`,
-    );
 }
 
 /** Throws where the skill exists but isn't active: after `not_found` the caller would request it again. */

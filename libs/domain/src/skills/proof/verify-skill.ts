@@ -1,8 +1,8 @@
+import { Buffer } from 'node:buffer';
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillContract, SkillFinding } from '@etude/contracts/skill-proof';
+import { SECRET_RULE_PREFIX, type SkillContract, type SkillFinding } from '@etude/contracts/skill-proof';
 import type { CodeAnalyser } from '../../ports/code-analyser.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
-import { analyseSkill, secretFindings } from './analyse-skill.js';
 import { bundledCode } from './bundle-code.js';
 import { contentDigest, hasHiddenTests } from '../content-digest.js';
 import { MANY_MUTANTS, NOTHING_FOUND, type ProofFindings, type Stage } from './proof.js';
@@ -132,7 +132,7 @@ function lookedAt(skill: Skill, inspected: Inspection | null, findings: readonly
 
 /** Why the skill is refused before its code is run; null where it is accepted so far. */
 function reasonBeforeRun(skill: Skill, inspected: Inspection | null, findings: readonly SkillFinding[]): string | null {
-  const [secret] = secretFindings(findings);
+  const secret = findings.find(({ rule }) => rule.startsWith(SECRET_RULE_PREFIX));
   if (secret !== undefined) {
     const where = secret.line === null ? '' : `line ${secret.line}: `;
     return `the skill holds a secret: ${where}${secret.message}; take it out and revoke it, because it was stored`;
@@ -230,4 +230,42 @@ export function underOtherClock(code: string): string {
   const file = '__import__("sys")._getframe().f_code.co_filename';
   const move = pythonCall(CLOCK, 'move', [String(AHEAD_S)]);
   return `${move}\nexec(compile(${JSON.stringify(code)}, ${file}, "exec", dont_inherit=True), globals())\n`;
+}
+
+/** Fields in which the author describes a skill. */
+const WORDS = ['description', 'displayName', 'category', 'tags', 'examplePrompts', 'parameters', 'metadata'] as const;
+
+type Analysed = Pick<Skill, 'kind' | 'code' | 'tests'> & Partial<Skill>;
+
+/**
+ * Analyses a skill's code, tests, descriptions and files. Python code is analysed as such. Tests, descriptions, other files and a
+ * procedure's code are searched for secrets as text. A finding outside the code names its place in the message and has no line.
+ *
+ * @throws what the analyser throws
+ */
+export async function analyseSkill(skill: Analysed, analyser: CodeAnalyser, signal: AbortSignal): Promise<readonly SkillFinding[]> {
+  const { kind, code, tests, heldOut = [], files = [] } = skill;
+  const found = [...(await analyser.analyse(code, signal, kind === 'procedure' ? 'text' : 'python'))];
+  const all = [...tests, ...heldOut];
+  if (all.length > 0) found.push(...placed('tests', await analyser.analyse(JSON.stringify(all, null, 1), signal, 'text')));
+  // Line breaks are kept, since some keys are recognised by them.
+  const words = [...WORDS.map((field) => skill[field]), files.map(({ path }) => path)];
+  const said = words.map((value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 1))).join('\n');
+  found.push(...placed('its words', await analyser.analyse(said, signal, 'text')));
+  for (const { path, contentBase64 } of files) {
+    const text = Buffer.from(contentBase64, 'base64').toString('utf8');
+    // Binary files are skipped: they hold no readable key.
+    if (text.includes('\0')) continue;
+    const isTest = path.startsWith('tests/');
+    found.push(...placed(path, await analyser.analyse(text, signal, path.endsWith('.py') && !isTest ? 'python' : 'text')));
+  }
+  return found;
+}
+
+function placed(place: string, findings: readonly SkillFinding[]): SkillFinding[] {
+  return findings.map((finding) => ({
+    ...finding,
+    line: null,
+    message: `${place}${finding.line === null ? '' : `, line ${finding.line}`}: ${finding.message}`,
+  }));
 }
