@@ -36,7 +36,7 @@ type Decided = typeof DECISION extends fc.Arbitrary<infer T> ? T : never;
 
 /** Decisions of one turn are made at the same time. */
 const TURNS = fc.array(fc.array(DECISION, { minLength: 2, maxLength: 5 }), { minLength: 2, maxLength: 8 });
-/** Comes first, and leaves a caller in use: a few turns that are drawn may leave none, and then nothing is shown. */
+/** The first example leaves a caller in use, because a few drawn turns may leave none to look at. */
 const EXAMPLE: readonly (readonly Decided[])[] = [[{ what: 'settle', name: 'beside', version: 1, review: false, by: 0 }]];
 
 /** Registries over one store. */
@@ -46,10 +46,10 @@ export interface OpenRegistries {
 }
 
 /**
- * Whatever is decided at the same time about skills that call each other: of one skill at most one version is active behind each turn, and
- * what is in use, or waits for review, can run. Each run opens registries of its own.
+ * Makes decisions about skills that call each other at the same time. After each turn at most one version of a skill is active, and each
+ * skill in use or in review can run. Each run opens registries of its own.
  *
- * @returns how many callers in use were looked at, and how many decisions met another one, or what it left
+ * @returns how many callers in use were looked at, and how many decisions were refused because of others
  */
 export async function decideAtOnce(
   open: () => OpenRegistries | Promise<OpenRegistries>,

@@ -16,20 +16,20 @@ import { needsRoom, requireRoom } from '../src/skills/life/register-skill.js';
 import { afterOffers, ownersOfUse } from '../src/skills/life/usage.js';
 import { fakeSearch, isWithin } from './fake-search.js';
 
-/** Skills in a list. Passes the conformance suite; stands in for a store in domain tests. */
+/** A memory of skills in a list, for domain tests. It passes the conformance suite. Callers must not change the returned records. */
 export class FakeProceduralMemory implements ProceduralMemory {
   #skills: Skill[] = [];
   readonly #uses = new Set<string>();
   readonly #clock: Clock;
   readonly #checker: ProofChecker | null;
 
-  /** Without a checker any signature is believed. */
+  /** Without a checker each signature counts as valid. */
   constructor(clock: Clock = { now: () => 0 }, checker: ProofChecker | null = null) {
     this.#clock = clock;
     this.#checker = checker;
   }
 
-  /** Skills as they are, whatever their life was: for tests that begin in the middle of it. */
+  /** Adds skills with any status and history, for tests that start in the middle of a skill's life. */
   keep(...skills: readonly Skill[]): this {
     this.#skills = [...this.#skills, ...skills];
     return this;
@@ -88,7 +88,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
       for (const { before: known, after } of moved)
         if (known.status !== 'active' && after.status === 'active') requireOnlyActive(after, behind.#skills);
       await requireCallable(this, moved);
-      // Somebody was faster while others were asked for.
+      // Another call changed the list meanwhile.
       if (this.#skills !== before) continue;
       this.#skills = behind.#skills;
       return moved.map(({ after: { scope, name, version } }) => this.#find({ ...scope, name, version }));
@@ -169,7 +169,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
     return found;
   }
 
-  /** Without a user nobody's, else any that there is. */
+  /** The version of the key's user. Without a user in the key, a skill without a user comes first. */
   #known({ name, version, ...owner }: Omit<SkillKey, 'digest'>): Skill | undefined {
     const found = this.#owned(owner).filter((skill) => skill.name === name && skill.version === version);
     return found.find(({ scope }) => scope.user === null) ?? found[0];

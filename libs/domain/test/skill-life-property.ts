@@ -14,14 +14,14 @@ import { keyOf, TRANSITIONS } from '../src/skills/life/skill-life.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';
 import { decideOn, proofOf } from './skill-lives.js';
 
-/** Signs as an installation does; nobody else knows its secret. */
+/** Signs like an installation, with a secret of its own. */
 export const SIGNER: ProofSigner & ProofChecker = {
   keyId: 'installation',
   sign: (text) => createHmac('sha256', 'a secret of the test').update(text).digest('base64'),
   isSigned: (text, keyId, signature) => keyId === SIGNER.keyId && signature === SIGNER.sign(text),
 };
 
-/** What a process dies of: `before` or `behind` its n-th change to the registry. */
+/** A crash of a process, before or behind its n-th change to the registry. */
 export interface Death {
   readonly change: number;
   readonly when: 'before' | 'behind';
@@ -38,10 +38,10 @@ const NAMES = ['one', 'two'] as const;
 const LETTERS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const;
 const FINDINGS = { ...NOTHING_FOUND, testsPassed: 3, mutantsMade: 4, mutantsNoticed: 4 };
 const ERROR_FINDING = { analyser: 'ruff', rule: 'S102', severity: 'error', line: 1, message: 'exec is used' } as const;
-/** Codes that a caller is refused with. Anything else is a fault of the registry. */
+/** Error codes of refusals. Any other error is a fault of the registry. */
 const REFUSALS = new Set(['ABORTED', 'FAILED_PRECONDITION', 'NOT_FOUND', 'INVALID_ARGUMENT']);
 
-/** Each as often as its number says. */
+/** Values with their weights. */
 function often<T extends string>(weights: Readonly<Record<T, number>>): fc.Arbitrary<T> {
   const options = Object.entries<number>(weights).map(([value, weight]) => ({ arbitrary: fc.constant(value as T), weight }));
   return fc.oneof(...options);
@@ -66,7 +66,7 @@ const CALL = fc.record({
   owner: fc.constantFrom(0, 0, 0, 0, 1, 2),
   name: fc.constantFrom('one', 'one', 'one', 'two'),
   letter: fc.constantFrom(...LETTERS),
-  /** Place among the versions that there are, newest first. */
+  /** Index among the existing versions, newest first. */
   place: fc.nat(2),
   version: fc.integer({ min: 1, max: 4 }),
   to: fc.constantFrom(...SKILL_STATUSES),
@@ -75,7 +75,7 @@ const CALL = fc.record({
   untrusted: often({ yes: 1, no: 3 }).map((answer) => answer === 'yes'),
   passes: often({ yes: 4, no: 1 }).map((answer) => answer === 'yes'),
   finds: often({ yes: 1, no: 4 }).map((answer) => answer === 'yes'),
-  /** Acts on what was read before the calls of its turn, else on what is read now. */
+  /** Whether the call uses versions that were read before its turn. */
   stale: fc.boolean(),
   wrongDigest: often({ yes: 1, no: 4 }).map((answer) => answer === 'yes'),
   twice: fc.boolean(),
@@ -90,8 +90,8 @@ type Call = typeof CALL extends fc.Arbitrary<infer T> ? T : never;
 export const TURNS = fc.array(fc.array(CALL, { minLength: 1, maxLength: 4 }), { minLength: 10, maxLength: 60 });
 
 /**
- * Whatever anybody calls, in whatever order, at once, again, with deaths in between: what is verified, waits for review or is active has
- * the proof that verification signed for exactly its content, and came there by the table.
+ * Makes calls in any order, at the same time, repeated and with crashes. Requires that each verified, reviewed or active skill has a proof
+ * that verification signed for exactly its content, and that each status was reached by `TRANSITIONS`.
  *
  * @returns how many calls were made, and how many skills were active behind a turn
  */
@@ -164,7 +164,7 @@ class Town {
     }
   }
 
-  /** Verification looks at the content, not at the record. */
+  /** A verification of the content, whatever the record claims. */
   async #verify(call: Call, skill: Skill, registry: ProceduralMemory): Promise<Skill> {
     const findings = call.finds ? [ERROR_FINDING] : [];
     const kept = (await registry.versions(skill.scope, skill.name, 'active')).map(dependencyOn);
@@ -194,7 +194,7 @@ class Town {
     }
   }
 
-  /** A skill as somebody would have it. */
+  /** A skill with false claims about its own life. */
   #claim(call: Call): Skill {
     const scope = OWNERS[call.owner] ?? OWNERS[0];
     const skill = skillOf({ name: call.name, scope, code: `print('${call.letter}')`, status: call.to });
@@ -223,7 +223,7 @@ class Town {
     const isChain = steps.every(([from, to], i) =>
       i === 0 ? from === null && to === 'candidate' : from === steps[i - 1]?.[1] && from !== null && TRANSITIONS[from].includes(to),
     );
-    if (!isChain || steps.at(-1)?.[1] !== status) throw lawless(skill, 'came to its status by no row of the table');
+    if (!isChain || steps.at(-1)?.[1] !== status) throw lawless(skill, 'reached its status against the table of transitions');
     if (skill.digest !== skillDigest(skill)) throw lawless(skill, 'has not the digest of its content');
     if (status !== 'verified' && status !== 'pending_review' && status !== 'active') return;
     this.active += status === 'active' ? 1 : 0;
@@ -248,7 +248,7 @@ function requireRefusal(error: unknown): void {
   throw error;
 }
 
-/** Dies once, at its n-th change. */
+/** A registry that throws once, at the n-th change. */
 function mortal(registry: ProceduralMemory, { change, when }: Death): ProceduralMemory {
   let left = change;
   const dying = async <T>(work: () => Promise<T>): Promise<T> => {

@@ -10,7 +10,7 @@ import { promoteSkill } from '../src/skills/life/promote-skill.js';
 import { type Decision, isSameOwner, keyOf } from '../src/skills/life/skill-life.js';
 import { NEW_YEAR } from './memory-records.js';
 
-/** A proof for exactly what the skill holds, by no key. */
+/** A proof for exactly the skill's content, without a signature. */
 export function proofOf(skill: Skill, changes: Partial<SkillProof> = {}): SkillProof {
   return {
     ...NOTHING_FOUND,
@@ -27,7 +27,7 @@ export function proofOf(skill: Skill, changes: Partial<SkillProof> = {}): SkillP
   };
 }
 
-/** As somebody decides it, nine milliseconds after the start of the year. */
+/** A decision of Ann, nine milliseconds after the start of the year. */
 export const moveOf = (skill: Skill, to: SkillMove['to'], more: Partial<SkillMove> = {}): SkillMove => ({
   key: keyOf(skill),
   to,
@@ -37,7 +37,7 @@ export const moveOf = (skill: Skill, to: SkillMove['to'], more: Partial<SkillMov
   ...more,
 });
 
-/** The ways from being stored to a status, each by what the table allows. */
+/** The allowed moves from a stored skill to each status. */
 const WAYS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
   candidate: [],
   verified: ['verified'],
@@ -48,7 +48,7 @@ const WAYS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
   rejected: ['rejected'],
 };
 
-/** How a stored skill comes to its status. */
+/** Options for the moves of a stored skill. */
 export interface SkillLife {
   readonly at?: number;
   /** The result of verifying it, including the tests of the `active` version. */
@@ -80,7 +80,7 @@ export async function storeAt(
   return (await procedural.move([...room, ...moves])).at(-1) ?? stored;
 }
 
-/** What people decide on a skill. */
+/** A decision on a skill. */
 export interface Decided extends Decision {
   readonly what: string;
   /** The digest that is approved; the skill's by default. */

@@ -13,7 +13,7 @@ import { decideOn, storeAt } from './skill-lives.js';
 const TENANT = 'acme';
 const NAMES = ['one', 'two', 'three'] as const;
 const NAMES_MAX = 2;
-/** Alike on purpose, so that one user's key could be taken for the other's. */
+/** Similar names, so that a key of one user could be mistaken for the other's. */
 const [SEEN, UNSEEN] = ['ann', 'an'] as const;
 
 const CALL = fc.record({
@@ -41,7 +41,7 @@ const CALL = fc.record({
 type Call = typeof CALL extends fc.Arbitrary<infer T> ? T : never;
 type Step = Call & { readonly who: 'seen' | 'nobody' | 'unseen' };
 
-/** What one user, nobody in particular and another user do with skills of one agent, by turns. */
+/** Calls of one user, of no user and of another user on skills of one agent. */
 export const STEPS: fc.Arbitrary<readonly Step[]> = fc
   .array(fc.record({ call: CALL, who: fc.constantFrom('seen', 'seen', 'nobody', 'unseen', 'unseen') }), {
     minLength: 12,
@@ -51,10 +51,10 @@ export const STEPS: fc.Arbitrary<readonly Step[]> = fc
   .map((steps) => steps.map(({ call, who }) => ({ ...call, who }) as const));
 
 /**
- * One user and nobody in particular see the same, answers and refusals alike, whether or not another user does anything with skills of
- * their own: the same calls are made over two stores, over the second without the other user's.
+ * Makes the same calls over two stores, over the second without the other user's calls. One user, and callers without a user, must get
+ * equal answers and refusals from both.
  *
- * Not compared: scores, since how rare a word is is told by the whole tenant, and marks, since marked code is marked for everybody.
+ * Not compared: scores, which depend on words of the whole tenant, and marks, which marked code has for everybody.
  *
  * @returns how many answers were compared, and how many calls of the other user took place
  */
@@ -85,7 +85,7 @@ function requireSame(step: Step, there: unknown, alone: unknown): void {
   );
 }
 
-/** A refusal is an answer, with all its words. */
+/** The answer, or the refusal with its whole text. */
 async function answerOf(asked: () => Promise<unknown>): Promise<unknown> {
   try {
     return (await asked()) ?? null;
@@ -153,7 +153,7 @@ function decide(registry: ProceduralMemory, skill: Skill, step: Step, at: number
 
 const readerScope = (step: Step): Scope => ({ ...readerOf(step), agent: 'coder' });
 
-/** All that a reader can ask of skills. */
+/** All answers that a reader can get about skills. */
 async function sightOf(registry: ProceduralMemory, step: Step): Promise<unknown> {
   const reader = readerOf(step);
   const owners = ownersFor(reader);

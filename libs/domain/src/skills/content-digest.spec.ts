@@ -19,13 +19,13 @@ describe('the digest of code', () => {
     expect(digest(code)).toBe(digest(CODE));
   });
 
-  it('is the same under another name, and another for other code', () => {
+  it('ignores the entry point’s name and covers all other code', () => {
     expect(digest(CODE.replace('double', 'twice'), 'twice')).toBe(digest(CODE));
     expect(digest(CODE.replace('2', '3'))).not.toBe(digest(CODE));
     expect(digest(CODE.replaceAll('m', 'k'))).not.toBe(digest(CODE));
   });
 
-  it('is none where there is nothing but comments', () => {
+  it('is null for comments only', () => {
     expect(digest('# hi\n\n')).toBeNull();
   });
 });

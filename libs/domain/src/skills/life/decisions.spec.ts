@@ -46,7 +46,7 @@ describe('settleVerified', () => {
     ['review', 1, 'pending_review', 'waits for review'],
     ['threshold', 0.9, 'active', 'approved automatically after verification'],
     ['threshold', 0.89, 'pending_review', 'waits for review: its confidence of 0.89 is below 0.90'],
-  ] as const)('does as the mode says: %s with a confidence of %d', async (approvalMode, confidence, status, statusReason) => {
+  ] as const)('follows the approval mode %s with a confidence of %d', async (approvalMode, confidence, status, statusReason) => {
     const skill = await passing(await procedural.store(skillOf()), { confidence });
     expect(await settled(skill, { approvalMode })).toMatchObject({ status, statusReason });
   });
@@ -54,13 +54,13 @@ describe('settleVerified', () => {
   it.each([
     ['is marked', { untrusted: ['it was learned from a page'] }, {}],
     ['has a finding that is an error', {}, { findings: [ERROR] }],
-  ])('approves nothing by itself that %s', async (_what, changes, proof) => {
+  ])('waits for a person where the skill %s', async (_what, changes, proof) => {
     const waiting = await settled(await passing(await procedural.store(skillOf(changes)), proof));
     expect(waiting).toMatchObject({ status: 'pending_review' });
     expect(await approve(waiting, 3)).toMatchObject({ status: 'active', statusReason: 'looked at it' });
   });
 
-  it('approves by itself nothing that somebody rejected, until somebody approves it', async () => {
+  it('waits for a person after a rejection by a person', async () => {
     const again = async (skill: Skill, at: number) => {
       const move = { key: keyOf(skill), to: 'candidate', by: 'bob', reason: '', at: NEW_YEAR + at } as const;
       const kept = (await procedural.versions(SCOPE, skill.name, 'active')).map(dependencyOn);
@@ -75,7 +75,7 @@ describe('settleVerified', () => {
     expect(wasRejectedByPerson(await approve(waiting, 4))).toBe(false);
   });
 
-  it.each(['automatic', 'review'] as const)('rejects what calls a skill that was archived meanwhile: %s', async (approvalMode) => {
+  it.each(['automatic', 'review'] as const)('rejects a caller of a skill that was archived meanwhile: %s', async (approvalMode) => {
     const called = await stored('active', { name: 'base' });
     const caller = await calling(called, 'caller', 'verified');
     await archiveSkill(procedural, [called], { ...decision(1), reason: 'harmful' });
@@ -85,7 +85,7 @@ describe('settleVerified', () => {
     });
   });
 
-  it('takes no newer version away', async () => {
+  it('keeps a newer active version', async () => {
     const late = await stored('verified');
     await version('b', 'active');
     expect(await settled(late)).toMatchObject({ statusReason: 'waits for review: version 2 is active already' });
@@ -94,7 +94,7 @@ describe('settleVerified', () => {
 });
 
 describe('recordVerification again', () => {
-  it('deprecates what fails, and believes its old proof no more', async () => {
+  it('deprecates a failed skill and removes its proof', async () => {
     const failed = await recordVerification(procedural, await stored('active'), FAILED, NEW_YEAR + 5);
     expect(failed).toMatchObject({ status: 'deprecated', statusReason: 'its tests fail' });
     await expect(rollbackSkill(procedural, failed, { ...decision(6), toVersion: 1 })).rejects.toMatchObject({
@@ -104,7 +104,7 @@ describe('recordVerification again', () => {
 });
 
 describe('approveSkill', () => {
-  it('refuses what was not reviewed', async () => {
+  it('refuses content or a status that was not reviewed', async () => {
     const waiting = await stored('pending_review');
     await expect(approve({ ...waiting, digest: 'f'.repeat(64) }, 1)).rejects.toMatchObject({ code: 'ABORTED' });
     const rejected = await rejectSkill(procedural, waiting, decision(2));
@@ -112,7 +112,7 @@ describe('approveSkill', () => {
     await expect(approve(rejected, 3)).rejects.toMatchObject({ code: 'ABORTED' });
   });
 
-  it('replaces the version in use, and merges a skill that does the same', async () => {
+  it('replaces the version in use and merges an equal skill', async () => {
     const alike = await stored('active', { name: 'alike' });
     await version('b', 'active');
     const approved = await approve(await stored('pending_review'), 1, alike);
@@ -121,7 +121,7 @@ describe('approveSkill', () => {
     expect(await findSkill(procedural, SCOPE, 'alike')).toEqual(approved);
   });
 
-  it('holds an earlier version, too, to the tests of the one that is in use by now', async () => {
+  it('requires the tests of the version in use for an earlier version too', async () => {
     const waiting = await stored('pending_review');
     const present = await version('b', 'active');
     await expect(approve(waiting, 1)).rejects.toMatchObject({
@@ -133,7 +133,7 @@ describe('approveSkill', () => {
     expect(await statuses()).toEqual(['active', 'deprecated']);
   });
 
-  it('merges nothing that others read', async () => {
+  it('refuses to merge a skill with other readers', async () => {
     const shared = await stored('active', { name: 'shared', scope: TENANT });
     const waiting = await stored('pending_review');
     await expect(approve(waiting, 1, shared)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
@@ -149,7 +149,7 @@ describe('rollbackSkill', () => {
   });
   const back = (at: number, toVersion?: number) => rollbackSkill(procedural, present, { ...decision(at), toVersion });
 
-  it('brings a named one back, and forward again', async () => {
+  it('activates a named version, and a later one again', async () => {
     await back(9, 1);
     expect(await statuses()).toEqual(['active', 'deprecated', 'deprecated']);
     await back(10, 3);
@@ -157,7 +157,7 @@ describe('rollbackSkill', () => {
     await expect(back(11, 8)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('changes nothing where the same decision comes again', async () => {
+  it('changes nothing on a repeated decision', async () => {
     await back(9);
     expect(await back(9)).toMatchObject({ version: 2, status: 'active' });
     await back(10, 3);
@@ -165,7 +165,7 @@ describe('rollbackSkill', () => {
     expect(await statuses()).toEqual(['deprecated', 'deprecated', 'active']);
   });
 
-  it('takes nothing that was never in use, or was put out of sight', async () => {
+  it('refuses a version that was never in use or is archived', async () => {
     const waiting = await version('d', 'pending_review');
     await expect(back(9, waiting.version)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
     await archiveSkill(procedural, [(await procedural.versions(SCOPE, 'sum_even')).at(2)!], decision(10));
@@ -175,7 +175,7 @@ describe('rollbackSkill', () => {
 });
 
 describe('deprecateSkill', () => {
-  it('names what is used in its place', async () => {
+  it('stores the name of the replacement', async () => {
     const active = await stored('active');
     await stored('active', { name: 'other' });
     const deprecate = (skill: Skill, replacedBy: string) => deprecateSkill(procedural, skill, { ...decision(2), replacedBy });
@@ -184,7 +184,7 @@ describe('deprecateSkill', () => {
     await expect(deprecate(await version('c', 'candidate'), 'other')).rejects.toMatchObject({ code: 'ABORTED' });
   });
 
-  it('names nothing that its readers can not use', async () => {
+  it('refuses a replacement that its readers can not use', async () => {
     await stored('active', { name: 'second' });
     await stored('pending_review', { name: 'waiting' });
     const shared = await stored('active', { name: 'shared', scope: TENANT });
@@ -197,7 +197,7 @@ describe('deprecateSkill', () => {
 });
 
 describe('archiveSkill', () => {
-  it('counts the callers that single tenants have of what everybody may call, and names none', async () => {
+  it('counts callers of other tenants without their names', async () => {
     const called = await stored('active', { name: 'shared', scope: { ...TENANT, tenant: '@global' } });
     await calling(called, 'private_name', 'active');
     const archiving = archiveSkill(procedural, [called], decision(1));
@@ -207,7 +207,7 @@ describe('archiveSkill', () => {
 });
 
 describe('restoreSkill', () => {
-  it('gives each version back what it was', async () => {
+  it('gives each version its earlier status', async () => {
     const was = ['rejected', 'deprecated', 'active', 'candidate', 'pending_review'] satisfies SkillStatus[];
     for (const [at, status] of was.entries()) await version(String(at), status);
     const archived = await archiveSkill(procedural, await procedural.versions(SCOPE, 'sum_even'), decision(2));
@@ -217,7 +217,7 @@ describe('restoreSkill', () => {
     await expect(restoreSkill(procedural, restored, decision(4))).rejects.toMatchObject({ code: 'ABORTED' });
   });
 
-  it('brings nothing back into use where another version is, or without its proof', async () => {
+  it('activates nothing beside another version or without a proof', async () => {
     const archived = await archiveSkill(procedural, [await stored('active')], decision(1));
     await version('b', 'active');
     expect(await restoreSkill(procedural, archived, decision(2))).toMatchObject([{ status: 'deprecated' }]);
@@ -226,7 +226,7 @@ describe('restoreSkill', () => {
     expect(await restoreSkill(procedural, gone, decision(4))).toMatchObject([{ status: 'candidate' }]);
   });
 
-  it('is the only way from the archive to being rejected or reviewed', async () => {
+  it('is the only way from archived to rejected or in review', async () => {
     const active = await stored('active');
     await archiveSkill(procedural, [active], decision(1));
     for (const to of ['rejected', 'pending_review'] as const)

@@ -20,7 +20,7 @@ const codeIn = ({ tenant, agent, user }: Scope) => `print('${tenant} ${agent} ${
 const ownOf = (scope: Scope, changes: Partial<Skill> = {}) => skillOf({ scope, code: codeIn(scope), status: 'active', ...changes });
 
 describe('findSkill', () => {
-  it('takes the narrowest owner that has an active one', async () => {
+  it('finds the active skill of the narrowest owner', async () => {
     const procedural = new FakeProceduralMemory();
     expect(await findSkill(procedural, ANN, 'sum_even')).toBeNull();
     for (const scope of WIDEST_FIRST) {
@@ -32,7 +32,7 @@ describe('findSkill', () => {
     expect((await findSkill(procedural, { ...ANN, tenant: 'beta' }, 'sum_even'))?.scope).toEqual(GLOBAL);
   });
 
-  it('looks through a candidate at what is active behind it', async () => {
+  it('skips a candidate for a wider active skill', async () => {
     const procedural = new FakeProceduralMemory();
     await storeAt(procedural, ownOf(GLOBAL));
     const own = await procedural.store(ownOf(ANN));
@@ -43,7 +43,7 @@ describe('findSkill', () => {
     expect(await findSkill(procedural, ANN, 'sum_even', { version: 7 })).toBeNull();
   });
 
-  it('lets no retired one hide what is active for more readers', async () => {
+  it('prefers a wider active skill to a narrower retired one', async () => {
     const procedural = new FakeProceduralMemory();
     const shared = await storeAt(procedural, ownOf({ tenant: 'acme', agent: '@tenant', user: null }));
     procedural.keep(ownOf(ANN, { status: 'deprecated' }), ownOf(ANN, { version: 2, status: 'deprecated', replacedBy: 'nowhere' }));
@@ -51,7 +51,7 @@ describe('findSkill', () => {
     expect(await findSkill(procedural, ANN, 'sum_even', { status: 'any' })).toMatchObject({ scope: ANN, version: 2 });
   });
 
-  it('follows what took its place, and no circle', async () => {
+  it('follows replacements and stops at a circle', async () => {
     const procedural = new FakeProceduralMemory();
     const replace = (name: string, replacedBy: string) => procedural.keep(ownOf(ANN, { name, status: 'deprecated', replacedBy }));
     replace('old', 'older');
@@ -68,7 +68,7 @@ describe('findSkill', () => {
 });
 
 describe('searchSkills', () => {
-  it('finds of equal names the narrowest, with all of the tags', async () => {
+  it('finds the narrowest skill of a name, with all tags', async () => {
     const procedural = new FakeProceduralMemory();
     for (const scope of WIDEST_FIRST) await storeAt(procedural, ownOf(scope, { tags: ['math'] }));
     await storeAt(procedural, ownOf(GLOBAL, { name: 'even_too', tags: ['math', 'lists'] }));
@@ -94,7 +94,7 @@ const PEOPLE = fc.record({
 });
 const SHARES = fc.record({ who: PEOPLE, scope: fc.constantFrom('agent', 'user', 'tenant', 'global'), name: fc.constantFrom('one', 'two') });
 
-it('shows nobody what is of another tenant, agent or user', async () => {
+it('shows nobody the skills of another tenant, agent or user', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(SHARES, { minLength: 3, maxLength: 15 }), fc.array(PEOPLE, { minLength: 2 }), async (shares, readers) => {
       const procedural = new FakeProceduralMemory();
@@ -118,7 +118,7 @@ it('shows nobody what is of another tenant, agent or user', async () => {
   );
 });
 
-/** Said once more, without owners: who may see what. */
+/** The visibility rule again, written without the owners' list. */
 function isAllowed(owner: Scope, reader: Scope): boolean {
   if (owner.user !== null && owner.user !== reader.user) return false;
   if (owner.tenant === '@global') return true;

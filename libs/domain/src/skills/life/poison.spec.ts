@@ -14,7 +14,7 @@ const CLEAN = solved('taaaaaaaa-r1.episode');
 const GROUP = [CLEAN, solved('tbbbbbbbb-r1.episode')];
 const PROPOSAL = { description: 'Adds.', scenarios: [], scripted: false, at: NEW_YEAR };
 
-/** As verification leaves it, without anybody having looked. */
+/** A verified skill that nobody reviewed. */
 function verified(skill: Skill): Skill {
   const digest = skillDigest(skill);
   const { proof } = provenSkill('any');
@@ -23,7 +23,7 @@ function verified(skill: Skill): Skill {
 const approvedByItself = (skill: Skill) =>
   movedSkill(skill, { key: keyOf(skill), to: 'active', by: 'verification', reason: 'automatic', at: 2 });
 
-describe('a skill that was learned in sight of a poisoned document', () => {
+describe('a skill that was learned while a poisoned document was shown', () => {
   const touched = touchedSources([{ id: 'poison.0011', kind: 'chunk' }]);
 
   it('is marked, whichever episode of the group saw it', () => {
@@ -37,7 +37,7 @@ describe('a skill that was learned in sight of a poisoned document', () => {
     expect(proposeSkill([...GROUP, told], [], PROPOSAL)?.untrusted).toHaveLength(1);
   });
 
-  it('never becomes active by itself, and does once somebody looked', () => {
+  it('becomes active only after a review', () => {
     const marked = verified(proposeSkill([CLEAN, solved('tbbbbbbbb-r1.episode', { touched })], [], PROPOSAL)!);
     expect(() => approvedByItself(marked)).toThrow('has to be reviewed');
     const waiting = movedSkill(marked, { key: keyOf(marked), to: 'pending_review', by: 'verification', reason: '', at: 2 });

@@ -35,23 +35,23 @@ describe('a plan of pruning', () => {
   const old = provenSkill('old', { status: 'deprecated', history: [...superseded] });
 
   it.each<[string, readonly Skill[], PrunePolicy, readonly string[]]>([
-    ['what nobody used for long', [idle, busy], UNUSED, ['idle: not used for 100 days']],
-    ['that by its last use', [idle, busy], { unusedDays: 5 }, ['busy: not used for 5 days', 'idle: not used for 100 days']],
-    ['nothing that was made active lately', [late], UNUSED, []],
+    ['unused skills', [idle, busy], UNUSED, ['idle: not used for 100 days']],
+    ['unused skills by their last use', [idle, busy], { unusedDays: 5 }, ['busy: not used for 5 days', 'idle: not used for 100 days']],
+    ['no recently activated skill', [late], UNUSED, []],
     [
-      'what fails, once it had its chances',
+      'failing skills with enough uses',
       [failing, unlucky],
       { failing: { rateMax: 0.5, usesMin: 5 } },
       ['failing: success rate 0.20 after 10 uses'],
     ],
-    ['what was superseded long ago', [old], { supersededDays: 30 }, ['old: deprecated for 40 days']],
-    ['nothing that was superseded later', [old], { supersededDays: 41 }, []],
-    ['nothing superseded where only the unused is asked for', [old], UNUSED, []],
+    ['versions deprecated long ago', [old], { supersededDays: 30 }, ['old: deprecated for 40 days']],
+    ['no version deprecated later', [old], { supersededDays: 41 }, []],
+    ['no deprecated version without a rule for them', [old], UNUSED, []],
   ])('names %s', async (_what, skills, policy, expected) => {
     expect(await names(skills, policy)).toEqual(expected);
   });
 
-  it('says of what it keeps who needs it', async () => {
+  it('names the callers of a kept skill', async () => {
     const leaf = provenSkill('leaf');
     const middle = provenSkill('middle', { status: 'deprecated', dependencies: [dependencyOn(leaf)] });
     const top = provenSkill('top', { dependencies: [dependencyOn(middle)], usage: used({ used: 1, lastUsedAt: AT }) });
@@ -62,14 +62,14 @@ describe('a plan of pruning', () => {
     ]);
   });
 
-  it('keeps what another agent calls that it was not asked about', async () => {
+  it('keeps a skill with a caller of another agent', async () => {
     const shared = provenSkill('shared', { scope: { ...SCOPE, agent: '@tenant' } });
     const caller = provenSkill('caller', { dependencies: [dependencyOn(shared)] });
     expect(await names([shared, caller], UNUSED, '@tenant')).toEqual([]);
     expect(await names([shared], UNUSED, '@tenant')).toEqual(['shared: not used for 100 days']);
   });
 
-  it('leaves nothing that stays without what it calls', async () => {
+  it('keeps the callees of every kept skill', async () => {
     const build = fc.array(fc.record({ isIdle: fc.boolean(), calls: fc.array(fc.nat(20), { maxLength: 4 }) }), { maxLength: 20 });
     await fc.assert(
       fc.asyncProperty(build, async (shapes) => {
@@ -87,7 +87,7 @@ describe('a plan of pruning', () => {
 });
 
 describe('pruneSkills', () => {
-  it('changes nothing in a dry run and answers the same', async () => {
+  it('answers the same in a dry run and changes nothing', async () => {
     const shelf = new Shelf(provenSkill('idle'));
     const planned = await prune(shelf, { dryRun: true });
     expect(shelf.moves).toEqual([]);
@@ -95,7 +95,7 @@ describe('pruneSkills', () => {
     expect(shelf.statuses()).toEqual(['idle@1 archived']);
   });
 
-  it('answers a repeat as it answered the first time', async () => {
+  it('answers a repeated call equally', async () => {
     const shelf = new Shelf(provenSkill('idle'), provenSkill('dull'));
     const first = await prune(shelf);
     const again = await prune(shelf);
@@ -107,7 +107,7 @@ describe('pruneSkills', () => {
 });
 
 describe('undoPrune', () => {
-  it('gives back exactly what one pruning took, as it was', async () => {
+  it('restores exactly the skills of one pruning', async () => {
     const history = [{ at: NEW_YEAR, by: 'ann', from: 'active' as const, to: 'deprecated' as const, reason: '' }];
     const shelf = new Shelf(
       provenSkill('idle'),
@@ -120,7 +120,7 @@ describe('undoPrune', () => {
     expect(shelf.statuses()).toEqual(['idle@1 active', 'old@1 deprecated', 'gone@1 archived']);
   });
 
-  it('leaves alone what somebody touched since', async () => {
+  it('leaves a skill that somebody moved since', async () => {
     const shelf = new Shelf(provenSkill('idle'), provenSkill('other'));
     const pruned = await prune(shelf);
     const idle = pruned.map(({ skill }) => skill).find(({ name }) => name === 'idle')!;
@@ -130,7 +130,7 @@ describe('undoPrune', () => {
     expect((await undo(shelf)).map(({ name }) => name)).toEqual(['other']);
   });
 
-  it('leaves what calls a skill that was archived since, and gives the others back', async () => {
+  it('leaves callers of a skill archived since, and restores the others', async () => {
     const base = provenSkill('base', { usage: used({ used: 1, lastUsedAt: AT }) });
     const between = provenSkill('between', { status: 'deprecated', dependencies: [dependencyOn(base)] });
     const caller = provenSkill('caller', { dependencies: [dependencyOn(base)] });

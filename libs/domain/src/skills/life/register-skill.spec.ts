@@ -16,7 +16,7 @@ const heldOut = (expected: number): SkillTest => ({ kind: 'call', args: [[]], kw
 const decision = (at: number) => ({ by: 'ann', reason: 'useful', at: NEW_YEAR + at });
 
 describe('registerSkill', () => {
-  it('keeps tests made from tasks hidden under other code', async () => {
+  it('keeps tests from tasks hidden in later versions', async () => {
     const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
     await registerSkill(skillOf({ origin: 'rollout' }), {}, deps);
     const edited = await registerSkill(other('b', { origin: 'person', description: 'Other words.' }), { baseVersion: 1 }, deps);
@@ -26,7 +26,7 @@ describe('registerSkill', () => {
     expect(edited.origin).toBe('person');
   });
 
-  it('lets no version of another kind take the place of the one in use, and one beside it be what it is', async () => {
+  it('refuses a version of another kind than the one in use', async () => {
     const procedural = new FakeProceduralMemory();
     const deps = { procedural, settings: ON, clock };
     await storeAt(procedural, skillOf({ status: 'active' }));
@@ -39,7 +39,7 @@ describe('registerSkill', () => {
     expect(await registerSkill(other('b', { kind: 'snippet', name: 'other_one' }), {}, deps)).toMatchObject({ kind: 'snippet' });
   });
 
-  it('is refused where skills are off, or there is no room', async () => {
+  it('refuses where skills are off or the limit is reached', async () => {
     const deps = { procedural: new FakeProceduralMemory(), settings: { enabled: true, maxSkills: 1 }, clock };
     await registerSkill(skillOf({ name: 'one' }), {}, deps);
     await expect(registerSkill(skillOf({ name: 'two' }), {}, deps)).rejects.toMatchObject({ details: { field: 'max_skills' } });
@@ -47,13 +47,13 @@ describe('registerSkill', () => {
     await expect(registerSkill(skillOf({ name: 'one' }), {}, off)).rejects.toMatchObject({ details: { field: 'enabled' } });
   });
 
-  it('refuses names that nobody can import', async () => {
+  it('refuses names that code can not import', async () => {
     const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
     for (const name of ['class', 'Sum', '1st', '', 'a-b', 'os', 'sys', 'skills', 'json'])
       await expect(registerSkill(skillOf({ name }), {}, deps)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
-  it('hands held-out tests on from version to version', async () => {
+  it('carries held-out tests over to later versions', async () => {
     const deps = { procedural: new FakeProceduralMemory(), settings: ON, clock };
     await registerSkill(skillOf({ heldOut: [heldOut(1)] }), {}, deps);
     const second = await registerSkill(other('b', { heldOut: [heldOut(2), heldOut(1)] }), {}, deps);
@@ -61,8 +61,8 @@ describe('registerSkill', () => {
   });
 });
 
-describe('registerSkill of content that there is', () => {
-  it('stores nothing where a version with this content was given up, and says how it comes back', async () => {
+describe('registerSkill of existing content', () => {
+  it('refuses content of a retired version and names the call that restores it', async () => {
     const procedural = new FakeProceduralMemory();
     const deps = { procedural, settings: { enabled: true, maxSkills: 0 }, clock: { now: () => NEW_YEAR + 60_000 } };
     const first = await storeAt(procedural, skillOf({ status: 'deprecated' }));
@@ -81,7 +81,7 @@ describe('registerSkill of content that there is', () => {
 describe('promoteSkill', () => {
   const shared = { ...SCOPE, agent: '@tenant' };
 
-  it('stores a copy that has to be verified and reviewed anew, and leaves behind what was asked for, and what was found', async () => {
+  it('stores a marked candidate without counts, cues and proof', async () => {
     const procedural = new FakeProceduralMemory();
     const own = await storeAt(procedural, skillOf({ status: 'active', scope: { ...SCOPE, user: 'ann' } }));
     const copy = await promoteSkill(procedural, own, { ...decision(1), scope: 'tenant' });
@@ -100,7 +100,7 @@ describe('promoteSkill', () => {
     expect(await procedural.versions(shared, 'sum_even')).toHaveLength(1);
   });
 
-  it('goes only to more readers, and only with a proof', async () => {
+  it('requires more readers and a proof', async () => {
     const procedural = new FakeProceduralMemory();
     const own = await storeAt(procedural, skillOf({ status: 'active' }));
     const wide = await storeAt(procedural, skillOf({ name: 'wide', status: 'active', scope: shared }));
@@ -116,7 +116,7 @@ describe('promoteSkill', () => {
     expect(everybody).toMatchObject({ scope: { tenant: '@global', agent: '@tenant', user: null }, status: 'candidate' });
   });
 
-  it('needs what it calls to be seen by its new readers', async () => {
+  it('requires callees that its new readers see', async () => {
     const procedural = new FakeProceduralMemory();
     const needed = await storeAt(procedural, skillOf({ name: 'parse', status: 'active' }));
     const pin = { name: 'parse', tenant: 'acme', agent: 'coder', user: needed.scope.user, version: 1, digest: needed.digest };

@@ -38,7 +38,7 @@ const revoke = (source: string, skills: readonly Skill[], learned = new Learned(
 const namesOf = ({ skills }: { skills: readonly Skill[] }) => skills.map(({ name }) => name);
 
 describe('revokeSource', () => {
-  it('withdraws the skills that name the source, and says why', async () => {
+  it('withdraws skills that name the source, with the reason', async () => {
     const skills = [
       provenSkill('bad', { sources: [POISON] }),
       provenSkill('good'),
@@ -51,7 +51,7 @@ describe('revokeSource', () => {
     expect(shelf.statuses()).toEqual(['bad@1 archived', 'good@1 active', 'waits@1 archived', 'refused@1 archived']);
   });
 
-  it('withdraws later versions and copies that carry a mark of it, and those alone', async () => {
+  it('withdraws only the later versions and copies with its mark', async () => {
     const bad = provenSkill('bad', { sources: [POISON] });
     const mark = reasonsNotTrusted([POISON]);
     const skills = [
@@ -73,7 +73,7 @@ describe('revokeSource', () => {
     expect(namesOf(await revoke('tasks/t0192f0c8a1b2', skills))).toEqual(['task']);
   });
 
-  it('withdraws everything that calls a poisoned skill, callers first', async () => {
+  it('withdraws all callers of a poisoned skill, callers first', async () => {
     const bad = provenSkill('bad', { sources: [POISON] });
     const middle = provenSkill('middle', { dependencies: [dependencyOn(bad)], scope: { ...SCOPE, agent: '@tenant' } });
     const top = provenSkill('top', { dependencies: [dependencyOn(middle)] });
@@ -90,10 +90,10 @@ describe('revokeSource', () => {
   ];
 
   it.each<[string, string, readonly Skill[], readonly string[]]>([
-    ['written in sight of a poisoned skill of the tenant', POISON, seenBy('@tenant', null), ['bad', 'learnt', 'shared']],
-    ['written in sight of a poisoned skill of a user', POISON, seenBy('@user', 'ann'), ['bad', 'learnt', 'shared']],
+    ['learned while a poisoned skill of the tenant was shown', POISON, seenBy('@tenant', null), ['bad', 'learnt', 'shared']],
+    ['learned while a poisoned skill of a user was shown', POISON, seenBy('@user', 'ann'), ['bad', 'learnt', 'shared']],
     [
-      'written in sight of a poisoned skill, and not of another of the same name',
+      'learned from the poisoned skill, not from another of its name',
       POISON,
       [
         provenSkill('bad', { sources: [POISON], scope: { ...SCOPE, user: 'ann' } }),
@@ -104,13 +104,13 @@ describe('revokeSource', () => {
       ['bad'],
     ],
     [
-      'learned in sight of a revoked version',
+      'learned while a revoked version was shown',
       'skills/moor@1',
       [provenSkill('moor'), marked, provenSkill('caller', { dependencies: [dependencyOn(marked)] }), provenSkill('clean')],
       ['caller', 'moor', 'near'],
     ],
     [
-      'learned from an untrusted task at second hand',
+      'learned indirectly from an untrusted task',
       'tasks/tabcdefgh',
       [provenSkill('far', { sources: ['untrustedTasks/tabcdefgh', 'episodes/tgonegone-r1'] })],
       ['far'],
@@ -119,14 +119,14 @@ describe('revokeSource', () => {
     expect(namesOf(await revoke(source, skills)).toSorted()).toEqual(withdrawn);
   });
 
-  it('withdraws a fact that was told, and what was learned where it was read', async () => {
+  it('withdraws a told fact and skills learned from it', async () => {
     const learned = new Learned([factOf({ id: 'f', text: 'Use eval.', source: 'told', episodes: [] }), factOf({ id: 'g' })]);
     const revoked = await revoke('facts/f', [provenSkill('near', { sources: ['facts/f'] }), provenSkill('other')], learned);
     expect([namesOf(revoked), revoked.facts]).toEqual([['near'], ['Use eval.']]);
     expect(learned.kept.map(({ validTo }) => validTo)).toEqual([9, undefined]);
   });
 
-  it('follows a document through the episodes that were made in sight of it', async () => {
+  it('follows a document through the episodes in which it was shown', async () => {
     const first = episodeOf({ id: 'taaaaaaaa-r1.episode', taskId: 'taaaaaaaa', touched: [POISON] });
     const second = episodeOf({ id: 'tbbbbbbbb-r1.episode', taskId: 'tbbbbbbbb', touched: ['episodes/taaaaaaaa-r1'] });
     const clean = episodeOf({ id: 'tcccccccc-r1.episode', taskId: 'tcccccccc' });
@@ -141,14 +141,14 @@ describe('revokeSource', () => {
     expect(revoked.facts).toEqual(['Use eval.']);
   });
 
-  it('finds what consolidation made of an episode, by any of its names', async () => {
+  it('finds skills of an episode by each of its names', async () => {
     const skills = [provenSkill('old', { sources: ['tabcdefgh-r1.episode'] }), provenSkill('own', { sources: ['tasks/tabcdefgh'] })];
     for (const source of ['episodes/tabcdefgh-r1.episode', 'episodes/tabcdefgh-r1', 'tasks/tabcdefgh'])
       expect(namesOf(await revoke(source, skills))).toEqual(['old', 'own']);
     expect(namesOf(await revoke('tasks/tabcdefg', skills))).toEqual([]);
   });
 
-  it('withdraws facts that rest on it alone, and takes it away from the others', async () => {
+  it('withdraws facts without other support, and removes the source from the others', async () => {
     const alone = factOf({ id: 'alone', text: 'Ports start at 1.', episodes: ['tabcdefgh-r1.episode'] });
     const both = factOf({ id: 'both', text: 'Ports end.', episodes: ['tabcdefgh-r1.episode', 'tbbbbbbbb-r1.episode'], support: 2 });
     const told = factOf({ id: 'told', text: 'Somebody said so.', episodes: [] });
@@ -158,7 +158,7 @@ describe('revokeSource', () => {
     expect((await revoke('tasks/tbbbbbbbb', [], learned)).facts).toEqual(['Ports end.']);
   });
 
-  it('withdraws what is a user’s, and nobody else’s', async () => {
+  it('withdraws the records of one user only', async () => {
     const eve = { ...SCOPE, user: 'eve' };
     const learned = new Learned([factOf({ id: 'f', text: 'Eve’s.', scope: eve, episodes: [] })], [episodeOf({ scope: eve })]);
     const skills = [
@@ -172,7 +172,7 @@ describe('revokeSource', () => {
     expect(revoked.facts).toEqual(['Eve’s.']);
   });
 
-  it('changes nothing in a dry run and lists the same', async () => {
+  it('lists the same in a dry run and changes nothing', async () => {
     const skills = [provenSkill('bad', { sources: [POISON] })];
     const learned = new Learned([factOf({ episodes: ['x1'] })]);
     const dry = await revoke(POISON, skills, learned, true);
@@ -182,7 +182,7 @@ describe('revokeSource', () => {
     expect(learned.kept[0]?.validTo).toBeUndefined();
   });
 
-  it('answers a repeat as it answered the first time, and moves nothing twice', async () => {
+  it('answers a repeated call equally and moves nothing twice', async () => {
     const bad = provenSkill('bad', { sources: [POISON] });
     const { proof: _proof, ...gone } = provenSkill('gone', { sources: [POISON], status: 'archived' });
     const { shelf, skills } = await revoke(POISON, [bad, gone, provenSkill('caller', { dependencies: [dependencyOn(bad)] })]);
@@ -191,7 +191,7 @@ describe('revokeSource', () => {
     expect(shelf.moves).toHaveLength(2);
   });
 
-  it('reaches what was promoted to all tenants only where it is told to, and never by user', async () => {
+  it('withdraws copies for all tenants only on request, and never by user', async () => {
     const copy = provenSkill('copy', { sources: [POISON, 'users/eve'], scope: { tenant: '@global', agent: '@tenant', user: null } });
     const own = provenSkill('own', { sources: [POISON], dependencies: [dependencyOn(copy)] });
     const shelf = new Shelf(own, copy);
@@ -203,7 +203,7 @@ describe('revokeSource', () => {
     expect(shelf.statuses()).toEqual(['own@1 archived', 'copy@1 archived']);
   });
 
-  it('takes the proof away, so a restored skill is verified again', async () => {
+  it('removes the proof, so a restored skill is verified again', async () => {
     const { shelf } = await revoke(POISON, [
       provenSkill('bad', { sources: [POISON] }),
       provenSkill('old', { sources: [POISON], status: 'deprecated' }),
@@ -218,7 +218,7 @@ describe('revokeSource', () => {
     }
   });
 
-  it('takes the proof of what was archived before, which no undone pruning brings back', async () => {
+  it('removes the proof of a pruned skill, which no undo restores', async () => {
     const shelf = new Shelf(provenSkill('bad', { sources: [POISON], successRate: 0.1, executionCount: 100 }));
     const pruning = { tenant: 'acme', agent: null, policy: { failing: { rateMax: 0.5, usesMin: 10 } }, pruneId: 'p1', by: 'night' };
     expect((await pruneSkills({ ...pruning, dryRun: false, at: 8 }, shelf)).pruned).toHaveLength(1);

@@ -8,22 +8,22 @@ const templates = {
 };
 
 describe('the sandbox for packages', () => {
-  it('is the default one where none are needed, or where it has them', () => {
+  it('is the default kind where no package is needed or it has them', () => {
     expect(templateFor([], {})).toBeUndefined();
     expect(templateFor(['attrs==25.1.0'], templates)).toBeUndefined();
   });
 
-  it('is the one with the fewest that has them all', () => {
+  it('is the kind with the fewest packages that has them all', () => {
     expect(templateFor(['numpy==2.3.1'], templates)).toBe('science');
     expect(templateFor(['numpy==2.3.1', 'pandas==2.3.0'], templates)).toBe('everything');
   });
 
-  it('is found however a name is written', () => {
+  it('ignores the spelling of a name', () => {
     expect(templateFor(['typing-extensions==4.14.0'], templates)).toBe('everything');
   });
 
   it.each([[['numpy==2.3.2']], [['numpy==2.3.1', 'attrs==25.1.0']], [['scipy==1.0']]])(
-    'is refused for %j, with what is allowed',
+    'is refused for %j, with the allowed packages',
     (packages) => {
       expect(() => templateFor(packages, templates)).toThrow(
         expect.objectContaining({ code: 'FAILED_PRECONDITION', message: expect.stringContaining('numpy==2.3.1 (science)') }),
@@ -31,7 +31,7 @@ describe('the sandbox for packages', () => {
     },
   );
 
-  it('is refused where there is the standard library alone', () => {
+  it('is refused where only the standard library exists', () => {
     expect(() => templateFor(['numpy==2.3.1'], { default: [] })).toThrow(/standard library alone/);
   });
 });

@@ -6,7 +6,7 @@ import { afterOffers, skillStats } from './usage.js';
 
 const usage = { offered: 5, used: 4, fellBack: 1, lastUsedAt: 1, failures: [], outputs: [], nondeterministic: false };
 
-it('adds up what an agent’s skills are worth to it', async () => {
+it('adds up the counts of each agent’s skills', async () => {
   const stats = await skillStats([
     provenSkill('a', { usage, executionCount: 3 }),
     provenSkill('a', { version: 2, status: 'candidate' }),
@@ -38,7 +38,7 @@ it('names the most used, the failing and the unused', async () => {
 
 const offerOf = (name: string) => ({ ...SCOPE, name, version: 1 });
 
-it('keeps what is only loaded from pruning, and from what is never used', async () => {
+it('counts a load as activity for pruning and for unused skills', async () => {
   const at = NEW_YEAR + 100 * DAY_MS;
   const loaded = afterOffers(provenSkill('loaded'), [{ ...offerOf('loaded'), loadedAt: at - DAY_MS }, offerOf('loaded')]);
   const shown = afterOffers(provenSkill('shown'), [offerOf('shown')]);

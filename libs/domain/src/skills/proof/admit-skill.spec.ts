@@ -12,7 +12,7 @@ import { keyOf } from '../life/skill-life.js';
 const signal = new AbortController().signal;
 class Crash extends Error {}
 
-/** Skills by version, with a death behind the n-th move where one is told. */
+/** A memory of these skills that throws after the n-th move, if `dieAfter` is called. */
 function memoryOf(...skills: Skill[]) {
   const procedural = new FakeProceduralMemory().keep(...skills);
   let changesLeft = Number.POSITIVE_INFINITY;
@@ -42,7 +42,7 @@ describe('admitSkill', () => {
     });
   });
 
-  it("lets no version replace, or be held to the tests of, what is another user's", async () => {
+  it("ignores versions and tests of another user's skill", async () => {
     const ofAnn = candidate({ status: 'active', scope: { ...scope, user: 'ann' } });
     const ofBob = candidate({ version: 2, code: 'print(int(input()) + 2)', scope: { ...scope, user: 'bob' } });
     const { procedural } = memoryOf(ofAnn, candidate({ status: 'active', version: 2 }), ofBob);
@@ -55,7 +55,7 @@ describe('admitSkill', () => {
     ]);
   });
 
-  it('ends the same wherever it was killed', async () => {
+  it('ends in the same state after a crash at any move', async () => {
     const better = candidate({ version: 2, code: 'n = int(input())\nprint(n + n)' });
     for (const death of [1, 2]) {
       const { procedural, statuses, dieAfter } = memoryOf(candidate({ status: 'active' }), better);
@@ -67,7 +67,7 @@ describe('admitSkill', () => {
     }
   });
 
-  it('is tried again later where another decision was faster', async () => {
+  it('throws a retryable error where another decision was faster', async () => {
     const { procedural } = memoryOf(candidate());
     const move = procedural.move.bind(procedural);
     procedural.move = () => Promise.reject(new EtudeError('ABORTED', 'version 9 became active meanwhile'));
@@ -77,7 +77,7 @@ describe('admitSkill', () => {
     expect(await admit(candidate(), procedural)).toMatchObject({ status: 'active' });
   });
 
-  it('refuses other code than was asked for', async () => {
+  it('refuses another digest or version than the request names', async () => {
     const { procedural } = memoryOf(candidate());
     await expect(admit(candidate({ digest: 'f'.repeat(64) }), procedural)).rejects.toMatchObject({ code: 'ABORTED' });
     await expect(admit(candidate({ version: 7 }), procedural)).rejects.toMatchObject({ code: 'NOT_FOUND' });
@@ -87,14 +87,14 @@ describe('admitSkill', () => {
 const ofUser = (user: string, status: SkillStatus) => candidate({ scope: { ...scope, user }, status });
 
 describe('settledStatus', () => {
-  it('says nothing before verification and approval are over', async () => {
+  it('is null until verification and approval are over', async () => {
     for (const status of SKILL_STATUSES) {
       const { procedural } = memoryOf(candidate({ status }), candidate({ version: 2, digest: 'e'.repeat(64) }));
       expect(await settledStatus(procedural, candidate())).toBe(status === 'candidate' || status === 'verified' ? null : status);
     }
   });
 
-  it("says nothing of another user's", async () => {
+  it("ignores another user's skill", async () => {
     const { procedural } = memoryOf(ofUser('ann', 'active'), { ...ofUser('bob', 'candidate'), version: 2 });
     expect(await settledStatus(procedural, ofUser('ann', 'candidate'))).toBe('active');
     expect(await settledStatus(procedural, ofUser('bob', 'candidate'))).toBeNull();
@@ -102,7 +102,7 @@ describe('settledStatus', () => {
 });
 
 describe('verification again', () => {
-  it('happens in another round, or where the evidence is not believed, and keeps what passes in use', async () => {
+  it('runs for a new round or an unknown key, and keeps a passing skill active', async () => {
     const { procedural } = memoryOf(candidate());
     const deps = { ...admissionDeps(procedural), clock: { now: () => (now += 1) } };
     let now = 100;
@@ -120,7 +120,7 @@ describe('verification again', () => {
     });
   });
 
-  it('rejects what calls a skill that was withdrawn, and blames no system', async () => {
+  it('rejects a caller of a withdrawn skill without a system error', async () => {
     const gone = { name: 'gone', tenant: 'acme', agent: 'solver', user: null, version: 1, digest: 'f'.repeat(64) };
     const calling = { ...candidate(), dependencies: [gone] };
     const skill = { ...calling, digest: skillDigest(calling) };

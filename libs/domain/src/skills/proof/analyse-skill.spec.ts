@@ -18,14 +18,14 @@ function asked() {
 const file = (path: string, text: string) => ({ path, contentBase64: Buffer.from(text).toString('base64') });
 const test: SkillTest = { kind: 'python', setup: '', tests: 'SECRET' };
 
-it('looks at code as Python, and at a procedure as text', async () => {
+it('analyses code as Python and a procedure as text', async () => {
   const { calls, analyser } = asked();
   await analyseSkill({ kind: 'function', code: 'a', tests: [] }, analyser, signal);
   await analyseSkill({ kind: 'procedure', code: 'b', tests: [] }, analyser, signal);
   expect(calls.filter((call) => /[ab]$/.test(call))).toEqual(['python: a', 'text: b']);
 });
 
-it('looks at files and tests too, and says where it found something', async () => {
+it('analyses files and tests, and names the place of a finding', async () => {
   const { calls, analyser } = asked();
   const files = [file('scripts/x.py', 'SECRET'), file('notes.md', 'fine'), file('logo.png', '\0SECRET')];
   const found = await analyseSkill({ kind: 'procedure', code: '', tests: [], heldOut: [test], files }, analyser, signal);
@@ -45,7 +45,7 @@ it.each<[string, Partial<Skill>]>([
   ['parameters', { parameters: [{ name: 'a', type: '', description: 'SECRET', required: true }] }],
   ['metadata', { metadata: { note: 'SECRET' } }],
   ['file names', { files: [file('SECRET.md', 'fine')] }],
-])('looks for secrets in what is said of a skill: %s', async (_place, said) => {
+])('searches the words about a skill for secrets: %s', async (_place, said) => {
   const found = await analyseSkill({ kind: 'function', code: '', tests: [], ...said }, asked().analyser, signal);
   expect(found.map(({ message }) => message)).toEqual(['its words, line 3: found']);
 });

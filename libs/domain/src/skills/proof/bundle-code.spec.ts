@@ -13,27 +13,27 @@ describe('bundledCode', () => {
     expect(await printed(bundledCode(code, [increment]))).toBe("2 3 ['increment']");
   });
 
-  it('keeps imports from the future first', async () => {
+  it('keeps __future__ imports first', async () => {
     const code =
       '"""Says."""\nfrom __future__ import annotations\nfrom skills import increment\ndef f(x: Missing): return increment(x)\nprint(f(1), __doc__)';
     expect(await printed(bundledCode(code, [increment]))).toBe('2 Says.');
   });
 
-  it('keeps the numbers of lines', async () => {
+  it('keeps line numbers', async () => {
     const code = `from skills import increment\n${'\n'.repeat(90)}def f():\n    return increment(None)  # here\n\nf()\n`;
     const trace = await printed(bundledCode(code, [increment]));
     expect(trace).toMatch(/line 93, in f\n.*File "skills\/increment@1.py", line 2, in increment/);
     expect(await printed(bundledCode('\n\nx = = 1', [increment]))).toMatch(/line 3\n\s+x = = 1/);
   });
 
-  it('leaves no name of its own behind, and no name of a skill', async () => {
+  it('binds no names but the imported ones', async () => {
     const secret = skillOf('secret', 'hidden = 41\nkept = []\ndef secret():\n    kept.append(hidden)\n    return len(kept)');
     const code =
       'from skills import secret\nhidden = 0\nsecret()\nprint(secret(), hidden, sorted(n for n in globals() if not n.startswith("__")))';
     expect(await printed(bundledCode(code, [secret]))).toBe("2 0 ['hidden', 'secret']");
   });
 
-  it('gives two skills the versions of a third that each was verified with', async () => {
+  it('loads the pinned versions of a third skill for two callers', async () => {
     const newer = skillOf('increment', 'def increment(x):\n    return x + 100', { version: 2 });
     const one = skillOf('one', 'from skills import increment\ndef one(): return increment(0)', { needs: [increment] });
     const hundred = skillOf('hundred', 'def hundred():\n    import skills\n    return skills.increment(0)', { needs: [newer] });
@@ -43,20 +43,20 @@ describe('bundledCode', () => {
     expect(await printed(bundledCode(code, needed, all.dependencies))).toBe('1 100 100');
   });
 
-  it('runs dataclasses and pickles of a skill as elsewhere', async () => {
+  it('runs dataclasses and pickles of a skill', async () => {
     const code =
       'from __future__ import annotations\nimport pickle\nfrom dataclasses import dataclass\n@dataclass\nclass Row:\n    x: int\ndef row(x): return pickle.loads(pickle.dumps(Row(x))).x';
     expect(await printed(bundledCode('from skills import row\nprint(row(7))', [skillOf('row', code)]))).toBe('7');
   });
 
-  it('says which skill is not there', async () => {
+  it('names a missing skill', async () => {
     expect(await printed(bundledCode('from skills import other', [increment]))).toContain("cannot import name 'other' from 'skills'");
     expect(await printed(bundledCode('import skills', [skillOf('broken', 'x = 1')]))).toContain(
       'the skill skills/broken@1 defines no broken',
     );
   });
 
-  it('is Python whatever the code holds', async () => {
+  it('is valid Python for any code', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 30 }), async (text) => {
         const skill = skillOf('echo', `def echo():\n    return ${JSON.stringify(text)}`);
@@ -80,7 +80,7 @@ function chain(length: number): Skill[] {
 }
 
 describe('neededSkills', () => {
-  it('brings in what is needed at any depth, each once and behind its own', async () => {
+  it('finds needed skills at any depth, each once and after its callees', async () => {
     const skills = chain(40);
     const root = skillOf('root', 'from skills import s1\ndef root(x): return s1(x)', { needs: [0, 20].flatMap((n) => skills[n] ?? []) });
     const needed = await neededSkills(registryOf(...skills), root);
@@ -88,7 +88,7 @@ describe('neededSkills', () => {
     expect(await printed(bundledCode(`${root.code}\nprint(root(1))`, needed))).toBe('40');
   });
 
-  it('refuses what is not what both were verified with, and says what to do', async () => {
+  it('refuses a missing, changed, archived or unproven callee, and says what to do', async () => {
     const root = skillOf('root', 'x', { needs: [increment] });
     const refused = (...skills: Skill[]) => errorOf(neededSkills(registryOf(...skills), root));
     expect(await refused()).toMatch(/root needs increment@1, which no longer exists; register/);
@@ -100,7 +100,7 @@ describe('neededSkills', () => {
     expect(await refused({ ...increment, status: 'deprecated' })).toBe('none');
   });
 
-  it('refuses what those who read it may not read', async () => {
+  it('refuses a callee that some readers can not read', async () => {
     const theirs = skillOf('increment', 'x', { scope: { ...increment.scope, user: 'bob' } });
     const elsewhere = skillOf('increment', 'x', { scope: { ...increment.scope, tenant: 'other' } });
     for (const other of [theirs, elsewhere])

@@ -38,13 +38,13 @@ function refused(given: Record<string, unknown>, what: Parameters<typeof validat
 }
 
 describe('validateArguments', () => {
-  it('leaves to the code what was left out', () => {
+  it('leaves omitted arguments to the code', () => {
     expect(validateArguments(skill, { text: 'a' })).toEqual({ text: 'a' });
     const given = { text: 'a', anything: { x: [1] }, limit: 3 };
     expect(validateArguments(skill, given)).toEqual(given);
   });
 
-  it('names each argument that is wrong, all at once', () => {
+  it('names all wrong arguments at once', () => {
     const wrong = refused({ separator: 1, limit: 'x', mode: 'slow', rows: [['a'], [1]], point: [1] });
     expect(wrong.code).toBe('INVALID_ARGUMENT');
     expect(wrong.fields).toEqual(
@@ -55,13 +55,13 @@ describe('validateArguments', () => {
     expect(wrong.message).toContain('def parse(text: str');
   });
 
-  it('refuses unknown ones and names those that it takes', () => {
+  it('refuses unknown arguments and names the known ones', () => {
     const { message, fields } = refused({ text: 'a', seperator: ';' });
     expect(fields).toEqual(['parameters.seperator']);
     expect(message).toContain('known are text, separator');
   });
 
-  it('says what was expected and what came, each sentence ended once', () => {
+  it('names the expected and the given type', () => {
     expect(refused({ text: 'a', limit: {} }).message).toContain(
       'expected number, received object; or expected null, received object. It is',
     );
@@ -88,13 +88,13 @@ const taking = (inputs: Record<string, object>, more: object = {}) => {
 const json = (text: string) => JSON.parse(text) as Record<string, unknown>;
 
 describe('names of arguments', () => {
-  it('that every object of JavaScript has are given like others', () => {
+  it('may be those of JavaScript objects', () => {
     const named = taking({ constructor: {}, toString: { type: 'string', default: 'x' }, valueOf: {} }, { required: ['constructor'] });
     expect(validateArguments(named, json('{"constructor": 1}'))).toEqual({ constructor: 1 });
     expect(refused({}, named)).toMatchObject({ code: 'INVALID_ARGUMENT', fields: ['parameters.constructor'] });
   });
 
-  it('and what is in them stay as they were given', () => {
+  it('and their values stay unchanged', () => {
     const dict = taking({ counts: { type: 'object', additionalProperties: { type: 'integer' } }, rest: {} });
     const text = '{"counts":{"__proto__":2,"constructor":1},"rest":{"__proto__":{"a":1}}}';
     expect(JSON.stringify(validateArguments(dict, json(text)))).toBe(text);

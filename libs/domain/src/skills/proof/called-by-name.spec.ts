@@ -13,7 +13,7 @@ import { useSkill } from './use-skill.js';
 const sandboxes = new PythonSandboxes();
 const reader = { tenant: 'acme', agent: 'solver', user: null };
 
-/** Registers what the code says of itself, and calls it with these arguments. */
+/** Reads the contract of the code's function `f` and calls it with these arguments. */
 async function called(code: string, parameters: Record<string, unknown> = {}) {
   const found = await inspectCode({ code, entryPoint: 'f', name: 'f' }, { sandboxes, tenant: 'acme' });
   if ('problems' in found) throw new Error(JSON.stringify(found.problems));
@@ -48,16 +48,16 @@ describe('a skill that is used by names', () => {
     ['def f(name: str, ratio: float = 1.0): return name + str(ratio)', { name: 'x' }, 'x1.0'],
     ['def f(n: int, seen: set = {1}): return n in seen', { n: 1 }, true],
     ['def f(a, b=frozenset("x"), /): return [a, list(b)]', { a: 1 }, [1, ['x']]],
-  ])('leaves defaults to Python, which has some that JSON has not: %s', async (code, parameters, result) => {
+  ])('leaves defaults that JSON lacks to Python: %s', async (code, parameters, result) => {
     expect((await called(code, parameters)).result).toEqual(result);
   });
 
-  it('names a parameter that was left out before one that is passed by its place', async () => {
+  it('names a parameter omitted before a positional one', async () => {
     const wrong = called('def f(a, b=2, c=3, /): return a', { a: 1, c: 4 });
     await expect(wrong).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', details: { field: 'parameters.b' } });
   });
 
-  it('gives 2.0 as JSON has it, an int, also where a float is annotated, and tests of it likewise', async () => {
+  it('passes 2.0 as the int 2, in calls and in tests', async () => {
     const x = JSON.parse('2.0') as number;
     const code = 'def f(x: float): return repr(x)';
     expect((await called(code, { x })).result).toBe('2');
@@ -67,7 +67,7 @@ describe('a skill that is used by names', () => {
     expect(await runTrial(trial, place)).toMatchObject({ passed: true });
   });
 
-  it('refuses what the list or the other names do not take', async () => {
+  it('refuses wrong values for *rest and **more', async () => {
     expect(await fieldsOf(called('def f(*rest: int): ...', { rest: ['x'] }))).toEqual(['parameters.rest.0']);
     expect(await fieldsOf(called('def f(*rest: int): ...', { rest: 1 }))).toEqual(['parameters.rest']);
     expect(await fieldsOf(called('def f(**more: int): ...', { x: 'y' }))).toEqual(['parameters.x']);
@@ -87,7 +87,7 @@ describe('a result', () => {
     ['dict', '{(1, 2): 3}', [[[1, 2], 3]]],
     ['dict[str, bytes]', '{"a": b"hi", "$b": b""}', { a: 'aGk=', $b: '' }],
     ['tuple[int, complex]', '(1, 2j)', [1, [0, 2]]],
-  ])('of type %s is what its schema says: %s', async (type, value, expected) => {
+  ])('of type %s matches its schema: %s', async (type, value, expected) => {
     const { result, contract } = await called(`def f() -> ${type}: return ${value}`);
     expect(result).toEqual(expected);
     const schema = z.fromJSONSchema(contract.outputSchema ?? false);

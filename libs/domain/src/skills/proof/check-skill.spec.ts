@@ -11,7 +11,7 @@ import { keyOf } from '../life/skill-life.js';
 
 const signal = new AbortController().signal;
 
-/** The executions of a check. */
+/** The ids of the executions of a check. */
 async function ids(check: typeof checkSkill): Promise<readonly string[]> {
   const sandboxes = new PythonSandboxes();
   await check(candidate(), { ...admissionDeps(new FakeProceduralMemory()), sandboxes }, signal);
@@ -26,7 +26,7 @@ async function registeredReason(given: Skill, procedural: FakeProceduralMemory) 
 }
 
 describe('checkSkill', () => {
-  it('says what verification finds and stores nothing', async () => {
+  it('returns the findings of verification and stores nothing', async () => {
     const procedural = new FakeProceduralMemory();
     const deps = admissionDeps(procedural);
     expect(await checkSkill(candidate(), deps, signal)).toMatchObject({
@@ -40,12 +40,12 @@ describe('checkSkill', () => {
   });
 });
 
-describe('checkSkill of a name that is there', () => {
+describe('checkSkill of an existing name', () => {
   const ONE = candidate({ status: 'active', digest: 'a'.repeat(64) });
   const OTHER = { ...io, stdin: '3', expectedStdout: '7' };
   const draft = candidate({ code: 'print(int(input()) * 2 + 1)', tests: [OTHER] });
 
-  it('holds a draft to the tests of the version that it would replace', async () => {
+  it('runs the tests of the version that a draft would replace', async () => {
     const procedural = new FakeProceduralMemory().keep(ONE);
     const check = await checkSkill(draft, admissionDeps(procedural), signal);
     expect(check).toMatchObject({ passed: false, confidence: 0 });
@@ -56,7 +56,7 @@ describe('checkSkill of a name that is there', () => {
     expect(kept.evidence).toContain('the tests of version 1 pass');
   });
 
-  it('holds it to held-out tests of the newest version, and tells no more of them than verification does', async () => {
+  it('runs held-out tests of the newest version without showing them', async () => {
     const secret = { ...io, stdin: '40', expectedStdout: '80' };
     const rejected = { ...ONE, version: 2, status: 'rejected' as const, digest: 'b'.repeat(64), heldOut: [secret] };
     const special = candidate({ code: 'print({2: 4}.get(int(input()), 5))' });
@@ -67,7 +67,7 @@ describe('checkSkill of a name that is there', () => {
     expect(await registeredReason(special, procedural)).toBe(check.reason);
   });
 
-  it('runs nothing whose results the verification of what is registered takes for its own', async () => {
+  it('shares no execution with the later verification', async () => {
     const verification = new Set(await ids(examineSkill));
     expect((await ids(checkSkill)).filter((id) => verification.has(id))).toEqual([]);
   });

@@ -15,7 +15,7 @@ const GLOBAL: Scope = { ...TENANT, tenant: '@global' };
 
 const test = (arg: number, expected: number) => ({ kind: 'call' as const, args: [arg], kwargs: {}, expected, tolerance: 0 });
 
-/** Below zero the new version does otherwise, which the tests of its caller alone notice. */
+/** The new version differs below zero. Only the tests of its caller notice the difference. */
 function lives(scope: Scope, caller: Scope) {
   const step = proven(skillOf('step', 'def step(n):\n    return n + 1', { scope, tests: [test(1, 2), test(5, 6)] }));
   const code = 'def step(n):\n    return 1 + abs(n)';
@@ -40,10 +40,10 @@ async function admitted(scope: Scope, caller: Scope) {
 
 describe('what verification says of a skill', () => {
   it.each([
-    ['another tenant’s', GLOBAL, OWN],
-    ['one agent’s', TENANT, OWN],
-    ['one user’s', OWN, ANNS],
-  ])('names, and is stopped by, nothing %s that not all its readers see', async (_whose, scope, caller) => {
+    ['another tenant', GLOBAL, OWN],
+    ['one agent', TENANT, OWN],
+    ['one user', OWN, ANNS],
+  ])('ignores callers of %s that some readers do not see', async (_whose, scope, caller) => {
     const { skill, callers } = await admitted(scope, caller);
     expect(skill).toMatchObject({ status: 'active', proof: { kept: [{ name: 'step', version: 1 }] } });
     expect(JSON.stringify(skill)).not.toContain('secret_project');
@@ -55,7 +55,7 @@ describe('what verification says of a skill', () => {
     ['everybody', GLOBAL, GLOBAL],
     ['the tenant', TENANT, TENANT],
     ['the same user', ANNS, OWN],
-  ])('is stopped by what %s reads as well', async (_whose, scope, caller) => {
+  ])('fails on the tests of a caller that %s reads too', async (_whose, scope, caller) => {
     const { skill } = await admitted(scope, caller);
     expect(skill).toMatchObject({ status: 'rejected', statusReason: expect.stringContaining('secret_project@1') as string });
   });

@@ -57,12 +57,12 @@ describe('inspectCode', () => {
     ['Literal["a", 1, None]', { enum: ['a', 1, null] }],
     ['typing.List["int"]', { type: 'array', items: { type: 'integer' } }],
     ['Annotated[int, "more"]', { type: 'integer' }],
-  ])('says %s in JSON Schema', async (type, schema) => {
+  ])('gives %s as JSON Schema', async (type, schema) => {
     const { contract } = await read(`def f(a: ${type}): ...`);
     expect(contract.inputSchema['properties']).toEqual({ a: schema });
   });
 
-  it('reads descriptions out of the section of arguments', async () => {
+  it('reads descriptions from the Args section', async () => {
     const text = 'Args:\n        a (int): the first\n            of two\n        *b: the rest\n\n    Returns:\n        c: nothing';
     const { contract } = await read(`def f(a, b):\n    """Does.\n\n    ${text}\n    """`);
     expect(contract.parameters.map(({ description }) => description)).toEqual(['the first of two', 'the rest']);
@@ -70,13 +70,13 @@ describe('inspectCode', () => {
   });
 
   it.each(['def f(a,\n  __proto__): ...', 'def f(a, *,\n  __proto__=1): ...', 'def f(a,\n  *__proto__): ...'])(
-    'refuses a parameter that no JSON of JavaScript can name: %s',
+    'refuses a parameter called __proto__: %s',
     async (code) => {
       expect(await problems(code)).toEqual([expect.stringMatching(/^line 2: .*"__proto__"/)]);
     },
   );
 
-  it('takes other arguments only where the code does', async () => {
+  it('allows other arguments only with **kwargs', async () => {
     expect((await read('def f(a, **rest): ...')).contract.inputSchema).not.toHaveProperty('additionalProperties');
     expect((await read('f = lambda a, b=2: a', { entryPoint: 'f' })).contract).toMatchObject({ signature: 'def f(a, b=2)' });
     for (const signature of [
@@ -96,7 +96,7 @@ describe('inspectCode', () => {
     expect(await problems('\nasync def a(): ...')).toEqual([expect.stringMatching(/^line 2: a is async/)]);
   });
 
-  it('calls a class a snippet, and what has no function a program', async () => {
+  it('reads a class as a snippet, and code without a function as a program', async () => {
     expect(await read('class A: ...')).toMatchObject({ kind: 'snippet', note: expect.stringContaining('the class A') });
     expect(await read('class A: ...', { entryPoint: 'A' })).toMatchObject({ kind: 'snippet', mutants: [] });
     expect(await read('print(input())')).toMatchObject({ kind: 'program', entryPoint: null });
@@ -110,13 +110,13 @@ describe('inspectCode', () => {
     ]);
   });
 
-  it('refuses what is done at import, by line; a table of it is in python/test/test_top_level.py', async () => {
+  it('refuses actions at import by line (all cases: python/test/test_top_level.py)', async () => {
     expect(await problems('X = 1\nprint(X)\ndef f(): ...')).toEqual([
       'line 2: it calls print() when it is loaded: the top level holds imports, definitions and constants; move it into a function',
     ]);
   });
 
-  it('lets a program do things', async () => {
+  it('allows a program to act at import', async () => {
     expect(await problems('def f(): ...\nprint(f())', { isProgram: true })).toEqual([]);
   });
 
@@ -175,7 +175,7 @@ def unused():
     ]);
   });
 
-  it('are made of code in default arguments and of what stands in classes, too', async () => {
+  it('are also made of default arguments and class bodies', async () => {
     const kinds =
       'class Rate:\n    low = 2\n    def high(self, by=(3, 1)):\n        return by\n\ndef f(x, *, y=5 * x, z=lambda a: a + 7, most=60, least=-1):\n    return Rate.low + x + y';
     const whats = (await read(kinds, { entryPoint: 'f' })).mutants.map(({ what }) => what);
@@ -184,7 +184,7 @@ def unused():
     expect(whats.filter((what) => /60|-1/.test(what))).toEqual([]);
   });
 
-  it('differ from the code, each in its own way, and are always the same', async () => {
+  it('are distinct and always the same', async () => {
     const once = (await read(code, { entryPoint: 'f' })).mutants;
     expect(new Set([code, ...once.map((mutant) => mutant.code)]).size).toBe(once.length + 1);
     expect((await read(code, { entryPoint: 'f' })).mutants).toEqual(once);

@@ -5,7 +5,7 @@ import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { skillOf } from '../../../test/bundle-fixture.js';
 import { gatherGround } from './keep-what-worked.js';
 
-describe('a skill that reads much the same', () => {
+describe('a skill with a similar description', () => {
   const inner = skillOf('inner', 'def inner(n):\n    return n');
   const other = skillOf('other', 'from skills import inner\ndef other(n):\n    return inner(n)', { needs: [inner] });
   const ground = (versions: () => Promise<Skill[]>) => {
@@ -18,12 +18,12 @@ describe('a skill that reads much the same', () => {
     return gatherGround(skillOf('step', 'def step(n):\n    return n'), procedural, () => true);
   };
 
-  it('is compared with all that it calls, or not at all', async () => {
+  it('is compared with all its callees, or not at all', async () => {
     expect((await ground(async () => [inner])).similar).toMatchObject([{ skill: { name: 'other' }, needed: [{ name: 'inner' }] }]);
     expect((await ground(async () => [])).similar).toEqual([]);
   });
 
-  it('is not taken for one that calls nothing where the memory fails', async () => {
+  it('is not skipped where the memory fails', async () => {
     const lost = ground(() => Promise.reject(new EtudeError('MEMORY_UNAVAILABLE', 'the memory is away')));
     await expect(lost).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE' });
   });

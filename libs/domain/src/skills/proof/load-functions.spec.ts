@@ -18,7 +18,7 @@ const procedural = { ...registry, countOffers: async (more: readonly SkillOffer[
 const deps = { procedural, checker: TEST_SIGNER, clock: { now: () => 7 } };
 
 describe('loadFunctions', () => {
-  it('brings several in with all that they need', async () => {
+  it('loads several functions with their callees', async () => {
     const { functions, code } = await loadFunctions(reader, ['twice', 'add', 'twice'], deps);
     expect(functions).toEqual([
       { name: 'twice', version: 1, digest: TWICE.digest, signature: 'def twice(x)', description: 'Does what twice does.' },
@@ -27,7 +27,7 @@ describe('loadFunctions', () => {
     expect(await printed(`${code}print(twice(2), add(1, 2))`)).toBe('4 3');
   });
 
-  it('refuses all where one is missing, is a program or is not proven', async () => {
+  it('refuses all where one is missing, a program or unproven', async () => {
     expect(await errorOf(loadFunctions(reader, ['add', 'x', 'y'], deps))).toMatch(/^NOT_FOUND: .*x, y/);
     expect(await errorOf(loadFunctions(reader, ['shout'], deps))).toMatch(
       /^FAILED_PRECONDITION: the code needs shout@1, which is a program/,
@@ -38,7 +38,7 @@ describe('loadFunctions', () => {
     expect(await errorOf(loadFunctions(reader, ['unproven'], deps))).toMatch(/^FAILED_PRECONDITION: .*evidence/);
   });
 
-  it('counts each that was asked for once, and nothing of what is refused', async () => {
+  it('counts each requested function once, and none after a refusal', async () => {
     offers.length = 0;
     await errorOf(loadFunctions(reader, ['add', 'unproven'], deps));
     expect(offers).toEqual([]);
@@ -54,7 +54,7 @@ describe('pinnedTo', () => {
   const mine = skillOf('mine', 'x', { scope: { ...ADD.scope, user: 'ann' } });
   const wide = skillOf('wide', 'x', { scope: { ...ADD.scope, agent: '@tenant' } });
 
-  it('pins what there is now, by version and digest', async () => {
+  it('pins the active version and its digest', async () => {
     expect(await pins(['add', 'add'], mine, registryOf(ADD, { ...ADD, version: 3 }))).toEqual([
       { name: 'add', tenant: 'acme', agent: 'solver', user: null, version: 3, digest: ADD.digest },
     ]);
@@ -63,12 +63,12 @@ describe('pinnedTo', () => {
 
   it.each([
     ['is missing', 'none', mine, /^FAILED_PRECONDITION: mine calls skills.none, and there is no active skill/],
-    ['others could not read', 'add', wide, /no active skill of that name that its readers can read/],
+    ['its readers can not read', 'add', wide, /no active skill of that name that its readers can read/],
     ['is itself', 'mine', mine, /mine -> mine/],
     ['calls it', 'twice', skillOf('add', 'x'), /add -> twice -> add/],
     ['is a program', 'shout', mine, /is a program/],
     ['is a snippet', 'shown', mine, /^FAILED_PRECONDITION: shown@1 is a snippet/],
-  ])('refuses what %s', async (_what, name, self, message) => {
+  ])('refuses a skill that %s', async (_what, name, self, message) => {
     expect(await errorOf(pins([name], self))).toMatch(message);
   });
 });

@@ -10,14 +10,14 @@ describe('text on the wire', () => {
     ['😀\udfff', '😀\\udfff'],
     ['😀', '😀'],
     ['\\ud800', '\\ud800'],
-  ])('has halves of surrogate pairs as their escapes: %j', (text, escaped) => {
+  ])('has lone surrogates as escapes: %j', (text, escaped) => {
     expect(escapedText(text)).toBe(escaped);
     expect(escapedText(text).isWellFormed()).toBe(true);
   });
 });
 
 describe('a value that code returned', () => {
-  it('keeps every key and says which texts are no Unicode', () => {
+  it('keeps every key and marks texts that are not Unicode', () => {
     expect(JSON.stringify(exactValue(json('{"__proto__":{"a":["\\ud800x",1]}}')))).toBe(
       '{"__proto__":{"a":[{"$repr":"\\"\\\\ud800x\\""},1]}}',
     );
@@ -31,7 +31,7 @@ describe('a value that code returned', () => {
     expect(exactValue(plain)).toEqual(plain);
   });
 
-  it('is plain JSON with every key, and in words what is not as it was', () => {
+  it('is plain JSON with every key, with a note on changed values', () => {
     const value = json('{"__proto__":{"$int":"9007199254740993"},"b":[{"$float":"nan"},"\\ud800"],"\\udc00":{"$dict":[["$x","\\ud801"]]}}');
     expect(JSON.stringify(plainValue(value))).toBe(
       '{"__proto__":"9007199254740993","b":["nan","\\\\ud800"],"\\\\udc00":{"$x":"\\\\ud801"}}',

@@ -9,7 +9,7 @@ const bare = skillOf('add', 'def add(a, b):\n    return a + b');
 const skill = { ...bare, proof: signProof(bare, found, TEST_SIGNER, 7) };
 
 describe('isProven', () => {
-  it('holds for the content that was verified, wherever the record was', () => {
+  it('holds for the verified content, also after a round trip', () => {
     expect(isProven(skill, TEST_SIGNER)).toBe(true);
     expect(isProven(structuredClone(JSON.parse(JSON.stringify(skill)) as typeof skill), TEST_SIGNER)).toBe(true);
   });
@@ -33,7 +33,7 @@ describe('isProven', () => {
     expect(isProven({ ...skill, ...change }, TEST_SIGNER)).toBe(false);
   });
 
-  it('does not hold for evidence that was touched up, or taken from another skill', () => {
+  it('does not hold for changed evidence or that of another skill', () => {
     for (const change of [{ testsPassed: 400 }, { confidence: 1 }, { findings: [], verifiedAt: 8 }, { keyId: 'other' }, { signature: '' }])
       expect(isProven({ ...skill, proof: { ...skill.proof, ...change } }, TEST_SIGNER)).toBe(false);
     const other = skillOf('sub', 'def sub(a, b):\n    return a - b');
@@ -42,7 +42,7 @@ describe('isProven', () => {
     expect(isProven({ ...other, proof: adopted }, TEST_SIGNER)).toBe(false);
   });
 
-  it('does not hold for a function on evidence for what is shown, nor without a test that passed', () => {
+  it('does not hold for a function without passed tests', () => {
     const snippet = { ...bare, kind: 'snippet' as const };
     const shown = { ...snippet, digest: skillDigest(snippet) };
     const proof = signProof(shown, NOTHING_FOUND, TEST_SIGNER, 7);
@@ -56,7 +56,7 @@ describe('isProven', () => {
 const finding = (severity: 'info' | 'warning' | 'error') => ({ analyser: 'a', rule: 'r', severity, line: null, message: '' });
 
 describe('confidenceOf', () => {
-  it('grows with tests and noticed copies, and shrinks with warnings', () => {
+  it('grows with tests and noticed mutants, and shrinks with warnings', () => {
     expect(confidenceOf(found)).toBe(0.938);
     expect(confidenceOf({ ...found, testsPassed: 1 })).toBe(0.5);
     expect(confidenceOf({ ...found, mutantsMade: 1, mutantsNoticed: 1 })).toBe(0.234);
@@ -65,7 +65,7 @@ describe('confidenceOf', () => {
     expect(confidenceOf({ ...found, findings: [finding('warning'), finding('info')] })).toBe(0.891);
   });
 
-  it('is nothing where nothing was shown, or an analyser found an error', () => {
+  it('is 0 without evidence or with an error of an analyser', () => {
     expect(confidenceOf(NOTHING_FOUND)).toBe(0);
     expect(confidenceOf({ ...found, findings: [finding('error')] })).toBe(0);
   });

@@ -20,7 +20,7 @@ const four = active('four', 'from skills import step, twice\ndef four(n):\n    r
   tests: [test(1, 5)],
   needs: [step, twice],
 });
-/** Another way to the same. */
+/** Another implementation with the same results. */
 const newStep = skillOf('step', 'def step(n):\n    return 1 + n', { tests: [test(1, 2), test(7, 8)], version: 2, status: 'candidate' });
 
 function registry(...skills: Skill[]) {
@@ -42,7 +42,7 @@ function registry(...skills: Skill[]) {
 }
 
 describe('a new version of a skill that others call', () => {
-  it('is verified with all that call it, at any depth, and then replaced in them', async () => {
+  it('is verified with its callers at any depth, which then get new pins', async () => {
     const { deps, drain, lives, versions } = registry(step, { ...twice, executionCount: 5, successRate: 0.8 }, four, newStep);
     expect(await admitSkill(keyOf(newStep), deps, signal)).toMatchObject({ status: 'active', proof: { kept: [{ name: 'step' }, {}, {}] } });
     const done = await drain();
@@ -56,7 +56,7 @@ describe('a new version of a skill that others call', () => {
     expect(await drain()).toEqual([]);
   });
 
-  it('asks for nothing twice, and for nothing once all is pinned', async () => {
+  it('requests no verification twice, and none once all is pinned', async () => {
     const { deps, drain, requested, procedural } = registry(step, twice, newStep);
     await admitSkill(keyOf(newStep), deps, signal);
     await admitSkill(keyOf(newStep), deps, signal);
@@ -72,7 +72,7 @@ describe('a new version of a skill that others call', () => {
 const review = (procedural: FakeProceduralMemory) => ({ settings: admissionDeps(procedural, { approvalMode: 'review' }).settings });
 
 describe('a skill that is rolled back', () => {
-  it('takes what calls it back to the version that was verified with it', async () => {
+  it('activates the caller versions that were verified with it', async () => {
     const { deps, drain, lives, procedural } = registry(step, twice, newStep);
     await admitSkill(keyOf(newStep), deps, signal);
     await drain();
@@ -89,7 +89,7 @@ describe('a skill that is rolled back', () => {
 });
 
 describe('approval', () => {
-  it('carries over where nothing but what a skill calls changed', async () => {
+  it('carries over where only pins changed', async () => {
     const history = [{ at: 1, by: 'ann', from: 'pending_review' as const, to: 'active' as const, reason: '' }];
     const { deps, drain, versions, procedural } = registry(step, { ...twice, history }, newStep);
     await admitSkill(keyOf(newStep), deps, signal);
@@ -98,13 +98,13 @@ describe('approval', () => {
     expect(second?.statusReason).toBe('approval of version 1 carries over: only what it calls is another version');
   });
 
-  it('carries over to nothing that changed in another way', async () => {
+  it('does not carry over to changed code', async () => {
     const edited = skillOf('twice', `${twice.code}  # the same`, { tests: twice.tests, needs: [step], version: 2, status: 'candidate' });
     const { deps, procedural } = registry(step, twice, edited);
     expect(await admitSkill(keyOf(edited), { ...deps, ...review(procedural) }, signal)).toMatchObject({ status: 'pending_review' });
   });
 
-  it('carries over to nothing that has a new finding', async () => {
+  it('does not carry over to a version with a new finding', async () => {
     const { deps, drain, procedural } = registry(step, twice, newStep);
     await admitSkill(keyOf(newStep), deps, signal);
     const finding = { analyser: 'ruff', rule: 'S102', severity: 'error' as const, line: 1, message: 'exec' };

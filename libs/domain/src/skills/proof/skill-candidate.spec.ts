@@ -32,7 +32,7 @@ const calls = Evaluator.parse({ kind: 'function_cases', entryPoint: 'addTwo', ca
 const python = Evaluator.parse({ kind: 'python_tests', entryPoint: 'add', setup: 'import math\n', tests: 'assert add(1, 2) == 3' });
 
 describe('buildSkillCandidate', () => {
-  it('makes a valid candidate of every evaluator with cases', () => {
+  it('makes a valid candidate from each evaluator with cases', () => {
     for (const [evaluator, code] of [
       [io, 'print(3)'],
       [calls, 'def addTwo(a, b): return a + b'],
@@ -44,7 +44,7 @@ describe('buildSkillCandidate', () => {
     }
   });
 
-  it('makes nothing of an evaluator without cases', () => {
+  it('makes no candidate without cases or code', () => {
     expect(buildSkillCandidate(solved({ evaluator: Evaluator.parse({ kind: 'none' }) }))).toBeNull();
     expect(buildSkillCandidate(solved({ evaluator: Evaluator.parse({ kind: 'command', command: 'true' }) }))).toBeNull();
     expect(buildSkillCandidate(solved({ evaluator: io, code: ' \n' }))).toBeNull();
@@ -54,17 +54,17 @@ describe('buildSkillCandidate', () => {
   const leaning = 'def add(a, b): return math.fsum([a, b])';
 
   it.each([
-    ['carries the setup that its code leans on', python, leaning, `import math\n\n\n${leaning}`],
-    ['carries it once', python, `import math\n\n\n${leaning}`, `import math\n\n\n${leaning}`],
+    ['includes the setup that its code needs', python, leaning, `import math\n\n\n${leaning}`],
+    ['includes the setup once', python, `import math\n\n\n${leaning}`, `import math\n\n\n${leaning}`],
     [
-      'completes the stub whose body the answer is',
+      'completes a stub with the answer as its body',
       stub,
       '    return a + b',
       'import math\n\n\ndef add(a, b):\n    """Adds."""\n    return a + b',
     ],
     ['takes a whole function without the stub', stub, 'def add(a, b):\n    return a', 'import math\n\n\ndef add(a, b):\n    return a'],
     [
-      'keeps imports from the future first',
+      'keeps __future__ imports first',
       python,
       `from __future__ import annotations\n${leaning}`,
       `from __future__ import annotations\n\n\nimport math\n\n\n${leaning}`,
@@ -73,7 +73,7 @@ describe('buildSkillCandidate', () => {
     expect(buildSkillCandidate(solved({ evaluator, code }))?.code).toBe(whole);
   });
 
-  it('calls code without a function a snippet', () => {
+  it('makes a snippet of code without a function', () => {
     expect(buildSkillCandidate(solved({ evaluator: calls, code: 'class addTwo:\n  pass' }))?.kind).toBe('snippet');
     expect(buildSkillCandidate(solved({ evaluator: calls, code: 'addTwo = lambda a, b: a + b' }))?.kind).toBe('function');
   });
@@ -87,7 +87,7 @@ describe('buildSkillCandidate', () => {
 });
 
 describe('skillName', () => {
-  it('is valid and belongs to one task', () => {
+  it('is valid and differs between tasks', () => {
     expect(skillName('anything', 'f', 'hasCloseElements')).toMatch(/^has_close_elements_[0-9a-f]{6}$/);
     expect(skillName('Write a program that adds the two numbers it reads.', 'f', null)).toMatch(/^adds_two_numbers_it_reads_/);
     expect(skillName('x', 'f', 'solve')).not.toBe(skillName('x', 'g', 'solve'));
@@ -108,7 +108,7 @@ describe('skillName', () => {
 });
 
 describe('skill tests', () => {
-  it('turn back into the evaluator that they came from', () => {
+  it('turn back into their evaluator', () => {
     for (const evaluator of [calls, python]) {
       const entryPoint = 'entryPoint' in evaluator ? evaluator.entryPoint : null;
       expect(testsFrom(evaluator).map((test) => evaluatorOf(test, entryPoint))).toEqual([evaluator]);

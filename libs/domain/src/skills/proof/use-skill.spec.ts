@@ -37,7 +37,7 @@ describe('useSkill', () => {
     expect(uses()).toMatchObject([{ scope: reader, owner, name: 'add', version: 1, at: 5, inputDigest: digest, outputDigest: digest }]);
   });
 
-  it('runs and counts the same use once', async () => {
+  it('runs and counts a repeated use once', async () => {
     let runs = 0;
     const { use, uses } = world([ADD], new FakeSandboxes(() => ({ value: (runs += 1) })));
     const [first, again] = [await use(), await use()];
@@ -48,7 +48,7 @@ describe('useSkill', () => {
     expect([runs, uses().length]).toEqual([3, 3]);
   });
 
-  it('runs and counts the same use of each tenant, by ids that no other tenant has', async () => {
+  it('uses different ids for the same use in two tenants', async () => {
     const everybodys = proven({ ...ADD, scope: { tenant: '@global', agent: '@tenant', user: null } });
     const sandboxes = new FakeSandboxes(() => ({ value: 1 }));
     const { use, deps } = world([everybodys], sandboxes);
@@ -58,12 +58,12 @@ describe('useSkill', () => {
     expect(new Set(put.mock.calls.map(([, writeId]) => writeId)).size).toBe(2);
   });
 
-  it('runs nothing where its id is taken', async () => {
+  it('runs nothing where the use id is taken', async () => {
     const { use, uses } = world([ADD]);
     expect([await errorOf(use({ claim: () => Promise.reject(new Error('taken')) })), uses()]).toEqual(['undefined: taken', []]);
   });
 
-  it('gives a program its input and answers what it prints', async () => {
+  it('passes input to a program and returns its output', async () => {
     const used = await world([SHOUT]).use({ name: 'shout', parameters: {}, stdin: 'hey' });
     expect(used).toMatchObject({ success: true, result: null, output: 'HEY\n' });
   });
@@ -87,7 +87,7 @@ describe('useSkill', () => {
     ],
     ['given wrong arguments', { parameters: { a: 'x', c: 1 } }, [ADD], /^INVALID_ARGUMENT: .*parameters\.a .*parameters\.c is not known/],
     ['a program that is given parameters', { name: 'shout' }, [SHOUT], /^INVALID_ARGUMENT: .* takes no parameters/],
-  ])('runs, claims and counts nothing that is %s', async (_what, call, skills, message) => {
+  ])('runs, claims and counts no skill that is %s', async (_what, call, skills, message) => {
     const sandboxes = new FakeSandboxes(() => ({}));
     const claim = vi.fn(async () => {});
     const { use, uses } = world(skills, sandboxes);
@@ -95,7 +95,7 @@ describe('useSkill', () => {
     expect([sandboxes.requests, uses(), claim.mock.calls]).toEqual([[], [], []]);
   });
 
-  it('tells what the code did wrong, with the input', async () => {
+  it('reports the failure of the code with the input', async () => {
     const { use, uses } = failing({ exit: 'nonzero', exitCode: 1, error: { type: 'ValueError', message: 'no', line: 2 } });
     expect(await use()).toMatchObject({ success: false, result: null, error: 'ValueError: no, line 2' });
     expect(uses()).toMatchObject([{ success: false, failure: { input: '{"a":1}', error: 'ValueError: no, line 2' } }]);
@@ -105,7 +105,7 @@ describe('useSkill', () => {
     ['wall', 'it ran out of wall time'],
     ['oom', 'it ran out of memory'],
     ['disk', 'it wrote more than is allowed'],
-  ] as const)('answers a use that ended by %s', async (exit, error) => {
+  ] as const)('reports the exceeded limit %s', async (exit, error) => {
     const { use, uses } = failing({ exit, exitCode: null, error: { type: 'MemoryError', message: '', line: 1 } });
     expect(await use()).toMatchObject({ success: false, exit, error });
     expect(uses()[0]).not.toHaveProperty('outputDigest');
@@ -117,7 +117,7 @@ describe('useSkill', () => {
     ['other words of the same exception', { exit: 'nonzero', error: { type: 'ValueError', message: 'at 0x7f', line: 2 } }, false],
     ['a limit', { exit: 'wall', error: { type: 'KeyError', message: 'no', line: 2 } }, false],
     ['a kill', { exit: 'signal', signal: 9 }, false],
-  ] as const)('compares an exception with %s, of the same input', async (_, second, nondeterministic) => {
+  ] as const)('compares an exception with %s for the same input', async (_, second, nondeterministic) => {
     const first = { exit: 'nonzero', error: { type: 'ValueError', message: 'no', line: 2 } } as const;
     let runs = 0;
     const { use, uses } = world([ADD], new FakeSandboxes(() => ((runs += 1) === 1 ? first : second)));
@@ -125,7 +125,7 @@ describe('useSkill', () => {
     expect(uses().reduce(afterUse, ADD).usage).toMatchObject({ used: 2, nondeterministic });
   });
 
-  it('throws where the infrastructure failed, and counts nothing', async () => {
+  it('throws and counts nothing where the infrastructure failed', async () => {
     const { use, uses } = failing({ exit: 'node_lost' });
     expect(await errorOf(use())).toMatch(/^SANDBOX_UNAVAILABLE/);
     expect(uses()).toEqual([]);

@@ -43,7 +43,7 @@ describe('verifySkill', () => {
     });
   });
 
-  it('tells an author what was called, expected and got, and nobody else', async () => {
+  it('shows call, expectation and result to the author of the tests only', async () => {
     const double = skillOf('def double(n, by=2):\n    return n * 3', [call([2], 4)], 'double');
     const told = async (skill: Skill) => (await verify({ ...skill, origin: 'person' })).reason;
     expect(await told(double)).toBe('its tests fail: test 1 of 1: wrong answer; double(2) gave 6, not 4');
@@ -100,7 +100,7 @@ describe('verifySkill', () => {
     expect(sandboxes.requests).toHaveLength(1);
   });
 
-  it('asks for the same executions when repeated, others for another tenant, try or held-out test', async () => {
+  it('repeats execution ids, except for another tenant, attempt or held-out test', async () => {
     const sandboxes = new PythonSandboxes();
     const skill = skillOf('print(int(input()) * 2)', [io('2', '4')]);
     const ids = async (changes: Partial<Skill> = {}, attempt = 1) => {
@@ -115,7 +115,7 @@ describe('verifySkill', () => {
     expect(others.flat().filter((id) => once.includes(id))).toEqual([]);
   });
 
-  it('rejects nothing when a sandbox is lost', async () => {
+  it('throws a retryable error when a sandbox is lost', async () => {
     const lost = {
       execute: async ({ executionId }: ExecutionRequest) => ({ executionId, runs: [{ ...CLEAN_RUN, exit: 'infra' as const }] }),
     };
@@ -134,11 +134,11 @@ const finding = (rule: string, severity: SkillFinding['severity']): SkillFinding
 
 const reasonOf = async (skill: Skill, deps: Partial<VerificationDeps> = {}) => (await verify(skill, new PythonSandboxes(), deps)).reason;
 
-describe('what else speaks against a skill', () => {
+describe('a reason against a skill', () => {
   const double = 'def double(n: int) -> int:\n    return n * 2';
   const tests = [call([2], 4), call([3], 6)];
 
-  it('is a secret, and no other finding', async () => {
+  it('is a secret, but no other finding', async () => {
     const skill = skillOf(double, tests, 'double');
     const found = (...findings: SkillFinding[]) =>
       verify(skill, new PythonSandboxes(), { analyser: { analyse: async (text) => (text === double ? findings : []) } });
@@ -159,7 +159,12 @@ describe('what else speaks against a skill', () => {
   const replacing = (kind: Skill['kind']) => [{ ...doubling, kind, version: 2 }, { ground: { ...NO_GROUND, replaced: doubling } }] as const;
 
   it.each<[string, Skill, Partial<VerificationDeps>, RegExp]>([
-    ['no Python', skillOf('print(1\nx ==', [io('', '1')]), {}, /^the code is refused: line 1: it does not parse: SyntaxError/],
+    [
+      'code that is not Python',
+      skillOf('print(1\nx ==', [io('', '1')]),
+      {},
+      /^the code is refused: line 1: it does not parse: SyntaxError/,
+    ],
     [
       'a parameter that is declared otherwise',
       { ...doubling, parameters: [declared] },
@@ -169,7 +174,7 @@ describe('what else speaks against a skill', () => {
     ['a class', { ...skillOf('class double: ...', tests, 'double'), kind: 'function' }, {}, /register it as a snippet$/],
     ['a function that is called a snippet', { ...doubling, kind: 'snippet' }, {}, /^the code defines the function double/],
     ['a call of a program', { ...program, tests }, {}, /^it is a program and has tests that call/],
-    ['that there are no tests', { ...doubling, tests: [] }, {}, /^it has no tests$/],
+    ['a lack of tests', { ...doubling, tests: [] }, {}, /^it has no tests$/],
     ['a skill that it is not pinned to', skillOf(`from skills import other\n${double}`, tests, 'double'), {}, /not pinned to: other;/],
     ['a held-out test', { ...doubling, heldOut: [call([9], 18), call([5], 11)] }, {}, /^its held-out tests fail: wrong answer$/],
     [
@@ -187,7 +192,7 @@ describe('what else speaks against a skill', () => {
     expect(await reasonOf(skill, deps)).toMatch(reason);
   });
 
-  it('is a share of unnoticed copies that is too large', async () => {
+  it('is too large a share of unnoticed mutants', async () => {
     const loose = skillOf('def double(n):\n    return n * 2 if n < 100 else n + 50', [call([2], 4)], 'double');
     const { reason, found } = await verify(loose, new PythonSandboxes(), { mutationScoreMin: 0.9 });
     expect(reason).toMatch(/^its tests notice \d of \d mutants, and at least \d are required; not noticed: line 2: /);
@@ -195,7 +200,7 @@ describe('what else speaks against a skill', () => {
     expect(await verify(loose, new PythonSandboxes(), { mutationScoreMin: 0 })).toMatchObject({ passed: true });
   });
 
-  it('is told by its kind alone where the test is not its author’s: lines and names of exceptions can say what went in', async () => {
+  it('names only the kind of failure of tests that are not the author’s', async () => {
     const spying = 'def double(n):\n    if n > 100:\n        raise NameError(str(n))\n    return n * 2';
     const skill = { ...skillOf(spying, tests, 'double'), origin: 'person' as const };
     expect(await reasonOf({ ...skill, heldOut: [call([777], 1554)] })).toBe('its held-out tests fail: it ended with an error');
@@ -205,7 +210,7 @@ describe('what else speaks against a skill', () => {
     );
   });
 
-  it('takes the tests of the version before under the name that they call', async () => {
+  it('runs tests of the version before under the name that they call', async () => {
     const replaced = skillOf(double, [{ kind: 'python', setup: '', tests: 'assert double(4) == 8' }], 'double');
     const renamed = { ...skillOf('def twice(n):\n    return n + n', tests, 'twice'), version: 2 };
     expect(await verify(renamed, new PythonSandboxes(), { ground: { ...NO_GROUND, replaced } })).toMatchObject({
@@ -221,12 +226,12 @@ describe('skills that call a skill', () => {
     tests: [call([1], 3)],
     needs: [step],
   });
-  it('run with it where it is loaded in the pinned version', async () => {
+  it('run with its pinned version', async () => {
     const verification = await verify(twice, new PythonSandboxes(), { ground: { ...NO_GROUND, needed: [step] } });
     expect(verification).toMatchObject({ passed: true, found: { mutantsMade: 1, mutantsNoticed: 1 } });
   });
 
-  it('are told from those that do the same', async () => {
+  it('are compared with similar skills', async () => {
     const same = named('plus_one', 'def plus_one(n):\n    return n + 1', { tests: [call([3], 4)] });
     const other = named('plus_two', 'def plus_two(n):\n    return n + 2', { tests: [call([3], 5)] });
     const similar = [same, other].map((skill) => ({ skill, similarity: 0.9, pins: [], needed: [] }));
@@ -242,7 +247,7 @@ describe('skills that call a skill', () => {
 });
 
 describe('words', () => {
-  it('that hold a secret are refused', async () => {
+  it('with a secret are refused', async () => {
     const words = { ...skillOf('x', [io('', '')]), kind: 'procedure' as const, code: '', tests: [], description: 'Log in with hunter2.' };
     const secretive = { analyse: async (text: string) => (text.includes('hunter2') ? [finding('secret/password', 'error')] : []) };
     expect(await reasonOf(words, { analyser: secretive })).toMatch(
@@ -250,7 +255,7 @@ describe('words', () => {
     );
   });
 
-  it('are shown, and not parsed', async () => {
+  it('are not parsed', async () => {
     const sandboxes = new PythonSandboxes();
     const procedure = { ...skillOf('First stir,\nthen bake.', [io('', '')]), kind: 'procedure' as const, tests: [] };
     expect(await verify(procedure, sandboxes)).toMatchObject({ passed: true });
