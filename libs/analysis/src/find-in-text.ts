@@ -26,15 +26,8 @@ const RUFF_SEVERITIES: Readonly<Partial<Record<Severity, readonly string[]>>> = 
   `),
 };
 
-interface ApiKind {
-  readonly severity: Severity;
-  readonly message: string;
-  /** Modules and their members. A module includes all its members. */
-  readonly apis: readonly string[];
-}
-
-/** Modules that Ruff has no rule for. They are found under any name that they are imported as. */
-const API_KINDS: Readonly<Record<string, ApiKind>> = {
+/** Modules and members without a rule of Ruff, found under any imported name. A module includes all its members. */
+const API_KINDS: Readonly<Record<string, { severity: Severity; message: string; apis: readonly string[] }>> = {
   'network-use': {
     severity: 'warning',
     message: 'uses the network, which a sandbox does not have',

@@ -19,7 +19,6 @@ describe('what is dangerous', () => {
     ['import subprocess\nsubprocess.run(["/bin/ls"])', 'error process-start 1'],
     ['import pickle\npickle.loads(b"")', 'error suspicious-pickle-usage 2'],
     ['import marshal\nmarshal.loads(b"")', 'error suspicious-marshal-usage 2'],
-    ['import yaml\nyaml.load("x")', 'error unsafe-yaml-load 2'],
     ['from builtins import eval as e\ne("1")', 'error dynamic-code 1'],
     ['__import__("os").remove("x")', 'error dynamic-code 1'],
     ['().__class__.__base__.__subclasses__()', 'error dynamic-code 1'],
@@ -40,7 +39,6 @@ describe('what is dangerous', () => {
   it.each([
     'import socket',
     'from http import client',
-    'import requests',
     'import asyncio\nasyncio.open_connection("a", 1)',
     'def f():\n    import socket as quiet\n    return quiet.socket()',
   ])('%j is warned of', async (code) => {
@@ -140,10 +138,5 @@ describe('its life', () => {
     const closed = new RuffSecretlintAnalyser();
     await closed.close();
     await expect(closed.analyse('x = 1')).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
-  });
-
-  it('throws where the analysers do not start', async () => {
-    await using hurried = new RuffSecretlintAnalyser({ startMs: 1 });
-    await expect(hurried.analyse('x = 1')).rejects.toMatchObject({ code: 'INTERNAL' });
   });
 });

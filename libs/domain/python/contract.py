@@ -133,17 +133,13 @@ def identifier(name):
     return unicodedata.normalize("NFKC", name)
 
 
-def indent(line):
-    return len(line) - len(line.lstrip())
-
-
 def described(docstring):
     """Descriptions by parameter, from the `Args:` section of a docstring."""
     lines = unicodedata.normalize("NFC", docstring).split("\n")
     entry = re.compile(r"^\s*\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
     found, section, inner, current = {}, None, None, None
     for line in lines:
-        depth, is_blank = indent(line), not line.strip()
+        depth, is_blank = len(line) - len(line.lstrip()), not line.strip()
         if section is not None and not is_blank and depth <= section:
             section = current = None
         if line.strip().lower() in ("args:", "arguments:", "parameters:", "params:"):

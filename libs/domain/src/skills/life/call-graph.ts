@@ -109,7 +109,6 @@ async function callersInUse(called: Skill, graph: CallGraph): Promise<readonly S
   return [...found.values()].filter(({ status }) => IN_USE.has(status));
 }
 
-/** Whether the pin names a version of this skill. */
 export function isPinOf(pin: SkillDependency, { name, scope }: Pick<Skill, 'name' | 'scope'>): boolean {
   return pin.name === name && isSameOwner(pin, scope);
 }
@@ -139,7 +138,9 @@ export async function neededSkills(
   const found = new Map<string, Skill>();
   const visit = async (caller: Calling, path: ReadonlyArray<Omit<SkillDependency, 'version' | 'digest'>>): Promise<void> => {
     for (const pin of caller.dependencies ?? []) {
-      refuseCircle(pin, path);
+      const from = path.findIndex((scope) => isPinOf(pin, { name: scope.name, scope }));
+      const circle = [...path.slice(from), pin].map(({ name }) => name).join(' -> ');
+      if (from >= 0) throw refusal(`skills call each other in a circle: ${circle}; remove one of these calls`);
       if (found.has(contentOf(pin))) continue;
       const needed = await pinnedSkill(registry, pin, caller, isProven);
       await visit(needed, [...path, pin]);
@@ -177,13 +178,6 @@ async function pinnedSkill(
   const nothing = nothingToCall(skill);
   if (nothing !== null) throw refused(`which ${nothing}`);
   return skill;
-}
-
-function refuseCircle(pin: SkillDependency, path: ReadonlyArray<Omit<SkillDependency, 'version' | 'digest'>>): void {
-  const from = path.findIndex((scope) => isPinOf(pin, { name: scope.name, scope }));
-  if (from < 0) return;
-  const circle = [...path.slice(from), pin].map(({ name }) => name).join(' -> ');
-  throw refusal(`skills call each other in a circle: ${circle}; remove one of these calls`);
 }
 
 const refusal = (message: string) => new EtudeError('FAILED_PRECONDITION', message);

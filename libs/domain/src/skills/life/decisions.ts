@@ -13,10 +13,8 @@ import { isPinOf, neededSkills, refusalOf } from './call-graph.js';
 import { findSkill } from './find-skill.js';
 import { activatedAt, CALLABLE, type Decision, isProofOf, moveOf, reasonsForReview, VERIFIER, wasActive, wasBefore } from './skill-life.js';
 
-/** The settings of an agent that say who approves. */
 export type Approval = Pick<ProceduralMemorySettings, 'approvalMode' | 'skillRegistrationConfidenceThreshold'>;
 
-/** The outcome of a verification. */
 export interface Verified {
   readonly passed: boolean;
   readonly evidence: readonly string[];

@@ -111,19 +111,18 @@ export async function searchSkills(
 ): Promise<readonly FoundSkill[]> {
   const owners = Map.groupBy(ownersFor(reader), ({ tenant }) => tenant);
   const asked = { ...query, limit: limit * (tags.length === 0 ? PER_HIT : PER_TAGGED_HIT) };
-  const found = await Promise.all([...owners].map(([tenant, ofTenant]) => procedural.search(viewOfAll(tenant, ofTenant, reader), asked)));
+  // Each tenant takes one search, with a view of all its owners.
+  const searches = [...owners].map(([tenant, ofTenant]) => {
+    const [agent = '', ...also] = new Set(ofTenant.map((owner) => owner.agent));
+    return procedural.search({ ...viewOf({ tenant, agent }, reader.user), also }, asked);
+  });
+  const found = await Promise.all(searches);
   const placeOf = ({ skill }: FoundSkill) => ownersFor(reader).findIndex((owner) => isSameOwner(owner, skill.scope));
   const seen = found.flat().filter((hit) => placeOf(hit) >= 0);
   const best = seen.toSorted((a, b) => b.score - a.score || b.similarity - a.similarity);
   const ofOneName = [...Map.groupBy(best, ({ skill }) => skill.name).values()];
   const narrowest = new Set(ofOneName.map((hits) => hits.toSorted((a, b) => placeOf(a) - placeOf(b))[0]));
   return best.filter((hit) => narrowest.has(hit) && tags.every((tag) => hit.skill.tags.includes(tag))).slice(0, limit);
-}
-
-/** A view of all these owners, so that each tenant takes one search. */
-function viewOfAll(tenant: string, owners: readonly Scope[], { user }: SkillReader): ReadScope {
-  const [agent = '', ...also] = new Set(owners.map((owner) => owner.agent));
-  return { ...viewOf({ tenant, agent }, user), also };
 }
 
 /** The versions of a name that a reader sees, by owner, narrowest first. */

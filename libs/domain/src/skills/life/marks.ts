@@ -114,9 +114,7 @@ function hasSameWords(stored: Skill, given: Skill): boolean {
   return !isNew && WORDS.every((field) => canonicalJson(stored[field] ?? []) === canonicalJson(asked[field] ?? []));
 }
 
-function takesMarks(version: Skill): boolean {
-  return UNDECIDED.has(version.status) || !LIVING.has(version.status) || (version.untrusted ?? []).length > 0;
-}
+const takesMarks = ({ status, untrusted = [] }: Skill) => UNDECIDED.has(status) || !LIVING.has(status) || untrusted.length > 0;
 
 /** null: the version has all sources and marks already. */
 function withSources(version: Skill, given: Skill): Skill | null {
@@ -151,19 +149,15 @@ export function staleEdit(name: string, baseVersion: number, versions: readonly 
  */
 export function withCarriedTests(skill: Skill, versions: readonly Skill[]): Skill {
   const heldOut = joinedTests(versions[0]?.heldOut, skill.heldOut);
+  const hidden = new Set(versions.filter(hasHiddenTests).flatMap((version) => version.tests.map(canonicalJson)));
   return {
     ...skill,
     ...(heldOut.length === 0 ? {} : { heldOut }),
-    ...(hasTestHiddenIn(versions, skill) ? { hiddenTests: true } : {}),
+    ...(skill.tests.some((test) => hidden.has(canonicalJson(test))) ? { hiddenTests: true } : {}),
   };
 }
 
 /** Both lists without repeats. */
 export function joinedTests(known: readonly SkillTest[] = [], more: readonly SkillTest[] = []): SkillTest[] {
   return [...new Map([...known, ...more].map((test) => [canonicalJson(test), test])).values()];
-}
-
-function hasTestHiddenIn(versions: readonly Skill[], { tests }: Skill): boolean {
-  const hidden = new Set(versions.filter(hasHiddenTests).flatMap((version) => version.tests.map(canonicalJson)));
-  return tests.some((test) => hidden.has(canonicalJson(test)));
 }

@@ -74,7 +74,6 @@ export async function revokeSource(
   return { skills: [...moved, ...skills.filter((skill) => !left.includes(skill))], facts };
 }
 
-/** @throws EtudeError INVALID_ARGUMENT for a name that is no source */
 function requireSource(name: string): Source {
   const source = sourceOf(name);
   if (source === null || source.kind === 'untrustedTasks' || source.kind === 'markedSkills')

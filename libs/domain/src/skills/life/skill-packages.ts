@@ -24,7 +24,6 @@ export function templateFor(packages: readonly string[], templates: SandboxPacka
   throw new EtudeError('FAILED_PRECONDITION', `No sandbox has ${packages.join(', ')}. ${allowed(templates)}`);
 }
 
-/** `templateFor`, bound to the packages of an installation. */
 export function templatesOf(templates: SandboxPackages): TemplateFor {
   return (packages) => templateFor(packages, templates);
 }

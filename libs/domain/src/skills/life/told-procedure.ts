@@ -9,7 +9,6 @@ import { keyOf, LIVING, movedSkill, newCandidate, newSkill, wasOnlyTold } from '
 const RATE_AT_FIRST = 0.5;
 const ID_CHARS = 16;
 
-/** A procedure in words, as somebody tells it. */
 export interface Telling {
   readonly scope: Scope;
   readonly name: string;

@@ -42,19 +42,6 @@ describe('admitSkill', () => {
     });
   });
 
-  it("ignores versions and tests of another user's skill", async () => {
-    const ofAnn = candidate({ status: 'active', scope: { ...scope, user: 'ann' } });
-    const ofBob = candidate({ version: 2, code: 'print(int(input()) + 2)', scope: { ...scope, user: 'bob' } });
-    const { procedural } = memoryOf(ofAnn, candidate({ status: 'active', version: 2 }), ofBob);
-    await admit(ofBob, procedural);
-    const all = await procedural.versions({ tenant: 'acme', agent: 'solver' }, ofBob.name);
-    expect(all.map(({ status, scope: { user } }) => [status, user])).toEqual([
-      ['active', null],
-      ['active', 'bob'],
-      ['active', 'ann'],
-    ]);
-  });
-
   it('ends in the same state after a crash at any move', async () => {
     const better = candidate({ version: 2, code: 'n = int(input())\nprint(n + n)' });
     for (const death of [1, 2]) {

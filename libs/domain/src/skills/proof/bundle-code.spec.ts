@@ -49,13 +49,6 @@ describe('bundledCode', () => {
     expect(await printed(bundledCode('from skills import row\nprint(row(7))', [skillOf('row', code)]))).toBe('7');
   });
 
-  it('names a missing skill', async () => {
-    expect(await printed(bundledCode('from skills import other', [increment]))).toContain("cannot import name 'other' from 'skills'");
-    expect(await printed(bundledCode('import skills', [skillOf('broken', 'x = 1')]))).toContain(
-      'the skill skills/broken@1 defines no broken',
-    );
-  });
-
   it('is valid Python for any code', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 30 }), async (text) => {

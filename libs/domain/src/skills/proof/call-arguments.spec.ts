@@ -61,14 +61,6 @@ describe('validateArguments', () => {
     expect(message).toContain('known are text, separator');
   });
 
-  it('names the expected and the given type', () => {
-    expect(refused({ text: 'a', limit: {} }).message).toContain(
-      'expected number, received object; or expected null, received object. It is',
-    );
-    const parameters = contract.parameters.map((one) => ({ ...one, description: 'What to read.' }));
-    expect(refused({}, { ...skill, contract: { ...contract, parameters } }).message).toContain('(str): What to read. It is def');
-  });
-
   it('says why a snippet or a procedure can’t be called', () => {
     expect(refused({}, { ...skill, kind: 'snippet' })).toMatchObject({
       code: 'FAILED_PRECONDITION',

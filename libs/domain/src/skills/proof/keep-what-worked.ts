@@ -12,7 +12,6 @@ import { bundledCode, dependencyOn } from './bundle-code.js';
 import type { Stage } from './proof.js';
 import { runTrial, type TestPlace, testsByName, type Trial } from './run-skill-tests.js';
 
-/** The other skills and versions that a verification looks at. */
 export interface VerificationGround {
   /** The active version that the skill would replace, and whose tests it must pass too. null: there is none. */
   readonly replaced: Skill | null;
@@ -58,7 +57,6 @@ export async function gatherGround(
   return { replaced: await activeVersion(procedural, skill), needed, dependents, similar: await similarTo(skill, procedural, isProven) };
 }
 
-/** Active skills that call a version of this one. */
 export async function activeDependents({ name, scope }: Skill, registry: SkillRegistry): Promise<readonly Skill[]> {
   return (await registry.dependents({ ...scope, name })).filter(({ status }) => status === 'active');
 }

@@ -76,7 +76,6 @@ export async function carryApprovalOver(skill: Skill, replaced: Skill | null, de
   return approveSkill(procedural, skill, { by: 'verification', reason, at: clock.now(), digest: skill.digest });
 }
 
-/** Whether two versions differ only in the versions of the skills that they call. */
 function onlyPinsDiffer(skill: Skill, other: Skill): boolean {
   return skill.digest !== other.digest && withoutPins(skill) === withoutPins(other);
 }

@@ -19,7 +19,6 @@ export interface TestPlace extends Pick<ExecutionRequest, 'tenant' | 'owner' | '
   readonly signal: AbortSignal;
 }
 
-/** Code under tests. */
 export interface Trial {
   /** The trial's part of the execution id, unique within its place. */
   readonly step: string;

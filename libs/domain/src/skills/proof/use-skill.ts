@@ -64,12 +64,6 @@ export type UseOutcome =
       readonly durationMs: number;
     };
 
-interface Executable {
-  readonly run: SandboxRun;
-  /** The arguments or the standard input, for the digest and for reports of failures. */
-  readonly input: unknown;
-}
-
 const TEXT_MAX = 4_000;
 const REASON_MAX = 300;
 
@@ -89,10 +83,9 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
       `The code of ${skill.name}@${skill.version} does not match its evidence; verify it again before it is used.`,
     );
   const { needed, ...place } = await loadedWith(skill, deps);
-  const executable = executableOf(skill, call, bundledCode(skill.code, needed, skill.dependencies));
-  const { run, input } = executable;
+  const { run, input } = executableOf(skill, call, bundledCode(skill.code, needed, skill.dependencies));
   await call.claim?.();
-  const result = await execute(skill, { ...executable, ...place }, call, deps, signal);
+  const result = await execute(skill, { run, input, ...place }, call, deps, signal);
   const error = errorOf(result, run);
   const { tenant, agent, user } = call.reader;
   // Tenants share one space of job ids, so the id covers the tenant.
@@ -136,7 +129,8 @@ export async function loadedWith(
   return template === undefined ? { needed } : { needed, template };
 }
 
-function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code: string): Executable {
+/** The run, and the arguments or the standard input for digests and reports of failures. */
+function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code: string): { run: SandboxRun; input: unknown } {
   requireCallable(skill);
   const { name, entryPoint } = skill;
   const wrong = (field: string, why: string) => new EtudeError('INVALID_ARGUMENT', `${name} is ${why}`, { field });
@@ -151,7 +145,7 @@ function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code:
 
 async function execute(
   skill: Skill,
-  { run, input, template }: Executable & Pick<ExecutionRequest, 'template'>,
+  { run, input, template }: ReturnType<typeof executableOf> & Pick<ExecutionRequest, 'template'>,
   { reader, useId }: SkillCall,
   { sandboxes, limits }: UseSkillDeps,
   signal: AbortSignal,

@@ -247,14 +247,6 @@ describe('skills that call a skill', () => {
 });
 
 describe('words', () => {
-  it('with a secret are refused', async () => {
-    const words = { ...skillOf('x', [io('', '')]), kind: 'procedure' as const, code: '', tests: [], description: 'Log in with hunter2.' };
-    const secretive = { analyse: async (text: string) => (text.includes('hunter2') ? [finding('secret/password', 'error')] : []) };
-    expect(await reasonOf(words, { analyser: secretive })).toMatch(
-      /^the skill holds a secret: its words, line 2: it looks odd; take it out/,
-    );
-  });
-
   it('are not parsed', async () => {
     const sandboxes = new PythonSandboxes();
     const procedure = { ...skillOf('First stir,\nthen bake.', [io('', '')]), kind: 'procedure' as const, tests: [] };

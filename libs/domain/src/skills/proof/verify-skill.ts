@@ -120,7 +120,6 @@ async function inspect(skill: Skill, place: TestPlace): Promise<Inspection | nul
   return inspectCode(asked, { ...place, executionId: `${place.idPrefix}-parse` }, place.signal);
 }
 
-/** The findings of the parser and the analyser. */
 function lookedAt(skill: Skill, inspected: Inspection | null, findings: readonly SkillFinding[]): Stage {
   const found = { findings: [...findings] };
   const reason = reasonBeforeRun(skill, inspected, findings);
@@ -150,7 +149,6 @@ function findingText(findings: readonly SkillFinding[]): string {
   return `static analysis found ${count('error')} errors, ${count('warning')} warnings and ${count('info')} notes`;
 }
 
-/** How the record contradicts the code; null where they agree. */
 function declaredOtherwise(skill: Skill, inspected: InspectedCode): string | null {
   if (inspected.kind === 'snippet') return `${inspected.note}; register it as a snippet`;
   const undeclared = undeclaredProblems(skill.parameters, inspected.contract);

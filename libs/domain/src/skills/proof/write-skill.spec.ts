@@ -19,13 +19,6 @@ const wrongAsItSays = async ({ description }: WrittenSkill) => (description === 
 const nothingWrong = async () => [];
 
 describe('writeSkill', () => {
-  it('returns the skill that the model wrote', async () => {
-    const model = new FakeChatModel([`\`\`\`json\n${ANSWER}\n\`\`\``]);
-    const outcome = await writeSkill(REQUEST, { model, check: nothingWrong }, never);
-    expect(outcome).toMatchObject({ failure: '', modelCalls: 1, scripted: true });
-    expect(outcome.data).toMatchObject({ entry_point: 'double', tests: [{ args: [2], expected: 4, tolerance: 0 }, {}] });
-  });
-
   it('sends an unreadable answer back and reports it', async () => {
     const model = new FakeChatModel(['I would rather talk.', JSON.stringify({ ...WRITTEN, tests: [] }), ANSWER]);
     const told: string[] = [];
