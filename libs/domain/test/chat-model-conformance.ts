@@ -1,12 +1,11 @@
 import { errorCode, isAbort } from '@etude/contracts/errors';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ChatModel, ChatRequest, ToolCall } from '../src/ports/model.js';
+import type { ChatModel, ChatRequest } from '../src/ports/model.js';
 
 /** What the model under test has to answer to one prompt. Prompts are distinct, so a script may match on them. */
 export interface ConformanceAnswer {
   readonly prompt: string;
   readonly text?: string;
-  readonly toolCalls?: ReadonlyArray<Pick<ToolCall, 'name' | 'arguments'>>;
   /** The answer stops at the limit of output tokens. */
   readonly cut?: boolean;
   /** The model refuses the request: MODEL_REFUSED. */
@@ -22,12 +21,6 @@ export interface ModelUnderTest {
 
 const never = () => new AbortController().signal;
 const ask = (prompt: string, more: Partial<ChatRequest> = {}): ChatRequest => ({ messages: [{ role: 'user', content: prompt }], ...more });
-const weather = {
-  name: 'weather',
-  description: 'Tells the weather.',
-  inputSchema: { type: 'object', properties: { city: { type: 'string' } } },
-};
-
 /** What every ChatModel keeps, the fake and the real ones. `make` gives a model that answers each prompt as said, in this order. */
 export function chatModelConformance(make: (answers: readonly ConformanceAnswer[]) => Promise<ModelUnderTest>): void {
   const start = async (...answers: ConformanceAnswer[]) => {
@@ -41,7 +34,7 @@ export function chatModelConformance(make: (answers: readonly ConformanceAnswer[
       const text = 'Zeile eins\n\tdef f():\n    return "ünï \\\\ 😀 {{x}} </s>"\r\n```\n';
       const model = await start({ prompt: 'say it', text });
       const response = await model.chat(ask('say it'), never());
-      expect(response).toMatchObject({ text, toolCalls: [], finishReason: 'stop' });
+      expect(response).toMatchObject({ text, finishReason: 'stop' });
     });
 
     it('names the model and counts tokens and cost', async () => {
@@ -54,31 +47,15 @@ export function chatModelConformance(make: (answers: readonly ConformanceAnswer[
       expect(typeof response.scripted).toBe('boolean');
     });
 
-    it('hands over every tool call with its arguments', async () => {
-      const toolCalls = [
-        { name: 'weather', arguments: '{"city":"Zürich","note":"a \\"b\\" 😀"}' },
-        { name: 'weather', arguments: '{"city":"Oslo"}' },
-      ];
-      const model = await start({ prompt: 'use tools', toolCalls });
-      const response = await model.chat(ask('use tools', { tools: [weather] }), never());
-      expect(response.finishReason).toBe('tool_calls');
-      expect(response.toolCalls.map(({ name, arguments: given }) => ({ name, arguments: JSON.parse(given) }))).toEqual(
-        toolCalls.map(({ name, arguments: given }) => ({ name, arguments: JSON.parse(given) })),
-      );
-      expect(new Set(response.toolCalls.map((call) => call.id)).size).toBe(2);
-    });
-
-    it('takes a history with tool results', async () => {
+    it('reads the whole conversation', async () => {
       const model = await start({ prompt: 'and now?', text: 'It rains.' });
       const request: ChatRequest = {
         messages: [
           { role: 'system', content: 'You are brief.' },
           { role: 'user', content: 'how is the weather?' },
-          { role: 'assistant', content: '', toolCalls: [{ id: 'c1', name: 'weather', arguments: '{"city":"Oslo"}' }] },
-          { role: 'tool', content: 'rain', toolCallId: 'c1' },
+          { role: 'assistant', content: 'It is sunny.' },
           { role: 'user', content: 'and now?' },
         ],
-        tools: [weather],
         temperature: 0,
         outputTokensMax: 100,
       };

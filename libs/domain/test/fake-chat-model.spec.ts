@@ -5,14 +5,10 @@ import type { ConformanceAnswer } from './chat-model-conformance.js';
 import { FakeChatModel, neverAnswers } from './fake-chat-model.js';
 import type { FakeAnswer } from './fake-chat-model.js';
 
-function fakeAnswer({ text = '', toolCalls = [], cut, refused, hangs }: ConformanceAnswer): FakeAnswer {
+function fakeAnswer({ text = '', cut, refused, hangs }: ConformanceAnswer): FakeAnswer {
   if (refused) return new EtudeError('MODEL_REFUSED', 'the model refuses this');
   if (hangs) return neverAnswers;
-  return {
-    text,
-    toolCalls: toolCalls.map((call, i) => ({ id: `call_${i}`, ...call })),
-    ...(cut ? { finishReason: 'length' as const } : {}),
-  };
+  return { text, ...(cut ? { finishReason: 'length' as const } : {}) };
 }
 
 describe('FakeChatModel', () => {

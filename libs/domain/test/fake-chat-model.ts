@@ -39,16 +39,13 @@ export class FakeChatModel implements ChatModel {
 
 function responseOf(request: ChatRequest, given: Partial<ChatResponse>): ChatResponse {
   const text = given.text ?? '';
-  const toolCalls = given.toolCalls ?? [];
-  const said = text + toolCalls.map((call) => call.name + call.arguments).join('');
   return {
     text,
-    toolCalls,
-    finishReason: toolCalls.length > 0 ? 'tool_calls' : 'stop',
+    finishReason: 'stop',
     model: 'fake',
     scripted: true,
     inputTokens: tokens(request.messages.map((message) => message.content).join('')),
-    outputTokens: tokens(said),
+    outputTokens: tokens(text),
     costUsd: 0,
     ...given,
   };

@@ -62,7 +62,6 @@ export class AnsweringModel implements ChatModel {
     signal.throwIfAborted();
     return {
       text: answered,
-      toolCalls: [],
       finishReason: 'stop',
       model: 'fake',
       scripted: true,

@@ -8,12 +8,11 @@ import { startScriptedModel } from './scripted-server.js';
 
 type Rule = NonNullable<ScriptInput['rules']>[number];
 
-function ruleFor({ prompt, text, toolCalls, cut, refused, hangs }: ConformanceAnswer): Rule {
+function ruleFor({ prompt, text, cut, refused, hangs }: ConformanceAnswer): Rule {
   if (refused) return { match: prompt, status: 403, error: 'not for you' };
   return {
     match: prompt,
     ...(text === undefined ? {} : { reply: text }),
-    ...(toolCalls ? { tool_calls: [...toolCalls] } : {}),
     ...(cut ? { finish_reason: 'length' } : {}),
     ...(hangs ? { reply: 'late', delay_ms: 600_000 } : {}),
   };

@@ -1,9 +1,9 @@
 import { errorDetails } from '@etude/contracts/errors';
-import type { ChatMessage, ChatModel, ChatRequest, ChatResponse } from '@etude/domain/ports/model';
+import type { ChatModel, ChatRequest, ChatResponse } from '@etude/domain/ports/model';
 import { readAnswer } from './answer-reader.js';
 import type { Answer } from './chat-answer.js';
 import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
-import { approximateTokens, callChars, requestChars } from './chat-answer.js';
+import { approximateTokens, requestChars } from './chat-answer.js';
 
 export interface OpenAiChatOptions extends ConnectionOptions {
   /** Absent: the first model that the server lists, else `default`. */
@@ -69,7 +69,7 @@ export class OpenAiChatModel implements ChatModel {
   #response(request: ChatRequest, model: string, answer: Answer): ChatResponse {
     const { priceInputUsdPerMtok, priceOutputUsdPerMtok } = this.#options;
     const inputTokens = answer.inputTokens ?? approximateTokens(requestChars(request));
-    const outputTokens = answer.outputTokens ?? approximateTokens(answer.text.length + callChars(answer.toolCalls));
+    const outputTokens = answer.outputTokens ?? approximateTokens(answer.text.length);
     const costUsd = (inputTokens * priceInputUsdPerMtok + outputTokens * priceOutputUsdPerMtok) / 1e6;
     return { ...answer, model: answer.model ?? model, inputTokens, outputTokens, costUsd };
   }
@@ -92,29 +92,14 @@ export interface Dialect {
 export const FULL_DIALECT: Dialect = { stream: true, streamOptions: true, tokenLimit: 'max_tokens', temperature: true };
 
 export function requestBody(request: ChatRequest, model: string, dialect: Dialect): Record<string, unknown> {
-  const tools = request.tools?.map(({ name, description, inputSchema }) => ({
-    type: 'function',
-    function: { name, description, parameters: inputSchema },
-  }));
   return {
     model,
-    messages: request.messages.map(wireMessage),
-    ...(tools?.length ? { tools } : {}),
+    messages: request.messages.map(({ role, content }) => ({ role, content })),
     ...(request.temperature !== undefined && dialect.temperature ? { temperature: request.temperature } : {}),
     ...(request.outputTokensMax === undefined ? {} : { [dialect.tokenLimit]: request.outputTokensMax }),
     ...(dialect.stream
       ? { stream: true, ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}) }
       : { stream: false }),
-  };
-}
-
-function wireMessage({ role, content, toolCallId, toolCalls }: ChatMessage) {
-  if (role === 'tool') return { role, content, tool_call_id: toolCallId ?? '' };
-  if (role !== 'assistant' || !toolCalls?.length) return { role, content };
-  return {
-    role,
-    content: content === '' ? null : content,
-    tool_calls: toolCalls.map((call) => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } })),
   };
 }
 

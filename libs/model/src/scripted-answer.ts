@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { type Conversation, filled, type Match } from './script-matching.js';
-import { approximateTokens, callChars } from './chat-answer.js';
+import { approximateTokens } from './chat-answer.js';
 
 const Part = z.looseObject({ text: z.string().optional() });
 const Message = z.looseObject({
@@ -63,7 +63,8 @@ export function replyOf({ answer, captures }: Match, origin: { model: string; di
     toolCalls,
     finishReason: answer.finish_reason ?? (toolCalls.length > 0 ? 'tool_calls' : 'stop'),
     inputTokens: answer.usage?.input_tokens ?? origin.inputTokens,
-    outputTokens: answer.usage?.output_tokens ?? approximateTokens(text.length + callChars(toolCalls)),
+    outputTokens:
+      answer.usage?.output_tokens ?? approximateTokens([text, ...toolCalls.flatMap((call) => [call.name, call.arguments])].join('').length),
   };
 }
 

@@ -9,9 +9,6 @@ async function answerTo(answer: Parameters<typeof rawServer>[0], options = {}) {
   return chatModel(server.url, options).chat(ask(), never());
 }
 
-const callEvent = (call: object, finish: string | null = null) =>
-  `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [call] }, finish_reason: finish }] })}\n\n`;
-
 /** Refuses every request with this field in it. */
 const refusing = (field: string, message: string) =>
   rawServer((response, request) => {
@@ -55,30 +52,6 @@ describe('answers of minimal servers', () => {
   it('believes no count of zero tokens', async () => {
     const body = { ...whole('four letters!'), usage: { prompt_tokens: 0, completion_tokens: 0 } };
     expect(await answerTo(json(body))).toMatchObject({ inputTokens: 2, outputTokens: 4 });
-  });
-
-  it('puts tool calls together that have neither index nor id', async () => {
-    const response = await answerTo(
-      json(whole(null, { message: { tool_calls: ['a', 'b'].map((name) => ({ function: { name, arguments: { x: 1 } } })) } })),
-    );
-    expect(response).toMatchObject({
-      finishReason: 'tool_calls',
-      toolCalls: [
-        { id: 'call_1', name: 'a', arguments: '{"x":1}' },
-        { id: 'call_2', name: 'b', arguments: '{"x":1}' },
-      ],
-    });
-  });
-
-  it('tells tool calls apart that share an index', async () => {
-    const text =
-      callEvent({ index: 0, id: 'one', function: { name: 'f', arguments: '' } }) +
-      callEvent({ index: 0, function: { arguments: '{"a":1}' } }) +
-      callEvent({ index: 0, id: 'two', function: { name: 'g', arguments: '{}' } }, 'tool_calls');
-    expect((await answerTo(raw(text))).toolCalls).toEqual([
-      { id: 'one', name: 'f', arguments: '{"a":1}' },
-      { id: 'two', name: 'g', arguments: '{}' },
-    ]);
   });
 
   it('sends no Authorization without a key, and the key with one', async () => {

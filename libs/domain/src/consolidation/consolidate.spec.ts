@@ -88,13 +88,12 @@ function world(
       }),
   };
   const settings = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkills: true, ...set });
-  const procedural: Pick<ProceduralMemory, 'every' | 'search' | 'versions' | 'countNames'> = {
+  const procedural: Pick<ProceduralMemory, 'every' | 'versions' | 'countNames'> = {
     versions: async ({ agent }, name) => [...skills.values()].filter((skill) => skill.scope.agent === agent && skill.name === name),
     countNames: async () => skills.size,
     async *every() {
       yield* skills.values();
     },
-    search: async () => [],
   };
   const model = new AnsweringModel(answer);
   const deps: ConsolidationDeps = {

@@ -5,7 +5,6 @@ import { z } from 'zod';
 import type { Embedder } from '../ports/embedder.js';
 import type { EpisodicMemory, MemoryOutbox } from '../ports/memory.js';
 import { contentDigest } from '../skills/content-digest.js';
-import { describeDuplicate, findDuplicates } from './find-duplicates.js';
 import { groupEpisodes } from './group-episodes.js';
 import { describeUnit, type PlanDeps, type PlannedUnit, planUnit } from './plan.js';
 
@@ -60,11 +59,10 @@ const GROUP_SIZE_MIN = 2;
  */
 export async function consolidate(input: ConsolidationInput, deps: ConsolidationDeps, signal: AbortSignal): Promise<ConsolidationOutcome> {
   const { tenant, agent, days, dryRun, now } = input;
-  const since = now - days * DAY_MS;
   const outcome = Outcome.parse({});
   const units: PlannedUnit[] = [];
   const skills = await Array.fromAsync(deps.procedural.every({ tenant, agent }));
-  for await (const batch of batches(deps.episodic.every({ tenant, agent }, since))) {
+  for await (const batch of batches(deps.episodic.every({ tenant, agent }, now - days * DAY_MS))) {
     const groups = (await groupEpisodes(batch, deps.embedder, signal)).filter((group) => group.length >= GROUP_SIZE_MIN);
     outcome.episodesRead += batch.length;
     outcome.groups += groups.length;
@@ -76,8 +74,6 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
       await deps.progress?.(outcome);
     }
   }
-  const duplicates = await findDuplicates(skills, since, deps.procedural, signal);
-  outcome.plan.push(...duplicates.map(describeDuplicate));
   if (dryRun) return outcome;
 
   for (const unit of units) {

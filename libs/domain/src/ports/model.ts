@@ -1,35 +1,17 @@
 export interface ChatMessage {
-  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly role: 'system' | 'user' | 'assistant';
   readonly content: string;
-  readonly toolCallId?: string;
-  readonly toolCalls?: readonly ToolCall[];
-}
-
-export interface ToolCall {
-  readonly id: string;
-  readonly name: string;
-  /** JSON text as the model wrote it. */
-  readonly arguments: string;
-}
-
-export interface ToolDefinition {
-  readonly name: string;
-  readonly description: string;
-  /** JSON Schema. */
-  readonly inputSchema: Record<string, unknown>;
 }
 
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[];
-  readonly tools?: readonly ToolDefinition[];
   readonly temperature?: number;
   readonly outputTokensMax?: number;
 }
 
 export interface ChatResponse {
   readonly text: string;
-  readonly toolCalls: readonly ToolCall[];
-  readonly finishReason: 'stop' | 'length' | 'tool_calls';
+  readonly finishReason: 'stop' | 'length';
   /** The model's name as the server reported it. */
   readonly model: string;
   /** The answer came from a script, not from a model. */

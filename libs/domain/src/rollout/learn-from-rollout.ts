@@ -14,15 +14,14 @@ const SCENARIOS_MAX = 8;
 const Distilled = z.object({ description: z.string(), scenarios: z.array(z.string()).default([]) });
 
 /**
- * Keeps the lessons of a rollout: its episode, and in training also a summary, a reflection and, on success, a skill candidate. Outside
- * training, the episode of a solved task was already stored with its last attempt.
+ * Keeps the lessons of a rollout: its episode, and in training also a summary, a reflection and, on success, a skill candidate.
  *
  * If a limit is reached on the way, the steps after it are skipped; the results so far are kept.
  * @returns why it stopped early; null where it didn't
  */
 export async function learnFromRollout(context: RolloutContext, stopReason: StopReason): Promise<StopReason | null> {
   const { attempts, spec } = context;
-  if (spec.memory.readOnly || attempts.length === 0 || (stopReason === 'solved' && spec.mode === 'inference')) return null;
+  if (spec.memory.readOnly || attempts.length === 0) return null;
   const lessons: Lessons = { summary: plainSummary(context, attempts, stopReason), reflection: null };
   const trains = spec.mode === 'training' && (stopReason === 'solved' || stopReason === 'attempts');
   const stopped = trains ? await train(context, lessons) : null;
@@ -80,11 +79,4 @@ function readDistilled(text: string): z.output<typeof Distilled> {
 async function putEpisode(context: RolloutContext, lessons: Lessons): Promise<void> {
   const { deps, tenant, rolloutId, attempts } = context;
   await deps.outbox.put(tenant, `${rolloutId}.episode`, { kind: 'episode', episode: episodeOf(context, attempts, lessons) });
-}
-
-/** Stores the episode together with the last attempt if that solved the task and no lessons follow: one wait instead of two. */
-export async function keepSolved(context: RolloutContext): Promise<void> {
-  const { attempts, spec } = context;
-  if (spec.mode !== 'inference' || attempts.at(-1)?.judgement.verdict !== 'AC') return;
-  await putEpisode(context, { summary: plainSummary(context, attempts, 'solved'), reflection: null });
 }

@@ -30,7 +30,7 @@ function request(task: PromptTask, ...sections: ReadonlyArray<string | null>): C
   return {
     messages: [
       { role: 'system', content: system },
-      { role: 'user', content: sections.filter((section) => section !== null).join('\n\n') },
+      { role: 'user', content: [taskSection(task), ...sections].filter((section) => section !== null).join('\n\n') },
     ],
   };
 }
@@ -40,7 +40,6 @@ const text = (given: string) => cutMiddle(given.trim(), TEXT_CHARS_MAX);
 export function draftRequest(task: PromptTask): ChatRequest {
   return request(
     task,
-    taskSection(task),
     answerSection(task),
     '# Now\n\nSketch a solution: the idea, what it hinges on, and rough code. It serves to find similar work done before; you will write the real one next.',
   );
@@ -49,7 +48,6 @@ export function draftRequest(task: PromptTask): ChatRequest {
 export function critiqueRequest(task: PromptTask, attempts: readonly Attempt[]): ChatRequest {
   return request(
     task,
-    taskSection(task),
     expectationSection(task),
     attemptsSection(task, attempts),
     '# Critique\n\nCriticise the attempts above: what exactly is wrong, why the feedback follows from it, and what has to change. Be specific. The next attempt will be written from your critique.',
@@ -66,7 +64,6 @@ export interface GenerationMaterial {
 export function generateRequest(task: PromptTask, { recalled, draft, attempts, critique }: GenerationMaterial): ChatRequest {
   return request(
     task,
-    taskSection(task),
     recalled.length === 0 ? null : memorySection(task, recalled),
     draft === null ? null : `# Your sketch\n\n${block(task, 'sketch', text(draft))}`,
     attempts.length === 0 ? null : attemptsSection(task, attempts),
@@ -87,7 +84,6 @@ export function bindRequest(
   const parts = [text(skill.description), parameters.join('\n'), text(skill.code)].filter((part) => part !== '');
   return request(
     task,
-    taskSection(task),
     `# Code to use\n\n${block(task, 'skill', parts.join('\n\n'))}`,
     `# Now\n\nThis code may answer the task as it is. Answer with one JSON object and nothing else: its keys are the names of the parameters of \`${skill.entryPoint}\`, its values what the task says they are. If the code does not fit the task, answer {}.`,
   );
@@ -96,7 +92,6 @@ export function bindRequest(
 export function summaryRequest(task: PromptTask, attempts: readonly Attempt[]): ChatRequest {
   return request(
     task,
-    taskSection(task),
     attemptsSection(task, attempts),
     '# Now\n\nSummarise in at most five sentences, for somebody who meets a similar task: what was asked, what was tried, what happened and why.',
   );
@@ -106,7 +101,6 @@ export function reflectionRequest(task: PromptTask, attempts: readonly Attempt[]
   const compare = reference === null ? '' : ' Compare the attempts with the reference solution: what does it see or do that they did not?';
   return request(
     task,
-    taskSection(task),
     attemptsSection(task, attempts),
     reference === null ? null : `# Reference solution\n\n${block(task, 'reference', cutMiddle(reference, REFERENCE_CHARS_MAX))}`,
     `# Now\n\nReflect.${compare} Say in at most six sentences what to do, and what to avoid, in tasks of this kind. Give insights, not code.`,
@@ -116,7 +110,6 @@ export function reflectionRequest(task: PromptTask, attempts: readonly Attempt[]
 export function distilRequest(task: PromptTask, code: string): ChatRequest {
   return request(
     task,
-    taskSection(task),
     `# Code that solved it\n\n${block(task, 'solution', cutMiddle(code, REFERENCE_CHARS_MAX))}`,
     '# Now\n\nDescribe this code for a library, from the code itself: what it does, what it takes, what it gives. Then name situations in which it will be useful. Answer with one JSON object and nothing else: {"description": "...", "scenarios": ["...", "..."]}',
   );

@@ -2,7 +2,6 @@ import type { ExecutionResult, RunResult, SandboxRun } from '@etude/contracts/sa
 import { rulesOf } from '../evaluation/evaluators.js';
 import { judge, type Judgement, judgeWithoutCode, ranToTheEnd } from '../evaluation/judge.js';
 import { type Attempt, transitionOf } from './attempt-record.js';
-import { keepSolved } from './learn-from-rollout.js';
 import type { RolloutContext } from './rollout-context.js';
 
 /** How often an answer is executed, each time in a new sandbox, if the sandbox is lost. */
@@ -105,7 +104,7 @@ async function record(context: RolloutContext, attempt: Attempt, alsoRecord: () 
   await steps.run(`a${attempt.attempt}.record`, 'record', async () => {
     const writeId = `${rolloutId}.a${attempt.attempt}.transition`;
     const transition = transitionOf(context, attempt, attempts.slice(0, attempts.indexOf(attempt)));
-    await Promise.all([deps.outbox.put(tenant, writeId, { kind: 'transition', transition }), alsoRecord(), keepSolved(context)]);
+    await Promise.all([deps.outbox.put(tenant, writeId, { kind: 'transition', transition }), alsoRecord()]);
     return { value: { writeId }, summary: 'the transition is kept' };
   });
 }

@@ -15,7 +15,7 @@ function layers(chat?: (content: string) => string | Error) {
       const text = chat(messages.at(-1)?.content ?? '');
       if (text instanceof Error) throw text;
       const usage = { model: 'm', scripted: true, inputTokens: 1, outputTokens: 1, costUsd: 0 };
-      return { text, toolCalls: [], finishReason: 'stop', ...usage };
+      return { text, finishReason: 'stop', ...usage };
     },
   };
   const deps = {
