@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { MakeMemory } from './memory-conformance-start.js';
 import { start } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE } from './memory-records.js';
-import type { SemanticLayerUnderTest } from './semantic-layer-under-test.js';
+import type { SemanticLayerUnderTest } from './semantic-memory-conformance.js';
 
 const ALL = { tenant: 'acme', agent: null };
 

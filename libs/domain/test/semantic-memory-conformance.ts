@@ -1,107 +1,290 @@
+import type { DocumentChunk, DocumentRecord, Fact } from '@etude/contracts/memory';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Fact, Scope } from '@etude/contracts/memory';
-import type { SemanticMemory } from '../src/ports/memory.js';
-import type { MakeMemory } from './memory-conformance-start.js';
-import { isReadBy, OWNERS, READERS, SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
 import { factId } from '../src/facts/fact-keys.js';
-import { NEW_YEAR, factOf as recordOf, SCOPE } from './memory-records.js';
+import type { MemoryHit, ReadScope, SearchQuery, SemanticMemory } from '../src/ports/memory.js';
+import { documentLayerConformance } from './document-layer-conformance.js';
+import type { MakeMemory } from './memory-conformance-start.js';
+import { SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
+import { factOf as recordOf, NEW_YEAR, SCOPE } from './memory-records.js';
 
 const ALL = { tenant: 'acme', agent: null };
+const DAY_MS = 86_400_000;
 
-/** What every SemanticMemory keeps, whatever it is stored in. */
-export function semanticMemoryConformance(make: MakeMemory<SemanticMemory>): void {
-  describe('as a SemanticMemory', () => {
-    it('applies a unit once', async () => {
-      const memory = await start(make);
-      expect(await memory.wasApplied('acme', 'u1')).toBe(false);
-      expect(await memory.applyFacts('acme', 'u1', [factOf()])).toEqual({ added: 1, reinforced: 0 });
-      expect(await memory.applyFacts('acme', 'u1', [factOf(), factOf({ text: DATES })])).toEqual({ added: 0, reinforced: 0 });
-      expect(await memory.wasApplied('acme', 'u1')).toBe(true);
-      expect(await memory.wasApplied('beta', 'u1')).toBe(false);
-      expect(await memory.list(ALL, 10)).toEqual([factOf()]);
-    });
+interface Stored {
+  readonly fact: Fact;
+  readonly outcome: 'added' | 'reinforced' | 'superseded' | 'unchanged';
+  readonly replaced: readonly string[];
+}
 
-    it('reinforces a fact that is known', async () => {
-      const memory = await start(make);
-      await memory.applyFacts('acme', 'u1', [factOf()]);
-      const again = factOf({ episodes: ['e1', 'e2', 'e3'], confidence: 0.9, createdAt: NEW_YEAR + 5 });
-      expect(await memory.applyFacts('acme', 'u2', [again, factOf({ text: 'Another one.' })])).toEqual({
-        added: 1,
-        reinforced: 1,
-      });
-      const known = (await memory.list(ALL, 10)).find(({ text }) => text === factOf().text);
-      expect(known).toEqual(factOf({ episodes: ['e1', 'e2', 'e3'], support: 3, confidence: 0.9, updatedAt: NEW_YEAR + 5 }));
-      const [hit] = await memory.search(ALL, { text: known?.text ?? '', limit: 1 });
-      expect(hit).toMatchObject({ sources: ['e1', 'e2', 'e3'] });
-    });
+/** The part of the semantic layer that its suites use. */
+export interface SemanticLayerUnderTest extends SemanticMemory {
+  search(
+    scope: ReadScope,
+    query: SearchQuery & { category?: string; kinds?: readonly ('fact' | 'chunk')[] },
+  ): Promise<readonly MemoryHit[]>;
+  store(writeId: string, fact: Fact): Promise<Stored>;
+  get(scope: ReadScope, id: string): Promise<Fact | null>;
+  history(scope: ReadScope, id: string): Promise<readonly Fact[]>;
+  update(scope: ReadScope, id: string, change: { text?: string; confidence?: number }): Promise<Fact>;
+  countAccess(scope: ReadScope, ids: readonly string[]): Promise<void>;
+  storeDocument(
+    document: DocumentRecord,
+    chunks: readonly DocumentChunk[],
+    signal?: AbortSignal,
+  ): Promise<'added' | 'replaced' | 'unchanged'>;
+  documents(scope: ReadScope, page: { limit: number; afterKey?: string }): Promise<readonly DocumentRecord[]>;
+  removeDocument(scope: ReadScope, id: string): Promise<boolean>;
+  /** Writes what waits to be counted. */
+  close(): Promise<void>;
+}
 
-    it('applies nothing of a unit that holds a fact of another tenant', async () => {
-      const memory = await start(make);
-      const foreign = factOf({ scope: { ...SCOPE, tenant: 'beta' } });
-      await expect(memory.applyFacts('acme', 'u1', [factOf(), foreign])).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
-      expect(await memory.list(ALL, 10)).toEqual([]);
-      expect(await memory.wasApplied('acme', 'u1')).toBe(false);
-    });
-
-    it('finds facts by their words', async () => {
-      const memory = await start(make);
-      await memory.applyFacts('acme', 'u1', [factOf(), factOf({ text: DATES, category: 'format' })]);
-      const hits = await memory.search(ALL, { text: 'how are dates written', limit: 5, explain: true });
-      expect(hits[0]).toMatchObject({
-        id: factOf({ text: DATES }).id,
-        layer: 'semantic',
-        kind: 'fact',
-        title: 'format',
-        text: DATES,
-        agent: 'coder',
-        sources: ['e1'],
-      });
-      expect(hits[0]?.explanation?.score).toBe(hits[0]?.score);
-      expect(await memory.search(ALL, { text: 'walrus', limit: 5 })).toEqual([]);
-    });
-
-    it('prefers a fact of more confidence', async () => {
-      const memory = await start(make);
-      await memory.applyFacts('acme', 'u1', [
-        factOf({ text: 'Walnut is a word of maps.', confidence: 0.1 }),
-        factOf({ text: 'Walnut is a word of trees.', confidence: 1 }),
-      ]);
-      const [best] = await memory.search(ALL, { text: 'walnut', limit: 2 });
-      expect(best?.text).toBe('Walnut is a word of trees.');
-    });
-
-    it('refuses to work without a tenant', async () => {
-      const memory = await start(make);
-      for (const scope of SCOPES_WITHOUT_TENANT) {
-        await expect(memory.search(scope, { text: 'even', limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-        await expect(memory.list(scope, 1)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-      }
-      await expect(memory.applyFacts('', 'u', [])).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-      await expect(memory.wasApplied('', 'u')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-    });
-
-    it('finds every fact of a tenant or an agent, and none of another', async () => {
-      const memory = await start(make);
-      for (const owner of OWNERS) {
-        expect(await memory.applyFacts(owner.tenant, `u-${owner.agent}`, factsOf(owner))).toEqual({ added: WORDS.length, reinforced: 0 });
-      }
-      for (const reader of READERS) {
-        const readable = OWNERS.filter((owner) => isReadBy(owner, reader));
-        const own = readable.flatMap((owner) => WORDS.map((word) => keyOf(owner, word))).toSorted();
-        const hits = await memory.search(reader, { text: 'input ends', limit: 50 });
-        expect(hits.map(({ title }) => title).toSorted()).toEqual(own);
-        expect((await memory.list(reader, 50)).map(({ category }) => category).toSorted()).toEqual(own);
-      }
-    });
+/** The promises of every semantic memory, whatever store it uses. */
+export function semanticMemoryConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
+  describe('as a semantic memory', () => {
+    unitsConformance(make);
+    factsConformance(make);
+    changesConformance(make);
+    documentLayerConformance(make);
   });
 }
 
-const keyOf = (owner: Scope, word: string) => `${owner.tenant}-${owner.agent}-${word}`;
-/** Words instead of numbers, so that no fact is a newer value of another. */
-const WORDS = ['walnut', 'pepper', 'granite'];
-const factsOf = (owner: Scope) =>
-  WORDS.map((word) => factOf({ text: `Input ends here: ${word}.`, category: keyOf(owner, word), scope: owner }));
+function unitsConformance(make: MakeMemory<SemanticMemory>): void {
+  it('applies a unit once', async () => {
+    const memory = await start(make);
+    expect(await memory.wasApplied('acme', 'u1')).toBe(false);
+    expect(await memory.applyFacts('acme', 'u1', [factOf()])).toEqual({ added: 1, reinforced: 0 });
+    expect(await memory.applyFacts('acme', 'u1', [factOf(), factOf({ text: DATES })])).toEqual({ added: 0, reinforced: 0 });
+    expect(await memory.wasApplied('acme', 'u1')).toBe(true);
+    expect(await memory.wasApplied('beta', 'u1')).toBe(false);
+    expect(await memory.list(ALL, 10)).toEqual([factOf()]);
+  });
+
+  it('reinforces a fact that is known', async () => {
+    const memory = await start(make);
+    await memory.applyFacts('acme', 'u1', [factOf()]);
+    const again = factOf({ episodes: ['e1', 'e2', 'e3'], confidence: 0.9, createdAt: NEW_YEAR + 5 });
+    expect(await memory.applyFacts('acme', 'u2', [again, factOf({ text: 'Another one.' })])).toEqual({
+      added: 1,
+      reinforced: 1,
+    });
+    const known = (await memory.list(ALL, 10)).find(({ text }) => text === factOf().text);
+    expect(known).toEqual(factOf({ episodes: ['e1', 'e2', 'e3'], support: 3, confidence: 0.9, updatedAt: NEW_YEAR + 5 }));
+    const [hit] = await memory.search(ALL, { text: known?.text ?? '', limit: 1 });
+    expect(hit).toMatchObject({ sources: ['e1', 'e2', 'e3'] });
+  });
+
+  it('applies nothing of a unit that holds a fact of another tenant', async () => {
+    const memory = await start(make);
+    const foreign = factOf({ scope: { ...SCOPE, tenant: 'beta' } });
+    await expect(memory.applyFacts('acme', 'u1', [factOf(), foreign])).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+    expect(await memory.list(ALL, 10)).toEqual([]);
+    expect(await memory.wasApplied('acme', 'u1')).toBe(false);
+  });
+
+  it('finds facts by their words', async () => {
+    const memory = await start(make);
+    await memory.applyFacts('acme', 'u1', [factOf(), factOf({ text: DATES, category: 'format' })]);
+    const hits = await memory.search(ALL, { text: 'how are dates written', limit: 5, explain: true });
+    expect(hits[0]).toMatchObject({
+      id: factOf({ text: DATES }).id,
+      layer: 'semantic',
+      kind: 'fact',
+      title: 'format',
+      text: DATES,
+      agent: 'coder',
+      sources: ['e1'],
+    });
+    expect(hits[0]?.explanation?.score).toBe(hits[0]?.score);
+    expect(await memory.search(ALL, { text: 'walrus', limit: 5 })).toEqual([]);
+  });
+
+  it('prefers a fact of more confidence', async () => {
+    const memory = await start(make);
+    await memory.applyFacts('acme', 'u1', [
+      factOf({ text: 'Walnut is a word of maps.', confidence: 0.1 }),
+      factOf({ text: 'Walnut is a word of trees.', confidence: 1 }),
+    ]);
+    const [best] = await memory.search(ALL, { text: 'walnut', limit: 2 });
+    expect(best?.text).toBe('Walnut is a word of trees.');
+  });
+
+  it('refuses to work without a tenant', async () => {
+    const memory = await start(make);
+    for (const scope of SCOPES_WITHOUT_TENANT) {
+      await expect(memory.search(scope, { text: 'even', limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+      await expect(memory.list(scope, 1)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+    }
+    await expect(memory.applyFacts('', 'u', [])).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+    await expect(memory.wasApplied('', 'u')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+  });
+}
+
 const DATES = 'Dates are written day first.';
+
+const told = (text: string, day = 0, changes: Partial<Fact> = {}) =>
+  factOf({ text, episodes: [], createdAt: NEW_YEAR + day * DAY_MS, ...changes });
+const limitOf = (limit: number, day = 0, changes: Partial<Fact> = {}) =>
+  told(`The limit is ${limit}`, day, { subject: 'limit', ...changes });
+const textsOf = (facts: readonly { text: string }[]) => facts.map(({ text }) => text);
+
+function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
+  it('stores each write once', async () => {
+    const memory = await start(make);
+    expect(await memory.store('w1', told('Ann likes tea.'))).toMatchObject({ outcome: 'added', replaced: [], fact: { support: 1 } });
+    expect(await memory.store('w1', told('Ann likes tea.'))).toMatchObject({ outcome: 'unchanged', fact: { support: 1 } });
+    expect(await memory.store('w2', told(' Ann likes tea.\n'))).toMatchObject({ outcome: 'reinforced', fact: { support: 2 } });
+    expect(await memory.list(ALL, 10)).toMatchObject([{ text: 'Ann likes tea.', support: 2 }]);
+  });
+
+  it('counts a hundred writers of one fact that write at once', { timeout: 180_000 }, async () => {
+    const memory = await start(make);
+    const stored = await Promise.all(Array.from({ length: 100 }, (_, i) => memory.store(`w${i}`, told('The tea is in the kitchen.'))));
+    expect(stored.filter(({ outcome }) => outcome === 'added')).toHaveLength(1);
+    expect(await memory.list(ALL, 10)).toMatchObject([{ support: 100 }]);
+    await Promise.all(Array.from({ length: 100 }, (_, i) => memory.store(`w${i}`, told('The tea is in the kitchen.'))));
+    expect(await memory.list(ALL, 10)).toMatchObject([{ support: 100 }]);
+  });
+
+  it('keeps apart what differs in a letter, a name, a number or a negation', async () => {
+    const memory = await start(make);
+    const texts = [
+      'Ann met Bob',
+      'ann met Bob',
+      'Ann met Bob.',
+      'The staging deploy token is kqzvtkpwmnbx',
+      'The staging deploy token is kqzvtkpwmnby',
+      'The handler calls getUser',
+      'The handler calls getuser',
+      'The handler calls getUsers',
+      'Ann met Tom',
+      'Step 1 is long',
+      'Step 2 is long',
+      'Bob can ski',
+      'Bob can not ski',
+      '他喜欢蓝色',
+      '他喜欢绿色',
+    ];
+    for (const [at, text] of texts.entries()) expect(await memory.store(`w${at}`, told(text))).toMatchObject({ outcome: 'added' });
+    expect(textsOf(await memory.list(ALL, 20)).toSorted()).toEqual(texts.toSorted());
+  });
+
+  it('supersedes a fact of the same subject and keeps its history', async () => {
+    const memory = await start(make);
+    const berlin = await memory.store('w1', told('Ann lives in Berlin', 0, { subject: 'home' }));
+    const munich = await memory.store('w2', told('Ann moved to Munich', 5, { subject: 'home' }));
+    expect(munich).toMatchObject({ outcome: 'superseded', replaced: [berlin.fact.id] });
+    expect(textsOf(await memory.list(ALL, 10))).toEqual(['Ann moved to Munich']);
+    expect(textsOf(await memory.search(ALL, { text: 'where does Ann live: Berlin?', limit: 5 }))).toEqual(['Ann moved to Munich']);
+    expect(await memory.get(ALL, berlin.fact.id)).toMatchObject({ supersededBy: munich.fact.id, validTo: NEW_YEAR + 5 * DAY_MS });
+    for (const { fact } of [berlin, munich]) {
+      expect(textsOf(await memory.history(ALL, fact.id))).toEqual(['Ann moved to Munich', 'Ann lives in Berlin']);
+    }
+    expect(await memory.history(ALL, 'none')).toEqual([]);
+  });
+
+  it('puts what is older than what is known into the history', async () => {
+    const memory = await start(make);
+    const now = await memory.store('w1', limitOf(8, 9));
+    const old = await memory.store('w2', limitOf(5, 3));
+    expect(old).toMatchObject({ outcome: 'added', replaced: [], fact: { supersededBy: now.fact.id } });
+    expect(textsOf(await memory.list(ALL, 10))).toEqual(['The limit is 8']);
+    expect(textsOf(await memory.history(ALL, now.fact.id))).toEqual(['The limit is 8', 'The limit is 5']);
+    expect(await memory.store('w3', limitOf(5, 4))).toMatchObject({ outcome: 'reinforced', fact: { support: 2 } });
+  });
+
+  it('lets a value come back, as a record of its own', async () => {
+    const memory = await start(make);
+    for (const [day, limit] of [5, 8, 5, 8].entries()) await memory.store(`w${day}`, limitOf(limit, day));
+    const [current] = await memory.list(ALL, 10);
+    expect(current).toMatchObject({ text: 'The limit is 8', createdAt: NEW_YEAR + 3 * DAY_MS });
+    expect(textsOf(await memory.history(ALL, current!.id))).toEqual([8, 5, 8, 5].map((limit) => `The limit is ${limit}`));
+  });
+
+  it('leaves the facts of other owners alone', async () => {
+    const memory = await start(make);
+    const owners = [
+      SCOPE,
+      { ...SCOPE, user: 'ann' },
+      { ...SCOPE, user: 'bob' },
+      { ...SCOPE, agent: 'tester' },
+      { ...SCOPE, tenant: 'beta' },
+    ];
+    for (const [at, scope] of owners.entries()) {
+      await memory.store(`a${at}`, limitOf(5, 0, { scope }));
+      expect(await memory.store(`b${at}`, limitOf(8, 1, { scope }))).toMatchObject({ outcome: 'superseded' });
+    }
+    expect(textsOf(await memory.list(ALL, 10))).toEqual(Array.from({ length: 4 }, () => 'The limit is 8'));
+  });
+
+  it('ends with one truth however tellings are mixed and repeated', { timeout: 240_000 }, async () => {
+    const telling = fc.record({ limit: fc.constantFrom(5, 8, 13), day: fc.nat(6), copy: fc.nat(1) });
+    await expect(
+      fc.assert(
+        fc.asyncProperty(fc.array(telling, { minLength: 1, maxLength: 12 }), async (tellings) => endsInOneTruth(make, tellings)),
+        { numRuns: 12 },
+      ),
+    ).resolves.toBeUndefined();
+  });
+}
+
+/** All at once, twice: one current fact, of a newest telling, each write counted once. */
+async function endsInOneTruth(make: MakeMemory<SemanticLayerUnderTest>, tellings: readonly { limit: number; day: number; copy: number }[]) {
+  const made = await make();
+  try {
+    const write = (telling: (typeof tellings)[number]) => made.memory.store(JSON.stringify(telling), limitOf(telling.limit, telling.day));
+    await Promise.all([...tellings, ...tellings].map(write));
+    const newest = Math.max(...tellings.map(({ day }) => day));
+    const current = await made.memory.list(ALL, 50);
+    expect(current).toHaveLength(1);
+    expect(tellings.filter(({ day }) => day === newest).map(({ limit }) => `The limit is ${limit}`)).toContain(current[0]!.text);
+    const all = await made.memory.history(ALL, current[0]!.id);
+    const writes = new Set(tellings.map((telling) => JSON.stringify(telling))).size;
+    expect(all.reduce((sum, { support }) => sum + support, 0)).toBe(writes);
+  } finally {
+    await made.close?.();
+  }
+}
+
+function changesConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
+  it('changes a text and a confidence in their place', async () => {
+    const memory = await start(make);
+    const { fact } = await memory.store('w1', told('Ann likes tea'));
+    expect(await memory.update(ALL, fact.id, { text: 'Ann collects stamps', confidence: 0.4 })).toMatchObject({
+      id: fact.id,
+      confidence: 0.4,
+    });
+    expect(await memory.search(ALL, { text: 'stamps', limit: 5 })).toMatchObject([{ id: fact.id, text: 'Ann collects stamps' }]);
+    const learned = await memory.store('w0', factOf({ text: 'Bob likes coffee', source: 'experience', episodes: ['e1'] }));
+    expect(await memory.update(ALL, learned.fact.id, { confidence: 0.5 })).toMatchObject({ source: 'experience' });
+    expect(await memory.update(ALL, learned.fact.id, { text: 'Bob likes cocoa' })).toMatchObject({ source: 'told' });
+    const [reworded] = await memory.search(ALL, { text: 'cocoa', limit: 5 });
+    expect(reworded?.sources).toEqual(['e1', `facts/${learned.fact.id}`]);
+    expect(await memory.search(ALL, { text: 'tea', limit: 5 })).toEqual([]);
+    const tea = await memory.store('w2', told('Ann likes tea', 1));
+    expect(tea).toMatchObject({ outcome: 'added', fact: { support: 1 } });
+    expect(tea.fact.id).not.toBe(fact.id);
+    await expect(memory.update(ALL, 'none', { confidence: 1 })).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(memory.update(ALL, fact.id, { text: ' ' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(memory.update({ tenant: 'beta', agent: null }, fact.id, { confidence: 1 })).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it('counts accesses behind the back of the caller', async () => {
+    const memory = await start(make);
+    const { fact } = await memory.store('w1', told('Ann likes tea'));
+    for (let i = 0; i < 5; i += 1) await memory.countAccess(ALL, [fact.id, 'none']);
+    await memory.countAccess({ tenant: 'beta', agent: null }, [fact.id]);
+    await memory.close();
+    expect(await memory.get(ALL, fact.id)).toMatchObject({ accessCount: 5, support: 1 });
+  });
+
+  it('searches one category', async () => {
+    const memory = await start(make);
+    await memory.store('w1', told('Tea is brewed in the kitchen', 0, { category: 'house' }));
+    await memory.store('w2', told('Tea is sold in the market', 0, { category: 'town' }));
+    expect(await memory.search(ALL, { text: 'tea', limit: 5, category: 'town' })).toMatchObject([{ text: 'Tea is sold in the market' }]);
+  });
+}
 
 /** With the id that its owner and text give. */
 export function factOf(changes: Partial<Fact> = {}): Fact {

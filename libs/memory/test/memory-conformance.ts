@@ -1,6 +1,5 @@
 import { episodicMemoryConformance } from '@etude/domain/testing/episodic-memory-conformance';
 import { proceduralMemoryConformance } from '@etude/domain/testing/procedural-memory-conformance';
-import { semanticLayerConformance } from '@etude/domain/testing/semantic-layer-conformance';
 import { semanticMemoryConformance } from '@etude/domain/testing/semantic-memory-conformance';
 import type { Clock } from '@etude/domain/ports/clock';
 import { describe } from 'vitest';
@@ -21,7 +20,6 @@ export function memoryConformance(
   describe(`memory in ${name}`, () => {
     episodicMemoryConformance(() => layer('episodic'));
     semanticMemoryConformance(() => layer('semantic'));
-    semanticLayerConformance(() => layer('semantic'));
     proceduralMemoryConformance(() => layer('procedural'));
     memoryRecallConformance(open);
     layersIsolation(name, () => open({ clock: ISOLATION_CLOCK }), { runs: isolationRuns });
