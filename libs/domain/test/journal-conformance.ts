@@ -102,17 +102,12 @@ export function journalConformance(make: () => Promise<JournalSubject>): void {
       expect(await subject.task()).toMatchObject({ state: 'failed', usage: usage(3) });
     });
 
-    it('finishes once however often it is told', async () => {
+    it('refuses changes after its end', async () => {
       const journal = await open();
       await journal.finish(END, []);
       await journal.finish({ ...END, state: 'succeeded', stopReason: 'solved' }, []);
       expect((await subject.events()).filter(({ type }) => type === 'finished')).toHaveLength(1);
       expect((await subject.task()).state).toBe('failed');
-    });
-
-    it('takes nothing more after its end', async () => {
-      const journal = await open();
-      await journal.finish(END, []);
       await expect(journal.append(entry('a1.draft', 1), [])).rejects.toMatchObject(FENCED);
       expect(await subject.open()).toBeNull();
     });

@@ -127,12 +127,6 @@ describe('judge', () => {
     expect(problems.map((problem) => problem.path.join('.'))).toEqual([path]);
   });
 
-  it('accepts no command that never exited', () => {
-    const evaluator = Evaluator.parse({ kind: 'command', command: 'true' });
-    expect(judged(evaluator, { ...CLEAN_RUN, exitCode: 0 }).verdict).toBe('AC');
-    expect(judged(evaluator, { ...CLEAN_RUN, exit: 'nonzero', exitCode: null }).verdict).toBe('RE');
-  });
-
   const judgeable = EXIT_REASONS.filter((exit) => exit !== 'ok' && exit !== 'cancelled' && !RETRYABLE_EXITS.has(exit));
   it.each(judgeable)('accepts no answer whose run ended by %s', (exit) => {
     const evaluators = [

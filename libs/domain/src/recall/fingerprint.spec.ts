@@ -16,15 +16,12 @@ it('does not see line ends, blank lines and composed letters', () => {
   expect(of('Zähle.\r\n\r\n  Alles. \n')).toBe(of('Za\u0308hle.\n  Alles.'));
 });
 
-it.each([
+it.each<[string, string, string?]>([
   ['another prompt', of('add.')],
   ['indentation', of('  x\n Add.')],
   ['another evaluator', of('Add.', { kind: 'none' })],
+  ['another entry point', of('Add.', tests('f')), of('Add.', tests('g'))],
   ['public cases', of('Add.', io({ ...HIDDEN, public: true }))],
-])('differs by %s', (_, other) => {
-  expect(other).not.toBe(of('Add.'));
-});
-
-it('differs by entry point', () => {
-  expect(of('Add.', tests('f'))).not.toBe(of('Add.', tests('g')));
+])('differs by %s', (_, other, one = of('Add.')) => {
+  expect(other).not.toBe(one);
 });

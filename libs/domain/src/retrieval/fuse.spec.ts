@@ -1,8 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BM25_HALF, fusedScore } from './fuse.js';
+import { BM25_HALF, forgettingScore, fusedScore } from './fuse.js';
 
 const fusion = { denseWeight: 0.6, calibrate: (cosine: number) => Math.max(0, cosine), now: 1_000_000_000_000 };
+const DAY_MS = 86_400_000;
 const found = { cosine: 0, bm25: 0, createdAt: fusion.now, worth: 1 };
 describe('fusedScore', () => {
   it('weighs what both searches say', () => {
@@ -21,7 +22,7 @@ describe('fusedScore', () => {
     [30, 0.5],
     [-1, 1],
   ])('halves recency every thirty days: %s days old is %s', (days, recency) => {
-    expect(fusedScore({ ...found, createdAt: fusion.now - days * 86_400_000 }, fusion).recency).toBeCloseTo(recency);
+    expect(fusedScore({ ...found, createdAt: fusion.now - days * DAY_MS }, fusion).recency).toBeCloseTo(recency);
   });
 
   it('takes values that differ in their last bits for equal', () => {
@@ -39,6 +40,33 @@ describe('fusedScore', () => {
         expect(at({})).toBeLessThanOrEqual(1);
         expect(at({ cosine: 1 })).toBeGreaterThanOrEqual(at({}));
         expect(at({ bm25: words * 2 })).toBeGreaterThanOrEqual(at({}));
+      }),
+    );
+  });
+});
+
+describe('forgettingScore', () => {
+  it.each([
+    [0, 0, 0.8],
+    [-5, 0, 0.8],
+    [90 * DAY_MS, 0, 0.4],
+    [90 * DAY_MS, 1, 0.8 * Math.SQRT1_2],
+  ])('halves the worth every 90 days, more slowly after a use: %d ms, %d uses', (ageMs, uses, score) => {
+    expect(forgettingScore({ worth: 0.8, ageMs, uses })).toBeCloseTo(score, 12);
+  });
+
+  it('stays in 0 to 1, falls with age, and rises with worth and use', () => {
+    const remembered = fc.record({
+      worth: fc.double({ min: 0, max: 1, noNaN: true }),
+      ageMs: fc.double({ min: 0, max: 20_000 * DAY_MS, noNaN: true }),
+      uses: fc.nat(1_000_000),
+    });
+    fc.assert(
+      fc.property(remembered, remembered, (a, b) => {
+        const score = forgettingScore(a);
+        expect(score >= 0 && score <= 1).toBe(true);
+        expect(forgettingScore({ ...a, worth: Math.max(a.worth, b.worth), uses: a.uses + b.uses })).toBeGreaterThanOrEqual(score);
+        expect(forgettingScore({ ...a, ageMs: a.ageMs + b.ageMs })).toBeLessThanOrEqual(score);
       }),
     );
   });

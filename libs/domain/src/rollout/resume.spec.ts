@@ -104,6 +104,8 @@ describe.each(Object.entries(STORIES))('%s', (_, story) => {
     const { asked } = world.model as AnsweringModel;
     expect(asked.filter((text) => text.includes(HIDDEN))).toEqual([]);
     expect(asked.filter((text) => text.includes(REFERENCE) && !text.includes('# Reference solution'))).toEqual([]);
+    expect(asked.filter((text) => text.includes(REFERENCE))).toHaveLength(story.spec.referenceSolution === undefined ? 0 : 1);
+    expect(JSON.stringify([world.sandboxes.requests, ...world.outbox.writes.values()])).not.toContain(REFERENCE);
     expect(JSON.stringify(world.outbox.of('transition'))).not.toContain(HIDDEN);
   });
 });

@@ -139,16 +139,6 @@ describe('training', () => {
     ]);
   });
 
-  it('shows the reference to the reflection and to nothing else', async () => {
-    const world = new World({ spec });
-    await world.run();
-    const holding = modelOf(world).asked.filter((text) => text.includes(REFERENCE));
-    expect(holding).toHaveLength(1);
-    expect(holding[0]).toContain('# Reference solution');
-    expect(JSON.stringify(world.sandboxes.requests)).not.toContain(REFERENCE);
-    expect(JSON.stringify([...world.outbox.writes.values()])).not.toContain(REFERENCE);
-  });
-
   it('reflects on a failure and makes no skill of it', async () => {
     const world = new World({ spec: { ...spec, limits: { attemptsMax: 1 } } });
     await world.run();

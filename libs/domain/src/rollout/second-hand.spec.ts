@@ -57,6 +57,7 @@ describe('what is learned from what was itself learned in sight of a document', 
     const left = leftBy(first);
     expect(new Set(left.map(({ kind }) => kind))).toEqual(new Set(['summary', 'reflection', 'episode', 'transition']));
     for (const hit of left) {
+      expect(provenanceOf(hit).untrustedOrigins).toEqual(['documents/d1']);
       const second = await learn({ deps: { episodic: found(hit) } });
       expect(second.skill.sources).toEqual(expect.arrayContaining(['episodes/taaaaaaaa-r1', 'documents/d1']));
       expect(isTrusted(second.skill)).toBe(false);
@@ -69,11 +70,6 @@ describe('what is learned from what was itself learned in sight of a document', 
     const once = { search: () => Promise.resolve((searches += 1) === 1 ? [PAGE] : []) };
     const { transitions } = await learn({ deps: { semantic: once } });
     expect(transitions.map(({ touched }) => touched)).toEqual([['documents/d1'], ['documents/d1']]);
-  });
-
-  it('names its untrusted origins to every reader', async () => {
-    const first = await learn({ deps: { semantic: found(PAGE) } });
-    for (const hit of leftBy(first)) expect(provenanceOf(hit).untrustedOrigins).toEqual(['documents/d1']);
   });
 
   it('is marked by consolidation, where one of the group recalled it', () => {

@@ -64,7 +64,7 @@ describe('a judge of undecided facts', () => {
     expect(promptTokens).toBeLessThanOrEqual(texts.length * 500);
   });
 
-  it.each(['Well, all of them.', new Error('gone')])('decides nothing by %s, and says so', async (answer) => {
+  it.each(['Well, all of them.', '{"contradict": [99]}', new Error('gone')])('decides nothing by %s, and says so', async (answer) => {
     const { layer, model, logged, tell } = layerWith([answer]);
     await tell(LUNCHES.slice(0, 5));
     expect(await layer.list(ALL, 10)).toHaveLength(5);
