@@ -1,6 +1,7 @@
 import type { Scope } from '@etude/contracts/memory';
 import type { ReadScope, SearchQuery } from '../src/ports/memory.js';
 import { bm25Weight, idf, queryTerms, termCounts } from '../src/retrieval/bm25.js';
+import { cosineOf } from '../src/retrieval/calibration.js';
 import type { SearchEntry } from '../src/retrieval/entries.js';
 import { fusedScore } from '../src/retrieval/fuse.js';
 import { LexicalEmbedder } from '../src/retrieval/lexical-embedder.js';
@@ -25,7 +26,7 @@ export async function fakeSearch<T>(items: readonly FakeItem<T>[], query: Search
   const [asked = new Float32Array(), ...vectors] = await embedder.embed([query.text, ...items.map(({ entry }) => entry.indexed)]);
   const bm25 = bm25Of(query.text, items);
   const found = items.map((item, at) => {
-    const cosine = dot(asked, vectors[at] ?? asked);
+    const cosine = cosineOf(asked, vectors[at] ?? asked);
     const { createdAt, worth } = item.entry;
     const score = fusedScore({ createdAt, worth, cosine, bm25: bm25[at] ?? 0 }, { ...profile, now });
     const similarity = profile.calibrate(cosine);
@@ -54,8 +55,4 @@ function bm25Of(text: string, items: readonly FakeItem<unknown>[]): number[] {
   return counted.map(({ counts, words }) =>
     terms.reduce((sum, { term, df }) => sum + idf(items.length, df) * bm25Weight(counts.get(term) ?? 0, words), 0),
   );
-}
-
-function dot(a: Float32Array, b: Float32Array): number {
-  return a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0);
 }

@@ -24,10 +24,11 @@ async function play(run: SandboxRun): Promise<Partial<RunResult>> {
   return known.gives;
 }
 
+const sandboxes = async () => ({ sandboxes: new FakeSandboxes(play) });
+
 describe('the fakes', () => {
   chatModelConformance(async (answers) => ({ model: new FakeChatModel(answers.map(fakeAnswer)) }));
   proceduralMemoryConformance(async () => ({ memory: new FakeProceduralMemory({ now: Date.now }) }));
-  const sandboxes = async () => ({ sandboxes: new FakeSandboxes(play) });
   sandboxesConformance(sandboxes);
   repeatsConformance(sandboxes);
   journalConformance(async () => {

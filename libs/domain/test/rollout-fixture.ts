@@ -99,6 +99,8 @@ const LEARNS = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkill
 export class World {
   readonly clock = new FakeClock(1_000);
   readonly outbox = new FakeMemoryOutbox();
+  /** Skills that were counted as offered, as name@version. */
+  readonly offered: string[] = [];
   readonly journals = new FakeJournalStore('t00000000-r1', 1_000);
   readonly sandboxes: FakeSandboxes;
   readonly model: ChatModel;
@@ -123,6 +125,7 @@ export class World {
       semantic: nothing,
       procedural: proceduralOf(
         (this.given.skills ?? []).map(({ skill, similarity }) => ({ skill: skill.proof ? skill : proven(skill), similarity })),
+        this.offered,
       ),
       settings: {
         get: (_, agent) => Promise.resolve({ agent, settings: { ...LEARNS, ...this.given.settings }, isSet: true, updatedAt: 1, etag: '' }),
@@ -147,7 +150,7 @@ export class World {
   }
 }
 
-function proceduralOf(skills: ReadonlyArray<{ skill: Skill; similarity: number }>): RolloutDeps['procedural'] {
+function proceduralOf(skills: ReadonlyArray<{ skill: Skill; similarity: number }>, offered: string[]): RolloutDeps['procedural'] {
   return {
     ...registryOf(...skills.map(({ skill }) => skill)),
     search: ({ tenant, agent, also = [] }, { similarityMin = 0 }) =>
@@ -160,7 +163,7 @@ function proceduralOf(skills: ReadonlyArray<{ skill: Skill; similarity: number }
       Promise.resolve(
         skills.map(({ skill }) => skill).filter((skill) => isOf(skill, tenant, agent) && skill.fingerprints.includes(fingerprint)),
       ),
-    countOffers: () => Promise.resolve(),
+    countOffers: async (offers) => void offered.push(...offers.map(({ name, version }) => `${name}@${version}`)),
     countNames: () => Promise.resolve(skills.length),
   };
 }

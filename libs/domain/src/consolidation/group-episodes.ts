@@ -13,24 +13,17 @@ const SIMILARITY_MIN = 0.7;
  * tasks only keeps chains of small similarities from joining everything into one group.
  */
 export async function groupEpisodes(episodes: readonly Episode[], embedder: Embedder, signal: AbortSignal): Promise<readonly Episode[][]> {
+  const owners = Map.groupBy(episodes.toSorted(byAge), ({ scope }) => JSON.stringify([scope.agent, scope.user]));
   const groups: Episode[][] = [];
-  for (const owned of partition(episodes.toSorted(byAge), ({ scope }) => JSON.stringify([scope.agent, scope.user])))
-    groups.push(
-      ...(await groupTasks(
-        partition(owned, ({ fingerprint }) => fingerprint),
-        embedder,
-        signal,
-      )),
-    );
+  for (const owned of owners.values()) {
+    const tasks = [...Map.groupBy(owned, ({ fingerprint }) => fingerprint).values()];
+    groups.push(...(await groupTasks(tasks, embedder, signal)));
+  }
   return groups.toSorted((a, b) => byAge(a[0]!, b[0]!));
 }
 
 function byAge(a: Episode, b: Episode): number {
   return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
-}
-
-function partition(episodes: readonly Episode[], keyOf: (episode: Episode) => string): Episode[][] {
-  return [...Map.groupBy(episodes, keyOf).values()];
 }
 
 /** @param tasks episodes of one task each, oldest first */

@@ -2,7 +2,7 @@ import { EXIT_REASONS, RETRYABLE_EXITS, type RunResult } from '@etude/contracts/
 import { Evaluator } from '@etude/contracts/task';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { judge, judgeWithoutCode } from './judge.js';
+import { judge } from './judge.js';
 import { evaluatorProblems, rulesOf } from './evaluators.js';
 import { CLEAN_RUN } from '../../test/run-results.js';
 
@@ -142,10 +142,6 @@ describe('judge', () => {
 
   it('takes what the code prints as the final answer', () => {
     expect(judged({ kind: 'none' }, { ...CLEAN_RUN, stdout: '42\n' })).toMatchObject({ verdict: 'AC', output: '42\n' });
-  });
-
-  it('calls an answer without code a run-time error', () => {
-    expect(judgeWithoutCode(io(['1', '2', false]))).toMatchObject({ verdict: 'RE', reason: 'the answer held no code', casesTotal: 1 });
   });
 
   it('tells no line of a traceback that the code printed itself', () => {

@@ -26,18 +26,12 @@ describe('succeeded', () => {
 });
 
 describe('experienceEpisode', () => {
-  it('is one episode for the same content, whenever it is told', () => {
-    expect(experienceEpisode({ ...told, at: 2_000 }).id).toBe(experienceEpisode(told).id);
-    expect(experienceEpisode({ ...told, reflection: 'cold' }).id).not.toBe(experienceEpisode(told).id);
-  });
-
-  it('is one episode for one key, owner and content', () => {
-    const keyed = experienceEpisode({ ...told, key: 'k1' }).id;
-    expect(experienceEpisode({ ...told, key: 'k1', at: 2_000 }).id).toBe(keyed);
-    expect(experienceEpisode({ ...told, key: 'k2' }).id).not.toBe(keyed);
-    expect(experienceEpisode({ ...told, key: 'k1', reflection: 'cold' }).id).not.toBe(keyed);
+  it.each([null, 'k1'])('has one id for the same owner, content and key, whenever it was told: %s', (key) => {
+    const { id } = experienceEpisode({ ...told, key });
+    expect(experienceEpisode({ ...told, key, at: 2_000 }).id).toBe(id);
+    for (const other of [{ key: 'k2' }, { reflection: 'cold' }]) expect(experienceEpisode({ ...told, key, ...other }).id).not.toBe(id);
     for (const other of [{ tenant: 'globex' }, { agent: 'other' }, { user: 'bob' }])
-      expect(experienceEpisode({ ...told, key: 'k1', scope: { ...told.scope, ...other } }).id).not.toBe(keyed);
+      expect(experienceEpisode({ ...told, key, scope: { ...told.scope, ...other } }).id).not.toBe(id);
   });
 
   it.each(['', ' ', '\u200B'])('has no reflection where there is nothing to see in it: %j', (reflection) => {

@@ -19,7 +19,8 @@ const ERROR_SHARE_MAX = 0.3;
 
 /** An episode told by an outside agent. */
 export function experienceEpisode({ scope, experience, skillsUsed, reflection, importance, key, at }: ToldExperience): Episode {
-  const id = `x${digestOf([scope, experience, skillsUsed, reflection, ...(key === null ? [] : [key])])}`;
+  const content = JSON.stringify([scope, experience, skillsUsed, reflection, ...(key === null ? [] : [key])]);
+  const id = `x${createHash('sha256').update(content).digest('hex').slice(0, 32)}`;
   const prompt = experience.context.join('\n');
   return {
     id,
@@ -48,8 +49,4 @@ export function experienceEpisode({ scope, experience, skillsUsed, reflection, i
 export function succeeded({ outcomes }: Pick<Experience, 'outcomes'>): boolean {
   const errors = outcomes.filter((outcome) => outcome.type === 'action_error').length;
   return outcomes.length > 0 && errors / outcomes.length < ERROR_SHARE_MAX;
-}
-
-function digestOf(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
 }

@@ -1,6 +1,5 @@
 import type { Fact } from '@etude/contracts/memory';
-import { factTime, lastTold } from '../retrieval/reinforce.js';
-import { isCurrent, superseded, toldAgain } from './fact-changes.js';
+import { factTime, lastTold, reinforce } from '../retrieval/reinforce.js';
 import { haveOneSubject, lifeId, saySame } from './fact-keys.js';
 
 /** A stored fact of the same owner, current or not, that was found for a told one. */
@@ -51,8 +50,9 @@ export function planFact(told: Told, known: readonly KnownFact[]): FactPlan {
   const past = sames
     .filter(({ fact }) => (fact.validTo ?? 0) >= factTime(told.fact))
     .toSorted((a, b) => factTime(b.fact) - factTime(a.fact))[0];
-  if (past !== undefined) return planPast(told, past);
-  return planInsert(told, known);
+  if (past === undefined) return planInsert(told, known);
+  const fact = toldAgain(past.fact, told.fact);
+  return { ...NOTHING, changes: [{ known: past, fact, taken: [told.writeId] }], kept: fact };
 }
 
 const NOTHING: FactPlan = { insert: null, changes: [], kept: null, isTaken: false, replaced: [], undecided: [] };
@@ -74,18 +74,13 @@ function planKept(told: Told, first: KnownFact, known: readonly KnownFact[], isT
     insert: null,
     changes: [
       ...(isChanged ? [{ known: first, fact: kept, taken: isTaken ? [] : [told.writeId] }] : []),
-      ...older.map((rival) => replacedBy(rival, kept, at)),
+      ...older.map((rival) => ({ known: rival, fact: superseded(rival.fact, { id: kept.id, at }), taken: [] })),
     ],
     kept,
     isTaken,
     replaced: older.map(({ fact }) => fact.id),
     undecided: undecidedFor(told, known),
   };
-}
-
-function planPast(told: Told, past: KnownFact): FactPlan {
-  const fact = toldAgain(past.fact, told.fact);
-  return { ...NOTHING, changes: [{ known: past, fact, taken: [told.writeId] }], kept: fact };
 }
 
 /**
@@ -99,12 +94,9 @@ function planInsert(told: Told, known: readonly KnownFact[]): FactPlan {
   const at = factTime(fact);
   const rivals = rivalsOf(told, known, null).map((rival) => rival.fact);
   const newer = rivals.filter((rival) => isNewer(rival, at)).toSorted((a, b) => lastTold(a) - lastTold(b))[0];
-  if (newer !== undefined) return insertOf(superseded(fact, { id: newer.id, at: factTime(newer) }));
-  return insertOf(rivals.some((rival) => lastTold(rival) === at) ? { ...fact, validFrom: at + 1 } : fact);
-}
-
-function insertOf(fact: Fact): FactPlan {
-  return { ...NOTHING, insert: fact, kept: fact };
+  const current = rivals.some((rival) => lastTold(rival) === at) ? { ...fact, validFrom: at + 1 } : fact;
+  const insert = newer === undefined ? current : superseded(fact, { id: newer.id, at: factTime(newer) });
+  return { ...NOTHING, insert, kept: insert };
 }
 
 /** If two facts were told for the same time, the later write wins. */
@@ -112,12 +104,23 @@ function isNewer(fact: Fact, at: number): boolean {
   return lastTold(fact) > at;
 }
 
-function replacedBy(known: KnownFact, by: Fact, at: number): FactChange {
-  return { known, fact: superseded(known.fact, { id: by.id, at }), taken: [] };
-}
-
 function undecidedFor({ fact }: Told, known: readonly KnownFact[]): readonly KnownFact[] {
   return known
     .filter((one) => isCurrent(one.fact) && !saySame(fact, one.fact) && !haveOneSubject(fact, one.fact))
     .toSorted((a, b) => b.similarity - a.similarity);
+}
+
+export function isCurrent(fact: Fact): boolean {
+  return fact.validTo === undefined && fact.supersededBy === undefined;
+}
+
+/** The known fact after it was told again. It keeps its own spelling. */
+function toldAgain(known: Fact, again: Fact): Fact {
+  const subject = known.subject ?? again.subject;
+  return { ...reinforce(known, again), ...(subject === undefined ? {} : { subject }) };
+}
+
+/** The fact, ended because `by` replaced it. A fact that becomes true only later ends the moment it begins. */
+export function superseded(known: Fact, by: { readonly id: string; readonly at: number }): Fact {
+  return { ...known, validTo: Math.max(by.at, factTime(known)), supersededBy: by.id };
 }

@@ -1,9 +1,10 @@
 import type { MemoryLayer } from '@etude/contracts/task';
 import { expect, it } from 'vitest';
 import type { MemoryHit, ReadScope, SearchQuery } from '../ports/memory.js';
-import { hitOf } from '../../test/memory-records.js';
+import { factOf, hitOf } from '../../test/memory-records.js';
 import { skillOf } from '../../test/skill-fixture.js';
-import { recall } from './recall.js';
+import { factEntry } from '../retrieval/entries.js';
+import { provenanceOf, recall } from './recall.js';
 
 const hit = (id: string, text = id, layer: MemoryLayer = 'episodic') => hitOf({ id, text, layer });
 
@@ -106,3 +107,34 @@ function ownedBy(...skills: ReadonlyArray<ReturnType<typeof skillOf>>) {
         .map((skill) => ({ skill, similarity: 0.9, score: 0.9 })),
     );
 }
+
+const TOLD = 'told.0a1b';
+
+it.each([
+  ['transition', { id: 'tabcdefgh-r1.a2', kind: 'transition', sources: ['tabcdefgh-r1'] }, ['episodes/tabcdefgh-r1'], []],
+  ['told episode', { id: TOLD, kind: 'episode', sources: [TOLD] }, [`episodes/${TOLD}`], [`episodes/${TOLD}`]],
+  ['chunk', { id: 'd1f.0a1b', kind: 'chunk', sources: ['guide.md'] }, ['documents/d1f'], ['documents/d1f']],
+  [
+    'skill',
+    { id: 'a@1', kind: 'skill', sources: ['tabcdefgh-r1.episode', 'tasks/tabcdefgh', 'documents/d1', 'web'] },
+    ['episodes/tabcdefgh-r1', 'tasks/tabcdefgh', 'documents/d1', 'web'],
+    ['documents/d1', 'web'],
+  ],
+])('names the kind and id of what a %s comes from', (_name, shown, origins, untrustedOrigins) => {
+  expect(provenanceOf(shown)).toEqual({ origins, untrustedOrigins });
+});
+
+const ofFact = (more: Parameters<typeof factOf>[0]) => {
+  const fact = factOf(more);
+  return provenanceOf({ id: fact.id, kind: 'fact', sources: factEntry(fact).sources });
+};
+
+it('trusts a fact that was learned from rollouts, and none that somebody told or reworded', () => {
+  const learned = { source: 'experience', episodes: ['tabcdefgh-r1.episode', 'tbcdefghi-r1.episode'] };
+  expect(ofFact(learned)).toEqual({ origins: ['episodes/tabcdefgh-r1', 'episodes/tbcdefghi-r1'], untrustedOrigins: [] });
+  const told = `facts/${factOf({}).id}`;
+  expect(ofFact({ source: 'told', episodes: [] })).toEqual({ origins: [told], untrustedOrigins: [told] });
+  expect(ofFact({ source: 'experience', episodes: [] }).untrustedOrigins).toEqual([told]);
+  expect(ofFact({ ...learned, source: 'told' }).untrustedOrigins).toEqual([told]);
+  expect(ofFact({ ...learned, episodes: [TOLD] }).untrustedOrigins).toEqual([`episodes/${TOLD}`]);
+});

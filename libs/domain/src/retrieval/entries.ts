@@ -18,7 +18,7 @@ const TITLE_CHARS_MAX = 100;
 const TEXT_CHARS_MAX = 4_000;
 const PART_CHARS_MAX = 1_500;
 /** Text beyond this is stored but not searchable. */
-export const INDEXED_CHARS_MAX = 64_000;
+const INDEXED_CHARS_MAX = 64_000;
 const WORTH_OF_SUCCESS = 0.7;
 const WORTH_OF_FAILURE = 0.3;
 
@@ -27,7 +27,7 @@ export function transitionEntry(transition: Transition): SearchEntry {
   const parts = [cut(prompt, PART_CHARS_MAX), `${verdict}: ${reason}`, cut(code, PART_CHARS_MAX), cut(feedback, 500)];
   return {
     kind: 'transition',
-    indexed: cut(draft === null ? prompt : `${prompt}\n${draft}`, INDEXED_CHARS_MAX),
+    indexed: searchableText(draft === null ? prompt : `${prompt}\n${draft}`),
     title: titleOf(prompt),
     text: parts.filter((part) => part.trim() !== '').join('\n\n'),
     sources: sourcesOf(transition),
@@ -67,16 +67,11 @@ export type NotedEpisode = Pick<Episode, 'prompt' | 'summary' | 'reflection' | '
 
 /** One row for the summary and one for the reflection; none for an empty text. */
 export function episodeEntries(episode: NotedEpisode): SearchEntry[] {
-  const row = (kind: 'summary' | 'reflection', text: string): SearchEntry => ({
-    kind,
-    indexed: cut(text, INDEXED_CHARS_MAX),
-    title: titleOf(episode.prompt),
-    text: cut(text, TEXT_CHARS_MAX),
-    sources: sourcesOf(episode),
-    createdAt: episode.createdAt,
-    worth: episode.importance,
-  });
-  return [row('summary', episode.summary), row('reflection', episode.reflection ?? '')].filter((entry) => entry.indexed.trim() !== '');
+  const { prompt, summary, reflection, createdAt, importance: worth } = episode;
+  const shared = { title: titleOf(prompt), sources: sourcesOf(episode), createdAt, worth };
+  const row = (kind: 'summary' | 'reflection', text: string): SearchEntry[] =>
+    text.trim() === '' ? [] : [{ ...shared, kind, indexed: searchableText(text), text: cut(text, TEXT_CHARS_MAX) }];
+  return [...row('summary', summary), ...row('reflection', reflection ?? '')];
 }
 
 export function factEntry(fact: Fact): SearchEntry {
@@ -100,20 +95,14 @@ export const isTold = ({ source, episodes }: Pick<Fact, 'source' | 'episodes'>) 
 
 /** One row for the name, the description and each cue of a skill, so that the closest one decides. */
 export function skillEntries(skill: Skill): SearchEntry[] {
-  const texts = new Set([skill.name, skill.description, ...skill.cues]);
-  return [...texts].filter((text) => text.trim() !== '').map((text) => skillEntry(skill, text));
+  const texts = [...new Set([skill.name, skill.description, ...skill.cues])].filter((text) => text.trim() !== '');
+  return texts.map((text) => ({ ...skillEntry(skill), indexed: searchableText(text) }));
 }
 
-export function skillEntry(skill: Skill, indexed: string): SearchEntry {
-  return {
-    kind: 'skill',
-    indexed: cut(indexed, INDEXED_CHARS_MAX),
-    title: `${skill.name}@${skill.version}`,
-    text: cut(skill.description, TEXT_CHARS_MAX),
-    sources: skill.sources,
-    createdAt: skill.updatedAt,
-    worth: skill.successRate,
-  };
+/** The row of a skill without its indexed text. */
+export function skillEntry({ name, version, description, sources, updatedAt, successRate }: Skill): Omit<SearchEntry, 'indexed'> {
+  const [title, text] = [`${name}@${version}`, cut(description, TEXT_CHARS_MAX)];
+  return { kind: 'skill', title, text, sources, createdAt: updatedAt, worth: successRate };
 }
 
 function titleOf(prompt: string): string {

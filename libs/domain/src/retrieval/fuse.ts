@@ -18,12 +18,6 @@ export interface Fusion {
   readonly now: number;
 }
 
-export interface Score {
-  readonly fused: number;
-  readonly recency: number;
-  readonly score: number;
-}
-
 /** The BM25 that counts as one half; docs/retrieval.md tells how it was chosen. */
 export const BM25_HALF = 40;
 const HALF_LIFE_MS = 30 * 86_400_000;
@@ -37,31 +31,16 @@ const RECENCY_SHARE = 0.15;
  * Why values and not ranks: a rank doesn't tell how much better the first match is than the second, or whether the best match of words is a
  * match at all. Measured in docs/retrieval.md, after Bruch, Gai and Ingber 2023.
  */
-export function fusedScore({ cosine, bm25, createdAt, worth }: Match, { denseWeight, calibrate, now }: Fusion): Score {
-  const fused = denseWeight * calibrate(rounded(cosine)) + (1 - denseWeight) * saturated(rounded(bm25));
-  const recency = recencyOf(createdAt, now);
-  return { fused, recency, score: weighed(fused, { recency, worth }) };
-}
-
-/** Maps BM25 to 0 to 1: a tenth word in common adds less than the first. */
-function saturated(bm25: number): number {
-  return bm25 / (bm25 + BM25_HALF);
+export function fusedScore({ cosine, bm25, createdAt, worth }: Match, { denseWeight, calibrate, now }: Fusion) {
+  const words = rounded(bm25);
+  // Saturated, so that a tenth word in common adds less than the first.
+  const fused = denseWeight * calibrate(rounded(cosine)) + (1 - denseWeight) * (words / (words + BM25_HALF));
+  const recency = 0.5 ** (Math.max(0, now - createdAt) / HALF_LIFE_MS);
+  return { fused, recency, score: fused * (1 - WORTH_SHARE * (1 - worth) - RECENCY_SHARE * (1 - recency)) };
 }
 
 /** Rounds a score, so that last-bit differences of a database don't decide between equal texts; age and worth do. */
-function rounded(value: number): number {
-  return Math.round(value * 1e6) / 1e6;
-}
-
-/** 1 for a new record, halved every thirty days. */
-function recencyOf(createdAt: number, now: number): number {
-  return 0.5 ** (Math.max(0, now - createdAt) / HALF_LIFE_MS);
-}
-
-/** Lowers relevance by age and lack of worth, each by its share at most. */
-function weighed(fused: number, { recency, worth }: { readonly recency: number; readonly worth: number }): number {
-  return fused * (1 - WORTH_SHARE * (1 - worth) - RECENCY_SHARE * (1 - recency));
-}
+const rounded = (value: number) => Math.round(value * 1e6) / 1e6;
 
 /** The values by which forgetting judges a record. */
 export interface Remembered {

@@ -29,7 +29,8 @@ export function featuresOf(text: string): Map<string, number> {
   const words = withArgumentsAsNames(text);
   const features = new Map<string, number>();
   for (const [word, count] of counted(words)) addWord(features, word, 1 + Math.log(count));
-  addNeighbours(features, words);
+  const content = words.filter((word) => weightOf(word) === CONTENT_WEIGHT && word.kind === 'word');
+  for (const [i, { text: next }] of content.slice(1).entries()) features.set(`n:${content[i]?.text} ${next}`, NEIGHBOURS_WEIGHT);
   return features;
 }
 
@@ -57,32 +58,16 @@ function addWord(features: Map<string, number>, word: Word, frequency: number): 
   const weight = weightOf(word) * frequency;
   add(features, `w:${word.text}`, weight);
   if (word.kind !== 'word' || weight < NAME_WEIGHT || word.text.length <= GRAM_CHARS) return;
-  const grams = gramsOf(word.text);
+  const marked = `^${word.text}$`;
+  const grams = Array.from({ length: marked.length - GRAM_CHARS + 1 }, (_, i) => marked.slice(i, i + GRAM_CHARS));
   for (const gram of grams) add(features, `g:${gram}`, (GRAMS_WEIGHT * weight) / Math.sqrt(grams.length));
 }
 
 function weightOf(word: Word): number {
-  if (word.kind === 'number' || isLetter(word)) return NUMBER_WEIGHT;
+  if (word.kind === 'number' || (word.kind === 'word' && word.text.length === 1)) return NUMBER_WEIGHT;
   if (STOP_WORDS.has(word.text)) return STOP_WEIGHT;
   if (ROUTINE_WORDS.has(word.text)) return ROUTINE_WEIGHT;
   return word.inName ? NAME_WEIGHT : CONTENT_WEIGHT;
-}
-
-function isLetter(word: Word): boolean {
-  return word.kind === 'word' && word.text.length === 1;
-}
-
-function addNeighbours(features: Map<string, number>, words: readonly Word[]): void {
-  const content = words.filter((word) => weightOf(word) === CONTENT_WEIGHT && word.kind === 'word');
-  for (let i = 1; i < content.length; i += 1) {
-    const pair = `n:${content[i - 1]?.text} ${content[i]?.text}`;
-    if (!features.has(pair)) add(features, pair, NEIGHBOURS_WEIGHT);
-  }
-}
-
-function gramsOf(word: string): string[] {
-  const marked = `^${word}$`;
-  return Array.from({ length: marked.length - GRAM_CHARS + 1 }, (_, i) => marked.slice(i, i + GRAM_CHARS));
 }
 
 function add(features: Map<string, number>, feature: string, weight: number): void {

@@ -53,11 +53,12 @@ function touchedBy(known: Fact, again: Fact, episodes: Fact['episodes']): Pick<F
 export function afterUse(skill: Skill, use: SkillUse): Skill {
   const { success, cue, fingerprint, at } = use;
   const learns = success && mayBeTold(skill, use);
+  const isNewCue = cue.trim() !== '' && skill.cues.length < SKILL_CUES_MAX && !skill.cues.includes(cue);
   return {
     ...skill,
     executionCount: skill.executionCount + (success ? 1 : 0),
     successRate: (1 - RATE_ALPHA) * skill.successRate + RATE_ALPHA * (success ? 1 : 0),
-    cues: learns && isNewCue(skill, cue) ? [...skill.cues, cue] : skill.cues,
+    cues: learns && isNewCue ? [...skill.cues, cue] : skill.cues,
     fingerprints: learns && fingerprint !== '' ? [...new Set([...skill.fingerprints, fingerprint])] : skill.fingerprints,
     usage: usageAfter(skill, use),
     updatedAt: Math.max(skill.updatedAt, at),
@@ -98,8 +99,4 @@ function digestsOf({ digest }: Skill, { inputDigest, outputDigest }: SkillUse): 
  */
 function mayBeTold({ scope }: Skill, use: SkillUse): boolean {
   return use.scope.tenant === scope.tenant && (use.scope.user === null || use.scope.user === scope.user);
-}
-
-function isNewCue(skill: Skill, cue: string): boolean {
-  return cue.trim() !== '' && skill.cues.length < SKILL_CUES_MAX && !skill.cues.includes(cue);
 }

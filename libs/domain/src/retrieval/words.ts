@@ -11,9 +11,6 @@ export interface Word {
 const TEXT_CHARS_MAX = 64_000;
 /** Longer runs are digests, base64 and the like. Only their beginning is searchable. */
 const WORD_CHARS_MAX = 48;
-/** Cache of split runs. The words are never changed, so that callers may share them. */
-const KNOWN_RUNS = new Map<string, readonly Word[]>();
-const KNOWN_RUNS_MAX = 20_000;
 const RUN = /[\p{L}\p{M}\p{N}_]+/gu;
 /** A pattern for texts of ASCII only that does the same in a fraction of the time. */
 const PLAIN_TEXT = /^[\0-\x7f]*$/;
@@ -36,20 +33,8 @@ export function wordsOf(text: string): Word[] {
     const [run] = match;
     const called = normal[match.index + run.length] === '(';
     if (PLAIN_WORD.test(run)) words.push({ text: stem(run).slice(0, WORD_CHARS_MAX), kind: 'word', inName: called });
-    else for (const word of wordsOfRun(run, called)) words.push(word);
+    else splitRun(run, called, words);
   }
-  return words;
-}
-
-/** Splits a run once and caches the result, since texts hold few different runs that are not plain words. */
-function wordsOfRun(run: string, called: boolean): readonly Word[] {
-  const name = called ? `${run}(` : run;
-  const known = KNOWN_RUNS.get(name);
-  if (known !== undefined) return known;
-  const words: Word[] = [];
-  splitRun(run, called, words);
-  if (KNOWN_RUNS.size >= KNOWN_RUNS_MAX) KNOWN_RUNS.clear();
-  if (run.length <= WORD_CHARS_MAX) KNOWN_RUNS.set(name, words);
   return words;
 }
 

@@ -37,11 +37,11 @@ export interface RecordOrigin {
   readonly fingerprint: string;
 }
 
-const originOf = ({ taskId, rolloutId, scope, spec, fingerprint }: RecordOrigin) => ({
+const originOf = ({ taskId, rolloutId, scope, spec: { prompt }, fingerprint }: RecordOrigin) => ({
   scope,
   taskId,
   rolloutId,
-  prompt: spec.prompt,
+  prompt,
   fingerprint,
 });
 

@@ -38,7 +38,7 @@ export async function findReusable(context: RolloutContext): Promise<{ skill: Re
   }
   const near = await searchSkills(deps.procedural, scope, { text: spec.prompt, limit: CANDIDATES_MAX, similarityMin });
   for (const { skill, similarity } of near) {
-    const reusable = similarity >= similarityMin ? await reusableOf(skill, context) : null;
+    const reusable = await reusableOf(skill, context);
     if (reusable) return { skill: reusable, how: `is near the task (${similarity.toFixed(2)})` };
   }
   return null;

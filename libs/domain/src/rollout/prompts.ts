@@ -1,4 +1,4 @@
-import type { RecalledItem, Skill } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import type { ChatRequest } from '../ports/model.js';
 import type { Attempt } from './attempt-record.js';
@@ -54,12 +54,7 @@ export function critiqueRequest(task: PromptTask, attempts: readonly Attempt[]):
   );
 }
 
-export interface GenerationMaterial {
-  readonly recalled: readonly RecalledItem[];
-  readonly draft: string | null;
-  readonly attempts: readonly Attempt[];
-  readonly critique: string | null;
-}
+type GenerationMaterial = Pick<Attempt, 'recalled' | 'draft' | 'critique'> & { readonly attempts: readonly Attempt[] };
 
 export function generateRequest(task: PromptTask, { recalled, draft, attempts, critique }: GenerationMaterial): ChatRequest {
   return request(

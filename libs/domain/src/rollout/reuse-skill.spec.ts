@@ -193,29 +193,12 @@ describe('settings of the agent', () => {
   });
 });
 
-const counting = () => {
-  const offered: string[] = [];
-  const countOffers = (keys: ReadonlyArray<{ name: string; version: number }>) => {
-    offered.push(...keys.map(({ name, version }) => `${name}@${version}`));
-    return Promise.resolve();
-  };
-  return { offered, countOffers };
-};
-
-const offersIn = async (given: ConstructorParameters<typeof World>[0]) => {
-  const { offered, countOffers } = counting();
-  const plain = new World(given);
-  await new World({ ...given, deps: { procedural: { ...plain.deps.procedural, countOffers } } }).run();
-  return offered;
-};
-
-describe('offers of skills', () => {
-  it('count what was tried and what was shown', async () => {
-    expect(await offersIn({ skills: near({}) })).toEqual(['double_it@1']);
-    expect(await offersIn({ skills: near({}, 0.7), model: solver() })).toEqual(['double_it@1']);
-  });
-
-  it('count nothing where memory is only read', async () => {
-    expect(await offersIn({ skills: near({}), spec: { memory: { readOnly: true } } })).toEqual([]);
-  });
+it.each<[string, ConstructorParameters<typeof World>[0], string[]]>([
+  ['a skill that was tried', { skills: near({}) }, ['double_it@1']],
+  ['a skill that was shown', { skills: near({}, 0.7), model: solver() }, ['double_it@1']],
+  ['nothing where memory is read-only', { skills: near({}), spec: { memory: { readOnly: true } } }, []],
+])('counts as offered: %s', async (_, given, offered) => {
+  const world = new World(given);
+  await world.run();
+  expect(world.offered).toEqual(offered);
 });

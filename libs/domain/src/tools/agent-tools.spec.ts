@@ -43,14 +43,18 @@ describe('execute_code', () => {
     });
     expect(await call('execute_code', { code: '1' }, {}, { session: 's2' })).toMatchObject({ result: { functions: [], todos: [] } });
   });
-
-  it('works where procedural memory is off', async () => {
-    const { call } = startTools();
-    expect(await call('execute_code', { code: '1' }, OFF)).toMatchObject({ success: true });
-  });
 });
 
-describe('tools of skills', () => {
+describe('tools without procedural memory', () => {
+  it('run code and find tools', async () => {
+    const { call } = startTools([skillOf('parse_csv')]);
+    expect(await call('execute_code', { code: '1' }, OFF)).toMatchObject({ success: true });
+    expect(await call('search', { query: 'execute code' }, OFF)).toMatchObject({
+      success: true,
+      result: { skills: [], note: expect.stringContaining('off'), tools: [{ name: 'execute_code' }] },
+    });
+  });
+
   it.each([
     ['use_skill', { skill_id: 'parse_csv' }],
     ['load_functions', { names: ['parse_csv'] }],
@@ -92,15 +96,6 @@ describe('search', () => {
       result: { skills: [{ recommended: false }, {}] },
     });
     expect(await call('search', { query: 'x', min_similarity: 0.85 })).toMatchObject({ result: { skills: [] } });
-  });
-
-  it('still finds tools where procedural memory is off', async () => {
-    const { call } = startTools([skillOf('parse_csv')]);
-    const outcome = await call('search', { query: 'execute code' }, OFF);
-    expect(outcome).toMatchObject({
-      success: true,
-      result: { skills: [], note: expect.stringContaining('off'), tools: [{ name: 'execute_code' }] },
-    });
   });
 });
 

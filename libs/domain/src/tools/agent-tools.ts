@@ -1,8 +1,7 @@
 import type { Embedder } from '../ports/embedder.js';
 import { type CodeInterpreterDeps, codeInterpreterTool } from './code-interpreter.js';
-import { executeCodeTool, writeTodosTool } from './execute-code.js';
+import { executeCodeTool, loadFunctionsTool, writeTodosTool } from './execute-code.js';
 import { listSkillsTools } from './list-skills-tools.js';
-import { loadFunctionsTool } from './load-functions-tool.js';
 import { NearTools, searchTool } from './search-tool.js';
 import { registerSkillTool } from './register-skill-tool.js';
 import { useSkillTool } from './use-skill-tool.js';

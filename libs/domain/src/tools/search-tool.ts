@@ -7,12 +7,11 @@ import { defineTool, skillsAreOff, type ToolContext, type ToolDefinition } from 
 import type { SkillFinder } from './tool-ports.js';
 import type { Embedder } from '../ports/embedder.js';
 
-export const FoundParameter = z.strictObject({ name: z.string(), type: z.string(), description: z.string() });
 export const FoundSkill = z.strictObject({
   name: z.string(),
   description: z.string(),
   similarity: z.number(),
-  parameters: z.array(FoundParameter),
+  parameters: z.array(z.strictObject({ name: z.string(), type: z.string(), description: z.string() })),
 });
 type FoundSkill = z.infer<typeof FoundSkill>;
 

@@ -118,24 +118,14 @@ export function untrustedAmong(names: readonly string[]): string[] {
 }
 
 function touched({ id, kind, sources = [] }: Shown): string[] {
-  switch (kind) {
-    case 'fact':
-      return sources.map(restsOn);
-    case 'document':
-      return [`documents/${id}`];
-    case 'chunk':
-      return [`documents/${id.replace(/\.[^.]*$/, '')}`];
-    case 'skill':
-      return [`skills/${id}`];
-    case 'transition':
-    case 'episode':
-    case 'summary':
-    case 'reflection':
-      return [`episodes/${episodeKey(id)}`];
-    default:
-      return [];
-  }
+  if (kind === 'fact') return sources.map(restsOn);
+  if (kind === 'document') return [`documents/${id}`];
+  if (kind === 'chunk') return [`documents/${id.replace(/\.[^.]*$/, '')}`];
+  if (kind === 'skill') return [`skills/${id}`];
+  return EPISODE_KINDS.has(kind) ? [`episodes/${episodeKey(id)}`] : [];
 }
+
+const EPISODE_KINDS: ReadonlySet<string> = new Set(['transition', 'episode', 'summary', 'reflection']);
 
 /** A fact names its episodes by their bare ids. */
 function restsOn(name: string): string {

@@ -4,7 +4,7 @@ import { factRecord, knownFact, LAYER } from './fact-records.js';
 import { untilTaken } from './records.js';
 import { errorCode } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
-import { isCurrent, superseded } from '@etude/domain/facts/fact-changes';
+import { isCurrent, superseded } from '@etude/domain/facts/fact-plan';
 import { type FactPair, judgeRequest, judgeTokens, readVerdicts } from '@etude/domain/facts/judge-pairs';
 import type { ChatModel } from '@etude/domain/ports/model';
 import { factTime } from '@etude/domain/retrieval/reinforce';

@@ -1,8 +1,7 @@
 import type { IndexedText, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
 import { bodyOf, type LayerDeps, parseBody, updateEach } from './records.js';
 import type { Episode, Fact, Scope } from '@etude/contracts/memory';
-import { isCurrent } from '@etude/domain/facts/fact-changes';
-import type { KnownFact } from '@etude/domain/facts/fact-plan';
+import { isCurrent, type KnownFact } from '@etude/domain/facts/fact-plan';
 import { factKeys } from '@etude/domain/facts/fact-keys';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { factEntry } from '@etude/domain/retrieval/entries';

@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type DocumentChunk, type DocumentRecord, Fact, type Scope } from '@etude/contracts/memory';
-import { isCurrent } from '@etude/domain/facts/fact-changes';
+import { isCurrent } from '@etude/domain/facts/fact-plan';
 import { factId } from '@etude/domain/facts/fact-keys';
 import type { ChatModel } from '@etude/domain/ports/model';
 import type { MemoryHit, ReadScope, SemanticMemory } from '@etude/domain/ports/memory';

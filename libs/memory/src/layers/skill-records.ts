@@ -32,7 +32,7 @@ const digitsOf = (version: number) => String(version).padStart(VERSION_DIGITS, '
 /** A skill in category "text.csv" is found by "text" too. The `subject` of a marked skill is the digest of its code. */
 export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecord {
   const { name, version, scope, status, digest, fingerprints, category, dependencies = [] } = skill;
-  const { title, text, sources, createdAt, worth } = skillEntry(skill, '');
+  const { title, text, sources, createdAt, worth } = skillEntry(skill);
   const key = skillKey({ name, ...scope, version });
   const marked = markedCode(skill);
   const fields = {
