@@ -26,7 +26,7 @@ export function readJsonAnswer<S extends z.ZodType>(schema: S, text: string): { 
 }
 
 export interface JsonAnswer<T> {
-  /** null where no answer could be used, which differs from an empty answer. */
+  /** null if no answer could be used. An empty answer is not null. */
   readonly data: T | null;
   /** Why there is no data, for people; empty where there is. */
   readonly failure: string;
@@ -44,8 +44,8 @@ export interface AnswerChecks<T> {
 }
 
 /**
- * Asks the model for JSON. An answer that can't be read, or that `check` has reasons against, is sent back with what is wrong, at most
- * twice.
+ * Asks the model for JSON. If an answer can't be parsed, or `check` returns reasons, the model gets these reasons and answers again, at
+ * most twice.
  *
  * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED where every request would be refused; what `check` throws; an
  *   AbortError when `signal` aborts

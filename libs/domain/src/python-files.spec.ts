@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 
-it('passes its tests, which are Python', () => {
+it('passes its Python tests', () => {
   const cwd = fileURLToPath(new URL('../python/', import.meta.url));
   const { status, stderr } = spawnSync('/usr/bin/python3', ['-B', '-W', 'error', '-m', 'unittest', 'discover', '-s', 'test'], {
     cwd,

@@ -2,7 +2,7 @@ import { errorCode, isAbort } from '@etude/contracts/errors';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ChatModel, ChatRequest } from '../src/ports/model.js';
 
-/** What the model under test has to answer to one prompt. Prompts are distinct, so a script may match on them. */
+/** The answer that the model under test must give to one prompt. Prompts are distinct, so a script can match them. */
 export interface ConformanceAnswer {
   readonly prompt: string;
   readonly text?: string;
@@ -21,7 +21,7 @@ export interface ModelUnderTest {
 
 const never = () => new AbortController().signal;
 const ask = (prompt: string, more: Partial<ChatRequest> = {}): ChatRequest => ({ messages: [{ role: 'user', content: prompt }], ...more });
-/** What every ChatModel keeps, the fake and the real ones. `make` gives a model that answers each prompt as said, in this order. */
+/** The promises of every ChatModel, fake or real. `make` returns a model that gives these answers in this order. */
 export function chatModelConformance(make: (answers: readonly ConformanceAnswer[]) => Promise<ModelUnderTest>): void {
   const start = async (...answers: ConformanceAnswer[]) => {
     const made = await make(answers);
@@ -30,7 +30,7 @@ export function chatModelConformance(make: (answers: readonly ConformanceAnswer[
   };
 
   describe('as a ChatModel', () => {
-    it('answers the text character by character', async () => {
+    it('returns every character of the text', async () => {
       const text = 'Zeile eins\n\tdef f():\n    return "ünï \\\\ 😀 {{x}} </s>"\r\n```\n';
       const model = await start({ prompt: 'say it', text });
       const response = await model.chat(ask('say it'), never());
@@ -62,7 +62,7 @@ export function chatModelConformance(make: (answers: readonly ConformanceAnswer[
       expect((await model.chat(request, never())).text).toBe('It rains.');
     });
 
-    it('says when an answer was cut at the limit', async () => {
+    it('reports an answer that was cut at the limit', async () => {
       const model = await start({ prompt: 'long', text: 'once upon', cut: true });
       expect(await model.chat(ask('long'), never())).toMatchObject({ text: 'once upon', finishReason: 'length' });
     });
@@ -80,7 +80,7 @@ export function chatModelConformance(make: (answers: readonly ConformanceAnswer[
       expect((await model.chat(ask('later'), never())).text).toBe('still here');
     });
 
-    it('throws an AbortError when aborted meanwhile', async () => {
+    it('throws an AbortError when aborted during the call', async () => {
       const model = await start({ prompt: 'wait', hangs: true });
       const controller = new AbortController();
       const answer = model.chat(ask('wait'), controller.signal).catch((thrown: unknown) => thrown);

@@ -38,7 +38,7 @@ const putInto = (memory: SemanticLayerUnderTest, texts: readonly string[], chang
 const chunkTexts = async (memory: SemanticLayerUnderTest) =>
   (await memory.search(ALL, { text: 'brewing guide', limit: 50, kinds: ['chunk'] })).map(({ text }) => text).toSorted();
 
-/** Documents of a semantic layer, and the chunks that they are found by. */
+/** The promises of a semantic layer about documents and their searchable chunks. */
 export function documentLayerConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
   it('finds chunks of a document by title, headings and text', async () => {
     const memory = await start(make);
@@ -51,7 +51,7 @@ export function documentLayerConformance(make: MakeMemory<SemanticLayerUnderTest
     expect(await memory.documents(ALL, { limit: 5, afterKey: 'd1' })).toEqual([]);
   });
 
-  it('changes nothing when the same document comes again', async () => {
+  it('changes nothing when the same document is stored again', async () => {
     const memory = await start(make);
     await putInto(memory, ['Boil it.']);
     expect(await putInto(memory, ['Boil it.'])).toBe('unchanged');
@@ -74,7 +74,7 @@ export function documentLayerConformance(make: MakeMemory<SemanticLayerUnderTest
     expect(await memory.removeDocument({ ...ALL, user: 'ann' }, 'd-bob')).toBe(false);
   });
 
-  it('finishes what was cut off', async () => {
+  it('completes a document whose first write was aborted', async () => {
     const memory = await start(make);
     const texts = Array.from({ length: 100 }, (_, i) => `Paragraph of ${'abcdefghij'[i % 10]}${'abcdefghij'[Math.floor(i / 10)]}.`);
     const stop = new AbortController();

@@ -8,10 +8,10 @@ import { episodeOf, NEW_YEAR, SCOPE, transitionOf } from './memory-records.js';
 const ALL = { tenant: 'acme', agent: null };
 const DAY_MS = 86_400_000;
 
-/** What every EpisodicMemory keeps, whatever it is stored in. */
+/** The promises of every EpisodicMemory, whatever store it uses. */
 export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): void {
   describe('as an EpisodicMemory', () => {
-    it('gives transitions back in order and unabridged', async () => {
+    it('returns transitions in order and in full', async () => {
       const memory = await start(make);
       const long = `${'é😀\u0000\n"\\'.repeat(700_000)}end`;
       const second = transitionOf({ id: 't2', attempt: 2, feedback: long, code: long.slice(7), critique: 'why\ud800' });
@@ -35,7 +35,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect(await memory.search(ALL, { text: 'even numbers summed', limit: 10 })).toHaveLength(2);
     });
 
-    it('finds transitions by prompt and draft, episodes by all that they tell', async () => {
+    it('finds transitions by prompt and draft, episodes by all their texts', async () => {
       const memory = await start(make);
       await memory.storeTransition(transitionOf({ draft: 'use a sieve of Eratosthenes' }));
       await memory.storeEpisode(episodeOf({ summary: 'Overflowed a buffer.', reflection: 'Bisection would have converged.' }));
@@ -45,7 +45,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect(await kindOf('bisection')).toBe('episode');
     });
 
-    it('finds what an outside agent told by context, actions, skills and outcomes', async () => {
+    it('finds told episodes by context, actions, skills and outcomes', async () => {
       const memory = await start(make);
       const experience = { context: ['A walrus waits.'], actions: ['threw a salmon'], outcomes: [{ type: 'applause', loud: 'very' }] };
       await memory.storeEpisode(episodeOf({ experience, summary: 'Fed it.', skillsUsed: ['feed_animals'], reflection: 'Bring gloves.' }));
@@ -55,7 +55,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect(await memory.recent(ALL, 0, 1)).toMatchObject([{ experience }]);
     });
 
-    it('shows with a hit what is not trusted of what it was made in sight of', async () => {
+    it('lists untrusted sources with a hit', async () => {
       const memory = await start(make);
       const touched = ['episodes/taaaaaaaa-r1', 'documents/d1', 'skills/a@1'];
       await memory.storeTransition(transitionOf({ touched }));
@@ -68,7 +68,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect(await memory.recent(ALL, 0, 10)).toEqual([episodeOf({ touched })]);
     });
 
-    it('shows where a hit comes from', async () => {
+    it('lists the origin of a hit', async () => {
       const memory = await start(make);
       await memory.storeTransition(transitionOf());
       const [hit] = await memory.search(ALL, { text: transitionOf().prompt, limit: 1, explain: true });
@@ -102,7 +102,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
     });
 
     it.each(['"', 'NEAR(', 'kind:fact', 'a" OR "b', '; DROP TABLE entry', '\u0000', '', '\ud800'])(
-      'takes the query %j as data',
+      'treats the query %j as data',
       async (text) => {
         const memory = await start(make);
         await memory.storeTransition(transitionOf());
@@ -110,7 +110,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       },
     );
 
-    it('answers no more than the limit, nothing below the minimum', async () => {
+    it('returns at most the limit, and nothing below the minimum', async () => {
       const memory = await start(make);
       for (let i = 0; i < 8; i += 1)
         await memory.storeTransition(transitionOf({ id: `t${i}`, prompt: `even numbers ${'walrus '.repeat(i)}` }));
@@ -122,7 +122,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect(await memory.search(ALL, { text: 'zebra crossing', limit: 8, similarityMin: 0.1 })).toEqual([]);
     });
 
-    it('prefers what is recent and what succeeded', async () => {
+    it('prefers recent and successful transitions', async () => {
       const memory = await start(make);
       const now = Date.now();
       await memory.storeTransition(transitionOf({ id: 'old', createdAt: now - 400 * DAY_MS }));
@@ -173,7 +173,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       }
     });
 
-    it('ranks as if no other tenant were there', async () => {
+    it('ranks independently of other tenants', async () => {
       const alone = await start(make);
       const crowded = await start(make);
       for (let i = 0; i < 12; i += 1) {

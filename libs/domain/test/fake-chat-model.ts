@@ -5,7 +5,7 @@ type Computed = string | Partial<ChatResponse> | Error;
 /** A text, parts of a response, an error to throw, or a function of the request that gives one of these. */
 export type FakeAnswer = Computed | ((request: ChatRequest, signal: AbortSignal) => Computed | Promise<Computed>);
 
-/** Answers nothing until it is aborted. */
+/** Gives no answer until the call is aborted. */
 export const neverAnswers = (_request: ChatRequest, signal: AbortSignal) =>
   new Promise<never>((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(aborted()), { once: true });
@@ -14,8 +14,8 @@ export const neverAnswers = (_request: ChatRequest, signal: AbortSignal) =>
 /**
  * Answers from a list, in the order of the calls, and keeps every request.
  *
- * @throws Error naming the request when the list has run out: a test that asks more than it said is wrong.
- * Tokens are about characters / 4 unless an answer gives them. Marked as scripted, which it is.
+ * @throws Error naming the request when the list is empty: the test makes more calls than it declared.
+ * Tokens are about characters / 4 unless an answer gives them. Every response is marked as scripted.
  */
 export class FakeChatModel implements ChatModel {
   readonly requests: ChatRequest[] = [];

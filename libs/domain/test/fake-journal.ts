@@ -3,7 +3,7 @@ import { isFinal, Usage } from '@etude/contracts/task';
 import type { TaskEvent, TaskState } from '@etude/contracts/task';
 import type { Journal, JournalEntry, RolloutEnd } from '../src/ports/journal.js';
 
-/** What a fake rollout's task shows to callers. */
+/** The task of a fake rollout, as callers see it. */
 export interface FakeTask {
   readonly state: TaskState;
   readonly usage: Usage;
@@ -11,8 +11,8 @@ export interface FakeTask {
 }
 
 /**
- * One rollout's journal in memory, for any number of openings; each is a worker that takes the rollout over.
- * Values go through JSON, as in a real one.
+ * One rollout's journal in memory. Each opening stands for a worker that takes the rollout over.
+ * Values go through JSON, as in a real journal.
  */
 export class FakeJournalStore {
   /** Every event of the task, in order. */
@@ -48,7 +48,7 @@ export class FakeJournalStore {
     };
   }
 
-  /** As a caller would: the next `append` says so. */
+  /** Requests cancellation; the next `append` reports the request. */
   cancel(): void {
     this.#cancelRequested = true;
   }

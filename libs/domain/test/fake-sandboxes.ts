@@ -2,10 +2,10 @@ import type { ExecutionRequest, ExecutionResult, RunResult, SandboxRun } from '@
 import type { Sandboxes } from '../src/ports/sandboxes.js';
 import { CLEAN_RUN } from './run-results.js';
 
-/** What a run gives, as far as it differs from a clean exit without output. */
+/** The fields of a run's result that differ from a clean exit without output. */
 export type FakeRun = (run: SandboxRun, request: ExecutionRequest) => Partial<RunResult> | Promise<Partial<RunResult>>;
 
-/** Answers every run from one function and keeps every request that it carried out. Runs no code. */
+/** Answers every run from one function and keeps every executed request. Runs no code. */
 export class FakeSandboxes implements Sandboxes {
   readonly requests: ExecutionRequest[] = [];
   readonly #results = new Map<string, ExecutionResult>();

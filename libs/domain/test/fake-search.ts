@@ -20,7 +20,7 @@ export interface FakeFound<T> extends FakeItem<T> {
 
 const embedder = new LexicalEmbedder();
 
-/** Search over a list, scored as the stores score it. A record counts once, by the closest of its entries. */
+/** Search over a list, scored as the stores score it. Each record is found once, by its closest entry. */
 export async function fakeSearch<T>(items: readonly FakeItem<T>[], query: SearchQuery, now: number): Promise<FakeFound<T>[]> {
   const { profile } = embedder;
   const [asked = new Float32Array(), ...vectors] = await embedder.embed([query.text, ...items.map(({ entry }) => entry.indexed)]);

@@ -3,7 +3,7 @@ import type { TaskEvent, TaskState } from '@etude/contracts/task';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Journal, JournalEntry, RolloutEnd } from '../src/ports/journal.js';
 
-/** One rollout of a task that was just accepted, seen from outside. */
+/** One rollout of a newly accepted task, as callers see it. */
 export interface JournalSubject {
   /** Takes the rollout over, as a worker does. null when there is nothing to run. */
   open(): Promise<Journal | null>;
@@ -24,7 +24,7 @@ const started = (attempt: number): TaskEvent => ({ type: 'attempt_started', atte
 const END: RolloutEnd = { state: 'failed', stopReason: 'attempts', result: null, usage: usage(3), error: null };
 const FENCED = { code: 'JOURNAL_FENCED' };
 
-/** What every `Journal` does. `make` answers a fresh rollout each time. */
+/** The promises of every `Journal`. `make` returns a new rollout each time. */
 export function journalConformance(make: () => Promise<JournalSubject>): void {
   describe('journal', () => {
     let subject: JournalSubject;
@@ -47,7 +47,7 @@ export function journalConformance(make: () => Promise<JournalSubject>): void {
       ]);
     });
 
-    it('gives the next holder every entry in order', async () => {
+    it('passes every entry to the next holder in order', async () => {
       const first = await open();
       const value = { list: [1, 'two', null, { deep: true }], empty: '', text: 'é\u0000\n"' };
       await first.append(entry('a1.draft', 1, value), []);
@@ -87,7 +87,7 @@ export function journalConformance(make: () => Promise<JournalSubject>): void {
       expect([...(await open()).entries.keys()]).toEqual(['a1.draft', 'a1.code']);
     });
 
-    it('tells the holder that a cancel was asked for', async () => {
+    it('reports a requested cancellation to the holder', async () => {
       const journal = await open();
       expect(await journal.append(entry('a1.draft', 1), [])).toEqual({ cancelRequested: false });
       await subject.cancel();

@@ -2,7 +2,7 @@ import type { Scope } from '@etude/contracts/memory';
 import { onTestFinished } from 'vitest';
 import type { ReadScope } from '../src/ports/memory.js';
 
-/** What a suite gets: an empty memory of the kind under test, and how to let go of it. */
+/** An empty memory of the kind under test, and the function that closes it. */
 export interface MemoryUnderTest<T> {
   readonly memory: T;
   close?(): Promise<void> | void;
@@ -17,7 +17,7 @@ export async function start<T>(make: MakeMemory<T>): Promise<T> {
   return made.memory;
 }
 
-/** Scopes that a caller's types forbid, and that reach a store all the same when something is wrong. */
+/** Scopes that the types forbid but that a faulty caller can pass. */
 export const SCOPES_WITHOUT_TENANT = [
   { tenant: '', agent: null },
   { tenant: '  ', agent: 'coder' },
@@ -33,7 +33,7 @@ export const SCOPES_WITHOUT_TENANT = [
   { tenant: 'acme', agent: 'coder', also: [undefined as unknown as string], user: 'ann' },
 ];
 
-/** Names that begin alike, so that a prefix can't stand for the whole. */
+/** Names with a common prefix, so that a match by prefix fails the test. */
 const TENANTS = ['acme', 'acm', 'acme2'];
 const AGENTS = ['coder', 'tester'];
 export const OWNERS: readonly Scope[] = TENANTS.flatMap((tenant) => AGENTS.map((agent) => ({ tenant, agent, user: null })));

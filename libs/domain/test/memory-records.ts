@@ -92,7 +92,7 @@ export function hitOf(changes: Partial<MemoryHit> & Pick<MemoryHit, 'id'>): Memo
   };
 }
 
-/** With the digest of its content, unless another one is given. */
+/** A skill with the digest of its content, unless `changes` gives another digest. */
 export function skillOf(changes: Partial<Skill> = {}): Skill {
   const skill = {
     name: 'sum_even',

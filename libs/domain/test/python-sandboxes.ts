@@ -3,12 +3,11 @@ import type { ExecutionRequest, ExecutionResult, RunResult, SandboxRun } from '@
 import type { Sandboxes } from '../src/ports/sandboxes.js';
 import { CLEAN_RUN } from './run-results.js';
 
-/** Ends what hangs. */
 const TIMEOUT_MS = 60_000;
 
 /**
- * Runs a test's own code with the machine's Python, under the hash seed that was asked for.
- * There is no isolation and no limit but time: for code that the test wrote itself, never for an answer.
+ * Runs a test's own code with the machine's Python, under the requested hash seed.
+ * There is no isolation and only a time limit, so use it for code of tests, never for an answer.
  */
 export class PythonSandboxes implements Sandboxes {
   readonly requests: ExecutionRequest[] = [];
@@ -31,7 +30,7 @@ function pythonRun(run: SandboxRun, hashSeed = 0): RunResult {
   return run.kind === 'checked' ? { ...result, passed: status === 0 } : result;
 }
 
-/** As the runner of a real sandbox writes values down; see `RunResult.value`. */
+/** Encodes values as the runner of a real sandbox does; see `RunResult.value`. */
 const PLAIN = String.raw`
 def __plain(value):
     if isinstance(value, (list, tuple)):

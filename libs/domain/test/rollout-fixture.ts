@@ -19,7 +19,7 @@ export const REFERENCE = 'reference-91bc';
 
 export type SpecGiven = Partial<z.input<typeof TaskSpec>>;
 
-/** Doubling a number: right code holds the word "right". */
+/** The task to double a number. Code is right if it has the word "right". */
 export function specOf(given: SpecGiven = {}): TaskSpec {
   return TaskSpec.parse({
     prompt: 'The baker doubles her loaves.\nPrint twice the number you read.',
@@ -36,7 +36,7 @@ export function specOf(given: SpecGiven = {}): TaskSpec {
 
 const STDOUT: Record<string, string> = { 1: '2', [`${HIDDEN}-in`]: `${HIDDEN}-out` };
 
-/** Code with the word "right" answers as expected, with "crash" it crashes, anything else is wrong. */
+/** Code with the word "crash" crashes, code with "right" is right, all other code is wrong. */
 export const runsCode: FakeRun = (run) => {
   const code = 'code' in run ? run.code : '';
   if (code.includes('crash'))
@@ -47,7 +47,7 @@ export const runsCode: FakeRun = (run) => {
 
 const valueOf = (run: SandboxRun) => (run.kind === 'call' ? (run.args[0] ?? null) : undefined);
 
-/** A model that answers by what it is asked; keeps the texts of all requests. */
+/** A model whose answers depend on the request. Keeps the texts of all requests. */
 export class AnsweringModel implements ChatModel {
   readonly asked: string[] = [];
   constructor(
@@ -75,7 +75,7 @@ export class AnsweringModel implements ChatModel {
 
 export const fenced = (code: string) => `My thought.\n\n\`\`\`python\n${code}\n\`\`\``;
 
-/** Wrong at first, right once the prompt holds a critique; summaries and the like in words. */
+/** Answers with wrong code, or with right code if the prompt has a critique. Other requests get fixed texts. */
 export const learnsFromCritique = (text: string): string => {
   if (text.includes('Answer with one JSON object')) return '{"description": "Doubles a number.", "scenarios": ["doubling loaves"]}';
   if (text.includes('Summarise')) return 'It was doubled.';
@@ -89,13 +89,13 @@ export interface WorldGiven {
   readonly runs?: FakeRun;
   readonly skills?: ReadonlyArray<{ skill: Skill; similarity: number }>;
   readonly deps?: Partial<RolloutDeps>;
-  /** Of the task's agent; skills are learned and used unless they say otherwise. */
+  /** Settings of the task's agent. By default skills are learned and used. */
   readonly settings?: Partial<ProceduralMemorySettings>;
 }
 
 const LEARNS = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkills: true });
 
-/** One task and everything a rollout of it touches. */
+/** One task and the ports of its rollout. */
 export class World {
   readonly clock = new FakeClock(1_000);
   readonly outbox = new FakeMemoryOutbox();
@@ -138,7 +138,7 @@ export class World {
     };
   }
 
-  /** One worker takes the rollout and runs it as far as it gets. */
+  /** Runs the rollout in one worker. */
   async run(signal: AbortSignal = new AbortController().signal) {
     const journal = this.journals.open();
     if (!journal) throw new Error('the task is final');

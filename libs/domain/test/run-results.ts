@@ -1,6 +1,6 @@
 import type { RunResult } from '@etude/contracts/sandbox';
 
-/** What a run that went well and printed nothing looks like. */
+/** The result of a clean run without output. */
 export const CLEAN_RUN: RunResult = {
   exit: 'ok',
   exitCode: 0,

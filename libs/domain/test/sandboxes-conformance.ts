@@ -8,7 +8,7 @@ export interface SandboxesUnderTest {
   close?(): Promise<void>;
 }
 
-/** One run and what it must give. `hangs`: it runs until it is aborted. */
+/** One run and its expected result. `hangs`: the run lasts until it is aborted. */
 export interface ConformanceRun {
   readonly run: SandboxRun;
   readonly gives: Partial<RunResult>;
@@ -50,7 +50,7 @@ const SHELL: ConformanceRun = {
 };
 const SLEEPS: ConformanceRun = { run: program('import time\ntime.sleep(600)'), gives: {}, hangs: true };
 
-/** Everything the suite runs, for a fake that has to be told what each gives. */
+/** All runs of the suite, so that a fake can return their results. */
 export const CONFORMANCE_RUNS: readonly ConformanceRun[] = [ECHO, LEAVES, KILLED, RETURNS, RAISES, RIGHT, WRONG, SHELL, SLEEPS];
 
 let requests = 0;
@@ -71,9 +71,9 @@ async function started(make: () => Promise<SandboxesUnderTest>): Promise<Sandbox
   return made.sandboxes;
 }
 
-/** What every Sandboxes keeps that the domain may ask twice. Sandboxes of a driver leave results to the queue. */
+/** The promise of Sandboxes that keep results. A driver's Sandboxes don't, because the queue keeps them. */
 export function repeatsConformance(make: () => Promise<SandboxesUnderTest>): void {
-  it('answers the same execution with its first result', async () => {
+  it('returns the first result for a repeated execution', async () => {
     const sandboxes = await started(make);
     const asked = request([ECHO]);
     const first = await sandboxes.execute(asked, never());
@@ -81,12 +81,12 @@ export function repeatsConformance(make: () => Promise<SandboxesUnderTest>): voi
   });
 }
 
-/** What every Sandboxes keeps, the fake and the real ones. */
+/** The promises of every Sandboxes, fake or real. */
 export function sandboxesConformance(make: () => Promise<SandboxesUnderTest>): void {
   const start = () => started(make);
 
   describe('as Sandboxes', () => {
-    it('gives one result per run, in order', async () => {
+    it('returns one result per run, in order', async () => {
       const sandboxes = await start();
       const runs = CONFORMANCE_RUNS.filter(({ hangs }) => !hangs);
       const asked = request(runs);
@@ -96,13 +96,13 @@ export function sandboxesConformance(make: () => Promise<SandboxesUnderTest>): v
       runs.forEach(({ gives }, at) => expect(result.runs[at]).toMatchObject(gives));
     });
 
-    it('stops after the first failure where asked to', async () => {
+    it('stops after the first failure if requested', async () => {
       const sandboxes = await start();
       const result = await sandboxes.execute(request([ECHO, LEAVES, ECHO], { stopOnFailure: true }), never());
       expect(result.runs.map(({ exit }) => exit)).toEqual(['ok', 'nonzero']);
     });
 
-    it('keeps executions apart that run at once', async () => {
+    it('keeps concurrent executions apart', async () => {
       const sandboxes = await start();
       const asked = [request([ECHO]), request([RETURNS]), request([RIGHT]), request([LEAVES])];
       const results = await Promise.all(asked.map((one) => sandboxes.execute(one, never())));
@@ -110,7 +110,7 @@ export function sandboxesConformance(make: () => Promise<SandboxesUnderTest>): v
       expect(results.map(({ runs }) => runs[0]?.exit)).toEqual(['ok', 'ok', 'ok', 'nonzero']);
     });
 
-    it('rejects with an AbortError when the caller gives up', async () => {
+    it('rejects with an AbortError when the caller aborts', async () => {
       const sandboxes = await start();
       const stop = new AbortController();
       const running = sandboxes.execute(request([SLEEPS]), stop.signal);
@@ -118,7 +118,7 @@ export function sandboxesConformance(make: () => Promise<SandboxesUnderTest>): v
       await expect(running).rejects.toMatchObject({ name: 'AbortError' });
     });
 
-    it('runs nothing for a caller who has given up already', async () => {
+    it('runs nothing if the caller aborted before', async () => {
       const sandboxes = await start();
       await expect(sandboxes.execute(request([ECHO]), AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' });
     });

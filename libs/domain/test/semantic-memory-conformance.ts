@@ -35,7 +35,7 @@ export interface SemanticLayerUnderTest extends SemanticMemory {
   ): Promise<'added' | 'replaced' | 'unchanged'>;
   documents(scope: ReadScope, page: { limit: number; afterKey?: string }): Promise<readonly DocumentRecord[]>;
   removeDocument(scope: ReadScope, id: string): Promise<boolean>;
-  /** Writes what waits to be counted. */
+  /** Writes the pending access counts. */
   close(): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ function unitsConformance(make: MakeMemory<SemanticMemory>): void {
     expect(hit).toMatchObject({ sources: ['e1', 'e2', 'e3'] });
   });
 
-  it('applies nothing of a unit that holds a fact of another tenant', async () => {
+  it('applies nothing of a unit with a fact of another tenant', async () => {
     const memory = await start(make);
     const foreign = factOf({ scope: { ...SCOPE, tenant: 'beta' } });
     await expect(memory.applyFacts('acme', 'u1', [factOf(), foreign])).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
@@ -137,7 +137,7 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     expect(await memory.list(ALL, 10)).toMatchObject([{ text: 'Ann likes tea.', support: 2 }]);
   });
 
-  it('counts a hundred writers of one fact that write at once', { timeout: 180_000 }, async () => {
+  it('counts a hundred concurrent writers of one fact', { timeout: 180_000 }, async () => {
     const memory = await start(make);
     const stored = await Promise.all(Array.from({ length: 100 }, (_, i) => memory.store(`w${i}`, told('The tea is in the kitchen.'))));
     expect(stored.filter(({ outcome }) => outcome === 'added')).toHaveLength(1);
@@ -146,7 +146,7 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     expect(await memory.list(ALL, 10)).toMatchObject([{ support: 100 }]);
   });
 
-  it('keeps apart what differs in a letter, a name, a number or a negation', async () => {
+  it('keeps facts apart that differ in a letter, a name, a number or a negation', async () => {
     const memory = await start(make);
     const texts = [
       'Ann met Bob',
@@ -183,7 +183,7 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     expect(await memory.history(ALL, 'none')).toEqual([]);
   });
 
-  it('puts what is older than what is known into the history', async () => {
+  it('puts a fact older than the known one into the history', async () => {
     const memory = await start(make);
     const now = await memory.store('w1', limitOf(8, 9));
     const old = await memory.store('w2', limitOf(5, 3));
@@ -193,7 +193,7 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     expect(await memory.store('w3', limitOf(5, 4))).toMatchObject({ outcome: 'reinforced', fact: { support: 2 } });
   });
 
-  it('lets a value come back, as a record of its own', async () => {
+  it('stores a returning value as a new record', async () => {
     const memory = await start(make);
     for (const [day, limit] of [5, 8, 5, 8].entries()) await memory.store(`w${day}`, limitOf(limit, day));
     const [current] = await memory.list(ALL, 10);
@@ -217,7 +217,7 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     expect(textsOf(await memory.list(ALL, 10))).toEqual(Array.from({ length: 4 }, () => 'The limit is 8'));
   });
 
-  it('ends with one truth however tellings are mixed and repeated', { timeout: 240_000 }, async () => {
+  it('ends with one current fact for any order and repetition of writes', { timeout: 240_000 }, async () => {
     const telling = fc.record({ limit: fc.constantFrom(5, 8, 13), day: fc.nat(6), copy: fc.nat(1) });
     await expect(
       fc.assert(
@@ -228,7 +228,7 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
   });
 }
 
-/** All at once, twice: one current fact, of a newest telling, each write counted once. */
+/** Makes all writes at once, twice. One newest fact is then current, and each write counts once. */
 async function endsInOneTruth(make: MakeMemory<SemanticLayerUnderTest>, tellings: readonly { limit: number; day: number; copy: number }[]) {
   const made = await make();
   try {
@@ -247,7 +247,7 @@ async function endsInOneTruth(make: MakeMemory<SemanticLayerUnderTest>, tellings
 }
 
 function changesConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
-  it('changes a text and a confidence in their place', async () => {
+  it('changes text and confidence under the same id', async () => {
     const memory = await start(make);
     const { fact } = await memory.store('w1', told('Ann likes tea'));
     expect(await memory.update(ALL, fact.id, { text: 'Ann collects stamps', confidence: 0.4 })).toMatchObject({
@@ -269,7 +269,7 @@ function changesConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     await expect(memory.update({ tenant: 'beta', agent: null }, fact.id, { confidence: 1 })).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('counts accesses behind the back of the caller', async () => {
+  it('counts accesses in the background', async () => {
     const memory = await start(make);
     const { fact } = await memory.store('w1', told('Ann likes tea'));
     for (let i = 0; i < 5; i += 1) await memory.countAccess(ALL, [fact.id, 'none']);
@@ -286,7 +286,7 @@ function changesConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
   });
 }
 
-/** With the id that its owner and text give. */
+/** A fact with the id of its owner and text. */
 export function factOf(changes: Partial<Fact> = {}): Fact {
   const fact = recordOf(changes);
   return { ...fact, id: factId(fact.scope, fact.text) };

@@ -22,7 +22,7 @@ import type {
   ToolSkillDraft,
 } from '../src/tools/tool-ports.js';
 
-/** That a session tells at once. */
+/** The most files that a session lists. */
 const FILES_MAX = 1_000;
 
 export const never: AbortSignal = new AbortController().signal;
@@ -41,7 +41,7 @@ export const skillOf = (name: string, more: Partial<Skill> = {}): Skill =>
 
 const pinOf = ({ name, version, digest, scope }: Skill): SkillDependency => ({ name, ...scope, version, digest });
 
-/** Skills in a list, all of the same similarity unless told otherwise. */
+/** A list of skills, all with the same similarity. */
 export class FakeSkills implements SkillFinder, SkillRunner, SkillRegistrar, SkillWishes {
   readonly offered: string[] = [];
   readonly used: SkillCall[] = [];
@@ -121,7 +121,7 @@ export class FakeToolSessions implements ToolSessions {
   }
 }
 
-/** One sandbox for every session that has a name, or none with a reason. `cell` says what a cell gives. */
+/** One sandbox for every named session, or the reason why there is none. `cell` returns the result of a cell. */
 export class FakeCodeSessions implements CodeSessions {
   unavailable = '';
   isReplaced = false;
@@ -147,7 +147,7 @@ export class FakeCodeSessions implements CodeSessions {
   }
 }
 
-/** The ten tools over fakes. `run` says what code gives. */
+/** The ten tools over fakes. `run` returns the result of code. */
 export function startTools(skills: Skill[] = [], run: (run: SandboxRun) => Partial<RunResult> = () => ({ value: {} })) {
   const fake = new FakeSkills(skills);
   const sandboxes = new FakeSandboxes(run);

@@ -33,7 +33,7 @@ function episode(id: string, over: Partial<Episode> = {}): Episode {
   });
 }
 
-/** Two prompts are as similar as the words that they share. */
+/** Prompts are more similar the more first letters of words they share. */
 const embedder: Embedder = {
   profile: { model: 'words', dimension: 26, denseWeight: 1, calibrate: (cosine) => Math.max(0, cosine) },
   embed: async (texts) =>
@@ -54,7 +54,7 @@ function ignoreCrash(error: unknown): void {
   if (!(error instanceof Crash)) throw error;
 }
 
-/** Memory that applies outbox writes at once, and dies after a number of effects where it is told to. */
+/** A memory that applies outbox writes at once. After `dieAfter(n)` it throws behind the n-th effect. */
 function world(
   episodes: readonly Episode[],
   answer: (text: string, call: number) => string = () => FACTS,
@@ -160,14 +160,14 @@ describe('consolidate', () => {
     ['nothing is to be registered by itself', { autoRegisterSkills: false }, 0],
     ['there is room for one', { maxSkills: 1 }, 1],
     ['there is room', { maxSkills: 2 }, 2],
-  ])('learns facts alone beyond what the settings allow: %s', async (_, set, count) => {
+  ])('proposes only the skills that the settings allow: %s', async (_, set, count) => {
     const other = { prompt: 'xyz qvw', fingerprint: 'other', code: 'print(7)' };
     const { run, skills, facts } = world([...twice, episode('e3', other), episode('e4', other)], undefined, set);
     expect(await run()).toMatchObject({ groups: 2, skillsProposed: count });
     expect([skills.size, facts.size > 0]).toEqual([count, true]);
   });
 
-  it('reads every episode of the days, however many there are', async () => {
+  it('reads every episode of the days', async () => {
     const { run } = world(Array.from({ length: 4_001 }, (_, i) => episode(`e${i}`)));
     expect(await run(true)).toMatchObject({ episodesRead: 4_001, groups: 2 });
   });
@@ -184,7 +184,7 @@ describe('consolidate', () => {
     expect(state()).toEqual(before);
   });
 
-  it('counts and shows an answer that never parses, and tries the group again', async () => {
+  it('reports an unreadable answer and retries the group in the next run', async () => {
     const { run, state, asked } = world(twice, (_text, call) => (call <= 3 ? 'I learned a lot.' : FACTS));
     const outcome = await run();
     expect(outcome).toMatchObject({ modelCalls: 3, modelFailures: 1, factsAdded: 0 });
@@ -194,7 +194,7 @@ describe('consolidate', () => {
     expect(await run()).toMatchObject({ modelCalls: 1, factsAdded: 1, skillsProposed: 0 });
   });
 
-  it('goes on with the next group where one is refused, unless all would be', async () => {
+  it('skips a refused group, unless every request is refused', async () => {
     const families = ['alpha', 'beta'].flatMap((family) =>
       ['1', '2'].map((n) => episode(family + n, { prompt: family, fingerprint: family })),
     );
@@ -215,7 +215,7 @@ describe('consolidate', () => {
     expect(await world(episodes).run()).toMatchObject(outcome);
   });
 
-  it('proposes to each user what worked for them, whatever another user has', async () => {
+  it('proposes a skill to each user separately', async () => {
     const { run, skills } = world([...twiceOf('ann'), ...twiceOf('bob')]);
     expect(await run()).toMatchObject({ skillsProposed: 2 });
     const proposed = [...skills.values()];
@@ -231,7 +231,7 @@ describe('consolidate', () => {
     expect(asked[0]).not.toContain('expectedStdout');
   });
 
-  it('leaves one state however often and wherever it is cut off', async () => {
+  it('reaches the same state after any crashes', async () => {
     const episodes = fc.array(
       fc.record({
         family: fc.constantFrom('alpha', 'beta', 'gamma'),

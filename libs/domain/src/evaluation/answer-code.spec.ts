@@ -50,20 +50,20 @@ describe('extractAnswer', () => {
     expect(extractAnswer(text)).toBeNull();
   });
 
-  it('survives a thousand pages', () => {
+  it('reads a text of a thousand pages', () => {
     expect(extractAnswer(`${'Words without end. '.repeat(200_000)}\n${fenced('print(1)')}`)?.code).toBe('print(1)');
   });
 });
 
 describe('definesName', () => {
   it.each(['def f():', 'async def f():', 'class f:', 'f = lambda: 1', 'f: int = 1', 'from a import f', 'import a as f'])(
-    'sees the name in %j',
+    'finds the name in %j',
     (code) => {
       expect(definesName(`${code}\n`, 'f')).toBe(true);
     },
   );
 
-  it.each(['    def f():', 'f == 1', 'g = f(1)', 'def ff():', '    return f'])('does not see it in %j', (code) => {
+  it.each(['    def f():', 'f == 1', 'g = f(1)', 'def ff():', '    return f'])('does not find the name in %j', (code) => {
     expect(definesName(`${code}\n`, 'f')).toBe(false);
   });
 });

@@ -9,7 +9,7 @@ const PROMPT =
 const TESTS = '\n\nMETADATA = {}\n\n\ndef check(candidate):\n    assert candidate([1, 2]) == 3\n    assert candidate([]) == 0\n';
 const tests = (setup: string) => Evaluator.parse({ kind: 'python_tests', entryPoint: 'total', tests: TESTS, setup });
 
-/** Runs setup, answer and tests one after the other, each Python by itself, with the machine's Python. */
+/** Runs setup, answer and tests in this order with the machine's Python. Each part must be valid Python alone. */
 function outcome(setup: string, code: string): string {
   const run = rulesOf(tests(setup)).plan(code)[0];
   if (run?.kind !== 'checked') throw new Error('planned something else');
@@ -46,7 +46,7 @@ describe('the plan of python_tests', () => {
     expect(outcome(setup, '    return start + sum(xs)')).toBe('passed');
   });
 
-  it('takes a whole function where the setup is no stub', () => {
+  it('accepts a whole function if the setup is no stub', () => {
     expect(outcome('import math\n', 'def total(xs, start=0):\n    return int(math.fsum(xs)) + start')).toBe('passed');
     expect(outcome('', 'def total(xs, start=0):\n    return sum(xs) + start')).toBe('passed');
   });
@@ -55,7 +55,7 @@ describe('the plan of python_tests', () => {
     expect(() => outcome(PROMPT, '    return 0')).toThrow(/AssertionError/);
   });
 
-  it('leaves tests alone that call their check', () => {
+  it('does not change tests that call their check', () => {
     const called = `${TESTS.trim()}\ncheck(total)`;
     const run = rulesOf(Evaluator.parse({ kind: 'python_tests', entryPoint: 'total', tests: called })).plan('def total(xs): ...')[0];
     expect(run).toMatchObject({ tests: called });
@@ -65,7 +65,7 @@ describe('the plan of python_tests', () => {
 const secret = fc.uuid().map((id) => `secret-${id}`);
 
 describe('the plan of runs', () => {
-  it('lets no expected output into a run or a file', () => {
+  it('puts no expected output into a run or a file', () => {
     const evaluator = fc.oneof(
       fc.record({
         kind: fc.constant('io_cases' as const),

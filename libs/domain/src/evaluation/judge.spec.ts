@@ -19,7 +19,7 @@ const io = (...cases: Array<[string, string, boolean]>) =>
   });
 const judged = (evaluator: Evaluator, ...results: RunResult[]) => judge(evaluator, rulesOf(evaluator).plan('import g\nx = f()'), results);
 
-/** Runs of an answer that tries to get a hidden case's text out. */
+/** Runs of an answer that tries to leak a hidden case's text. */
 const hidden = (text: string): RunResult[] => [
   { ...CLEAN_RUN, stdout: text },
   crashed(`ValueError: invalid literal for int() with base 10: '${text}'`),
@@ -32,7 +32,7 @@ const hidden = (text: string): RunResult[] => [
 ];
 
 describe('judge', () => {
-  it('accepts where every case passes', () => {
+  it('accepts an answer that passes every case', () => {
     expect(judged(io(['1', '2', true], ['3', '4', false]), { ...CLEAN_RUN, stdout: '2\n' }, { ...CLEAN_RUN, stdout: '4\n' })).toMatchObject(
       {
         verdict: 'AC',
@@ -97,7 +97,7 @@ describe('judge', () => {
     expect(raised).toMatchObject({ verdict: 'RE', reason: 'case 1 of 1: raised NameError at line 2' });
   });
 
-  it('believes only the checker about python tests', () => {
+  it('judges python tests only by the report of the checker', () => {
     const evaluator = Evaluator.parse({ kind: 'python_tests', entryPoint: 'f', tests: 'assert f() == 1' });
     expect(judged(evaluator, { ...CLEAN_RUN, passed: true }).verdict).toBe('AC');
     expect(judged(evaluator, { ...CLEAN_RUN, stdout: 'PASS' }).verdict).toBe('WA');
@@ -111,7 +111,7 @@ describe('judge', () => {
     expect(judged(evaluator, { ...CLEAN_RUN, stdout: 'yes' }).verdict).toBe('WA');
   });
 
-  it('accepts any of several outputs where the evaluator names them', () => {
+  it('accepts any of several outputs', () => {
     const spec = { cases: [{ stdin: '4', outputs: ['2 2', '1 3'], public: true }] };
     const evaluator = Evaluator.parse({ kind: 'named', name: 'accepted_outputs', spec });
     expect(evaluatorProblems(evaluator)).toEqual([]);
@@ -122,7 +122,7 @@ describe('judge', () => {
   it.each([
     ['any_name', {}, 'name'],
     ['accepted_outputs', { cases: [{ stdin: '', outputs: [] }] }, 'spec.cases.0.outputs'],
-  ])('says what is wrong with the fields of evaluator %s', (name, spec, path) => {
+  ])('names the wrong field of evaluator %s', (name, spec, path) => {
     const problems = evaluatorProblems(Evaluator.parse({ kind: 'named', name, spec }));
     expect(problems.map((problem) => problem.path.join('.'))).toEqual([path]);
   });
@@ -140,17 +140,17 @@ describe('judge', () => {
     expect(evaluators.map((evaluator) => judged(evaluator, run).verdict)).not.toContain('AC');
   });
 
-  it('takes what the code prints as the final answer', () => {
+  it('takes the printed text as the final answer', () => {
     expect(judged({ kind: 'none' }, { ...CLEAN_RUN, stdout: '42\n' })).toMatchObject({ verdict: 'AC', output: '42\n' });
   });
 
-  it('tells no line of a traceback that the code printed itself', () => {
+  it('shows no line number from a traceback that the code printed', () => {
     const stderr = 'Traceback (most recent call last):\n  File "main.py", line 115119111114100\nValueError\n';
     const run: RunResult = { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, stderr };
     expect(judged(io(['1', '2', false]), run).reason).toBe('hidden case 1 of 1: raised ValueError');
   });
 
-  it('tells nothing of a hidden case but how it failed', () => {
+  it('shows only how a hidden case failed', () => {
     const secret = fc.uuid().map((id) => `s3cret-${id}`);
     fc.assert(
       fc.property(secret, fc.nat(7), (text, which) => {

@@ -51,7 +51,7 @@ export function refuseUnfinished(planned: number, results: readonly RunResult[])
     throw new EtudeError('CANCELLED', 'The execution was cancelled before the code finished.');
   const isComplete = results.length >= planned || (results.length > 0 && results.at(-1)?.exit !== 'ok');
   if (!isComplete)
-    throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox answered ${results.length} of ${planned} runs; run the execution again.`);
+    throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox returned ${results.length} of ${planned} results; run the execution again.`);
 }
 
 /** The verdict for an answer without code. */
@@ -72,7 +72,7 @@ export const LIMIT_VERDICTS: Partial<Record<ExitReason, readonly [Verdict, strin
   output: ['RE', 'printed more than is allowed'],
   disk: ['RE', 'wrote more than is allowed'],
   pids: ['RE', 'started more processes than are allowed'],
-  kernel_lost: ['RE', 'took its sandbox down, or its files did not fit into it'],
+  kernel_lost: ['RE', 'crashed its sandbox, or its files did not fit into the sandbox'],
 };
 
 function outcomeOf(rules: EvaluatorRules, planned: SandboxRun, at: number, run: RunResult | undefined): CaseOutcome {
@@ -109,6 +109,6 @@ function casesFeedback(rules: EvaluatorRules, outcomes: readonly CaseOutcome[], 
   const lines = [`${passed} of ${outcomes.length} cases passed.`];
   for (const { at, how } of told) lines.push(`Case ${at + 1}: ${how}`, ...(rules.showCase?.(at, results[at]!) ?? []));
   if (hidden.length > 0) lines.push(`Hidden cases failed: ${hidden.length}. The first of them: ${hidden[0]!.how}.`);
-  if (outcomes.some(({ verdict }) => verdict === null)) lines.push('The cases after the one that did not finish were not run.');
+  if (outcomes.some(({ verdict }) => verdict === null)) lines.push('Cases after the unfinished case were not run.');
   return lines.join('\n');
 }

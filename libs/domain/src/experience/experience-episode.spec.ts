@@ -26,7 +26,7 @@ describe('succeeded', () => {
 });
 
 describe('experienceEpisode', () => {
-  it.each([null, 'k1'])('has one id for the same owner, content and key, whenever it was told: %s', (key) => {
+  it.each([null, 'k1'])('has the same id for the same owner, content and key: %s', (key) => {
     const { id } = experienceEpisode({ ...told, key });
     expect(experienceEpisode({ ...told, key, at: 2_000 }).id).toBe(id);
     for (const other of [{ key: 'k2' }, { reflection: 'cold' }]) expect(experienceEpisode({ ...told, key, ...other }).id).not.toBe(id);
@@ -34,11 +34,11 @@ describe('experienceEpisode', () => {
       expect(experienceEpisode({ ...told, key, scope: { ...told.scope, ...other } }).id).not.toBe(id);
   });
 
-  it.each(['', ' ', '\u200B'])('has no reflection where there is nothing to see in it: %j', (reflection) => {
+  it.each(['', ' ', '\u200B'])('has no reflection without visible text: %j', (reflection) => {
     expect(experienceEpisode({ ...told, reflection }).reflection).toBeNull();
   });
 
-  it('keeps what was told, whole', () => {
+  it('keeps the whole experience', () => {
     expect(experienceEpisode(told)).toMatchObject({ prompt: 'at the river', experience: told.experience, reflection: null, success: true });
   });
 });

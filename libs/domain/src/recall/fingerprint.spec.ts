@@ -12,7 +12,7 @@ it('is the same for the same task with other hidden cases', () => {
   expect(of('Add.', io({ stdin: '5', expectedStdout: '6' }, { stdin: '', expectedStdout: '' }))).toBe(of('Add.'));
 });
 
-it('does not see line ends, blank lines and composed letters', () => {
+it('ignores line ends, blank lines and Unicode composition', () => {
   expect(of('Zähle.\r\n\r\n  Alles. \n')).toBe(of('Za\u0308hle.\n  Alles.'));
 });
 

@@ -51,13 +51,13 @@ it.each([
   expect(new Set(scopes.map((scope) => scope.user))).toEqual(new Set([asked]));
 });
 
-it('keeps what a fact rests on', async () => {
+it('keeps the sources of a fact', async () => {
   const fact = { ...hit('f1', 'f1', 'semantic'), kind: 'fact', sources: ['told.1', 'facts/f1'] };
   const { items } = await recall(input({ layers: ['semantic'] }), memory([], [fact]));
   expect(items).toMatchObject([{ id: 'f1', sources: ['told.1', 'facts/f1'] }]);
 });
 
-it('shows nothing twice and nothing of the rollout itself', async () => {
+it('leaves out repeats and records of the rollout itself', async () => {
   const { items } = await recall(
     input({ layers: ['episodic', 'semantic'] }),
     memory([hit('e1', 'Same  text'), hit('t00000000-r1.a1')], [hit('f1', 'Same text '), hit('e1')]),
@@ -78,7 +78,7 @@ it.each([{ off: true }, { recallCount: 0 }, { layers: [] }])('asks nothing where
   expect(layers.queries).toEqual([]);
 });
 
-it('asks only the layers of the policy, and takes as many as it says', async () => {
+it('searches the layers of the policy for its number of items', async () => {
   const layers = memory(
     Array.from({ length: 9 }, (_, at) => hit(`e${at}`)),
     [],
@@ -87,7 +87,7 @@ it('asks only the layers of the policy, and takes as many as it says', async () 
   expect(layers.queries).toEqual([{ text: 'the cue', limit: 14, explain: true }]);
 });
 
-it('shows skills of all owners that may be shown, and says which they are', async () => {
+it('returns visible skills of all owners, and lists them as offered', async () => {
   const shared = skillOf({ name: 'shared', code: 'print(2)', scope: { tenant: 'acme', agent: '@tenant', user: null } });
   const theirs = skillOf({ name: 'theirs', code: 'print(3)', scope: { tenant: 'acme', agent: 'default', user: 'bob' } });
   const layers = { ...memory([], []), procedural: { search: ownedBy(skillOf(), shared, theirs, skillOf({ name: 'hidden' })) } };
@@ -120,7 +120,7 @@ it.each([
     ['episodes/tabcdefgh-r1', 'tasks/tabcdefgh', 'documents/d1', 'web'],
     ['documents/d1', 'web'],
   ],
-])('names the kind and id of what a %s comes from', (_name, shown, origins, untrustedOrigins) => {
+])('names kind and id of each origin of a %s', (_name, shown, origins, untrustedOrigins) => {
   expect(provenanceOf(shown)).toEqual({ origins, untrustedOrigins });
 });
 
@@ -129,7 +129,7 @@ const ofFact = (more: Parameters<typeof factOf>[0]) => {
   return provenanceOf({ id: fact.id, kind: 'fact', sources: factEntry(fact).sources });
 };
 
-it('trusts a fact that was learned from rollouts, and none that somebody told or reworded', () => {
+it('trusts facts from rollouts, but no told or reworded fact', () => {
   const learned = { source: 'experience', episodes: ['tabcdefgh-r1.episode', 'tbcdefghi-r1.episode'] };
   expect(ofFact(learned)).toEqual({ origins: ['episodes/tabcdefgh-r1', 'episodes/tbcdefghi-r1'], untrustedOrigins: [] });
   const told = `facts/${factOf({}).id}`;

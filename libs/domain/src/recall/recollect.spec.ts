@@ -28,13 +28,13 @@ it('shows an episode or its summary, not both', async () => {
   expect(hits.map(({ kind }) => kind)).toEqual(['summary', 'reflection']);
 });
 
-it.each([['tasks/tabcdefgh'], ['tabcdefgh-r1']])('shows a skill instead of the episode that it came from, told as %s', async (source) => {
+it.each([['tasks/tabcdefgh'], ['tabcdefgh-r1']])('shows a skill in place of its source episode %s', async (source) => {
   const episodic = answers([EPISODE, hit('tzzzzzzzz-r1', 'episodic', 'episode')]);
   const { hits } = await recollect(asked, { semantic: answers([]), episodic, procedural: skills([source]) });
   expect(hits.map(({ id }) => id)).toEqual(['sum_even@1', 'tzzzzzzzz-r1']);
 });
 
-it('keeps an episode whose skill has no room', async () => {
+it('keeps an episode if its skill exceeds the budget', async () => {
   const procedural = answers([{ skill: skillOf({ sources: ['tasks/tabcdefgh'], code: 'x'.repeat(900) }), similarity: 1, score: 1 }]);
   const { hits, tokens } = await recollect(
     { ...asked, tokensMax: 100 },
@@ -44,13 +44,13 @@ it('keeps an episode whose skill has no room', async () => {
   expect(tokens).toBe(Math.ceil(EPISODE.text.length / 4));
 });
 
-it('fills up with the next best where two are alike', async () => {
+it('replaces a duplicate by the next best hit', async () => {
   const twice = answers([EPISODE, EPISODE, hit('e2', 'episodic', 'episode')]);
   const { hits } = await recollect(asked, { semantic: answers([]), episodic: twice, procedural: answers([]) });
   expect(hits.map(({ id }) => id)).toEqual([EPISODE.id, 'e2']);
 });
 
-it('names a layer that fails only where a partial answer will do', async () => {
+it('returns a partial result only if the caller accepts one', async () => {
   const deps = { semantic: fails('MEMORY_UNAVAILABLE'), episodic: answers([EPISODE]), procedural: answers([]) };
   await expect(recollect(asked, deps)).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE' });
   expect(await recollect({ ...asked, partial: true }, deps)).toMatchObject({ hits: [{ id: EPISODE.id }], missing: ['semantic'] });
@@ -58,7 +58,7 @@ it('names a layer that fails only where a partial answer will do', async () => {
   await expect(recollect({ ...asked, partial: true }, broken)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
 });
 
-it('leaves out what has nothing to do with the cue, unless its words are telling', async () => {
+it('leaves out dissimilar hits, unless they share rare words with the cue', async () => {
   const semantic = answers([found('near', 'semantic', 0.3, 0), found('far', 'semantic', 0.29, 5), found('worded', 'semantic', 0.1, 12)]);
   const episodic = answers([found('noise', 'episodic', 0.13, 2)]);
   const procedural = answers([{ skill: skillOf(), similarity: 0.23, score: 1, explanation: { bm25: 3 } }]);

@@ -8,19 +8,19 @@ describe('bm25', () => {
     expect(words).toBe(6);
   });
 
-  it('weighs a word more the oftener it is there, up to a bound', () => {
+  it('weighs frequent words more, up to a maximum', () => {
     const weights = [0, 1, 2, 4, COUNT_MAX].map((count) => bm25Weight(count, 64));
     expect(weights).toEqual(weights.toSorted((a, b) => a - b));
     expect(weights[1]).toBeCloseTo(1);
     expect(bm25Weight(1_000, 64)).toBe(weights.at(-1));
   });
 
-  it('finds rare words more telling, and none worthless', () => {
+  it('gives rare words more weight, and every word some', () => {
     expect(idf(1_000, 1)).toBeGreaterThan(idf(1_000, 500));
     expect(idf(1_000, 1_000)).toBeGreaterThan(0);
   });
 
-  it('looks for stop words only where there is nothing else', () => {
+  it('searches stop words only if there are no other words', () => {
     expect(queryTerms('the sum of the even numbers')).toEqual(['sum', 'even', 'number']);
     expect(queryTerms('to be or not to be')).toEqual(['to', 'be', 'or', 'not']);
     expect(queryTerms('" OR * NEAR(')).toEqual(['near']);

@@ -9,7 +9,7 @@ describe('calibration', () => {
     [0, 0, 0.15, 0.3, 0.7, 0.9, 1, 1, 0].forEach((wanted, i) => expect(calibrated[i]).toBeCloseTo(wanted, 9));
   });
 
-  it('rises from 0 to 1 whatever its anchors', () => {
+  it('rises from 0 to 1 for all anchors', () => {
     const anchors = fc
       .uniqueArray(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 3, maxLength: 3 })
       .map((cosines) => cosines.toSorted((a, b) => a - b))
@@ -25,7 +25,7 @@ describe('calibration', () => {
     );
   });
 
-  it('takes no anchors that do not rise', () => {
+  it('refuses anchors that do not rise', () => {
     expect(areAnchors({ unrelated: 0.3, sameTask: 0.3, sameWords: 0.8 })).toBe(false);
     expect(areAnchors({ unrelated: 0.3, sameTask: 0.9, sameWords: 0.8 })).toBe(false);
   });
@@ -36,7 +36,7 @@ const PAIRS = [...scored('no', 0.1, 0.2, 0.4), ...scored('task', 0.5, 0.6, 0.8),
 const UNRELATED = Array.from({ length: 101 }, (_, i) => i / 500);
 
 describe('fitCalibration', () => {
-  it('cuts in the middle of the gaps between kinds', () => {
+  it('sets anchors in the middle of the gaps between kinds', () => {
     const anchors = fitCalibration(PAIRS, UNRELATED);
     expect(anchors?.unrelated).toBeCloseTo(0.19, 9);
     expect(anchors?.sameTask).toBeCloseTo(0.45, 9);
@@ -48,19 +48,19 @@ describe('fitCalibration', () => {
     });
   });
 
-  it('keeps its anchors rising where kinds overlap', () => {
+  it('returns rising anchors if kinds overlap', () => {
     const mixed = [...scored('no', 0.6, 0.7), ...scored('task', 0.65, 0.75), ...scored('words', 0.6, 0.7)];
     const anchors = fitCalibration(mixed, [0.9, 0.95]);
     expect(anchors && anchors.unrelated < anchors.sameTask && anchors.sameTask < anchors.sameWords).toBe(true);
   });
 
-  it('fits nothing without pairs of every kind, or from a model that knows no difference', () => {
+  it('returns null without pairs of every kind, or without differences', () => {
     expect(fitCalibration(scored('no', 0.1), UNRELATED)).toBeNull();
     expect(fitCalibration(PAIRS, [])).toBeNull();
     expect(fitCalibration([...scored('no', 0), ...scored('task', 0), ...scored('words', 0)], [0])).toBeNull();
   });
 
-  it('reads 0.7 as the same and 0.9 as the same words', () => {
+  it('judges 0.7 as the same task and 0.9 as the same words', () => {
     expect([0.69, 0.7, 0.89, 0.9].map(judged)).toEqual(['no', 'task', 'task', 'words']);
   });
 });

@@ -6,12 +6,12 @@ const fusion = { denseWeight: 0.6, calibrate: (cosine: number) => Math.max(0, co
 const DAY_MS = 86_400_000;
 const found = { cosine: 0, bm25: 0, createdAt: fusion.now, worth: 1 };
 describe('fusedScore', () => {
-  it('weighs what both searches say', () => {
+  it('weighs both searches', () => {
     expect(fusedScore({ ...found, cosine: 0.5, bm25: BM25_HALF }, fusion).fused).toBeCloseTo(0.6 * 0.5 + 0.4 * 0.5);
     expect(fusedScore({ ...found, cosine: 1 }, fusion)).toEqual({ fused: 0.6, recency: 1, score: 0.6 });
   });
 
-  it('lowers by age and lack of worth, and never by more than their shares', () => {
+  it('lowers a score by age and lack of worth, each by its share at most', () => {
     const best = fusedScore({ ...found, cosine: 1, bm25: 1e9 }, fusion);
     const worst = fusedScore({ ...found, cosine: 1, bm25: 1e9, worth: 0, createdAt: 0 }, fusion);
     expect(worst.score / best.score).toBeCloseTo(0.7);
@@ -25,12 +25,12 @@ describe('fusedScore', () => {
     expect(fusedScore({ ...found, createdAt: fusion.now - days * DAY_MS }, fusion).recency).toBeCloseTo(recency);
   });
 
-  it('takes values that differ in their last bits for equal', () => {
+  it('treats values that differ in their last bits as equal', () => {
     const { score } = fusedScore({ ...found, cosine: 0.1 + 0.2, bm25: 3 }, fusion);
     expect(fusedScore({ ...found, cosine: 0.3, bm25: 3 + 1e-9 }, fusion).score).toBe(score);
   });
 
-  it('lies in 0 to 1 and rises with both', () => {
+  it('stays in 0 to 1 and rises with both searches', () => {
     const cosine = fc.double({ min: -1, max: 1, noNaN: true });
     const bm25 = fc.double({ min: 0, max: 1e6, noNaN: true });
     fc.assert(

@@ -6,16 +6,13 @@ import type { ReadScope } from '../ports/memory.js';
 export function requireScope(scope: ReadScope): ReadScope {
   const { tenant, agent, user, also } = (scope ?? {}) as Partial<ReadScope>;
   if (typeof tenant !== 'string' || tenant.trim() === '') {
-    throw new EtudeError('TENANT_MISSING', 'memory was asked without a tenant; pass the tenant that was authenticated');
+    throw new EtudeError('TENANT_MISSING', 'the memory scope has no tenant; pass the authenticated tenant');
   }
   if (typeof agent !== 'string' && agent !== null) {
-    throw new EtudeError('TENANT_MISSING', 'memory was asked without an agent; pass its name, or null for every agent of the tenant');
+    throw new EtudeError('TENANT_MISSING', 'the memory scope has no agent; pass a name, or null for every agent of the tenant');
   }
   if (also !== undefined && !(areNames(also) && typeof agent === 'string' && typeof user === 'string')) {
-    throw new EtudeError(
-      'TENANT_MISSING',
-      'memory was asked for several owners without a reader; name the agent and the user that read them',
-    );
+    throw new EtudeError('TENANT_MISSING', 'the memory scope has several owners but no reader; pass the agent and the user that read them');
   }
   return scope;
 }
@@ -29,7 +26,7 @@ export function requireOwn(tenant: string, scope: Scope): void {
   if (scope.tenant === tenant) return;
   throw new EtudeError(
     'PERMISSION_DENIED',
-    `a record of tenant ${JSON.stringify(scope.tenant)} was to be written as ${JSON.stringify(tenant)}; write it under its own tenant`,
+    `a record of tenant ${JSON.stringify(scope.tenant)} can't be written as tenant ${JSON.stringify(tenant)}; write the record under its own tenant`,
   );
 }
 

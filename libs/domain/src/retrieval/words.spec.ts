@@ -24,12 +24,12 @@ describe('wordsOf', () => {
     expect(inName.map((word) => word.text)).toEqual(['total', 'even', 'totaleven']);
   });
 
-  it('looks for pairs where there are pairs', () => {
+  it('searches single characters only if there are no pairs', () => {
     expect(queryWordsOf('日本').map((word) => word.text)).toEqual(['日本']);
     expect(queryWordsOf('日').map((word) => word.text)).toEqual(['日']);
   });
 
-  it('gives only letters, marks and digits, whatever it is given', () => {
+  it('returns only letters, marks and digits', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
         for (const word of wordsOf(text)) expect(word.text).toMatch(/^[\p{L}\p{M}\p{N}]+$/u);
@@ -37,7 +37,7 @@ describe('wordsOf', () => {
     );
   });
 
-  it('reads so much of a text and no more, also where normalising makes it longer', () => {
+  it('limits the text before and after normalising', () => {
     const honorific = wordsOf('ﷺ').length;
     expect(honorific).toBeGreaterThan(1);
     expect(wordsOf('ﷺ '.repeat(99_000)).length).toBeLessThan(64_000 / 4);

@@ -30,7 +30,7 @@ const STORIES: Record<string, Story> = {
 
 class Killed extends Error {}
 
-/** A worker that dies at its n-th write, before or after it is stored. */
+/** The journal of a worker that dies at its n-th write, before or after the write is stored. */
 function dyingAt(journal: Journal, n: number, when: 'before' | 'after'): Journal {
   let writes = 0;
   const dying = async <T>(write: () => Promise<T>): Promise<T> => {
@@ -54,7 +54,7 @@ function outcomeOf(world: World) {
   return { end: world.journals.task.end, told, writes: [...world.outbox.writes] };
 }
 
-/** One worker after another, each dying where it is told, the last one living. */
+/** Runs one worker per death, then a worker that finishes. */
 async function runDying(world: World, deaths: ReadonlyArray<{ n: number; when: 'before' | 'after' }>): Promise<void> {
   for (const death of [...deaths, null]) {
     const journal = world.journals.open();
@@ -69,7 +69,7 @@ async function runDying(world: World, deaths: ReadonlyArray<{ n: number; when: '
 }
 
 describe.each(Object.entries(STORIES))('%s', (_, story) => {
-  it('ends the same wherever its worker dies, and asks nothing twice', async () => {
+  it('ends the same after a death at any write, and repeats no model call', async () => {
     const undisturbed = worldOf(story);
     await runDying(undisturbed, []);
     const asked = (undisturbed.model as AnsweringModel).asked;
@@ -81,7 +81,7 @@ describe.each(Object.entries(STORIES))('%s', (_, story) => {
     }
   });
 
-  it('ends the same however many workers die', async () => {
+  it('ends the same after any number of deaths', async () => {
     const undisturbed = worldOf(story);
     await runDying(undisturbed, []);
     const deaths = fc.array(fc.record({ n: fc.integer({ min: 1, max: 6 }), when: fc.constantFrom('before' as const, 'after' as const) }), {
@@ -98,7 +98,7 @@ describe.each(Object.entries(STORIES))('%s', (_, story) => {
     );
   });
 
-  it('shows no hidden case and no reference to the model before the reflection', async () => {
+  it('shows hidden cases to no prompt, and the reference only to the reflection', async () => {
     const world = worldOf(story);
     await runDying(world, []);
     const { asked } = world.model as AnsweringModel;

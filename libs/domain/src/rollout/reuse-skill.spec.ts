@@ -37,12 +37,12 @@ describe('reuse of skills', () => {
     ['a function', specOf(), { entryPoint: 'double', code: 'def double(right): ...' }],
     ['a program', specOf(FUNCTION_CASES), { entryPoint: null }],
     ['a snippet', specOf(), { kind: 'snippet' as const }],
-  ])('passes over %s that cannot answer this evaluator', async (_, spec, skill) => {
+  ])('skips %s that does not fit this evaluator', async (_, spec, skill) => {
     const world = new World({ spec, skills: near(skill), model: solver() });
     expect((await world.run()).result?.skill).toBeNull();
   });
 
-  it('records a failing skill and goes on as usual', async () => {
+  it('records a failing skill and continues with attempts', async () => {
     const world = new World({ skills: near({ code: 'print("no")' }) });
     const end = await world.run();
     expect(end).toMatchObject({ stopReason: 'solved', result: { skill: null }, usage: { attempts: 2, executions: 3 } });
@@ -65,7 +65,7 @@ describe('reuse of skills', () => {
     expect(end.result?.code).toMatch(/print\(double\(\*\*_json\.loads\("\{\\"n\\":21,\\"right\\":\\"it's \\\\\\"so\\\\\\"\\"\}"\)\)\)$/);
   });
 
-  it.each(['I do not know.', '{}', '{"n": ', '[1]'])('records a skill as failed where the model binds nothing: %s', async (answer) => {
+  it.each(['I do not know.', '{}', '{"n": ', '[1]'])('records a failure if the model gives no arguments: %s', async (answer) => {
     const model = new AnsweringModel((text) => (text.includes('JSON object') ? answer : fenced('right')));
     const world = new World({
       spec: { evaluator: { kind: 'none' } },
@@ -80,19 +80,19 @@ describe('reuse of skills', () => {
     ['memory is off', { off: true }],
     ['the task prefers none', { preferSkills: false }],
     ['the layer is left out', { layers: ['semantic'] }],
-  ])('looks for no skill where %s', async (_, memory) => {
+  ])('searches no skill if %s', async (_, memory) => {
     const world = new World({ spec: { memory }, skills: near({}, 1), model: solver() });
     expect((await world.run()).result?.skill).toBeNull();
     expect(world.outbox.of('transition')).toHaveLength(1);
   });
 
-  it('makes no second skill of what a skill solved', async () => {
+  it('makes no new skill from a task that a skill solved', async () => {
     const world = new World({ spec: { mode: 'training' }, skills: near({}), model: new AnsweringModel(learnsFromCritique) });
     await world.run();
     expect(world.steps.slice(-2)).toEqual(['t.summary', 't.reflection']);
   });
 
-  it('notes what went in and came out of a use that succeeded, and whose skill it was', async () => {
+  it('records digests of input and output, and the owner of the skill', async () => {
     const shared = { tenant: 'acme', agent: '@tenant', user: null };
     const world = new World({ skills: near({ scope: shared }) });
     await world.run();
@@ -108,7 +108,7 @@ describe('reuse of skills', () => {
     expect(world.outbox.of('skill_use')[0]).not.toHaveProperty('fellBack');
   });
 
-  it('takes the narrowest of the skills that solved a task, and none of another user', async () => {
+  it('prefers the skill with the narrowest owner', async () => {
     const fingerprints = [fingerprintOf(specOf())];
     const own = { tenant: 'acme', agent: 'default', user: null };
     const skills = ['@global', 'acme'].map((tenant) =>
@@ -119,14 +119,14 @@ describe('reuse of skills', () => {
     expect((await new World({ skills: all.slice(0, 2) }).run()).result?.skill).toBe('of_acme@1');
   });
 
-  it('runs nothing that is not proven', async () => {
+  it('runs only proven skills', async () => {
     const unsigned = { ...proven(skillOf({})), code: 'print("right") # changed' };
     const world = new World({ skills: [{ skill: unsigned, similarity: 1 }], model: solver() });
     expect((await world.run()).result?.skill).toBeNull();
     expect(askedIn(world).join()).not.toContain('# changed');
   });
 
-  it('brings in what the skill needs, and passes over one that lost it', async () => {
+  it('loads dependencies, and skips a skill without them', async () => {
     const dependency = proven(skillOf({ name: 'half', code: 'def half(x): ...', entryPoint: 'half' }));
     const code = 'from skills import half\nprint("right")';
     const caller = skillOf({ name: 'caller', code, dependencies: [dependencyOn(dependency)] });
@@ -138,7 +138,7 @@ describe('reuse of skills', () => {
     expect((await without.run()).result?.skill).toBeNull();
   });
 
-  it('leaves a skill alone that needs packages which no sandbox has', async () => {
+  it('skips a skill whose packages no sandbox has', async () => {
     const skills = near({ packages: ['numpy==2.3.1'] });
     expect((await new World({ skills, model: solver() }).run()).result?.skill).toBeNull();
     const world = new World({ skills, deps: { templateFor: () => 'science' } });
@@ -146,7 +146,7 @@ describe('reuse of skills', () => {
     expect(world.sandboxes.requests[0]?.template).toBe('science');
   });
 
-  it('gives a skill no arguments that its contract does not take', async () => {
+  it('passes only arguments that the contract accepts', async () => {
     const skill = provenSkillOf('double', 'def double(n): ...', { n: { type: 'integer' } }, { scope: skillOf({}).scope });
     const model = new AnsweringModel((text) => (text.includes('JSON object') ? '{"m": 2}' : fenced('right')));
     const world = new World({ spec: { evaluator: { kind: 'none' } }, skills: [{ skill, similarity: 0.9 }], model });
@@ -170,13 +170,13 @@ describe('settings of the agent', () => {
     expect(world.outbox.of('skill')).toEqual([]);
   });
 
-  it('let the model write code although a skill fits', async () => {
+  it('let the model write code even if a skill fits', async () => {
     const world = new World({ skills, settings: { preferSkills: false }, model: solver() });
     expect((await world.run()).result?.skill).toBeNull();
     expect(askedIn(world).join()).toContain('double_it');
   });
 
-  it('say how near a skill has to be', async () => {
+  it('set the similarity that a skill needs', async () => {
     expect((await new World({ skills, settings: { skillSearchThreshold: 0.9 }, model: solver() }).run()).result?.skill).toBeNull();
     expect((await new World({ skills: near({}, 0.6), settings: { skillSearchThreshold: 0.5 } }).run()).result?.skill).toBe('double_it@1');
   });
@@ -185,7 +185,7 @@ describe('settings of the agent', () => {
     ['nothing is to be registered by itself', { autoRegisterSkills: false }, 0],
     ['there is no room for another', { maxSkills: 1 }, 0],
     ['there is room', { maxSkills: 2 }, 1],
-  ])('keep what was learned as they say: %s', async (_, settings, count) => {
+  ])('decide whether a learned skill is kept: %s', async (_, settings, count) => {
     const world = new World({ spec: { mode: 'training' }, skills: near({}, 0), settings });
     await world.run();
     expect(world.outbox.of('skill')).toHaveLength(count);

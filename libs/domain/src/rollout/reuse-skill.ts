@@ -19,7 +19,7 @@ const FAILURE_CHARS_MAX = 4_000;
 const NO_BINDING = { text: '', model: null, scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 
 /**
- * Attempt 0: before any code is generated, a skill answers that solved this very task or is similar enough.
+ * Attempt 0: before any code is generated, tries a skill that solved the same task, or one that is similar enough.
  *
  * Returns null where there is no such skill, or the model found no arguments for it. Every use is recorded, failures too.
  */
@@ -91,9 +91,9 @@ function boundCode(skill: ReusableSkill, answer: string): string | null {
 async function recordFailedBinding(context: RolloutContext, skill: ReusableSkill): Promise<void> {
   if (context.spec.memory.readOnly) return;
   await context.steps.run('a0.record', 'record', async () => {
-    const failure = { input: inputOf(context), error: 'its parameters could not be told from the task' };
+    const failure = { input: inputOf(context), error: 'the model found no arguments for it in the task' };
     await noteUse(context, skill, { success: false, at: context.deps.clock.now(), failure });
-    return { value: null, summary: `${skill.name} could not be given its parameters` };
+    return { value: null, summary: `the model found no arguments for ${skill.name}` };
   });
 }
 

@@ -21,7 +21,7 @@ describe('runRollout', () => {
     expect(world.journals.task.end).toEqual(end);
   });
 
-  it('criticises what failed and writes the next attempt from it', async () => {
+  it('criticises a failed attempt before the next one', async () => {
     const world = new World();
     const end = await world.run();
     expect(end).toMatchObject({ stopReason: 'solved', usage: { attempts: 2, modelCalls: 4 } });
@@ -31,7 +31,7 @@ describe('runRollout', () => {
     expect(second).toMatch(/print\("no"\)[^]*Feedback:[^]*# Critique[^]*print\("right"\)/);
   });
 
-  it('tells watchers what happens in order', async () => {
+  it('sends events to watchers in order', async () => {
     const world = new World();
     await world.run();
     const told = world.journals.events.map((event) => (event.type === 'step' ? event.kind : event.type));
@@ -78,7 +78,7 @@ describe('runRollout', () => {
     for (const text of modelOf(world).asked) expect(text).toContain(prompt);
   });
 
-  it('goes on after prose without code', async () => {
+  it('continues after an answer without code', async () => {
     const world = new World({
       model: new AnsweringModel((text) => (/critique/i.test(text) ? fenced('print("right")') : 'I would rather not.')),
     });
@@ -93,7 +93,7 @@ describe('runRollout', () => {
     expect(world.steps).not.toContain('a1.execute');
   });
 
-  it('cuts a thousand-page answer before it shows it again', async () => {
+  it('cuts a thousand-page answer before the next prompt', async () => {
     const world = new World({
       model: new AnsweringModel((text) => fenced(`${/critique/i.test(text) ? 'right' : 'no'}\n${'#'.repeat(3_000_000)}`)),
     });
@@ -140,21 +140,21 @@ describe('training', () => {
     ]);
   });
 
-  it('reflects on a failure and makes no skill of it', async () => {
+  it('reflects on a failure without making a skill', async () => {
     const world = new World({ spec: { ...spec, limits: { attemptsMax: 1 } } });
     await world.run();
     expect(world.steps.slice(-2)).toEqual(['t.summary', 't.reflection']);
     expect(world.outbox.of('skill')).toEqual([]);
   });
 
-  it('stays solved when a limit is reached while it learns', async () => {
+  it('stays solved if a limit is reached while learning', async () => {
     const world = new World({ spec: { ...spec, limits: { modelTokensMax: 75 } } });
     expect(await world.run()).toMatchObject({ state: 'succeeded', stopReason: 'solved' });
     expect(world.steps.at(-1)).toBe('t.summary');
     expect(world.outbox.of('episode')).toMatchObject([{ episode: { summary: 'It was doubled.', reflection: null } }]);
   });
 
-  it('writes nothing where memory is read-only, and asks for no lessons', async () => {
+  it('writes no memory and asks for no lessons if memory is read-only', async () => {
     const world = new World({ spec: { ...spec, memory: { readOnly: true } } });
     await world.run();
     expect(world.outbox.writes.size).toBe(0);
@@ -180,19 +180,19 @@ describe('limits', () => {
     expect(world.steps).toEqual([]);
   });
 
-  it('stops at the next step after a cancel was asked for', async () => {
+  it('stops at the next step after a requested cancellation', async () => {
     const world: World = new World({ model: new AnsweringModel((text) => (world.journals.cancel(), learnsFromCritique(text))) });
     expect(await world.run()).toMatchObject({ state: 'cancelled', stopReason: 'cancelled', result: null });
     expect(world.steps).toEqual(['a1.draft']);
   });
 
-  it.each(['cancelled', 'wall_time'] as const)('stops a model call in the middle when aborted by %s', async (stopReason) => {
+  it.each(['cancelled', 'wall_time'] as const)('stops a running model call when aborted by %s', async (stopReason) => {
     const abort = new AbortController();
     const world = new World({ model: new AnsweringModel(() => (abort.abort(new RolloutStop(stopReason)), 'late')) });
     expect(await world.run(abort.signal)).toMatchObject({ stopReason });
   });
 
-  it('keeps what it had when it is cancelled while code runs', async () => {
+  it('keeps earlier attempts when cancelled while code runs', async () => {
     const abort = new AbortController();
     const world = new World({
       runs: (run) => ('code' in run && run.code.includes('right') && abort.abort(new RolloutStop('cancelled')), { stdout: 'x' }),
@@ -211,7 +211,7 @@ describe('limits', () => {
 });
 
 describe('errors', () => {
-  it('throws what the model could not cure, and goes on from there the next time', async () => {
+  it('throws an error of the model, and continues there in the next run', async () => {
     let down = true;
     const model = new AnsweringModel((text, call) => {
       if (call === 2 && down) throw new EtudeError('MODEL_UNAVAILABLE', 'gone');
@@ -224,7 +224,7 @@ describe('errors', () => {
     expect(model.asked).toHaveLength(5);
   });
 
-  it('ends the task with an error after which nobody tries again, and keeps its best attempt', async () => {
+  it('ends the task with the last error and keeps its best attempt', async () => {
     const model = new AnsweringModel((text, call) => {
       if (call === 3) throw new EtudeError('MODEL_UNAVAILABLE', 'gone');
       return learnsFromCritique(text);
@@ -240,7 +240,7 @@ describe('errors', () => {
     expect(world.outbox.of('episode')).toEqual([]);
   });
 
-  it('runs the code again where the sandbox was lost, under another id', async () => {
+  it('runs the code again under a new id if the sandbox was lost', async () => {
     let lost = 2;
     const world = new World({
       model: new AnsweringModel(() => fenced('right')),
@@ -256,7 +256,7 @@ describe('errors', () => {
     expect(world.steps).not.toContain('a1.execute');
   });
 
-  it('throws when memory is gone instead of recalling nothing', async () => {
+  it('throws if memory is unavailable, rather than recalling nothing', async () => {
     const gone = { search: () => Promise.reject(new EtudeError('MEMORY_UNAVAILABLE', 'gone')) };
     const world = new World({ deps: { episodic: gone } });
     await expect(world.run()).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE' });

@@ -105,6 +105,6 @@ async function record(context: RolloutContext, attempt: Attempt, alsoRecord: () 
     const writeId = `${rolloutId}.a${attempt.attempt}.transition`;
     const transition = transitionOf(context, attempt, attempts.slice(0, attempts.indexOf(attempt)));
     await Promise.all([deps.outbox.put(tenant, writeId, { kind: 'transition', transition }), alsoRecord()]);
-    return { value: { writeId }, summary: 'the transition is kept' };
+    return { value: { writeId }, summary: 'the transition is stored' };
   });
 }

@@ -6,7 +6,7 @@ const OFF = { enabled: false };
 const CODE = 'def parse_csv(text):\n    return text';
 
 describe('execute_code', () => {
-  it('answers the value of the last expression and what was printed', async () => {
+  it('returns the value of the last expression and the printed text', async () => {
     const { call, sandboxes } = startTools([], () => ({ value: { value: [1, 2] }, stdout: 'hello\n', wallMs: 7 }));
     expect(await call('execute_code', { code: '[1, 2]' })).toEqual({
       success: true,
@@ -15,7 +15,7 @@ describe('execute_code', () => {
     expect(sandboxes.requests[0]).toMatchObject({ tenant: 'acme', owner: { agent: 'coder', user: null } });
   });
 
-  it('fails with the line of the error, and still shows what was printed', async () => {
+  it('fails with the line of the error and the printed text', async () => {
     const error = { type: 'ZeroDivisionError', message: 'division by zero', line: 3 };
     const { call } = startTools([], () => ({ value: { error }, stdout: 'before\n' }));
     expect(await call('execute_code', { code: '1 / 0' })).toMatchObject({
@@ -25,12 +25,12 @@ describe('execute_code', () => {
     });
   });
 
-  it('throws where the sandbox was lost, so that the call is made again', async () => {
+  it('throws a retryable error when the sandbox is lost', async () => {
     const { call } = startTools([], () => ({ exit: 'infra' }));
     await expect(call('execute_code', { code: '1' })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
   });
 
-  it('has the functions that were loaded in this session, and shows its plan', async () => {
+  it('has the loaded functions and shows the plan', async () => {
     const { call, sandboxes } = startTools([skillOf('parse_csv')]);
     await call('load_functions', { names: ['parse_csv'] });
     await call('write_todos', { todos: [{ content: 'Read', status: 'in_progress' }] });
@@ -65,7 +65,7 @@ describe('tools without procedural memory', () => {
     ['code_interpreter', { prompt: 'x', operation: 'search_skills' }],
     ['code_interpreter', { prompt: 'x', operation: 'use_skill', skill_name: 'a' }],
     ['code_interpreter', { prompt: CODE, operation: 'register_skill', skill_name: 'a', skill_description: 'b' }],
-  ])('say how procedural memory is turned on: %s', async (tool, args) => {
+  ])('name the setting that turns procedural memory on: %s', async (tool, args) => {
     const { call, fake } = startTools([skillOf('parse_csv')]);
     const outcome = await call(tool, args, OFF);
     expect(outcome).toMatchObject({ success: false, error: expect.stringMatching(/off for agent "coder".*enabled = true/) });
@@ -102,12 +102,12 @@ describe('search', () => {
 const begunTodos = (count: number) => Array.from({ length: count }, (_, at) => ({ content: `Step ${at}`, status: 'in_progress' }));
 
 describe('write_todos', () => {
-  it('takes one item in progress, and names what is too much', async () => {
+  it('refuses more than one item in progress', async () => {
     const { call } = startTools();
     expect(await call('write_todos', { todos: begunTodos(1) })).toMatchObject({ success: true });
     expect(await call('write_todos', { todos: begunTodos(3) })).toEqual({
       success: false,
-      error: 'Wrong arguments. "todos" must have at most one item in_progress; it has 3.',
+      error: 'Wrong arguments. "todos" must have at most one item in_progress; the plan has 3.',
     });
     expect(await call('execute_code', { code: '1' })).toMatchObject({ result: { todos: begunTodos(1) } });
   });
@@ -125,7 +125,7 @@ describe('use_skill', () => {
   });
 
   it.each(['missing', 'other.place.missing', '/instances/acme/providers/P/skills/missing'])(
-    'asks for %s, which is not there',
+    'requests the missing skill %s',
     async (skillId) => {
       const { call, fake } = startTools([skillOf('parse_csv', { category: 'text.csv' })]);
       const outcome = await call('use_skill', { skill_id: skillId, parameters: { a: 1 }, action_description: 'Do it.' });
@@ -134,7 +134,7 @@ describe('use_skill', () => {
     },
   );
 
-  it('says that nothing was asked for where too much is', async () => {
+  it('reports that too many requests are open', async () => {
     const { call, fake } = startTools();
     fake.wishesMax = 0;
     const told = { success: false, error: 'Skill not found. Too many are open.', result: { skill_request_submitted: false } };
@@ -143,10 +143,10 @@ describe('use_skill', () => {
   });
 
   it.each([
-    ['DROP TABLE', 'no name of a skill'],
+    ['DROP TABLE', 'not a valid skill name'],
     ['class', 'a word of Python itself'],
     ['text.json', 'that of a module that code imports'],
-  ])('asks for nothing by the name %s, which no skill could be registered by', async (skillId, why) => {
+  ])('requests nothing under the invalid name %s', async (skillId, why) => {
     const { call, fake } = startTools();
     const told = { success: false, error: expect.stringContaining(why) };
     expect(await call('use_skill', { skill_id: skillId })).toEqual(told);
@@ -154,7 +154,7 @@ describe('use_skill', () => {
     expect(fake.wished).toEqual([]);
   });
 
-  it('tells the situation to a skill that takes it, and to no other', async () => {
+  it('passes the situation only to skills that declare it', async () => {
     const taken = { name: 'difficulty_modifier', type: '', description: '', required: false };
     const { call, fake } = startTools([skillOf('swords', { parameters: [taken] }), skillOf('parse_csv')]);
     const situation = { action_description: 'parry', difficulty_modifier: 0.5 };
@@ -167,7 +167,7 @@ describe('use_skill', () => {
 describe('register_skill', () => {
   const draft = { name: 'parse_csv', description: 'Reads CSV.', code: CODE };
 
-  it('registers with the tests that were given', async () => {
+  it('registers with the given tests', async () => {
     const { call, fake } = startTools();
     const outcome = await call('register_skill', { ...draft, tests: [{ args: ['a'], expected: 'a' }] });
     expect(outcome).toEqual({
@@ -188,7 +188,7 @@ describe('register_skill', () => {
     });
   });
 
-  it('makes tests from examples that answer the same twice, and says so', async () => {
+  it('makes tests from examples that give the same result twice', async () => {
     const { call, fake, sandboxes } = startTools([], () => ({ value: 'a' }));
     const outcome = await call('register_skill', { ...draft, examples: [{ args: ['a'] }] });
     expect(outcome).toMatchObject({ result: { status: 'registered', tests: 'recorded' } });
@@ -201,9 +201,9 @@ describe('register_skill', () => {
   const exampled = { examples: [{ args: ['a'] }] };
 
   it.each<[string, object, () => Partial<RunResult>, readonly string[], string]>([
-    ['an example that answers differently each time', exampled, () => ({ value: (runs += 1) }), [], 'differently'],
+    ['an example that answers differently each time', exampled, () => ({ value: (runs += 1) }), [], 'a different value'],
     ['an example that fails', exampled, () => failed, [], "KeyError: 'a'"],
-    ['an example whose answer is no value', exampled, () => ({ value: { $repr: '<object>' } }), [], 'no JSON value'],
+    ['an example whose answer is no value', exampled, () => ({ value: { $repr: '<object>' } }), [], "a value that JSON can't hold"],
     ['what has no tests', {}, () => ({}), [], 'no tests'],
     ['what the parser refuses', exampled, () => ({}), ['line 3: it calls print()'], 'line 3: it calls print()'],
   ])('rejects %s', async (_what, more, run, problems, reason) => {
@@ -214,7 +214,7 @@ describe('register_skill', () => {
     expect(fake.registered).toEqual([]);
   });
 
-  it('says where a skill waits', async () => {
+  it('returns the status of a waiting skill', async () => {
     const { call, fake } = startTools();
     const tested = { ...draft, tests: [{ expected: null }] };
     fake.answer = { ...fake.answer, status: 'pending_review', reason: 'waits for review' };
@@ -267,7 +267,7 @@ describe('code_interpreter', () => {
     });
   });
 
-  it('searches, uses and registers with the answers that callers know', async () => {
+  it('searches, uses and registers skills', async () => {
     const { call, fake } = startTools([skillOf('parse_csv')], () => ({ value: 'a' }));
     expect(await call('code_interpreter', { prompt: 'read csv', operation: 'search_skills' })).toEqual({
       success: true,

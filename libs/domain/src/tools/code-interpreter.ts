@@ -15,32 +15,32 @@ const Input = z.strictObject({
     .string()
     .max(CODE_MAX_CHARS)
     .default('')
-    .describe('The task to search for, or the Python code to execute or to register. use_skill needs none.'),
+    .describe('The task to search for, or the Python code to execute or register. use_skill needs no prompt.'),
   file_names: z
     .array(z.string().min(1).max(512))
     .max(100)
     .default([])
-    .describe('For execute: files of the session that the code reads. One that is not there is told before anything runs.'),
+    .describe('For execute: files of the session that the code reads. A missing file is reported before anything runs.'),
   operation: z.enum(['execute', 'search_skills', 'use_skill', 'register_skill']).default('execute'),
   skill_name: z.string().max(400).default('').describe('For use_skill and register_skill.'),
-  skill_description: z.string().max(4_000).default('').describe('For register_skill: what it does and when it is useful.'),
+  skill_description: z.string().max(4_000).default('').describe('For register_skill: what the skill does and when it is useful.'),
   skill_parameters: z
     .record(z.string(), Json)
     .default({})
-    .describe('For use_skill: the arguments. For register_skill: arguments of an example call, by which the skill is tested.'),
+    .describe('For use_skill: the arguments. For register_skill: arguments of an example call that tests the skill.'),
 });
 type Input = z.output<typeof Input>;
 
-/** Which fields are set depends on the operation. `execute` and `use_skill` set the same ones. */
+/** Which fields are set depends on the operation. `execute` and `use_skill` set the same fields. */
 const Output = z.strictObject({
-  results: z.array(z.unknown()).optional().describe('Value of the last expression, or what the skill returned; empty where there is none.'),
-  output: z.string().optional().describe('What was printed.'),
-  files: z.array(z.string()).optional().describe('Paths of the files that the session has now.'),
-  sandbox: z.string().optional().describe("The session's sandbox, by whose name files are put in and fetched."),
+  results: z.array(z.unknown()).optional().describe('Value of the last expression, or of the skill. Empty if there is no value.'),
+  output: z.string().optional().describe('The printed text.'),
+  files: z.array(z.string()).optional().describe('Paths of the files in the session after the call.'),
+  sandbox: z.string().optional().describe("Name of the session's sandbox. Files are uploaded and downloaded under this name."),
   note: z
     .string()
     .optional()
-    .describe("What was not kept since the call before, and why; what of a skill's result is not as it was returned."),
+    .describe("State that was lost since the previous call, with the reason, or parts of a skill's result that were changed."),
   skills: z.array(FoundSkill).optional(),
   status: z.enum(['registered', 'pending_review', 'rejected', 'pending_verification']).optional(),
   reason: z.string().optional(),
@@ -58,7 +58,7 @@ export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
     title: 'Code interpreter',
     description: ({ enabled, preferSkills, skillSearchThreshold }) =>
       'Executes Python code, and finds, uses and registers skills: verified functions that answer without a model. ' +
-      'In a session that has a name, names and files stay from one execution to the next for some minutes. ' +
+      'A named session keeps variables and files from one execution to the next for some minutes. ' +
       (enabled && preferSkills
         ? `Search first (operation search_skills). With a similarity above ${skillSearchThreshold} use the skill (use_skill); otherwise execute. Register what worked and can be reused (register_skill). Say so when you used a skill.`
         : 'Operations: execute (the default), search_skills, use_skill, register_skill. Say so when you used a skill.'),
@@ -70,9 +70,7 @@ export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
       const { operation, prompt, file_names: files } = args;
       if (prompt === '' && operation !== 'use_skill') return failed(`Wrong arguments. "prompt" is missing: ${operation} needs it.`);
       if (files.length > 0 && operation !== 'execute')
-        return failed(
-          `"file_names" must be empty for ${operation}: only execute reads files; a skill answers the same to the same arguments, wherever it runs.`,
-        );
+        return failed(`"file_names" must be empty for ${operation}: only execute reads files.`);
       const off = operation === 'execute' ? null : skillsAreOff(context);
       if (off !== null) return failed(off);
       return OPERATIONS[operation](args, context, deps, signal);
@@ -82,20 +80,22 @@ export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
 
 type Operation = (args: Input, context: ToolContext, deps: CodeInterpreterDeps, signal: AbortSignal) => Promise<Answer>;
 
-/** Runs in the session's sandbox. If there is none and no file of it is needed, runs in a fresh one. */
+/** Runs in the session's sandbox. If the session has no sandbox and the code needs no files, runs in a fresh sandbox. */
 const execute: Operation = async ({ prompt: code, file_names: fileNames }, context, deps, signal) => {
   const execution = await executeInSession({ code, fileNames }, context, deps, signal);
   if (!('unavailable' in execution)) return execution;
   const why = execution.unavailable;
   const names = fileNames.join(', ').slice(0, 300);
   if (names !== '')
-    return failed(`"file_names" can't be made available (${names}): ${why}. Name a session that has them, or put the data into the code.`);
+    return failed(
+      `"file_names" can't be made available (${names}): ${why}. Name a session that has these files, or put the data into the code.`,
+    );
   const { error, result: ran } = await executeCode(code, context, deps, signal);
   const result = {
     results: ran.result === undefined ? [] : [ran.result],
     output: [ran.stdout, ran.stderr].filter((text) => text !== '').join('\n'),
     files: [],
-    ...(context.session === NO_SESSION ? {} : { note: `Nothing is kept of this call for the session: ${why}.` }),
+    ...(context.session === NO_SESSION ? {} : { note: `The session keeps nothing of this call: ${why}.` }),
   };
   return error === '' ? { success: true, result } : { success: false, error, result };
 };

@@ -4,11 +4,11 @@ import type { SessionKey } from './tool-ports.js';
 /** How a cell ended. Long streams are cut in the middle. `displays` are the values it showed, in order. */
 export interface CellOutcome extends Pick<RunResult, 'exit' | 'exitCode' | 'signal' | 'stdout' | 'stderr' | 'error'> {
   readonly displays: readonly Display[];
-  /** The interpreter had to be ended: its names are lost, files stay. */
+  /** The interpreter was restarted. Its variables are lost, files are kept. */
   readonly stateLost: boolean;
 }
 
-/** A sandbox that keeps names and files between calls. */
+/** A sandbox that keeps variables and files between calls. */
 export interface CodeSession {
   /** "sandboxes/{sandbox}", the name under which files are uploaded, downloaded and deleted. */
   readonly sandbox: string;
@@ -35,10 +35,10 @@ export interface CodeSession {
 /** Sandboxes of tool sessions. Each ends by itself some time after its last call. */
 export interface CodeSessions {
   /**
-   * Returns the session's sandbox, and opens one from `template` where there is none. Returns `unavailable` with the reason where it can't.
+   * Returns the session's sandbox, or opens a sandbox from `template`. Returns `unavailable` with the reason if none can be opened.
    *
-   * @param key its `session` may be the id of an open sandbox of the tenant. That one is then used, and belongs to the key's agent and user
-   * from then on. It is not kept open longer
+   * @param key its `session` may be the id of an open sandbox of the tenant. That sandbox is then used and assigned to the key's agent
+   * and user. Its expiry does not change
    * @throws EtudeError FAILED_PRECONDITION where that sandbox has ended or belongs to another agent or user; SANDBOX_UNAVAILABLE
    */
   open(key: SessionKey, template: string | undefined, signal: AbortSignal): Promise<CodeSession | { readonly unavailable: string }>;

@@ -20,7 +20,7 @@ const Input = z.strictObject({
     .string()
     .min(1)
     .max(CODE_MAX_CHARS)
-    .describe('Python. Print what you want to see; the value of the last expression is answered as well. No network.'),
+    .describe('Python. Print what you want to see; the value of the last expression is returned too. No network.'),
 });
 
 const Output = z.strictObject({
@@ -28,13 +28,13 @@ const Output = z.strictObject({
     .unknown()
     .optional()
     .describe(
-      'Value of the last expression, as JSON; absent where there is none. What JSON does not have is {"$int": digits}, {"$float": text}, {"$bytes": base64}, {"$set": [...]}, {"$dict": [[key, value], ...]} or {"$repr": text}.',
+      'Value of the last expression, as JSON. Absent if there is no value. Values that JSON lacks are written as {"$int": digits}, {"$float": text}, {"$bytes": base64}, {"$set": [...]}, {"$dict": [[key, value], ...]} or {"$repr": text}.',
     ),
   stdout: z.string(),
   stderr: z.string(),
   duration_ms: z.number(),
   functions: z.array(z.string()).describe('Loaded functions that the code could call by their names.'),
-  todos: z.array(TodoItem).describe('The plan as write_todos left it.'),
+  todos: z.array(TodoItem).describe('The plan that write_todos stored last.'),
 });
 
 export interface ExecuteCodeDeps {
@@ -44,7 +44,7 @@ export interface ExecuteCodeDeps {
 }
 
 export interface ExecutedCode {
-  /** Empty where the code ran to its end. */
+  /** Empty if the code ran to its end. */
   readonly error: string;
   readonly result: z.infer<typeof Output>;
 }
@@ -90,9 +90,11 @@ export function executeCodeTool(deps: ExecuteCodeDeps): ToolDefinition {
     name: 'execute_code',
     title: 'Execute code',
     description: ({ enabled, preferSkills }) =>
-      'Runs Python in a fresh sandbox without network: nothing is kept between two calls but what load_functions brought in. ' +
-      'Answers what was printed and the value of the last expression. ' +
-      (enabled && preferSkills ? 'Search for a skill first; write code where none fits, and register what worked and can be reused.' : ''),
+      'Runs Python in a fresh sandbox without network: only the functions from load_functions are kept between calls. ' +
+      'Returns the printed text and the value of the last expression. ' +
+      (enabled && preferSkills
+        ? 'Search for a skill first; write code if no skill fits, and register working code that can be reused.'
+        : ''),
     input: Input,
     output: Output,
     readOnly: false,
@@ -118,11 +120,11 @@ export function loadFunctionsTool({ runner, sessions }: Pick<ExecuteCodeDeps, 'r
     name: 'load_functions',
     title: 'Load functions',
     description:
-      'Brings skills into later calls of execute_code in this session, where each can be called by its name, with all that it needs, in the versions that were verified together.',
-    input: z.strictObject({ names: z.array(SkillName).min(1).max(LOADED_MAX).describe('Names of skills as search tells them.') }),
+      'Makes skills callable by name in later calls of execute_code in this session. Each skill comes with the skills that it calls, in the versions that were verified together.',
+    input: z.strictObject({ names: z.array(SkillName).min(1).max(LOADED_MAX).describe('Names of skills, as search returns them.') }),
     output: z.strictObject({
       functions: z.array(LoadedFunction).optional(),
-      loaded: z.array(z.string()).optional().describe('All that is loaded in this session.'),
+      loaded: z.array(z.string()).optional().describe('All functions loaded in this session.'),
     }),
     readOnly: false,
     idempotent: true,
@@ -143,14 +145,15 @@ export function writeTodosTool(sessions: ToolSessions): ToolDefinition {
     name: 'write_todos',
     title: 'Write todos',
     description:
-      'Keeps the plan of a task with several steps: all items with their status, each time. The plan is shown again with every answer of execute_code. An empty list removes it.',
+      'Stores the plan of a task with several steps. Pass all items with their status each time. Every answer of execute_code shows the plan. An empty list removes it.',
     input: z.strictObject({ todos: z.array(TodoItem).max(TODOS_MAX).describe('The whole plan, in order; at most one item in_progress.') }),
     output: z.strictObject({ todos: z.array(TodoItem).optional() }),
     readOnly: false,
     idempotent: true,
     async run({ todos }, context) {
       const begun = todos.filter(({ status }) => status === 'in_progress').length;
-      if (begun > 1) return { success: false, error: `Wrong arguments. "todos" must have at most one item in_progress; it has ${begun}.` };
+      if (begun > 1)
+        return { success: false, error: `Wrong arguments. "todos" must have at most one item in_progress; the plan has ${begun}.` };
       await sessions.putTodos(context, todos);
       return { success: true, result: { todos } };
     },

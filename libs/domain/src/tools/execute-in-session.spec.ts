@@ -6,7 +6,7 @@ const execute = (prompt: string, more: object = {}) => ({ prompt, ...more });
 const plain = (text: string) => ({ 'text/plain': text });
 
 describe('code_interpreter in a session', () => {
-  it("runs in the session's sandbox and tells its files", async () => {
+  it("runs in the session's sandbox and lists its files", async () => {
     const { call, codeSessions, sandboxes } = startTools();
     codeSessions.held.push('a.csv', 'plot.png');
     const table = { 'text/plain': 'x', 'application/vnd.dataresource+json': { data: [{ a: 1 }] } };
@@ -25,15 +25,18 @@ describe('code_interpreter in a session', () => {
     expect(sandboxes.requests).toEqual([]);
   });
 
-  it('says which files are missing, and runs nothing', async () => {
+  it('names missing files and runs nothing', async () => {
     const { call, codeSessions } = startTools();
     codeSessions.held.push('a.csv');
     const outcome = await call('code_interpreter', execute('x', { file_names: ['a.csv', 'b.csv'] }));
-    expect(outcome).toMatchObject({ success: false, error: expect.stringMatching(/not in this session: b\.csv\. It has a\.csv\./) });
+    expect(outcome).toMatchObject({
+      success: false,
+      error: expect.stringMatching(/not in this session: b\.csv\. The session has a\.csv\./),
+    });
     expect(codeSessions.ran).toEqual([]);
   });
 
-  it('brings in what was loaded before it runs the code', async () => {
+  it('loads functions before the code runs', async () => {
     const { call, codeSessions } = startTools([skillOf('parse_csv')]);
     await call('load_functions', { names: ['parse_csv'] });
     codeSessions.template = 'numbers';
@@ -51,7 +54,7 @@ describe('code_interpreter in a session', () => {
     expect(codeSessions.ran).toEqual([]);
   });
 
-  it('tells how the code failed, and what of the session is gone', async () => {
+  it('reports the failure and the lost state of the session', async () => {
     const { call, codeSessions } = startTools();
     codeSessions.isReplaced = true;
     const error = { type: 'ZeroDivisionError', message: 'division by zero', line: 2 };
@@ -59,21 +62,21 @@ describe('code_interpreter in a session', () => {
     expect(await call('code_interpreter', execute('x'))).toMatchObject({
       success: false,
       error: 'ZeroDivisionError: division by zero (line 2)',
-      result: { note: expect.stringMatching(/has ended, with its names and files\. The interpreter was ended/) },
+      result: { note: expect.stringMatching(/has ended, with its variables and files\. The interpreter was restarted/) },
     });
     codeSessions.cell = () => ({ exit: 'node_lost', exitCode: null });
     expect(await call('code_interpreter', execute('x'))).toMatchObject({
       success: false,
-      error: "The session's sandbox was lost (node_lost), with its names and files. The next call opens another.",
+      error: "The session's sandbox was lost (node_lost), with its variables and files. The next call opens a new sandbox.",
     });
   });
 
-  it('runs afresh and says so where the session can have no sandbox', async () => {
+  it('runs in a fresh sandbox if the session can have none', async () => {
     const { call, codeSessions } = startTools([], () => ({ value: { value: 3 } }));
     codeSessions.unavailable = 'too many are open';
     expect(await call('code_interpreter', execute('1 + 2'))).toEqual({
       success: true,
-      result: { results: [3], output: '', files: [], note: 'Nothing is kept of this call for the session: too many are open.' },
+      result: { results: [3], output: '', files: [], note: 'The session keeps nothing of this call: too many are open.' },
     });
     expect(await call('code_interpreter', execute('1', { file_names: ['data.csv'] }))).toMatchObject({
       success: false,
@@ -81,7 +84,7 @@ describe('code_interpreter in a session', () => {
     });
   });
 
-  it('refuses files without a session, and for operations that read none', async () => {
+  it('refuses files without a session and for other operations', async () => {
     const { call } = startTools([skillOf('parse_csv')]);
     const unnamed = await call('code_interpreter', execute('1', { file_names: ['data.csv'] }), {}, { session: 'default' });
     expect(unnamed).toMatchObject({ success: false, error: expect.stringMatching(/data\.csv.*names no session/) });

@@ -6,7 +6,7 @@ import type { CellOutcome, CodeSession, CodeSessions } from './code-sessions.js'
 import type { ToolContext, ToolOutcome } from './tool-definition.js';
 import type { SkillRunner, ToolSessions } from './tool-ports.js';
 
-/** The session of calls without a session id. Nothing is kept for it. */
+/** The session of calls without a session id. Nothing is kept between these calls. */
 export const NO_SESSION = 'default';
 const OUTPUT_MAX_CHARS = 20_000;
 const NAMES_SHOWN = 20;
@@ -27,7 +27,7 @@ export interface SessionResult {
 }
 
 /**
- * Runs Python in the sandbox of the caller's session, with its loaded functions. Returns the reason where the session has no sandbox.
+ * Runs Python in the sandbox of the caller's session, with its loaded functions. Returns the reason if the session has no sandbox.
  *
  * @throws EtudeError as `CodeSessions`; FAILED_PRECONDITION where a loaded function was withdrawn
  */
@@ -44,7 +44,7 @@ export async function executeInSession(
   const session = await codeSessions.open(context, functions?.template, signal);
   if ('unavailable' in session) return session;
   if (functions?.template !== undefined && functions.template !== session.template) {
-    const error = `${names.join(', ')} need packages that ${session.sandbox} was opened without. Run this with execute_code, or in another session that loads them first.`;
+    const error = `${names.join(', ')} need packages that ${session.sandbox} doesn't have. Run the code with execute_code, or in another session that loads the functions first.`;
     return { success: false, error };
   }
   const executionId = `tool-${contentDigest([context.tenant, context.agent, context.user, context.callId]).slice(0, 40)}`;
@@ -53,7 +53,7 @@ export async function executeInSession(
     if (missing !== null) return { success: false, error: missing };
     if (functions !== null) {
       const brought = await session.run({ executionId: `${executionId}-functions`, code: functions.code }, signal);
-      if (brought.exit !== 'ok') return ended(brought, session, [], `The loaded functions could not be brought in. ${endingOf(brought)}`);
+      if (brought.exit !== 'ok') return ended(brought, session, [], `Loading the functions failed. ${endingOf(brought)}`);
     }
     const outcome = await session.run({ executionId, code }, signal);
     const isLost = RETRYABLE_EXITS.has(outcome.exit);
@@ -63,13 +63,13 @@ export async function executeInSession(
 }
 
 const lostWith = ({ exit, error }: CellOutcome) =>
-  `The session's sandbox was lost (${error?.message ?? exit}), with its names and files. The next call opens another.`;
+  `The session's sandbox was lost (${error?.message ?? exit}), with its variables and files. The next call opens a new sandbox.`;
 
 function ended(outcome: CellOutcome, session: CodeSession, files: readonly string[], error: string): ToolOutcome<SessionResult> {
   const streams = [outcome.stdout, outcome.stderr].filter((text) => text !== '');
   const notes = [
-    ...(session.isReplaced ? ['The sandbox that this session had before has ended, with its names and files.'] : []),
-    ...(outcome.stateLost ? ['The interpreter was ended: names are gone, files stay.'] : []),
+    ...(session.isReplaced ? ["The session's previous sandbox has ended, with its variables and files."] : []),
+    ...(outcome.stateLost ? ['The interpreter was restarted: variables are lost, files are kept.'] : []),
   ];
   const result = {
     results: outcome.displays.map(shownValue),
@@ -95,8 +95,8 @@ async function missingFiles(names: readonly string[], session: CodeSession, sign
   if (missing.length === 0) return null;
   const there = known.length === 0 ? 'no files' : `${known.slice(0, NAMES_SHOWN).join(', ')}${known.length > NAMES_SHOWN ? ', …' : ''}`;
   return (
-    `"file_names" names what is not in this session: ${missing.slice(0, NAMES_SHOWN).join(', ')}. It has ${there}. ` +
-    `Files are put in with UploadFile of etude.v1.Sandboxes (etude sandbox upload ${session.sandbox} FILE), or written by code.`
+    `"file_names" names files that are not in this session: ${missing.slice(0, NAMES_SHOWN).join(', ')}. The session has ${there}. ` +
+    `Upload files with UploadFile of etude.v1.Sandboxes (etude sandbox upload ${session.sandbox} FILE), or write them in code.`
   );
 }
 

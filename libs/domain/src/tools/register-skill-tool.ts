@@ -33,18 +33,26 @@ const Parameter = z.strictObject({
 });
 
 export const RegisterInput = z.strictObject({
-  name: SkillName.describe('Small letters, digits and "_"; registering a name again makes its next version.'),
-  description: z.string().trim().min(1).max(4_000).describe('What it does and when it is useful; it is found by this.'),
-  code: z.string().min(1).max(CODE_MAX_CHARS).describe('Python with one function at the top that does the work; nothing runs at import.'),
+  name: SkillName.describe('Small letters, digits and "_"; registering a name again makes a new version.'),
+  description: z.string().trim().min(1).max(4_000).describe('What the skill does and when it is useful. Search matches this text.'),
+  code: z
+    .string()
+    .min(1)
+    .max(CODE_MAX_CHARS)
+    .describe('Python with one function at the top level that does the work. Nothing may run at import.'),
   entry_point: z
     .string()
     .min(1)
     .max(200)
     .optional()
     .describe("The function to call; by default the one with the skill's name, or the only one."),
-  parameters: z.array(Parameter).max(50).default([]).describe('Checked against the code; left out, they are read from it.'),
-  tests: z.array(Test).max(TESTS_MAX).default([]).describe('Calls with what they must return. Without any, tests are made from examples.'),
-  examples: z.array(Example).max(TESTS_MAX).default([]).describe('Calls that are run now; what they return is expected from now on.'),
+  parameters: z.array(Parameter).max(50).default([]).describe('Checked against the code. By default they are read from the code.'),
+  tests: z.array(Test).max(TESTS_MAX).default([]).describe('Calls with their expected results. Without tests, the examples become tests.'),
+  examples: z
+    .array(Example)
+    .max(TESTS_MAX)
+    .default([])
+    .describe('Calls without expected results. They run now, and their results become the expected ones.'),
   tags: z.array(z.string().min(1).max(64)).max(50).default([]),
   category: SkillCategory.optional(),
   example_prompts: z.array(z.string().max(1_000)).max(20).default([]),
@@ -59,8 +67,8 @@ const Output = z.strictObject({
   tests: z
     .enum(['given', 'recorded'])
     .optional()
-    .describe('recorded: made from examples; they say what the code does, not that it is right.'),
-  evidence: z.array(z.string()).optional().describe('What verification found, one line each.'),
+    .describe('recorded: made from examples. Such tests show what the code does, not that it is right.'),
+  evidence: z.array(z.string()).optional().describe('Findings of verification, one line each.'),
 });
 type Registered = z.input<typeof Output>;
 
@@ -72,7 +80,7 @@ export interface RegisterSkillToolDeps {
 }
 
 /**
- * Registers a skill that an agent wrote. Faults in it give the answer `rejected` with the reason.
+ * Registers a skill that an agent wrote. A faulty skill gives the status `rejected` with the reason.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE and other system errors
  */
@@ -86,14 +94,12 @@ export async function registerSkillByTool(
   const reject = (why: string): Registered => ({ status: 'rejected', reason: why, skill_name: name });
   const isRecorded = given.length === 0;
   if (isRecorded && examples.length === 0)
-    return reject(
-      'It has no tests, so nothing can show that it works. Give "tests" (calls with what they return) or "examples" (calls alone).',
-    );
+    return reject('The skill has no tests. Give "tests" (calls with their results) or "examples" (calls alone).');
   const read = await registrar.inspect(context, { name, code, entryPoint: wanted }, signal);
   if ('problems' in read) return reject(read.problems.join('; '));
   const { entryPoint, runnable } = read;
   if (isRecorded && entryPoint === null)
-    return reject('It has no function to call. Put the work into one function at the top of the code.');
+    return reject('The code has no function to call. Put the work into one function at the top of the code.');
   const made = isRecorded
     ? await recordTests({ code: runnable, entryPoint: entryPoint ?? '', examples }, context, sandboxes, signal)
     : { tests: given.map((test) => ({ kind: 'call' as const, ...test })) };
@@ -128,7 +134,7 @@ export function registerSkillTool(deps: RegisterSkillToolDeps): ToolDefinition {
     name: 'register_skill',
     title: 'Register skill',
     description:
-      "Registers a function that worked and can be reused as a skill. It is verified in a sandbox by its tests, and then used at once or after review, as the agent's settings say. The same content again changes nothing.",
+      "Registers a function that worked and can be reused as a skill. A sandbox verifies the skill by its tests. The skill is then active at once or after review, as the agent's settings say. Registering the same content again changes nothing.",
     input: RegisterInput,
     output: Output,
     readOnly: false,
@@ -186,10 +192,10 @@ function problemOf(call: ExampleCall, first: RunResult | undefined, second: RunR
   const what = `The example ${JSON.stringify({ args: call.args, kwargs: call.kwargs }).slice(0, 300)}`;
   if (first?.exit !== 'ok' || second?.exit !== 'ok') {
     const { error, exit = 'nothing' } = (first?.exit === 'ok' ? second : first) ?? {};
-    return `${what} failed: ${error === undefined ? `it ended with ${exit}` : `${error.type}: ${error.message}`}`;
+    return `${what} failed: ${error === undefined ? `the run ended with ${exit}` : `${error.type}: ${error.message}`}`;
   }
-  if (!sameValue(second.value, first.value, 0)) return `${what} answers differently each time, so no test can be made of it`;
+  if (!sameValue(second.value, first.value, 0)) return `${what} returns a different value each time, so it can't become a test`;
   if (JSON.stringify(first.value ?? null).includes('"$repr"'))
-    return `${what} answers something that is no JSON value; give tests of your own, or return plain values`;
+    return `${what} returns a value that JSON can't hold; give tests, or return plain values`;
   return '';
 }

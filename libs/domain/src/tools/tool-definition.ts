@@ -47,7 +47,7 @@ export interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> extends 
   readonly input: I;
   /** Success and failure share it, so fields of only one of them are optional. */
   readonly output: O;
-  /** The tool is refused to an agent whose procedural memory is off. */
+  /** Agents whose procedural memory is off can't use this tool. */
   readonly needsSkills?: true;
   run(args: z.output<I>, context: ToolContext, signal: AbortSignal): Promise<ToolOutcome<z.input<O>>>;
 }

@@ -37,7 +37,7 @@ export type FunctionInReach = Omit<LoadedFunction, 'digest'>;
 
 export interface BundledCode {
   readonly code: string;
-  /** The sandbox template that has the packages of the functions. Absent: the default one. */
+  /** The sandbox template that has the packages of the functions. Absent: the default template. */
   readonly template?: string;
 }
 
@@ -47,7 +47,7 @@ export interface BundledCode {
  * @throws EtudeError FAILED_PRECONDITION where a skill is not active, can't be called, or its code differs from the proven one
  */
 export interface SkillRunner {
-  /** null where this reader has no skill of that name in any status. */
+  /** null if the reader has no skill of that name in any status. */
   use(reader: ToolReader, call: SkillCall, signal: AbortSignal): Promise<SkillUse | null>;
   /** Finds functions to load, and pins their versions. @throws EtudeError NOT_FOUND naming all that are missing */
   find(
@@ -80,7 +80,7 @@ export interface RegisteredSkill {
   readonly evidence: readonly string[];
 }
 
-/** Takes in skills that agents write: as candidates, verified and approved like all others. */
+/** Registers skills that agents write. They become candidates, and are verified and approved like all others. */
 export interface SkillRegistrar {
   /** Reads the code without running it. `runnable` is the code, preceded by the skills that it calls. */
   inspect(
@@ -88,7 +88,7 @@ export interface SkillRegistrar {
     draft: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>,
     signal: AbortSignal,
   ): Promise<{ readonly problems: readonly string[] } | { readonly entryPoint: string | null; readonly runnable: BundledCode }>;
-  /** Returns once the skill is verified and settled, or waiting longer is useless. Registering the same content again changes nothing. */
+  /** Returns when verification has ended, or when the caller's time is over. Registering the same content again changes nothing. */
   register(reader: ToolReader, draft: ToolSkillDraft, by: string, signal: AbortSignal): Promise<RegisteredSkill>;
 }
 
@@ -112,7 +112,7 @@ export interface ToolSessions {
   read(key: SessionKey): Promise<ToolSession>;
   /** Replaces the whole plan. */
   putTodos(key: SessionKey, todos: readonly Todo[]): Promise<void>;
-  /** Adds these functions; one of the same name is replaced. Returns all loaded functions. */
+  /** Adds these functions, and replaces functions of the same names. Returns all loaded functions. */
   load(key: SessionKey, pins: readonly SkillDependency[]): Promise<readonly SkillDependency[]>;
 }
 
@@ -123,8 +123,8 @@ export interface SkillWish {
   readonly example: Readonly<Record<string, unknown>> | null;
 }
 
-/** Requests for skills that somebody missed. */
+/** Requests for missing skills. */
 export interface SkillWishes {
-  /** Returns the request's id, the same one for the same wish. @throws EtudeError FAILED_PRECONDITION where the agent has too many open */
+  /** Returns the request's id, the same one for the same wish. @throws EtudeError FAILED_PRECONDITION if the agent has too many open requests */
   request(reader: ToolReader, wish: SkillWish): Promise<string>;
 }

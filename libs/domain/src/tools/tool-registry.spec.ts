@@ -29,11 +29,11 @@ describe('ToolRegistry', () => {
   const call = (tool: ReturnType<typeof echo>, name: string, args: unknown) =>
     new ToolRegistry([tool]).call(name, args, contextOf(), never);
 
-  it('answers that there is no such tool', async () => {
+  it('returns an error for an unknown tool', async () => {
     expect(await call(echo(), 'x', {})).toEqual({ success: false, error: "Tool 'x' not found" });
   });
 
-  it('publishes the schema that it checks', async () => {
+  it('publishes the schemas that it checks', async () => {
     const [tool] = new ToolRegistry([echo()]).list();
     expect(tool?.inputSchema).toMatchObject({
       type: 'object',
@@ -55,7 +55,7 @@ describe('ToolRegistry', () => {
     expect(await call(echo(), 'echo', args)).toEqual({ success: false, error: expect.stringContaining(complaint) });
   });
 
-  it('answers with what the caller did wrong, and throws what the system did', async () => {
+  it('returns errors of the caller and throws errors of the system', async () => {
     const failing = (code: 'FAILED_PRECONDITION' | 'SANDBOX_UNAVAILABLE' | 'CANCELLED') =>
       call(
         echo(() => Promise.reject(new EtudeError(code, 'because'))),
@@ -76,7 +76,7 @@ describe('ToolRegistry', () => {
 });
 
 describe('agentTools', () => {
-  it('are known to a client of MCP by ten names at most, each with schemas of objects', () => {
+  it('have ten fixed names and schemas of objects', () => {
     const tools = startTools().registry.list();
     expect(tools.slice(0, 10).map(({ name }) => name)).toEqual([
       'code_interpreter',
@@ -96,7 +96,7 @@ describe('agentTools', () => {
     }
   });
 
-  it('tell the agent to search first where its settings prefer skills', () => {
+  it('advise to search first if the settings prefer skills', () => {
     const { registry } = startTools();
     const said = (preferSkills: boolean) =>
       registry

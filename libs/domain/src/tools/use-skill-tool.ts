@@ -17,16 +17,14 @@ const Input = z.strictObject({
     .string()
     .min(1)
     .max(400)
-    .describe(
-      'Name of the skill as search tells it, such as "parse_csv"; its category, where it has one, may stand before it: "text.csv.parse_csv".',
-    ),
+    .describe('Name of the skill, as search returns it, such as "parse_csv". Its category may precede it: "text.csv.parse_csv".'),
   parameters: z.record(z.string(), z.unknown()).default({}).describe('Arguments by name, as the skill declares them.'),
   action_description: z
     .string()
     .max(2_000)
     .default('')
-    .describe('What it is to do here, in a sentence. Where there is no such skill, one is asked for by it.'),
-  difficulty_modifier: z.number().default(0).describe('For skills that take one: how much harder than usual it is.'),
+    .describe('Purpose of this use, in a sentence. If the skill does not exist, this text describes the requested skill.'),
+  difficulty_modifier: z.number().default(0).describe('For skills with this parameter: how much harder than usual the action is.'),
 });
 type Input = z.output<typeof Input>;
 
@@ -34,11 +32,11 @@ const Output = z.strictObject({
   skill: z.string().optional(),
   version: z.number().int().optional(),
   result: z.unknown().optional().describe('What the skill returned, as JSON.'),
-  output: z.string().optional().describe('What it printed.'),
+  output: z.string().optional().describe('Text that the skill printed.'),
   duration_ms: z.number().optional(),
-  note: z.string().optional().describe('Which numbers and texts of the result are not as they were returned.'),
-  skill_request_submitted: z.boolean().optional().describe('There is no such skill, and it was asked for.'),
-  request_id: z.string().optional().describe('Of that request.'),
+  note: z.string().optional().describe('Numbers and texts of the result that were changed for JSON.'),
+  skill_request_submitted: z.boolean().optional().describe('The skill does not exist and was requested.'),
+  request_id: z.string().optional().describe('Id of the request.'),
 });
 export type UsedSkill = z.input<typeof Output>;
 
@@ -59,7 +57,10 @@ export async function useSkillByTool(
 ): Promise<ToolOutcome<UsedSkill>> {
   const name = nameOf(skillId);
   if (!SkillName.safeParse(name).success)
-    return { success: false, error: `"skill_id" is no name of a skill: ${JSON.stringify(name.slice(0, 100))}. Search for one first.` };
+    return {
+      success: false,
+      error: `"skill_id" is not a valid skill name: ${JSON.stringify(name.slice(0, 100))}. Search for a skill first.`,
+    };
   const used = await runner.use(context, { name, parameters, useId: context.callId }, signal);
   if (used === null) {
     const wrong = wrongName(name);
@@ -73,7 +74,7 @@ export async function useSkillByTool(
   return used.success ? { success: true, result: told } : { success: false, error, result: told };
 }
 
-/** Requests a skill. An agent with too many open requests is told that this one was not made. */
+/** Requests a skill. If the agent has too many open requests, the answer says that none was made. */
 async function askFor(wish: SkillWish, context: ToolContext, wishes: SkillWishes): Promise<ToolOutcome<UsedSkill>> {
   try {
     const id = await wishes.request(context, wish);
@@ -84,8 +85,8 @@ async function askFor(wish: SkillWish, context: ToolContext, wishes: SkillWishes
   }
 }
 
-/** The error where no skill is requested, because nobody could register one of that name. */
-export const notFoundFor = (wrong: string) => `Skill not found, and nothing was asked for: ${wrong}. Ask for it by another name.`;
+/** The error for a name under which no skill can be registered. No skill is then requested. */
+export const notFoundFor = (wrong: string) => `Skill not found, and not requested: ${wrong}. Use another name.`;
 
 export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
   return defineTool({
@@ -94,7 +95,7 @@ export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
     description: ({ preferSkills, skillSearchThreshold }) =>
       `Runs a verified skill with these arguments, without a model: the same input gives the same output. ` +
       (preferSkills ? `Use it in place of new code for a skill that search finds with a similarity above ${skillSearchThreshold}. ` : '') +
-      'Say that you used it. A skill that does not exist is asked for.',
+      'Say that you used it. A skill that does not exist is requested.',
     input: Input,
     output: Output,
     readOnly: false,

@@ -29,12 +29,12 @@ describe('touchedSources', () => {
 });
 
 describe('reasonsNotTrusted', () => {
-  it('has nothing against tasks, their episodes, wishes and users', () => {
+  it('trusts tasks, their episodes, wishes and users', () => {
     const sources = ['tasks/tabcdefgh', 'tabcdefgh-r1.episode', 'episodes/tabcdefgh-r1', 'wantedSkills/w1', 'users/ann', 'skills/a@1'];
     expect(reasonsNotTrusted(sources)).toEqual([]);
   });
 
-  it('names what was written outside', () => {
+  it('gives a reason for each source from outside', () => {
     expect(reasonsNotTrusted(['documents/d1', 'episodes/x0f', 'facts/f1', 'procedures/p1', 'imports/zip', 'tasks/tabcdefgh'])).toEqual([
       'it was learned where text of documents/d1 was read',
       'it was learned where episodes/x0f was read, which an outside agent told',
@@ -57,11 +57,11 @@ it.each<[Pick<Skill, 'sources' | 'untrusted'>, number]>([
   [{ sources: ['tasks/tabcdefgh'], untrusted: ['somebody said so'] }, 1],
   [{ sources: ['tasks/tabcdefgh'] }, 0],
   [{ ...withMarks({ sources: ['documents/d1'] }), sources: ['tasks/tabcdefgh'] }, 1],
-])('marks by the sources, also where the marks were left out, and keeps a mark: %j', (skill, marks) => {
+])('derives marks from sources and keeps stored marks: %j', (skill, marks) => {
   expect(withMarks(skill).untrusted ?? []).toHaveLength(marks);
 });
 
-it('tells names of sources from other texts', () => {
+it('reads names of sources and refuses other texts', () => {
   expect(sourceOf('documents/d1')).toEqual({ kind: 'documents', id: 'd1' });
   expect(sourceOf('tabcdefgh-r1.episode')).toEqual({ kind: 'episodes', id: 'tabcdefgh-r1.episode' });
   expect(sourceOf('constructor/x')).toBeNull();
