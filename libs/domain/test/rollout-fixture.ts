@@ -50,26 +50,14 @@ const valueOf = (run: SandboxRun) => (run.kind === 'call' ? (run.args[0] ?? null
 /** A model whose answers depend on the request. Keeps the texts of all requests. */
 export class AnsweringModel implements ChatModel {
   readonly asked: string[] = [];
-  constructor(
-    private readonly answer: (text: string, call: number) => string | Promise<string>,
-    private readonly given: Partial<ChatResponse> = {},
-  ) {}
+
+  constructor(private readonly answer: (text: string, call: number) => string | Promise<string>) {}
 
   async chat({ messages }: ChatRequest, signal: AbortSignal): Promise<ChatResponse> {
-    const text = messages.map(({ content }) => content).join('\n');
-    this.asked.push(text);
-    const answered = await this.answer(text, this.asked.length);
+    this.asked.push(messages.map(({ content }) => content).join('\n'));
+    const text = await this.answer(this.asked.at(-1)!, this.asked.length);
     signal.throwIfAborted();
-    return {
-      text: answered,
-      finishReason: 'stop',
-      model: 'fake',
-      scripted: true,
-      inputTokens: 10,
-      outputTokens: 5,
-      costUsd: 0.01,
-      ...this.given,
-    };
+    return { text, finishReason: 'stop', model: 'fake', scripted: true, inputTokens: 10, outputTokens: 5, costUsd: 0.01 };
   }
 }
 

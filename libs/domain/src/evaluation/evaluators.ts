@@ -1,10 +1,9 @@
 import type { Evaluator } from '@etude/contracts/task';
 import { EtudeError } from '@etude/contracts/errors';
-import { acceptedOutputs } from './accepted-outputs.js';
 import { command } from './command.js';
 import { crashOutcome, type EvaluatorRules, type NamedKind, PASSED, streams } from './evaluator.js';
 import { functionCases } from './function-cases.js';
-import { ioCases } from './io-cases.js';
+import { acceptedOutputs, ioCases } from './io-cases.js';
 import { pythonTests } from './python-tests.js';
 
 /** Judges nothing: a program that runs to its end has passed. */
@@ -17,10 +16,8 @@ const NONE: EvaluatorRules = {
   adapt: ({ entryPoint }) => (entryPoint === null ? null : 'needs_arguments'),
 };
 
-/** Evaluators that callers choose by name (`kind: "named"`). Each has its own file. */
-const NAMED: Readonly<Record<string, NamedKind>> = {
-  accepted_outputs: acceptedOutputs,
-};
+/** Evaluators that callers choose by name (`kind: "named"`). */
+const NAMED: Readonly<Record<string, NamedKind>> = { accepted_outputs: acceptedOutputs };
 
 /** The rules of every kind of evaluator on the wire. */
 const EVALUATORS: { readonly [Kind in Evaluator['kind']]: (evaluator: Extract<Evaluator, { kind: Kind }>) => EvaluatorRules } = {

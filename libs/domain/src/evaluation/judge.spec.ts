@@ -50,19 +50,11 @@ describe('judge', () => {
   });
 
   it.each([
-    ['wall', 'TLE'],
-    ['cpu', 'TLE'],
-    ['no_output', 'TLE'],
-    ['oom', 'MLE'],
-    ['oomkilled', 'MLE'],
-    ['signal', 'RE'],
-    ['nonzero', 'RE'],
-    ['output', 'RE'],
-    ['pids', 'RE'],
-    ['disk', 'RE'],
-    ['kernel_lost', 'RE'],
-  ] as const)('judges exit %s as %s', (exit, verdict) => {
-    expect(judged(io(['1', '2', false]), { ...CLEAN_RUN, exit, exitCode: null }).verdict).toBe(verdict);
+    ['TLE', ['wall', 'cpu', 'no_output']],
+    ['MLE', ['oom', 'oomkilled']],
+    ['RE', ['signal', 'nonzero', 'output', 'pids', 'disk', 'kernel_lost']],
+  ] as const)('gives %s for the exits %j', (verdict, exits) => {
+    for (const exit of exits) expect(judged(io(['1', '2', false]), { ...CLEAN_RUN, exit, exitCode: null }).verdict).toBe(verdict);
   });
 
   it('judges a MemoryError as memory limit exceeded', () => {

@@ -11,14 +11,11 @@ export function requireScope(scope: ReadScope): ReadScope {
   if (typeof agent !== 'string' && agent !== null) {
     throw new EtudeError('TENANT_MISSING', 'the memory scope has no agent; pass a name, or null for every agent of the tenant');
   }
-  if (also !== undefined && !(areNames(also) && typeof agent === 'string' && typeof user === 'string')) {
+  const areNames = Array.isArray(also) && also.every((name) => typeof name === 'string' && name !== '');
+  if (also !== undefined && !(areNames && typeof agent === 'string' && typeof user === 'string')) {
     throw new EtudeError('TENANT_MISSING', 'the memory scope has several owners but no reader; pass the agent and the user that read them');
   }
   return scope;
-}
-
-function areNames(given: unknown): boolean {
-  return Array.isArray(given) && given.every((name) => typeof name === 'string' && name !== '');
 }
 
 /** @throws EtudeError PERMISSION_DENIED for a record that belongs to another tenant */

@@ -84,7 +84,8 @@ export class DurableSteps {
   async #append(key: string, kind: StepKind, outcome: StepOutcome<unknown>, durationMs: number): Promise<void> {
     const attempt = attemptOf(key);
     const own: Usage = { ...NO_USAGE, ...outcome.usage, steps: 1 };
-    const usage = sum(this.#usage, own);
+    const total = Object.entries(this.#usage).map(([name, value]) => [name, value + own[name as keyof Usage]]);
+    const usage = Object.fromEntries(total) as Usage;
     const events: TaskEvent[] = [
       { type: 'step', step: key, attempt, kind, summary: outcome.summary, durationMs, usage: own, scripted: outcome.scripted ?? false },
       ...(outcome.events ?? []),
@@ -100,11 +101,6 @@ export class DurableSteps {
 /** Steps after the loop ("t.summary") belong to no attempt and are reported as attempt 0. */
 function attemptOf(key: string): number {
   return Number(/^a(\d+)\./.exec(key)?.[1] ?? 0);
-}
-
-function sum(a: Usage, b: Usage): Usage {
-  const keys = Object.keys(a) as Array<keyof Usage>;
-  return Object.fromEntries(keys.map((key) => [key, a[key] + b[key]])) as Usage;
 }
 
 /**

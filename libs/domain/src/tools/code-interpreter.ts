@@ -126,13 +126,8 @@ const registerSkill: Operation = async (args, context, deps, signal) => {
   if (description.trim() === '')
     return failed('Wrong arguments. "skill_description" is missing: say what the skill does and when it is useful.');
   const draft = { name, description: description.trim(), code, examples: [{ kwargs: example }] };
-  const {
-    version: _version,
-    tests: _tests,
-    evidence: _evidence,
-    ...result
-  } = await registerSkillByTool(RegisterInput.parse(draft), context, deps, signal);
-  return { success: true, result };
+  const { status, reason, skill_name, skill_id } = await registerSkillByTool(RegisterInput.parse(draft), context, deps, signal);
+  return { success: true, result: { status, reason, skill_name, skill_id } };
 };
 
 const OPERATIONS: Readonly<Record<Input['operation'], Operation>> = {

@@ -26,7 +26,11 @@ const Input = z.strictObject({
     .describe('Purpose of this use, in a sentence. If the skill does not exist, this text describes the requested skill.'),
   difficulty_modifier: z.number().default(0).describe('For skills with this parameter: how much harder than usual the action is.'),
 });
-type Input = z.output<typeof Input>;
+interface SkillCallByTool {
+  readonly skillId: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly description: string;
+}
 
 const Output = z.strictObject({
   skill: z.string().optional(),
@@ -46,11 +50,7 @@ export type UsedSkill = z.input<typeof Output>;
  * @throws EtudeError FAILED_PRECONDITION where the code differs from the proven one; SANDBOX_UNAVAILABLE and other system errors
  */
 export async function useSkillByTool(
-  {
-    skillId,
-    parameters,
-    description,
-  }: { readonly skillId: string; readonly parameters: Input['parameters']; readonly description: string },
+  { skillId, parameters, description }: SkillCallByTool,
   context: ToolContext,
   { runner, wishes }: UseSkillToolDeps,
   signal: AbortSignal,
