@@ -66,13 +66,11 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
   ) => MessageInitShape<I> | void | Promise<MessageInitShape<I>>;
   /** Returns the answer to print in place of the first one, such as that of the finished run. */
   readonly after?: (answer: MessageShape<O>, given: Given) => MessageShape<O> | Promise<MessageShape<O>>;
-  /** Repeated field of the answer. All its pages are read, up to `--limit` items. */
-  readonly list?: string;
-  /** Columns of the printed list, as paths of fields. */
+  /** Columns of a table with the answer's list, as paths of fields. All pages of the list are read, up to `--limit` items. */
   readonly columns?: readonly string[];
   /** Note on stderr if the text is empty. */
   readonly none?: string | ((given: Given) => string);
-  /** By default, a table of `list` or all fields of the answer. */
+  /** Default: a table with `columns`, else all fields of the answer. */
   readonly text?: (answer: MessageShape<O>, given: Given) => string | Promise<string>;
   /** Lines on stderr, after the text. */
   readonly notes?: (answer: MessageShape<O>, given: Given) => readonly string[] | Promise<readonly string[]>;
@@ -204,8 +202,13 @@ async function requestOf(input: DescMessage, command: Command, { help, flags = {
 
 type Call = (request: object, settings: ReturnType<typeof callSettings>) => Promise<Record<string, unknown>>;
 
-async function answerOf(method: DescMethodUnary, given: Given, request: object, { list, repeat, leastMs }: Plain<never, never>) {
+/** The answer's list, if the command prints a table. */
+const listOf = ({ fields }: DescMessage, columns: readonly string[] | undefined) =>
+  columns && fields.find((field) => field.fieldKind === 'list' && field.message !== undefined);
+
+async function answerOf(method: DescMethodUnary, given: Given, request: object, { columns, repeat, leastMs }: Plain<never, never>) {
   const { cli, gateway, options } = given;
+  const list = listOf(method.output, columns)?.localName;
   const client = gateway[method.parent.name.toLowerCase() as 'tasks'] as unknown as Record<string, Call>;
   const call = (page: object) => client[method.localName]?.({ ...request, ...page }, callSettings(cli, leastMs)) ?? Promise.reject(method);
   if (list !== undefined) {
@@ -225,9 +228,9 @@ function answerJson(output: DescMessage, answer: object): JsonObject {
   return json;
 }
 
-function answerText(output: DescMessage, answer: object, { list, columns = [] }: Plain<never, never>): string {
-  const item = list === undefined ? undefined : output.field[list]?.message;
-  return item ? tableOf(item, (answer as Record<string, []>)[list ?? ''] ?? [], columns) : details(output, answer as never);
+function answerText(output: DescMessage, answer: object, { columns = [] }: Plain<never, never>): string {
+  const { message, localName = '' } = listOf(output, columns.length > 0 ? columns : undefined) ?? {};
+  return message ? tableOf(message, (answer as Record<string, []>)[localName] ?? [], columns) : details(output, answer as never);
 }
 
 export function plain<I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>, spec: Plain<I, O>): Entry {
@@ -242,7 +245,7 @@ export function plain<I extends DescMessage, O extends DescMessage>(method: Desc
     cli.out.data(answerJson(method.output, answer), text);
     if (text === '' && spec.none !== undefined) cli.out.note(typeof spec.none === 'string' ? spec.none : spec.none(given));
     for (const note of (await spec.notes?.(answer, given)) ?? []) cli.out.note(note);
-    const more = spec.list !== undefined && (answer as { readonly nextPageToken?: string }).nextPageToken;
+    const more = spec.columns && (answer as { readonly nextPageToken?: string }).nextPageToken;
     if (more) cli.out.note(`there are more; --limit shows them (now ${String(given.options['limit'])})`);
     return spec.exit?.(answer, given) ?? EXIT.ok;
   };

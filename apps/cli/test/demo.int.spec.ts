@@ -26,5 +26,5 @@ describe('demo', () => {
     expect(lines.find(({ kind }) => kind === 'facts')).toMatchObject({ facts: expect.arrayContaining([expect.anything()]) });
     expect(await findStack(join(home, 'demo'))).toBeNull();
     rmSync(home, { recursive: true, force: true });
-  }, 180_000);
+  });
 });

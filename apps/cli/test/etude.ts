@@ -3,8 +3,12 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { until } from '@etude/test-support/until';
+import { vi } from 'vitest';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+// A test with a whole stack takes long on a busy machine.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 240_000 });
+
 const MAIN = `${ROOT}apps/cli/dist/main.js`;
 
 export interface Outcome {

@@ -3,7 +3,6 @@ import { Etude, etude, ROOT } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
 
 const SAMPLE = `${ROOT}examples/eval/sample.jsonl`;
-const TIMEOUT_MS = 120_000;
 
 interface Line {
   readonly kind: string;
@@ -20,51 +19,43 @@ describe('eval run', () => {
   const home = stackForTests(`${ROOT}examples/eval/model.yaml`);
   const run = (...args: string[]) => etude(['eval', 'run', ...args, '--home', home, '--json']);
 
-  it(
-    'counts what was solved, at which attempt',
-    async () => {
-      const { exit, stdout } = await run('--format', 'humaneval', SAMPLE, '--attempts', '2');
-      expect(exit).toBe(0);
-      const all = lines(stdout);
-      expect(
-        all
-          .filter(({ kind }) => kind === 'problem')
-          .map(({ id }) => id)
-          .toSorted(),
-      ).toEqual([0, 1, 2, 3, 4].map((n) => `Etude/${n}`));
-      expect(all.at(-1)).toMatchObject({
-        kind: 'summary',
-        problems: 5,
-        passAt1: 0.8,
-        verdicts: { AC: 4, WA: 1 },
-        attempts: 7,
-        modelCalls: 14,
-        bySkill: 0,
-        scripted: true,
-      });
-    },
-    TIMEOUT_MS,
-  );
+  it('counts what was solved, at which attempt', async () => {
+    const { exit, stdout } = await run('--format', 'humaneval', SAMPLE, '--attempts', '2');
+    expect(exit).toBe(0);
+    const all = lines(stdout);
+    expect(
+      all
+        .filter(({ kind }) => kind === 'problem')
+        .map(({ id }) => id)
+        .toSorted(),
+    ).toEqual([0, 1, 2, 3, 4].map((n) => `Etude/${n}`));
+    expect(all.at(-1)).toMatchObject({
+      kind: 'summary',
+      problems: 5,
+      passAt1: 0.8,
+      verdicts: { AC: 4, WA: 1 },
+      attempts: 7,
+      modelCalls: 14,
+      bySkill: 0,
+      scripted: true,
+    });
+  });
 
-  it(
-    'goes on after an interruption and submits nothing twice',
-    async () => {
-      const first = new Etude(['eval', 'run', '--format', 'humaneval', SAMPLE, '--concurrency', '1', '--home', home, '--json']);
-      await first.says('"Etude/1"');
-      first.child.kill('SIGINT');
-      const { exit, stdout, stderr } = await first.ended;
-      expect(exit).toBe(130);
-      const [, id = ''] = /--resume (\S+) goes on/.exec(stderr) ?? [];
-      const before = lines(stdout);
-      const resumed = await run('--format', 'humaneval', SAMPLE, '--resume', id);
-      const after = lines(resumed.stdout);
-      expect(after.at(-1)).toMatchObject({ kind: 'summary', run: id, problems: 5, passAt1: 0.8 });
-      expect(after.filter(({ kind }) => kind === 'problem')).toEqual(expect.arrayContaining(before));
-      const tasks = await etude(['tasks', 'list', '--label', `eval=${id}`, '--home', home, '--json']);
-      expect((JSON.parse(tasks.stdout) as { tasks: unknown[] }).tasks).toHaveLength(5);
-    },
-    TIMEOUT_MS,
-  );
+  it('goes on after an interruption and submits nothing twice', async () => {
+    const first = new Etude(['eval', 'run', '--format', 'humaneval', SAMPLE, '--concurrency', '1', '--home', home, '--json']);
+    await first.says('"Etude/1"');
+    first.child.kill('SIGINT');
+    const { exit, stdout, stderr } = await first.ended;
+    expect(exit).toBe(130);
+    const [, id = ''] = /--resume (\S+) goes on/.exec(stderr) ?? [];
+    const before = lines(stdout);
+    const resumed = await run('--format', 'humaneval', SAMPLE, '--resume', id);
+    const after = lines(resumed.stdout);
+    expect(after.at(-1)).toMatchObject({ kind: 'summary', run: id, problems: 5, passAt1: 0.8 });
+    expect(after.filter(({ kind }) => kind === 'problem')).toEqual(expect.arrayContaining(before));
+    const tasks = await etude(['tasks', 'list', '--label', `eval=${id}`, '--home', home, '--json']);
+    expect((JSON.parse(tasks.stdout) as { tasks: unknown[] }).tasks).toHaveLength(5);
+  });
 
   it('refuses a bad file before anything is submitted', async () => {
     const { exit, stdout, stderr } = await run('--format', 'mbpp', SAMPLE);

@@ -7,8 +7,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { etude, ROOT, succeeds } from './etude.js';
 
 const SCRIPT = `${ROOT}apps/cli/test/slow.yaml`;
-const STACK_TIMEOUT_MS = 240_000;
-const TIMEOUT_MS = 120_000;
 const PREFIX = `cli${process.pid}`;
 const LEXICAL = 'lexical-hash-1';
 
@@ -76,90 +74,74 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
       ...(apiKey === null ? {} : { ETUDE_QDRANT_API_KEY: apiKey }),
       ...(caPath === null ? {} : { ETUDE_QDRANT_CA_PATH: caPath }),
     });
-  }, STACK_TIMEOUT_MS);
+  });
 
   afterAll(async () => {
     await stacks.sqlite.stop();
     await stacks.qdrant.stop();
     await server?.drop(PREFIX);
     await server?.stop();
-  }, STACK_TIMEOUT_MS);
+  });
 
   describe.each(['sqlite', 'qdrant'] as const)('over %s', (adapter) => {
     const stack = stacks[adapter];
 
-    it(
-      'stores, finds, replaces, changes and tells the history of a fact',
-      async () => {
-        const first = await stack.storeEditor('The favourite editor of Ann is Vim.');
-        const id = await stack.storeEditor('The favourite editor of Ann is Emacs.');
-        expect(await stack.factsFound('which editor does Ann use', 'ann')).toEqual(['The favourite editor of Ann is Emacs.']);
-        await succeeds(stack.run('update', id, '--text', 'The favourite editor of Ann is Helix.', '--confidence', '0.9'));
-        expect(await stack.factsFound('which editor does Ann use', 'ann')).toEqual(['The favourite editor of Ann is Helix.']);
-        expect(await stack.json('get', id)).toMatchObject({
-          id,
-          fields: { fact: 'The favourite editor of Ann is Helix.', confidence: 0.9 },
-        });
-        expect(await stack.json('history', id)).toMatchObject({ facts: [{ id }, { id: first, fields: { superseded_by: id } }] });
-      },
-      TIMEOUT_MS,
-    );
+    it('stores, finds, replaces, changes and tells the history of a fact', async () => {
+      const first = await stack.storeEditor('The favourite editor of Ann is Vim.');
+      const id = await stack.storeEditor('The favourite editor of Ann is Emacs.');
+      expect(await stack.factsFound('which editor does Ann use', 'ann')).toEqual(['The favourite editor of Ann is Emacs.']);
+      await succeeds(stack.run('update', id, '--text', 'The favourite editor of Ann is Helix.', '--confidence', '0.9'));
+      expect(await stack.factsFound('which editor does Ann use', 'ann')).toEqual(['The favourite editor of Ann is Helix.']);
+      expect(await stack.json('get', id)).toMatchObject({
+        id,
+        fields: { fact: 'The favourite editor of Ann is Helix.', confidence: 0.9 },
+      });
+      expect(await stack.json('history', id)).toMatchObject({ facts: [{ id }, { id: first, fields: { superseded_by: id } }] });
+    });
 
-    it(
-      'recalls, explains and counts an episode, a procedure and a document',
-      async () => {
-        await succeeds(stack.run('store', 'episode', '{"context": ["fog in the channel"], "outcomes": [{"type": "passed"}]}'));
-        await succeeds(stack.run('store', 'procedure', 'moor_boat', 'Throw the bow line first, then the stern line.'));
-        const page = join(stack.home, 'knots.md');
-        writeFileSync(page, '# Knots\n\n## Bowline\n\nA bowline loop does not slip.\n');
-        expect((await succeeds(stack.run('import', page))).stdout).toMatch(/^added /m);
-        expect((await succeeds(stack.run('import', page))).stdout).toMatch(/^unchanged /m);
-        const context = 'fog in the channel, throw the bow line, a bowline loop does not slip';
-        expect((await succeeds(stack.run('recall', context))).stdout).toMatch(/^chunk:\n[^]*Bowline[^]*^procedures:[^]*moor_boat/m);
-        expect((await succeeds(stack.run('search', 'fog in the channel'))).stdout).toMatch(/^episodic:\n[^]*fog in the channel/m);
-        expect((await succeeds(stack.run('explain', 'bow line'))).stdout).toMatch(/explanation:\n[^]* fused [^]* recency [^]* worth /);
-        expect((await succeeds(stack.run('recent'))).stdout).toContain('fog in the channel');
-        expect((await succeeds(stack.run('get', 'moor_boat', '--layer', 'procedural'))).stdout).toContain('Throw the bow line first');
-        expect(await stack.run('get', 'nothing')).toMatchObject({ exit: 3 });
-        expect((await succeeds(stack.run('stats'))).stdout).toMatch(
-          new RegExp(`adapter +${adapter}\\nembedding model +${LEXICAL}[^]*document +records 1`),
-        );
-      },
-      TIMEOUT_MS,
-    );
+    it('recalls, explains and counts an episode, a procedure and a document', async () => {
+      await succeeds(stack.run('store', 'episode', '{"context": ["fog in the channel"], "outcomes": [{"type": "passed"}]}'));
+      await succeeds(stack.run('store', 'procedure', 'moor_boat', 'Throw the bow line first, then the stern line.'));
+      const page = join(stack.home, 'knots.md');
+      writeFileSync(page, '# Knots\n\n## Bowline\n\nA bowline loop does not slip.\n');
+      expect((await succeeds(stack.run('import', page))).stdout).toMatch(/^added /m);
+      expect((await succeeds(stack.run('import', page))).stdout).toMatch(/^unchanged /m);
+      const context = 'fog in the channel, throw the bow line, a bowline loop does not slip';
+      expect((await succeeds(stack.run('recall', context))).stdout).toMatch(/^chunk:\n[^]*Bowline[^]*^procedures:[^]*moor_boat/m);
+      expect((await succeeds(stack.run('search', 'fog in the channel'))).stdout).toMatch(/^episodic:\n[^]*fog in the channel/m);
+      expect((await succeeds(stack.run('explain', 'bow line'))).stdout).toMatch(/explanation:\n[^]* fused [^]* recency [^]* worth /);
+      expect((await succeeds(stack.run('recent'))).stdout).toContain('fog in the channel');
+      expect((await succeeds(stack.run('get', 'moor_boat', '--layer', 'procedural'))).stdout).toContain('Throw the bow line first');
+      expect(await stack.run('get', 'nothing')).toMatchObject({ exit: 3 });
+      expect((await succeeds(stack.run('stats'))).stdout).toMatch(
+        new RegExp(`adapter +${adapter}\\nembedding model +${LEXICAL}[^]*document +records 1`),
+      );
+    });
 
-    it(
-      'erases a user for good and nobody else, with a receipt, and takes nothing of them back',
-      async () => {
-        for (const user of ['bo', 'carl']) await succeeds(stack.run('store', 'fact', `${user} likes tea.`, '--user', user));
-        const copy = join(stack.home, 'bo.jsonl');
-        await succeeds(stack.run('export', '--user', 'bo', '-o', copy));
-        expect(await stack.run('erase', '--user', 'bo')).toMatchObject({ exit: 2, stderr: expect.stringContaining('--yes') });
-        expect((await succeeds(stack.run('erase', '--user', 'bo', '--yes'))).stdout).toMatch(/removed:\n[^]*memory\.semantic\.fact +1/);
-        expect(await stack.run('import', copy)).toMatchObject({ exit: 1, stdout: expect.stringContaining('1 refused') });
-        expect(await stack.factsFound('who likes tea', 'bo')).not.toContain('bo likes tea.');
-        expect(await stack.factsFound('who likes tea', 'carl')).toContain('carl likes tea.');
-      },
-      TIMEOUT_MS,
-    );
+    it('erases a user for good and nobody else, with a receipt, and takes nothing of them back', async () => {
+      for (const user of ['bo', 'carl']) await succeeds(stack.run('store', 'fact', `${user} likes tea.`, '--user', user));
+      const copy = join(stack.home, 'bo.jsonl');
+      await succeeds(stack.run('export', '--user', 'bo', '-o', copy));
+      expect(await stack.run('erase', '--user', 'bo')).toMatchObject({ exit: 2, stderr: expect.stringContaining('--yes') });
+      expect((await succeeds(stack.run('erase', '--user', 'bo', '--yes'))).stdout).toMatch(/removed:\n[^]*memory\.semantic\.fact +1/);
+      expect(await stack.run('import', copy)).toMatchObject({ exit: 1, stdout: expect.stringContaining('1 refused') });
+      expect(await stack.factsFound('who likes tea', 'bo')).not.toContain('bo likes tea.');
+      expect(await stack.factsFound('who likes tea', 'carl')).toContain('carl likes tea.');
+    });
   });
 
   it.each([
     ['sqlite', 'qdrant'],
     ['qdrant', 'sqlite'],
-  ] as const)(
-    'moves a user from %s to %s without loss',
-    async (from, to) => {
-      const user = `mover-${from}`;
-      for (const text of ['Moves on Mondays.', 'Keeps the piano in C♯ minor.'])
-        await succeeds(stacks[from].run('store', 'fact', text, '--user', user));
-      await succeeds(stacks[from].run('store', 'procedure', `tune_${from}`, 'Loosen the pin, then tighten it slowly.', '--user', user));
-      const told = await stacks[from].export('--user', user);
-      expect(told.length).toBeGreaterThanOrEqual(3);
-      const moved = await succeeds(stacks[to].run('import', join(stacks[from].home, 'exported.jsonl')));
-      expect(moved.stdout).toContain(`${told.length} added, 0 were there, 0 refused`);
-      expect(await stacks[to].export('--user', user)).toEqual(told);
-    },
-    TIMEOUT_MS,
-  );
+  ] as const)('moves a user from %s to %s without loss', async (from, to) => {
+    const user = `mover-${from}`;
+    for (const text of ['Moves on Mondays.', 'Keeps the piano in C♯ minor.'])
+      await succeeds(stacks[from].run('store', 'fact', text, '--user', user));
+    await succeeds(stacks[from].run('store', 'procedure', `tune_${from}`, 'Loosen the pin, then tighten it slowly.', '--user', user));
+    const told = await stacks[from].export('--user', user);
+    expect(told.length).toBeGreaterThanOrEqual(3);
+    const moved = await succeeds(stacks[to].run('import', join(stacks[from].home, 'exported.jsonl')));
+    expect(moved.stdout).toContain(`${told.length} added, 0 were there, 0 refused`);
+    expect(await stacks[to].export('--user', user)).toEqual(told);
+  });
 });

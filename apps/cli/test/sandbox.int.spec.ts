@@ -5,7 +5,6 @@ import { findStack } from '../src/home/stack-state.js';
 import { Etude, etude, ROOT, succeeds } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
 
-const TIMEOUT_MS = 120_000;
 /** Long enough for a busy machine to break in on it. */
 const COUNT = 'import time\nfor i in range(100): print(i, flush=True); time.sleep(0.1)';
 
@@ -15,89 +14,69 @@ describe('sandboxes from the command line', () => {
   const create = async () => (await succeeds(sandbox('create'))).stdout.trim();
   const pidOf = async (process: string) => (await findStack(home))?.processes.find(({ name }) => name === process)?.pid ?? 0;
 
-  it(
-    'run one piece of code and leave nothing open',
-    async () => {
-      expect(await sandbox('run', 'print("hello"); 6 * 7')).toMatchObject({ exit: 0, stdout: 'hello\n42\n' });
-      const failed = await sandbox('run', 'print("before"); 1 / 0');
-      expect(failed).toMatchObject({ exit: 1, stdout: 'before\n' });
-      expect(failed.stderr).toMatch(/Traceback[^]*nonzero code 1 · ZeroDivisionError: division by zero \(line 1\)/);
-      const { stdout } = await sandbox('list', '--state', 'open', '--json');
-      expect(JSON.parse(stdout)).toEqual({ sandboxes: [] });
-    },
-    TIMEOUT_MS,
-  );
+  it('run one piece of code and leave nothing open', async () => {
+    expect(await sandbox('run', 'print("hello"); 6 * 7')).toMatchObject({ exit: 0, stdout: 'hello\n42\n' });
+    const failed = await sandbox('run', 'print("before"); 1 / 0');
+    expect(failed).toMatchObject({ exit: 1, stdout: 'before\n' });
+    expect(failed.stderr).toMatch(/Traceback[^]*nonzero code 1 · ZeroDivisionError: division by zero \(line 1\)/);
+    const { stdout } = await sandbox('list', '--state', 'open', '--json');
+    expect(JSON.parse(stdout)).toEqual({ sandboxes: [] });
+  });
 
-  it(
-    'keep names and files, and move files both ways',
-    async () => {
-      const name = await create();
-      const file = join(home, 'numbers.txt');
-      writeFileSync(file, '1\n2\n3\n');
-      await succeeds(sandbox('upload', name, file, 'data/numbers.txt'));
-      await succeeds(sandbox('exec', name, 'numbers = [int(line) for line in open("data/numbers.txt")]'));
-      expect(await sandbox('exec', name, 'sum(numbers)')).toMatchObject({ exit: 0, stdout: '6\n' });
-      expect(await sandbox('exec', name, '--shell', 'cat; ls data', '--stdin', 'in\n')).toMatchObject({ stdout: 'in\nnumbers.txt\n' });
-      expect((await sandbox('files', name)).stdout).toContain('data/numbers.txt');
-      expect(await sandbox('download', name, 'data/numbers.txt', '-')).toMatchObject({ stdout: '1\n2\n3\n' });
-      await succeeds(sandbox('download', name, 'data/numbers.txt', `${file}.back`));
-      expect(readFileSync(`${file}.back`, 'utf8')).toBe('1\n2\n3\n');
-      expect(await sandbox('download', name, 'data/numbers.txt', home)).toMatchObject({ exit: 2 });
-      await succeeds(sandbox('rm', name, 'data/numbers.txt'));
-      expect(await sandbox('download', name, 'data/numbers.txt')).toMatchObject({ exit: 3 });
-      expect((await sandbox('renew', name, '--ttl', '2h', '--json')).stdout).toContain('"SANDBOX_STATE_OPEN"');
-      expect((await sandbox('close', name)).stdout).toMatch(/state +closed/);
-      expect(await sandbox('exec', name, '1')).toMatchObject({ exit: 6 });
-    },
-    TIMEOUT_MS,
-  );
+  it('keep names and files, and move files both ways', async () => {
+    const name = await create();
+    const file = join(home, 'numbers.txt');
+    writeFileSync(file, '1\n2\n3\n');
+    await succeeds(sandbox('upload', name, file, 'data/numbers.txt'));
+    await succeeds(sandbox('exec', name, 'numbers = [int(line) for line in open("data/numbers.txt")]'));
+    expect(await sandbox('exec', name, 'sum(numbers)')).toMatchObject({ exit: 0, stdout: '6\n' });
+    expect(await sandbox('exec', name, '--shell', 'cat; ls data', '--stdin', 'in\n')).toMatchObject({ stdout: 'in\nnumbers.txt\n' });
+    expect((await sandbox('files', name)).stdout).toContain('data/numbers.txt');
+    expect(await sandbox('download', name, 'data/numbers.txt', '-')).toMatchObject({ stdout: '1\n2\n3\n' });
+    await succeeds(sandbox('download', name, 'data/numbers.txt', `${file}.back`));
+    expect(readFileSync(`${file}.back`, 'utf8')).toBe('1\n2\n3\n');
+    expect(await sandbox('download', name, 'data/numbers.txt', home)).toMatchObject({ exit: 2 });
+    await succeeds(sandbox('rm', name, 'data/numbers.txt'));
+    expect(await sandbox('download', name, 'data/numbers.txt')).toMatchObject({ exit: 3 });
+    expect((await sandbox('renew', name, '--ttl', '2h', '--json')).stdout).toContain('"SANDBOX_STATE_OPEN"');
+    expect((await sandbox('close', name)).stdout).toMatch(/state +closed/);
+    expect(await sandbox('exec', name, '1')).toMatchObject({ exit: 6 });
+  });
 
-  it(
-    'cancel on Ctrl-C and go on with the names',
-    async () => {
-      const name = await create();
-      await succeeds(sandbox('exec', name, 'kept = 5'));
-      const running = new Etude(['sandbox', 'exec', name, COUNT, '--home', home]);
-      await running.says('3\n');
-      running.child.kill('SIGINT');
-      const { exit, stderr } = await running.ended;
-      expect({ exit, stderr }).toEqual({
-        exit: 130,
-        stderr: expect.stringMatching(/--execution-id \S+ --resume \S+[^]*cancelled · /),
-      });
-      expect(await sandbox('exec', name, 'kept')).toMatchObject({ stdout: '5\n' });
-    },
-    TIMEOUT_MS,
-  );
+  it('cancel on Ctrl-C and go on with the names', async () => {
+    const name = await create();
+    await succeeds(sandbox('exec', name, 'kept = 5'));
+    const running = new Etude(['sandbox', 'exec', name, COUNT, '--home', home]);
+    await running.says('3\n');
+    running.child.kill('SIGINT');
+    const { exit, stderr } = await running.ended;
+    expect({ exit, stderr }).toEqual({
+      exit: 130,
+      stderr: expect.stringMatching(/--execution-id \S+ --resume \S+[^]*cancelled · /),
+    });
+    expect(await sandbox('exec', name, 'kept')).toMatchObject({ stdout: '5\n' });
+  });
 
-  it(
-    'ride out a gateway that is killed, without a gap or a repeat',
-    async () => {
-      const name = await create();
-      const running = new Etude(['sandbox', 'exec', name, COUNT, '--home', home]);
-      await running.says('3\n');
-      process.kill(await pidOf('gateway'), 'SIGKILL');
-      const { exit, stdout, stderr } = await running.ended;
-      expect(stderr).toContain('lost the gateway');
-      expect({ exit, stdout }).toEqual({ exit: 0, stdout: Array.from({ length: 100 }, (_, n) => `${n}\n`).join('') });
-    },
-    TIMEOUT_MS,
-  );
+  it('ride out a gateway that is killed, without a gap or a repeat', async () => {
+    const name = await create();
+    const running = new Etude(['sandbox', 'exec', name, COUNT, '--home', home]);
+    await running.says('3\n');
+    process.kill(await pidOf('gateway'), 'SIGKILL');
+    const { exit, stdout, stderr } = await running.ended;
+    expect(stderr).toContain('lost the gateway');
+    expect({ exit, stdout }).toEqual({ exit: 0, stdout: Array.from({ length: 100 }, (_, n) => `${n}\n`).join('') });
+  });
 
-  it(
-    'say that a sandbox was lost with its controller, behind what was printed',
-    async () => {
-      const name = await create();
-      const running = new Etude(['sandbox', 'exec', name, COUNT, '--home', home]);
-      await running.says('3\n');
-      process.kill(await pidOf('sandbox-controller'), 'SIGKILL');
-      const { exit, stdout, stderr } = await running.ended;
-      expect({ exit, stderr }).toEqual({ exit: 6, stderr: expect.stringMatching(/was lost: infra: the controller that held it ended/) });
-      expect(stdout).toContain('0\n1\n2\n3\n');
-      expect((await sandbox('get', name)).stdout).toMatch(/state +lost\nstate reason +infra/);
-    },
-    TIMEOUT_MS,
-  );
+  it('say that a sandbox was lost with its controller, behind what was printed', async () => {
+    const name = await create();
+    const running = new Etude(['sandbox', 'exec', name, COUNT, '--home', home]);
+    await running.says('3\n');
+    process.kill(await pidOf('sandbox-controller'), 'SIGKILL');
+    const { exit, stdout, stderr } = await running.ended;
+    expect({ exit, stderr }).toEqual({ exit: 6, stderr: expect.stringMatching(/was lost: infra: the controller that held it ended/) });
+    expect(stdout).toContain('0\n1\n2\n3\n');
+    expect((await sandbox('get', name)).stdout).toMatch(/state +lost\nstate reason +infra/);
+  });
 
   it.each([
     ['2 for a limit out of range', ['create', '--memory', '1'], 2, 'whole number'],

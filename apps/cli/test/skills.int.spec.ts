@@ -5,7 +5,6 @@ import { describe, expect, it } from 'vitest';
 import { etude, ROOT, succeeds } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
 
-const TIMEOUT_MS = 180_000;
 const home = stackForTests(`${ROOT}apps/cli/test/slow.yaml`, async () => ({
   ETUDE_GRPC_PORT: String(await freePort()),
   ETUDE_SKILLS_APPROVAL: 'review',
@@ -29,91 +28,67 @@ const CASES = JSON.stringify([
 ]);
 
 describe('a skill on the command line', () => {
-  it(
-    'is tested before it is stored, and says why it would not pass',
-    async () => {
-      const good = file('triple.py', TRIPLE);
-      const cases = file('cases.json', CASES);
-      expect(await run('skills', 'test', good, '--test', cases)).toMatchObject({ exit: 0, stdout: expect.stringMatching(/^passed/) });
-      const wrong = file('wrong.py', TRIPLE.replace('n * 3', 'n + 4'));
-      expect(await run('skills', 'test', wrong, '--name', 'triple', '--test', cases)).toMatchObject({
-        exit: 1,
-        stdout: expect.stringMatching(/^reason /),
-      });
-      expect((await run('skills', 'get', 'triple')).exit).toBe(3);
-    },
-    TIMEOUT_MS,
-  );
+  it('is tested before it is stored, and says why it would not pass', async () => {
+    const good = file('triple.py', TRIPLE);
+    const cases = file('cases.json', CASES);
+    expect(await run('skills', 'test', good, '--test', cases)).toMatchObject({ exit: 0, stdout: expect.stringMatching(/^passed/) });
+    const wrong = file('wrong.py', TRIPLE.replace('n * 3', 'n + 4'));
+    expect(await run('skills', 'test', wrong, '--name', 'triple', '--test', cases)).toMatchObject({
+      exit: 1,
+      stdout: expect.stringMatching(/^reason /),
+    });
+    expect((await run('skills', 'get', 'triple')).exit).toBe(3);
+  });
 
-  it(
-    'is added, reviewed, approved and used',
-    async () => {
-      const added = await succeeds(
-        run('skills', 'add', join(home, 'triple.py'), '--test', join(home, 'cases.json'), '--tag', 'math', '--wait'),
-      );
-      expect(added.stdout).toMatch(/^triple@1 is pending_review/);
-      expect(added.stderr).toContain('skills review triple@1');
-      const review = await succeeds(run('skills', 'review', 'triple'));
-      expect(review.stdout).toContain('return n * 3');
-      expect(review.stderr).toContain(`--digest ${await digestOf('triple')}`);
-      expect((await run('skills', 'approve', 'triple', '--digest', '0'.repeat(64))).exit).toBe(6);
-      await approve('triple');
-      expect(await run('skills', 'use', 'triple', 'n=14')).toMatchObject({ exit: 0, stdout: '42\n' });
-      expect(await json('skills', 'use', 'triple', '--json-args', '{"n": 5}')).toMatchObject({ success: true, result: 15 });
-      const wrong = await run('skills', 'use', 'triple', 'm=1');
-      expect(wrong.exit).not.toBe(0);
-      expect(wrong.stderr).toContain('m');
-    },
-    TIMEOUT_MS,
-  );
+  it('is added, reviewed, approved and used', async () => {
+    const added = await succeeds(
+      run('skills', 'add', join(home, 'triple.py'), '--test', join(home, 'cases.json'), '--tag', 'math', '--wait'),
+    );
+    expect(added.stdout).toMatch(/^triple@1 is pending_review/);
+    expect(added.stderr).toContain('skills review triple@1');
+    const review = await succeeds(run('skills', 'review', 'triple'));
+    expect(review.stdout).toContain('return n * 3');
+    expect(review.stderr).toContain(`--digest ${await digestOf('triple')}`);
+    expect((await run('skills', 'approve', 'triple', '--digest', '0'.repeat(64))).exit).toBe(6);
+    await approve('triple');
+    expect(await run('skills', 'use', 'triple', 'n=14')).toMatchObject({ exit: 0, stdout: '42\n' });
+    expect(await json('skills', 'use', 'triple', '--json-args', '{"n": 5}')).toMatchObject({ success: true, result: 15 });
+    const wrong = await run('skills', 'use', 'triple', 'm=1');
+    expect(wrong.exit).not.toBe(0);
+    expect(wrong.stderr).toContain('m');
+  });
 
-  it(
-    'is edited with the tests that it has, compared, and rolled back',
-    async () => {
-      const next = file('next.py', TRIPLE.replace('return n * 3', 'return n + n + n'));
-      expect((await succeeds(run('skills', 'edit', 'triple', next, '--wait'))).stdout).toMatch(/^triple@2 is pending_review/);
-      const { stdout } = await succeeds(run('skills', 'diff', 'triple'));
-      expect(stdout).toContain('-    return n * 3');
-      expect(stdout).toContain('+    return n + n + n');
-      expect(stdout).not.toContain('\u001b');
-      await approve('triple@2');
-      expect((await succeeds(run('skills', 'rollback', 'triple', '--reason', 'slower'))).stdout).toMatch(/^triple@1 is active/);
-      expect((await succeeds(run('skills', 'versions', 'triple'))).stdout).toMatch(/triple +2 +default +function +deprecated/);
-    },
-    TIMEOUT_MS,
-  );
+  it('is edited with the tests that it has, compared, and rolled back', async () => {
+    const next = file('next.py', TRIPLE.replace('return n * 3', 'return n + n + n'));
+    expect((await succeeds(run('skills', 'edit', 'triple', next, '--wait'))).stdout).toMatch(/^triple@2 is pending_review/);
+    const { stdout } = await succeeds(run('skills', 'diff', 'triple'));
+    expect(stdout).toContain('-    return n * 3');
+    expect(stdout).toContain('+    return n + n + n');
+    expect(stdout).not.toContain('\u001b');
+    await approve('triple@2');
+    expect((await succeeds(run('skills', 'rollback', 'triple', '--reason', 'slower'))).stdout).toMatch(/^triple@1 is active/);
+    expect((await succeeds(run('skills', 'versions', 'triple'))).stdout).toMatch(/triple +2 +default +function +deprecated/);
+  });
 
-  it(
-    'leaves as a folder, and comes back',
-    async () => {
-      const folder = join(home, 'out');
-      await succeeds(run('skills', 'export', 'triple', folder));
-      expect(readFileSync(join(folder, 'SKILL.md'), 'utf8')).toContain('Triples a number.');
-      expect((await run('skills', 'export', 'triple', folder)).exit).toBe(2);
-      expect((await succeeds(run('skills', 'import', folder, '--agent', 'importer', '--dry-run'))).stdout).toContain('triple');
-    },
-    TIMEOUT_MS,
-  );
+  it('leaves as a folder, and comes back', async () => {
+    const folder = join(home, 'out');
+    await succeeds(run('skills', 'export', 'triple', folder));
+    expect(readFileSync(join(folder, 'SKILL.md'), 'utf8')).toContain('Triples a number.');
+    expect((await run('skills', 'export', 'triple', folder)).exit).toBe(2);
+    expect((await succeeds(run('skills', 'import', folder, '--agent', 'importer', '--dry-run'))).stdout).toContain('triple');
+  });
 
-  it(
-    'is asked for where there is none',
-    async () => {
-      expect(await run('skills', 'use', 'quadruple', 'n=1')).toMatchObject({ exit: 3, stderr: expect.stringContaining('--agent') });
-      const missing = await run('skills', 'use', 'quadruple', 'n=1', '--agent', 'solver');
-      expect(missing).toMatchObject({ exit: 3, stderr: expect.stringContaining('skills wish wantedSkills/') });
-      expect((await succeeds(run('skills', 'wanted'))).stdout).toContain('quadruple');
-    },
-    TIMEOUT_MS,
-  );
+  it('is asked for where there is none', async () => {
+    expect(await run('skills', 'use', 'quadruple', 'n=1')).toMatchObject({ exit: 3, stderr: expect.stringContaining('--agent') });
+    const missing = await run('skills', 'use', 'quadruple', 'n=1', '--agent', 'solver');
+    expect(missing).toMatchObject({ exit: 3, stderr: expect.stringContaining('skills wish wantedSkills/') });
+    expect((await succeeds(run('skills', 'wanted'))).stdout).toContain('quadruple');
+  });
 });
 
-it(
-  'shows and sets what an agent may do',
-  async () => {
-    expect((await succeeds(run('agents', 'get', 'solver'))).stdout).toMatch(/approval_mode +review/);
-    expect((await succeeds(run('agents', 'set', 'solver', 'approval_mode=threshold', 'max_skills=7'))).stdout).toMatch(/max_skills +7/);
-    expect((await succeeds(run('agents', 'list'))).stdout).toMatch(/solver +yes +threshold/);
-    expect((await run('agents', 'set', 'solver', 'max_skills=many')).exit).toBe(2);
-  },
-  TIMEOUT_MS,
-);
+it('shows and sets what an agent may do', async () => {
+  expect((await succeeds(run('agents', 'get', 'solver'))).stdout).toMatch(/approval_mode +review/);
+  expect((await succeeds(run('agents', 'set', 'solver', 'approval_mode=threshold', 'max_skills=7'))).stdout).toMatch(/max_skills +7/);
+  expect((await succeeds(run('agents', 'list'))).stdout).toMatch(/solver +yes +threshold/);
+  expect((await run('agents', 'set', 'solver', 'max_skills=many')).exit).toBe(2);
+});

@@ -5,18 +5,16 @@ import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { etude, succeeds } from './etude.js';
 
-const TIMEOUT_MS = 180_000;
-
 /** Answers the home of a stack with this scripted model, which is started before the tests beside this call and stopped behind them. */
 export function stackForTests(model: string, env: () => Promise<Readonly<Record<string, string>>> = async () => ({})): string {
   const home = join(tmpdir(), `etude-home-${randomUUID().slice(0, 8)}`);
   beforeAll(async () => {
     mkdirSync(home, { mode: 0o700 });
     await succeeds(etude(['up', '--detach', '--scripted', model, '--home', home], await env()));
-  }, TIMEOUT_MS);
+  });
   afterAll(async () => {
     await etude(['down', '--home', home]);
     rmSync(home, { recursive: true, force: true });
-  }, TIMEOUT_MS);
+  });
   return home;
 }

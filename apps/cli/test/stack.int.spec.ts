@@ -7,13 +7,13 @@ import { MEMORY_FILE } from '@etude/contracts/memory-file';
 import { freePort } from '@etude/test-support/ports';
 import { writeSqliteFile } from '@etude/test-support/sqlite-file';
 import { until } from '@etude/test-support/until';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { findStack } from '../src/home/stack-state.js';
+import { temporaryFolder } from './temporary-folder.js';
 import { Etude, etude, isAlive, ROOT, succeeds } from './etude.js';
 
 const SCRIPT = `${ROOT}apps/cli/test/slow.yaml`;
 const UP = ['up', '--scripted', SCRIPT];
-const TIMEOUT_MS = 120_000;
 
 async function pidsOf(home: string): Promise<number[]> {
   const state = await findStack(home);
@@ -34,31 +34,23 @@ describe('a stack in the foreground', () => {
     up = new Etude([...UP, '--home', home]);
     await up.says('Ctrl-C stops it');
     pids = await pidsOf(home);
-  }, TIMEOUT_MS);
+  });
 
   afterEach(async () => {
     await etude(['down', '--home', home]);
     rmSync(home, { recursive: true, force: true });
-  }, TIMEOUT_MS);
+  });
 
-  it(
-    'leaves no process behind when its command line is killed',
-    async () => {
-      up.child.kill('SIGKILL');
-      await expect(gone(pids)).resolves.toBe(true);
-    },
-    TIMEOUT_MS,
-  );
+  it('leaves no process behind when its command line is killed', async () => {
+    up.child.kill('SIGKILL');
+    await expect(gone(pids)).resolves.toBe(true);
+  });
 
-  it(
-    'leaves no process behind when its supervisor is killed',
-    async () => {
-      process.kill(pids[0] ?? 0, 'SIGKILL');
-      expect(await up.ended).toMatchObject({ exit: 4 });
-      await expect(gone(pids)).resolves.toBe(true);
-    },
-    TIMEOUT_MS,
-  );
+  it('leaves no process behind when its supervisor is killed', async () => {
+    process.kill(pids[0] ?? 0, 'SIGKILL');
+    expect(await up.ended).toMatchObject({ exit: 4 });
+    await expect(gone(pids)).resolves.toBe(true);
+  });
 });
 
 describe('a stack in the background', () => {
@@ -72,13 +64,13 @@ describe('a stack in the background', () => {
     taken = createServer().listen(port, '127.0.0.1');
     await once(taken, 'listening');
     await succeeds(run(...UP, '--detach'));
-  }, TIMEOUT_MS);
+  });
 
   afterAll(async () => {
     await run('down');
     taken.close();
     rmSync(home, { recursive: true, force: true });
-  }, TIMEOUT_MS);
+  });
 
   it('takes another port where its own is taken', async () => {
     const state = await findStack(home);
@@ -91,59 +83,42 @@ describe('a stack in the background', () => {
     expect(again).toMatchObject({ exit: 0, stderr: expect.stringContaining('already running') });
   });
 
-  it(
-    'solves a task and tells that a script did',
-    async () => {
-      const { exit, stdout } = await run('tasks', 'submit', '--prompt', 'Say hello.', '--wait');
-      expect(exit).toBe(0);
-      expect(stdout).toContain('output:\nhello');
-      expect(stdout).toContain('[scripted]');
-    },
-    TIMEOUT_MS,
-  );
+  it('solves a task and tells that a script did', async () => {
+    const { exit, stdout } = await run('tasks', 'submit', '--prompt', 'Say hello.', '--wait');
+    expect(exit).toBe(0);
+    expect(stdout).toContain('output:\nhello');
+    expect(stdout).toContain('[scripted]');
+  });
 
-  it(
-    'starts a service again that was killed, under a watch that misses and repeats nothing',
-    async () => {
-      const watch = new Etude(['tasks', 'submit', '--prompt', 'Say it slowly.', '--watch', '--json', '--home', home]);
-      await watch.says('"attemptStarted"');
-      const gateway = (await findStack(home))?.processes.find(({ name }) => name === 'gateway');
-      process.kill(gateway?.pid ?? 0, 'SIGKILL');
-      const { exit, stdout, stderr } = await watch.ended;
-      expect(stderr).toContain('lost the gateway');
-      expect(exit).toBe(0);
-      const events = stdout
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line) as { resumeToken: string });
-      expect(new Set(events.map(({ resumeToken }) => resumeToken)).size).toBe(events.length);
-      const replay = await run(
-        'tasks',
-        'watch',
-        (lastJson(stdout) as { finished: { task: { name: string } } }).finished.task.name,
-        '--json',
-      );
-      expect(replay.stdout).toBe(stdout);
-      expect((await findStack(home))?.processes.find(({ name }) => name === 'gateway')).toMatchObject({ restarts: 1, ready: true });
-    },
-    TIMEOUT_MS,
-  );
+  it('starts a service again that was killed, under a watch that misses and repeats nothing', async () => {
+    const watch = new Etude(['tasks', 'submit', '--prompt', 'Say it slowly.', '--watch', '--json', '--home', home]);
+    await watch.says('"attemptStarted"');
+    const gateway = (await findStack(home))?.processes.find(({ name }) => name === 'gateway');
+    process.kill(gateway?.pid ?? 0, 'SIGKILL');
+    const { exit, stdout, stderr } = await watch.ended;
+    expect(stderr).toContain('lost the gateway');
+    expect(exit).toBe(0);
+    const events = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { resumeToken: string });
+    expect(new Set(events.map(({ resumeToken }) => resumeToken)).size).toBe(events.length);
+    const replay = await run('tasks', 'watch', (lastJson(stdout) as { finished: { task: { name: string } } }).finished.task.name, '--json');
+    expect(replay.stdout).toBe(stdout);
+    expect((await findStack(home))?.processes.find(({ name }) => name === 'gateway')).toMatchObject({ restarts: 1, ready: true });
+  });
 
-  it(
-    'lets a watch go on Ctrl-C and says how to come back',
-    async () => {
-      const watch = new Etude(['tasks', 'submit', '--prompt', 'Say it slowly, please.', '--watch', '--home', home]);
-      await watch.says('attempt 1');
-      watch.child.kill('SIGINT');
-      const { exit, stderr } = await watch.ended;
-      expect(exit).toBe(130);
-      const [, name = '', token = ''] = /etude tasks watch (tasks\/\w+) --from (\S+)/.exec(stderr) ?? [];
-      const rest = await run('tasks', 'watch', name, '--from', token);
-      expect(rest).toMatchObject({ exit: 0, stdout: expect.stringContaining('succeeded') });
-      expect(rest.stdout).not.toContain('queued');
-    },
-    TIMEOUT_MS,
-  );
+  it('lets a watch go on Ctrl-C and says how to come back', async () => {
+    const watch = new Etude(['tasks', 'submit', '--prompt', 'Say it slowly, please.', '--watch', '--home', home]);
+    await watch.says('attempt 1');
+    watch.child.kill('SIGINT');
+    const { exit, stderr } = await watch.ended;
+    expect(exit).toBe(130);
+    const [, name = '', token = ''] = /etude tasks watch (tasks\/\w+) --from (\S+)/.exec(stderr) ?? [];
+    const rest = await run('tasks', 'watch', name, '--from', token);
+    expect(rest).toMatchObject({ exit: 0, stdout: expect.stringContaining('succeeded') });
+    expect(rest.stdout).not.toContain('queued');
+  });
 
   it.each([
     ['2 for a request that is wrong', ['tasks', 'submit', '--prompt', 'x', '--agent', 'a b'], 2, 'spec.agent'],
@@ -168,47 +143,35 @@ describe('a stack in the background', () => {
     expect(list).toMatchObject({ exit: 0, stdout: '{"tasks":[]}\n' });
   });
 
-  it(
-    'finds its data again after down and up',
-    async () => {
-      const tasks = async () => lastJson((await run('tasks', 'list', '--json')).stdout) as { tasks: { endTime?: string }[] };
-      await until(async () => (await tasks()).tasks.every(({ endTime }) => endTime), { what: 'the end of every task' });
-      const before = await tasks();
-      const pids = await pidsOf(home);
-      expect(await run('down')).toMatchObject({ exit: 0 });
-      expect(pids.filter(isAlive)).toEqual([]);
-      expect(await run('status')).toMatchObject({ exit: 4 });
-      expect(await run(...UP, '--detach')).toMatchObject({ exit: 0 });
-      expect(await tasks()).toEqual(before);
-    },
-    TIMEOUT_MS,
-  );
+  it('finds its data again after down and up', async () => {
+    const tasks = async () => lastJson((await run('tasks', 'list', '--json')).stdout) as { tasks: { endTime?: string }[] };
+    await until(async () => (await tasks()).tasks.every(({ endTime }) => endTime), { what: 'the end of every task' });
+    const before = await tasks();
+    const pids = await pidsOf(home);
+    expect(await run('down')).toMatchObject({ exit: 0 });
+    expect(pids.filter(isAlive)).toEqual([]);
+    expect(await run('status')).toMatchObject({ exit: 4 });
+    expect(await run(...UP, '--detach')).toMatchObject({ exit: 0 });
+    expect(await tasks()).toEqual(before);
+  });
 });
 
-it(
-  'starts although its model server can not be reached, and stops with all of its processes on Ctrl-C',
-  async () => {
-    const home = mkdtempSync(join(tmpdir(), 'etude-no-model-'));
-    onTestFinished(() => rmSync(home, { recursive: true, force: true }));
-    const base = `http://127.0.0.1:${await freePort()}/v1`;
-    const up = new Etude(['up', '--home', home], { OPENAI_BASE_URL: base, OPENAI_MODEL: 'm' });
-    await up.says('Ctrl-C stops it');
-    const pids = await pidsOf(home);
-    expect(pids).toHaveLength(6);
-    up.child.kill('SIGINT');
-    const { exit, stdout } = await up.ended;
-    expect({ exit, stdout }).toEqual({ exit: 0, stdout: expect.stringMatching(/^model +m at /m) });
-    expect(pids.filter(isAlive)).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+it('starts although its model server can not be reached, and stops with all of its processes on Ctrl-C', async () => {
+  const home = temporaryFolder();
+  const base = `http://127.0.0.1:${await freePort()}/v1`;
+  const up = new Etude(['up', '--home', home], { OPENAI_BASE_URL: base, OPENAI_MODEL: 'm' });
+  await up.says('Ctrl-C stops it');
+  const pids = await pidsOf(home);
+  expect(pids).toHaveLength(6);
+  up.child.kill('SIGINT');
+  const { exit, stdout } = await up.ended;
+  expect({ exit, stdout }).toEqual({ exit: 0, stdout: expect.stringMatching(/^model +m at /m) });
+  expect(pids.filter(isAlive)).toEqual([]);
+});
 
-describe('a stack that can not start', () => {
+describe('a stack that cannot start', () => {
   let home: string;
-  beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), 'etude-broken-'));
-  });
-  afterEach(() => rmSync(home, { recursive: true, force: true }));
+  beforeEach(() => void (home = temporaryFolder()));
 
   it('says what to set where no model is set', async () => {
     const { exit, stderr } = await etude(['up', '--home', home]);
@@ -216,25 +179,17 @@ describe('a stack that can not start', () => {
     expect(stderr).toContain('OPENAI_BASE_URL');
   });
 
-  it(
-    'says what is no script',
-    async () => {
-      const { exit, stderr } = await etude(['up', '--scripted', `${ROOT}README.md`, '--home', home]);
-      expect({ exit, stderr }).toMatchObject({ exit: 4, stderr: expect.stringMatching(/could not be started: model .*README\.md: /s) });
-    },
-    TIMEOUT_MS,
-  );
+  it('says what is no script', async () => {
+    const { exit, stderr } = await etude(['up', '--scripted', `${ROOT}README.md`, '--home', home]);
+    expect({ exit, stderr }).toMatchObject({ exit: 4, stderr: expect.stringMatching(/could not be started: model .*README\.md: /s) });
+  });
 
-  it(
-    'says why, and stops what it had started',
-    async () => {
-      const { applicationId, layout } = MEMORY_FILE;
-      const header = `PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${layout + 98}`;
-      writeSqliteFile(join(home, 'memory.sqlite'), `CREATE TABLE t (x); ${header}`);
-      const { exit, stderr } = await etude([...UP, '--home', home]);
-      expect({ exit, stderr }).toMatchObject({ exit: 4, stderr: expect.stringMatching(/later version of Etude.*layout 99/s) });
-      expect(await findStack(home)).toBeNull();
-    },
-    TIMEOUT_MS,
-  );
+  it('says why, and stops what it had started', async () => {
+    const { applicationId, layout } = MEMORY_FILE;
+    const header = `PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${layout + 98}`;
+    writeSqliteFile(join(home, 'memory.sqlite'), `CREATE TABLE t (x); ${header}`);
+    const { exit, stderr } = await etude([...UP, '--home', home]);
+    expect({ exit, stderr }).toMatchObject({ exit: 4, stderr: expect.stringMatching(/later version of Etude.*layout 99/s) });
+    expect(await findStack(home)).toBeNull();
+  });
 });

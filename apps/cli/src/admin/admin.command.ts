@@ -47,14 +47,12 @@ const QUEUES = [
   plain(Queues.method.listQueues, {
     command: 'list',
     help: 'jobs and workers of each',
-    list: 'queues',
     columns: ['name', 'waiting', 'active', 'delayed', 'dead', 'workers', 'oldest_waiting_ms'],
   }),
   plain(Queues.method.listDeadLetters, {
     command: 'dead <queue>',
     help: 'jobs that failed for good, newest first',
     flags: LIMIT(50),
-    list: 'deadLetters',
     columns: ['id', 'code', 'path', 'attempts', 'fail_time', 'reason'],
     none: ({ args }) => `no dead letters in ${args[0] ?? ''}`,
   }),
@@ -131,7 +129,6 @@ const AGENTS = [
     command: 'list',
     help: 'agents with settings of their own',
     flags: LIMIT(100),
-    list: 'agents',
     columns: ['name', 'procedural_memory_settings.enabled', 'procedural_memory_settings.approval_mode', 'update_time'],
     none: 'no agent has settings of its own',
   }),

@@ -162,7 +162,6 @@ const DOCUMENTS: readonly Entry[] = [
     command: 'list',
     help: 'names, titles and numbers of chunks',
     flags: { ...WHOSE, ...LIMIT(100) },
-    list: 'documents',
     columns: ['id', 'chunks', 'bytes', 'name', 'title'],
     none: 'no documents',
   }),

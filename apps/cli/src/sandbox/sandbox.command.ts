@@ -72,7 +72,6 @@ const ENTRIES: readonly Entry[] = [
     command: 'list',
     help: 'newest first',
     flags: { '--state <state>': 'only in this state', ...LIMIT(50) },
-    list: 'sandboxes',
     columns: ['name', 'state', 'template', 'create_time', 'expire_time', 'state_reason'],
     none: ({ cli }) => `no sandboxes; ${commandLine(cli, 'sandbox create')} makes one`,
   }),
@@ -109,7 +108,6 @@ const ENTRIES: readonly Entry[] = [
   plain(Sandboxes.method.listSandboxFiles, {
     command: 'files <sandbox>',
     help: 'regular files below the working directory',
-    list: 'files',
     columns: ['size_bytes', 'modify_time', 'path'],
     none: 'no files',
   }),

@@ -73,7 +73,6 @@ export function addTasks(program: Command, start: Start): void {
       command: 'list',
       help: 'newest first',
       flags: { '--state <state>': 'only in this state', '--label <key=value>': 'only with this label; repeatable', ...LIMIT(50) },
-      list: 'tasks',
       columns: ['name', 'state', 'result.verdict', 'usage.attempts', 'usage.model_calls', 'create_time', 'spec.prompt'],
       none: 'no tasks',
     }),
