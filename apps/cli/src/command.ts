@@ -68,7 +68,7 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
   readonly after?: (answer: MessageShape<O>, given: Given) => MessageShape<O> | Promise<MessageShape<O>>;
   /** Columns of a table with the answer's list, as paths of fields. All pages of the list are read, up to `--limit` items. */
   readonly columns?: readonly string[];
-  /** Note on stderr if the text is empty. */
+  /** Note on stderr if the text is empty. Default for a list: "no" and its name. */
   readonly none?: string | ((given: Given) => string);
   /** Default: a table with `columns`, else all fields of the answer. */
   readonly text?: (answer: MessageShape<O>, given: Given) => string | Promise<string>;
@@ -243,7 +243,8 @@ export function plain<I extends DescMessage, O extends DescMessage>(method: Desc
     cli.out.status('');
     const text = spec.text ? await spec.text(answer, given) : answerText(method.output, answer, untyped);
     cli.out.data(answerJson(method.output, answer), text);
-    if (text === '' && spec.none !== undefined) cli.out.note(typeof spec.none === 'string' ? spec.none : spec.none(given));
+    const { none = spec.columns && `no ${listOf(method.output, spec.columns)?.name ?? ''}` } = spec;
+    if (text === '' && none !== undefined) cli.out.note(typeof none === 'string' ? none : none(given));
     for (const note of (await spec.notes?.(answer, given)) ?? []) cli.out.note(note);
     const more = spec.columns && (answer as { readonly nextPageToken?: string }).nextPageToken;
     if (more) cli.out.note(`there are more; --limit shows them (now ${String(given.options['limit'])})`);

@@ -10,7 +10,8 @@ const MIB = 1024 * 1024;
 /** Largest text file that a flag may name, such as a prompt or tests. */
 const TEXT_MAX_BYTES = 16 * MIB;
 
-function statOf(path: string): Stats {
+/** The size of a pipe is 0 before it is read. @throws CliError if there is no such file or pipe */
+export function statOf(path: string): Stats {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat) throw new CliError(EXIT.usage, `there is no file ${path}`);
   if (stat.isDirectory()) throw new CliError(EXIT.usage, `${path} is a folder`);
@@ -19,16 +20,10 @@ function statOf(path: string): Stats {
   return stat;
 }
 
-/** Size in bytes; 0 for a pipe, which has none before it is read. @throws CliError if there is no such file */
-export function sizeOf(path: string): number {
-  return statOf(path).size;
-}
-
 /** Reads a file. Its size is checked first, so that a huge file is never read. @throws CliError if it is missing or too large */
 export function readBytes(path: string, maxBytes: number): Buffer {
   const { size } = statOf(path);
   const bytes = size > maxBytes ? null : readFileSync(path);
-  // A pipe has no size before it is read.
   if (bytes !== null && bytes.byteLength <= maxBytes) return bytes;
   throw new CliError(
     EXIT.usage,

@@ -17,10 +17,6 @@ export class Output {
     readonly json: boolean,
   ) {}
 
-  get live(): boolean {
-    return this.stderr.isTTY === true;
-  }
-
   /** Prints one value. An empty text prints nothing for people. */
   data(value: unknown, text: string): void {
     this.#clear();
@@ -45,7 +41,7 @@ export class Output {
   /** Shows a line below everything else, on a terminal only. The next one overwrites it; '' removes it. */
   status(text: string): void {
     const shown = printable(text).replaceAll('\n', ' ');
-    if (!this.live || shown === this.#status) return;
+    if (this.stderr.isTTY !== true || shown === this.#status) return;
     this.#clear();
     this.#status = shown;
     this.#draw();

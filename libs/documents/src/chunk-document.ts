@@ -74,25 +74,22 @@ function splitBlocks(text: string): TextBlock[] {
 /** Splits a block: code and tables between lines, with fences or table head in each piece; prose between sentences. */
 function splitBlock(block: TextBlock, charsMax: number): string[] {
   if (block.text.length <= charsMax) return [block.text];
-  if (block.fence !== null) return splitCode(block.text, block.fence, charsMax);
-  const lines = block.text.split('\n');
-  if (lines.length > 2 && lines.filter((line) => line.includes(' | ')).length > lines.length / 2) return splitTable(lines, charsMax);
+  const [head = '', ...lines] = block.text.split('\n');
+  if (block.fence !== null) {
+    const ticks = /^`+/.exec(block.fence)?.[0] ?? '```';
+    if (lines.at(-1) === ticks) lines.pop();
+    return splitLines(lines, [head], [ticks], charsMax);
+  }
+  if (lines.length > 1 && lines.filter((line) => line.includes(' | ')).length > lines.length / 2)
+    return splitLines(lines, [head], [], charsMax);
   return packed(sentencesOf(block.text), '', charsMax).map((piece) => piece.trim());
 }
 
-function splitCode(text: string, fence: string, charsMax: number): string[] {
-  const ticks = /^`+/.exec(fence)?.[0] ?? '```';
-  const lines = text.split('\n').slice(1);
-  if (lines.at(-1) === ticks) lines.pop();
-  const room = charsMax - fence.length - ticks.length - 2;
-  if (room < charsMax / 4) return packed(sentencesOf(text), '', charsMax);
-  return packed(lines, '\n', room).map((piece) => `${fence}\n${piece}\n${ticks}`);
-}
-
-function splitTable([head = '', ...rows]: readonly string[], charsMax: number): string[] {
-  const room = charsMax - head.length - 1;
-  if (room < charsMax / 2) return packed([head, ...rows], '\n', charsMax);
-  return packed(rows, '\n', room).map((piece) => `${head}\n${piece}`);
+/** Splits between lines and repeats head and foot in each piece, unless they would fill half of it. */
+function splitLines(lines: readonly string[], head: readonly string[], foot: readonly string[], charsMax: number): string[] {
+  const room = charsMax - [...head, ...foot].join('\n').length - head.length - foot.length;
+  if (room < charsMax / 2) return packed([...head, ...lines, ...foot], '\n', charsMax);
+  return packed(lines, '\n', room).map((piece) => [...head, piece, ...foot].join('\n'));
 }
 
 function sentencesOf(text: string): string[] {

@@ -1,7 +1,6 @@
 import { errorCode } from '@etude/contracts/errors';
-import { MEDIA_TYPES, type MediaType, type ParsedDocument } from './document.js';
+import { PARSE_LIMITS, tooLarge, unreadable, MEDIA_TYPES, type MediaType, type ParsedDocument } from './document.js';
 import { parseHtml } from './parse-html.js';
-import { PARSE_LIMITS, tooLarge, unreadable } from './parse-limits.js';
 import { parseMarkdown } from './parse-markdown.js';
 import { parseText } from './parse-text.js';
 import { parsePdf } from './pdf/parse-pdf.js';

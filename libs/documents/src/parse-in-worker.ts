@@ -4,8 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EtudeError } from '@etude/contracts/errors';
-import type { MediaType, ParsedDocument } from './document.js';
-import { tooLarge, unreadable } from './parse-limits.js';
+import { tooLarge, unreadable, type MediaType, type ParsedDocument } from './document.js';
 import type { ChildAnswer, ChildTask } from './parse-child-main.js';
 
 export interface WorkerLimits {

@@ -1,5 +1,4 @@
-import type { ParsedDocument } from './document.js';
-import { unreadable } from './parse-limits.js';
+import { unreadable, type ParsedDocument } from './document.js';
 import { SectionBuilder } from './section-builder.js';
 
 /** Control characters to drop: all but tab, line feed, carriage return and form feed. */

@@ -1,5 +1,4 @@
-import type { ParsedDocument, Section } from './document.js';
-import { PARSE_LIMITS, tooLarge } from './parse-limits.js';
+import { PARSE_LIMITS, tooLarge, type ParsedDocument, type Section } from './document.js';
 
 interface OpenSection {
   readonly headings: readonly string[];

@@ -163,7 +163,6 @@ const DOCUMENTS: readonly Entry[] = [
     help: 'names, titles and numbers of chunks',
     flags: { ...WHOSE, ...LIMIT(100) },
     columns: ['id', 'chunks', 'bytes', 'name', 'title'],
-    none: 'no documents',
   }),
   plain(Memory.method.deleteDocument, {
     command: 'delete <document>',

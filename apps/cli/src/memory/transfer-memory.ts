@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, type Gateway, withGateway } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
-import { sizeOf, writeWhole } from '../files.js';
+import { statOf, writeWhole } from '../files.js';
 import { plural } from '../output.js';
 
 /** The lines of a file, split at line feeds only. `node:readline` also splits at U+2028, which JSON strings may contain. */
@@ -112,7 +112,7 @@ export function importMemory(cli: Cli, path: string): Promise<number> {
 export function isExport(paths: readonly string[]): boolean {
   const named = paths.find((path) => /\.jsonl$/i.test(path));
   if (named === undefined) return false;
-  sizeOf(named);
+  statOf(named);
   if (paths.length > 1) throw new CliError(EXIT.usage, `${named} is an export of memory; import it by itself`);
   return true;
 }

@@ -109,7 +109,6 @@ const ENTRIES: readonly Entry[] = [
     command: 'files <sandbox>',
     help: 'regular files below the working directory',
     columns: ['size_bytes', 'modify_time', 'path'],
-    none: 'no files',
   }),
   plain(Sandboxes.method.deleteSandboxFile, {
     command: 'rm <sandbox> <path>',

@@ -5,7 +5,7 @@ import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox-session';
 import { ridingOut } from '../calls.js';
 import { type Cli, withGateway } from '../cli.js';
 import { EXIT } from '../errors.js';
-import { sizeOf, writeWhole } from '../files.js';
+import { statOf, writeWhole } from '../files.js';
 import { show } from '../show.js';
 import { bytesText } from './execution.js';
 
@@ -26,7 +26,7 @@ async function* parts(cli: Cli, file: string, place: Place, total: number) {
 }
 
 export function uploadFile(cli: Cli, name: string, file: string, path = basename(file)): Promise<number> {
-  const total = sizeOf(file);
+  const total = statOf(file).size;
   const { signal } = cli;
   return withGateway(cli, async ({ sandboxes }) => {
     const there = await ridingOut(signal, () => sandboxes.uploadFile(parts(cli, file, { name, path }, total), { signal }));

@@ -23,7 +23,6 @@ const READING: readonly Entry[] = [
       ...LIMIT(100),
     },
     columns: SKILL_COLUMNS,
-    none: 'no skills',
   }),
   plain(Skills.method.getSkill, {
     command: 'get <skill>',
@@ -54,7 +53,6 @@ const READING: readonly Entry[] = [
     help: 'categories at the top, or below one of them',
     flags: READER,
     columns: ['category', 'skill_count'],
-    none: 'no categories',
   }),
   plain(Skills.method.diffSkill, {
     command: 'diff <skill>',

@@ -6,7 +6,7 @@ import { isIP } from 'node:net';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { ClusterReady } from './places.js';
+import type { ClusterReady } from './programs.js';
 
 /** Namespace of the manifests in k8s/. */
 const NAMESPACE = 'etude-sandboxes';

@@ -1,15 +1,47 @@
 import { spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
 import { ensureProofKeys, keysPath, logPath, memoryPath, proofPublicKeysPath, proofSigningKeyPath } from '../home/home.js';
 import { PORTS, type Ports, type StackOptions } from '../home/stack-state.js';
 import { SERVICE_NODE_ARGS } from '../machine/bench.js';
 import type { Program } from './managed-process.js';
-import { type ClusterReady, kubernetesSettings, templatesPath } from './places.js';
+
+/** The line that the cluster program prints once pods can be started. */
+export const ClusterReady = z.object({
+  ready: z.literal(true),
+  kubeconfig: z.string(),
+  namespace: z.string(),
+  image: z.string(),
+  templates: z.string(),
+});
+export type ClusterReady = z.infer<typeof ClusterReady>;
+
+const templatesPath = (home: string) => join(home, 'sandbox-templates.json');
+
+/** Label that tells this home's pods from those of other homes in one namespace. */
+const installationOf = (home: string) => `local-${hash('sha256', home).slice(0, 8)}`;
+
+/** Secret that survives restarts, so that a new controller recognises the pods of the one before. */
+function tokenSecret(home: string): string {
+  const path = join(home, 'sandbox-secret');
+  if (!existsSync(path)) writeFileSync(path, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
+  return readFileSync(path, 'utf8').trim();
+}
+
+/** Settings of the sandbox controller for a cluster that is ready. */
+const kubernetesSettings = (home: string, cluster: ClusterReady): Record<string, string> => ({
+  ETUDE_SANDBOX_DRIVER: 'kubernetes',
+  ETUDE_SANDBOX_NAMESPACE: cluster.namespace,
+  ETUDE_SANDBOX_KUBECONFIG_PATH: cluster.kubeconfig,
+  ETUDE_SANDBOX_TEMPLATES_PATH: cluster.templates,
+  ETUDE_SANDBOX_TOKEN_SECRET: tokenSecret(home),
+  ETUDE_SANDBOX_INSTALLATION: installationOf(home),
+});
 
 /** The settings with which the programs of one stack are started. */
 export interface Setup {

@@ -1,8 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { holdStack, type Report, type StackOptions, type StackState } from '../home/stack-state.js';
 import { ManagedProcess, type Program } from './managed-process.js';
-import { ClusterReady } from './places.js';
-import { basePrograms, choosePorts, clusterProgram, newPassword, servicePrograms, type Setup } from './programs.js';
+import { basePrograms, choosePorts, ClusterReady, clusterProgram, newPassword, servicePrograms, type Setup } from './programs.js';
 
 /** Number of starts. Two stacks that start at once may take ports from each other, but rarely so many times. */
 const TRIES_MAX = 5;

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { type Cli, commandLine } from '../cli.js';
 import { embedderSettings, LEXICAL_COST, recordEmbedder } from '../embedder/embedder.js';
 import { CliError, EXIT } from '../errors.js';
-import { sizeOf } from '../files.js';
+import { statOf } from '../files.js';
 import { ensureLocalKey } from '../home/home.js';
 import { findStack, type MemoryAdapter, type SandboxDriver } from '../home/stack-state.js';
 import { inspectMachine, missingToRun } from '../machine/doctor.js';
@@ -41,7 +41,7 @@ export function requireMachine(cli: Cli): void {
 /** Checks everything that can be known before the start. @throws CliError with what is missing */
 function requireAll(cli: Cli, { scripted, memory }: UpOptions): void {
   if (scripted === undefined) requireModel(cli.settings);
-  else sizeOf(scripted);
+  else statOf(scripted);
   requireMachine(cli);
   if (memory === 'qdrant' && !cli.settings.environment['ETUDE_QDRANT_URL'])
     throw new CliError(EXIT.usage, 'no Qdrant is named', ['export ETUDE_QDRANT_URL=http://localhost:6333   # see docs/memory.md']);

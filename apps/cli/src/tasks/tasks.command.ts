@@ -74,7 +74,6 @@ export function addTasks(program: Command, start: Start): void {
       help: 'newest first',
       flags: { '--state <state>': 'only in this state', '--label <key=value>': 'only with this label; repeatable', ...LIMIT(50) },
       columns: ['name', 'state', 'result.verdict', 'usage.attempts', 'usage.model_calls', 'create_time', 'spec.prompt'],
-      none: 'no tasks',
     }),
     plain(Tasks.method.cancelTask, {
       command: 'cancel <task>',

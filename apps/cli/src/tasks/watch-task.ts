@@ -10,20 +10,8 @@ const AWAY_MAX_MS = 120_000;
 /** Exit code for a finished task: 0 if it succeeded, else 1. */
 export const taskExit = ({ state }: Task): ExitCode => (state === TaskState.SUCCEEDED ? EXIT.ok : EXIT.failed);
 
-interface WatchOptions {
-  readonly signal: AbortSignal;
-  /** Resume token of the last event that was seen; '' starts at the first event. */
-  readonly resumeToken?: string;
-  /** Called with a line for people when the connection breaks, and when it works again. */
-  readonly note?: (text: string) => void;
-}
-
 /** Yields a task's events up to its `finished`. @throws the last ServiceError once the gateway was away for two minutes */
-export const watchTask = (
-  gateway: Gateway,
-  name: string,
-  { signal, resumeToken = '', note }: WatchOptions,
-): AsyncGenerator<TaskEvent, void> =>
+const watchTask = (gateway: Gateway, name: string, signal: AbortSignal, resumeToken = '', note?: (text: string) => void) =>
   resuming<TaskEvent>(new RideOut(signal, note, AWAY_MAX_MS), resumeToken, {
     open: (token) => gateway.tasks.watchTask({ name, resumeToken: token }, { signal }),
     isLast: ({ event }) => event.case === 'finished',
@@ -36,7 +24,7 @@ export async function waitForTask(
   signal: AbortSignal,
   onEvent: (event: TaskEvent) => void = () => undefined,
 ): Promise<Task> {
-  for await (const event of watchTask(gateway, name, { signal })) {
+  for await (const event of watchTask(gateway, name, signal)) {
     onEvent(event);
     if (event.event.case === 'finished' && event.event.value.task) return event.event.value.task;
   }
@@ -51,9 +39,8 @@ export async function printWatch(cli: Cli, gateway: Gateway, name: string, from 
   let token = from;
   const started = performance.now();
   const tick = setInterval(() => cli.out.status(`… ${Math.round((performance.now() - started) / 1_000)} s`), 1_000);
-  const note = (text: string) => cli.out.note(text);
   const print = async () => {
-    for await (const event of watchTask(gateway, name, { signal: cli.signal, resumeToken: from, note })) {
+    for await (const event of watchTask(gateway, name, cli.signal, from, (text) => cli.out.note(text))) {
       token = event.resumeToken;
       const task = event.event.case === 'finished' ? event.event.value.task : undefined;
       const answer = task ? unjudgedAnswer(task) : '';

@@ -1,5 +1,4 @@
-import type { ParsedDocument } from '../document.js';
-import { unreadable } from '../parse-limits.js';
+import { unreadable, type ParsedDocument } from '../document.js';
 import { fenced, SectionBuilder } from '../section-builder.js';
 import { type Line, readPdf } from './pdf-lines.js';
 
