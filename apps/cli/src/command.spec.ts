@@ -11,7 +11,7 @@ import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall, st
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { serviceError } from '../test/service-error.js';
 import { createCli, readSettings } from './cli.js';
-import { skillReference, wholeSkill } from './command.js';
+import { skillReference } from './command.js';
 import { Output } from './output.js';
 import { buildProgram } from './program.js';
 
@@ -72,7 +72,6 @@ describe('a command that is one call', () => {
     ['tasks list --state running --label a=b --limit 7', 'listTasks', { pageSize: 7, state: 'TASK_STATE_RUNNING', labels: { a: 'b' } }],
     ['tasks get tasks/t1', 'getTask', { name: 'tasks/t1' }],
     ['sandbox renew s1 --ttl 90s', 'renewSandbox', { name: 'sandboxes/s1', ttl: '90s' }],
-    ['sandbox rm s1 a/b', 'deleteSandboxFile', { name: 'sandboxes/s1', path: 'a/b' }],
     ['skills get double@3 --user ann', 'getSkill', { name: 'skills/double', version: 3, user: 'ann' }],
     ['skills search words --similarity-min 0 --limit 2', 'searchSkills', { query: 'words', minSimilarity: 0, maxResults: 2 }],
     ['skills rollback double@1 --request-id r', 'rollbackSkill', { name: 'skills/double', toVersion: 1, requestId: 'r' }],
@@ -90,13 +89,7 @@ describe('a command that is one call', () => {
     ['queues redrive q a b', 'redriveDeadLetters', { queue: 'q', ids: ['a', 'b'] }],
     ['memory explain fog --layer a --layer b', 'searchMemory', { query: 'fog', layers: ['a', 'b'], limit: 5, explain: true }],
     ['memory recall fog --facts 0 --tokens 50', 'recall', { context: 'fog', facts: 0, tokensMax: 50 }],
-    [
-      'memory store fact tea --confidence 0.5 --request-id r',
-      'storeFact',
-      { text: 'tea', agent: 'default', confidence: 0.5, requestId: 'r' },
-    ],
     ['memory update f1 --text tea --request-id r', 'updateFact', { id: 'f1', text: 'tea', updateMask: 'text', requestId: 'r' }],
-    ['memory documents delete d1 --request-id r', 'deleteDocument', { id: 'd1', requestId: 'r' }],
   ])('asks what %s says', async (words, method, request) => {
     await run(words.split(' '));
     expect(asked).toEqual([[method, request]]);
@@ -184,12 +177,6 @@ describe('what a command says', () => {
 });
 
 describe('the name of a skill', () => {
-  it('may say a version', () => {
-    expect(skillReference('double@3')).toEqual({ name: 'skills/double', version: 3 });
-    expect(skillReference('skills/double')).toEqual({ name: 'skills/double', version: 0 });
-    expect(() => wholeSkill('double@3')).toThrow('without a version');
-  });
-
   it.each(['', 'a/b', 'double@', 'double@0', 'double@x', 'skills/'])('is not %j', (text) => {
     expect(() => skillReference(text)).toThrow('is no skill');
   });

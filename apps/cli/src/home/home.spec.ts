@@ -33,9 +33,9 @@ describe('ensureProofKeys', () => {
   it('makes a pair once, readable by its owner only', () => {
     ensureProofKeys(home);
     const made = read();
-    for (const path of [proofSigningKeyPath(home), proofPublicKeysPath(home)]) expect(statSync(path).mode & 0o777).toBe(0o600);
     ensureProofKeys(home);
     expect(read()).toEqual(made);
+    for (const path of [proofSigningKeyPath(home), proofPublicKeysPath(home)]) expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
   it('adds the public key of a signing key and keeps those that there are', () => {

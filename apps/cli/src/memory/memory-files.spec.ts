@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { status } from '@grpc/grpc-js';
@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../test/temporary-folder.js';
 import { serviceError } from '../../test/service-error.js';
 import { RideOut } from '../calls.js';
 import { CliError, EXIT } from '../errors.js';
-import { readBytes, writeWhole } from '../files.js';
+import { writeWhole } from '../files.js';
 import { refusalOf } from './documents.js';
 import { isExport, linesOf } from './transfer-memory.js';
 
@@ -67,26 +67,19 @@ it('knows an export by its name, and takes none among others', () => {
 
 const exhausted = (code: ErrorCode) => serviceError(status.RESOURCE_EXHAUSTED, 'no more', new EtudeError(code, 'no more'));
 
-function thrownBy(work: () => unknown): unknown {
-  try {
-    return work();
-  } catch (error) {
-    return error;
-  }
-}
+const syscall = Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES', syscall: 'open' });
 
-it('goes on behind a document that cannot be read or is refused', () => {
-  mkdirSync(join(dir, 'a'));
-  expect(refusalOf(thrownBy(() => readBytes(join(dir, 'a'), 9)))).toContain('is a folder');
-  expect(refusalOf(Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES', syscall: 'open' }))).toContain('EACCES');
-  expect(refusalOf(new CliError(EXIT.usage, 'too large'))).toBe('too large');
-  expect(refusalOf(serviceError(status.INVALID_ARGUMENT, 'no text in it'))).toBe('no text in it');
-  expect(refusalOf(exhausted('PAYLOAD_TOO_LARGE'))).toBe('no more');
-});
-
-it('ends an import where the gateway is to blame, or nobody knows', () => {
-  const others = [exhausted('TOO_MANY_CALLS'), exhausted('MEMORY_FULL'), serviceError(status.UNAVAILABLE, 'away'), new TypeError('a bug')];
-  expect(others.map(refusalOf)).toEqual([null, null, null, null]);
+it.each([
+  [syscall, 'EACCES: permission denied'],
+  [new CliError(EXIT.usage, 'too large'), 'too large'],
+  [serviceError(status.INVALID_ARGUMENT, 'no text in it'), 'no text in it'],
+  [exhausted('PAYLOAD_TOO_LARGE'), 'no more'],
+  [exhausted('TOO_MANY_CALLS'), null],
+  [exhausted('MEMORY_FULL'), null],
+  [serviceError(status.UNAVAILABLE, 'away'), null],
+  [new TypeError('a bug'), null],
+])('an import continues after a document at fault, and ends after any other error: %s', (error, reason) => {
+  expect(refusalOf(error)).toBe(reason);
 });
 
 it('tries again where the gateway is busy, and ends where memory is full', async () => {
