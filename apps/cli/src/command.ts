@@ -84,6 +84,7 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
 }
 
 export const LIMIT = (usual: number): Flags => ({ '--limit <n>': { help: 'how many', usual, parse: integer(1, 100_000) } });
+/** Flag of every command whose request has a request id. Commands with code of their own name it themselves. */
 export const REPEAT: Flags = { '--request-id <id>': 'makes a repeat harmless' };
 
 const camel = (words: string) => words.replace(/[-_]([a-z])/g, (_, letter: string) => letter.toUpperCase());
@@ -121,7 +122,8 @@ function optionOf(typed: string, told: string | Flag, input?: DescMessage): Opti
 
 function addTo(noun: Command, { command: words, help, flags = {} }: Omit<Hand<never>, 'run'>, input?: DescMessage): Command {
   const command = noun.command(words).description(help);
-  for (const [typed, told] of Object.entries(flags)) command.addOption(optionOf(typed, told, input));
+  const repeat = input?.field['requestId'] ? REPEAT : {};
+  for (const [typed, told] of Object.entries({ ...flags, ...repeat })) command.addOption(optionOf(typed, told, input));
   return command;
 }
 
@@ -197,7 +199,7 @@ async function requestOf(input: DescMessage, command: Command, { help, flags = {
     const name = command.registeredArguments[index]?.name() ?? '';
     if (value !== undefined) Object.assign(request, await argumentOf(input, name, value, help.includes('@FILE')));
   }
-  return Object.assign(request, await fieldsOf(input, flags, command.opts()));
+  return Object.assign(request, await fieldsOf(input, { ...REPEAT, ...flags }, command.opts()));
 }
 
 type Call = (request: object, settings: ReturnType<typeof callSettings>) => Promise<Record<string, unknown>>;

@@ -16,13 +16,17 @@ describe('demo', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as Record<string, unknown>);
     const summary = lines.at(-1) as {
-      tasks: number;
       firstRound: { modelCalls: number };
-      secondRound: { modelCalls: number; skillsUsed: number };
+      secondRound: { modelCalls: number; bySkill: number };
     };
-    expect(summary).toMatchObject({ kind: 'summary', tasks: 12, solved: 12, scripted: true });
+    expect(summary).toMatchObject({
+      kind: 'summary',
+      firstRound: { problems: 6, passAt1: 1 },
+      secondRound: { problems: 6, passAt1: 1 },
+      scripted: true,
+    });
     expect(summary.secondRound.modelCalls).toBeLessThan(summary.firstRound.modelCalls);
-    expect(summary.secondRound.skillsUsed).toBeGreaterThan(0);
+    expect(summary.secondRound.bySkill).toBeGreaterThan(0);
     expect(lines.find(({ kind }) => kind === 'facts')).toMatchObject({ facts: expect.arrayContaining([expect.anything()]) });
     expect(await findStack(join(home, 'demo'))).toBeNull();
     rmSync(home, { recursive: true, force: true });

@@ -55,7 +55,7 @@ class HtmlWalk {
     else {
       this.flush();
       if (level !== undefined) this.out.heading(Number(level), textOf(element));
-      else if (tagName === 'pre') this.out.block(fenced(textOf(element, true).replace(/^\n/, ''), languageOf(element)));
+      else if (tagName === 'pre') this.out.block(fenced(textOf(element).replace(/^\n/, ''), languageOf(element)));
       else if (tagName === 'table') this.out.block(rowsOf(element).join('\n'));
       else if (tagName === 'ul' || tagName === 'ol') this.out.block(listText(element));
       else this.whole(element);
@@ -95,15 +95,14 @@ function isHidden(element: Element): boolean {
 
 const attribute = (element: Element, name: string): string | undefined => element.attrs.find((attr) => attr.name === name)?.value;
 
-function textOf(node: Node, keepLines = false): string {
+function textOf(node: Node): string {
   if (node.nodeName === '#text') return (node as DefaultTreeAdapterTypes.TextNode).value;
   if ('tagName' in node) {
     if (node.tagName === 'br') return '\n';
     if (node.tagName === 'img') return attribute(node, 'alt') ?? '';
     if (node.tagName !== 'title' && isHidden(node)) return '';
   }
-  const text = 'childNodes' in node ? node.childNodes.map((child) => textOf(child, keepLines)).join('') : '';
-  return keepLines ? text : text.replaceAll(/\s+/g, ' ');
+  return 'childNodes' in node ? node.childNodes.map(textOf).join('') : '';
 }
 
 function languageOf(pre: Element): string {
@@ -116,7 +115,7 @@ function languageOf(pre: Element): string {
 function rowsOf(node: Element): string[] {
   return node.childNodes.flatMap((child): string[] => {
     if (!('tagName' in child) || isHidden(child)) return [];
-    if (child.tagName === 'caption') return [textOf(child).trim()];
+    if (child.tagName === 'caption') return [tableRow([textOf(child)])];
     if (child.tagName !== 'tr') return rowsOf(child);
     const cells = child.childNodes.filter((cell): cell is Element => 'tagName' in cell && !isHidden(cell));
     return [tableRow(cells.map((cell) => textOf(cell)))];
@@ -125,10 +124,5 @@ function rowsOf(node: Element): string[] {
 
 function findElement(node: Node, tagName: string): Element | undefined {
   if ('tagName' in node && node.tagName === tagName) return node;
-  if (!('childNodes' in node)) return undefined;
-  for (const child of node.childNodes) {
-    const found = findElement(child, tagName);
-    if (found) return found;
-  }
-  return undefined;
+  return 'childNodes' in node ? node.childNodes.map((child) => findElement(child, tagName)).find(Boolean) : undefined;
 }

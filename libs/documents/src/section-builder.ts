@@ -43,7 +43,7 @@ export class SectionBuilder {
   /** @param title the title that the format gives; null where it gives none */
   build(title: string | null): ParsedDocument {
     this.close(0);
-    return { title: title?.trim() || this.firstHeading || this.name, sections: this.sections };
+    return { title: title?.replaceAll(/\s+/g, ' ').trim() || this.firstHeading || this.name, sections: this.sections };
   }
 
   /** Ends the open section. One without text directly above a deeper heading is dropped, since that heading's path names it. */

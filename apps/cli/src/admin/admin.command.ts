@@ -7,7 +7,7 @@ import { isSystemActor } from '@etude/contracts/skill-proof';
 import type { Command } from 'commander';
 import { callSettings, poll } from '../calls.js';
 import type { Cli, Gateway, Start } from '../cli.js';
-import { addNoun, hand, LIMIT, plain, REPEAT, resource } from '../command.js';
+import { addNoun, hand, LIMIT, plain, resource } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { messageOf } from '../files.js';
 import { integer } from '../options.js';
@@ -32,7 +32,6 @@ const CONSOLIDATE = plain(Consolidation.method.runConsolidation, {
     '--dry-run': 'plan only',
     '--agent <name>': 'only this agent (default: all)',
     '--days <n>': { help: 'how far back', usual: 7, parse: integer(1, 3_650) },
-    ...REPEAT,
     '--detach': 'do not wait for its end',
   },
   after: (started, { cli, gateway, options }) => {
@@ -140,7 +139,6 @@ const AGENTS = [
   plain(Agents.method.updateAgent, {
     command: 'set <agent> <settings...>',
     help: 'key=value each, such as approval_mode=review; for reviewers',
-    flags: REPEAT,
     ask: ({ requestId = '' }, { args: [name = '', ...pairs] }) => {
       const { settings, paths } = settingsOf(pairs);
       return { agent: { name: resource('agent', name), proceduralMemorySettings: settings }, updateMask: { paths }, requestId };

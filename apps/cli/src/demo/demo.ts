@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ConsolidationRunSchema } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { SkillSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { type Task, type TaskEvent, TaskEventSchema, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { type TaskEvent, TaskEventSchema, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import type { Command } from 'commander';
 import { waitForRun } from '../admin/admin.command.js';
 import { callSettings } from '../calls.js';
@@ -14,6 +14,7 @@ import { embedderSettings } from '../embedder/embedder.js';
 import { CliError, EXIT, explain } from '../errors.js';
 import { type Problem, readProblems } from '../eval/problems.js';
 import { inParallel } from '../eval/eval.command.js';
+import { sampleOf, type SampleResult, summarize, type Summary, summaryRows } from '../eval/eval-result.js';
 import { ensureLocalKey, keyPath } from '../home/home.js';
 import { findStack, type SandboxDriver } from '../home/stack-state.js';
 import { firstLine, table } from '../output.js';
@@ -22,31 +23,17 @@ import { settledSkills, SKILL_COLUMNS } from '../skills/skill-lines.js';
 import { SANDBOX_FLAG } from '../stack/stack.command.js';
 import { startStack } from '../stack/start-stack.js';
 import { requireMachine } from '../stack/up.js';
-import { eventLine, tokensOf } from '../tasks/task-lines.js';
-import { taskExit, waitForTask } from '../tasks/watch-task.js';
+import { eventLine } from '../tasks/task-lines.js';
+import { waitForTask } from '../tasks/watch-task.js';
 
 const ID_WIDTH = 18;
 /** Tasks at once; their lines mix, so each begins with its task. */
 const CONCURRENCY = 2;
 
-/** Totals of a round, added up from its tasks as the API answers them. */
-function countRound(tasks: readonly Task[]) {
-  const sum = (pick: (task: Task) => number) => tasks.reduce((total, task) => total + pick(task), 0);
-  return {
-    tasks: tasks.length,
-    solved: sum((task) => (taskExit(task) === EXIT.ok ? 1 : 0)),
-    attempts: sum(({ usage }) => usage?.attempts ?? 0),
-    modelCalls: sum(({ usage }) => usage?.modelCalls ?? 0),
-    tokens: sum(({ usage }) => tokensOf(usage)),
-    skillsUsed: sum(({ result }) => (result?.skill ? 1 : 0)),
-    scripted: tasks.some(({ result }) => result?.scripted === true),
-  };
-}
-type Round = ReturnType<typeof countRound>;
-
 /** Submits the problems and prints their events as they happen. */
-async function runRound(cli: Cli, gateway: Gateway, round: number, problems: readonly Problem[]): Promise<Round> {
-  const finished: Task[] = [];
+async function runRound(cli: Cli, gateway: Gateway, round: number, problems: readonly Problem[]): Promise<Summary> {
+  const started = performance.now();
+  const results: SampleResult[] = [];
   const say = (id: string, value: object, text: string) => cli.out.data({ round, id, ...value }, text && `${id.padEnd(ID_WIDTH)} ${text}`);
   await inParallel(problems, CONCURRENCY, cli.signal, async ({ id, spec }) => {
     const { name } = await gateway.tasks.submitTask({ spec, requestId: randomUUID() }, callSettings(cli));
@@ -54,9 +41,9 @@ async function runRound(cli: Cli, gateway: Gateway, round: number, problems: rea
     const onEvent = (event: TaskEvent) => say(id, { kind: 'event', event: jsonOf(TaskEventSchema, event) }, eventLine(event));
     const done = await waitForTask(gateway, name, cli.signal, onEvent);
     say(id, { kind: 'task', task: jsonOf(TaskSchema, done) }, '');
-    finished.push(done);
+    results.push(sampleOf(id, 1, done));
   });
-  return countRound(finished);
+  return summarize(`round ${round}`, results, 1, (performance.now() - started) / 1_000);
 }
 
 async function consolidateAndShow(cli: Cli, gateway: Gateway, problems: readonly Problem[]): Promise<void> {
@@ -77,10 +64,9 @@ async function consolidateAndShow(cli: Cli, gateway: Gateway, problems: readonly
   cli.out.data({ kind: 'skills', skills: skills.map((skill) => jsonOf(SkillSchema, skill)) }, text);
 }
 
-function comparison(first: Round, second: Round): string {
-  const { tasks: _tasks, scripted: _scripted, ...counts } = first;
-  const rows = Object.entries(counts).map(([name, count]) => [name, `${count}`, `${second[name as keyof Round]}`]);
-  return table([['', 'FIRST ROUND', 'SECOND ROUND'], ...rows]);
+function comparison(first: Summary, second: Summary): string {
+  const [left, right] = [first, second].map((round) => summaryRows(round)) as [string[][], string[][]];
+  return table(left.map(([name = '', value = ''], index) => [name, value, right[index]?.[1] ?? '']));
 }
 
 async function tell(cli: Cli, gateway: Gateway, script: string): Promise<number> {
@@ -96,12 +82,10 @@ async function tell(cli: Cli, gateway: Gateway, script: string): Promise<number>
   heading(`Second round: ${secondProblems.length} tasks, some the same, some alike in other words`);
   const secondRound = await runRound(cli, gateway, 2, secondProblems);
   heading('Compared');
-  const tasks = firstRound.tasks + secondRound.tasks;
-  const solved = firstRound.solved + secondRound.solved;
   const scripted = firstRound.scripted || secondRound.scripted;
   const text = `${comparison(firstRound, secondRound)}\n\nThe answers came from a script ${SCRIPTED}. With a model of your own: docs/quick-start.md`;
-  cli.out.data({ kind: 'summary', tasks, solved, firstRound, secondRound, scripted }, text);
-  return solved === tasks ? EXIT.ok : EXIT.failed;
+  cli.out.data({ kind: 'summary', firstRound, secondRound, scripted }, text);
+  return firstRound.passAt1 === 1 && secondRound.passAt1 === 1 ? EXIT.ok : EXIT.failed;
 }
 
 /** `etude demo`: starts a new stack with a scripted model, and stops it at the end. */

@@ -1,5 +1,5 @@
 import { type Task, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { plural, table } from '../output.js';
+import { plural } from '../output.js';
 import { SCRIPTED } from '../show.js';
 import { elapsedMs, stopWord, verdictWord } from '../tasks/task-lines.js';
 
@@ -90,6 +90,6 @@ export function sampleText({ id, sample, verdict, attempts, modelCalls, seconds,
   return [verdict.padEnd(5), name.padEnd(16), took, ...more].join('  ');
 }
 
-/** Every number of a summary, as rows. */
-export const summaryText = (summary: Summary): string =>
-  `\n${table(Object.entries(summary).map(([name, value]: [string, Summary[keyof Summary]]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)]))}`;
+/** Every field of a summary with its name, for people. */
+export const summaryRows = (summary: Summary): string[][] =>
+  Object.entries(summary).map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)]);

@@ -6,11 +6,11 @@ import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
 import { addNoun, hand } from '../command.js';
 import { CliError, EXIT, explain } from '../errors.js';
 import { integer } from '../options.js';
-import { plural } from '../output.js';
+import { plural, table } from '../output.js';
 import { AWAY_MAX_MS, callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { MEMORY_USES, type MemoryUse, setAttempts, useMemory } from '../tasks/task-request.js';
 import { waitForTask } from '../tasks/watch-task.js';
-import { sampleOf, type SampleResult, sampleText, summarize, summaryText } from './eval-result.js';
+import { sampleOf, type SampleResult, sampleText, summarize, summaryRows } from './eval-result.js';
 import { type Format, FORMATS, type Problem, readProblems } from './problems.js';
 
 interface EvalOptions {
@@ -113,7 +113,7 @@ async function runEval(cli: Cli, options: EvalOptions, [file = '']: readonly str
   const resume = `the same command with --resume ${run}`;
   await sayingHowToGoOn(cli, work, () => `stopped before its end; ${resume} goes on`);
   const summary = summarize(run, results, count, (performance.now() - started) / 1_000);
-  cli.out.data(summary, summaryText(summary));
+  cli.out.data(summary, `\n${table(summaryRows(summary))}`);
   if (summary.errors > 0) cli.out.note(`${summary.errors} could not be judged; ${resume} tries those again`);
   return summary.errors > 0 ? EXIT.failed : EXIT.ok;
 }

@@ -8,7 +8,7 @@ import {
 } from '@etude/contracts/gen/etude/v1/memory_pb';
 import type { Command } from 'commander';
 import type { Start } from '../cli.js';
-import { addNoun, type Entry, type Flags, hand, LIMIT, plain, REPEAT } from '../command.js';
+import { addNoun, type Entry, type Flags, hand, LIMIT, plain } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { jsonIn, messageOf, readArgument } from '../files.js';
 import { integer, repeated } from '../options.js';
@@ -119,7 +119,6 @@ const STORING: readonly Entry[] = [
     help: 'one statement; @FILE reads a file, - reads stdin',
     flags: {
       ...OWNER,
-      ...REPEAT,
       '--category <name>': 'default: general',
       '--confidence <x>': 'default: 1',
       '--source <name>': 'default: told',
@@ -130,7 +129,7 @@ const STORING: readonly Entry[] = [
   plain(Memory.method.storeEpisode, {
     command: 'episode <json>',
     help: 'what an agent lived through, as JSON; @FILE reads a file, - reads stdin',
-    flags: { ...OWNER, ...REPEAT },
+    flags: OWNER,
     ask: async ({ agent = '', user = '', requestId = '' }, { args: [json = ''] }) => {
       const given = jsonIn(await readArgument(json), 'the episode');
       const episode = messageOf(StoreEpisodeRequestSchema, given, 'the episode', [EPISODE]);
@@ -141,7 +140,7 @@ const STORING: readonly Entry[] = [
   plain(Memory.method.storeProcedure, {
     command: 'procedure <name> <prompt>',
     help: 'how to do something, in words; @FILE reads a file, - reads stdin',
-    flags: { ...OWNER, ...REPEAT },
+    flags: OWNER,
     text: ({ id, fields }) => `${id}  stored, and ${JSON.stringify(fields?.['status'] ?? 'active')}`,
   }),
 ];
@@ -149,7 +148,7 @@ const STORING: readonly Entry[] = [
 const UPDATE = plain(Memory.method.updateFact, {
   command: 'update <fact>',
   help: 'change the text of a fact, its confidence, or both',
-  flags: { ...REPEAT, '--text <text>': 'in its place', '--confidence <x>': 'in its place' },
+  flags: { '--text <text>': 'in its place', '--confidence <x>': 'in its place' },
   ask: (request, { options }) => {
     const paths = ['text', 'confidence'].filter((field) => options[field] !== undefined);
     if (paths.length === 0) throw new CliError(EXIT.usage, 'say what to change: --text, --confidence, or both');
@@ -167,7 +166,6 @@ const DOCUMENTS: readonly Entry[] = [
   plain(Memory.method.deleteDocument, {
     command: 'delete <document>',
     help: 'with its chunks',
-    flags: REPEAT,
     text: (_answer, { args: [id = ''] }) => `${id} is deleted`,
   }),
 ];

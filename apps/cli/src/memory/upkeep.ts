@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { type ErasureReceipt, Memory, type Reembedding } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { callSettings, poll, sayingHowToGoOn } from '../calls.js';
 import { type Cli, commandLine, type Gateway } from '../cli.js';
-import { type Entry, type Flags, hand, type Options, plain, REPEAT } from '../command.js';
+import { type Entry, type Flags, hand, type Options, plain } from '../command.js';
 import { embedderSettings } from '../embedder/embedder.js';
 import { CliError, EXIT, type ExitCode } from '../errors.js';
 import { runNode } from '../machine/bench.js';
@@ -33,7 +33,6 @@ const ERASE = plain(Memory.method.eraseMemory, {
     '--tenant <name>': 'all of the tenant, named to confirm it',
     '--yes': 'really',
     '--detach': 'do not wait for its end',
-    ...REPEAT,
   },
   ask: ({ requestId = '' }, { options }) => {
     const whose = whoseMemory(options);

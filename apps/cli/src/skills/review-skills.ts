@@ -1,7 +1,7 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf';
 import { PruneSkillsResponse_PrunedSchema, Skills, SkillSchema, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { commandLine } from '../cli.js';
-import { type Entry, type Flags, type Plain, plain, REPEAT, wholeSkill } from '../command.js';
+import { type Entry, type Flags, type Plain, plain, wholeSkill } from '../command.js';
 import { plural } from '../output.js';
 import { bareName, tableOf } from '../show.js';
 import { doneLine, READER, SKILL_COLUMNS, versionWords } from './skill-lines.js';
@@ -12,7 +12,7 @@ const REASON: Flags = { '--reason <text>': 'kept in the history' };
 const decision = <I extends DescMethodUnary['input']>(
   method: DescMethodUnary<I, typeof SkillSchema>,
   { flags, ...spec }: Plain<I, typeof SkillSchema>,
-): Entry => plain(method, { flags: { ...READER, ...REPEAT, ...flags }, text: doneLine, ...spec });
+): Entry => plain(method, { flags: { ...READER, ...flags }, text: doneLine, ...spec });
 
 const DECISIONS: readonly Entry[] = [
   decision(Skills.method.approveSkill, {
@@ -72,7 +72,6 @@ export const REVIEWING: readonly Entry[] = [
     command: 'prune',
     help: 'archive what is unused, failing or superseded',
     flags: {
-      ...REPEAT,
       '--agent <name>': "only this agent's (default: all)",
       '--unused-days <n>': 'active and not used for so long',
       '--failing-rate <x>': { help: 'active with a lower success rate', field: 'failingRateMax' },
@@ -93,7 +92,6 @@ export const REVIEWING: readonly Entry[] = [
   plain(Skills.method.undoPrune, {
     command: 'unprune <prune-id>',
     help: 'take a pruning back',
-    flags: REPEAT,
     text: ({ skills }) => skills.map(doneLine).join('\n'),
     none: 'nothing was taken back',
     notes: ({ left }) => left.map(({ name, version, reason }) => `${bareName(name)}@${version} stays archived: ${reason}`),
@@ -101,7 +99,7 @@ export const REVIEWING: readonly Entry[] = [
   plain(Skills.method.revokeSource, {
     command: 'revoke <source>',
     help: 'withdraw what was learned from it, such as tasks/ID, documents/ID, users/USER, skills/NAME@VERSION',
-    flags: { ...REPEAT, ...REASON, '--dry-run': 'say what would be withdrawn' },
+    flags: { ...REASON, '--dry-run': 'say what would be withdrawn' },
     text: ({ skills, facts }) => [tableOf(SkillSchema, skills, SKILL_COLUMNS), ...facts].filter(Boolean).join('\n'),
     notes: ({ skills, facts }, { args: [source], options }) => {
       if (skills.length + facts.length === 0) return [`nothing rests on ${source ?? ''}: nothing was withdrawn`];

@@ -1,7 +1,7 @@
 import { Skills, SkillSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Command } from 'commander';
 import { commandLine, type Start } from '../cli.js';
-import { addNoun, type Entry, type Flags, LIMIT, plain, REPEAT } from '../command.js';
+import { addNoun, type Entry, type Flags, LIMIT, plain } from '../command.js';
 import { bareName, details } from '../show.js';
 import { REVIEWING } from './review-skills.js';
 import { READER, SKILL_COLUMNS, wantedCommand } from './skill-lines.js';
@@ -71,7 +71,6 @@ const USING: readonly Entry[] = [
     command: 'request <skill> <description>',
     help: 'ask for a skill that is missing; @FILE reads a file, - reads stdin',
     flags: {
-      ...REPEAT,
       '--agent <name>': { help: 'who misses it', usual: 'default' },
       '--user <name>': 'for this user',
       '--example <json>': { help: 'arguments that it would be called with', parse: (json: string) => objectOf(json, '--example') },

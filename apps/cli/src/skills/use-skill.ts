@@ -3,7 +3,7 @@ import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { Skills, type UseSkillResponse } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { parseExactJson } from '@etude/contracts/json';
 import { commandLine } from '../cli.js';
-import { type Given, plain, REPEAT, wholeSkill } from '../command.js';
+import { type Given, plain, wholeSkill } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { jsonIn, readArgument } from '../files.js';
 import { bareName } from '../show.js';
@@ -48,7 +48,6 @@ export const USE = plain(Skills.method.useSkill, {
   help: 'run it, with NAME=VALUE each',
   flags: {
     ...READER,
-    ...REPEAT,
     '--json-args <json>': { help: 'all arguments as one JSON object; @FILE reads a file, - reads stdin', reads: true },
     '--stdin <text>': { help: 'for a program; @FILE reads a file, - reads stdin', reads: true },
   },

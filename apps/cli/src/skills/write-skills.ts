@@ -157,7 +157,7 @@ export const WRITING: readonly Entry[] = [
   plain(Skills.method.verifySkill, {
     command: 'verify <skill>',
     help: 'verify a version again',
-    flags: { ...READER, ...REPEAT },
+    flags: READER,
     leastMs: VERIFY_TIMEOUT_MS,
     status: ([skill = '']) => `verifying ${skill} …`,
     text: doneLine,
