@@ -78,7 +78,7 @@ async function cliPage() {
   return [
     '# Commands',
     generated('apps/cli'),
-    'Where a text has a star, `@FILE` reads a file and `-` reads stdin. `--request-id ID` makes a repeat of what changes something harmless; `--limit N` bounds a list; `--dry-run` says what would be done; `--detach` does not wait for the end. Every command takes these flags, before or behind its name:',
+    'Where a text has a star, `@FILE` reads a file and `-` reads stdin. With `--request-id ID`, a repeated request changes nothing; `--limit N` bounds a list; `--dry-run` shows the changes without making them; `--detach` does not wait for the end. Every command takes these flags, before or behind its name:',
     block(flagLines(program.options)),
     ...program.commands.flatMap(nounSection),
   ];

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cli } from './cli.js';
 import { isCancelled, isUnavailable } from './errors.js';
 
-/** How long a stream keeps retrying while the gateway is away. */
+/** How long a stream is retried while the gateway is unreachable, in ms. */
 export const AWAY_MAX_MS = 60_000;
 const CALL_AWAY_MAX_MS = 10_000;
 const FIRST_WAIT_MS = 100;
@@ -15,7 +15,7 @@ export const callSettings = (cli: Pick<Cli, 'callTimeoutMs' | 'signal'>, leastMs
   signal: cli.signal,
 });
 
-/** Paces the retries while a gateway or a controller is away or overloaded. The pauses grow from 100 ms to 3 s. */
+/** Paces the retries while a gateway or a controller is unreachable or overloaded. The pauses grow from 100 ms to 3 s. */
 export class RideOut {
   #waitMs = FIRST_WAIT_MS;
   #since: number | null = null;
@@ -28,7 +28,7 @@ export class RideOut {
   ) {}
 
   works(): void {
-    if (this.#since !== null) this.note('(back)');
+    if (this.#since !== null) this.note('(the gateway answers again)');
     this.#since = null;
     this.#waitMs = FIRST_WAIT_MS;
   }
@@ -37,7 +37,7 @@ export class RideOut {
   async wait(error: unknown, canHelp = isUnavailable(error) || isCancelled(error)): Promise<void> {
     this.signal.throwIfAborted();
     if (!canHelp) throw error;
-    if (this.#since === null) this.note(`(lost the gateway: ${(error as Error).message}; trying again)`);
+    if (this.#since === null) this.note(`(lost the gateway: ${(error as Error).message}; retrying)`);
     this.#since ??= performance.now();
     if (performance.now() - this.#since > this.awayMaxMs) throw error;
     await sleep(this.#waitMs, undefined, { signal: this.signal });
@@ -45,7 +45,7 @@ export class RideOut {
   }
 }
 
-/** Repeats a call while the other side is away or overloaded. The call must be idempotent. */
+/** Retries a call while the server is unreachable or overloaded. The call must be idempotent. */
 export async function ridingOut<T>(signal: AbortSignal, call: () => Promise<T>, awayMaxMs = CALL_AWAY_MAX_MS): Promise<T> {
   const ride = new RideOut(signal, undefined, awayMaxMs);
   for (;;) {
@@ -58,7 +58,7 @@ export async function ridingOut<T>(signal: AbortSignal, call: () => Promise<T>, 
 }
 
 /**
- * Yields every event of a stream up to its last one. After a broken connection it reopens the stream behind the last event seen.
+ * Yields every event of a stream up to the last event. After a broken connection, the stream is reopened after the last event seen.
  *
  * @param resumeToken token of the last event that was seen; '' starts at the first event
  * @throws the error with which `ride` gives up
@@ -117,11 +117,11 @@ export async function poll<T>(
   return now;
 }
 
-/** Does work that Ctrl-C or a missing gateway may interrupt. If it is interrupted, a note with `words` says how to continue. */
+/** Does work that Ctrl-C or an unreachable gateway may interrupt. After an interruption, a note with `words` says how to continue. */
 export async function sayingHowToGoOn<T>(
   { signal, out }: Pick<Cli, 'signal' | 'out'>,
   work: () => Promise<T>,
-  words = () => 'interrupted; run the same again to go on',
+  words = () => 'interrupted; run the same command again to continue',
 ): Promise<T> {
   try {
     return await work();

@@ -21,13 +21,13 @@ const port = z.coerce.number().int().min(1).max(65_535);
 
 /** Environment variables of the command line. Flags win over them. */
 export const Environment = z.object({
-  /** "host:port" of a gateway; default: the stack of this checkout. */
+  /** "host:port" of a gateway. Default: the stack of this checkout. */
   ETUDE_ADDRESS: z.string().optional(),
   /** Key of the caller. Unset: the key of the local stack. */
   ETUDE_API_KEY: z.string().optional(),
   /** Folder with the local stack's state; default `.etude` in the checkout. */
   ETUDE_HOME: z.string().optional(),
-  /** Port on which `etude up` listens; any free one if it is taken. */
+  /** gRPC port of the gateway that `etude up` starts. If the port is taken, any free port is used. */
   ETUDE_GRPC_PORT: port.default(50_051),
   ETUDE_REST_PORT: port.default(50_080),
   ETUDE_MCP_PORT: port.default(50_090),

@@ -98,7 +98,7 @@ describe('a command that is one call', () => {
   it('reads every page up to the limit, and says where there is more', async () => {
     const { stdout, stderr } = await run(['tasks', 'list', '--limit', '2', '--json'], page('tasks/a'), page('tasks/b'));
     expect(JSON.parse(stdout)).toMatchObject({ tasks: [{ name: 'tasks/a' }, { name: 'tasks/b' }] });
-    expect(stderr).toBe('there are more; --limit shows them (now 2)\n');
+    expect(stderr).toBe('more results exist; raise --limit (now 2) to print them\n');
   });
 
   it('prints an empty list as a list, and a note for people', async () => {
@@ -115,10 +115,10 @@ describe('a command that is one call', () => {
 
   it.each([
     [['queues', 'redrive', 'q'], 'name the jobs', 'queues dead q'],
-    [['memory', 'update', 'f1'], 'say what to change', ''],
+    [['memory', 'update', 'f1'], 'nothing to change', ''],
     [['tasks', 'submit'], 'the task has no prompt', '--prompt'],
     [['memory', 'erase', '--user', 'a', '--tenant', 'b', '--yes'], 'name exactly one', ''],
-    [['memory', 'erase', '--user', 'a'], 'erases everything of user a', 'add --yes'],
+    [['memory', 'erase', '--user', 'a'], 'erases all data of user a', 'add --yes'],
     [['skills', 'use', 's@3'], 'without a version', ''],
   ])('refuses %j before it asks anything', async (words, message, hint) => {
     const error = (await run(words).catch((thrown: unknown) => thrown)) as { exit: number; message: string; hint: string[] };
@@ -141,7 +141,7 @@ describe('what a command says', () => {
       stderr: 'old@1 stays archived: version 2 is in use\n',
     });
     expect(asked).toEqual([['undoPrune', { pruneId: 'p1', requestId: 'r1' }]]);
-    expect(await run(['skills', 'unprune', 'p1'], {})).toMatchObject({ exit: 0, stdout: '', stderr: 'nothing was taken back\n' });
+    expect(await run(['skills', 'unprune', 'p1'], {})).toMatchObject({ exit: 0, stdout: '', stderr: 'nothing was restored\n' });
   });
 
   it('of what is found, under the name of its layer or kind, the best first', async () => {
@@ -149,7 +149,7 @@ describe('what a command says', () => {
     const hits = [...facts.slice(0, 1), hit('episodic', 'episode', 'e1'), ...facts.slice(1)];
     const found = await run(['memory', 'search', 'fog'], { hits, missingLayers: ['procedural'] });
     expect(headings(found.stdout)).toEqual(['semantic:', 's1', 's2', 'episodic:', 'e1']);
-    expect(found.stderr).toContain('are missing: procedural');
+    expect(found.stderr).toContain('could not be searched: procedural');
     const recalled = await run(['memory', 'recall', 'fog'], { facts, procedures: [hit('procedural', 'skill', 'p1')] });
     expect(headings(recalled.stdout)).toEqual(['fact:', 's1', 'chunk:', 's2', 'procedures:', 'p1']);
   });
@@ -172,12 +172,12 @@ describe('what a command says', () => {
       state: 'TASK_STATE_FAILED',
       endTime: '1970-01-01T00:00:00Z',
     });
-    expect(stderr).toBe('tasks/t had ended before; nothing was cancelled\n');
+    expect(stderr).toBe('tasks/t had already ended; nothing was cancelled\n');
   });
 });
 
 describe('the name of a skill', () => {
   it.each(['', 'a/b', 'double@', 'double@0', 'double@x', 'skills/'])('is not %j', (text) => {
-    expect(() => skillReference(text)).toThrow('is no skill');
+    expect(() => skillReference(text)).toThrow('is not the name of a skill');
   });
 });

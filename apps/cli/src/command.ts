@@ -17,10 +17,10 @@ import { readArgument } from './files.js';
 import { duration, fraction, integer, keyValue, repeated } from './options.js';
 import { details, jsonOf, tableOf } from './show.js';
 
-/** One flag of a command. If the request has a field of its name, that field decides how the flag is parsed. */
+/** One flag of a command. A request field of the same name decides how the flag is parsed. */
 export interface Flag {
   readonly help: string;
-  /** Field of the request, if that isn't named like the flag or its plural. */
+  /** Field of the request, if its name is neither the flag's name nor its plural. */
   readonly field?: string;
   readonly usual?: unknown;
   readonly choices?: readonly string[];
@@ -36,7 +36,7 @@ export type Options = Readonly<Record<string, unknown>>;
 /** Adds one command to its noun. */
 export type Entry = (noun: Command, start: Start) => void;
 
-/** A command with code of its own. */
+/** A command that runs its own code. */
 export interface Hand<O> {
   /** Name and positional arguments, such as `get <task>`. */
   readonly command: string;
@@ -57,14 +57,14 @@ export interface Given {
 
 type Fields<I extends DescMessage> = Exclude<MessageInitShape<I>, { readonly $typeName: string }>;
 
-/** A command that is one unary call: positional arguments and flags fill the request, the answer is printed. */
+/** A command that is one unary call. Positional arguments and flags fill the request, and the answer is printed. */
 export interface Plain<I extends DescMessage, O extends DescMessage> extends Omit<Hand<Options>, 'run'> {
   /** Checks or replaces the request that flags and arguments have filled. @throws CliError */
   readonly ask?: (
     request: Fields<I>,
     given: Pick<Given, 'cli' | 'options' | 'args'>,
   ) => MessageInitShape<I> | void | Promise<MessageInitShape<I>>;
-  /** Returns the answer to print in place of the first one, such as that of the finished run. */
+  /** Returns the answer to print instead of the first answer, such as the finished run. */
   readonly after?: (answer: MessageShape<O>, given: Given) => MessageShape<O> | Promise<MessageShape<O>>;
   /** Columns of a table with the answer's list, as paths of fields. All pages of the list are read, up to `--limit` items. */
   readonly columns?: readonly string[];
@@ -75,7 +75,7 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
   /** Lines on stderr, after the text. */
   readonly notes?: (answer: MessageShape<O>, given: Given) => readonly string[] | Promise<readonly string[]>;
   readonly exit?: (answer: MessageShape<O>, given: Given) => ExitCode;
-  /** Whether the call is retried while the gateway is away. Calls with a request id always are. */
+  /** Whether the call is retried while the gateway is unreachable. Calls with a request id are always retried. */
   readonly repeat?: boolean;
   /** Least timeout of the call, in ms. */
   readonly leastMs?: number;
@@ -85,7 +85,7 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
 
 export const LIMIT = (usual: number): Flags => ({ '--limit <n>': { help: 'how many', usual, parse: integer(1, 100_000) } });
 /** Flag of every command whose request has a request id. Commands with code of their own name it themselves. */
-export const REPEAT: Flags = { '--request-id <id>': 'makes a repeat harmless' };
+export const REPEAT: Flags = { '--request-id <id>': 'id of the request; a repeat with the same id changes nothing' };
 
 const camel = (words: string) => words.replace(/[-_]([a-z])/g, (_, letter: string) => letter.toUpperCase());
 const nameOf = (typed: string) => camel(/--([a-z-]+)/.exec(typed)?.[1] ?? '');
@@ -98,7 +98,7 @@ function fieldOf(input: DescMessage, name: string, { field = name }: Partial<Fla
 const wordsOf = (field: DescField): readonly string[] =>
   field.fieldKind === 'enum' ? field.enum.values.filter(({ number }) => number > 0).map(({ localName }) => localName.toLowerCase()) : [];
 
-/** The parser for a field's flag. A field that doesn't track presence takes no 0, because that would mean "not given". */
+/** The parser for a field's flag. A field without presence refuses 0, because 0 means "not given" there. */
 function parserOf(field: DescField): ((text: string, before: never) => unknown) | undefined {
   if (field.fieldKind === 'list') return repeated;
   if (field.fieldKind === 'map') return keyValue;
@@ -149,7 +149,7 @@ export function resource(kind: string, name: string): string {
 export function skillReference(text: string): { readonly name: string; readonly version: number } {
   const [, name = '', version = '0'] = /^(?:skills\/)?([^@/]+)(?:@([1-9][0-9]{0,8}))?$/.exec(text) ?? [];
   if (name === '')
-    throw new CliError(EXIT.usage, `${JSON.stringify(text)} is no skill`, ['write NAME, or NAME@VERSION for one version of it']);
+    throw new CliError(EXIT.usage, `${JSON.stringify(text)} is not the name of a skill`, ['write NAME, or NAME@VERSION for one version']);
   return { name: `skills/${name}`, version: Number(version) };
 }
 
@@ -249,7 +249,7 @@ export function plain<I extends DescMessage, O extends DescMessage>(method: Desc
     if (text === '' && none !== undefined) cli.out.note(typeof none === 'string' ? none : none(given));
     for (const note of (await spec.notes?.(answer, given)) ?? []) cli.out.note(note);
     const more = spec.columns && (answer as { readonly nextPageToken?: string }).nextPageToken;
-    if (more) cli.out.note(`there are more; --limit shows them (now ${String(given.options['limit'])})`);
+    if (more) cli.out.note(`more results exist; raise --limit (now ${String(given.options['limit'])}) to print them`);
     return spec.exit?.(answer, given) ?? EXIT.ok;
   };
   return (noun, start) => {

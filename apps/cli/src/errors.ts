@@ -5,14 +5,14 @@ import type { CommanderError } from 'commander';
 /** Exit codes of the process. docs/cli.md has a table of them for users. */
 export const EXIT = {
   ok: 0,
-  /** The command ran, and the answer is no: a task unsolved, a test failed. */
+  /** The command ran, and the result is negative: a task unsolved, a test failed. */
   failed: 1,
   /** Wrong arguments or a request that the gateway called invalid. */
   usage: 2,
   notFound: 3,
-  /** Gateway not reachable, overloaded, or something that is needed is not installed. */
+  /** The gateway is unreachable or overloaded, or a needed program is not installed. */
   unavailable: 4,
-  /** No key, a wrong key, or one without the right. */
+  /** No key, a wrong key, or a key without the needed role. */
   refused: 5,
   /** The request conflicts with the current state: a request id with another body, a stale digest, a wrong state. */
   conflict: 6,
@@ -23,7 +23,7 @@ export const EXIT = {
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Ends the command with a message for people. `hint` says what to do about it, one thing per line. */
+/** Ends the command with a message for people. Each line of `hint` names one thing to do. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   /** Code of a service's error, such as "NOT_FOUND"; null for an error of the command line itself. */
@@ -40,9 +40,9 @@ export class CliError extends Error {
   }
 }
 
-const HELP = './etude --help, or --help after any command, says what there is';
+const HELP = './etude --help lists the commands; --help after a command lists its flags';
 
-/** Turns commander's complaint into a CliError; null if commander only printed help or the version on request. */
+/** Turns commander's error into a CliError. null if commander only printed help or the version on request. */
 export function usageError({ exitCode, code, message }: CommanderError): CliError | null {
   if (exitCode === 0) return null;
   if (code === 'commander.help') return new CliError(EXIT.usage, 'a command is missing', [HELP]);
@@ -71,12 +71,12 @@ export function isServiceError(error: unknown): error is ServiceError {
   return error instanceof Error && typeof (error as Partial<ServiceError>).code === 'number' && 'metadata' in error;
 }
 
-/** Whether asking again can help: the connection broke, or the gateway is overloaded for now. */
+/** Whether a retry can help: the connection broke, or the gateway is overloaded. */
 export const isUnavailable = (error: unknown): boolean =>
   isServiceError(error) && (error.code === status.UNAVAILABLE || answeredCode(error) === 'TOO_MANY_CALLS');
 export const isCancelled = (error: unknown): boolean => isServiceError(error) && error.code === status.CANCELLED;
 
-/** Etude's own code in a service's error; null if it has none, or nobody answered. */
+/** Etude's own code in a service's error. null if the error has no such code, or no service answered. */
 export const answeredCode = (error: unknown): string | null =>
   isServiceError(error) ? (decodeStatus(error.metadata)?.code ?? null) : null;
 
@@ -88,10 +88,10 @@ function hints(error: ServiceError, address: string): string[] {
     .map(({ field, description }) => `${field}: ${description}`);
   if (retryAfterMs) lines.push(`try again in ${Math.max(1, Math.ceil(retryAfterMs / 1_000))} s`);
   if (error.code === status.UNAUTHENTICATED)
-    lines.push('give a key with --api-key or ETUDE_API_KEY; ./etude keys create makes one for the local stack');
+    lines.push('pass a key with --api-key or ETUDE_API_KEY; ./etude keys create makes a key for the local stack');
   if (error.code === status.UNAVAILABLE && !retryAfterMs)
-    lines.push(`is the gateway at ${address} up? ./etude status says; ./etude up starts one here`);
-  if (error.code === status.DEADLINE_EXCEEDED) lines.push('give it longer with --timeout SECONDS');
+    lines.push(`check the gateway at ${address} with ./etude status; ./etude up starts a gateway here`);
+  if (error.code === status.DEADLINE_EXCEEDED) lines.push('allow more time with --timeout SECONDS');
   return lines;
 }
 

@@ -27,7 +27,7 @@ export function readBytes(path: string, maxBytes: number): Buffer {
   if (bytes !== null && bytes.byteLength <= maxBytes) return bytes;
   throw new CliError(
     EXIT.usage,
-    `${path} is too large (${(Math.max(size, bytes?.byteLength ?? 0) / MIB).toFixed(1)} MiB): at most ${(maxBytes / MIB).toFixed(1)} MiB are taken here`,
+    `${path} is too large (${(Math.max(size, bytes?.byteLength ?? 0) / MIB).toFixed(1)} MiB): at most ${(maxBytes / MIB).toFixed(1)} MiB are allowed here`,
   );
 }
 
@@ -49,7 +49,7 @@ export function jsonIn(text: string, where: string): unknown {
   try {
     return parseExactJson(text);
   } catch (error) {
-    const what = error instanceof SyntaxError ? 'is not JSON' : 'is not used';
+    const what = error instanceof SyntaxError ? 'is not JSON' : 'cannot be sent exactly';
     throw new CliError(EXIT.usage, `${where} ${what}: ${(error as Error).message}`, [], { cause: error });
   }
 }
@@ -63,7 +63,7 @@ export function messageOf<Desc extends DescMessage>(type: Desc, json: unknown, w
   }
 }
 
-/** `-` is stdin, `@file` a file, anything else the text itself. */
+/** Reads an argument: `-` is stdin, `@file` is a file, any other text is the value itself. */
 export async function readArgument(argument: string): Promise<string> {
   if (argument.startsWith('@')) return readText(argument.slice(1));
   if (argument !== '-') return argument;
@@ -73,10 +73,10 @@ export async function readArgument(argument: string): Promise<string> {
 type Write = (data: string | Uint8Array) => Promise<void>;
 
 /**
- * Writes a file with what `fill` writes. It gets its name once it is complete; until then it is called `<name>.part`.
+ * Writes a file through `fill`. The file is called `<name>.part` until it is complete.
  *
  * @param path `-` is stdout
- * @throws CliError if it can't be written; the error of `fill`. Neither leaves a file behind
+ * @throws CliError if the file can't be written, or the error of `fill`. In both cases no file is left behind
  */
 export async function writeWhole(path: string, fill: (write: Write) => Promise<void>): Promise<void> {
   if (path === '-') return fill(async (data) => void (process.stdout.write(data) || (await once(process.stdout, 'drain'))));

@@ -11,7 +11,7 @@ function onSignal(signal: NodeJS.Signals): void {
   interrupt.abort(signal);
 }
 
-/** Whether a command was told to stop and threw for that: the signal's reason, an AbortError or a cancelled call. */
+/** Whether the error comes from the interruption: the signal's reason, an AbortError or a cancelled call. */
 function isInterruption(error: unknown): boolean {
   const { aborted, reason } = interrupt.signal;
   if (!aborted) return false;
@@ -54,6 +54,6 @@ async function main(): Promise<number> {
 }
 
 process.on('SIGINT', onSignal).on('SIGTERM', onSignal).on('SIGHUP', onSignal);
-// The reader went away, as with `| head`, so nobody wants the rest.
+// The reader of stdout closed the pipe, as `| head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.internal));
 process.exitCode = await main();

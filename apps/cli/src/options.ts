@@ -13,7 +13,7 @@ export function integer(min: number, max: number): (text: string) => number {
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** For commander's argParser: "500ms", "90s", "10m", "2h", or seconds; answers milliseconds. */
+/** For commander's argParser: "500ms", "90s", "10m", "2h", or a number of seconds. Returns ms. */
 export function duration(text: string): number {
   const [, number = '', unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text.trim()) ?? [];
   const ms = Math.round(Number(number || NaN) * (UNITS_MS[unit] ?? NaN));

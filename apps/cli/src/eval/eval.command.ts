@@ -119,23 +119,23 @@ async function runEval(cli: Cli, options: EvalOptions, [file = '']: readonly str
 }
 
 export function addEval(program: Command, start: Start): void {
-  addNoun(program, start, 'eval', 'how well problems are solved', [
+  addNoun(program, start, 'eval', 'measure how many problems are solved', [
     hand<EvalOptions>({
       command: 'run <file>',
-      help: 'hand in every problem and report pass@k',
+      help: 'submit every problem and report pass@k',
       flags: {
         '--format <format>': { help: "the file's format; etude is a TaskSpec per line", choices: FORMATS, required: true },
         '--limit <n>': { help: 'only the first n problems', parse: integer(1, 1_000_000) },
-        '--attempts <n>': { help: 'at most, per task (default: 4)', parse: integer(1, 100) },
+        '--attempts <n>': { help: 'most attempts per task (default: 4)', parse: integer(1, 100) },
         '--concurrency <n>': { help: 'tasks at once', usual: 2, parse: integer(1, 256) },
         '--samples <n>': { help: 'tasks per problem, for pass@k', usual: 1, parse: integer(1, 1_000) },
         '--memory <use>': {
-          help: 'off: none; read: recalls only; learn: training',
+          help: 'off: no memory; read: recall only; learn: training mode',
           choices: MEMORY_USES,
           usual: 'off',
         },
-        '--agent <name>': { help: 'who owns what is learned', usual: 'eval' },
-        '--resume <run>': 'go on with this run, with the file and the flags that it had',
+        '--agent <name>': { help: 'agent that owns the learned facts and skills', usual: 'eval' },
+        '--resume <run>': 'continue this run; pass the same file and flags',
       },
       run: runEval,
     }),

@@ -49,7 +49,7 @@ async function bench(cli: Cli, name: string | undefined, args: readonly string[]
 export function addBench(parent: Command, start: Start): void {
   parent
     .command('bench [name]')
-    .description('one benchmark of bench/, as ratios in one run; without a name, which there are')
+    .description('run one benchmark of bench/ and print ratios; without a name, list the benchmarks')
     .allowUnknownOption()
     .allowExcessArguments()
     .action((_name: unknown, _options: object, command: Command) =>

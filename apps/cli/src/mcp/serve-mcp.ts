@@ -43,11 +43,11 @@ function serveMcp(cli: Cli, options: McpOptions, version: string): Promise<numbe
 export function addMcp(program: Command, start: Start): void {
   hand<McpOptions>({
     command: 'mcp',
-    help: 'serve tools and skills to an MCP client over stdin and stdout',
+    help: 'serve tools and skills to an MCP client on stdin and stdout',
     flags: {
-      '--agent <name>': { help: 'whose tools and skills', usual: 'default' },
-      '--user <name>': 'the user it works for (default: nobody in particular)',
-      '--session <name>': 'what loaded functions and todos belong to (default: a new one)',
+      '--agent <name>': { help: 'agent whose tools and skills are served', usual: 'default' },
+      '--user <name>': 'user for whom the client works (default: none)',
+      '--session <name>': 'session that owns loaded functions and todos (default: a new session)',
     },
     run: (cli, options) => serveMcp(cli, options, program.version() ?? ''),
   })(program, start);

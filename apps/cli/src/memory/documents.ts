@@ -12,7 +12,7 @@ import { show } from '../show.js';
 
 const BYTES_MAX = 32 * 1024 * 1024;
 const PART_BYTES = 1024 * 1024;
-/** Generous: a document with as many chunks as are allowed, each with its vector, takes minutes. */
+/** A document with the most chunks allowed takes minutes, because each chunk is embedded. */
 const IMPORT_TIMEOUT_MS = 3_600_000;
 const KNOWN = /\.(md|markdown|txt|text|html?|pdf)$/i;
 
@@ -51,7 +51,7 @@ function importOne(cli: Cli, gateway: Gateway, file: string, { agent, user = '',
   return ridingOut(cli.signal, () => gateway.memory.importDocument(parts(head, bytes), callSettings(cli, IMPORT_TIMEOUT_MS)));
 }
 
-/** Imports files one by one; a refused one doesn't stop the others. A repeat skips those imported before. */
+/** Imports files one by one. A refused file doesn't stop the others. A repeat skips files that were imported before. */
 export function importDocuments(cli: Cli, paths: readonly string[], options: ImportOptions): Promise<number> {
   const files = filesOf(paths);
   if (options.name !== undefined && files.length > 1) throw new CliError(EXIT.usage, '--name is for a single file');
@@ -84,7 +84,7 @@ async function tryOne(cli: Cli, gateway: Gateway, file: string, options: ImportO
   }
 }
 
-/** The reason, if the file is at fault: it is too large, can't be read, or was refused. null for any other error. */
+/** The reason, if the file is too large, can't be read, or was refused. null for any other error. */
 export function refusalOf(error: unknown): string | null {
   if (error instanceof CliError) return error.exit === EXIT.usage ? error.message : null;
   if (isServiceError(error)) {

@@ -61,7 +61,7 @@ describe('a file that is written', () => {
 it('knows an export by its name, and takes none among others', () => {
   const named = fileOf('a.jsonl', '{"etude":"memory"}\n');
   expect([isExport([named]), isExport(['a.md'])]).toEqual([true, false]);
-  expect(() => isExport([named, 'a.md'])).toThrow('import it by itself');
+  expect(() => isExport([named, 'a.md'])).toThrow('import only this file');
   expect(() => isExport(['/nowhere/a.jsonl'])).toThrow('there is no file');
 });
 

@@ -16,7 +16,7 @@ export async function* linesOf(path: string): AsyncGenerator<string> {
   if (rest !== '') yield rest;
 }
 
-/** Limits of one call: small enough for a quick answer, even if every text has to be embedded. */
+/** Limits of one call. They keep a call short even if every text has to be embedded. */
 const BATCH_LINES = 100;
 const BATCH_CHARS = 4_000_000;
 const BATCH_TIMEOUT_MS = 300_000;
@@ -72,7 +72,7 @@ async function* batches(path: string): AsyncGenerator<Batch> {
     lines.push(line);
     chars += line.length;
   }
-  if (header === null) throw new CliError(EXIT.usage, `${path} is empty; an export begins with a line that says what it is`);
+  if (header === null) throw new CliError(EXIT.usage, `${path} is empty; an export begins with a header line`);
   yield { lines: [header, ...lines], firstLine };
 }
 
@@ -90,7 +90,7 @@ async function send(cli: Cli, gateway: Gateway, { lines, firstLine }: Batch, tot
   totals.refused.push(...answer.refused.map(({ line, reason }) => ({ line: Number(line) - 2 + firstLine, reason })));
 }
 
-/** Imports an export. A repeat after an interruption passes over the records that are there. */
+/** Imports an export. A repeat after an interruption skips the records that exist. */
 export function importMemory(cli: Cli, path: string): Promise<number> {
   return withGateway(cli, async (gateway) => {
     const totals: Totals = { added: 0, unchanged: 0, refused: [] };
@@ -103,7 +103,7 @@ export function importMemory(cli: Cli, path: string): Promise<number> {
     const { added, unchanged, refused } = totals;
     for (const [reason, same] of [...Map.groupBy(refused, (line) => line.reason)].slice(0, REASONS_SHOWN))
       cli.out.note(`refused: line ${same[0]?.line ?? 0}${same.length > 1 ? ` and ${same.length - 1} more` : ''}: ${reason}`);
-    cli.out.data(totals, `${path}: ${added} added, ${unchanged} were there, ${refused.length} refused`);
+    cli.out.data(totals, `${path}: ${added} added, ${unchanged} unchanged, ${refused.length} refused`);
     return refused.length > 0 ? EXIT.failed : EXIT.ok;
   });
 }
@@ -113,6 +113,6 @@ export function isExport(paths: readonly string[]): boolean {
   const named = paths.find((path) => /\.jsonl$/i.test(path));
   if (named === undefined) return false;
   statOf(named);
-  if (paths.length > 1) throw new CliError(EXIT.usage, `${named} is an export of memory; import it by itself`);
+  if (paths.length > 1) throw new CliError(EXIT.usage, `${named} is an export of memory; import only this file`);
   return true;
 }

@@ -10,8 +10,8 @@ import { integer } from '../options.js';
 
 const UPKEEP_TIMEOUT_MS = 600_000;
 export const EXACTLY: Flags = {
-  '--agent <name>': "exactly this agent's (default: all)",
-  '--user <name>': "exactly this user's (default: all)",
+  '--agent <name>': "exactly this agent's records (default: all agents)",
+  '--user <name>': "exactly this user's records (default: all users)",
 };
 
 const receiptExit = ({ state }: ErasureReceipt): ExitCode => (state === 'failed' ? EXIT.failed : EXIT.ok);
@@ -28,18 +28,18 @@ const ERASE = plain(Memory.method.eraseMemory, {
   command: 'erase',
   help: 'remove every trace of an agent, a user or the tenant, for good',
   flags: {
-    '--agent <name>': 'of this agent',
-    '--user <name>': 'of this user',
-    '--tenant <name>': 'all of the tenant, named to confirm it',
-    '--yes': 'really',
-    '--detach': 'do not wait for its end',
+    '--agent <name>': 'erase this agent',
+    '--user <name>': 'erase this user',
+    '--tenant <name>': 'erase the whole tenant; its name confirms the erasure',
+    '--yes': 'confirm the erasure',
+    '--detach': 'do not wait for the end',
   },
   ask: ({ requestId = '' }, { options }) => {
     const whose = whoseMemory(options);
     if (options['yes'] === true) return { requestId, whose };
-    throw new CliError(EXIT.usage, `this erases everything of ${whose.case} ${whose.value} for good: memory, tasks, results, events`, [
-      'add --yes to do it',
-      'to keep a copy, run memory export before; it can be read, and imported elsewhere, but not under the same name here again',
+    throw new CliError(EXIT.usage, `this permanently erases all data of ${whose.case} ${whose.value}: memory, tasks, results, events`, [
+      'add --yes to confirm',
+      'to keep a copy, run memory export first; the copy can be imported elsewhere, but not here under the same name',
     ]);
   },
   after: (started, { cli, gateway, options }) =>
@@ -51,14 +51,14 @@ const ERASE = plain(Memory.method.eraseMemory, {
           status: () => 'erasing …',
         }),
   notes: ({ state, removed }) =>
-    state === 'succeeded' && Object.values(removed).every((count) => count === 0n) ? ['nothing was found; is the name right?'] : [],
+    state === 'succeeded' && Object.values(removed).every((count) => count === 0n) ? ['nothing was found; check the name'] : [],
   exit: receiptExit,
 });
 
 export function reembedText({ model, state, done, total, error }: Omit<Reembedding, '$typeName'>): string {
-  const head = model === '' ? 'nothing is being embedded again' : `${model}: ${state}, ${done} of ${total} records`;
+  const head = model === '' ? 'no re-embedding is running' : `${model}: ${state}, ${done} of ${total} records`;
   if (error === '') return head;
-  return `${head}\n${state === 'running' ? 'held up, and tried again' : 'failed'}: ${error}`;
+  return `${head}\n${state === 'running' ? 'delayed, and retried' : 'failed'}: ${error}`;
 }
 
 /** Polls until the move to another embedder is over or was stopped. Ctrl-C ends only the polling. */
@@ -72,7 +72,7 @@ export function embedded(cli: Cli, memory: Pick<Gateway['memory'], 'getReembeddi
         ask: () => memory.getReembedding({}, callSettings(cli)),
         status: reembedText,
       }),
-    () => `the move goes on without this command; to see how far it is: ${look}; to stop it: ${stop}`,
+    () => `the re-embedding continues without this command; to see its progress: ${look}; to stop it: ${stop}`,
   );
 }
 
@@ -81,52 +81,62 @@ const reembedExit = ({ state }: Reembedding): ExitCode => (state === 'failed' ? 
 const REEMBED: readonly Entry[] = [
   plain(Memory.method.startReembedding, {
     command: 'reembed <model>',
-    help: 'for operators: move to sentence, lexical, or a model of the embeddings server; a repeat goes on',
+    help: 'for operators: embed all records with another model (sentence, lexical, or one of the embeddings server); a repeat continues',
     flags: {
-      '--dimension <n>': { help: 'of its vectors, where that is not known', parse: integer(1, 65_536) },
-      '--drop <model>': { help: 'then drop the vectors of this one', field: 'dropModel' },
-      '--detach': 'do not wait for its end',
+      '--dimension <n>': { help: 'dimension of the vectors, if the model is unknown', parse: integer(1, 65_536) },
+      '--drop <model>': { help: 'afterwards delete the vectors of this model', field: 'dropModel' },
+      '--detach': 'do not wait for the end',
     },
     after: (started, { cli, gateway, options }) => (options['detach'] === true ? started : embedded(cli, gateway.memory, started)),
     text: reembedText,
-    notes: ({ state }) => (state === 'ready' ? ['what comes next is in docs/embeddings.md'] : []),
+    notes: ({ state }) => (state === 'ready' ? ['docs/embeddings.md describes the next step'] : []),
     exit: reembedExit,
   }),
-  plain(Memory.method.getReembedding, { command: 'reembedding', help: 'how far that is', text: reembedText, exit: reembedExit }),
-  plain(Memory.method.stopReembedding, { command: 'stop-reembedding', help: 'stop it', text: reembedText, exit: reembedExit }),
+  plain(Memory.method.getReembedding, {
+    command: 'reembedding',
+    help: 'show the progress of the re-embedding',
+    text: reembedText,
+    exit: reembedExit,
+  }),
+  plain(Memory.method.stopReembedding, {
+    command: 'stop-reembedding',
+    help: 'stop the re-embedding',
+    text: reembedText,
+    exit: reembedExit,
+  }),
 ];
 
 export const UPKEEP: readonly Entry[] = [
   plain(Memory.method.archiveMemory, {
     command: 'archive',
-    help: 'take what has little worth out of retrieval, and keep it',
+    help: 'exclude records of little worth from retrieval; they stay stored',
     flags: {
       ...EXACTLY,
-      '--score-max <x>': 'by importance, age and use (default: 0.2)',
+      '--score-max <x>': 'archive records up to this score of importance, age and use (default: 0.2)',
       '--older-than-days <n>': 'default: 30',
       '--layer <layer>': 'repeatable (default: all)',
-      '--dry-run': 'say what would be archived',
+      '--dry-run': 'show what would be archived',
     },
     leastMs: UPKEEP_TIMEOUT_MS,
     notes: ({ archived }, { cli, options }) =>
       options['dryRun'] === true
         ? [`${archived} would be archived; nothing was changed`]
-        : [`${archived} archived; the way back: ${commandLine(cli, 'memory restore')}`],
+        : [`${archived} archived; to restore them: ${commandLine(cli, 'memory restore')}`],
   }),
   plain(Memory.method.restoreMemory, {
     command: 'restore [ids...]',
-    help: 'bring back what was archived (default: all of it)',
+    help: 'restore archived records (default: all of them)',
     flags: EXACTLY,
     exit: ({ restored }, { args }) => (args.length > 0 && restored === 0n ? EXIT.notFound : EXIT.ok),
   }),
   ERASE,
-  plain(Memory.method.getErasure, { command: 'erasure <id>', help: 'the receipt of an erasure', exit: receiptExit }),
+  plain(Memory.method.getErasure, { command: 'erasure <id>', help: 'show the receipt of an erasure', exit: receiptExit }),
   ...REEMBED,
   plain(Memory.method.reconcileMemory, {
     command: 'reconcile',
-    help: 'for operators: look for half-written things and mend them',
+    help: 'for operators: find and repair incomplete writes',
     leastMs: UPKEEP_TIMEOUT_MS,
-    notes: ({ repaired, problems }) => (repaired.length + problems.length === 0 ? ['nothing is wrong'] : []),
+    notes: ({ repaired, problems }) => (repaired.length + problems.length === 0 ? ['no problems were found'] : []),
     exit: ({ problems }) => (problems.length > 0 ? EXIT.failed : EXIT.ok),
   }),
   hand<{ readonly pairs?: string }>({

@@ -7,14 +7,14 @@ import { outcomeLine } from './execution.js';
 const took = { cpu: durationFromMs(100), wall: durationFromMs(20_100), memoryPeakKib: 2_048n };
 
 it.each([
-  [{ exit: 'wall', stateLost: true }, 'wall · 20.1 s, 0.1 s cpu, 2.0 MiB; its names are gone, its files stay'],
+  [{ exit: 'wall', stateLost: true }, 'wall · 20.1 s, 0.1 s cpu, 2.0 MiB; its variables are lost, its files stay'],
   [
     { exit: 'nonzero', exitCode: 1, error: { type: 'ValueError', message: 'no', line: 4 } },
     'nonzero code 1 · ValueError: no (line 4) · 20.1 s, 0.1 s cpu, 2.0 MiB',
   ],
   [
     { exit: 'infra', stateLost: true, error: { type: 'FAILED_PRECONDITION', message: 'infra: its controller ended' } },
-    'infra · its controller ended · 20.1 s, 0.1 s cpu, 2.0 MiB; the sandbox is lost, with its files',
+    'infra · its controller ended · 20.1 s, 0.1 s cpu, 2.0 MiB; the sandbox and its files are lost',
   ],
 ])('says how code ended, why and what it took: %j', (outcome, line) => {
   expect(outcomeLine(create(ExecutionOutcomeSchema, { ...outcome, ...took }))).toBe(line);

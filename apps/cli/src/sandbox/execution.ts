@@ -39,11 +39,11 @@ function printDisplay({ out }: Cli, { text, binary, json }: RichOutput): void {
 
 function printEnd({ out }: Cli, outcome: ExecutionOutcome): void {
   const cut = Number(outcome.stdoutCutBytes + outcome.stderrCutBytes);
-  if (cut > 0) out.note(`(${bytesText(cut)} of the output were left out before its tail; --output KIB keeps more)`);
+  if (cut > 0) out.note(`(${bytesText(cut)} of the output before its tail were dropped; --output KIB keeps more)`);
   if (outcome.exit !== 'ok') out.note(outcomeLine(outcome));
 }
 
-/** Runs code, prints its output as it comes, and returns its outcome. Ctrl-C ends the code; what it printed is still shown. */
+/** Runs code, streams its output, and returns its outcome. Ctrl-C ends the code; the output up to then is still printed. */
 export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution): Promise<ExecutionOutcome> {
   const { out, signal, callTimeoutMs: timeoutMs } = cli;
   const { name, executionId = '' } = asked;
@@ -52,10 +52,10 @@ export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution
   const comeBack = () =>
     commandLine(cli, `sandbox exec ${name} --execution-id ${execution.executionId}${token ? ` --resume ${token}` : ''}`);
   const stop = () => {
-    out.note(`cancelling; Ctrl-C again leaves it alone. To see its end: ${comeBack()}`);
+    out.note(`cancelling; Ctrl-C again exits at once. To see the end of the execution: ${comeBack()}`);
     const cancelled = gateway.sandboxes.cancelExecution({ name, executionId: execution.executionId }, { timeoutMs });
     // If cancelling fails, the execution's own limits end it.
-    cancelled.catch((error: unknown) => out.note(`it could not be cancelled: ${(error as Error).message}`));
+    cancelled.catch((error: unknown) => out.note(`the execution could not be cancelled: ${(error as Error).message}`));
   };
   signal.addEventListener('abort', stop, { once: true });
   const ride = new RideOut(NEVER, (text) => out.note(text));
@@ -72,7 +72,7 @@ export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution
     }
     throw new CliError(EXIT.internal, 'the execution ended without a result');
   } catch (error) {
-    if (isUnavailable(error) || isCancelled(error)) out.note(`it may still run. To see its end: ${comeBack()}`);
+    if (isUnavailable(error) || isCancelled(error)) out.note(`the code may still run. To see its end: ${comeBack()}`);
     throw error;
   } finally {
     signal.removeEventListener('abort', stop);
@@ -90,9 +90,8 @@ export interface CodeOptions {
 /** @throws CliError if there is neither code nor an execution to resume */
 export async function executionOf(name: string, code: string | undefined, options: CodeOptions): Promise<Execution> {
   const { executionId = '', resume: resumeToken = '' } = options;
-  if (resumeToken && !executionId) throw new CliError(EXIT.usage, '--resume needs --execution-id, the execution to go on with');
-  if (code === undefined && !resumeToken)
-    throw new CliError(EXIT.usage, 'there is no code to run', ['give it as CODE, @FILE, or - for stdin']);
+  if (resumeToken && !executionId) throw new CliError(EXIT.usage, '--resume needs --execution-id, the execution to continue');
+  if (code === undefined && !resumeToken) throw new CliError(EXIT.usage, 'there is no code to run', ['pass CODE, @FILE, or - for stdin']);
   const stdin = options.stdin === undefined ? '' : await readArgument(options.stdin);
   const language = options.shell ? Language.SHELL : Language.PYTHON;
   const text = code === undefined ? '' : await readArgument(code);
@@ -106,8 +105,8 @@ export const LIMIT_FLAGS: Flags = {
   '--wall <time>': { help: 'wall time (default: 20s)', field: 'wallTime' },
   '--memory <mib>': { help: 'default: 512', field: 'memoryMib', parse: integer(16, 65_536) },
   '--processes <n>': 'default: 64',
-  '--file-size <mib>': { help: 'of a single file (default: 64)', field: 'fileSizeMib' },
-  '--output <kib>': { help: 'kept of each stream, head and tail (default: 256)', field: 'outputKib' },
+  '--file-size <mib>': { help: 'largest file (default: 64)', field: 'fileSizeMib' },
+  '--output <kib>': { help: 'output kept of each stream, from its head and tail (default: 256)', field: 'outputKib' },
   '--disk <mib>': { help: 'default: 128', field: 'diskMib' },
 };
 
@@ -118,7 +117,7 @@ export function bytesText(bytes: number): string {
   return bytes >= 1_024 ? `${(bytes / 1_024).toFixed(1)} KiB` : `${bytes} B`;
 }
 
-/** Exits with which the sandbox itself is lost, and not only the code in it. */
+/** Exits that lose the sandbox, and not only the code in it. */
 const LOST: ReadonlySet<string> = new Set(['kernel_lost', 'evicted', 'oomkilled', 'node_lost', 'infra']);
 
 const seconds = (duration: Duration | undefined) => `${((duration ? durationMs(duration) : 0) / 1_000).toFixed(1)} s`;
@@ -129,6 +128,6 @@ export function outcomeLine({ exit, exitCode, signal, error, wall, cpu, memoryPe
   const type = error?.type && !LOST.has(exit) ? `${error.type}: ` : '';
   const why = error?.message ? `${type}${error.message.replace(`${exit}: `, '')}${error.line > 0 ? ` (line ${error.line})` : ''}` : '';
   const took = `${seconds(wall)}, ${seconds(cpu)} cpu, ${bytesText(Number(memoryPeakKib) * 1_024)}`;
-  const loss = LOST.has(exit) ? '; the sandbox is lost, with its files' : stateLost ? '; its names are gone, its files stay' : '';
+  const loss = LOST.has(exit) ? '; the sandbox and its files are lost' : stateLost ? '; its variables are lost, its files stay' : '';
   return `${[how.filter(Boolean).join(' '), why, took].filter(Boolean).join(' · ')}${loss}`;
 }

@@ -13,15 +13,15 @@ import { downloadFile, uploadFile } from './transfer.js';
 
 const SANDBOX_FLAGS: Flags = {
   '--template <name>': 'kind of sandbox (default: default)',
-  '--ttl <time>': { help: 'how long it lives unless renewed (default: 10m)', parse: duration },
+  '--ttl <time>': { help: 'lifetime of the sandbox without a renewal (default: 10m)', parse: duration },
   '--label <key=value>': { help: 'repeatable', parse: keyValue },
-  '--request-id <id>': 'makes a repeat harmless',
+  '--request-id <id>': 'id of the request; a repeat with the same id changes nothing',
 };
 const CREATE_FLAGS: Flags = { ...LIMIT_FLAGS, ...SANDBOX_FLAGS };
 
 const CODE_FLAGS: Flags = {
-  '--shell': 'a command line for /bin/sh instead of Python',
-  '--stdin <text>': 'for --shell; @FILE reads a file, - reads stdin',
+  '--shell': 'the code is a command line for /bin/sh, not Python',
+  '--stdin <text>': 'stdin for --shell; @FILE reads a file, - reads stdin',
 };
 
 async function createRequest(options: object): Promise<MessageInitShape<typeof CreateSandboxRequestSchema>> {
@@ -40,7 +40,7 @@ async function exitOf(cli: Cli, gateway: Gateway, execution: Execution): Promise
   return cli.signal.aborted ? EXIT.interrupted : outcomeExit(outcome);
 }
 
-/** `sandbox run`: runs code in a new sandbox, which is closed at the end in any case. */
+/** `sandbox run`: runs code in a new sandbox and always closes the sandbox at the end. */
 async function runCode(cli: Cli, options: CodeOptions, [code]: readonly string[]): Promise<number> {
   const execution = await executionOf('', code, options);
   return withGateway(cli, async (gateway): Promise<ExitCode> => {
@@ -62,7 +62,7 @@ const one = { repeat: true };
 const ENTRIES: readonly Entry[] = [
   plain(Sandboxes.method.createSandbox, {
     command: 'create',
-    help: 'claim a sandbox; prints its name',
+    help: 'create a sandbox and print its name',
     flags: CREATE_FLAGS,
     fills: SandboxLimitsSchema,
     ask: (_filled, { options }) => createRequest(options),
@@ -75,22 +75,22 @@ const ENTRIES: readonly Entry[] = [
     columns: ['name', 'state', 'template', 'create_time', 'expire_time', 'state_reason'],
     none: ({ cli }) => `no sandboxes; ${commandLine(cli, 'sandbox create')} makes one`,
   }),
-  plain(Sandboxes.method.getSandbox, { command: 'get <sandbox>', help: 'one sandbox as it stands', ...one }),
+  plain(Sandboxes.method.getSandbox, { command: 'get <sandbox>', help: 'show a sandbox', ...one }),
   hand<CodeOptions>({
     command: 'run <code>',
-    help: 'run code in a sandbox of its own; @FILE reads a file, - reads stdin',
+    help: 'run code in a new sandbox; @FILE reads a file, - reads stdin',
     flags: { ...CREATE_FLAGS, ...CODE_FLAGS },
     fills: SandboxLimitsSchema,
     run: runCode,
   }),
   hand<CodeOptions>({
     command: 'exec <sandbox> [code]',
-    help: 'run a cell; its names stay for the next one; @FILE reads a file, - reads stdin; Ctrl-C cancels it',
+    help: 'run code; later calls see its variables; @FILE reads a file, - reads stdin; Ctrl-C cancels the run',
     flags: {
       ...LIMIT_FLAGS,
       ...CODE_FLAGS,
-      '--execution-id <id>': 'the same id follows the first execution',
-      '--resume <token>': 'go on behind this event of --execution-id',
+      '--execution-id <id>': 'id of the execution; an id in use attaches to that execution',
+      '--resume <token>': 'continue after this event of --execution-id',
     },
     fills: SandboxLimitsSchema,
     run: execCode,
@@ -107,7 +107,7 @@ const ENTRIES: readonly Entry[] = [
   }),
   plain(Sandboxes.method.listSandboxFiles, {
     command: 'files <sandbox>',
-    help: 'regular files below the working directory',
+    help: 'list regular files below the working directory',
     columns: ['size_bytes', 'modify_time', 'path'],
   }),
   plain(Sandboxes.method.deleteSandboxFile, {
@@ -117,17 +117,17 @@ const ENTRIES: readonly Entry[] = [
   }),
   plain(Sandboxes.method.renewSandbox, {
     command: 'renew <sandbox>',
-    help: 'let a sandbox live longer, counted from now',
+    help: 'extend the lifetime of a sandbox, counted from now',
     flags: { '--ttl <time>': 'default: 10m' },
     ...one,
   }),
   plain(Sandboxes.method.closeSandbox, {
     command: 'close <sandbox>',
-    help: 'end everything in a sandbox',
+    help: 'close a sandbox and end its processes',
     ...one,
   }),
 ];
 
 export function addSandbox(program: Command, start: Start): void {
-  addNoun(program, start, 'sandbox', 'code interpreters of your own', ENTRIES);
+  addNoun(program, start, 'sandbox', 'sandboxes that run your code', ENTRIES);
 }

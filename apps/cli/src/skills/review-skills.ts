@@ -6,7 +6,7 @@ import { plural } from '../output.js';
 import { bareName, tableOf } from '../show.js';
 import { doneLine, READER, SKILL_COLUMNS, versionWords } from './skill-lines.js';
 
-const REASON: Flags = { '--reason <text>': 'kept in the history' };
+const REASON: Flags = { '--reason <text>': 'reason, stored in the history' };
 
 /** A reviewer's decision. The call answers the skill as it is afterwards. */
 const decision = <I extends DescMethodUnary['input']>(
@@ -17,46 +17,46 @@ const decision = <I extends DescMethodUnary['input']>(
 const DECISIONS: readonly Entry[] = [
   decision(Skills.method.approveSkill, {
     command: 'approve <skill>',
-    help: 'let a verified skill that waits for review be used',
+    help: 'approve a verified skill that waits for review',
     flags: {
-      '--digest <sha256>': { help: 'of what was reviewed; skills review prints the whole line', required: true },
-      '--merge <skill>': 'a skill that does the same, whose uses go to this one',
+      '--digest <sha256>': { help: 'digest of the reviewed version; `skills review` prints the whole command', required: true },
+      '--merge <skill>': 'an equivalent skill; its callers then use this skill',
     },
     ask: (request) => ({ ...request, merge: request.merge ? wholeSkill(request.merge) : '' }),
   }),
   decision(Skills.method.rejectSkill, {
     command: 'reject <skill>',
-    help: 'keep a skill from being used',
-    flags: { '--reason <text>': { help: 'why; kept in the history', required: true } },
+    help: 'reject a skill, so that it is not used',
+    flags: { '--reason <text>': { help: 'reason, stored in the history', required: true } },
   }),
   decision(Skills.method.rollbackSkill, {
     command: 'rollback <skill>',
-    help: 'an earlier version is used again',
+    help: 'activate an earlier version again',
     flags: { ...REASON, '--to <n>': { help: 'version (default: the newest that was active before)', field: 'toVersion' } },
   }),
   decision(Skills.method.deprecateSkill, {
     command: 'deprecate <skill>',
-    help: 'no longer offered',
-    flags: { ...REASON, '--replaced-by <skill>': 'the skill that is used in its place' },
+    help: 'mark a skill as deprecated; it is no longer offered',
+    flags: { ...REASON, '--replaced-by <skill>': 'the skill that replaces it' },
     ask: (request) => ({ ...request, replacedBy: request.replacedBy ? wholeSkill(request.replacedBy) : '' }),
   }),
   decision(Skills.method.archiveSkill, {
     command: 'archive <skill>',
-    help: 'out of sight, every version unless one is named',
+    help: 'archive a skill: one version if named, else all versions',
     flags: REASON,
   }),
-  decision(Skills.method.restoreSkill, { command: 'restore <skill>', help: 'bring an archived skill back', flags: REASON }),
+  decision(Skills.method.restoreSkill, { command: 'restore <skill>', help: 'restore an archived skill', flags: REASON }),
   decision(Skills.method.promoteSkill, {
     command: 'promote <skill>',
-    help: 'a copy for more readers; it waits for review there',
-    flags: { '--scope <scope>': { help: 'who reads the copy', choices: ['user', 'tenant', 'global'], required: true } },
+    help: 'copy a skill to a wider scope; the copy waits for review there',
+    flags: { '--scope <scope>': { help: 'readers of the copy', choices: ['user', 'tenant', 'global'], required: true } },
   }),
 ];
 
 export const REVIEWING: readonly Entry[] = [
   plain(Skills.method.getSkillReview, {
     command: 'review <skill>',
-    help: 'what a reviewer has to see; for reviewers, as are the next',
+    help: 'show a skill to its reviewer; this and the next commands are for reviewers',
     flags: READER,
     notes: ({ skill }, { cli }) => {
       if (skill?.status !== SkillStatus.PENDING_REVIEW) return [];
@@ -70,47 +70,47 @@ export const REVIEWING: readonly Entry[] = [
   ...DECISIONS,
   plain(Skills.method.pruneSkills, {
     command: 'prune',
-    help: 'archive what is unused, failing or superseded',
+    help: 'archive unused, failing or superseded skills',
     flags: {
-      '--agent <name>': "only this agent's (default: all)",
-      '--unused-days <n>': 'active and not used for so long',
-      '--failing-rate <x>': { help: 'active with a lower success rate', field: 'failingRateMax' },
-      '--failing-uses <n>': { help: 'after at least so many uses (default: 5)', field: 'failingUsesMin' },
-      '--superseded-days <n>': 'deprecated for so long',
-      '--dry-run': 'say what would be archived',
+      '--agent <name>': "only this agent's records (default: all agents)",
+      '--unused-days <n>': 'archive active skills that were not used for n days',
+      '--failing-rate <x>': { help: 'archive active skills with a lower success rate', field: 'failingRateMax' },
+      '--failing-uses <n>': { help: 'least number of uses for --failing-rate (default: 5)', field: 'failingUsesMin' },
+      '--superseded-days <n>': 'archive skills that were deprecated n days ago',
+      '--dry-run': 'show what would be archived',
     },
     text: ({ pruned }) => tableOf(PruneSkillsResponse_PrunedSchema, pruned, ['name', 'version', 'agent', 'reason']),
     notes: ({ pruned, kept, pruneId }, { cli, options }) => {
       const stay = kept.map(
-        ({ name, version, reason, calledBy }) => `${bareName(name)}@${version} stays (${reason}): it is called by ${calledBy.join(', ')}`,
+        ({ name, version, reason, calledBy }) => `${bareName(name)}@${version} stays (${reason}): ${calledBy.join(', ')} call it`,
       );
       const count = plural(pruned.length, 'skill');
       if (options['dryRun'] === true) return [...stay, `${count} would be archived; nothing was changed`];
-      return [...stay, `${count} archived${pruneId && `; ${commandLine(cli, `skills unprune ${pruneId}`)} takes it back`}`];
+      return [...stay, `${count} archived${pruneId && `; ${commandLine(cli, `skills unprune ${pruneId}`)} undoes the pruning`}`];
     },
   }),
   plain(Skills.method.undoPrune, {
     command: 'unprune <prune-id>',
-    help: 'take a pruning back',
+    help: 'undo a pruning',
     text: ({ skills }) => skills.map(doneLine).join('\n'),
-    none: 'nothing was taken back',
+    none: 'nothing was restored',
     notes: ({ left }) => left.map(({ name, version, reason }) => `${bareName(name)}@${version} stays archived: ${reason}`),
   }),
   plain(Skills.method.revokeSource, {
     command: 'revoke <source>',
-    help: 'withdraw what was learned from it, such as tasks/ID, documents/ID, users/USER, skills/NAME@VERSION',
-    flags: { ...REASON, '--dry-run': 'say what would be withdrawn' },
+    help: 'withdraw skills and facts learned from a source: tasks/ID, documents/ID, users/USER or skills/NAME@VERSION',
+    flags: { ...REASON, '--dry-run': 'show what would be withdrawn' },
     text: ({ skills, facts }) => [tableOf(SkillSchema, skills, SKILL_COLUMNS), ...facts].filter(Boolean).join('\n'),
     notes: ({ skills, facts }, { args: [source], options }) => {
-      if (skills.length + facts.length === 0) return [`nothing rests on ${source ?? ''}: nothing was withdrawn`];
+      if (skills.length + facts.length === 0) return [`nothing was learned from ${source ?? ''}: nothing was withdrawn`];
       const what = `${plural(skills.length, 'skill')} and ${plural(facts.length, 'fact')}`;
       return [options['dryRun'] === true ? `${what} would be withdrawn; nothing was changed` : `${what} withdrawn`];
     },
   }),
   plain(Skills.method.getSkillStats, {
     command: 'stats',
-    help: 'what is used most, fails, or is never used',
-    flags: { '--agent <name>': "only this agent's (default: all)" },
+    help: 'show the skills that are used most, fail most or are never used',
+    flags: { '--agent <name>': "only this agent's records (default: all agents)" },
     none: 'no skills',
   }),
 ];

@@ -39,7 +39,7 @@ describe('the folder of a skill', () => {
     mkdirSync(join(dir, 'out'));
     writeFileSync(join(dir, 'mine'), 'mine');
     symlinkSync(join(dir, 'mine'), join(dir, 'out', 'SKILL.md'));
-    expect(() => writeSkill(join(dir, 'out'), FILES, false)).toThrow('is there already');
+    expect(() => writeSkill(join(dir, 'out'), FILES, false)).toThrow('already exists');
     writeSkill(join(dir, 'out'), FILES, true);
     expect(readFileSync(join(dir, 'mine'), 'utf8')).toBe('mine');
     expect(readFileSync(join(dir, 'out', 'SKILL.md'), 'utf8')).toContain('double');
@@ -56,7 +56,7 @@ describe('the folder of a skill', () => {
     expect(() => readSkill(join(dir, 'skill.txt'))).toThrow('neither a folder');
     expect(() => readSkill(join(dir, 'nothing.zip'))).toThrow('there is no file');
     mkdirSync(join(dir, 'empty'));
-    expect(() => readSkill(join(dir, 'empty'))).toThrow('no files');
+    expect(() => readSkill(join(dir, 'empty'))).toThrow('contains no files');
   });
 });
 
@@ -117,8 +117,8 @@ describe('tests of a skill', () => {
 
   it.each([
     ['no JSON', 'def f(): ...', /is not JSON/],
-    ['an empty list', [], /has no test in it/],
-    ['something that is no test', [{ input: 1 }], /\[0\] is no test/],
+    ['an empty list', [], /contains no test/],
+    ['something that is no test', [{ input: 1 }], /\[0\] is not a test/],
     ['arguments that are none', [{ args: 1, expected: 2 }], /\[0\]: .*ListValue/],
     ['a field that it does not know', [{ args: [], expected: 2, public: false }], /\[0\]: .*public/],
   ])('are refused where they are %s, with the place', (_what, content, message) => {

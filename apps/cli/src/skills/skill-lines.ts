@@ -10,21 +10,21 @@ import { bareName } from '../show.js';
 export const VERIFY_TIMEOUT_MS = 120_000;
 
 export const READER: Flags = {
-  '--agent <name>': 'as this agent sees it (default: all agents)',
-  '--user <name>': "with what is this user's",
+  '--agent <name>': 'show skills as this agent sees them (default: all agents)',
+  '--user <name>': "include this user's skills",
 };
 export const OWNER: Flags = {
-  '--agent <name>': 'whose it is (default: default)',
-  '--user <name>': "the user it belongs to (default: nobody's)",
+  '--agent <name>': 'agent that owns the skill (default: default)',
+  '--user <name>': 'user that owns it (default: no user)',
 };
-export const SCOPE: Flags = { '--scope <scope>': 'who reads it (default: agent)' };
+export const SCOPE: Flags = { '--scope <scope>': 'readers of the skill (default: agent)' };
 
 export const SKILL_COLUMNS = ['name', 'version', 'agent', 'kind', 'status', 'user', 'used_count', 'success_rate', 'description'];
 
-/** Statuses of a skill whose verification is not over. */
+/** Statuses of a skill whose verification is still running. */
 const UNSETTLED: ReadonlySet<SkillStatus> = new Set([SkillStatus.CANDIDATE, SkillStatus.VERIFIED]);
 
-/** Asks for skills until the verification of all is over, at most two minutes. Returns the last answer. */
+/** Polls until all skills are verified, for at most two minutes. Returns the last answer. */
 export async function settledSkills(cli: Cli, ask: () => Promise<readonly Skill[]>): Promise<Skill[]> {
   const until = performance.now() + VERIFY_TIMEOUT_MS;
   const skills = await poll(cli, await ask(), {
@@ -45,17 +45,17 @@ export const versionWords = ({ name, version, agent, user }: Pick<Skill, 'name' 
 
 const quoted = (word: string) => (/^[\w@.:+-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
 
-/** The command that shows what became of a skill that was asked for. */
+/** The command that shows the state of a requested skill. */
 export const wantedCommand = (name: string, user: string) => `skills wish ${name}${user === '' ? '' : ` --user ${user}`}`;
 
 /** One line with a skill's status and the reason for it. */
 export const doneLine = ({ name, version, status, statusReason }: Skill) =>
   `${bareName(name)}@${version} is ${SkillStatus[status].toLowerCase()}${statusReason === '' ? '' : `: ${firstLine(statusReason, 200)}`}`;
 
-/** Notes that say what happens next to a skill that was submitted. */
+/** Notes about the next step of a submitted skill. */
 export function nextNotes(cli: Cli, skill: Skill): string[] {
   const named = versionWords(skill);
-  if (skill.status === SkillStatus.CANDIDATE) return [`it is verified next; ${commandLine(cli, `skills get ${named}`)} tells how it went`];
+  if (skill.status === SkillStatus.CANDIDATE) return [`verification is next; ${commandLine(cli, `skills get ${named}`)} shows the result`];
   return skill.status === SkillStatus.PENDING_REVIEW ? [`a reviewer decides: ${commandLine(cli, `skills review ${named}`)}`] : [];
 }
 

@@ -6,8 +6,8 @@ import { messageOf, readJson, readText } from '../files.js';
 const HINT = [
   'calls: [{"args": [2], "kwargs": {}, "expected": 4}, ...]',
   'programs: [{"stdin": "2\\n", "expected_stdout": "4\\n"}, ...]',
-  'or a Python file with assertions, that calls the skill by its name',
-  'tests that are run and never shown go into a file of their own: --held-out FILE',
+  'or a Python file with assertions that calls the skill by its name',
+  'put tests that are run but never shown into another file: --held-out FILE',
 ];
 
 /** Kinds of tests. Only tests of this kind have `field`; `usual` holds the defaults of fields that are left out. */
@@ -23,7 +23,7 @@ export function readTests(path: string): SkillTestCase[] {
   if (/\.py$/i.test(path)) return [testCase({ tests: withCalls(readText(path), path) }, path)];
   const json = readJson(path);
   const cases = Array.isArray(json) ? json : [json];
-  if (cases.length === 0) throw new CliError(EXIT.usage, `${path} has no test in it`, HINT);
+  if (cases.length === 0) throw new CliError(EXIT.usage, `${path} contains no test`, HINT);
   return cases.map((one: unknown, index) => testCase(one, `${path}[${index}]`));
 }
 
@@ -33,7 +33,10 @@ export function withCalls(code: string, path: string): string {
   for (const [, async = '', name = '', parameters = ''] of code.matchAll(/^(async )?def (test_\w*)\s*\(([^)]*)\)/gm)) {
     if ([...code.matchAll(new RegExp(`\\b${name}\\b`, 'g'))].length > 1) continue;
     if (async !== '' || parameters.trim() !== '')
-      throw new CliError(EXIT.usage, `${path}: nothing calls ${name}; functions test_… are called where they take no arguments`);
+      throw new CliError(
+        EXIT.usage,
+        `${path}: nothing calls ${name}; a test_… function is called automatically only if it is not async and has no parameters`,
+      );
     calls.push(`${name}()\n`);
   }
   return calls.length === 0 ? code : `${code.trimEnd()}\n\n${calls.join('')}`;
@@ -43,6 +46,6 @@ export function withCalls(code: string, path: string): string {
 export function testCase(given: unknown, where: string): SkillTestCase {
   const { kind: _kind, ...test } = (typeof given === 'object' && given !== null ? given : {}) as JsonObject;
   const found = KINDS.find(({ field }) => field in test);
-  if (!found) throw new CliError(EXIT.usage, `${where} is no test: it has neither "expected" nor "expected_stdout"`, HINT);
+  if (!found) throw new CliError(EXIT.usage, `${where} is not a test: it has neither "expected" nor "expected_stdout"`, HINT);
   return messageOf(SkillTestCaseSchema, { [found.kind]: { ...found.usual, ...test } }, where, HINT);
 }

@@ -14,7 +14,7 @@ const TAGS: Flags = { '--tag <tag>': 'only with this tag; repeatable' };
 const READING: readonly Entry[] = [
   plain(Skills.method.listSkills, {
     command: 'list',
-    help: 'what there is',
+    help: 'list skills',
     flags: {
       ...READER,
       '--status <status>': 'only in this status',
@@ -26,37 +26,37 @@ const READING: readonly Entry[] = [
   }),
   plain(Skills.method.getSkill, {
     command: 'get <skill>',
-    help: 'everything about a skill; NAME@VERSION for one version',
-    flags: { ...READER, '--code': 'its code alone' },
+    help: 'show a skill; NAME@VERSION shows one version',
+    flags: { ...READER, '--code': 'print only the code' },
     text: (skill, { options }) => (options['code'] === true ? skill.code : details(SkillSchema, skill)),
   }),
   plain(Skills.method.listSkillVersions, {
     command: 'versions <skill>',
-    help: 'all versions, newest first',
+    help: 'list all versions, newest first',
     flags: READER,
     columns: SKILL_COLUMNS,
   }),
   plain(Skills.method.searchSkills, {
     command: 'search <query>',
-    help: 'active skills, by meaning and by words',
+    help: 'search active skills by meaning and by words',
     flags: {
       ...READER,
       ...TAGS,
       '--limit <n>': { help: 'how many (default: 5)', field: 'maxResults' },
-      '--similarity-min <x>': { help: 'default: 0.7, "probably the same task"', field: 'minSimilarity' },
+      '--similarity-min <x>': { help: 'least similarity (default: 0.7, "probably the same task")', field: 'minSimilarity' },
     },
     columns: ['similarity', ...SKILL_COLUMNS.map((column) => `skill.${column}`)],
     none: 'nothing found; --similarity-min 0 shows also what is less alike',
   }),
   plain(Skills.method.listSkillCategories, {
     command: 'categories [parent]',
-    help: 'categories at the top, or below one of them',
+    help: 'list the top categories, or those below a parent',
     flags: READER,
     columns: ['category', 'skill_count'],
   }),
   plain(Skills.method.diffSkill, {
     command: 'diff <skill>',
-    help: 'what changed between two versions',
+    help: 'show the changes between two versions',
     flags: {
       ...READER,
       '--from <n>': { help: 'version (default: the one before)', field: 'fromVersion' },
@@ -69,21 +69,21 @@ const USING: readonly Entry[] = [
   USE,
   plain(Skills.method.requestSkill, {
     command: 'request <skill> <description>',
-    help: 'ask for a skill that is missing; @FILE reads a file, - reads stdin',
+    help: 'request a missing skill; @FILE reads a file, - reads stdin',
     flags: {
-      '--agent <name>': { help: 'who misses it', usual: 'default' },
+      '--agent <name>': { help: 'agent that needs the skill', usual: 'default' },
       '--user <name>': 'for this user',
-      '--example <json>': { help: 'arguments that it would be called with', parse: (json: string) => objectOf(json, '--example') },
+      '--example <json>': { help: 'example arguments of a call', parse: (json: string) => objectOf(json, '--example') },
     },
     ask: (request) => ({ ...request, name: bareName(request.name ?? '') }),
-    notes: ({ name, user }, { cli }) => [`${commandLine(cli, wantedCommand(name, user))} tells what becomes of it`],
+    notes: ({ name, user }, { cli }) => [`${commandLine(cli, wantedCommand(name, user))} shows its state`],
   }),
   plain(Skills.method.listWantedSkills, {
     command: 'wanted',
-    help: 'skills that were asked for, and what became of them',
+    help: 'list requested skills and their states',
     flags: {
-      '--agent <name>': "only this agent's",
-      '--user <name>': "this user's as well; for reviewers everybody's",
+      '--agent <name>': "only this agent's requests",
+      '--user <name>': "include this user's requests; reviewers see all users",
       ...LIMIT(100),
     },
     columns: ['name', 'skill', 'agent', 'user', 'state', 'asked', 'reason', 'description'],
@@ -91,18 +91,18 @@ const USING: readonly Entry[] = [
   }),
   plain(Skills.method.getWantedSkill, {
     command: 'wish <wanted>',
-    help: 'what became of one of them',
-    flags: { '--user <name>': 'the user who asked' },
+    help: 'show one requested skill and its state',
+    flags: { '--user <name>': 'user who requested the skill' },
   }),
   plain(Skills.method.withdrawWantedSkill, {
     command: 'withdraw <wanted>',
-    help: 'take back what was asked for',
-    flags: { '--user <name>': 'the user who asked', '--reason <text>': 'shown with it' },
+    help: 'withdraw the request for a skill',
+    flags: { '--user <name>': 'user who requested the skill', '--reason <text>': 'reason, shown with the request' },
     repeat: true,
   }),
 ];
 
 export function addSkills(program: Command, start: Start): void {
   const entries = [...READING, ...WRITING, ...USING, ...REVIEWING, ...TRANSFER];
-  addNoun(program, start, 'skills', 'what was learned as code, and verified', entries);
+  addNoun(program, start, 'skills', 'skills: verified code that was learned', entries);
 }

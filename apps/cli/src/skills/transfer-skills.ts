@@ -49,19 +49,19 @@ function exportSkill(cli: Cli, options: ExportOptions, [skill = '', to = '']: re
 export function writeSkill(to: string, files: readonly SkillFileOnDisk[], force: boolean): void {
   const there = statSync(to, { throwIfNoEntry: false });
   const isFull = there !== undefined && (!there.isDirectory() || readdirSync(to).length > 0);
-  if (isFull && !force) throw new CliError(EXIT.usage, `${to} is there already`, ['--force overwrites it']);
+  if (isFull && !force) throw new CliError(EXIT.usage, `${to} already exists`, ['--force overwrites it']);
   for (const { path, data } of files) {
     const file = resolve(to, path);
     if (!file.startsWith(`${resolve(to)}${sep}`))
       throw new CliError(EXIT.failed, `the gateway sent the unsafe path ${JSON.stringify(path)}`);
     mkdirSync(dirname(file), { recursive: true });
-    // Removed first: a link in its place would redirect the write.
+    // Removed first, because a link at this path would redirect the write.
     rmSync(file, { force: true });
     writeFileSync(file, data, { flag: 'wx' });
   }
 }
 
-const IMPORT_FLAGS = { ...OWNER, ...REPEAT, ...SCOPE, '--dry-run': 'say what would be stored' };
+const IMPORT_FLAGS = { ...OWNER, ...REPEAT, ...SCOPE, '--dry-run': 'show what would be stored' };
 
 interface ImportOptions {
   readonly wait?: boolean;
@@ -105,14 +105,14 @@ export function readSkill(path: string): [format: string, files: readonly SkillF
   const data = readBytes(path, ARCHIVE_BYTES_MAX);
   if (/\.(?:zip|skill)$/i.test(path)) return ['zip', [{ path: basename(path), data }]];
   if (/\.(?:tar\.gz|tgz)$/i.test(path)) return ['tar.gz', [{ path: basename(path), data }]];
-  throw new CliError(EXIT.usage, `${path} is neither a folder nor a .zip or .tar.gz`, ['a skill is a folder with a SKILL.md in it']);
+  throw new CliError(EXIT.usage, `${path} is neither a folder nor a .zip or .tar.gz`, ['a skill is a folder that contains a SKILL.md']);
 }
 
-/** Links are left out, because their targets are not part of the skill. */
+/** Skips links, because their targets are not part of the skill. */
 function readFolder(path: string): readonly SkillFileOnDisk[] {
   const root = resolve(path);
   const found = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  if (found.length === 0) throw new CliError(EXIT.usage, `${path} has no files in it`);
+  if (found.length === 0) throw new CliError(EXIT.usage, `${path} contains no files`);
   if (found.length > FILES_MAX) throw new CliError(EXIT.usage, `${path} has ${found.length} files; a skill has at most ${FILES_MAX}`);
   const files = found.map((entry) => join(entry.parentPath, entry.name)).toSorted((a, b) => (a < b ? -1 : 1));
   return files.map((file) => ({ path: relative(root, file).split(sep).join('/'), data: readBytes(file, ARCHIVE_BYTES_MAX) }));
@@ -121,14 +121,14 @@ function readFolder(path: string): readonly SkillFileOnDisk[] {
 export const TRANSFER: readonly Entry[] = [
   hand<ExportOptions>({
     command: 'export <skill> <folder>',
-    help: 'as a folder of the Agent Skills format',
-    flags: { ...READER, '--force': 'overwrite what is there' },
+    help: 'write a skill as a folder in the Agent Skills format',
+    flags: { ...READER, '--force': 'overwrite existing files' },
     run: exportSkill,
   }),
   hand<ImportOptions>({
     command: 'import <path>',
-    help: 'a folder, .zip or .tar.gz of the Agent Skills format; it waits for review',
-    flags: { ...IMPORT_FLAGS, '--wait': 'until all are verified' },
+    help: 'import a folder, .zip or .tar.gz in the Agent Skills format; the skills wait for review',
+    flags: { ...IMPORT_FLAGS, '--wait': 'wait until all are verified' },
     fills: ImportSkillRequest_HeadSchema,
     run: importSkill,
   }),

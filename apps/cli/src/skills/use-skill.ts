@@ -10,8 +10,8 @@ import { bareName } from '../show.js';
 import { READER, wantedCommand } from './skill-lines.js';
 
 const HINT = [
-  'NAME=VALUE gives one argument, as JSON where it is JSON and as text else; --json-args takes all of them as one JSON object',
-  './etude skills get SKILL says which arguments it takes',
+  'NAME=VALUE is one argument, read as JSON if possible, else as text; --json-args takes all arguments as one JSON object',
+  './etude skills get SKILL lists the arguments',
 ];
 
 /** Arguments of a call, from NAME=VALUE pairs or from one JSON object. @throws CliError for both at once or malformed ones */
@@ -20,7 +20,7 @@ export function argumentsOf(pairs: readonly string[], json: string | undefined):
   if (json !== undefined) return objectOf(json, '--json-args');
   const named = pairs.map((pair): [string, JsonValue] => {
     const at = pair.indexOf('=');
-    if (at < 1) throw new CliError(EXIT.usage, `${JSON.stringify(pair)} is no argument`, HINT);
+    if (at < 1) throw new CliError(EXIT.usage, `${JSON.stringify(pair)} is not NAME=VALUE`, HINT);
     return [pair.slice(0, at), valueOf(pair.slice(at + 1))];
   });
   return Object.fromEntries(named);
@@ -30,7 +30,7 @@ export function argumentsOf(pairs: readonly string[], json: string | undefined):
 export function objectOf(json: string, flag: string): JsonObject {
   const value = jsonIn(json, flag) as JsonValue;
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-  throw new CliError(EXIT.usage, `${flag} is no JSON object`, ['it holds the arguments of a call by their names, such as {"text": "a,b"}']);
+  throw new CliError(EXIT.usage, `${flag} is not a JSON object`, ['write the arguments of a call by name, such as {"text": "a,b"}']);
 }
 
 /** The value of JSON text; other text stands for itself. @throws CliError for a number that can't be sent exactly */
@@ -45,11 +45,11 @@ function valueOf(text: string): JsonValue {
 
 export const USE = plain(Skills.method.useSkill, {
   command: 'use <skill> [arguments...]',
-  help: 'run it, with NAME=VALUE each',
+  help: 'run a skill; each argument is NAME=VALUE',
   flags: {
     ...READER,
     '--json-args <json>': { help: 'all arguments as one JSON object; @FILE reads a file, - reads stdin', reads: true },
-    '--stdin <text>': { help: 'for a program; @FILE reads a file, - reads stdin', reads: true },
+    '--stdin <text>': { help: 'stdin of a program; @FILE reads a file, - reads stdin', reads: true },
   },
   ask: async ({ agent = '', user = '', requestId = '', stdin = '' }, { args: [skill = '', ...pairs], options }) => {
     const { jsonArgs } = options as { readonly jsonArgs?: string };
@@ -61,7 +61,7 @@ export const USE = plain(Skills.method.useSkill, {
     const asked = bareName(given.args[0] ?? '');
     const isOther = !isMissing(used) && bareName(used.name) !== asked;
     return [
-      ...(isOther ? [`answered by ${bareName(used.name)}@${used.version}, which took the place of ${asked}`] : []),
+      ...(isOther ? [`answered by ${bareName(used.name)}@${used.version}, which replaced ${asked}`] : []),
       ...(used.note === '' ? [] : [used.note]),
       ...(used.success ? [] : failureNotes(used, given)),
     ];
@@ -81,8 +81,8 @@ function failureNotes(used: UseSkillResponse, { cli, args, options }: Given): st
   const { name, version, error, skillRequestSubmitted, wantedSkill } = used;
   const failed = isMissing(used) ? `${bareName(args[0] ?? '')}: ${error}` : `${bareName(name)}@${version} failed: ${error}`;
   if (skillRequestSubmitted)
-    return [failed, `it was asked for; ${commandLine(cli, wantedCommand(wantedSkill, user))} tells what becomes of it`];
-  return isMissing(used) && agent === undefined ? [failed, 'with --agent NAME it is asked for'] : [failed];
+    return [failed, `the skill was requested; ${commandLine(cli, wantedCommand(wantedSkill, user))} shows its state`];
+  return isMissing(used) && agent === undefined ? [failed, '--agent NAME requests the missing skill'] : [failed];
 }
 
 /** Whether there was no version of the skill to run. */

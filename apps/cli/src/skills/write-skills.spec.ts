@@ -16,7 +16,7 @@ describe('a new skill', () => {
   });
 
   it('needs a name where stdin has none, and a description where the code has none', () => {
-    expect(() => newDraft('-', CODE, {})).toThrow('needs a name');
+    expect(() => newDraft('-', CODE, {})).toThrow('has no name');
     expect(() => newDraft('a.py', 'print(1)', {})).toThrow('has no docstring');
   });
 
@@ -74,9 +74,9 @@ describe('arguments of a skill', () => {
   });
 
   it.each([
-    ['what has no name', ['2'], undefined, /is no argument/],
+    ['what has no name', ['2'], undefined, /is not NAME=VALUE/],
     ['both ways at once', ['n=1'], '{}', /not both/],
-    ['JSON that is no object', [], '[1]', /no JSON object/],
+    ['JSON that is no object', [], '[1]', /is not a JSON object/],
     ['text that is no JSON', [], '{', /is not JSON/],
     ['a number that would change on the way', ['n=12345678901234567890'], undefined, /12345678901234567890/],
   ])('are not %s', (_what, pairs, json, message) => {

@@ -22,21 +22,21 @@ const testFiles = (help: string, field: string) => ({
 
 /** Flags that describe a new skill or a next version. */
 const DRAFT: Flags = {
-  '--description <text>': 'what it does (default: the docstring of a new skill)',
-  '--display-name <text>': 'for people',
-  '--test <file>': testFiles('of the skill, in JSON or Python', 'tests'),
-  '--held-out <file>': testFiles('tests that are run and never shown', 'heldOutTests'),
-  '--category <path>': 'such as text.csv',
+  '--description <text>': 'description of the skill (default: its docstring, if the skill is new)',
+  '--display-name <text>': 'name shown to people',
+  '--test <file>': testFiles('file of tests, in JSON or Python', 'tests'),
+  '--held-out <file>': testFiles('file of tests that are run but never shown', 'heldOutTests'),
+  '--category <path>': 'category, such as text.csv',
   '--tag <tag>': 'repeatable',
-  '--example <prompt>': { help: 'what somebody would ask for it with; repeatable', field: 'examplePrompts' },
-  '--package <name==version>': 'that it needs; repeatable',
-  '--source <name>': 'where it was learned, such as documents/ID; repeatable',
-  '--entry-point <name>': 'function that is called (default: told from the code)',
-  '--program': { help: 'it reads stdin and writes stdout', field: 'isProgram' },
-  '--kind <kind>': { help: 'what it is (default: function)', choices: ['function', 'snippet', 'procedure'] },
+  '--example <prompt>': { help: 'example of a prompt that needs the skill; repeatable', field: 'examplePrompts' },
+  '--package <name==version>': 'package that the skill needs; repeatable',
+  '--source <name>': 'source of the skill, such as documents/ID; repeatable',
+  '--entry-point <name>': 'function that is called (default: found in the code)',
+  '--program': { help: 'the code is a program that reads stdin and writes stdout', field: 'isProgram' },
+  '--kind <kind>': { help: 'kind of the skill (default: function)', choices: ['function', 'snippet', 'procedure'] },
 };
-const NEW_DRAFT: Flags = { ...DRAFT, ...OWNER, '--name <name>': 'small letters, digits and "_" (default: that of the file)' };
-const WAIT: Flags = { '--wait': 'until it is verified and settled' };
+const NEW_DRAFT: Flags = { ...DRAFT, ...OWNER, '--name <name>': 'name, of small letters, digits and "_" (default: the name of the file)' };
+const WAIT: Flags = { '--wait': 'wait for the end of verification' };
 
 interface RegisterOptions {
   readonly wait?: boolean;
@@ -64,9 +64,9 @@ export function nameOfFile(path: string): string {
 /** The draft of a new skill. @throws CliError if it has no name or no description */
 export function newDraft(path: string, code: string, given: Draft): Draft {
   const name = given.name ?? (path === '-' ? '' : nameOfFile(path));
-  if (name === '') throw new CliError(EXIT.usage, 'the skill needs a name: --name NAME');
+  if (name === '') throw new CliError(EXIT.usage, 'the skill has no name; pass --name NAME');
   const description = given.description ?? docstringOf(code);
-  if (description === '') throw new CliError(EXIT.usage, `${path} has no docstring, and the skill needs a description: --description TEXT`);
+  if (description === '') throw new CliError(EXIT.usage, `${path} has no docstring; pass --description TEXT`);
   return { ...given, name, description, code, agent: given.agent ?? 'default', kind: given.kind ?? 'function' };
 }
 
@@ -125,7 +125,7 @@ async function register(
 export const WRITING: readonly Entry[] = [
   hand<RegisterOptions>({
     command: 'add <file>',
-    help: 'register a skill; - reads stdin',
+    help: 'register a skill from a file; - reads stdin',
     flags: { ...NEW_DRAFT, ...REPEAT, ...SCOPE, ...WAIT },
     fills: SkillDraftSchema,
     run: async (cli, options, [path = '']) => {
@@ -136,19 +136,19 @@ export const WRITING: readonly Entry[] = [
   }),
   hand<RegisterOptions>({
     command: 'edit <skill> <file>',
-    help: 'the next version, with this code; - reads stdin. What is not given stays',
+    help: 'register the next version with this code; - reads stdin. Other fields stay unless a flag changes them',
     flags: { ...DRAFT, ...READER, ...REPEAT, ...WAIT },
     fills: SkillDraftSchema,
     run: editSkill,
   }),
   plain(Skills.method.checkSkill, {
     command: 'test <file>',
-    help: 'what verification would find; stores nothing',
+    help: 'verify a skill without storing it',
     flags: NEW_DRAFT,
     fills: SkillDraftSchema,
     ask: async (_request, { options, args: [path = ''] }) => {
       const given = await fieldsOf(SkillDraftSchema, NEW_DRAFT, options);
-      return { skill: newDraft(path, await readCode(path), { description: 'A draft that is tried.', ...given }) };
+      return { skill: newDraft(path, await readCode(path), { description: 'A draft under test.', ...given }) };
     },
     leastMs: VERIFY_TIMEOUT_MS,
     status: ([path = '']) => `checking ${path} …`,

@@ -9,7 +9,7 @@ import { MEMORY_ADAPTERS, SANDBOX_DRIVERS } from '../home/stack-state.js';
 import { up, type UpOptions } from './up.js';
 
 export const SANDBOX_FLAG: Flag = {
-  help: 'in bubblewrap here, or in pods of KUBECONFIG or a cluster of its own',
+  help: 'run code in bubblewrap here, or in pods of the KUBECONFIG cluster or of a new cluster',
   choices: SANDBOX_DRIVERS,
   usual: 'local',
 };
@@ -17,26 +17,26 @@ export const SANDBOX_FLAG: Flag = {
 const ENTRIES: readonly Entry[] = [
   hand<UpOptions>({
     command: 'up',
-    help: 'run everything here: Redis, the four services; asks OPENAI_MODEL at OPENAI_BASE_URL',
+    help: 'start Redis and the four services here; the model is OPENAI_MODEL at OPENAI_BASE_URL',
     flags: {
-      '--detach': 'return once it takes work; down stops it',
+      '--detach': 'return once the stack accepts tasks; `etude down` stops the stack',
       '--scripted <file>': 'answer from a script instead of a model',
       '--sandbox <where>': SANDBOX_FLAG,
       '--memory <where>': {
-        help: 'in a file here, or in the Qdrant of ETUDE_QDRANT_URL',
+        help: 'keep memory in a file here, or in the Qdrant server at ETUDE_QDRANT_URL',
         choices: MEMORY_ADAPTERS,
         usual: 'sqlite',
       },
     },
     run: up,
   }),
-  hand({ command: 'down', help: 'stop it; its data stay', run: down }),
-  hand({ command: 'status', help: 'what runs here', run: status }),
-  hand({ command: 'doctor', help: 'what is there, what is missing, and what that costs', run: doctor }),
+  hand({ command: 'down', help: 'stop the stack and keep its data', run: down }),
+  hand({ command: 'status', help: 'show the addresses and processes of the stack', run: status }),
+  hand({ command: 'doctor', help: 'check the programs and settings that a stack needs, and say what is missing', run: doctor }),
   hand<TestOptions>({
     command: 'test [filters...]',
-    help: 'every test that this machine can run; a filter is a part of a path',
-    flags: { '--cluster': 'the tests that need a Kubernetes, which is started for them' },
+    help: 'run every test that this machine can run; a filter is a part of a path',
+    flags: { '--cluster': 'start Kubernetes and run the tests that need it' },
     run: (cli, options, filters) => runTests(cli, filters, options),
   }),
 ];

@@ -22,7 +22,7 @@ function usageText(usage: Usage | undefined): string {
   return parts.join(', ');
 }
 
-/** One line: how the task ended and what it took. */
+/** One line with the outcome of a task and its usage. */
 export function outcomeLine(task: Task): string {
   const { result, error } = task;
   const parts = [stateWord(task.state)];
@@ -60,7 +60,7 @@ export function taskText(task: Task): string {
   return parts.join('\n\n');
 }
 
-/** One line for an event of a watch; '' if a later event says it better. */
+/** One line for an event of a watch. '' if a later event has the same information. */
 export function eventLine({ event }: TaskEvent): string {
   switch (event.case) {
     case 'stateChanged':
@@ -84,11 +84,11 @@ export function eventLine({ event }: TaskEvent): string {
       return `  ${attempt === 0 ? 'skill' : `attempt ${attempt}`} ${verdictWord(verdict)} ${casesPassed}/${casesTotal}${by}${why}`;
     }
     case 'workerChanged':
-      // The epoch doesn't tell whether another worker took it up or the same one tries again.
-      return `  taken up again (epoch ${event.value.epoch})`;
+      // The epoch doesn't say whether another worker or the same worker retries the task.
+      return `  retried by a worker (epoch ${event.value.epoch})`;
     case 'finished':
       return event.value.task ? outcomeLine(event.value.task) : 'finished';
     default:
-      return '  (an event that this version of etude does not know)';
+      return '  (an event unknown to this version of etude)';
   }
 }

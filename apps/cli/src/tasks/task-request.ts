@@ -24,30 +24,30 @@ export const MEMORY_USES: readonly MemoryUse[] = ['off', 'read', 'learn'];
 
 /** Flags that are fields of a TaskSpec. */
 const FIELDS: Flags = {
-  '--prompt <text>': { help: 'what to solve; @FILE reads a file, - reads stdin', reads: true },
+  '--prompt <text>': { help: 'the task, as text; @FILE reads a file, - reads stdin', reads: true },
   '--mode <mode>': 'training also writes reflections and skills',
-  '--agent <name>': 'who owns what is learned (default: default)',
+  '--agent <name>': 'agent that owns the learned facts and skills (default: default)',
   '--user <name>': 'end user within the tenant',
   '--priority <n>': { help: '0 to 9, larger is sooner', parse: integer(0, 9) },
-  '--untrusted': 'nobody vouches for the task: skills learned from it wait for review',
+  '--untrusted': 'the task is not trusted: skills learned from it wait for review',
 };
 
 export const SPEC_FLAGS: Flags = {
   ...FIELDS,
-  '--spec <file>': 'a whole TaskSpec as proto JSON; other flags win over it',
+  '--spec <file>': 'a whole TaskSpec as proto JSON; other flags override its fields',
   '--file <path>': { help: 'for the working directory, or NAME=PATH; repeatable, 8 MiB in all', parse: repeated },
   '--evaluator <file>': 'an Evaluator as proto JSON',
   '--io-cases <file>': 'JSON list of {stdin, expectedStdout, public}',
   '--function-cases <file>': 'JSON list of {args, kwargs, expected, public}; needs --entry-point',
   '--tests <file>': 'Python asserts; needs --entry-point',
-  '--setup <file>': 'trusted Python that comes before answer and tests',
+  '--setup <file>': 'trusted Python code that runs before answer and tests',
   '--entry-point <name>': 'the function that the answer must define',
   '--public': 'show the tests to the model',
-  '--command <command>': 'exits 0 for a right answer (in solution.py)',
+  '--command <command>': 'command that exits with 0 for a right answer (in solution.py)',
   '--attempts <n>': { help: 'at most (default: 4)', parse: integer(1, 100) },
   '--label <key=value>': 'repeatable',
-  '--memory <use>': { help: 'off: none; read: recalls only; learn: training with memory', choices: MEMORY_USES },
-  '--reference <file>': 'a right answer; seen by the reflection of a training run alone',
+  '--memory <use>': { help: 'off: no memory; read: recall only; learn: training with memory', choices: MEMORY_USES },
+  '--reference <file>': 'a right answer; only the reflection of a training run sees it',
 };
 
 type TextFlag = 'prompt' | 'spec' | 'evaluator' | 'ioCases' | 'functionCases' | 'tests' | 'setup' | 'entryPoint' | 'command' | 'reference';
@@ -78,7 +78,7 @@ function readMessage<Desc extends DescMessage>(type: Desc, path: string): Messag
   const json = readJson(path);
   // A bare list of cases stands for a message with the default comparison and tolerance.
   const whole = Array.isArray(json) ? { cases: json } : json;
-  return messageOf(type, whole, path, ['its fields are those of proto/etude/v1/tasks.proto, as proto JSON']);
+  return messageOf(type, whole, path, ['proto/etude/v1/tasks.proto lists the fields; write them as proto JSON']);
 }
 
 type Kind = MessageInitShape<typeof EvaluatorSchema>['kind'];
@@ -113,7 +113,7 @@ function evaluatorOf(options: SpecOptions): Kind | null {
   if (given.length > 1)
     throw new CliError(
       EXIT.usage,
-      'a task has one evaluator: give only one of --evaluator, --io-cases, --function-cases, --tests, --command',
+      'a task has one evaluator; pass only one of --evaluator, --io-cases, --function-cases, --tests, --command',
     );
   return given[0]?.() ?? null;
 }

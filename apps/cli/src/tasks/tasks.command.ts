@@ -12,9 +12,9 @@ import { detachedText, printWatch, taskExit, waitForTask } from './watch-task.js
 
 const SUBMIT_FLAGS: Flags = {
   ...SPEC_FLAGS,
-  '--request-id <id>': 'makes a repeat harmless',
-  '--watch': 'then print events until the task is finished',
-  '--wait': 'then wait, and print the finished task',
+  '--request-id <id>': 'id of the request; a repeat with the same id changes nothing',
+  '--watch': 'print events until the task is finished',
+  '--wait': 'wait, and print the finished task',
 };
 
 interface SubmitOptions extends SpecOptions {
@@ -28,7 +28,7 @@ async function submitTask(cli: Cli, options: SubmitOptions): Promise<number> {
   const spec = await taskSpec(options);
   if (spec.prompt.trim() === '')
     throw new CliError(EXIT.usage, 'the task has no prompt', [
-      "give it with --prompt 'TEXT', --prompt @FILE or --prompt - for stdin, or in a file with --spec FILE",
+      "pass --prompt 'TEXT', --prompt @FILE or --prompt - for stdin, or a file with --spec FILE",
     ]);
   const requestId = options.requestId ?? randomUUID();
   return withGateway(cli, async (gateway) => {
@@ -51,18 +51,18 @@ async function submitTask(cli: Cli, options: SubmitOptions): Promise<number> {
 }
 
 export function addTasks(program: Command, start: Start): void {
-  addNoun(program, start, 'tasks', 'hand in tasks, follow them, stop them', [
+  addNoun(program, start, 'tasks', 'submit, watch and cancel tasks', [
     hand<SubmitOptions>({
       command: 'submit',
-      help: 'hand in a task; prints its name',
+      help: 'submit a task and print its name',
       flags: SUBMIT_FLAGS,
       fills: TaskSpecSchema,
       run: submitTask,
     }),
     plain(Tasks.method.getTask, {
       command: 'get <task>',
-      help: 'one task as it stands',
-      flags: { '--code': "print the answer's code and nothing else" },
+      help: 'show a task',
+      flags: { '--code': "print only the answer's code" },
       text: (task, { options }) => {
         if (options['code'] !== true) return taskText(task);
         if (!task.result?.code) throw new CliError(EXIT.failed, `${task.name} has no answer yet`);
@@ -80,12 +80,12 @@ export function addTasks(program: Command, start: Start): void {
       help: 'ask a task to stop',
       text: taskText,
       notes: ({ name, state, endTime }) =>
-        endTime && state !== TaskState.CANCELLED ? [`${name} had ended before; nothing was cancelled`] : [],
+        endTime && state !== TaskState.CANCELLED ? [`${name} had already ended; nothing was cancelled`] : [],
     }),
     hand<{ from?: string }>({
       command: 'watch <task>',
       help: 'print events until the task is finished',
-      flags: { '--from <token>': 'go on behind this event' },
+      flags: { '--from <token>': 'continue after this event' },
       run: (cli, { from }, [task = '']) => withGateway(cli, (gateway) => printWatch(cli, gateway, resource('task', task), from)),
     }),
   ]);

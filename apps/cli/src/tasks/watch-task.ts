@@ -32,9 +32,9 @@ export async function waitForTask(
 }
 
 export const detachedText = (cli: Cli, name: string, token = '') =>
-  `detached; ${name} goes on. Come back with: ${commandLine(cli, `tasks watch ${name}${token ? ` --from ${token}` : ''}`)}`;
+  `detached; ${name} continues. To watch it again: ${commandLine(cli, `tasks watch ${name}${token ? ` --from ${token}` : ''}`)}`;
 
-/** Prints events until the task is finished. Ctrl-C detaches: the task goes on, and the line that resumes the watch is printed. */
+/** Prints events until the task is finished. Ctrl-C detaches: the task continues, and the command that resumes the watch is printed. */
 export async function printWatch(cli: Cli, gateway: Gateway, name: string, from = ''): Promise<number> {
   let token = from;
   const started = performance.now();
