@@ -47,7 +47,7 @@ describe('eval run', () => {
     first.child.kill('SIGINT');
     const { exit, stdout, stderr } = await first.ended;
     expect(exit).toBe(130);
-    const [, id = ''] = /--resume (\S+) goes on/.exec(stderr) ?? [];
+    const [, id = ''] = /--resume (\S+) continues/.exec(stderr) ?? [];
     const before = lines(stdout);
     const resumed = await run('--format', 'humaneval', SAMPLE, '--resume', id);
     const after = lines(resumed.stdout);

@@ -22,7 +22,7 @@ export function chunkDocument(document: ParsedDocument, { charsMax = CHUNK_CHARS
   if (chunks.length <= CHUNKS_MAX) return chunks;
   throw new EtudeError(
     'PAYLOAD_TOO_LARGE',
-    `${JSON.stringify(document.title)} would be ${chunks.length} chunks, and a document may have ${CHUNKS_MAX}; split it into several files`,
+    `${JSON.stringify(document.title)} would be ${chunks.length} chunks; at most ${CHUNKS_MAX} are allowed; split it into several files`,
   );
 }
 

@@ -46,7 +46,7 @@ export function mediaTypeOf(path: string): MediaType {
   const known = Object.keys(BY_EXTENSION).map((extension) => `.${extension}`);
   throw new EtudeError(
     'INVALID_ARGUMENT',
-    `what ${JSON.stringify(path)} is cannot be told from its name; name it with ${known.join(', ')}, or say its media type`,
+    `the media type of ${JSON.stringify(path)} is unknown; use an extension of ${known.join(', ')}, or pass the media type`,
   );
 }
 

@@ -40,7 +40,9 @@ export async function parseInWorker(
   const child = startChild(memoryMiB);
   const watch = setInterval(() => {
     if (memoryOf(child) > memoryMiB * MIB)
-      stop.abort(tooLarge(name, `needs more than ${memoryMiB} MiB to be read`, 'split it, or save it anew without what it carries along'));
+      stop.abort(
+        tooLarge(name, `needs more than ${memoryMiB} MiB to be read`, 'split it, or save it without attachments and large images'),
+      );
   }, WATCH_MS);
   try {
     const ends = AbortSignal.any([signal, stop.signal, AbortSignal.timeout(wallMs)]);
@@ -100,7 +102,7 @@ function answerOf(child: ChildProcess, task: ChildTask, signal: AbortSignal): Pr
     });
     child.once('exit', (code, killedBy) => {
       signal.removeEventListener('abort', aborted);
-      reject(unreadable(name, `ended its parser (${killedBy ?? `exit code ${code}`}); it is damaged, or made to do that`));
+      reject(unreadable(name, `ended its parser (${killedBy ?? `exit code ${code}`}); the file is damaged or malicious`));
     });
     child.send(task, (cause) => {
       if (cause) reject(new EtudeError('INTERNAL', `${JSON.stringify(name)} did not reach its parser: ${cause.message}`, {}, { cause }));

@@ -11,7 +11,7 @@ const CONTROLS = /[\u0000-\u0008\u000b\u000e-\u001f\u007f]/g;
  * @throws EtudeError INVALID_ARGUMENT where it is not UTF-8
  */
 export function decodeText(bytes: Uint8Array, name: string): string {
-  if (bytes.includes(0)) throw unreadable(name, 'holds zero bytes, so it is no text, or not UTF-8; save it as UTF-8');
+  if (bytes.includes(0)) throw unreadable(name, 'contains zero bytes; save it as UTF-8 text');
   try {
     return cleanText(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {

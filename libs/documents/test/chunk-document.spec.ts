@@ -47,7 +47,7 @@ describe('chunkDocument', () => {
 
   it('refuses more chunks than a document may have', () => {
     const sections = Array.from({ length: 20_001 }, () => ({ headings: ['h'], text: 'x' }));
-    expect(() => chunkDocument(document(...sections))).toThrow(/20001 chunks, and a document may have 20000; split it/);
+    expect(() => chunkDocument(document(...sections))).toThrow(/20001 chunks; at most 20000 are allowed; split it/);
     expect(chunkDocument(document(...sections.slice(1)))).toHaveLength(20_000);
   });
 

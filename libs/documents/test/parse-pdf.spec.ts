@@ -89,8 +89,8 @@ describe('parsePdf', () => {
 
   it.each([
     ['without any text', makePdf({ pages: [[]] }), /1 pages without any text.*OCR/],
-    ['that is cut off', makePdf({ pages: [column(prose)] }).slice(0, 200), /no PDF that can be read|without any text/],
-    ['that is something else', new TextEncoder().encode('hello'), /no PDF that can be read/],
+    ['that is cut off', makePdf({ pages: [column(prose)] }).slice(0, 200), /cannot be read as a PDF|without any text/],
+    ['that is something else', new TextEncoder().encode('hello'), /cannot be read as a PDF/],
     [
       'with a password',
       makePdf({

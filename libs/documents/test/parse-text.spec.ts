@@ -20,7 +20,7 @@ describe('mediaTypeOf', () => {
   });
 
   it.each(['a.docx', 'README', '.md/file', ''])('refuses %j and says what it knows', (path) => {
-    expect(() => mediaTypeOf(path)).toThrow(/cannot be told from its name; name it with \.md/);
+    expect(() => mediaTypeOf(path)).toThrow(/is unknown; use an extension of \.md/);
   });
 });
 

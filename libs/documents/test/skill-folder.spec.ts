@@ -210,19 +210,19 @@ describe('what is refused', () => {
     ['a long name', `---\nname: ${'a'.repeat(65)}\ndescription: x\n---\n`, /"name"/],
     ['an empty description', '---\nname: a\ndescription: " "\n---\n', /"description"/],
     ['metadata with lists', '---\nname: a\ndescription: x\nmetadata:\n  a: [b]\n---\n', /"metadata"/],
-    ['a key twice', '---\nname: a\nname: b\ndescription: x\n---\n', /no YAML/],
-    ['a tag', '---\nname: !!js/function a\ndescription: x\n---\n', /no YAML/],
-    ['an alias', '---\nname: a\ndescription: &x y\nlicense: *x\n---\n', /no YAML/],
+    ['a key twice', '---\nname: a\nname: b\ndescription: x\n---\n', /not valid YAML/],
+    ['a tag', '---\nname: !!js/function a\ndescription: x\n---\n', /not valid YAML/],
+    ['an alias', '---\nname: a\ndescription: &x y\nlicense: *x\n---\n', /not valid YAML/],
     [
       'ten thousand names',
       `---\nname: a\ndescription: x\nb: {${Array.from({ length: 10_000 }, (_n, i) => i).join(',')}}\n---\n`,
       /more than 4000/,
     ],
-    ['a prototype', '---\nname: a\ndescription: x\n__proto__:\n  b: c\n---\n', /no YAML/],
+    ['a prototype', '---\nname: a\ndescription: x\n__proto__:\n  b: c\n---\n', /not valid YAML/],
     [
       'fields of a megabyte',
       `---\nname: a\ndescription: x\nb: ${'x'.repeat(900_000)}\n---\n`,
-      /are 9000\d\d characters long, and 65536 are the most/,
+      /have 9000\d\d characters; at most 65536 are allowed/,
     ],
     ['another name inside', '---\nname: a\ndescription: x\nmetadata:\n  etude-name: b\n---\n', /etude-name/],
     ['another description inside', '---\nname: a\ndescription: x\nmetadata:\n  etude-description: y\n---\n', /etude-description/],
@@ -257,12 +257,12 @@ describe('folders of skills', () => {
   it('are found at the root and below, each with its own files', () => {
     expect(findSkills([skill('', 'a'), skill('inner/', 'b'), file('x.md', '')]).found.map(({ folder }) => folder)).toEqual(['']);
     const { found, notes } = findSkills([skill('b/', 'b'), skill('a/', 'c'), file('a/x.md', ''), file('README.md', '')]);
-    expect(found.flatMap((folder) => readSkill(folder).notes)).toEqual(['the folder a holds the skill c, and should have its name']);
+    expect(found.flatMap((folder) => readSkill(folder).notes)).toEqual(['the folder a holds the skill c; rename the folder to c']);
     expect(found.map(({ folder, files }) => [folder, files.map(({ path }) => path)])).toEqual([
       ['a', ['SKILL.md', 'x.md']],
       ['b', ['SKILL.md']],
     ]);
-    expect(notes).toEqual([expect.stringContaining('README.md was left out')]);
+    expect(notes).toEqual([expect.stringContaining('README.md was skipped')]);
   });
 
   it('are told apart where one cannot be read', () => {

@@ -27,7 +27,7 @@ import { eventLine } from '../tasks/task-lines.js';
 import { waitForTask } from '../tasks/watch-task.js';
 
 const ID_WIDTH = 18;
-/** Tasks at once; their lines mix, so each begins with its task. */
+/** Number of tasks at once. Their lines mix, so each line begins with its task. */
 const CONCURRENCY = 2;
 
 /** Submits the problems and prints their events as they happen. */
@@ -73,13 +73,13 @@ async function tell(cli: Cli, gateway: Gateway, script: string): Promise<number>
   const problemsOf = (name: string) => readProblems('etude', join(cli.root, 'examples', 'demo', `${name}.jsonl`));
   const [firstProblems, secondProblems] = [problemsOf('first-round'), problemsOf('second-round')];
   const heading = (text: string) => cli.out.note(`\n== ${text}`);
-  cli.out.note(`All answers come from the script ${script}, not from a model; they are marked ${SCRIPTED}. Everything else is real.`);
+  cli.out.note(`All answers come from the script ${script}, not from a model, and are marked ${SCRIPTED}. Everything else is real.`);
   cli.out.note('AC is an answer that its evaluator accepts, WA a wrong one, RE an error while it ran.');
   heading(`First round: ${firstProblems.length} tasks, in training mode`);
   const firstRound = await runRound(cli, gateway, 1, firstProblems);
-  heading('Consolidation: what happened becomes facts, and skills where the attempts left none');
+  heading('Consolidation: episodes become facts, and skills where the attempts made none');
   await consolidateAndShow(cli, gateway, firstProblems);
-  heading(`Second round: ${secondProblems.length} tasks, some the same, some alike in other words`);
+  heading(`Second round: ${secondProblems.length} tasks; some are repeated, some are similar`);
   const secondRound = await runRound(cli, gateway, 2, secondProblems);
   heading('Compared');
   const scripted = firstRound.scripted || secondRound.scripted;
@@ -94,7 +94,7 @@ async function demo(cli: Cli, { sandbox }: { readonly sandbox: SandboxDriver }):
   const home = join(cli.home, 'demo');
   if (await findStack(home))
     throw new CliError(EXIT.conflict, `another demo runs in ${home}`, ['wait for its end, or use another folder: --home DIR']);
-  // Nothing of an earlier demo is kept, so that readers see everything being learned.
+  // Deletes the state of an earlier demo, so that the demo learns everything again.
   rmSync(home, { recursive: true, force: true });
   const script = join(cli.root, 'examples', 'demo', 'model.yaml');
   ensureLocalKey(home);
@@ -103,7 +103,7 @@ async function demo(cli: Cli, { sandbox }: { readonly sandbox: SandboxDriver }):
     { home, root: cli.root, ports: {}, memory: 'sqlite', scripted: script, sandbox, foreground: true },
     {
       environment: { ...cli.settings.environment, ...embedderSettings({ ...cli, home }) },
-      // The first start of a cluster takes minutes, so its notes stay on the screen.
+      // The first start of a cluster takes minutes, so its notes are printed.
       onNote: (note) => (sandbox === 'kubernetes' ? cli.out.note(note) : cli.out.status(note)),
       signal: cli.signal,
     },
@@ -118,7 +118,7 @@ async function demo(cli: Cli, { sandbox }: { readonly sandbox: SandboxDriver }):
   } finally {
     gateway.close();
     await stack.stop();
-    cli.out.note(`\nIts memory and logs stay in ${home} until the next demo; nothing needs them, and nothing runs any more.`);
+    cli.out.note(`\nThe demo has stopped. Its memory and logs stay in ${home} until the next demo.`);
   }
 }
 

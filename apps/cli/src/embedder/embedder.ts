@@ -13,15 +13,15 @@ export const embedderFolder = ({ settings: { environment }, root }: Pick<Where, 
 export const isFetched = (folder: string): boolean =>
   SENTENCE_MODEL.files.every(({ name, bytes }) => statSync(join(folder, name), { throwIfNoEntry: false })?.size === bytes);
 
-export const LEXICAL_COST = 'similar tasks are found by the words they share; the same wish in other words is mostly missed';
+export const LEXICAL_COST = 'memory finds similar tasks by shared words only; it mostly misses the same task in other words';
 
 /** File with the built-in embedder of the last start. */
 const recordPath = (home: string) => join(home, 'embedder');
 
 /**
- * Settings of every service of one stack, since they share one memory. Empty where the environment names the model of a server.
+ * Settings for every service of one stack, because the services share one memory. Empty if the environment names an embedding server's model.
  *
- * ETUDE_EMBEDDER is what the environment asks for, else what this stack was started with last, else the best one whose files are here.
+ * ETUDE_EMBEDDER comes from the environment, else from the last start of this stack, else it is the best embedder whose files exist.
  */
 export function embedderSettings(cli: Where): { readonly ETUDE_EMBEDDER?: string; readonly ETUDE_EMBEDDER_PATH?: string } {
   const { ETUDE_EMBEDDING_MODEL: model, ETUDE_EMBEDDER: asked } = cli.settings.environment;
@@ -32,7 +32,7 @@ export function embedderSettings(cli: Where): { readonly ETUDE_EMBEDDER?: string
   return { ETUDE_EMBEDDER: asked && asked !== 'auto' ? asked : best, ETUDE_EMBEDDER_PATH: folder };
 }
 
-/** Call it once memory was opened with these settings. The next start then uses the same embedder. */
+/** Records the embedder after memory was opened with these settings. The next start uses the same embedder. */
 export function recordEmbedder(home: string, { ETUDE_EMBEDDER: name }: ReturnType<typeof embedderSettings>): void {
   if (name !== undefined) writeFileSync(recordPath(home), `${name}\n`);
 }

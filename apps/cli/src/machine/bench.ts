@@ -9,7 +9,7 @@ import { CliError, EXIT } from '../errors.js';
 
 /**
  * Limits the semi-spaces of V8's young generation to 4 MiB. A service that mostly waits keeps about 20 MiB less than by default.
- * It allocates too little for the more frequent collections to matter.
+ * Such a service allocates little, so that more frequent collections cost little.
  */
 export const SERVICE_NODE_ARGS: readonly string[] = ['--max-semi-space-size=4'];
 
@@ -30,7 +30,7 @@ export async function runNode(
   return signal.aborted ? EXIT.interrupted : (code ?? EXIT.internal);
 }
 
-/** Lists the benchmarks, or runs one in a process of its own, with the Node.js flags of the services. */
+/** Lists the benchmarks, or runs one benchmark in a new process with the Node.js flags of the services. */
 async function bench(cli: Cli, name: string | undefined, args: readonly string[]): Promise<number> {
   const folder = join(cli.root, 'bench', 'dist');
   const known = globSync(`*${SUFFIX}`, { cwd: folder }).map((file) => basename(file, SUFFIX));
@@ -39,13 +39,13 @@ async function bench(cli: Cli, name: string | undefined, args: readonly string[]
     return EXIT.ok;
   }
   if (!known.includes(name)) throw new CliError(EXIT.usage, `there is no benchmark ${name}`, [`there are: ${known.join(', ') || 'none'}`]);
-  // The benchmark runs in the checkout, and its paths are those of the caller's folder.
+  // The benchmark runs in the checkout, so paths of the caller's folder are made absolute.
   const given = args.map((arg) => (existsSync(arg) ? resolve(arg) : arg));
   const url = pathToFileURL(join(folder, `${name}${SUFFIX}`)).href;
   return runNode(cli, [...SERVICE_NODE_ARGS, '-e', RUN, url, ...given, ...(cli.globals.json ? ['--json'] : [])]);
 }
 
-/** Adds a command that hands its flags to the benchmark of its first argument. */
+/** Adds the command `bench`, which passes unknown flags to the benchmark. */
 export function addBench(parent: Command, start: Start): void {
   parent
     .command('bench [name]')

@@ -13,9 +13,9 @@ interface Seen {
 
 interface Check {
   readonly name: string;
-  /** Whether no stack can run without it. */
+  /** Whether a stack needs the program or setting. */
   readonly needed: boolean;
-  /** The consequence where it is missing. */
+  /** The consequence if the check fails. */
   readonly cost: string;
   readonly fix: string;
   readonly look: (machine: Machine) => Seen;
@@ -27,19 +27,19 @@ const checkOf =
 const needs = checkOf(true);
 const likes = checkOf(false);
 
-/** One thing that a stack uses, as it is on this machine. cost and fix are '' if it is fine. */
+/** The result of one check on this machine. `cost` and `fix` are '' if the check passed. */
 export type Finding = Seen & Omit<Check, 'look'>;
 
 const PYTHON = '/usr/bin/python3';
-const NO_CODE = 'no code can be run, so no task can be judged';
+const NO_CODE = 'no code can run, so no task can be evaluated';
 
 const apt = (name: string) => `Install it: sudo apt-get install -y ${name}`;
 
-/** Whether a program runs, with the first line of its output. */
+/** Runs a program. Returns whether it succeeded, and the first line of its output. */
 function runs(command: string, ...args: readonly string[]): Seen {
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', timeout: 10_000 });
   const [said = ''] = (stdout || stderr || '').trim().split('\n', 1);
-  return { ok: status === 0, state: said || (status === 0 ? 'there' : 'not there') };
+  return { ok: status === 0, state: said || (status === 0 ? 'found' : 'not found') };
 }
 
 function model({ settings: { OPENAI_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY } }: Machine): Seen {
@@ -52,20 +52,23 @@ function embedder(machine: Machine): Seen {
   return { ok: name !== 'lexical', state: name ?? `${machine.settings.environment['ETUDE_EMBEDDING_MODEL']} of a server` };
 }
 
-/** The isolation that sandboxes use, tried out rather than read from settings: containers and AppArmor forbid it in many ways. */
+/** Tries the isolation that sandboxes use. Settings don't tell, because containers and AppArmor forbid it in many ways. */
 const SANDBOX = ['--unshare-all', '--die-with-parent', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true'];
 const ALLOW =
   'Allow them: sudo sysctl -w kernel.unprivileged_userns_clone=1 (Debian) or kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu 24.04); in a container, allow clone and mount';
 
 const CHECKS: readonly Check[] = [
-  needs('redis-server', 'nothing can be accepted: tasks and queues are kept in Redis', apt('redis-server'), () =>
-    runs('redis-server', '-v'),
-  ),
+  needs('redis-server', 'no task can be accepted: Redis stores tasks and queues', apt('redis-server'), () => runs('redis-server', '-v')),
   needs('bubblewrap', NO_CODE, apt('bubblewrap'), () => runs('bwrap', '--version')),
   needs('user namespaces', NO_CODE, ALLOW, () => runs('bwrap', ...SANDBOX)),
   needs('python3', `answers are Python; ${PYTHON} runs them`, apt('python3'), () => runs(PYTHON, '--version')),
   likes('setpriv', 'services outlive a supervisor that is killed with SIGKILL', apt('util-linux'), () => runs('setpriv', '--version')),
-  likes('model', '`etude up` has nothing to ask; demo and test work', 'Set OPENAI_BASE_URL, or OPENAI_API_KEY with OPENAI_MODEL', model),
+  likes(
+    'model',
+    '`etude up` has no model to ask; demo and test work without a model',
+    'Set OPENAI_BASE_URL, or OPENAI_API_KEY with OPENAI_MODEL',
+    model,
+  ),
   likes('embedder', LEXICAL_COST, './etude embedder fetch, then docs/embeddings.md', embedder),
 ];
 

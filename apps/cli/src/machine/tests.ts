@@ -15,17 +15,17 @@ interface Told {
   readonly why: string;
 }
 
-/** What one run came to, as `tools/vitest-outcome.ts` writes it. */
+/** The result of one run, as `tools/vitest-outcome.ts` writes it. */
 interface Outcome {
   readonly passed: number;
   readonly failed: readonly Told[];
   readonly skipped: readonly Told[];
 }
 
-/** Exit code of test/cluster if this machine can't run a cluster. It has printed the reason by then. */
+/** Exit code of test/cluster if this machine can't run a cluster. test/cluster prints the reason. */
 const NO_CLUSTER = 3;
 
-/** Runs vitest once. Ctrl-C ends it with everything that its tests started. @param through command to which vitest's is appended */
+/** Runs vitest once. Ctrl-C ends vitest and all processes of its tests. @param through command that runs vitest's command line */
 async function runVitest(cli: Cli, config: string, files: readonly string[], through: readonly string[] = []): Promise<Outcome> {
   const nothing: Outcome = { passed: 0, failed: [], skipped: [] };
   if (files.length === 0) return nothing;
@@ -47,7 +47,7 @@ async function runVitest(cli: Cli, config: string, files: readonly string[], thr
   const [code] = (await once(child, 'exit')) as [number | null];
   try {
     if (through.length > 0 && code === NO_CLUSTER)
-      return { ...nothing, skipped: files.map((what) => ({ what, why: 'needs a cluster, which can not be had here; why is said above' })) };
+      return { ...nothing, skipped: files.map((what) => ({ what, why: 'needs a cluster, which cannot run here; the reason is above' })) };
     const outcome = JSON.parse(readFileSync(path, 'utf8')) as Outcome;
     if (code === 0 || outcome.failed.length > 0) return outcome;
     return { ...outcome, failed: [{ what: 'vitest', why: `ended with ${code ?? 'a signal'}` }] };
@@ -67,7 +67,7 @@ const NEEDS: ReadonlyArray<readonly [RegExp, readonly string[]]> = [
   [/^test\/(?!cluster\/).*\.spec\.ts$/, ['redis-server', ...SANDBOX]],
 ];
 
-/** The files that this machine can't run, each with what is missing. */
+/** The files that this machine can't run, each with the missing programs. */
 export function skippedFiles(files: readonly string[], findings: ReadonlyArray<Pick<Finding, 'name' | 'ok'>>): Told[] {
   const missing = new Set(findings.filter(({ ok }) => !ok).map(({ name }) => name));
   return files.flatMap((what) => {
@@ -97,7 +97,7 @@ export async function runTests(cli: Cli, filters: readonly string[], { cluster =
     const run = [process.execPath, 'test/cluster/dist/main.js', 'run'];
     return summarize(cli, await runVitest(cli, 'test/cluster/vitest.cluster.ts', all, run), []);
   }
-  // It installs the Qdrant of tests, once; every worker of vitest would install one of its own.
+  // Installs Qdrant once. Otherwise every worker of vitest would install it.
   if (all.some((file) => /qdrant|memory-adapters/.test(file))) await runNode(cli, ['test/support/dist/qdrant-main.js']);
   const skips = skippedFiles(all, inspectMachine(cli));
   const left = all.filter((file) => !skips.some(({ what }) => what === file));

@@ -16,7 +16,7 @@ const POD_BYTES = 768 * 1_048_576;
 const KUBECTL_TIMEOUT_MS = 60_000;
 
 const { root, templates } = JSON.parse(process.argv[2] ?? '{}') as { readonly root: string; readonly templates: string };
-/** `test/cluster run` sets the first three; namespace and templates are of the user. */
+/** `test/cluster run` sets the first three variables. The user may set namespace and templates. */
 const {
   KUBECONFIG: kubeconfig = '',
   ETUDE_CLUSTER_DIR: ownCluster = '',
@@ -36,7 +36,7 @@ async function kubectl(...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** This machine's address as a node sees it. Nothing is sent. */
+/** This machine's address towards a node. No packet is sent. */
 async function addressTowards(node: string): Promise<string> {
   const socket = createSocket(isIP(node) === 6 ? 'udp6' : 'udp4');
   try {
@@ -57,7 +57,7 @@ async function admitThisMachine(): Promise<void> {
   await kubectl('patch', 'networkpolicy', 'controller-to-supervisor', '-n', NAMESPACE, '--type=json', '-p', patch);
 }
 
-/** Applies k8s/ and returns its namespace. A namespace that was given is used as it is, because its owner may not allow more. */
+/** Applies k8s/ and returns its namespace. A given namespace is used unchanged, because its owner may not allow changes. */
 async function prepareNamespace(): Promise<string> {
   if (givenNamespace) return givenNamespace;
   note('applying k8s/');
@@ -69,7 +69,7 @@ async function prepareNamespace(): Promise<string> {
 /** Writes the templates of pods, unless the user gave some. Pods request little CPU, so that a laptop has room for enough of them. */
 function writeTemplates(): string {
   if (givenTemplates) return givenTemplates;
-  // A pod that can't be scheduled is only in the way, so half of this machine's memory has to hold them all.
+  // All pods together may use half of this machine's memory, so that every pod can be scheduled.
   const max = Math.min(PODS_MAX, Math.max(2, Math.floor(totalmem() / 2 / POD_BYTES)));
   const standard = { image, cpuRequest: '50m', warm: { free: Math.min(4, Math.floor(max / 2)), max } };
   writeFileSync(templates, `${JSON.stringify({ default: standard }, null, 2)}\n`);
@@ -79,7 +79,7 @@ function writeTemplates(): string {
 try {
   const said: ClusterReady = { ready: true, kubeconfig, namespace: await prepareNamespace(), image, templates: writeTemplates() };
   process.stdout.write(`${JSON.stringify(said)}\n`);
-  // Stays, since the cluster ends with this process.
+  // Keeps this process alive, because the cluster ends with it.
   setInterval(() => undefined, 60_000);
 } catch (error) {
   note(error instanceof Error ? error.message : String(error));

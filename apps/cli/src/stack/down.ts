@@ -17,7 +17,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** `etude down`: stops the stack of this home, wherever it was started. None running is fine. */
+/** `etude down`: stops the stack of this home. Without a running stack it succeeds too. */
 export async function down(cli: Cli): Promise<number> {
   const state = await findStack(cli.home);
   if (!state) {
@@ -57,7 +57,7 @@ export function stateText(state: StackState, home: string): string {
   return `${head}\n\n${table([['PROCESS', 'STATE', 'PID', 'RESTARTS'], ...rows])}`;
 }
 
-/** `etude status`: 0 while the stack takes work, else 4. */
+/** `etude status`: returns 0 while the stack accepts tasks, else 4. */
 export async function status(cli: Cli): Promise<number> {
   const state = await findStack(cli.home);
   if (!state) {

@@ -11,25 +11,25 @@ export interface Program {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** Text in its output that says it is ready. */
+  /** Text in the program's output that means "ready". */
   readonly ready: string;
   readonly logPath: string;
   readonly readyTimeoutMs?: number;
   readonly stopTimeoutMs?: number;
   /** The process isn't started again when it dies. */
   readonly once?: boolean;
-  /** Matches lines of its output that say how its start goes. The first group is reported. */
+  /** Matches output lines about the progress of the start. The first group is reported. */
   readonly progress?: RegExp;
 }
 
-/** Generous, because a start that is cut short on a busy machine only has to begin again. */
+/** Long enough for a start on a busy machine. */
 const READY_TIMEOUT_MS = 180_000;
-/** A service closes within 10 s by itself. */
+/** A service needs at most 10 s to stop. */
 const STOP_TIMEOUT_MS = 12_000;
 const LAST_WORDS_MS = 100;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
-/** After running this long, a program that dies is restarted after a short pause again. */
+/** A program that ran this long before it died is restarted after the shortest pause. */
 const STEADY_MS = 30_000;
 const LOG_MAX_BYTES = 20 * 1024 * 1024;
 const TAIL_CHARS = 4_000;
@@ -44,14 +44,14 @@ function openLog(path: string): WriteStream {
 const isOver = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null;
 
 /**
- * Starts a program, writes its output to its log, and starts it again whenever it dies, with growing pauses, until `stop`.
+ * Starts a program and writes its output to its log. Restarts the program when it dies, with growing pauses, until `stop`.
  *
  * @param onChange called with a note when the program becomes ready, reports progress, dies or is restarted
  */
 export class ManagedProcess {
   restarts = 0;
   ready = false;
-  /** The line that said it is ready. */
+  /** The output line that contains the ready text. */
   readyLine = '';
   #child: ChildProcess | null = null;
   #tail = '';
@@ -110,7 +110,7 @@ export class ManagedProcess {
     if (this.readyLine !== '') this.#heardReady('ready');
   }
 
-  /** Starts the process. Returns "ready", or the reason why it is not; then it was killed. */
+  /** Starts the process. Returns "ready", or the reason of a failed start after the process was killed. */
   async #run(): Promise<string> {
     const { command, args, env, cwd, readyTimeoutMs: timeoutMs = READY_TIMEOUT_MS } = this.program;
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -139,8 +139,8 @@ export class ManagedProcess {
       this.ready = false;
       if (this.#stopping.signal.aborted) return;
       const how = child.exitCode ?? child.signalCode;
-      if (this.program.once) return this.onChange(`${this.name} ended with ${how}; ./etude down and up start another one`);
-      this.onChange(`${this.name} ended with ${how}; starting it again`);
+      if (this.program.once) return this.onChange(`${this.name} ended with ${how}; run ./etude down and ./etude up to restart it`);
+      this.onChange(`${this.name} ended with ${how}; restarting`);
       waitMs = performance.now() - since > STEADY_MS ? FIRST_WAIT_MS : Math.min(waitMs * 2, LONGEST_WAIT_MS);
       try {
         await sleep(waitMs, undefined, { signal: this.#stopping.signal });

@@ -66,7 +66,7 @@ async function bind(port: number): Promise<number> {
   return bound;
 }
 
-/** The preferred port of loopback if it is free, else any free one. Nothing holds the port: see `onFreePorts`. */
+/** The preferred port of loopback if it is free, else any free port. The port is not reserved: see `onFreePorts`. */
 const choosePort = (preferred = 0) => bind(preferred).catch(() => bind(0));
 
 export async function choosePorts(preferred: Partial<Ports>): Promise<Ports> {
@@ -82,7 +82,7 @@ const TIED =
   spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true'], { stdio: 'ignore' }).status === 0 ? ['setpriv', '--pdeathsig', 'TERM'] : [];
 
 interface Start extends Partial<Omit<Program, 'name' | 'command' | 'ready'>>, Pick<Program, 'command' | 'ready'> {
-  /** Whether it asks the model, and so gets the model's keys. No program gets the caller's API key. */
+  /** Whether the program asks the model and gets the model's keys. No program gets the caller's API key. */
   readonly asksModel?: boolean;
 }
 
@@ -118,8 +118,8 @@ function redisProgram(setup: Setup): Program {
 const INSIDE = fileURLToPath(new URL('./cluster-main.js', import.meta.url));
 
 /**
- * The cluster whose pods run the code: the one of KUBECONFIG, else kind if it works, else one of the project's own.
- * A cluster that was started for this stack ends with it; a given one stays.
+ * The cluster whose pods run the code: the KUBECONFIG cluster, else kind if it works, else a new cluster from test/cluster.
+ * A cluster that was started for this stack ends with the stack. A given cluster stays.
  */
 export function clusterProgram(setup: Pick<Setup, 'options' | 'environment'>): Program {
   const { home, root } = setup.options;
@@ -128,7 +128,7 @@ export function clusterProgram(setup: Pick<Setup, 'options' | 'environment'>): P
     command: process.execPath,
     args: [join(root, 'test/cluster/dist/main.js'), 'run', process.execPath, INSIDE, inside],
     ready: '"ready":true',
-    // The first start compiles Kubernetes and builds an image. The stop ends one process after the other.
+    // The first start compiles Kubernetes and builds an image. The stop ends the processes one by one.
     readyTimeoutMs: 1_800_000,
     stopTimeoutMs: 25_000,
     once: true,
@@ -148,7 +148,7 @@ export function basePrograms(setup: Setup): Program[] {
   return [redisProgram(setup), ...(scripted ? [nodeProgram(setup, 'model', 'libs/model/dist/scripted-main.js', { args: scripted })] : [])];
 }
 
-/** The four services with settings for a laptop. The environment overrides those that don't connect the services. */
+/** The four services with settings for a laptop. The environment overrides all settings except the connections between services. */
 export async function servicePrograms(setup: Setup): Promise<Program[]> {
   const { options, ports, environment, redisPassword, sandboxToken, cluster } = setup;
   ensureProofKeys(options.home);

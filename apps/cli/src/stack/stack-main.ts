@@ -5,14 +5,14 @@ import { supervise } from './supervisor.js';
 const REPORT_FD = 3;
 let listened = true;
 
-/** Reports to the log, and to the `etude up` that started this as long as it listens. */
+/** Reports to the log, and to the `etude up` that started this process while that command reads. */
 function report(line: Report): void {
   process.stdout.write(`${JSON.stringify({ at: new Date().toISOString(), ...line })}\n`);
   if (!listened) return;
   try {
     writeSync(REPORT_FD, `${JSON.stringify(line)}\n`);
   } catch {
-    listened = false; // it went away, as it may once the stack is ready
+    listened = false; // `etude up` may end once the stack is ready
   }
 }
 

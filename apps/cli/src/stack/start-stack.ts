@@ -9,7 +9,7 @@ import { CliError, EXIT } from '../errors.js';
 import { logPath } from '../home/home.js';
 import { Report, type StackOptions } from '../home/stack-state.js';
 
-/** The supervisor stops its processes within this time; then the whole group is killed. */
+/** Time for the supervisor to stop its processes. Afterwards the whole process group is killed. */
 const STOP_TIMEOUT_MS = 30_000;
 const SUPERVISOR = fileURLToPath(new URL('./stack-main.js', import.meta.url));
 
@@ -22,17 +22,17 @@ export interface RunningStack {
 
 export interface StartDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Called with what happens in the stack; in the foreground also after the start. */
+  /** Called with notes about the stack. In the foreground, also after the start. */
   readonly onNote: (note: string) => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Starts a supervisor with a whole stack. Resolves once the stack takes work.
+ * Starts a supervisor with a whole stack. Resolves once the stack accepts tasks.
  *
  * The supervisor has a process group of its own, so that Ctrl-C reaches this process only. In the foreground it ends
- * when this process does, even by SIGKILL: it sees the end of its stdin.
- * @throws CliError with the end of the log of what failed; an AbortError on `signal`; nothing is left running
+ * when this process does, even by SIGKILL, because its stdin ends.
+ * @throws CliError with the end of the failed program's log; an AbortError on `signal`. In both cases no process is left
  */
 export async function startStack(options: StackOptions, { environment, onNote, signal }: StartDeps): Promise<RunningStack> {
   const log = logPath(options.home, 'supervisor');

@@ -3,16 +3,16 @@ import { holdStack, type Report, type StackOptions, type StackState } from '../h
 import { ManagedProcess, type Program } from './managed-process.js';
 import { basePrograms, choosePorts, ClusterReady, clusterProgram, newPassword, servicePrograms, type Setup } from './programs.js';
 
-/** Number of starts. Two stacks that start at once may take ports from each other, but rarely so many times. */
+/** Most starts. Two stacks that start at once may take each other's ports, but rarely this often. */
 const TRIES_MAX = 5;
 /** How services, the scripted model and Redis report a port that is taken. */
 const TAKEN = /port \d+ on \S+ is taken|address already in use|EADDRINUSE/i;
 
 /**
  * Runs `start`, which chooses ports and starts programs that listen on them. Another process may take a port in between.
- * Then everything starts again, on other ports.
+ * Then all programs are started again on other ports.
  *
- * @param clear ends what was started, before the next try
+ * @param clear stops the started programs before the next try
  * @throws the error of `start` if it has another reason, or after the last try
  */
 export async function onFreePorts(start: () => Promise<void>, clear: () => Promise<void>): Promise<void> {
@@ -110,7 +110,7 @@ class Stack {
 
   /** Ends all processes except the cluster, which starts slowly and uses none of the chosen ports. */
   async #clear(): Promise<void> {
-    this.deps.report({ note: 'a port was taken by another process after it was chosen; starting again on others' });
+    this.deps.report({ note: 'another process took a chosen port; restarting on other ports' });
     await this.stop(this.#processes.filter(({ name }) => name !== 'cluster'));
     this.#processes = this.#processes.filter(({ name }) => name === 'cluster');
   }

@@ -19,11 +19,11 @@ export interface UpOptions {
 /** @throws CliError with the lines that set a model, if none is set */
 function requireModel({ OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL }: Cli['settings']): void {
   if (OPENAI_BASE_URL || (OPENAI_API_KEY && OPENAI_MODEL)) return;
-  throw new CliError(EXIT.usage, 'no model is set, and without one no task can be solved', [
-    'any OpenAI-compatible server will do:',
-    '  export OPENAI_BASE_URL=http://localhost:11434/v1   # left out: api.openai.com',
-    '  export OPENAI_API_KEY=...                          # whatever the server wants',
-    '  export OPENAI_MODEL=...                            # may be left out where the server has only one',
+  throw new CliError(EXIT.usage, 'no model is set', [
+    'set any OpenAI-compatible server:',
+    '  export OPENAI_BASE_URL=http://localhost:11434/v1   # default: api.openai.com',
+    '  export OPENAI_API_KEY=...                          # the key of the server',
+    '  export OPENAI_MODEL=...                            # optional if the server has one model',
     'or answer from a script: ./etude up --scripted examples/demo/model.yaml',
   ]);
 }
@@ -34,7 +34,7 @@ export function requireMachine(cli: Cli): void {
   if (missing.length === 0) return;
   throw new CliError(EXIT.unavailable, 'this machine lacks what a stack needs', [
     ...missing.map(({ name, state, fix }) => `${name}: ${state}. ${fix}`),
-    './etude doctor says more',
+    './etude doctor shows all checks',
   ]);
 }
 
@@ -47,19 +47,20 @@ function requireAll(cli: Cli, { scripted, memory }: UpOptions): void {
     throw new CliError(EXIT.usage, 'no Qdrant is named', ['export ETUDE_QDRANT_URL=http://localhost:6333   # see docs/memory.md']);
 }
 
-/** `etude up`: starts the stack, and stays with it until Ctrl-C unless it is detached. A running stack is left alone. */
+/** `etude up`: starts the stack and waits for Ctrl-C, or returns with `--detach`. A running stack is not changed. */
 export async function up(cli: Cli, options: UpOptions): Promise<number> {
   const { settings, home, root, signal, out } = cli;
   const { detach = false, scripted, ...flags } = options;
   const running = await findStack(home);
   if (running) {
     out.data(running, stateText(running, home));
-    out.note(`already running, as it was started; ${commandLine(cli, 'down')} stops it, to start it with other flags or settings`);
+    out.note(`already running; to change flags or settings, stop it first: ${commandLine(cli, 'down')}`);
     return EXIT.ok;
   }
   requireAll(cli, options);
   const embedder = embedderSettings(cli);
-  if (embedder.ETUDE_EMBEDDER === 'lexical') out.note(`embedder: lexical: ${LEXICAL_COST}; docs/embeddings.md says how to change it`);
+  if (embedder.ETUDE_EMBEDDER === 'lexical')
+    out.note(`embedder: lexical: ${LEXICAL_COST}; docs/embeddings.md describes how to change the embedder`);
   ensureLocalKey(home);
   const { ETUDE_GRPC_PORT: grpc, ETUDE_REST_PORT: rest, ETUDE_MCP_PORT: mcp, ETUDE_REDIS_PORT: redis } = settings;
   const script = scripted === undefined ? null : resolve(scripted);

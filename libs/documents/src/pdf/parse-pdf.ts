@@ -21,8 +21,7 @@ export async function parsePdf(bytes: Uint8Array, name: string): Promise<ParsedD
   const { title, pages } = await readPdf(bytes, name);
   const body = bodyOf(pages.flat());
   const lines = withoutFurniture(pages, body);
-  if (lines.length === 0)
-    throw unreadable(name, `has ${pages.length} pages without any text, pictures perhaps; recognise its text (OCR) first`);
+  if (lines.length === 0) throw unreadable(name, `has ${pages.length} pages without any text; run text recognition (OCR) first`);
   const levels = levelsByLook(lines, body);
   const leading = leadingOf(lines);
   const words = new Set(lines.flatMap(({ text }) => text.toLowerCase().match(/[\p{L}\p{N}-]+(?=[^\p{L}\p{N}-])/gu) ?? []));

@@ -46,9 +46,8 @@ async function open(bytes: Uint8Array, name: string, { VerbosityLevel }: PdfJs):
     const options = { enableXfa: false, stopAtErrors: false, useSystemFonts: false, disableFontFace: true, maxImageSize: 0 };
     return await getDocumentProxy(new Uint8Array(bytes), { verbosity: VerbosityLevel.ERRORS, ...options });
   } catch (error) {
-    if ((error as Error).name === 'PasswordException')
-      throw unreadable(name, 'is encrypted; save it without a password and hand that in', error);
-    throw unreadable(name, `is no PDF that can be read: ${(error as Error).message}`, error);
+    if ((error as Error).name === 'PasswordException') throw unreadable(name, 'is encrypted; save it without a password', error);
+    throw unreadable(name, `cannot be read as a PDF: ${(error as Error).message}`, error);
   }
 }
 

@@ -48,7 +48,7 @@ export class FileCollector {
   wants(path: string): boolean {
     checkPath(path);
     if (LITTER.test(path)) {
-      this.#notes.push(`${path} was left out: it belongs to an operating system`);
+      this.#notes.push(`${path} was skipped: an operating system created it`);
       return false;
     }
     if (this.#files.size >= FOLDER_LIMITS.filesMax) throw tooLarge(`there are more than ${FOLDER_LIMITS.filesMax} files`);
@@ -63,7 +63,7 @@ export class FileCollector {
   add(path: string, bytes: Uint8Array): void {
     if (!this.wants(path)) return;
     if (bytes.length > FOLDER_LIMITS.fileBytesMax)
-      throw tooLarge(`${JSON.stringify(path)} has ${bytes.length} bytes, and ${FOLDER_LIMITS.fileBytesMax} are the most`);
+      throw tooLarge(`${JSON.stringify(path)} has ${bytes.length} bytes; at most ${FOLDER_LIMITS.fileBytesMax} are allowed`);
     this.#bytes += bytes.length;
     if (this.#bytes > FOLDER_LIMITS.bytesMax) throw tooLarge(`the files are larger than ${FOLDER_LIMITS.bytesMax} bytes together`);
     this.#takePlace(path);
@@ -74,13 +74,16 @@ export class FileCollector {
     const place = path.normalize('NFKC').toUpperCase().toLowerCase();
     const there = this.#places.get(place);
     if (there !== undefined)
-      throw new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(path)} and ${JSON.stringify(there)} are the same place; keep one of them`);
+      throw new EtudeError(
+        'INVALID_ARGUMENT',
+        `${JSON.stringify(path)} and ${JSON.stringify(there)} are the same path on some systems; keep one of them`,
+      );
     this.#places.set(place, path);
   }
 
   /** @throws EtudeError INVALID_ARGUMENT where there are no files, or a file has the name of a folder */
   done(): FolderFiles {
-    if (this.#files.size === 0) throw new EtudeError('INVALID_ARGUMENT', 'there are no files in it');
+    if (this.#files.size === 0) throw new EtudeError('INVALID_ARGUMENT', 'the archive or folder contains no files');
     for (const path of this.#files.keys())
       if ([...this.#files.keys()].some((other) => other.startsWith(`${path}/`)))
         throw new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(path)} is both a file and a folder; keep one of them`);
@@ -98,7 +101,7 @@ export function filesOfFolder(files: readonly FolderFile[]): FolderFiles {
 export const byPath = (a: { path: string }, b: { path: string }) => (a.path < b.path ? -1 : Number(a.path > b.path));
 
 export function tooLarge(what: string): EtudeError {
-  return new EtudeError('PAYLOAD_TOO_LARGE', `${what}; a skill is a small folder, so leave out what it does not need`);
+  return new EtudeError('PAYLOAD_TOO_LARGE', `${what}; remove files that the skill does not need`);
 }
 
 export interface FoundFolder {
@@ -120,10 +123,10 @@ export function findSkills(files: readonly FolderFile[]): { readonly found: read
     .map(({ path }) => path.slice(0, -SKILL_TEXT.length))
     .toSorted((a, b) => a.length - b.length);
   const outer = folders.filter((folder, index) => !folders.slice(0, index).some((other) => folder.startsWith(other)));
-  if (outer.length === 0) throw new EtudeError('INVALID_ARGUMENT', `there is no ${SKILL_TEXT} in it; a skill is a folder with that file`);
+  if (outer.length === 0) throw new EtudeError('INVALID_ARGUMENT', `no ${SKILL_TEXT} was found; a skill is a folder with that file`);
   const found = outer.toSorted().map((folder) => ({ folder: folder.slice(0, -1), files: filesIn(folder, files) }));
   const left = files.filter(({ path }) => !outer.some((folder) => path.startsWith(folder)));
-  return { found, notes: left.map(({ path }) => `${path} was left out: it belongs to no skill`) };
+  return { found, notes: left.map(({ path }) => `${path} was skipped: it is in no skill's folder`) };
 }
 
 function filesIn(folder: string, files: readonly FolderFile[]): FolderFile[] {

@@ -12,7 +12,7 @@ const FRONTMATTER = /^---[^\S\n]*\n([^]*?)\n---[^\S\n]*(?:\n|$)/;
 const textOf = (max: number) =>
   z.string().refine((text) => text.trim() !== '' && Array.from(text).length <= max, `must be a text of at most ${max} characters`);
 
-/** The fields of the format. Unknown fields are kept. */
+/** The fields of the Agent Skills format. Unknown fields are kept. */
 const Frontmatter = z.looseObject(
   {
     name: z
@@ -51,7 +51,7 @@ export function parseSkillText(text: string): SkillText {
   const found = FRONTMATTER.exec(lines);
   if (!found) throw wrong('it must begin with its fields in YAML, between two lines of "---"');
   const { length } = found[1]!;
-  if (length > FRONTMATTER_CHARS_MAX) throw wrong(`its fields are ${length} characters long, and ${FRONTMATTER_CHARS_MAX} are the most`);
+  if (length > FRONTMATTER_CHARS_MAX) throw wrong(`its fields have ${length} characters; at most ${FRONTMATTER_CHARS_MAX} are allowed`);
   return { frontmatter: frontmatterOf(yamlOf(found[1]!)), body: lines.slice(found[0].length).replace(/^\n/, '') };
 }
 
@@ -72,11 +72,11 @@ function yamlOf(text: string): unknown {
     const yaml: unknown = document.toJS({ maxAliasCount: 0 });
     // Copies plain objects and refuses a "__proto__" that could replace their prototype.
     return JSON.parse(JSON.stringify(yaml), (key, value: unknown) => {
-      if (key === '__proto__') throw new Error('"__proto__" is no name of a field');
+      if (key === '__proto__') throw new Error('"__proto__" is not allowed as a field name');
       return value;
     });
   } catch (error) {
-    throw wrong(`its fields are no YAML that could be read: ${(error as Error).message.split('\n')[0]}`);
+    throw wrong(`its fields are not valid YAML: ${(error as Error).message.split('\n')[0]}`);
   }
 }
 

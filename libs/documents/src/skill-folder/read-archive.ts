@@ -29,7 +29,7 @@ export async function filesOfArchive(bytes: Uint8Array, format: ArchiveFormat, s
     if (errorCode(error) !== 'INTERNAL') throw error;
     throw new EtudeError(
       'INVALID_ARGUMENT',
-      `this is no ${format} archive, or it is damaged: ${(error as Error).message}`,
+      `the archive is not ${format}, or it is damaged: ${(error as Error).message}`,
       {},
       { cause: error },
     );
@@ -101,14 +101,14 @@ async function bytesOf(stream: Readable, path: string, bytesMax: number): Promis
   let bytes = 0;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > bytesMax) throw tooLarge(`${JSON.stringify(path)} is larger than it may be here`);
+    if (bytes > bytesMax) throw tooLarge(`${JSON.stringify(path)} exceeds the size limit of a skill's files`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 }
 
 function refuseUnlessPlain(name: string, kind: string): void {
-  if (kind !== 'file' && kind !== 'directory') throw refused(name, `is a ${kind}, and neither a file nor a folder`);
+  if (kind !== 'file' && kind !== 'directory') throw refused(name, `is a ${kind}; only files and folders are allowed`);
 }
 
 function refused(name: string, why: string): EtudeError {

@@ -59,14 +59,14 @@ export function extrasOf(files: readonly FolderFile[], { name, kind }: Pick<Skil
 function nameIn({ name, metadata = {} }: Frontmatter): string {
   const own = metadata['etude-name'];
   if (own !== undefined && formatName(own) !== name)
-    throw wrong(`metadata "etude-name": ${JSON.stringify(own)} is not the skill ${JSON.stringify(name)}`);
+    throw wrong(`metadata "etude-name": ${JSON.stringify(own)} doesn't match the name ${JSON.stringify(name)}`);
   return parsed('etude-name', Skill.shape.name, own ?? skillNameOf(name));
 }
 
 function descriptionIn({ description, metadata = {} }: Frontmatter, name: string): string {
   const own = metadata['etude-description'];
   if (own === undefined) return description;
-  if (formatDescription(own, name) !== description) throw wrong('metadata "etude-description": does not begin as "description" does');
+  if (formatDescription(own, name) !== description) throw wrong('metadata "etude-description": must begin with the text of "description"');
   return own;
 }
 
@@ -124,12 +124,12 @@ export function pythonTests(files: readonly FolderFile[]): Skill['tests'] {
 
 function textOf(files: readonly FolderFile[], path: string): string {
   const file = files.find((other) => other.path === path);
-  if (!file) throw wrong(`there is no file ${path} beside it`);
+  if (!file) throw wrong(`the folder has no file ${path}`);
   try {
     // The decoder drops the byte order mark that some editors write.
     return new TextDecoder('utf-8', { fatal: true }).decode(file.bytes);
   } catch {
-    throw wrong(`${path} is no text in UTF-8`);
+    throw wrong(`${path} is not UTF-8 text`);
   }
 }
 

@@ -13,8 +13,8 @@ export interface ReadSkill {
 
 /**
  * Reads the skill in a folder. It is a function or a snippet if its metadata says so, with its code in `scripts/`. Otherwise it is a
- * procedure, whose text is the Markdown of SKILL.md. `files` are SKILL.md, since the skill may get fields that its folder doesn't state, and
- * those that can't be written again from the other fields.
+ * procedure, whose text is the Markdown of SKILL.md. `files` are SKILL.md and the files that can't be written from the other fields.
+ * SKILL.md is kept because the skill may later get fields that its folder doesn't state.
  *
  * @throws EtudeError INVALID_ARGUMENT naming the folder, the file and the field
  */
@@ -37,10 +37,10 @@ function within<T>(folder: string, read: () => T): T {
   }
 }
 
-/** A note where the folder doesn't have the skill's name. The format wants it so, but a difference does no harm. */
+/** A note if the folder doesn't have the skill's name. The format requires the same name, but a difference does no harm. */
 function misnamed(folder: string, name: string): string[] {
   const own = folder.slice(folder.lastIndexOf('/') + 1);
-  return own === '' || own === name ? [] : [`the folder ${own} holds the skill ${name}, and should have its name`];
+  return own === '' || own === name ? [] : [`the folder ${own} holds the skill ${name}; rename the folder to ${name}`];
 }
 
 /**
@@ -68,7 +68,7 @@ function saysTheSame(files: readonly FolderFile[], skill: SkillParts): boolean {
     return entryPoint && isDeepStrictEqual(authored(said), authored(skill));
   } catch (error) {
     if (errorCode(error) !== 'INVALID_ARGUMENT') throw error;
-    // Files for an earlier name are not the skill's folder any more.
+    // The kept files belong to an earlier name of the skill.
     return false;
   }
 }
