@@ -15,7 +15,7 @@ import { skillReference } from './command.js';
 import { Output } from './output.js';
 import { buildProgram } from './program.js';
 
-/** A gateway that answers every unary call with what the test gives, and keeps the requests. */
+/** A gateway that answers each unary call with the next given answer, and keeps the requests. */
 const asked: Array<readonly [string, JsonValue]> = [];
 let answers: Array<JsonObject | Error> = [];
 const server = new Server();
@@ -48,7 +48,7 @@ beforeEach(() => {
   answers = [];
 });
 
-/** Runs one command line, with what it prints and its exit code. */
+/** Runs one command line. Returns its output and its exit code. */
 async function run(words: readonly string[], ...given: Array<JsonObject | Error>) {
   answers = given;
   const printed = { stdout: '', stderr: '', exit: -1 };
@@ -90,23 +90,23 @@ describe('a command that is one call', () => {
     ['memory explain fog --layer a --layer b', 'searchMemory', { query: 'fog', layers: ['a', 'b'], limit: 5, explain: true }],
     ['memory recall fog --facts 0 --tokens 50', 'recall', { context: 'fog', facts: 0, tokensMax: 50 }],
     ['memory update f1 --text tea --request-id r', 'updateFact', { id: 'f1', text: 'tea', updateMask: 'text', requestId: 'r' }],
-  ])('asks what %s says', async (words, method, request) => {
+  ])('sends the request of: %s', async (words, method, request) => {
     await run(words.split(' '));
     expect(asked).toEqual([[method, request]]);
   });
 
-  it('reads every page up to the limit, and says where there is more', async () => {
+  it('reads every page up to the limit, and notes that more results exist', async () => {
     const { stdout, stderr } = await run(['tasks', 'list', '--limit', '2', '--json'], page('tasks/a'), page('tasks/b'));
     expect(JSON.parse(stdout)).toMatchObject({ tasks: [{ name: 'tasks/a' }, { name: 'tasks/b' }] });
     expect(stderr).toBe('more results exist; raise --limit (now 2) to print them\n');
   });
 
-  it('prints an empty list as a list, and a note for people', async () => {
+  it('prints an empty list as JSON, and a note for people', async () => {
     expect(await run(['tasks', 'list', '--json'])).toEqual({ stdout: '{"tasks":[]}\n', stderr: 'no tasks\n', exit: 0 });
     expect(await run(['sandbox', 'list'])).toMatchObject({ stdout: '', stderr: expect.stringContaining('sandbox create') });
   });
 
-  it('is repeated under the same request id while the gateway is busy', async () => {
+  it('is retried with the same request id while the gateway is busy', async () => {
     const busy = serviceError(status.RESOURCE_EXHAUSTED, 'busy', new EtudeError('TOO_MANY_CALLS', 'busy'));
     await run(['skills', 'archive', 's'], busy, { name: 'skills/s' });
     expect(asked).toHaveLength(2);
@@ -120,7 +120,7 @@ describe('a command that is one call', () => {
     [['memory', 'erase', '--user', 'a', '--tenant', 'b', '--yes'], 'name exactly one', ''],
     [['memory', 'erase', '--user', 'a'], 'erases all data of user a', 'add --yes'],
     [['skills', 'use', 's@3'], 'without a version', ''],
-  ])('refuses %j before it asks anything', async (words, message, hint) => {
+  ])('refuses %j before any call', async (words, message, hint) => {
     const error = (await run(words).catch((thrown: unknown) => thrown)) as { exit: number; message: string; hint: string[] };
     expect(error).toMatchObject({ exit: 2, message: expect.stringContaining(message) as string });
     expect(error.hint.join('\n')).toContain(hint);
@@ -131,8 +131,8 @@ describe('a command that is one call', () => {
 const hit = (layer: string, kind: string, id: string) => ({ layer, kind, id, score: 0.5 });
 const headings = (stdout: string) => stdout.split('\n').flatMap((line) => /^[a-z]+:$|(?<=^ {2}id +)\w+$/.exec(line) ?? []);
 
-describe('what a command says', () => {
-  it('of each skill that a pruning took, when it is taken back', async () => {
+describe('a command prints', () => {
+  it('each skill that an undone pruning restored or left archived', async () => {
     const back = { name: 'skills/idle', version: 2, status: 'SKILL_STATUS_ACTIVE', statusReason: 'undid the pruning p1' };
     const left = { name: 'skills/old', version: 1, agent: 'solver', reason: 'version 2 is in use' };
     expect(await run(['skills', 'unprune', 'p1', '--request-id', 'r1'], { skills: [back], left: [left] })).toEqual({
@@ -144,7 +144,7 @@ describe('what a command says', () => {
     expect(await run(['skills', 'unprune', 'p1'], {})).toMatchObject({ exit: 0, stdout: '', stderr: 'nothing was restored\n' });
   });
 
-  it('of what is found, under the name of its layer or kind, the best first', async () => {
+  it('search results below their layer or kind, the best first', async () => {
     const facts = [hit('semantic', 'fact', 's1'), hit('semantic', 'chunk', 's2')];
     const hits = [...facts.slice(0, 1), hit('episodic', 'episode', 'e1'), ...facts.slice(1)];
     const found = await run(['memory', 'search', 'fog'], { hits, missingLayers: ['procedural'] });
@@ -154,7 +154,7 @@ describe('what a command says', () => {
     expect(headings(recalled.stdout)).toEqual(['fact:', 's1', 'chunk:', 's2', 'procedures:', 'p1']);
   });
 
-  it('of a skill that is used', async () => {
+  it('the result or the failure of a skill', async () => {
     const answer = { success: true, name: 'skills/double', version: 2, output: 'said\n', result: { n: 4 } };
     expect(await run(['skills', 'use', 'double', 'n=2'], answer)).toEqual({ exit: 0, stdout: 'said\n{"n":4}\n', stderr: '' });
     const other = await run(['skills', 'use', 'twice'], { ...answer, success: false, error: 'it broke' });
@@ -166,7 +166,7 @@ describe('what a command says', () => {
     });
   });
 
-  it('of a task that had ended before it was cancelled', async () => {
+  it('a note if a task had ended before it was cancelled', async () => {
     const { stderr } = await run(['tasks', 'cancel', 't'], {
       name: 'tasks/t',
       state: 'TASK_STATE_FAILED',

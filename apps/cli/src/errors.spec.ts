@@ -14,12 +14,12 @@ const refused = (message: string) =>
 
 const hints = (message: string) => (explain(refused(message), 'h:1') as CliError).hint;
 
-it('says what is wrong with a field once', () => {
+it('describes a wrong field once', () => {
   expect(hints(`limits.memory_mib: ${tooMuch}`)).toEqual([]);
   expect(hints('the request is not valid')).toEqual([`limits.memory_mib: ${tooMuch}`]);
 });
 
-it('keeps the code for programs', () => {
+it('keeps the error code for programs', () => {
   expect(explain(refused('x'), 'h:1')).toMatchObject({ code: 'INVALID_ARGUMENT' });
   expect(explain(serviceError(status.UNAVAILABLE, 'read ECONNRESET'), 'h:1')).toMatchObject({ code: 'UNAVAILABLE' });
 });

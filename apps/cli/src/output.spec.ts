@@ -23,7 +23,7 @@ describe('Output', () => {
     expect(out.text()).toBe('{"a":"x\\ny"}\n{"b":2}\n');
   });
 
-  it('shows no control character that others wrote', () => {
+  it('escapes control characters', () => {
     const [out, err, live] = [terminal(false), terminal(false), terminal(true)];
     const evil = 'a\u001b]0;x\u0007\tb\r\nc\u009b2J\u202etxt.exe\u0000';
     const shown = 'a\\x1b]0;x\\x07\tb\nc\\x9b2J\\u202etxt.exe\\x00';
@@ -35,7 +35,7 @@ describe('Output', () => {
     expect(live.text()).toBe('\\x1b[2J x');
   });
 
-  it('keeps the meaning of JSON that is safe to show', () => {
+  it('escapes control characters in JSON without changing its meaning', () => {
     const out = terminal(false);
     const value = { name: 'a\u009b2J\u202e\u007f\u001b' };
     new Output(out, terminal(false), true).data(value, '');
@@ -43,7 +43,7 @@ describe('Output', () => {
     expect(JSON.parse(out.text())).toEqual(value);
   });
 
-  it('leaves what code printed as it is', () => {
+  it('writes the output of code unchanged', () => {
     const out = terminal(false);
     new Output(out, terminal(false), false).stream('stdout', '\u001b[1mbold\u001b[0m\r');
     expect(out.text()).toBe('\u001b[1mbold\u001b[0m\r');

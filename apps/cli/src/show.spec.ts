@@ -57,12 +57,12 @@ it('prints parts of a message below their names', () => {
   );
 });
 
-it('prints what a record holds, and not what says nothing', () => {
+it('prints the set fields of a record, without empty lists', () => {
   const record = create(MemoryRecordSchema, { kind: 'fact', id: 'f1', fields: { fact: 'a', wordings: [], score: 0.5 } });
   expect(details(MemoryRecordSchema, record)).toBe('id    f1\nkind  fact\n\nfields:\n  fact   a\n  score  0.5');
 });
 
-it('prints columns by their paths, and marks what a script answered', () => {
+it('prints columns by their paths, and marks scripted answers', () => {
   const task = create(TaskSchema, {
     name: 'tasks/t1',
     state: TaskState.SUCCEEDED,

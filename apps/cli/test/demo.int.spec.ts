@@ -6,7 +6,7 @@ import { findStack } from '../src/home/stack-state.js';
 import { etude } from './etude.js';
 
 describe('demo', () => {
-  it('solves the second round with skills, asks less, and leaves nothing running', async () => {
+  it('solves the second round with skills and fewer model calls, and leaves no process running', async () => {
     const home = mkdtempSync(join(tmpdir(), 'etude-demo-'));
     const { exit, stdout, stderr } = await etude(['demo', '--json', '--home', home]);
     expect({ exit, stderr }).toMatchObject({ exit: 0, stderr: expect.stringContaining('not from a model') });

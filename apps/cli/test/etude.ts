@@ -12,13 +12,13 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 240_000 });
 const MAIN = `${ROOT}apps/cli/dist/main.js`;
 
 export interface Outcome {
-  /** null where a signal ended it. */
+  /** null if a signal ended the process. */
   readonly exit: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** The built command line as a process, with PATH, HOME, the embedder that needs no files, and what is given. */
+/** The built command line as a process, with PATH, HOME, the lexical embedder, and the given environment. */
 export class Etude {
   readonly child: ChildProcess;
   stdout = '';
@@ -37,7 +37,7 @@ export class Etude {
     this.ended = once(this.child, 'close').then(([exit]) => ({ exit: exit as number | null, stdout: this.stdout, stderr: this.stderr }));
   }
 
-  /** Waits until it has printed `text` on either stream. */
+  /** Waits until the process has printed `text` on stdout or stderr. */
   async says(text: string, timeoutMs = 60_000): Promise<void> {
     const over = () => this.child.exitCode !== null || this.child.signalCode !== null;
     await until(() => `${this.stdout}${this.stderr}`.includes(text) || over(), { timeoutMs, what: `"${text}" from etude` });
@@ -48,7 +48,7 @@ export class Etude {
 
 export const etude = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Outcome> => new Etude(args, env).ended;
 
-/** For the preparations of a test. */
+/** Waits for a command. @throws Error with its output if it fails */
 export async function succeeds(running: Promise<Outcome>): Promise<Outcome> {
   const outcome = await running;
   if (outcome.exit !== 0) throw new Error(`etude ended with ${outcome.exit}:\n${outcome.stdout}${outcome.stderr}`);

@@ -19,7 +19,7 @@ describe('eval run', () => {
   const home = stackForTests(`${ROOT}examples/eval/model.yaml`);
   const run = (...args: string[]) => etude(['eval', 'run', ...args, '--home', home, '--json']);
 
-  it('counts what was solved, at which attempt', async () => {
+  it('counts solved problems and attempts', async () => {
     const { exit, stdout } = await run('--format', 'humaneval', SAMPLE, '--attempts', '2');
     expect(exit).toBe(0);
     const all = lines(stdout);
@@ -41,7 +41,7 @@ describe('eval run', () => {
     });
   });
 
-  it('goes on after an interruption and submits nothing twice', async () => {
+  it('resumes after an interruption and submits no problem twice', async () => {
     const first = new Etude(['eval', 'run', '--format', 'humaneval', SAMPLE, '--concurrency', '1', '--home', home, '--json']);
     await first.says('"Etude/1"');
     first.child.kill('SIGINT');

@@ -23,7 +23,7 @@ const program = (...more: string[]) => ({
 });
 
 describe.each(REVISIONS)('etude mcp in %s', (revision) => {
-  it('serves tools and skills in the name of its flags, and says nothing else on stdout', async () => {
+  it('serves tools and skills for the agent and user of its flags, and keeps notes off stdout', async () => {
     let said = '';
     const connected = await connectStdio(program(), revision, (text) => (said += text));
     const { client, skills } = connected;
@@ -44,7 +44,7 @@ describe.each(REVISIONS)('etude mcp in %s', (revision) => {
     }
   });
 
-  it('ends with its client, and what the client left running ends as well', async () => {
+  it('ends with its client, and cancels the calls of the client', async () => {
     const connected = await connectStdio(program('--session', 'mine'), revision);
     const { client, pid } = connected;
     const before = gateway.fake.aborted.length;
@@ -58,7 +58,7 @@ describe.each(REVISIONS)('etude mcp in %s', (revision) => {
 });
 
 describe('etude mcp', () => {
-  it('says what is wrong with its flags before it serves', async () => {
+  it('names a wrong flag before it serves', async () => {
     expect(await etude(['mcp', '--agent', '@tenant'])).toMatchObject({
       exit: 2,
       stdout: '',

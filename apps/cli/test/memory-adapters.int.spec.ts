@@ -28,13 +28,13 @@ class MemoryStack {
 
   run = (...args: string[]) => etude(['memory', ...args, '--home', this.home]);
 
-  /** What it prints with --json, where it succeeds. */
+  /** The parsed output with --json. @throws Error if the command fails */
   async json<Answer>(...args: string[]): Promise<Answer> {
     const { stdout } = await succeeds(this.run(...args, '--json'));
     return JSON.parse(stdout) as Answer;
   }
 
-  /** Answers its id. */
+  /** Stores a fact about Ann's editor. Returns its id. */
   async storeEditor(text: string): Promise<string> {
     const whose = ['--user', 'ann', '--subject', 'editor of Ann'];
     const { fact } = await this.json<{ fact: { id: string } }>('store', 'fact', text, ...whose);
@@ -50,7 +50,7 @@ class MemoryStack {
   async export(...whose: string[]): Promise<readonly string[]> {
     const path = join(this.home, 'exported.jsonl');
     await succeeds(this.run('export', '-o', path, ...whose));
-    // The first line says of which tenant it is; records have no order.
+    // Skips the header, and sorts the records because they have no order.
     return readFileSync(path, 'utf8').trimEnd().split('\n').slice(1).toSorted();
   }
 
@@ -86,7 +86,7 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
   describe.each(['sqlite', 'qdrant'] as const)('over %s', (adapter) => {
     const stack = stacks[adapter];
 
-    it('stores, finds, replaces, changes and tells the history of a fact', async () => {
+    it('stores, finds, replaces and updates a fact, and lists its history', async () => {
       const first = await stack.storeEditor('The favourite editor of Ann is Vim.');
       const id = await stack.storeEditor('The favourite editor of Ann is Emacs.');
       expect(await stack.factsFound('which editor does Ann use', 'ann')).toEqual(['The favourite editor of Ann is Emacs.']);
@@ -118,7 +118,7 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
       );
     });
 
-    it('erases a user for good and nobody else, with a receipt, and takes nothing of them back', async () => {
+    it('erases only one user, returns a receipt, and refuses to import the erased records', async () => {
       for (const user of ['bo', 'carl']) await succeeds(stack.run('store', 'fact', `${user} likes tea.`, '--user', user));
       const copy = join(stack.home, 'bo.jsonl');
       await succeeds(stack.run('export', '--user', 'bo', '-o', copy));

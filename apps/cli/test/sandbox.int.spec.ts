@@ -5,7 +5,7 @@ import { findStack } from '../src/home/stack-state.js';
 import { Etude, etude, ROOT, succeeds } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
 
-/** Long enough for a busy machine to break in on it. */
+/** Runs for about 10 s, so that a test can interrupt the code. */
 const COUNT = 'import time\nfor i in range(100): print(i, flush=True); time.sleep(0.1)';
 
 describe('sandboxes from the command line', () => {
@@ -23,7 +23,7 @@ describe('sandboxes from the command line', () => {
     expect(JSON.parse(stdout)).toEqual({ sandboxes: [] });
   });
 
-  it('keep names and files, and move files both ways', async () => {
+  it('keep variables and files, and copy files in both directions', async () => {
     const name = await create();
     const file = join(home, 'numbers.txt');
     writeFileSync(file, '1\n2\n3\n');
@@ -43,7 +43,7 @@ describe('sandboxes from the command line', () => {
     expect(await sandbox('exec', name, '1')).toMatchObject({ exit: 6 });
   });
 
-  it('cancel on Ctrl-C and go on with the names', async () => {
+  it('cancel on Ctrl-C and keep their variables', async () => {
     const name = await create();
     await succeeds(sandbox('exec', name, 'kept = 5'));
     const running = new Etude(['sandbox', 'exec', name, COUNT, '--home', home]);
@@ -57,7 +57,7 @@ describe('sandboxes from the command line', () => {
     expect(await sandbox('exec', name, 'kept')).toMatchObject({ stdout: '5\n' });
   });
 
-  it('ride out a gateway that is killed, without a gap or a repeat', async () => {
+  it('resume after the gateway was killed, without a gap or a repeat', async () => {
     const name = await create();
     const running = new Etude(['sandbox', 'exec', name, COUNT, '--home', home]);
     await running.says('3\n');
@@ -67,7 +67,7 @@ describe('sandboxes from the command line', () => {
     expect({ exit, stdout }).toEqual({ exit: 0, stdout: Array.from({ length: 100 }, (_, n) => `${n}\n`).join('') });
   });
 
-  it('say that a sandbox was lost with its controller, behind what was printed', async () => {
+  it('report a sandbox that was lost with its controller, after its output', async () => {
     const name = await create();
     const running = new Etude(['sandbox', 'exec', name, COUNT, '--home', home]);
     await running.says('3\n');

@@ -28,7 +28,7 @@ const CASES = JSON.stringify([
 ]);
 
 describe('a skill on the command line', () => {
-  it('is tested before it is stored, and says why it would not pass', async () => {
+  it('is tested before it is stored, with the reason for a failure', async () => {
     const good = file('triple.py', TRIPLE);
     const cases = file('cases.json', CASES);
     expect(await run('skills', 'test', good, '--test', cases)).toMatchObject({ exit: 0, stdout: expect.stringMatching(/^passed/) });
@@ -58,7 +58,7 @@ describe('a skill on the command line', () => {
     expect(wrong.stderr).toContain('m');
   });
 
-  it('is edited with the tests that it has, compared, and rolled back', async () => {
+  it('is edited with its existing tests, compared, and rolled back', async () => {
     const next = file('next.py', TRIPLE.replace('return n * 3', 'return n + n + n'));
     expect((await succeeds(run('skills', 'edit', 'triple', next, '--wait'))).stdout).toMatch(/^triple@2 is pending_review/);
     const { stdout } = await succeeds(run('skills', 'diff', 'triple'));
@@ -70,7 +70,7 @@ describe('a skill on the command line', () => {
     expect((await succeeds(run('skills', 'versions', 'triple'))).stdout).toMatch(/triple +2 +default +function +deprecated/);
   });
 
-  it('leaves as a folder, and comes back', async () => {
+  it('is exported as a folder, and imported', async () => {
     const folder = join(home, 'out');
     await succeeds(run('skills', 'export', 'triple', folder));
     expect(readFileSync(join(folder, 'SKILL.md'), 'utf8')).toContain('Triples a number.');
@@ -78,7 +78,7 @@ describe('a skill on the command line', () => {
     expect((await succeeds(run('skills', 'import', folder, '--agent', 'importer', '--dry-run'))).stdout).toContain('triple');
   });
 
-  it('is asked for where there is none', async () => {
+  it('is requested if it is missing', async () => {
     expect(await run('skills', 'use', 'quadruple', 'n=1')).toMatchObject({ exit: 3, stderr: expect.stringContaining('--agent') });
     const missing = await run('skills', 'use', 'quadruple', 'n=1', '--agent', 'solver');
     expect(missing).toMatchObject({ exit: 3, stderr: expect.stringContaining('skills wish wantedSkills/') });
@@ -86,7 +86,7 @@ describe('a skill on the command line', () => {
   });
 });
 
-it('shows and sets what an agent may do', async () => {
+it('shows and changes the settings of an agent', async () => {
   expect((await succeeds(run('agents', 'get', 'solver'))).stdout).toMatch(/approval_mode +review/);
   expect((await succeeds(run('agents', 'set', 'solver', 'approval_mode=threshold', 'max_skills=7'))).stdout).toMatch(/max_skills +7/);
   expect((await succeeds(run('agents', 'list'))).stdout).toMatch(/solver +yes +threshold/);

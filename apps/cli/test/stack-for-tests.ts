@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { etude, succeeds } from './etude.js';
 
-/** Answers the home of a stack with this scripted model, which is started before the tests beside this call and stopped behind them. */
+/** Starts a stack with this scripted model before the tests of the suite, and stops the stack after them. Returns its home. */
 export function stackForTests(model: string, env: () => Promise<Readonly<Record<string, string>>> = async () => ({})): string {
   const home = join(tmpdir(), `etude-home-${randomUUID().slice(0, 8)}`);
   beforeAll(async () => {

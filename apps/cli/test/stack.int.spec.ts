@@ -72,25 +72,25 @@ describe('a stack in the background', () => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  it('takes another port where its own is taken', async () => {
+  it('uses another port if its own port is taken', async () => {
     const state = await findStack(home);
     expect(state).toMatchObject({ ready: true });
     expect(state?.address).not.toBe(`127.0.0.1:${port}`);
   });
 
-  it('is left alone by a second start', async () => {
+  it('is not changed by a second start', async () => {
     const again = await run(...UP, '--detach');
     expect(again).toMatchObject({ exit: 0, stderr: expect.stringContaining('already running') });
   });
 
-  it('solves a task and tells that a script did', async () => {
+  it('solves a task and marks the answer as scripted', async () => {
     const { exit, stdout } = await run('tasks', 'submit', '--prompt', 'Say hello.', '--wait');
     expect(exit).toBe(0);
     expect(stdout).toContain('output:\nhello');
     expect(stdout).toContain('[scripted]');
   });
 
-  it('starts a service again that was killed, under a watch that misses and repeats nothing', async () => {
+  it('restarts a killed service while a watch misses and repeats no event', async () => {
     const watch = new Etude(['tasks', 'submit', '--prompt', 'Say it slowly.', '--watch', '--json', '--home', home]);
     await watch.says('"attemptStarted"');
     const gateway = (await findStack(home))?.processes.find(({ name }) => name === 'gateway');
@@ -108,7 +108,7 @@ describe('a stack in the background', () => {
     expect((await findStack(home))?.processes.find(({ name }) => name === 'gateway')).toMatchObject({ restarts: 1, ready: true });
   });
 
-  it('lets a watch go on Ctrl-C and says how to come back', async () => {
+  it('ends a watch on Ctrl-C and prints how to resume the watch', async () => {
     const watch = new Etude(['tasks', 'submit', '--prompt', 'Say it slowly, please.', '--watch', '--home', home]);
     await watch.says('attempt 1');
     watch.child.kill('SIGINT');
@@ -137,13 +137,13 @@ describe('a stack in the background', () => {
     });
   });
 
-  it('takes a new key at once, for its own tenant only', async () => {
+  it('accepts a new key at once, for its own tenant only', async () => {
     const { stdout } = await run('keys', 'create', '--tenant', 'acme');
     const list = await run('tasks', 'list', '--api-key', stdout.trim(), '--json');
     expect(list).toMatchObject({ exit: 0, stdout: '{"tasks":[]}\n' });
   });
 
-  it('finds its data again after down and up', async () => {
+  it('keeps its data after down and up', async () => {
     const tasks = async () => lastJson((await run('tasks', 'list', '--json')).stdout) as { tasks: { endTime?: string }[] };
     await until(async () => (await tasks()).tasks.every(({ endTime }) => endTime), { what: 'the end of every task' });
     const before = await tasks();
@@ -156,7 +156,7 @@ describe('a stack in the background', () => {
   });
 });
 
-it('starts although its model server can not be reached, and stops with all of its processes on Ctrl-C', async () => {
+it('starts without a reachable model server, and stops all processes on Ctrl-C', async () => {
   const home = temporaryFolder();
   const base = `http://127.0.0.1:${await freePort()}/v1`;
   const up = new Etude(['up', '--home', home], { OPENAI_BASE_URL: base, OPENAI_MODEL: 'm' });
@@ -173,18 +173,18 @@ describe('a stack that cannot start', () => {
   let home: string;
   beforeEach(() => void (home = temporaryFolder()));
 
-  it('says what to set where no model is set', async () => {
+  it('names the settings if no model is set', async () => {
     const { exit, stderr } = await etude(['up', '--home', home]);
     expect(exit).toBe(2);
     expect(stderr).toContain('OPENAI_BASE_URL');
   });
 
-  it('says what is no script', async () => {
+  it('names a file that is not a script', async () => {
     const { exit, stderr } = await etude(['up', '--scripted', `${ROOT}README.md`, '--home', home]);
     expect({ exit, stderr }).toMatchObject({ exit: 4, stderr: expect.stringMatching(/could not be started: model .*README\.md: /s) });
   });
 
-  it('says why, and stops what it had started', async () => {
+  it('prints the reason, and stops the started processes', async () => {
     const { applicationId, layout } = MEMORY_FILE;
     const header = `PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${layout + 98}`;
     writeSqliteFile(join(home, 'memory.sqlite'), `CREATE TABLE t (x); ${header}`);

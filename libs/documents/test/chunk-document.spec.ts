@@ -29,14 +29,14 @@ describe('chunkDocument', () => {
     expect(textsOf(`${words(8)}\n\n${code}`, 120)).toEqual([words(8), code]);
   });
 
-  it('cuts code between lines and gives each part its fence', () => {
+  it('cuts code between lines and repeats the fence in each part', () => {
     const code = `\`\`\`py\n${Array.from({ length: 40 }, (_, i) => `line_${i}()`).join('\n')}\n\`\`\``;
     const texts = textsOf(code, 150);
     expect(texts.every((text) => text.startsWith('```py\nline_') && text.endsWith(')\n```'))).toBe(true);
     expect(texts.flatMap((text) => text.split('\n').slice(1, -1))).toEqual(code.split('\n').slice(1, -1));
   });
 
-  it('gives each part of a table its head', () => {
+  it('repeats the head of a table in each part', () => {
     const table = ['key | value', ...Array.from({ length: 30 }, (_, i) => `k${i} | v${i}`)].join('\n');
     expect(textsOf(table, 120).every((text) => text.startsWith('key | value\nk'))).toBe(true);
   });
@@ -51,7 +51,7 @@ describe('chunkDocument', () => {
     expect(chunkDocument(document(...sections.slice(1)))).toHaveLength(20_000);
   });
 
-  it('loses no character, cuts no word that stands alone, exceeds no bound and is the same twice, whatever it is given', () => {
+  it('loses no character, cuts no short word, exceeds no bound and is deterministic for any text', () => {
     const pieces = fc.constantFrom('word ', '. ', '\n', '\n\n', '```\n', '😀', 'a | b\n', '文。', 'x'.repeat(150), ' ');
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 80 }), fc.integer({ min: 100, max: 300 }), (parts, charsMax) => {
@@ -60,7 +60,7 @@ describe('chunkDocument', () => {
         expect(chunks.every((chunk) => chunk.length <= charsMax && chunk.isWellFormed())).toBe(true);
         // A row without spaces that is longer than a chunk is cut anywhere, so there only the characters count.
         for (const kept of [/[wx]/g, /(?<!\S)word(?!\S)/g, /😀/g, /文/g]) {
-          // A table's head is said again.
+          // The head of a table is repeated.
           expect(count(chunks.join('\n'), kept)).toBeGreaterThanOrEqual(count(text, kept));
         }
         expect(textsOf(text, charsMax)).toEqual(chunks);

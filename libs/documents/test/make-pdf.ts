@@ -34,7 +34,7 @@ function drawn({ text, x = 72, y, size = 10, font = 'regular' }: PdfLine): strin
 const stream = (bytes: Uint8Array, entries: string) =>
   Buffer.concat([Buffer.from(`<< /Length ${bytes.length} ${entries} >>\nstream\n`), bytes, Buffer.from('\nendstream')]);
 
-/** The smallest PDF 1.4 that says these things: objects, a table of where they are, a trailer. */
+/** The smallest PDF 1.4 with this content: objects, their offsets, and a trailer. */
 export function makePdf({ pages, title, catalog = '', trailer = '', content }: PdfParts): Uint8Array {
   const objects: Buffer[] = [];
   const add = (body: string | Buffer): number => objects.push(Buffer.from(body));

@@ -13,7 +13,7 @@ const numberedPage = (n: number) => [
 ];
 
 describe('parsePdf', () => {
-  it('tells headings by their size and keeps their page', async () => {
+  it('recognises headings by their size and keeps their page', async () => {
     const parsed = await parse({
       title: 'Algorithms',
       pages: [
@@ -28,7 +28,7 @@ describe('parsePdf', () => {
     ]);
   });
 
-  it('joins a heading of two lines and tells a bold one of the same size', async () => {
+  it('joins a heading of two lines, and recognises a bold heading of the body size', async () => {
     const { sections } = await parse({
       pages: [
         [
@@ -46,7 +46,7 @@ describe('parsePdf', () => {
     ]);
   });
 
-  it('joins words that a line end parted, but no compounds', async () => {
+  it('joins words that were hyphenated at a line end, but keeps compounds', async () => {
     const lines = ['A well-known algo-', 'rithm finds what is well-', 'known in a list of num-', 'bers that are in order.'];
     const { sections } = await parse({ pages: [column(lines)] });
     expect(sections[0]?.text).toBe('A well-known algorithm finds what is well-known in a list of numbers that are in order.');
@@ -75,12 +75,12 @@ describe('parsePdf', () => {
     expect(sections[0]?.text).toBe([prose.join(' '), '```\ndef find(xs, x):\n    return x in xs\n```', prose.join(' ')].join('\n\n'));
   });
 
-  it('goes on with a paragraph on the next page', async () => {
+  it('continues a paragraph on the next page', async () => {
     const { sections } = await parse({ pages: [column(['It is said here, and then it', 'goes']), column(['on there. So it ends.'])] });
     expect(sections[0]?.text).toBe('It is said here, and then it goes on there. So it ends.');
   });
 
-  it('does not run what a PDF carries along', async () => {
+  it('runs no script of a PDF', async () => {
     const script = '/OpenAction << /S /JavaScript /JS (globalThis.ran = true; while \\(true\\) {}) >>';
     const { sections } = await parse({ catalog: script, pages: [column(prose)] });
     expect(sections[0]?.text).toBe(prose.join(' '));
@@ -99,7 +99,7 @@ describe('parsePdf', () => {
       }),
       /is encrypted; save it without a password/,
     ],
-  ])('says what is wrong with one %s', async (_, bytes, message) => {
+  ])('describes the fault of a PDF %s', async (_, bytes, message) => {
     const parsing = parseDocument(bytes, 'application/pdf', 'chapter.pdf');
     await expect(parsing).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) });
   });

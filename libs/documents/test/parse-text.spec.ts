@@ -15,17 +15,17 @@ describe('mediaTypeOf', () => {
     ['B.PDF', 'application/pdf'],
     ['x.y.html', 'text/html'],
     ['notes.txt', 'text/plain'],
-  ])('tells %s by its ending', (path, type) => {
+  ])('recognises %s by its extension', (path, type) => {
     expect(mediaTypeOf(path)).toBe(type);
   });
 
-  it.each(['a.docx', 'README', '.md/file', ''])('refuses %j and says what it knows', (path) => {
+  it.each(['a.docx', 'README', '.md/file', ''])('refuses %j and lists the known extensions', (path) => {
     expect(() => mediaTypeOf(path)).toThrow(/is unknown; use an extension of \.md/);
   });
 });
 
 describe('parseDocument of plain text', () => {
-  it('keeps paragraphs and takes a first line that stands alone as title', async () => {
+  it('keeps paragraphs and uses a separate first line as title', async () => {
     const { title, sections } = await parse('A short guide\n\nOne\ntwo.\r\n \r\n\n\nThree.');
     expect(title).toBe('A short guide');
     expect(sections).toEqual([{ headings: [], text: 'A short guide\n\nOne\ntwo.\n\nThree.', page: null }]);
@@ -44,7 +44,7 @@ describe('parseDocument of plain text', () => {
     await expect(parse(bytes)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) });
   });
 
-  it('drops controls that nobody reads', async () => {
+  it('drops control characters', async () => {
     expect((await parse('a\u0007b\u001b[1mc\fd')).sections[0]?.text).toBe('ab[1mc\nd');
   });
 
@@ -73,7 +73,7 @@ describe('parseDocument of Markdown', () => {
     expect(sections[0]?.text).toBe('- a\n  - b\n- [x] c\n\n1. d\n\n```py\nx = 1\n\ny = 2\n```\n\nk | v\na | b');
   });
 
-  it('reads front matter for the title, and leaves it out', async () => {
+  it('takes the title from front matter, and drops the front matter', async () => {
     const { title, sections } = await readMarkdown('---\ntitle: "A: b"\ntags: [x]\n---\n# H\n\ntext');
     expect(title).toBe('A: b');
     expect(sections).toEqual([{ headings: ['H'], text: 'text', page: null }]);
@@ -101,7 +101,7 @@ describe('parseDocument of HTML', () => {
     ]);
   });
 
-  it('drops what is not shown', async () => {
+  it('drops hidden elements', async () => {
     const hidden =
       '<script>a()</script><style>b{}</style><p hidden>c</p><p style="color:red; DISPLAY : none">d</p><div aria-hidden="true">e</div>' +
       '<template><p>f</p></template><noscript>g</noscript><svg><text>h</text></svg><!-- i --><textarea>j</textarea>';
@@ -109,7 +109,7 @@ describe('parseDocument of HTML', () => {
     expect(sections).toEqual([{ headings: [], text: 'shown', page: null }]);
   });
 
-  it('reads the main part where there is one', async () => {
+  it('reads only the main element if there is one', async () => {
     expect((await readHtml('<header>menu</header><main><p>text</main><footer>end')).sections[0]?.text).toBe('text');
   });
 });

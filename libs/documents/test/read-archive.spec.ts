@@ -18,7 +18,7 @@ async function tarOf(entries: readonly TarEntry[]): Promise<Buffer> {
   return gzipSync(await buffer(tar));
 }
 
-/** A zip as no tool would write it: names are put in place of others of the same length. */
+/** A zip with invalid names, which replace placeholders of the same length. */
 async function zipNamed(names: Readonly<Record<string, string>>, mode = 0o100644): Promise<Buffer> {
   const zip = await zipOf(
     Object.keys(names).map((path) => file(path, 'x')),
@@ -55,7 +55,7 @@ describe('an archive', () => {
     expect(texts((await read(tar, 'tar.gz')).files)).toEqual({ 'SKILL.md': 'text', [long]: 'long' });
   });
 
-  it('leaves out what operating systems put in, and says so', async () => {
+  it('skips files of operating systems, with a note', async () => {
     const { files: left, notes } = await read(await zipOf([file('SKILL.md'), file('__MACOSX/._SKILL.md'), file('a/.DS_Store')]), 'zip');
     expect(Object.keys(texts(left))).toEqual(['SKILL.md']);
     expect(notes).toHaveLength(2);
@@ -105,7 +105,7 @@ describe('a hostile zip', () => {
     await expect(read(bytes, 'zip')).rejects.toThrow(refusal('INVALID_ARGUMENT', /encrypted/));
   });
 
-  it('that unpacks to too much is refused while it is unpacked', async () => {
+  it('that unpacks to too many bytes is refused during unpacking', async () => {
     await expect(read(await zipOf([zeros('a', 2 ** 21)]), 'zip')).rejects.toThrow(refusal('PAYLOAD_TOO_LARGE', /./));
     const many = Array.from({ length: 5 }, (_, i) => ({ path: `${i}`, bytes: noise(2 ** 20 - 1) }));
     await expect(read(await zipOf(many), 'zip')).rejects.toThrow(refusal('PAYLOAD_TOO_LARGE', /./));
@@ -145,12 +145,12 @@ describe('a hostile tar.gz', () => {
     await expect(read(gzipSync(tar), 'tar.gz')).rejects.toThrow(refusal('INVALID_ARGUMENT', /unknown type/));
   });
 
-  it('with a file of holes is refused', async () => {
+  it('with a sparse file is refused', async () => {
     const sparse = { name: 'SKILL.md', data: 'x', pax: { 'GNU.sparse.major': '1', 'GNU.sparse.minor': '0' } };
     await expect(read(await tarOf([sparse]), 'tar.gz')).rejects.toThrow(refusal('INVALID_ARGUMENT', /is a sparse file/));
   });
 
-  it('that unpacks to too much is refused while it is unpacked', async () => {
+  it('that unpacks to too many bytes is refused during unpacking', async () => {
     const bomb = gzipSync(Buffer.alloc(2 ** 26));
     await expect(read(bomb, 'tar.gz')).rejects.toThrow(refusal('PAYLOAD_TOO_LARGE', /unpacks to more/));
     await expect(read(await tarOf([{ name: 'a', data: noise(2 ** 21) }]), 'tar.gz')).rejects.toThrow(
@@ -168,7 +168,7 @@ describe.each<[ArchiveFormat, (files: readonly FolderFile[]) => Promise<Uint8Arr
   ['zip', (files) => zipOf(files)],
   ['tar.gz', (files) => tarOf(files.map(({ path, bytes }) => ({ name: path, data: Buffer.from(bytes) })))],
 ])('a %s', (format, pack) => {
-  it('with a place twice is refused', async () => {
+  it('with the same path twice is refused', async () => {
     await expect(read(await pack([file('a'), file('A')]), format)).rejects.toThrow(refusal('INVALID_ARGUMENT', /same path/));
   });
 
@@ -177,18 +177,18 @@ describe.each<[ArchiveFormat, (files: readonly FolderFile[]) => Promise<Uint8Arr
     await expect(read(await pack(many), format)).rejects.toThrow(refusal('PAYLOAD_TOO_LARGE', /more than 200 files/));
   });
 
-  it('that is none, empty or cut is refused', async () => {
+  it('that is not an archive, is empty or is truncated is refused', async () => {
     const whole = await pack([{ path: 'a', bytes: noise(4_000) }]);
     for (const bytes of [Buffer.from('no archive'), Buffer.alloc(0), whole.subarray(0, -10), await pack([])])
       await expect(read(bytes, format)).rejects.toThrow(refusal('INVALID_ARGUMENT', /./));
   });
 });
 
-it('stops when it is told to', async () => {
+it('stops on abort', async () => {
   await expect(filesOfArchive(await zipOf([file('a')]), 'zip', AbortSignal.abort())).rejects.toMatchObject({ code: 'CANCELLED' });
 });
 
-/** Bytes that do not pack, the same each time. */
+/** Incompressible bytes, the same on each call. */
 function noise(length: number): Buffer {
   const bytes = Buffer.alloc(length);
   let state = 1;

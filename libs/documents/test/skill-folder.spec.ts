@@ -5,7 +5,7 @@ import { folderFromSkill, readSkill } from '../src/skill-folder/skill-folder.js'
 import type { SkillParts } from '../src/skill-folder/skill-parts.js';
 
 const file = (path: string, text: string): FolderFile => ({ path, bytes: Buffer.from(text) });
-/** Of a folder whose own name does not matter. */
+/** Reads a skill from a folder without a name. */
 const skillFromFolder = (files: readonly FolderFile[]): SkillParts => readSkill({ folder: '', files }).parts;
 const texts = (files: readonly FolderFile[]) =>
   Object.fromEntries(files.map(({ path, bytes }) => [path, Buffer.from(bytes).toString('latin1')]));
@@ -53,12 +53,12 @@ const parts: fc.Arbitrary<SkillParts> = fc
     ),
   })
   .map((made) => JSON.parse(JSON.stringify(made)) as SkillParts)
-  // What no text can hold, and what a folder says of every procedure.
+  // Drops values that UTF-8 text cannot hold.
   .filter((made) => JSON.stringify(made).isWellFormed() && !JSON.stringify(made).includes('__proto__') && !made.code.startsWith('\uFEFF'))
   .map((made) => (made.kind === 'procedure' ? { ...made, code: made.code.replaceAll('\r\n', '\n') } : made));
 
 describe('a skill in a folder', () => {
-  it('is the same skill again', () => {
+  it('is read as the same skill that was written', () => {
     fc.assert(
       fc.property(parts, (skill) => {
         const { files = [], ...read } = skillFromFolder(filesOfFolder(folderFromSkill(skill)).files);
@@ -69,7 +69,7 @@ describe('a skill in a folder', () => {
     );
   });
 
-  it('is what the format expects', () => {
+  it('has the files of the Agent Skills format', () => {
     const skill: SkillParts = {
       name: 'parse_csv',
       kind: 'function',
@@ -108,7 +108,7 @@ describe('a folder as a skill', () => {
     { path: 'assets/logo.png', bytes: Uint8Array.from([0, 255, 254, 1]) },
   ];
 
-  it('is a procedure where it says nothing else', () => {
+  it('is a procedure by default', () => {
     const skill = skillFromFolder(written);
     expect(skill).toMatchObject({
       name: 'pdf_tools',
@@ -121,7 +121,7 @@ describe('a folder as a skill', () => {
     });
   });
 
-  it('is a function where its metadata says so, with Python tests beside it', () => {
+  it('is a function if its metadata says so, with Python tests', () => {
     const folder = [
       skillText('name: add-up\ndescription: Adds.\nmetadata:\n  etude-kind: function'),
       file('scripts/add_up.py', 'def add_up(a, b):\n    return a + b\n'),
@@ -167,7 +167,7 @@ describe('a folder as a skill', () => {
       ...made.extras.filter(({ path, bytes }) => !path.startsWith('tests/') || Buffer.from(Buffer.from(bytes).toString()).equals(bytes)),
     ]);
 
-  it('may leave out of a test what is as usual', () => {
+  it('may omit default values in a test', () => {
     const cases = [
       { kind: 'call', args: [5], expected: 6 },
       { kind: 'io', expectedStdout: '6' },
@@ -181,7 +181,7 @@ describe('a folder as a skill', () => {
     ]);
   });
 
-  it('gives the same bytes again', () => {
+  it('is written with the same bytes', () => {
     fc.assert(
       fc.property(folders, (files) => {
         expect(texts(folderFromSkill(skillFromFolder(files)))).toEqual(texts(files));
@@ -190,12 +190,12 @@ describe('a folder as a skill', () => {
     );
   });
 
-  it('gives the same bytes after it was registered and used', () => {
+  it('is written with the same bytes after registration and use', () => {
     const skill = { ...skillFromFolder(written), cues: ['a task'], sources: ['tasks/t'], dependencies: [], entryPoint: null };
     expect(texts(folderFromSkill(skill))).toEqual(texts(written));
   });
 
-  it('is written anew where the skill was changed, with its other files', () => {
+  it('gets a new SKILL.md if the skill was changed, and keeps the other files', () => {
     const folder = texts(folderFromSkill({ ...skillFromFolder(written), description: 'Another.' }));
     expect(Object.keys(folder)).toEqual(['SKILL.md', 'assets/logo.png', 'references/deep.md', 'scripts/run.sh']);
     expect(folder['SKILL.md']).toContain('description: "Another."');
@@ -203,7 +203,7 @@ describe('a folder as a skill', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('a folder is refused with', () => {
   it.each([
     ['no fields', '# Steps', /begin with its fields/],
     ['capitals', '---\nname: Pdf\ndescription: x\n---\n', /"name"/],
@@ -265,7 +265,7 @@ describe('folders of skills', () => {
     expect(notes).toEqual([expect.stringContaining('README.md was skipped')]);
   });
 
-  it('are told apart where one cannot be read', () => {
+  it('are named in the error if their SKILL.md cannot be read', () => {
     const { found } = findSkills([skill('a/', 'a'), skill('tools/b/', 'No name')]);
     expect(() => found.map((folder) => readSkill(folder))).toThrow(
       expect.objectContaining({

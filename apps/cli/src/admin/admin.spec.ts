@@ -5,7 +5,7 @@ import { readKeys } from '../home/home.js';
 import { createKey, settingsOf } from './admin.command.js';
 
 describe('settingsOf', () => {
-  it('reads each by its name on the wire', () => {
+  it('reads settings by their field names', () => {
     const pairs = ['enabled=true', 'auto_register_skills=false', 'max_skills=20', 'approval_mode=threshold', 'skill_search_threshold=0.7'];
     expect(settingsOf(pairs)).toMatchObject({
       settings: { enabled: true, autoRegisterSkills: false, maxSkills: 20, approvalMode: 'threshold', skillSearchThreshold: 0.7 },
@@ -18,7 +18,7 @@ describe('settingsOf', () => {
   });
 });
 
-it('makes a key with the name that it is given, unless a part of Etude is called so', async () => {
+it('makes a key with the given name, but refuses names of parts of Etude', async () => {
   const home = temporaryFolder();
   const cli = { home, out: { data: () => undefined, note: () => undefined } } as unknown as Cli;
   const create = (name: string) => createKey(cli, { tenant: 'acme', role: ['user'], name });

@@ -17,18 +17,18 @@ function machine(fetched: boolean, environment: Record<string, string> = {}) {
   return { root, home: join(root, '.etude'), folder, settings: readSettings(environment) };
 }
 
-it('takes the sentence model where its files are, and goes by words where they are not', () => {
+it('uses the sentence model if its files exist, else the lexical embedder', () => {
   const { folder, ...there } = machine(true);
   expect(embedderSettings(there)).toEqual({ ETUDE_EMBEDDER: 'sentence', ETUDE_EMBEDDER_PATH: folder });
   expect(embedderSettings(machine(false))).toMatchObject({ ETUDE_EMBEDDER: 'lexical' });
 });
 
-it('does what the environment asks for', () => {
+it('prefers the embedder of the environment', () => {
   expect(embedderSettings(machine(true, { ETUDE_EMBEDDER: 'lexical' }))).toMatchObject({ ETUDE_EMBEDDER: 'lexical' });
   expect(embedderSettings(machine(true, { ETUDE_EMBEDDING_MODEL: 'nomic' }))).toEqual({});
 });
 
-it('stays with the embedder of the last start, whatever is fetched or removed later', () => {
+it('keeps the embedder of the last start, even if files are fetched or removed later', () => {
   const { folder, ...there } = machine(true);
   recordEmbedder(there.home, embedderSettings(there));
   rmSync(folder, { recursive: true });

@@ -16,7 +16,7 @@ describe('summarize', () => {
     sampleOf('b', 2, null, 'MODEL_UNAVAILABLE: gone'),
   ];
 
-  it('counts what the samples say and nothing else', () => {
+  it('adds up the counts of the samples', () => {
     const summary = summarize('r', results, 2, 1.5);
     expect(summary).toMatchObject({
       problems: 2,

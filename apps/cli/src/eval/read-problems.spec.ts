@@ -42,10 +42,10 @@ describe('HumanEval', () => {
 
 describe('MBPP', () => {
   it.each([
-    ['stands inside of a builtin', 'def half(n): \r\n  return n / 2', 'assert int(half(4)) == 2', 'half'],
-    ['stands in brackets, a space before its own', 'def Half (n): \r\n  return n / 2', 'assert (Half (4)) == 2', 'Half'],
+    ['is an argument of a builtin', 'def half(n): \r\n  return n / 2', 'assert int(half(4)) == 2', 'half'],
+    ['is in brackets, with a space before its own brackets', 'def Half (n): \r\n  return n / 2', 'assert (Half (4)) == 2', 'Half'],
     ['is called check', 'def turn(n):\n  return -n\ndef check(n):\n  return turn(n) == n', 'assert check(0) == True', 'check'],
-  ])('finds the function under test where it %s', (_how, code, test, entryPoint) => {
+  ])('finds the function under test if it %s', (_how, code, test, entryPoint) => {
     const [problem] = parseProblems('mbpp', lines({ ...mbpp, code, test_setup_code: '', test_list: [test] }));
     expect(testsOf(problem)).toMatchObject({ entryPoint, tests: test });
   });
@@ -71,7 +71,7 @@ describe('MBPP', () => {
     expect(problem?.spec.prompt).toContain('Add. Your code should pass these tests:\n\nassert math.isclose(add(1, 2), 3)');
   });
 
-  it('names the line whose tests call nothing that is defined', () => {
+  it('names the line whose tests call no defined function', () => {
     const stray = { ...mbpp, task_id: 902, code: 'def other():\n  pass' };
     expect(() => parseProblems('mbpp', lines(mbpp, stray))).toThrow('line 2: test_list calls no function that code defines');
   });

@@ -19,7 +19,7 @@ describe('key file', () => {
     for (const path of [keyPath(home), keysPath(home)]) expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  it('makes a new local key where its digest is gone', () => {
+  it('makes a new local key if its digest is missing', () => {
     ensureLocalKey(home);
     rmSync(keysPath(home));
     ensureLocalKey(home);
@@ -38,7 +38,7 @@ describe('ensureProofKeys', () => {
     for (const path of [proofSigningKeyPath(home), proofPublicKeysPath(home)]) expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  it('adds the public key of a signing key and keeps those that there are', () => {
+  it('adds a public key and keeps the existing public keys', () => {
     ensureProofKeys(home);
     const [, old] = read();
     rmSync(proofSigningKeyPath(home));

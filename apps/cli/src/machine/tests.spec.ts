@@ -16,8 +16,8 @@ const files = [
   'test/cluster/src/e.spec.ts',
 ];
 
-describe('tests that a machine can not run', () => {
-  it('are those with real parts that are missing, each with the reason', () => {
+describe('tests that a machine cannot run', () => {
+  it('are those whose programs are missing, each with the reason', () => {
     expect(skippedFiles(files, [finding('redis-server', false), finding('user namespaces', true)])).toEqual([
       { what: 'libs/queue/src/a.int.spec.ts', why: 'needs redis-server' },
       { what: 'test/flow/src/c.spec.ts', why: 'needs redis-server' },
@@ -35,7 +35,7 @@ const BROKEN = {
   'c.spec.ts': `it('lets go', async () => { void Promise.reject(new Error('nobody caught it')); await new Promise(setImmediate); });`,
 };
 
-it('names each test that failed, each file that failed outside of its tests, and each error that no test waited for', () => {
+it('names each failed test, each file that failed outside of its tests, and each unhandled error', () => {
   const dir = temporaryFolder();
   for (const [name, text] of Object.entries(BROKEN)) writeFileSync(join(dir, name), text);
   const report = join(dir, 'outcome.json');
@@ -52,7 +52,7 @@ it('names each test that failed, each file that failed outside of its tests, and
   });
 });
 
-it('refuses a filter that no file fits', async () => {
+it('refuses a filter that matches no file', async () => {
   const cli = createCli(readSettings({}), { timeout: 30_000 }, new AbortController().signal);
   await expect(runTests(cli, ['libs/nothing'])).rejects.toMatchObject({ exit: 2, message: 'no test file has "libs/nothing" in its path' });
 });

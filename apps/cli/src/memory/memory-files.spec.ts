@@ -31,14 +31,14 @@ describe('lines of a file', () => {
     expect(await Array.fromAsync(linesOf(fileOf('file.jsonl', content)))).toEqual(lines);
   });
 
-  it('are whole, whichever characters stand where the file is cut for reading', async () => {
+  it('are whole even if a read ends within a character', async () => {
     const lines = Array.from({ length: 50 }, (_, n) => 'ä€😀'.repeat(n * 97));
     expect(await Array.fromAsync(linesOf(fileOf('file.jsonl', lines.map((line) => `${line}\n`).join(''))))).toEqual(lines);
   });
 });
 
 describe('a file that is written', () => {
-  it('appears once it is whole, or leaves nothing behind', async () => {
+  it('appears once it is complete, or leaves no file behind', async () => {
     const path = join(dir, 'all.jsonl');
     const cut = writeWhole(path, async (write) => {
       await write('a');
@@ -53,12 +53,12 @@ describe('a file that is written', () => {
     expect([readdirSync(dir), readFileSync(path, 'utf8')]).toEqual([['all.jsonl'], 'a\nb\n']);
   });
 
-  it.each(['none/x', '.'])('can not be %s', async (path) => {
+  it.each(['none/x', '.'])('cannot be %s', async (path) => {
     await expect(writeWhole(join(dir, path), async () => undefined)).rejects.toMatchObject({ exit: EXIT.usage });
   });
 });
 
-it('knows an export by its name, and takes none among others', () => {
+it('recognises an export by its name, and refuses other paths beside it', () => {
   const named = fileOf('a.jsonl', '{"etude":"memory"}\n');
   expect([isExport([named]), isExport(['a.md'])]).toEqual([true, false]);
   expect(() => isExport([named, 'a.md'])).toThrow('import only this file');
@@ -82,7 +82,7 @@ it.each([
   expect(refusalOf(error)).toBe(reason);
 });
 
-it('tries again where the gateway is busy, and ends where memory is full', async () => {
+it('retries if the gateway is busy, and stops if memory is full', async () => {
   const { signal } = new AbortController();
   await expect(new RideOut(signal).wait(exhausted('TOO_MANY_CALLS'))).resolves.toBeUndefined();
   await expect(new RideOut(signal).wait(exhausted('MEMORY_FULL'))).rejects.toMatchObject({ details: 'no more' });

@@ -16,6 +16,6 @@ it.each([
     { exit: 'infra', stateLost: true, error: { type: 'FAILED_PRECONDITION', message: 'infra: its controller ended' } },
     'infra · its controller ended · 20.1 s, 0.1 s cpu, 2.0 MiB; the sandbox and its files are lost',
   ],
-])('says how code ended, why and what it took: %j', (outcome, line) => {
+])('prints the end of an execution, its reason and its usage: %j', (outcome, line) => {
   expect(outcomeLine(create(ExecutionOutcomeSchema, { ...outcome, ...took }))).toBe(line);
 });

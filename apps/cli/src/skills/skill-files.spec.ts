@@ -19,23 +19,23 @@ const FILES = [
 ];
 
 describe('the folder of a skill', () => {
-  it('is read again as it was written', () => {
+  it('is read with the same files that were written', () => {
     writeSkill(join(dir, 'out'), FILES, false);
     const [format, files] = readSkill(join(dir, 'out'));
     expect(format).toBe('folder');
     expect(files.map(({ path, data }) => ({ path, data: new Uint8Array(data) }))).toEqual(FILES);
   });
 
-  it('is no device, which may never end', () => {
+  it('cannot be a device, which may never end', () => {
     expect(() => readSkill('/dev/zero')).toThrow('/dev/zero is neither a file nor a pipe');
   });
 
-  it.each(['../out.py', '/etc/passwd', 'a/../../b', ''])('has nothing at %j', (path) => {
+  it.each(['../out.py', '/etc/passwd', 'a/../../b', ''])('refuses the path %j', (path) => {
     expect(() => writeSkill(join(dir, 'out'), [{ path, data: bytes('x') }], false)).toThrow('unsafe path');
     expect(existsSync(join(dir, 'out.py'))).toBe(false);
   });
 
-  it('overwrites nothing unless it is told to, and follows no link', () => {
+  it('overwrites files only with --force, and follows no link', () => {
     mkdirSync(join(dir, 'out'));
     writeFileSync(join(dir, 'mine'), 'mine');
     symlinkSync(join(dir, 'mine'), join(dir, 'out', 'SKILL.md'));
@@ -45,13 +45,13 @@ describe('the folder of a skill', () => {
     expect(readFileSync(join(dir, 'out', 'SKILL.md'), 'utf8')).toContain('double');
   });
 
-  it('is read without what its links lead to', () => {
+  it('is read without the targets of its links', () => {
     writeFileSync(join(dir, 'SKILL.md'), 'x');
     symlinkSync('/etc/passwd', join(dir, 'secret'));
     expect(readSkill(dir)[1].map(({ path }) => path)).toEqual(['SKILL.md']);
   });
 
-  it('refuses what is no skill, by its name', () => {
+  it('names a path that is not a skill', () => {
     writeFileSync(join(dir, 'skill.txt'), 'x');
     expect(() => readSkill(join(dir, 'skill.txt'))).toThrow('neither a folder');
     expect(() => readSkill(join(dir, 'nothing.zip'))).toThrow('there is no file');
@@ -62,7 +62,7 @@ describe('the folder of a skill', () => {
 
 const skill = (name: string, status: SkillStatus, statusReason: string) => create(SkillSchema, { name, version: 1, status, statusReason });
 
-it('fails an import by a skill that was rejected, says why, and fails one of nothing', () => {
+it('fails an import with a rejected skill, prints the reason, and fails an empty import', () => {
   const waiting = skill('skills/double', SkillStatus.PENDING_REVIEW, 'waits for review');
   const rejected = skill('skills/parse_csv', SkillStatus.REJECTED, 'it has no tests');
   expect(importedText([waiting, rejected]).split('\n').at(-1)).toBe('parse_csv@1 is rejected: it has no tests');
@@ -111,7 +111,7 @@ describe('tests of a skill', () => {
     expect(tests(given)).toEqual(read);
   });
 
-  it('are Python with assertions, by the name of the file', () => {
+  it('are Python with assertions if the file name ends in .py', () => {
     expect(tests('assert double(2) == 4\n', 'double_test.py')).toEqual([{ python: { tests: 'assert double(2) == 4\n' } }]);
   });
 
@@ -121,11 +121,11 @@ describe('tests of a skill', () => {
     ['something that is no test', [{ input: 1 }], /\[0\] is not a test/],
     ['arguments that are none', [{ args: 1, expected: 2 }], /\[0\]: .*ListValue/],
     ['a field that it does not know', [{ args: [], expected: 2, public: false }], /\[0\]: .*public/],
-  ])('are refused where they are %s, with the place', (_what, content, message) => {
+  ])('are refused with the place if they are %s', (_what, content, message) => {
     expect(() => tests(content)).toThrow(message);
   });
 
-  it('call functions test_… that nobody calls, and refuse those that nobody could', () => {
+  it('call test_… functions that are not called yet, and refuse functions with parameters', () => {
     const two = 'def test_one():\n    assert f(1) == 1\n\ndef test_two() -> None:\n    assert f(2) == 2\n';
     expect(withCalls(two, 'a.py')).toBe(`${two}\ntest_one()\ntest_two()\n`);
     expect(withCalls(`${two}\ntest_one()\ntest_two()\n`, 'a.py')).toBe(`${two}\ntest_one()\ntest_two()\n`);

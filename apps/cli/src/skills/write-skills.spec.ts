@@ -8,14 +8,14 @@ import { docstringOf, nameOfFile, newDraft, nextDraft } from './write-skills.js'
 const CODE = 'def double(n: int) -> int:\n    """Doubles a number.\n\n    Any number.\n    """\n    return n * 2\n';
 
 describe('a new skill', () => {
-  it('takes name and description from the file, unless they are given', () => {
+  it('takes name and description from the file unless flags give them', () => {
     const found = { name: 'double', description: 'Doubles a number.', agent: 'default', kind: 'function', code: CODE };
     expect(newDraft('lib/double.py', CODE, {})).toMatchObject(found);
     const given = { name: 'twice', description: 'Twice.', agent: 'solver', kind: 'snippet', isProgram: true };
     expect(newDraft('double.py', CODE, given)).toEqual({ ...given, code: CODE });
   });
 
-  it('needs a name where stdin has none, and a description where the code has none', () => {
+  it('needs a name for stdin, and a description for code without a docstring', () => {
     expect(() => newDraft('-', CODE, {})).toThrow('has no name');
     expect(() => newDraft('a.py', 'print(1)', {})).toThrow('has no docstring');
   });
@@ -40,7 +40,7 @@ describe('the next version', () => {
   const before = { ...called, description: 'Doubles.', tags: ['math'], category: 'math.easy' };
   const skill = create(SkillSchema, { name: 'skills/double', version: 3, ...before });
 
-  it('leaves what is not given as it was, and whose it is in any case', () => {
+  it('keeps fields that are not given, and always keeps the owner', () => {
     const tests = [{ test: { case: 'python' as const, value: { setup: '', tests: 'assert double(1) == 2' } } }];
     expect(nextDraft(skill, CODE, {}, tests)).toMatchObject({ name: 'double', isProgram: false, code: CODE, tests, ...before });
     const changed = { ...before, name: 'double', description: 'Twice.' };
@@ -53,20 +53,20 @@ describe('the next version', () => {
     ['@user', 'ann', SkillScope.USER, ''],
     ['@global', '', SkillScope.GLOBAL, ''],
     ['solver', 'ann', SkillScope.AGENT, 'solver'],
-  ])('keeps the readers of what belongs to %s', (agent, user, scope, owner) => {
+  ])('keeps the readers of a skill of %s', (agent, user, scope, owner) => {
     const given = { scope: SkillScope.AGENT, user: 'bob' };
     expect(nextDraft({ ...skill, agent, user, scope }, CODE, given)).toMatchObject({ agent: owner, user, scope });
   });
 });
 
-it('names a skill with whose it is, as a shell takes it', () => {
+it('quotes the name and owner of a skill for a shell', () => {
   const slug = { name: 'skills/slug', version: 3, agent: '@user', user: '' };
   expect(versionWords(slug)).toBe('slug@3 --agent @user');
   expect(versionWords({ ...slug, user: "ann o'hara" })).toBe(`slug@3 --agent @user --user 'ann o'\\''hara'`);
 });
 
 describe('arguments of a skill', () => {
-  it('are JSON where they are JSON, and text else', () => {
+  it('are read as JSON if possible, else as text', () => {
     const pairs = ['n=2', 'text=a, b', 'list=[1,"a"]', 'none=null', 'empty=', 'eq=a=b', 'quoted="2"'];
     const values = { n: 2, text: 'a, b', list: [1, 'a'], none: null, empty: '', eq: 'a=b', quoted: '2' };
     expect(argumentsOf(pairs, undefined)).toEqual(values);
@@ -74,7 +74,7 @@ describe('arguments of a skill', () => {
   });
 
   it.each([
-    ['what has no name', ['2'], undefined, /is not NAME=VALUE/],
+    ['a value without a name', ['2'], undefined, /is not NAME=VALUE/],
     ['both ways at once', ['n=1'], '{}', /not both/],
     ['JSON that is no object', [], '[1]', /is not a JSON object/],
     ['text that is no JSON', [], '{', /is not JSON/],

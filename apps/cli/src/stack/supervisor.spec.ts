@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { modelUrl, onFreePorts } from './supervisor.js';
 
-/** Starts that fail with these words, and then one that does not. */
+/** Starts that fail with these messages; the next start succeeds. */
 function startsThatSay(...words: string[]) {
   const [left, log] = [[...words], [] as string[]];
   const start = async () => {
@@ -18,7 +18,7 @@ it.each([
   'model ended with 2 before it was ready. The end of model.log:\nport 34099 on 127.0.0.1 is taken; name another, or 0 for any free one',
   'gateway ended with 1 before it was ready. The end of gateway.log:\n{"message":"Port 50051 on 127.0.0.1 is taken by another process. Stop what uses it"}',
   'qdrant ended with 101 before it was ready. The end of qdrant.log:\nError: Address already in use (os error 98)',
-])('starts again where a port was taken: %s', async (words) => {
+])('starts again if a port was taken: %s', async (words) => {
   const { log, done } = startsThatSay(words, words);
   await done;
   expect(log).toEqual(['start', 'clear', 'start', 'clear', 'start']);
@@ -36,6 +36,6 @@ it.each([
   ['http://localhost:11434/v1/', 'http://localhost:11434/v1'],
   ['https://me:secret@models.example/v1?key=secret#secret', 'https://models.example/v1'],
   ['nonsense', null],
-])('shows %s without what may be a key', (OPENAI_BASE_URL, shown) => {
+])('shows %s without credentials', (OPENAI_BASE_URL, shown) => {
   expect(modelUrl({ OPENAI_BASE_URL })).toBe(shown);
 });

@@ -22,7 +22,7 @@ const solved = (scripted: boolean) =>
   });
 
 describe('task lines', () => {
-  it('mark what a script answered, wherever it is shown', () => {
+  it('mark scripted answers in every format', () => {
     const step = create(TaskEventSchema, {
       event: { case: 'stepFinished', value: { step: 'a1.generate', attempt: 1, kind: 'generate', summary: 'code', scripted: true } },
     });
@@ -31,11 +31,11 @@ describe('task lines', () => {
     expect(taskText(solved(false))).not.toContain('[scripted]');
   });
 
-  it('say how a task ended and what it took', () => {
+  it('print the outcome of a task and its usage', () => {
     expect(outcomeLine(solved(false))).toBe('succeeded (solved) AC 2/2 by skills/add/versions/1 · 1 attempt, 2 model calls, 10 tokens');
   });
 
-  it('show what the code printed where nothing judged it', () => {
+  it('show the output of a task without an evaluator', () => {
     const result = { verdict: Verdict.AC, output: '76127\n' };
     const none = { case: 'none', value: {} } as const;
     const judged = { case: 'command', value: { command: 'true' } } as const;

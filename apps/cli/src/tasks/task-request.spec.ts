@@ -23,7 +23,7 @@ describe('taskSpec', () => {
     expect(spec.evaluator?.kind).toMatchObject({ case: 'functionCases', value: { entryPoint: 'add', cases: [{ public: true }] } });
   });
 
-  it('lets flags win over the spec file and keeps the rest of it', async () => {
+  it('overrides fields of the spec file by flags and keeps its other fields', async () => {
     const path = put('s.json', '{"prompt":"a","agent":"x","limits":{"attempts":2,"steps":9},"labels":{"k":"1"}}');
     const spec = await taskSpec({ spec: path, attempts: 7, label: { l: '2' }, memory: 'off' });
     expect(spec).toMatchObject({
@@ -35,7 +35,7 @@ describe('taskSpec', () => {
     });
   });
 
-  it('trusts no more than the spec file does', async () => {
+  it('marks a task as untrusted by flag or spec file', async () => {
     expect(await taskSpec({ prompt: 'a', untrusted: true })).toMatchObject({ untrusted: true });
     expect(await taskSpec({ spec: put('s.json', '{"prompt":"a","untrusted":true}') })).toMatchObject({ untrusted: true });
   });
@@ -46,7 +46,7 @@ describe('taskSpec', () => {
     await expect(taskSpec({ prompt: 'a', file: [path] })).rejects.toThrow('huge.bin is too large (1024.0 MiB): at most 8.0 MiB');
   });
 
-  it('places a file under the name it is given', async () => {
+  it('places a file under the given name', async () => {
     const spec = await taskSpec({ prompt: 'a', file: [`data/in.csv=${put('x.csv', '1,2')}`] });
     expect(spec.files.map(({ path, content }) => [path, Buffer.from(content).toString()])).toEqual([['data/in.csv', '1,2']]);
   });
@@ -59,7 +59,7 @@ describe('taskSpec', () => {
     await expect(taskSpec(options)).rejects.toThrow(message);
   });
 
-  it('names the field that a spec file has wrong', async () => {
+  it('names the wrong field of a spec file', async () => {
     await expect(taskSpec({ spec: put('s.json', '{"prompt":1}') })).rejects.toThrow(/s\.json: .*prompt/);
     await expect(taskSpec({ spec: put('t.json', '{"promt":"x"}') })).rejects.toThrow(/t\.json: .*promt/);
   });
