@@ -48,12 +48,6 @@ describe('an error on its way out', () => {
     );
   });
 
-  it('is as it was where it is small', () => {
-    const details = { field: 'a', violations: [{ field: 'a', description: 'is missing' }], metadata: { name: 'x' }, retryAfterMs: 5 };
-    const error = new EtudeError('ABORTED', 'Größe: 5', details);
-    expect(boundedError(error)).toMatchObject({ code: 'ABORTED', message: 'Größe: 5', details });
-  });
-
   it('says how many violations are left out', () => {
     const violations = Array.from({ length: 3_000 }, (_, i) => ({ field: `parameters.p${i}`, description: 'is not known' }));
     const { details } = boundedError(new EtudeError('INVALID_ARGUMENT', 'wrong', { violations }));

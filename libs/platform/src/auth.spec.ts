@@ -25,9 +25,12 @@ it('knows whose key it is', () => {
   expect(keys.authenticate('c')).toBeNull();
 });
 
-it('names a key without a name by its tenant', () => {
-  write({ ...key('a'), name: '' });
-  expect(loadKeys(path).authenticate('a')?.name).toBe('acme');
+it.each([
+  ['acme', 'acme'],
+  ['verification', 'tenant verification'],
+])('names a nameless key by its tenant %s: %s', (tenant, name) => {
+  write({ ...key('a', tenant), name: '' });
+  expect(loadKeys(path).authenticate('a')?.name).toBe(name);
 });
 
 it.each(['verification', 'Pruning', ' architect', 'con-solidation', 'ｒｏｌｌｏｕｔ'])(
@@ -38,18 +41,14 @@ it.each(['verification', 'Pruning', ' architect', 'con-solidation', 'ｒｏｌ�
   },
 );
 
-it('tells a tenant that is called like a part of Etude from it', () => {
-  write({ ...key('a', 'verification'), name: '' });
-  expect(loadKeys(path).authenticate('a')?.name).toBe('tenant verification');
-});
-
-it('lets an operator review, and a reviewer operate nothing', () => {
-  expect([hasRole(['operator'], 'reviewer'), hasRole(['reviewer'], 'reviewer'), hasRole(['user'], 'reviewer')]).toEqual([
-    true,
-    true,
-    false,
-  ]);
-  expect([hasRole(['reviewer'], 'operator'), hasRole(['reviewer'], 'user'), hasRole(['operator'], 'user')]).toEqual([false, false, false]);
+it.each([
+  ['operator', 'reviewer', true],
+  ['reviewer', 'reviewer', true],
+  ['user', 'reviewer', false],
+  ['reviewer', 'operator', false],
+  ['operator', 'user', false],
+] as const)('tells whether the role %s includes the role %s: %s', (held, role, isHeld) => {
+  expect(hasRole([held], role)).toBe(isHeld);
 });
 
 it('takes no hash for a key', () => {
@@ -57,18 +56,13 @@ it('takes no hash for a key', () => {
   expect(loadKeys(path).authenticate(keySha256('a'))).toBeNull();
 });
 
-it('reads the file again when it changes', () => {
+it('reads the file again when it changes, and holds no keys once it is removed', () => {
   write(key('a'));
   const keys = loadKeys(path);
   write(key('b'), key('c'));
   expect([keys.authenticate('a'), keys.authenticate('b')]).toEqual([null, { tenant: 'acme', roles: ['user'], name: 'b' }]);
-});
-
-it('holds no keys once the file is gone', () => {
-  write(key('a'));
-  const keys = loadKeys(path);
   rmSync(path);
-  expect(keys.authenticate('a')).toBeNull();
+  expect(keys.authenticate('b')).toBeNull();
 });
 
 it('keeps the last good keys of a file that stops parsing, and says so once', () => {
@@ -85,6 +79,6 @@ it.each(['{', '{}', '{"keys":[{}]}', '{"keys":[{"sha256":"x","tenant":"a"}]}', '
   expect(() => loadKeys(path)).toThrow(path);
 });
 
-it('refuses a file that is not there', () => {
+it('refuses a missing file', () => {
   expect(() => loadKeys(path)).toThrow('ETUDE_AUTH_KEYS_PATH');
 });

@@ -17,21 +17,8 @@ export const publicKeysConfig = z.object({
   ETUDE_SKILLS_PUBLIC_KEYS_PATH: z.string().min(1).optional(),
 });
 
-/** Signs evidence. Has the shape of the domain's port `ProofSigner`. */
-export interface FileProofSigner {
-  readonly keyId: string;
-  sign(text: string): string;
-}
-
-/** Checks signatures under evidence. Has the shape of the domain's port `ProofChecker`. */
-export interface FileProofChecker {
-  isSigned(text: string, keyId: string, signature: string): boolean;
-}
-
 const HOW =
   'Make one with: openssl genpkey -algorithm ed25519 -out signing-key.pem && openssl pkey -in signing-key.pem -pubout -out public-keys.pem';
-/** Number of valid signatures that are cached for each key. */
-const REMEMBERED_MAX = 1_000;
 const PUBLIC_KEY = /-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g;
 
 /** Id of a key: the first 16 hexadecimal digits of the SHA-256 of its public key's DER. */
@@ -41,14 +28,14 @@ function keyIdOf(key: KeyObject): string {
 }
 
 /** Signs evidence with the key in a file. @throws EtudeError FAILED_PRECONDITION where it is missing, unreadable, or no Ed25519 key */
-export function fileProofSigner(path: string): FileProofSigner {
+export function fileProofSigner(path: string) {
   const setting = 'ETUDE_SKILLS_SIGNING_KEY_PATH';
   const key = keyFrom(setting, path, () => createPrivateKey(readText(setting, path)));
-  return { keyId: keyIdOf(key), sign: (text) => sign(null, Buffer.from(text, 'utf8'), key).toString('base64') };
+  return { keyId: keyIdOf(key), sign: (text: string) => sign(null, Buffer.from(text, 'utf8'), key).toString('base64') };
 }
 
 /** Believes signatures of this installation's own key only. @throws EtudeError as `fileProofSigner` */
-export function ownProofChecker(path: string): FileProofChecker {
+export function ownProofChecker(path: string) {
   const setting = 'ETUDE_SKILLS_SIGNING_KEY_PATH';
   const key = keyFrom(setting, path, () => createPublicKey(createPrivateKey(readText(setting, path))));
   return checkerOf(() => new Map([[keyIdOf(key), key]]));
@@ -61,26 +48,15 @@ export function ownProofChecker(path: string): FileProofChecker {
  * If the file is removed or stops parsing, the last good keys stay and the problem is reported once.
  * @throws EtudeError FAILED_PRECONDITION where the file is missing, unreadable, or holds no Ed25519 key
  */
-export function fileProofChecker(path: string | undefined, report: (error: unknown) => void = () => undefined): FileProofChecker {
-  if (path === undefined) return { isSigned: () => false };
-  return checkerOf(watchedFile(path, () => publicKeysOf(path), report));
+export function fileProofChecker(path: string | undefined, report: (error: unknown) => void = () => undefined) {
+  return checkerOf(path === undefined ? () => new Map<string, KeyObject>() : watchedFile(path, () => publicKeysOf(path), report));
 }
 
-/** Caches valid signatures per key, so that removing a key removes them as well. */
-function checkerOf(keys: () => ReadonlyMap<string, KeyObject>): FileProofChecker {
-  const right = new WeakMap<KeyObject, Set<string>>();
+function checkerOf(keys: () => ReadonlyMap<string, KeyObject>) {
   return {
-    isSigned(text, keyId, signature) {
+    isSigned(text: string, keyId: string, signature: string): boolean {
       const key = keys().get(keyId);
-      if (key === undefined) return false;
-      const known = right.get(key) ?? new Set();
-      right.set(key, known);
-      const signed = createHash('sha256').update(`${signature.length} ${signature}`).update(text).digest('base64');
-      if (known.has(signed)) return true;
-      if (!verify(null, Buffer.from(text, 'utf8'), key, Buffer.from(signature, 'base64'))) return false;
-      if (known.size >= REMEMBERED_MAX) known.delete(known.values().next().value ?? signed);
-      known.add(signed);
-      return true;
+      return key !== undefined && verify(null, Buffer.from(text, 'utf8'), key, Buffer.from(signature, 'base64'));
     },
   };
 }

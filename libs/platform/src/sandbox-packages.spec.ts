@@ -27,7 +27,3 @@ it.each([
     expect.objectContaining({ code: 'FAILED_PRECONDITION', message: expect.stringMatching(message) }),
   );
 });
-
-it('refuses a file that is not there', () => {
-  expect(() => readSandboxPackages(join(dir, 'missing.json'))).toThrow(/can't be read/);
-});

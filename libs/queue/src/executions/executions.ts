@@ -14,8 +14,8 @@ import { runScript, sentTogether, whileRedisAnswers } from '../redis/redis.js';
 
 const RESULT_TTL_MS = 3_600_000;
 const REQUEST_TTL_MS = 24 * 3_600_000;
-/** How long a cancelled caller waits for the code to be stopped. */
-const STOP_WAIT_MS = 1_000;
+/** How long a cancelled caller waits until the cancel is stored. */
+const CANCEL_WAIT_MS = 1_000;
 const ROUNDS_MAX = 3;
 /** How often the stored end is read, in case the job had ended before, or a message was lost (a reconnect, a restart of Redis). */
 const LOOK_EVERY_MS = 1_000;
@@ -32,8 +32,6 @@ interface Errand {
   /** Rings when the execution has ended; also wakes the waiter every LOOK_EVERY_MS. */
   readonly bell: Bell;
   readonly place: PlaceInLine;
-  /** Aborts when the caller stops waiting for a cancelled execution. */
-  readonly giveUp: AbortController;
   /** Settles once the job was added. */
   added: Promise<unknown>;
 }
@@ -126,13 +124,10 @@ export class QueueSandboxes implements Sandboxes {
     const bell = new Bell(LOOK_EVERY_MS);
     const release = this.#ended.on(memberOf(request.tenant, request.executionId), bell.ring);
     const place = this.#lines.enter(request.tenant, () => void this.#moveUp(errand));
-    const errand: Errand = { request, signal, bell, place, giveUp: new AbortController(), added: Promise.resolve() };
-    const onAbort = () => void this.#abandon(errand);
-    signal.addEventListener('abort', onAbort, { once: true });
+    const errand: Errand = { request, signal, bell, place, added: Promise.resolve() };
     try {
       return await this.#untilItEnds(errand);
     } finally {
-      signal.removeEventListener('abort', onAbort);
       release();
       this.#lines.leave(place);
     }
@@ -156,13 +151,13 @@ export class QueueSandboxes implements Sandboxes {
 
   /** null where the job ended without a result. @throws the EtudeError that the job died of; AbortError */
   async #askAndWait(errand: Errand): Promise<ExecutionResult | null> {
-    const { request, signal, bell, giveUp } = errand;
+    const { request, signal, bell } = errand;
     const askedAt = Date.now();
     const result = await this.#ask(errand);
     if (result) return result;
     for (;;) {
-      await bell.rung(giveUp.signal);
-      if (giveUp.signal.aborted) throw abortError(signal);
+      await bell.rung(signal);
+      if (signal.aborted) throw await this.#abandon(request, signal);
       const end = await this.#look(request);
       if (end === 'running') {
         // Another process may have added the job to the second line, or Redis was away when it should have moved up.
@@ -219,12 +214,15 @@ export class QueueSandboxes implements Sandboxes {
     if (!(await this.producer.revive(SandboxExecute.name, executionId, error, askedAt))) throw error;
   }
 
-  /** Cancels the execution after the caller aborted. If only this worker's lease ended, the execution runs on for the next worker. */
-  async #abandon({ request: { tenant, executionId }, signal, giveUp }: Errand): Promise<void> {
-    if (leaseEndOf(signal)) return giveUp.abort();
-    void sleep(STOP_WAIT_MS, undefined, { ref: false }).then(() => giveUp.abort());
-    // When Redis is away, nobody can be told. The caller doesn't wait, and the execution's own limits end it.
-    if (!(await this.#store.cancel(tenant, executionId).catch(() => false))) giveUp.abort();
+  /**
+   * Cancels the execution after the caller aborted. If only this worker's lease ended, the execution runs on for the next worker. When
+   * Redis is away, the execution's own limits end it. @returns the AbortError for the caller
+   */
+  async #abandon({ tenant, executionId }: ExecutionRequest, signal: AbortSignal): Promise<Error> {
+    if (leaseEndOf(signal)) return abortError(signal);
+    const cancelled = this.#store.cancel(tenant, executionId).catch(() => false);
+    await Promise.race([cancelled, sleep(CANCEL_WAIT_MS, undefined, { ref: false })]);
+    return abortError(signal);
   }
 }
 

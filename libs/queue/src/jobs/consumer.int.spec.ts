@@ -188,12 +188,14 @@ describe('consume', () => {
     );
     await producer.add(Echo, { v: 1, id: 'j1', text: '' });
     await until(() => runs === 1);
-    const checks = await countUntil(async () => (await queue.getBackend().client).get(queue.toKey('stalled-check')), 6);
-    expect([checks, runs]).toEqual([6, 1]);
+    const checks = new Set<string | null>();
+    await until(async () => checks.add(await producer.redis.get(queue.toKey('stalled-check'))).size > 6);
+    expect(runs).toBe(1);
     finish();
   });
 
-  it('aborts a run whose lock was lost and runs the job again', async () => {
+  // Before the long lock's first renewal, the worker fetches the job that it still runs.
+  it.each([300, 600_000])('aborts a run whose lock of %i ms was lost and runs the job again', async (lockMs) => {
     const { producer, options, queue } = start();
     const leases: Array<string | null> = [];
     startConsumer(
@@ -202,7 +204,7 @@ describe('consume', () => {
         if (ctx.stalledCount > 0) return { text: 'second run' };
         return untilStopped(ctx).finally(() => leases.push(leaseEndOf(ctx.signal)));
       },
-      { ...options, lockMs: 300, stalledCheckMs: 100 },
+      { ...options, lockMs, stalledCheckMs: 100 },
     );
     const waiting = producer.addAndWait(Echo, { v: 1, id: 'j1', text: '' }, never());
     await until(async () => (await producer.redis.del(queue.toKey('j1:lock'))) === 1);
@@ -232,14 +234,3 @@ describe('consume', () => {
     expect(runs).toEqual([0, 1, 0]);
   });
 });
-
-/** Counts `count` distinct values that `read` shows. */
-async function countUntil(read: () => Promise<string | null>, count: number): Promise<number> {
-  const seen = new Set<string>();
-  await until(async () => {
-    const value = await read();
-    if (value) seen.add(value);
-    return seen.size >= count;
-  });
-  return seen.size;
-}

@@ -4,11 +4,9 @@ import type { QueueDeclaration } from '@etude/contracts/queues';
 import { UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import type { Job } from 'bullmq';
 import type { z } from 'zod';
-import { type JobFailure, parseOr, readFailure, toFailure } from './job-end.js';
+import { type JobFailure, type LeaseEnd, LeaseEnded, leaseEndOf, parseOr, readFailure, toFailure } from './job-end.js';
 import { RedisKeys } from '../redis/keys.js';
 import { connectRedis, isConnectionError, type QueueLogger } from '../redis/redis.js';
-import { RunningJobs } from './running-jobs.js';
-import type { RunningJob } from './running-jobs.js';
 
 export interface JobContext {
   readonly jobId: string;
@@ -59,10 +57,17 @@ export function consume<P extends z.ZodType, R extends z.ZodType>(
   return new QueueConsumer(declaration, handler, options);
 }
 
+interface RunningJob {
+  readonly stop: AbortController;
+  /** Settles when the handler has ended. */
+  readonly settled: Promise<unknown>;
+}
+
 class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
   readonly #redis;
   readonly #worker: Worker;
-  readonly #running: RunningJobs;
+  /** The jobs that this process runs, by id. */
+  readonly #running = new Map<string, RunningJob>();
   #closing = false;
   readonly queue: string;
 
@@ -72,19 +77,12 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     private readonly options: ConsumerOptions<P>,
   ) {
     this.queue = declaration.name;
-    const lockMs = options.lockMs ?? 2_000;
     this.#redis = connectRedis(options.redisUrl, 'worker', options.logger);
-    this.#running = new RunningJobs(
-      () => this.#worker,
-      lockMs,
-      (error) => this.#report(error),
-    );
     this.#worker = new Worker(declaration.name, (job, token) => this.#process(job, token ?? ''), {
       connection: this.#redis,
       prefix: new RedisKeys(options.prefix).queues,
       concurrency: options.concurrency,
-      lockDuration: lockMs,
-      skipLockRenewal: true,
+      lockDuration: options.lockMs ?? 2_000,
       stalledInterval: options.stalledCheckMs ?? 1_000,
       maxStalledCount: STALLED_COUNT_MAX,
       drainDelay: DRAIN_DELAY_S,
@@ -92,6 +90,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
       runRetryDelay: 500,
     });
     this.#worker.on('error', (error) => this.#report(error));
+    this.#worker.on('lockRenewalFailed', (ids) => ids.forEach((id) => this.#stop(id, 'lost')));
     this.#worker.on('failed', (job, error) => this.#onFailed(job, error));
   }
 
@@ -117,7 +116,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     if (this.#closing) return;
     this.#closing = true;
     const closed = this.#worker.close();
-    this.#running.stopAll();
+    for (const id of this.#running.keys()) this.#stop(id, 'shutdown');
     await Promise.race([closed, sleep(graceMs, undefined, { ref: false })]);
     await this.#worker.disconnect();
     this.#redis.disconnect();
@@ -125,37 +124,48 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
 
   async #process(job: Job, token: string): Promise<z.output<R>> {
     const id = job.id ?? '';
-    await this.#running.stopEarlierRun(id);
-    const running = this.#running.start(id, token);
-    if (this.#closing) this.#running.stopAll();
-    const work = this.#run(job, running);
-    running.settled = work;
+    const earlier = this.#running.get(id);
+    if (earlier) {
+      // After a lock expired, a worker may fetch a job that it still runs. BullMQ renews locks by job id, and the end of the earlier
+      // run ends the renewal. So the job goes back to waiting, and its next run is renewed from its start.
+      this.#stop(id, 'lost');
+      await earlier.settled.catch(() => undefined);
+      throw await this.#giveBack(job, token);
+    }
+    const stop = new AbortController();
+    if (this.#closing) stop.abort(new LeaseEnded('shutdown'));
+    const settled = this.#run(job, stop);
+    this.#running.set(id, { stop, settled });
     try {
-      return await work;
+      return await settled;
     } catch (error) {
-      if (running.lease === 'shutdown') throw await this.#giveBack(job, token);
+      if (leaseEndOf(stop.signal) === 'shutdown') throw await this.#giveBack(job, token);
       throw asJobError(error);
     } finally {
-      this.#running.end(running);
+      this.#running.delete(id);
     }
   }
 
-  async #run(job: Job, running: RunningJob): Promise<z.output<R>> {
-    running.stop.signal.throwIfAborted();
+  #stop(id: string, lease: LeaseEnd): void {
+    this.#running.get(id)?.stop.abort(new LeaseEnded(lease));
+  }
+
+  async #run(job: Job, stop: AbortController): Promise<z.output<R>> {
+    const { signal } = stop;
+    signal.throwIfAborted();
     const payload = this.#payloadOf(job);
     this.#refuseKiller(job);
     const attempt = job.attemptsMade + 1;
-    const { signal } = running.stop;
-    const result = await withinTime(running.stop, this.declaration, () =>
+    const result = await withinTime(stop, this.declaration, () =>
       this.handler(payload, {
-        jobId: running.id,
+        jobId: job.id ?? '',
         attempt,
         isLastAttempt: attempt >= (job.opts.attempts ?? 1),
         stalledCount: job.stalledCounter,
         signal,
       }),
     );
-    return parseOr(this.declaration.result, result, 'INTERNAL', `the result of ${this.declaration.name} job ${running.id}`);
+    return parseOr(this.declaration.result, result, 'INTERNAL', `the result of ${this.declaration.name} job ${job.id}`);
   }
 
   /** @throws EtudeError WORKER_LOST for a job with which more than `workersLostMax` workers have died */
