@@ -85,7 +85,7 @@ describe('sandboxes over the queue', () => {
     expect([...asked, later, forgotten].map((result) => result.runs[0]?.stdout)).toEqual(['1', '1', '1', '1']);
   });
 
-  it('runs an execution whose job died since it came before its request', async () => {
+  it('runs an execution whose earlier job found no request', async () => {
     const { sandboxes, producer } = await start(async ({ executionId }) => ({ executionId, runs: [run('ran')] }));
     const payload = { v: 1 as const, tenant: 'acme', executionId: 'use-2', taskId: null };
     await expect(producer.addAndWait(SandboxExecute, payload, never())).rejects.toMatchObject({ code: 'NOT_FOUND' });

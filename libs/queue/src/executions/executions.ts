@@ -10,7 +10,7 @@ import { ExecutionLines, type PlaceInLine } from './execution-lines.js';
 import { type JobEnd, leaseEndOf, parseOr } from '../jobs/job-end.js';
 import { memberOf, type RedisKeys } from '../redis/keys.js';
 import type { AddOptions, Producer } from '../jobs/producer.js';
-import { runScript, sentTogether, whileRedisAnswers } from '../redis/redis.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 const RESULT_TTL_MS = 3_600_000;
 const REQUEST_TTL_MS = 24 * 3_600_000;
@@ -140,7 +140,7 @@ export class QueueSandboxes implements Sandboxes {
       if (signal.aborted) throw abortError(signal);
       const result = await this.#askAndWait(errand);
       if (result) return result;
-      // The job ended without a result: it was cancelled by an earlier caller, ran before its request was stored, or the result expired.
+      // The job ended without a result: an earlier caller cancelled it, or its request or result has expired.
       await this.producer.forget(SandboxExecute.name, executionId);
     }
     throw new EtudeError(
@@ -173,20 +173,14 @@ export class QueueSandboxes implements Sandboxes {
 
   /** Stores the request and adds its job. @returns the stored result; null where the execution has to run */
   async #ask(errand: Errand): Promise<ExecutionResult | null> {
-    const { request } = errand;
+    const { request, place } = errand;
     const { tenant, executionId } = request;
-    const { redis } = this.producer;
-    const taskId = taskOfExecution(executionId);
-    const options = () => (errand.place.isFirst ? {} : SECOND_LINE);
-    const add = () => (errand.added = this.producer.add(SandboxExecute, { v: 1, tenant, executionId, taskId }, options()));
-    if (taskId === null) {
-      const [result] = await sentTogether(redis, () => Promise.all([this.#store.prepare(request), add()]));
-      return result;
-    }
-    // The job of an erased task must not be added.
     const result = await this.#store.prepare(request);
-    if (result === null) await add();
-    return result;
+    if (result !== null) return result;
+    const payload = { v: 1, tenant, executionId, taskId: taskOfExecution(executionId) } as const;
+    errand.added = this.producer.add(SandboxExecute, payload, place.isFirst ? {} : SECOND_LINE);
+    await errand.added;
+    return null;
   }
 
   /** Moves the job into the first line, unless it is there already or the caller has aborted. */
@@ -210,6 +204,7 @@ export class QueueSandboxes implements Sandboxes {
 
   /** Lets a dead job be added again if its error may have passed. @throws `error` if not */
   async #forgive({ executionId }: ExecutionRequest, error: Error, askedAt: number): Promise<void> {
+    // The request of an earlier job may have expired before a worker took the job.
     if (errorCode(error) === 'NOT_FOUND') return;
     if (!(await this.producer.revive(SandboxExecute.name, executionId, error, askedAt))) throw error;
   }

@@ -3,11 +3,10 @@ import { MemoryWriteJob } from '@etude/contracts/queues';
 import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import type { Redis } from 'ioredis';
 import { marksOf, memberOf, type RedisKeys } from '../redis/keys.js';
-import { taskOfExecution } from '@etude/contracts/ids';
 import { parseOr } from '../jobs/job-end.js';
 import type { DurableWork } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
-import { runScript, sentTogether, whileRedisAnswers } from '../redis/redis.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 /** `MemoryOutbox` in Redis: stores a write, then adds its job `memory.write`. */
 export class RedisMemoryOutbox implements MemoryOutbox {
@@ -15,26 +14,12 @@ export class RedisMemoryOutbox implements MemoryOutbox {
 
   /** Stores a write. A write that is older than the erasure of its owner is dropped. */
   async put(tenant: string, writeId: string, write: MemoryWrite): Promise<void> {
-    const { redis } = this.producer;
-    // The job of a task's write is added only once the write is stored. Any other job is sent together with its write, which saves a wait.
-    if (taskOfExecution(writeId) !== null) {
-      if ((await this.#store(tenant, writeId, write)) >= 0) await this.#addJob(tenant, writeId);
-      return;
-    }
-    const [answer] = await sentTogether(redis, () => Promise.all([this.#store(tenant, writeId, write), this.#addJob(tenant, writeId)]));
-    if (answer < 0) await whileRedisAnswers(redis, this.producer.queue(MemoryWriteJob.name).remove(writeId));
-  }
-
-  /** Resolves to a number below 0 where the write was dropped. */
-  #store(tenant: string, writeId: string, write: MemoryWrite): Promise<number> {
     const { redis, keys } = this.producer;
     const { scope, at } = ownerOf(write);
+    const places = [keys.memoryOutbox(tenant), keys.memoryOutboxIndex, keys.erased(tenant)];
     const args = [writeId, memberOf(tenant, writeId), JSON.stringify(write), at, ...marksOf(scope.agent, scope.user)];
-    return runScript<number>(redis, 'putMemoryWrite', [keys.memoryOutbox(tenant), keys.memoryOutboxIndex, keys.erased(tenant)], args);
-  }
-
-  #addJob(tenant: string, writeId: string): Promise<void> {
-    return this.producer.addForRecord(MemoryWriteJob, { v: 1, tenant, writeId });
+    const answer = await runScript<number>(redis, 'putMemoryWrite', places, args);
+    if (answer >= 0) await this.producer.addForRecord(MemoryWriteJob, { v: 1, tenant, writeId });
   }
 }
 

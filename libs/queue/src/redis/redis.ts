@@ -106,18 +106,6 @@ export async function runScript<Answer>(
   return whileRedisAnswers(redis, command.call(redis, keys.length, ...keys, ...args));
 }
 
-/**
- * Sends the commands of `send`, and those that follow in this turn of the event loop, in one packet. Redis runs them together, in
- * order, and flushes to disk once for all of them.
- */
-export function sentTogether<T>(redis: Redis, send: () => T): T {
-  // There is no stream before the first connection; the commands then wait in one queue anyway.
-  const stream = redis.stream as Redis['stream'] | undefined;
-  stream?.cork();
-  setImmediate(() => stream?.uncork());
-  return send();
-}
-
 function toUnavailable(redis: Redis, error: unknown): unknown {
   if (errorCode(error) !== 'INTERNAL' || !(error instanceof Error)) return error;
   if (isConnectionError(error)) return unavailable(redis, error.message, error);
