@@ -13,19 +13,19 @@ export interface QueueDeclaration<P extends z.ZodType = z.ZodType, R extends z.Z
   /** The first wait between attempts, in ms; it doubles with each attempt. */
   readonly backoffMs: number;
   readonly timeoutMs: number;
-  /**
-   * How many workers may die with one job before it becomes a dead letter with WORKER_LOST. Absent: no limit, because the work of this
-   * queue counts its takeovers itself.
-   */
+  /** The job becomes a dead letter with WORKER_LOST when more workers than this died with it. Absent: no limit. */
   readonly workersLostMax?: number;
   /** The payload for one firing of a schedule, made from the schedule's template. The same firing always gives the same payload. */
   readonly firing?: (template: z.infer<P>, firedAtMs: number) => z.infer<P>;
 }
 
-const queue = <P extends z.ZodType, R extends z.ZodType>(declaration: QueueDeclaration<P, R>) => declaration;
-
 /** Survives a few restarts in a row, but stops a job that kills every worker. */
 const WORKERS_LOST_MAX = 10;
+
+const queue = <P extends z.ZodType, R extends z.ZodType>(declaration: QueueDeclaration<P, R>): QueueDeclaration<P, R> => ({
+  workersLostMax: WORKERS_LOST_MAX,
+  ...declaration,
+});
 
 /** Size of a payload as JSON. Larger data belongs in a store; payloads carry its id. */
 export const PAYLOAD_MAX_BYTES = 16 * 1024;
@@ -38,6 +38,8 @@ export const RolloutRun = queue({
   attemptsMax: 5,
   backoffMs: 1_000,
   timeoutMs: 86_400_000,
+  // A rollout counts its takeovers itself.
+  workersLostMax: Infinity,
 });
 
 /** The execution store keeps the request and its result under the execution id. */
@@ -49,7 +51,6 @@ export const SandboxExecute = queue({
   attemptsMax: 3,
   backoffMs: 200,
   timeoutMs: 3_600_000,
-  workersLostMax: WORKERS_LOST_MAX,
 });
 
 /** The outbox keeps the record under the write id until it is applied. */
@@ -61,7 +62,6 @@ export const MemoryWriteJob = queue({
   attemptsMax: 12,
   backoffMs: 500,
   timeoutMs: 60_000,
-  workersLostMax: WORKERS_LOST_MAX,
 });
 
 export const ConsolidationRunJob = queue({
@@ -79,7 +79,6 @@ export const ConsolidationRunJob = queue({
   attemptsMax: 3,
   backoffMs: 2_000,
   timeoutMs: 3_600_000,
-  workersLostMax: WORKERS_LOST_MAX,
   firing: (template, firedAtMs) => ({
     ...template,
     runId: `${template.runId}-${new Date(firedAtMs)
@@ -118,7 +117,6 @@ export const SkillVerify = queue({
   attemptsMax: 5,
   backoffMs: 1_000,
   timeoutMs: 600_000,
-  workersLostMax: WORKERS_LOST_MAX,
 });
 
 /** The payload of the job that verifies this version. @param round see `SkillVerify` */
@@ -139,7 +137,6 @@ export const SkillRequest = queue({
   attemptsMax: 4,
   backoffMs: 2_000,
   timeoutMs: 900_000,
-  workersLostMax: WORKERS_LOST_MAX,
 });
 
 /** The result of a pass over the whole store: records checked, repairs made, problems left. */
@@ -181,7 +178,6 @@ export const MemoryUpkeepJob = queue({
   attemptsMax: 12,
   backoffMs: 2_000,
   timeoutMs: 7 * 86_400_000,
-  workersLostMax: WORKERS_LOST_MAX,
   firing: (template, firedAtMs) => ({ ...template, id: `${template.id}-${firedAtMs}` }),
 });
 

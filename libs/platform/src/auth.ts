@@ -54,18 +54,13 @@ function readKeys(path: string): readonly Key[] {
   }));
 }
 
-export interface KeyStore {
-  /** The identity behind a key; null for an unknown one. A wrong key takes as long as a right one. */
-  authenticate(bearer: string): Identity | null;
-}
-
 /**
  * Loads API keys from a file that is read again whenever it changes, so that adding or revoking a key needs no restart.
  *
  * A file that was removed holds no keys. If it stops parsing, the last good keys stay and the error is reported once.
  * @throws EtudeError FAILED_PRECONDITION where the file is missing, unreadable or wrong
  */
-export function loadKeys(path: string, report: (error: unknown) => void = () => undefined): KeyStore {
+export function loadKeys(path: string, report: (error: unknown) => void = () => undefined) {
   if (!existsSync(path))
     throw new EtudeError(
       'FAILED_PRECONDITION',
@@ -73,7 +68,8 @@ export function loadKeys(path: string, report: (error: unknown) => void = () => 
     );
   const keys = watchedFile(path, () => (existsSync(path) ? readKeys(path) : []), report);
   return {
-    authenticate(bearer) {
+    /** The identity behind a key; null for an unknown one. A wrong key takes as long as a right one. */
+    authenticate(bearer: string): Identity | null {
       const digest = digestOf(bearer);
       let found: Key | null = null;
       for (const key of keys()) if (timingSafeEqual(key.digest, digest)) found = key;
@@ -81,3 +77,4 @@ export function loadKeys(path: string, report: (error: unknown) => void = () => 
     },
   };
 }
+export type KeyStore = ReturnType<typeof loadKeys>;

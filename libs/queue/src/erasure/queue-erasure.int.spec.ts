@@ -126,8 +126,6 @@ async function mentions(rig: Rig, text: string): Promise<string[]> {
   return [...all].flatMap((entry) => (isMention(entry) ? [entry[0]] : [])).toSorted();
 }
 
-const keysOf = async (rig: Rig, text: string) => (await mentions(rig, text)).filter((key) => !key.includes(':queue:'));
-
 describe('erasing outside memory', () => {
   it('leaves nothing of a user, and all of everybody else', async () => {
     const rig = start();
@@ -165,15 +163,11 @@ describe('erasing outside memory', () => {
         return open(requestId);
       };
       const claimed = await claim(BOB, 'claimed');
-      const replaced = await claim(BOB, 'kept');
-      await sessions.keepSandbox({ ...BOB, session: 'kept' }, 'kept', replaced);
-      await sessions.claimSandbox({ ...BOB, session: 'kept' }, 'kept', { requestId: 'next', template: 'default' });
       const named = await open('named');
       await sessions.ownSandbox({ ...BOB, session: named }, named, true);
-      const others = [await claim(EVE, 'hers'), await open('hers-too'), await open('nobodys')];
-      await sessions.ownSandbox({ ...EVE, session: 's' }, others[1] ?? '', true);
+      const others = [await claim(EVE, 'hers'), await open('nobodys')];
       await rig.erasure.erase('acme', subject, never());
-      for (const id of [claimed, replaced, named]) expect(await mentions(rig, id)).toEqual([]);
+      for (const id of [claimed, named]) expect(await mentions(rig, id)).toEqual([]);
       for (const id of others) expect((await sandboxes.get('acme', id))?.session.state).toBe('open');
       expect(await sessions.keepSandbox({ ...BOB, session: 'claimed' }, 'claimed', claimed)).toBe('replaced');
     },
@@ -281,7 +275,7 @@ describe('erasing outside memory', () => {
     await rig.erasure.erase('acme', { all: true }, never());
     expect(await rig.erasure.find('acme', { all: true })).toEqual({});
     expect(await mentions(rig, 'acme')).toEqual([]);
-    expect((await keysOf(rig, stranger)).length).toBeGreaterThan(4);
+    expect((await mentions(rig, stranger)).filter((key) => !key.includes(':queue:')).length).toBeGreaterThan(4);
     expect(await rig.producer.queue(RolloutRun.name).getJob(`${stranger}-r1`)).toBeDefined();
   });
 

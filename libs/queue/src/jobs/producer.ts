@@ -80,13 +80,12 @@ export class Producer {
     declaration: QueueDeclaration<P, R>,
     payload: z.infer<P>,
     signal: AbortSignal,
-    options: AddOptions = {},
   ): Promise<z.infer<R>> {
     const { jobId } = checked(declaration, payload);
     const startedAt = Date.now();
     for (;;) {
       if (signal.aborted) throw abortError(signal);
-      await this.add(declaration, payload, options);
+      await this.add(declaration, payload);
       const end = await this.#untilEnd(declaration.name, jobId, signal);
       if (end.kind === 'completed')
         return parseOr(declaration.result, end.value, 'INTERNAL', `the result of ${declaration.name} job ${jobId}`);
@@ -108,10 +107,16 @@ export class Producer {
     }
   }
 
-  /** Removes a job that has ended, so that its id can be used again. A waiting or running job stays. */
-  async forget(queueName: string, jobId: string): Promise<void> {
+  /**
+   * Removes a job that ended before `before` (ms since 1970), so that its id can be used again. A waiting or running job stays.
+   *
+   * @returns whether it was removed
+   */
+  async forget(queueName: string, jobId: string, before = Infinity): Promise<boolean> {
     const job = await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId));
-    if (job?.finishedOn) await whileRedisAnswers(this.redis, job.remove());
+    if (!job?.finishedOn || job.finishedOn >= before) return false;
+    await whileRedisAnswers(this.redis, job.remove());
+    return true;
   }
 
   /** null while the job has not ended. */
@@ -127,11 +132,7 @@ export class Producer {
   /** Removes a job that died before `since` (ms since 1970) of a retryable error or WORKER_LOST. @returns whether it was removed */
   async revive(queueName: string, jobId: string, error: Error, since: number): Promise<boolean> {
     // WORKER_LOST counts too: a caller waits for the job again only after a redrive, or when another worker took the caller's own job.
-    if (!isRetryable(error) && errorCode(error) !== 'WORKER_LOST') return false;
-    const job = await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId));
-    if (!job?.finishedOn || job.finishedOn >= since) return false;
-    await whileRedisAnswers(this.redis, job.remove());
-    return true;
+    return (isRetryable(error) || errorCode(error) === 'WORKER_LOST') && this.forget(queueName, jobId, since);
   }
 
   /** Removes the priority of a waiting job, which puts it behind the jobs that have none and before all others. */

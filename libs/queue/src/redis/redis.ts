@@ -108,9 +108,7 @@ export async function runScript<Answer>(
 
 function toUnavailable(redis: Redis, error: unknown): unknown {
   if (errorCode(error) !== 'INTERNAL' || !(error instanceof Error)) return error;
-  if (isConnectionError(error)) return unavailable(redis, error.message, error);
-  if (/^(OOM|MISCONF|READONLY)/.test(error.message)) return unavailable(redis, error.message, error);
-  return error;
+  return isConnectionError(error) || /^(OOM|MISCONF|READONLY)/.test(error.message) ? unavailable(redis, error.message, error) : error;
 }
 
 function unavailable(redis: Redis, why: string, cause?: Error): EtudeError {
