@@ -225,7 +225,7 @@ describe('a request that is too large is refused as a whole', () => {
 
   it.each([
     [25, 'outcomes[1]: is nested deeper than 24 lists and objects'],
-    [150, '(request): has lists and objects nested deeper than a message may have them'],
+    [150, '(request): has lists and objects nested too deeply for a message'],
   ])('an outcome of %i objects in each other', async (depth, said) => {
     const refused = await refusal(memory().storeEpisode({ ...episode, outcomes: [nested(24), nested(depth)] }));
     expect(refused.status).toBe(status.INVALID_ARGUMENT);

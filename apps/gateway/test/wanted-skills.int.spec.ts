@@ -68,7 +68,7 @@ describe('a wish', () => {
     await use('third_lacking');
     const full = await use('fourth_wanting');
     expect(full).toMatchObject({ success: false, skillRequestSubmitted: false, wantedSkill: '' });
-    expect(full.error).toMatch(/^Skill not found\. Agent "greedy" has 3 skills asked for that are not written yet/);
+    expect(full.error).toMatch(/^Skill not found\. Agent "greedy" has 3 requested skills that are not written yet/);
     expect((await refusal(ask('fourth_wanting', 'greedy'))).status).toBe(status.FAILED_PRECONDITION);
     expect(await namesOf('acme', 'greedy')).toEqual(['skills/another_absent', 'skills/first_missing', 'skills/third_lacking']);
     await skills().withdrawWantedSkill({ name: first.wantedSkill });

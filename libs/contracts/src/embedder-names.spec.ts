@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { builtInOf, embedderSetting, modelNameOf } from './embedder-names.js';
 
-it('knows an embedder by either of its names', () => {
+it('accepts the setting name and the model name of an embedder', () => {
   expect([modelNameOf('sentence'), modelNameOf('lexical'), modelNameOf('nomic')]).toEqual(['all-minilm-l6-v2', 'lexical-hash-1', 'nomic']);
   expect([builtInOf('sentence'), builtInOf('lexical-hash-1'), builtInOf('nomic'), builtInOf('toString')]).toEqual([
     'sentence',

@@ -111,7 +111,7 @@ export function addService<S extends DescService, C>(
     }
     const id = crypto.randomUUID();
     settings.onMistake(path, id, error);
-    return statusOf(new EtudeError('INTERNAL', `Something went wrong. Tell the operator this id, it is in the log: ${id}.`));
+    return statusOf(new EtudeError('INTERNAL', `An internal error occurred. Give the operator this id, which is also in the log: ${id}.`));
   };
   const handling = (method: DescMethod) => {
     const handle = handlers[method.localName as keyof S['method']] as unknown as (request: object, call: C) => unknown;

@@ -2,19 +2,19 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Json, parseExactJson } from './json.js';
 
-describe('a JSON value', () => {
+describe('the schema of JSON values', () => {
   it.each(['{"__proto__":1,"a":[{"__proto__":{"b":null}}]}', '[]', 'null', '1.5', '"a"', '{"constructor":true}'])(
-    'keeps all of %s',
+    'keeps every key of %s',
     (text) => {
       expect(JSON.stringify(z.strictObject({ value: Json }).parse({ value: JSON.parse(text) as unknown }).value)).toBe(text);
     },
   );
 
-  it.each([[undefined], [Number.NaN], [Infinity], [() => 1], [{ a: [1n] }], [Symbol.iterator]])('is not %s', (value) => {
+  it.each([[undefined], [Number.NaN], [Infinity], [() => 1], [{ a: [1n] }], [Symbol.iterator]])('refuses %s', (value) => {
     expect(Json.safeParse(value).success).toBe(false);
   });
 
-  it('is taken however deep it is', () => {
+  it('accepts a value at any depth', () => {
     const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000)) as unknown;
     expect(Json.safeParse(deep).success).toBe(true);
   });
@@ -22,7 +22,7 @@ describe('a JSON value', () => {
 
 const nested = (depth: number) => `${'['.repeat(depth)}0.1234567890123456789${']'.repeat(depth)}`;
 
-describe('JSON that is taken as it is written', () => {
+describe('parsing JSON without changes', () => {
   it.each([
     '9007199254740992',
     '-9007199254740991',
@@ -35,7 +35,7 @@ describe('JSON that is taken as it is written', () => {
     '-100000000000000000000',
     '1.2345678901234567e100',
     '1e-400',
-  ])('is %s', (text) => {
+  ])('accepts %s', (text) => {
     expect(parseExactJson(`{"n":[${text}]}`)).toEqual({ n: [JSON.parse(text)] });
   });
 
@@ -45,22 +45,22 @@ describe('JSON that is taken as it is written', () => {
       /"n": 9007199254740993 is a whole number beyond 2\^53.*rounded to 9007199254740992; send it as a text/,
     ],
     ['[-9007199254740993]', /-9007199254740993 is a whole number/],
-    ['{"n":1e400}', /"n": 1e400 is larger than any number/],
-    [`{"n":${'9'.repeat(400)}}`, /"n": 9{40}\.\.\. is larger/],
+    ['{"n":1e400}', /"n": 1e400 is too large for a number/],
+    [`{"n":${'9'.repeat(400)}}`, /"n": 9{40}\.\.\. is too large/],
     ['{"t":"a\\ud800"}', /"t": the text "a\\ud800" has half of a surrogate pair/],
     ['{"\\udc00":1}', /half of a surrogate pair/],
-  ])('is not %.30s', (text, message) => {
+  ])('refuses %.30s', (text, message) => {
     expect(() => parseExactJson(text)).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) }) as Error,
     );
   });
 
-  it('is refused where it is nested deeper than messages are', () => {
+  it('refuses more than 100 nested levels', () => {
     expect(parseExactJson(nested(100))).toHaveLength(1);
-    for (const depth of [101, 100_000]) expect(() => parseExactJson(nested(depth))).toThrow('nested deeper than 100');
+    for (const depth of [101, 100_000]) expect(() => parseExactJson(nested(depth))).toThrow('more than 100 nested levels');
   });
 
-  it('is JSON in the first place', () => {
+  it('refuses a text that is not JSON', () => {
     expect(() => parseExactJson('{')).toThrow(SyntaxError);
   });
 });

@@ -51,7 +51,7 @@ const SHOWN_CHARS_MAX = 40;
  */
 export function parseExactJson(text: string): unknown {
   const value = JSON.parse(text) as unknown;
-  if (isDeeper(value, DEPTH_MAX)) throw inexact(`It is nested deeper than ${DEPTH_MAX} lists and objects; make it flatter`);
+  if (isDeeper(value, DEPTH_MAX)) throw inexact(`It has more than ${DEPTH_MAX} nested levels of lists and objects; use fewer`);
   if (MAY_CHANGE.test(text)) JSON.parse(text, refuseChanged);
   return value;
 }
@@ -62,14 +62,14 @@ function refuseChanged(key: string, value: unknown, { source = '' }: { readonly 
   for (const one of [key, value]) {
     if (typeof one !== 'string' || one.isWellFormed()) continue;
     const shown = JSON.stringify(one).slice(0, SHOWN_CHARS_MAX);
-    throw inexact(`${place}the text ${shown} has half of a surrogate pair, which is no Unicode; leave it out`);
+    throw inexact(`${place}the text ${shown} has half of a surrogate pair, which is not valid Unicode; remove it`);
   }
   if (typeof value !== 'number') return value;
   const shown = `${place}${source.length > SHOWN_CHARS_MAX ? `${source.slice(0, SHOWN_CHARS_MAX)}...` : source}`;
-  if (!Number.isFinite(value)) throw inexact(`${shown} is larger than any number that is kept; send it as a text`);
+  if (!Number.isFinite(value)) throw inexact(`${shown} is too large for a number; send it as a text`);
   if (/^-?\d+$/.test(source) && BigInt(source) !== BigInt(value))
     throw inexact(`${shown} is a whole number beyond 2^53, which would be rounded to ${BigInt(value)}; send it as a text`);
   return value;
 }
 
-const inexact = (what: string) => new EtudeError('INVALID_ARGUMENT', `The JSON can't be taken as it is written. ${what}.`);
+const inexact = (what: string) => new EtudeError('INVALID_ARGUMENT', `The JSON can't be stored without changes. ${what}.`);

@@ -16,7 +16,7 @@ it('carries the code, the wrong fields and more metadata', () => {
   expect(back).toEqual({ code: 'INVALID_ARGUMENT', violations, metadata: { id: 'e1' } });
 });
 
-it('says when to try again where that helps', () => {
+it('names a retry time for retryable errors', () => {
   expect(roundTrip(new EtudeError('QUEUE_UNAVAILABLE', 'gone'))?.retryAfterMs).toBe(1_000);
   expect(roundTrip(new EtudeError('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: 2_500 }))?.retryAfterMs).toBe(2_500);
   expect(roundTrip(new EtudeError('NOT_FOUND', 'no'))?.retryAfterMs).toBeUndefined();
@@ -26,17 +26,17 @@ it('answers null without details', () => {
   expect(decodeStatus(new Metadata())).toBeNull();
 });
 
-/** What peers take of a call's trailers without being told otherwise. */
+/** The default limit of gRPC peers for the trailers of a call. */
 const TRAILERS_MAX_BYTES = 8_192;
 
-/** As gRPC writes a message and a binary value. */
+/** Bytes of an error in gRPC's encoding of a message and a binary value. */
 function trailerBytes(error: EtudeError): number {
   const message = encodeURIComponent(error.message.toWellFormed()).replaceAll('%20', ' ').length;
   return message + Math.ceil((encodeStatus(error).byteLength * 4) / 3);
 }
 
-describe('an error on its way out', () => {
-  it('fits into trailers, whatever it says', () => {
+describe('a bounded error', () => {
+  it('fits into trailers for any content', () => {
     const words = fc.string({ unit: 'binary', maxLength: 5_000 });
     const violation = fc.record({ field: words, description: words });
     fc.assert(

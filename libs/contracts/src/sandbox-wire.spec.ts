@@ -5,7 +5,7 @@ import { ExecuteEventSchema } from './gen/etude/v1/sandboxes_pb.js';
 import type { Display } from './sandbox.js';
 import { richOutputMessage } from './sandbox-wire.js';
 
-/** As a caller receives it. */
+/** The rich output that a caller decodes. */
 function received(display: Display) {
   const sent = create(ExecuteEventSchema, { event: { case: 'display', value: richOutputMessage(display) } });
   const { event } = fromBinary(ExecuteEventSchema, toBinary(ExecuteEventSchema, sent));
@@ -24,7 +24,7 @@ describe('a rich output on the wire', () => {
   it.each([
     ['lists', (inner: unknown) => [inner]],
     ['objects', (inner: unknown) => ({ a: inner })],
-  ])('has JSON of %s within each other, as deep as a caller can decode it', (_, wrap) => {
+  ])('keeps JSON with as many nested %s as a caller can decode', (_, wrap) => {
     const data = nested(30, wrap);
     expect(received({ 'text/plain': 'it', 'application/json': data })).toEqual({
       text: { 'text/plain': 'it' },
@@ -32,7 +32,7 @@ describe('a rich output on the wire', () => {
     });
   });
 
-  it('leaves out what is nested deeper and says so, so that what follows it arrives', () => {
+  it('replaces JSON that is nested too deeply by a note', () => {
     const data = nested(400, (inner) => [inner]);
     const { text, json } = received({ 'text/plain': 'it', 'text/html': '<b>it</b>', 'application/json': data });
     expect(json).toEqual({});

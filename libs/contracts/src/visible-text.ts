@@ -11,5 +11,5 @@ export const VisibleText = z
   .trim()
   .refine(isVisible, {
     error: ({ input }) =>
-      input === '' ? 'must not be empty' : 'must have a character that can be seen; it has only such as U+200B, which cannot',
+      input === '' ? 'must not be empty' : 'must have a visible character; it has only invisible ones, such as U+200B',
   });

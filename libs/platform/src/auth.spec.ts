@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-it('knows whose key it is', () => {
+it('returns the identity of a key, and null for an unknown key', () => {
   write(key('a'), key('b', 'globex', ['operator']));
   const keys = loadKeys(path);
   expect(keys.authenticate('b')).toEqual({ tenant: 'globex', roles: ['operator'], name: 'b' });
@@ -34,10 +34,10 @@ it.each([
 });
 
 it.each(['verification', 'Pruning', ' architect', 'con-solidation', 'ｒｏｌｌｏｕｔ'])(
-  'calls no key %j, as a part of Etude is called',
+  'refuses the key name %j, which is a part of Etude',
   (name) => {
     write({ ...key('a'), name });
-    expect(() => loadKeys(path)).toThrow(/keys\.0\.name: .* is how a part of Etude is called in histories; give the key another name/);
+    expect(() => loadKeys(path)).toThrow(/keys\.0\.name: .* is the name of a part of Etude in histories; give the key another name/);
   },
 );
 
@@ -51,7 +51,7 @@ it.each([
   expect(hasRole([held], role)).toBe(isHeld);
 });
 
-it('takes no hash for a key', () => {
+it('refuses the hash of a key in place of the key', () => {
   write(key('a'));
   expect(loadKeys(path).authenticate(keySha256('a'))).toBeNull();
 });
@@ -65,7 +65,7 @@ it('reads the file again when it changes, and holds no keys once it is removed',
   expect(keys.authenticate('b')).toBeNull();
 });
 
-it('keeps the last good keys of a file that stops parsing, and says so once', () => {
+it('keeps the last good keys when the file stops parsing, and reports the error once', () => {
   write(key('a'));
   const reports: unknown[] = [];
   const keys = loadKeys(path, (error) => reports.push(error));

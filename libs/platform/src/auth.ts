@@ -31,7 +31,7 @@ const KeyEntry = z.strictObject({
     .string()
     .default('')
     .refine((name) => !isSystemActor(name), {
-      error: ({ input }) => `${JSON.stringify(input)} is how a part of Etude is called in histories; give the key another name`,
+      error: ({ input }) => `${JSON.stringify(input)} is the name of a part of Etude in histories; give the key another name`,
     }),
 });
 const KeyFile = z.strictObject({ keys: z.array(KeyEntry) });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { baseConfig, flag, loadConfig } from './config.js';
 
-it('fills in what is unset or empty', () => {
+it('uses the default for an unset or empty variable', () => {
   expect(loadConfig(baseConfig, { ETUDE_LOG_LEVEL: '', OTHER: 'x' })).toEqual({
     ETUDE_LOG_LEVEL: 'info',
     ETUDE_REDIS_URL: 'redis://127.0.0.1:6379',
@@ -12,7 +12,7 @@ it('fills in what is unset or empty', () => {
   });
 });
 
-it('names every variable that is wrong, and no value', () => {
+it('names every wrong variable without its value', () => {
   const schema = baseConfig.extend({ ETUDE_NEEDED: z.string() });
   const load = () => loadConfig(schema, { ETUDE_HTTP_PORT: 'secret1', ETUDE_LOG_LEVEL: 'secret2' });
   expect(load).toThrow(/ETUDE_LOG_LEVEL[^]*ETUDE_HTTP_PORT[^]*ETUDE_NEEDED is not set/);
@@ -26,5 +26,5 @@ it.each([
   ['no', false],
 ])('reads the flag %s', (text, value) => {
   expect(loadConfig(z.object({ F: flag() }), { F: text })).toEqual({ F: value });
-  expect(() => loadConfig(z.object({ F: flag() }), { F: 'maybe' })).toThrow('F is set to something wrong');
+  expect(() => loadConfig(z.object({ F: flag() }), { F: 'maybe' })).toThrow('F has a wrong value');
 });

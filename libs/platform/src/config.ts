@@ -27,7 +27,7 @@ function describe(issue: z.core.$ZodIssue, env: NodeJS.ProcessEnv): { field: str
   const field = String(issue.path[0] ?? '');
   const given = env[field];
   // A value may be a secret, so the message only says that there is one.
-  const description = given === undefined ? `is not set: ${issue.message}` : `is set to something wrong: ${issue.message}`;
+  const description = given === undefined ? `is not set: ${issue.message}` : `has a wrong value: ${issue.message}`;
   return { field, description };
 }
 

@@ -46,7 +46,7 @@ it('shows metrics of the process and of the service', async () => {
   expect(text).toContain('process_resident_memory_bytes');
 });
 
-it('names the port that is taken and the setting', async () => {
+it('names the occupied port and its setting', async () => {
   const { port } = await serve({});
   await expect(startHealthServer(new HealthChecks({}), '127.0.0.1', port)).rejects.toThrow(new RegExp(`${port}.*ETUDE_HTTP_PORT`));
 });

@@ -15,7 +15,7 @@ function logged(write: (logger: ReturnType<typeof createLogger>) => void): strin
   return text;
 }
 
-it('keeps secrets, code and prompts out, three levels down', () => {
+it('removes secrets, code and prompts down to the third level', () => {
   const text = logged((logger) =>
     logger.info(
       { authorization: 'S1', spec: { prompt: 'S2', evaluator: { tests: 'S3' } }, job: { data: { run: { code: 'S4' } } }, apiKey: 'S5' },
@@ -26,7 +26,7 @@ it('keeps secrets, code and prompts out, three levels down', () => {
   expect(text).toContain('hello');
 });
 
-it('keeps the code of an error in', () => {
+it('logs the code of an error', () => {
   const text = logged((logger) =>
     logger.error({ err: new EtudeError('MEMORY_FULL', 'no space', {}, { cause: new Error('ENOSPC') }) }, 'failed'),
   );

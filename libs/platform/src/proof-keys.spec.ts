@@ -24,7 +24,7 @@ const publicKeys = (...pems: string[]) => {
 };
 
 describe('proof keys', () => {
-  it('believe what one of the known keys signed, and nothing else', () => {
+  it('accept a signature only from a known key and for its text', () => {
     const [old, present, stranger] = [pair('old'), pair('present'), pair('stranger')];
     const checker = fileProofChecker(publicKeys(old.publicPem, present.publicPem));
     for (const { path } of [old, present]) {
@@ -41,12 +41,12 @@ describe('proof keys', () => {
     expect(checker.isSigned('text', fileProofSigner(old.path).keyId, forged.sign('text'))).toBe(false);
   });
 
-  it('believe nothing where no file is named', () => {
+  it('accept no signature without a key file', () => {
     const signer = fileProofSigner(pair('one').path);
     expect(fileProofChecker(undefined).isSigned('text', signer.keyId, signer.sign('text'))).toBe(false);
   });
 
-  it('are added and taken out without a restart', () => {
+  it('can be added and removed without a restart', () => {
     const [old, next] = [pair('old'), pair('next')];
     const reported: unknown[] = [];
     const path = publicKeys(old.publicPem);
@@ -77,7 +77,7 @@ describe('proof keys', () => {
           }).privateKey,
         ),
     ],
-  ])('are refused at start where the file is %s, without its content', (_what, spoil) => {
+  ])('are refused at start when the file is %s, with a message that does not quote the file', (_what, spoil) => {
     const { path } = pair('one');
     spoil(path);
     for (const open of [() => fileProofSigner(path), () => fileProofChecker(path), () => ownProofChecker(path)]) {

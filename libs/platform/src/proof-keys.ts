@@ -8,7 +8,9 @@ import { watchedFile } from './files.js';
 /** Settings of the worker that verifies skills. */
 export const signingKeyConfig = z.object({
   /** PEM file (PKCS #8) with the Ed25519 key that signs evidence about skills; only its owner may read it. */
-  ETUDE_SKILLS_SIGNING_KEY_PATH: z.string({ error: 'the PEM file with the Ed25519 key that evidence about skills is signed with' }).min(1),
+  ETUDE_SKILLS_SIGNING_KEY_PATH: z
+    .string({ error: 'must be the path of the PEM file with the Ed25519 key that signs evidence about skills' })
+    .min(1),
 });
 
 /** Settings of every service that runs skills. */

@@ -13,7 +13,7 @@ function written(content: string): string {
   return path;
 }
 
-it('reads packages by the kind of sandbox, and none without a file', () => {
+it('reads packages by sandbox template, and none without a file', () => {
   expect(readSandboxPackages(written('{"science": ["numpy==2.3.1"]}'))).toEqual({ science: ['numpy==2.3.1'] });
   expect(readSandboxPackages(undefined)).toEqual({});
 });

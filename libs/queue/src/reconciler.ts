@@ -48,9 +48,12 @@ export function startReconciler({ producer, tasks, intervalMs, logger }: Reconci
     for (const work of works) {
       const closed = await reconcileWork(producer, work, now, (error, entry) => {
         if (isUnavailable(error)) throw error;
-        logger?.error({ work: work.name, entry, error: (error as Error).message }, 'an entry could not be reconciled; the others are');
+        logger?.error(
+          { work: work.name, entry, error: (error as Error).message },
+          'an entry could not be reconciled and is retried later; the pass continues',
+        );
       });
-      if (closed > 0) logger?.info({ work: work.name, closed }, 'closed gaps between records and jobs');
+      if (closed > 0) logger?.info({ work: work.name, closed }, 'added missing jobs or settled records of dead jobs');
       total += closed;
     }
     return total;
@@ -59,7 +62,7 @@ export function startReconciler({ producer, tasks, intervalMs, logger }: Reconci
     try {
       await (pass ??= runOnce());
     } catch (error) {
-      if (!isUnavailable(error)) logger?.error({ error: (error as Error).message }, 'reconciling failed; the next pass tries again');
+      if (!isUnavailable(error)) logger?.error({ error: (error as Error).message }, 'reconciling failed; the next pass retries');
     } finally {
       pass = null;
     }

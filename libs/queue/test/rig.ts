@@ -10,7 +10,7 @@ import { TaskStore } from '../src/tasks/task-store.js';
 
 export const SPEC = TaskSpec.parse({ prompt: 'Add two numbers', evaluator: { kind: 'none' } });
 
-/** A write that memory is told of. */
+/** A memory write. */
 export const WRITE = MemoryWrite.parse({
   kind: 'skill_use',
   scope: { tenant: 'acme', agent: 'default' },
@@ -24,7 +24,7 @@ export const WRITE = MemoryWrite.parse({
 
 export const never = (): AbortSignal => new AbortController().signal;
 
-/** One Redis for a test file. Each test takes a prefix of its own in it. */
+/** One Redis for a test file. Each test uses its own key prefix. */
 export function redisForFile(options: { durable?: boolean } = { durable: false }): { readonly server: TestRedis; prefix(): string } {
   let server: TestRedis | undefined;
   beforeAll(async () => {

@@ -34,17 +34,17 @@ interface Moment {
   readonly is: (value: string | null) => boolean;
 }
 
-/** When the worker is killed, by what the wish's record says. */
+/** The moments at which the worker is killed, recognised by a field of the wish's record. */
 const MOMENTS = {
-  'the wish was only accepted': { field: 'state', is: (state) => state !== null },
-  'the model is asked': { field: 'state', is: (state) => state === 'writing' },
-  'what it wrote is kept': { field: 'draft', is: (draft) => draft !== null },
-  'the wish is over': { field: 'registered', is: (registered) => registered !== null && registered !== '' },
+  'the wish is accepted': { field: 'state', is: (state) => state !== null },
+  'the model writes': { field: 'state', is: (state) => state === 'writing' },
+  'the draft is stored': { field: 'draft', is: (draft) => draft !== null },
+  'the wish is closed': { field: 'registered', is: (registered) => registered !== null && registered !== '' },
 } satisfies Record<string, Moment>;
 
 describe('a consolidation worker that is killed with SIGKILL', () => {
   it.each(Object.keys(MOMENTS) as Array<keyof typeof MOMENTS>)(
-    'loses no wish and makes one skill where %s',
+    'loses no wish and makes one skill when it is killed while %s',
     async (name) => {
       const { field, is } = MOMENTS[name];
       const agent = `killed-when-${name.replaceAll(/\W+/g, '-')}`;

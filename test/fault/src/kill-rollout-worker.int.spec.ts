@@ -27,7 +27,7 @@ afterAll(async () => {
   await gate.close();
 });
 
-/** Solved in the second attempt, in training mode, so that every kind of step occurs. Each agent has a memory of its own. */
+/** Submits a task that the second attempt solves in training mode, so every kind of step occurs. Each agent has its own memory. */
 async function submit(agent: string): Promise<Task> {
   const tasks = createServiceClient(Tasks, stack.address);
   try {
@@ -44,7 +44,7 @@ async function submit(agent: string): Promise<Task> {
   }
 }
 
-/** Names of the script's rules that were answered to the end, in order; an aborted call was never answered. */
+/** Names of the script's rules whose answers were sent completely, in order. */
 async function answeredRules(): Promise<string[]> {
   const response = await fetch(`${stack.modelUrl}/scripted/calls`);
   const { calls } = (await response.json()) as { calls: Array<{ rule: string; answered: string }> };
@@ -62,12 +62,12 @@ async function transitionsOf(agent: string, taskId: string): Promise<readonly nu
   }
 }
 
-/** @param killsMax kills behind as many steps, one after another */
+/** @param killsMax the number of steps after which the workers are killed */
 async function outcomeOf(agent: string, killsMax: number) {
   const before = (await answeredRules()).length;
   let taskId = '';
   let seen = 0;
-  // A kill never falls between a model's answer and its place in the journal, where the next worker has to ask again.
+  // Holds each model call until the journal has the earlier steps. A worker killed between an answer and its entry would ask again.
   gate.hold(stack.modelUrl, async () => taskId !== '' && seen >= (await journalOf(stack, taskId)).length);
   const submitted = await submit(agent);
   taskId = submitted.name.slice('tasks/'.length);
@@ -99,7 +99,7 @@ async function outcomeOf(agent: string, killsMax: number) {
 }
 
 describe('a rollout worker that is killed with SIGKILL', () => {
-  it('leaves the same outcome where it is killed behind each journaled step', async () => {
+  it('leaves the same outcome when it is killed after each journaled step', async () => {
     const undisturbed = await outcomeOf('undisturbed', 0);
     expect(undisturbed.state).toBe('SUCCEEDED');
     expect(undisturbed.transitions).toEqual([1, 2]);

@@ -43,7 +43,7 @@ afterAll(async () => {
   await stack.stop();
 });
 
-/** Asks until it is answered, as a caller with a request id may. */
+/** Retries under the same request id until it gets an answer. */
 async function useUntilAnswered(requestId: string): Promise<number> {
   const used = await until(
     () => skills.useSkill({ name: `skills/${NAME}`, agent: AGENT, parameters: { number: 21 }, requestId }).catch(() => null),
@@ -53,11 +53,11 @@ async function useUntilAnswered(requestId: string): Promise<number> {
   return used.result?.kind.case === 'numberValue' ? used.result.kind.value : Number.NaN;
 }
 
-/** The record of the one execution of a use that is under way or has just ended: each one before it had to be answered first. */
+/** The key of the execution that isn't in `before`. Uses run one after another, so there is only one. */
 async function newExecution(before: ReadonlySet<string>): Promise<string> {
   return until(async () => (await executions()).find((key) => !before.has(key)), { what: 'the execution of the use', everyMs: 2 });
 }
-/** How often the skill was used and has run, as far as it was counted. */
+/** The counted uses and executions of the skill. */
 async function counted(): Promise<readonly [number, number]> {
   const { usedCount, executionCount } = await skills.getSkill({ name: `skills/${NAME}`, agent: AGENT });
   return [Number(usedCount), Number(executionCount)];
@@ -65,23 +65,23 @@ async function counted(): Promise<readonly [number, number]> {
 const executions = () => redis.keys(keys.execution(TENANT, 'use-*'));
 
 const MOMENTS = {
-  'the use is asked for': async () => true,
+  'the use is requested': async () => true,
   'its result is saved': async (execution: string) => (await redis.hget(execution, 'result')) !== null,
-  'it is to be counted': async () => (await redis.hlen(keys.memoryOutbox(TENANT))) > 0,
+  'its count is pending': async () => (await redis.hlen(keys.memoryOutbox(TENANT))) > 0,
 } satisfies Record<string, (execution: string) => Promise<boolean>>;
 
-/** The processes that take part in the use at that moment. */
+/** For each moment, the processes that take part in the use. */
 const CASES = [
-  { moment: 'the use is asked for', victim: 'gateway' },
-  { moment: 'the use is asked for', victim: 'sandbox-controller' },
+  { moment: 'the use is requested', victim: 'gateway' },
+  { moment: 'the use is requested', victim: 'sandbox-controller' },
   { moment: 'its result is saved', victim: 'gateway' },
-  { moment: 'it is to be counted', victim: 'gateway' },
-  { moment: 'it is to be counted', victim: 'consolidation-worker' },
+  { moment: 'its count is pending', victim: 'gateway' },
+  { moment: 'its count is pending', victim: 'consolidation-worker' },
 ] as const;
 
 describe('a use of a skill', () => {
   it.each(CASES)(
-    'is answered and counted once where the $victim is killed when $moment',
+    'is answered and counted once when the $victim is killed while $moment',
     async ({ moment, victim }) => {
       const requestId = `${victim} ${moment}`.replaceAll(/\W+/g, '-');
       const before = new Set(await executions());

@@ -3,11 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Stands in front of a model server and holds each call back until it may be answered. */
+/** A proxy of a model server that delays each call until a condition holds. */
 export interface ModelGate {
   /** Base URL without "/v1". */
   readonly url: string;
-  /** Passes a call on to `modelUrl` once `open` gives true. The call of a process that is gone by then is never answered. */
+  /** Forwards a call to `modelUrl` once `open` resolves to true. A call whose process has ended is dropped. */
   hold(modelUrl: string, open: () => Promise<boolean>): void;
   close(): Promise<void>;
 }

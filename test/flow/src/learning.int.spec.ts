@@ -48,7 +48,7 @@ async function solve(task: Spec): Promise<Task> {
   return tasks.waitTask({ name, timeout: { seconds: 60n } });
 }
 
-it('answers what it learned by a verified skill, and asks the model nothing', async () => {
+it('answers a learned task by a verified skill without the model', async () => {
   const first = await solve(spec(PROMPT, 'total_even', Mode.TRAINING));
   expect(TaskState[first.state]).toBe('SUCCEEDED');
   expect(first.usage?.modelCalls).toBe(5);

@@ -17,7 +17,7 @@ function example(language: string): string {
 }
 
 it('documents a TypeScript client of sandboxes that works as it stands', async () => {
-  // Below the repository, so that its imports are found, and where nothing is committed.
+  // The folder is inside the repository, so imports resolve, and Git ignores it.
   const built = join(root, 'test', 'flow', 'dist');
   mkdirSync(built, { recursive: true });
   const dir = mkdtempSync(join(built, 'example-'));

@@ -12,11 +12,11 @@ const page = readFileSync(join(root, 'docs', 'skills.md'), 'utf8');
 
 interface Step {
   readonly shell: string;
-  /** "…" stands for anything within its line; alone on a line for any lines. */
+  /** "…" matches any text within a line. A line with only "…" matches any lines. */
   readonly printed: string;
 }
 
-/** Every block of shell that has what it prints under it. */
+/** Every block of shell commands that is followed by its output. */
 function steps(): readonly Step[] {
   return [...page.matchAll(/^```sh\n((?:(?!```).*\n)*)```\n\n```text\n((?:(?!```).*\n)*)```$/gm)].map(([, shell = '', printed = '']) => ({
     shell,
@@ -24,7 +24,7 @@ function steps(): readonly Step[] {
   }));
 }
 
-/** The script that stands in for a model, as the page writes it. */
+/** The page's script of the scripted model. */
 function scriptOfPage(): string {
   const script = /^cat > model\.yaml <<'END'\n([^]*?)^END$/m.exec(page)?.[1];
   if (script === undefined) throw new Error('docs/skills.md has no model.yaml');
@@ -39,13 +39,13 @@ function pattern(printed: string): RegExp {
   return new RegExp(`^${parts.join('')}$`);
 }
 
-/** What it prints on both streams, in their order. */
+/** The output on stdout and stderr, in order. */
 async function printedBy(shell: string, cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
   const child = spawn('bash', ['-c', `exec 2>&1\n${shell}`], { cwd, env, stdio: ['ignore', 'pipe', 'ignore'] });
   return text(child.stdout);
 }
 
-/** `etude` as it is built: that of the checkout would build and install first. */
+/** Writes a launcher of the built CLI. The repository's own `etude` would install and build first. */
 function writeEtude(dir: string): void {
   const path = join(dir, 'etude');
   writeFileSync(path, `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'apps/cli/dist/main.js')}" "$@"\n`);
@@ -61,7 +61,7 @@ it('documents a walk through the life of a skill that prints what the page shows
     PATH: `${dir}${delimiter}${process.env['PATH']}`,
     ETUDE_ADDRESS: stack.address,
     ETUDE_HOME: join(dir, 'home'),
-    // As the launcher has it: some forty commands start.
+    // The launcher sets this too. It makes the start of some forty commands faster.
     NODE_COMPILE_CACHE: join(dir, 'compiled'),
   };
   try {

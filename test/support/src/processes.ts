@@ -4,20 +4,20 @@ import { once } from 'node:events';
 export interface TestProcess {
   readonly pid: number;
   readonly child: ChildProcess;
-  /** Everything printed so far, both streams, for messages. */
+  /** The latest output on stdout and stderr. */
   output(): string;
-  /** SIGKILL; it is gone when this resolves. */
+  /** Sends SIGKILL. Resolves when the process has ended. */
   kill(): Promise<void>;
-  /** SIGTERM, SIGKILL after a minute; answers its exit code. */
+  /** Sends SIGTERM, and SIGKILL after a minute. Resolves to the exit code. */
   stop(): Promise<number | null>;
 }
 
 export interface TestProcessOptions {
-  /** Default: this Node. */
+  /** Default: the running Node. */
   readonly command?: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Text on stdout or stderr that says it is ready. Default: the ready line of a service. */
+  /** Text on stdout or stderr that marks the process as ready. Default: the ready line of a service. */
   readonly ready?: string;
   readonly timeoutMs?: number;
 }
@@ -25,7 +25,7 @@ export interface TestProcessOptions {
 const running = new Set<ChildProcess>();
 process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
-/** Starts a command and waits for its ready line. The environment is PATH and what is given, nothing else; its input ends with this process. */
+/** Starts a command and waits for its ready line. Its environment has only PATH, HOME and `env`. */
 export async function startProcess({
   command = process.execPath,
   args,

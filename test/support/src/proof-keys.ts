@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Settings with a new pair of keys in this folder, by which evidence about skills is signed and believed. */
+/** Writes a new pair of keys that sign evidence about skills. @returns the settings with their paths */
 export function writeProofKeys(dir: string): { ETUDE_SKILLS_SIGNING_KEY_PATH: string; ETUDE_SKILLS_PUBLIC_KEYS_PATH: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const [signing, believed] = [join(dir, 'skill-signing-key.pem'), join(dir, 'skill-public-keys.pem')];

@@ -8,16 +8,16 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 const CACHE = fileURLToPath(new URL('../../../.etude/cache/', import.meta.url));
-/** Some systems ship a Python without the parts that make environments; another one may have them. */
+/** Candidates in order. Some installations of Python lack the module `venv`. */
 const PYTHONS = ['python3', '/usr/bin/python3'];
 const INSTALL_TIMEOUT_MS = 300_000;
 
 /**
- * The Python of an environment with packages of its own, made once. Several may make it at once; the first stays.
+ * Returns the Python of a virtual environment, which is made once. When several processes make it at once, the first stays.
  *
- * @param name its folder in `.etude/cache`; another list of packages needs another name
- * @param lists arguments of pip, one call each; the first has to succeed, the others are for what is not made for every machine
- * @throws Error with what Python or pip said
+ * @param name folder in `.etude/cache`; each list of packages needs its own
+ * @param lists arguments of pip, one call each. The first call must succeed; others may fail on platforms without the package.
+ * @throws Error of Python or pip
  */
 export async function pythonWith(name: string, [needed = [], ...wished]: ReadonlyArray<readonly string[]>): Promise<string> {
   const made = join(CACHE, name);

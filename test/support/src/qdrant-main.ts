@@ -1,4 +1,4 @@
 import { describeQdrant, findQdrant } from './qdrant.js';
 
-// Installs the stand-in where that is needed, and says which Qdrant the tests will use.
+// Installs the stand-in if it is needed, and prints which Qdrant the tests will use.
 console.error(describeQdrant(await findQdrant()));

@@ -13,10 +13,10 @@ import { pythonWith } from './python.js';
 
 const STAND_IN = fileURLToPath(new URL('../qdrant-stand-in/', import.meta.url));
 
-/** `edge`: Qdrant's own engine, as of 1.18. `local`: what does in Python what the engine does. */
+/** `edge`: Qdrant's own engine, version 1.18. `local`: a reimplementation in Python. */
 type StandInEngine = 'edge' | 'local';
 
-/** The places from which tests take their Qdrant, best first. */
+/** The sources of Qdrant for tests, best first. */
 export type QdrantSource =
   | { readonly kind: 'given'; readonly url: string; readonly apiKey: string | null; readonly caPath: string | null }
   | { readonly kind: 'stand-in'; readonly python: string; readonly engine: StandInEngine }
@@ -27,30 +27,30 @@ export interface TestQdrant {
   readonly url: string;
   readonly apiKey: string | null;
   readonly caPath: string | null;
-  /** Collections whose names start so. */
+  /** Deletes the collections whose names start with `prefix`. */
   drop(prefix: string): Promise<void>;
-  /** Ends what was started; a server that was given stays. */
+  /** Stops the stand-in. A server from `QDRANT_URL` keeps running. */
   stop(): Promise<void>;
 }
 
-/** Only for the stand-in. */
+/** Options of the stand-in. */
 export interface TestQdrantOptions {
-  /** Which server's ways it takes on. */
+  /** The version of Qdrant whose behaviour it imitates. */
   readonly version?: string;
-  /** The key that requests must have. Absent: none. */
+  /** The key that it requires of requests. Absent: none. */
   readonly apiKey?: string;
-  /** Files in PEM. */
+  /** Paths of PEM files. */
   readonly tls?: { readonly certificate: string; readonly key: string };
 }
 
-/** Of the engine that is pinned; what came later is only known to the local mode. */
+/** The version of the pinned engine. Only the local mode imitates later versions. */
 const ENGINE_VERSION = '1.18.';
 const MEMORY_FOLDER = '/dev/shm';
 const MEMORY_FOLDER_FREE_BYTES = 4 * 1024 ** 3;
 
 /**
- * `QDRANT_URL` (with `QDRANT_API_KEY` and `QDRANT_CA_PATH`), or the stand-in: over Qdrant's engine where it can be had, unless
- * `ETUDE_TEST_QDRANT_ENGINE` says `local`.
+ * Finds the Qdrant for tests: `QDRANT_URL` (with `QDRANT_API_KEY` and `QDRANT_CA_PATH`), or else the stand-in. The stand-in uses
+ * Qdrant's engine if it can be installed and `ETUDE_TEST_QDRANT_ENGINE` isn't `local`.
  */
 export async function findQdrant(env: NodeJS.ProcessEnv = process.env): Promise<QdrantSource> {
   const url = env['QDRANT_URL'];
@@ -73,7 +73,7 @@ const imports = (python: string, name: string): Promise<boolean> =>
     () => false,
   );
 
-/** One line for people. */
+/** Describes the source in one line for people. */
 export function describeQdrant(source: QdrantSource): string {
   if (source.kind === 'given') return `Qdrant for tests: the server at ${new URL(source.url).origin} (QDRANT_URL)`;
   if (source.kind === 'none') return `Qdrant for tests: none, so tests of its adapter are skipped (${source.why.split('\n').at(-1)})`;
@@ -81,7 +81,7 @@ export function describeQdrant(source: QdrantSource): string {
   return `Qdrant for tests: a stand-in over ${over}; set QDRANT_URL for a real server`;
 }
 
-/** @throws Error where there is none; ask `findQdrant` first */
+/** @throws Error for a source of kind `none` */
 export async function startQdrant(source: QdrantSource, options: TestQdrantOptions = {}): Promise<TestQdrant> {
   if (source.kind === 'none') throw new Error(describeQdrant(source));
   if (source.kind === 'given') {
@@ -106,7 +106,7 @@ export async function startQdrant(source: QdrantSource, options: TestQdrantOptio
   });
 }
 
-/** In memory where there is plenty: an engine writes every index to the disk, and waits for it. */
+/** A folder in memory if there is enough, because the engine syncs every index to the disk. */
 function scratch(): string {
   try {
     const { bavail, bsize } = statfsSync(MEMORY_FOLDER);

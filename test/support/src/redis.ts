@@ -9,20 +9,20 @@ export interface TestRedis {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** SIGTERM, and the process has ended when this resolves. Its data stay until `stop`. */
+  /** Sends SIGTERM. Resolves when the process has ended. Its data stay until `stop`. */
   pause(): Promise<void>;
-  /** Starts it again on the same port with the same data. */
+  /** Starts Redis again on the same port with the same data. */
   resume(): Promise<void>;
-  /** Ends it and removes its data. */
+  /** Stops Redis and removes its data. */
   stop(): Promise<void>;
 }
 
 export interface TestRedisOptions {
-  /** Whether it writes as in production, with an append-only file and an fsync on every write. Default true. */
+  /** Whether Redis has an append-only file with an fsync on every write, as in production. Default true. */
   readonly durable?: boolean;
 }
 
-/** A real redis-server of its own on a free port of loopback, with its data in a temporary folder. */
+/** Starts a redis-server on a free port of loopback, with its data in a temporary folder. */
 export async function startRedis({ durable = true }: TestRedisOptions = {}): Promise<TestRedis> {
   const dir = await mkdtemp(join(tmpdir(), 'etude-redis-'));
   const port = await freePort();

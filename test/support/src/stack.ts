@@ -17,7 +17,7 @@ export interface TestStackOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** The four services as real processes, with a Redis, a memory file and a scripted model of their own. */
+/** The four services as real processes, with their own Redis, memory file and scripted model. */
 export interface TestStack {
   /** "host:port" of the gateway; calls without a key belong to tenant "test". */
   readonly address: string;
@@ -45,7 +45,7 @@ export async function startStack({ script, env = {} }: TestStackOptions): Promis
     ETUDE_LOG_LEVEL: 'warn',
     ETUDE_REDIS_URL: redis.url,
     ETUDE_MEMORY_PATH: memoryPath,
-    // At once, and the same whatever this machine has fetched.
+    // Starts at once and needs no model files.
     ETUDE_EMBEDDER: 'lexical',
     ETUDE_GRPC_PORT: String(grpcPort),
     ETUDE_AUTH_ANONYMOUS_TENANT: 'test',
@@ -63,7 +63,7 @@ export async function startStack({ script, env = {} }: TestStackOptions): Promis
     started.push(child);
     return child;
   };
-  // The processes are started in the launcher's order.
+  // The same order as in the launcher.
   const service = (name: string) => launch(['--max-semi-space-size=4', join(ROOT, 'apps', name, 'dist/main.js')]);
   const stop = async () => {
     await Promise.all(started.toReversed().map((child) => child.stop()));
@@ -77,7 +77,7 @@ export async function startStack({ script, env = {} }: TestStackOptions): Promis
       service('sandbox-controller'),
       service('consolidation-worker'),
     ] as const;
-    // If one doesn't start, the others must be known, so that they can be stopped.
+    // Waits for all, so that `stop` knows the others if one fails to start.
     await Promise.allSettled(starting);
     const [, gateway, controller, consolidator] = await Promise.all(starting);
     return {
@@ -98,7 +98,7 @@ export async function startStack({ script, env = {} }: TestStackOptions): Promis
   }
 }
 
-/** Resolves when the process has ended, however that came about. */
+/** Resolves when the process has ended for any reason. */
 export async function ended({ child }: TestProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Polls until `condition` answers something truthy, and returns it. Waiting for a condition, never for a time.
+ * Polls until `condition` returns a truthy value, and returns that value.
  *
- * @throws Error naming `what` when it did not become true within `timeoutMs` (default 60,000: a busy machine takes its time).
+ * @throws Error that names `what` when `timeoutMs` has passed (default 60,000, for busy machines)
  */
 export async function until<T>(
   condition: () => T | Promise<T>,

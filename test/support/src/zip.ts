@@ -6,7 +6,7 @@ interface ZippedFile {
   readonly bytes: Uint8Array;
 }
 
-/** A zip of the files, within a folder of that name if it has one. @param mode kind and rights of each file, as Unix has them */
+/** Makes a zip of the files. @param folder the folder in the zip; empty: none @param mode Unix mode of each file */
 export async function zipOf(files: readonly ZippedFile[], folder = '', mode = 0o100644): Promise<Uint8Array> {
   const zip = new ZipFile();
   for (const { path, bytes } of files) zip.addBuffer(Buffer.from(bytes), folder === '' ? path : `${folder}/${path}`, { mode });

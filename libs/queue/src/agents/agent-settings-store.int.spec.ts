@@ -21,7 +21,7 @@ describe('settings of agents', () => {
     expect((await store.get('other', 'coder')).isSet).toBe(false);
   });
 
-  it('lose no change of two at once', async () => {
+  it('keep all concurrent changes', async () => {
     const { store } = start();
     await Promise.all([
       store.update('acme', 'coder', { maxSkills: 4 }),
@@ -34,7 +34,7 @@ describe('settings of agents', () => {
     expect((await Promise.all(same)).toSorted()).toEqual(['ABORTED', 'ABORTED', 'none']);
   });
 
-  it('refuse what is out of bounds', async () => {
+  it('refuse a value out of bounds', async () => {
     const { store } = start();
     expect(await codeOf(store.update('acme', 'coder', { skillSearchThreshold: 2 }))).toBe('INVALID_ARGUMENT');
     expect((await store.get('acme', 'coder')).isSet).toBe(false);
@@ -42,7 +42,7 @@ describe('settings of agents', () => {
 });
 
 describe('settings of the installation', () => {
-  it('are those that callers rely on where nothing is set', () => {
+  it('have the documented defaults', () => {
     expect(installationSettings(agentSettingsConfig.parse({}))).toEqual({
       enabled: false,
       autoRegisterSkills: false,

@@ -34,14 +34,14 @@ describe('RedisToolSessions', () => {
     expect(leftMs).toBeGreaterThan(SESSION_KEPT_MS - 60_000);
   });
 
-  it('keeps sessions of others apart', async () => {
+  it('separates sessions of other tenants, agents, users and session ids', async () => {
     const { sessions } = start();
     await sessions.load(KEY, [pin('a')]);
     const others = [{ tenant: 'globex' }, { agent: 'tester' }, { user: 'bob' }, { session: 's2' }];
     for (const other of others) expect((await sessions.read({ ...KEY, ...other })).loaded).toEqual([]);
   });
 
-  it('opens one sandbox for all who ask at once, and another once that was seen to end', async () => {
+  it('opens one sandbox for concurrent claims, and another after the first has ended', async () => {
     const { sessions, open, end } = start();
     expect(await sessions.readSandbox(KEY)).toEqual({ requestId: null, sandbox: null });
     const first = await Promise.all(['a', 'b', 'c'].map((id) => sessions.claimSandbox(KEY, null, anew(id))));
@@ -60,7 +60,7 @@ describe('RedisToolSessions', () => {
     expect(await sessions.readSandbox({ ...KEY, user: 'bob' })).toEqual({ requestId: null, sandbox: null });
   });
 
-  it('claims anew where no sandbox came of a claim, and not where one did', async () => {
+  it('frees a dropped claim only if no sandbox was recorded for it', async () => {
     const { sessions, open } = start();
     await sessions.claimSandbox(KEY, null, anew('a'));
     await sessions.dropClaim(KEY, 'a');
@@ -70,7 +70,7 @@ describe('RedisToolSessions', () => {
     expect((await sessions.claimSandbox(KEY, null, anew('c'))).requestId).toBe('b');
   });
 
-  it('gives a sandbox to one agent and user, and to nobody else', async () => {
+  it('gives a sandbox to one agent and user only', async () => {
     const { sessions, open, end } = start();
     const [named, opened] = [await open('mine'), await open('a')];
     expect(await sessions.ownSandbox(KEY, named, false)).toBe('taken');

@@ -27,13 +27,13 @@ describe('WantedSkills', () => {
     expect((await queue.getJob(`acme~${wanted.id}`))?.priority).toBe(3);
   });
 
-  it('keeps no more words than a model is shown', async () => {
+  it('cuts a wish to the length that a model sees', async () => {
     const { store } = start();
     const wanted = await store.request(asked({ description: 'x'.repeat(5_000), example: { text: 'y'.repeat(20_000) } }));
     expect([wanted.description.length, wanted.example]).toEqual([4_000, null]);
   });
 
-  it('counts the same wish instead of keeping it twice', async () => {
+  it('counts a repeated wish instead of storing it twice', async () => {
     const { store, queue } = start();
     const first = await store.request(asked());
     const second = await store.request(asked({ description: 'Other words.' }));
@@ -44,12 +44,12 @@ describe('WantedSkills', () => {
     expect(new Set([first.id, ...ids]).size).toBe(5);
   });
 
-  it('takes so many open ones of an agent, and another when one is over', async () => {
+  it('limits the open wishes of an agent', async () => {
     const { producer, queue } = start();
     const store = new WantedSkills(producer, 2);
     const first = await store.request(asked({ skill: 'one' }));
     await store.request(asked({ skill: 'two', user: 'bob' }));
-    const full = { code: 'FAILED_PRECONDITION', message: expect.stringContaining('"coder" has 2 skills asked for') as string };
+    const full = { code: 'FAILED_PRECONDITION', message: expect.stringContaining('"coder" has 2 requested skills') as string };
     await expect(store.request(asked({ skill: 'three' }, 'r3'))).rejects.toMatchObject(full);
     expect(await store.request(asked({ skill: 'one' }))).toMatchObject({ id: first.id, asked: 2 });
     for (const other of [{ agent: 'tester' }, { tenant: 'globex' }]) await store.request(asked({ skill: 'three', ...other }));
@@ -66,7 +66,7 @@ describe('WantedSkills', () => {
     await expect(store.request(asked({ skill: 'other' }, 'r1'))).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
   });
 
-  it('tries a wish again that is over, a few times', async () => {
+  it('starts a new round for a closed wish, up to the limit', async () => {
     const { store } = start();
     const { id } = await store.request(asked());
     const round = (number: number) => ({ tenant: 'acme', id, round: number });
@@ -86,7 +86,7 @@ describe('WantedSkills', () => {
     expect(await store.get('acme', id)).toMatchObject({ ...registered, asked: ROUNDS_MAX + 1 });
   });
 
-  it('keeps the first draft, and none for a wish that is gone', async () => {
+  it('keeps the first draft, and refuses a draft for a missing wish', async () => {
     const { store } = start();
     const { id } = await store.request(asked());
     const round = { tenant: 'acme', id, round: 1 };
@@ -96,7 +96,7 @@ describe('WantedSkills', () => {
     expect(await store.begin({ ...round, id: 'w0' })).toBe(false);
   });
 
-  it('drops what is being written for a wish that is withdrawn, and refuses one that is written', async () => {
+  it('refuses the draft of a withdrawn wish, and the withdrawal of a written wish', async () => {
     const { store } = start();
     const { id } = await store.request(asked());
     const round = { tenant: 'acme', id, round: 1 };

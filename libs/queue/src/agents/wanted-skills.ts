@@ -115,7 +115,7 @@ export class WantedSkills {
     if (outcome === 'full')
       throw new EtudeError(
         'FAILED_PRECONDITION',
-        `Agent "${agent}" has ${this.openMax} skills asked for that are not written yet, and no more are taken (ETUDE_SKILLS_WISHES_OPEN_MAX); ask again when some are.`,
+        `Agent "${agent}" has ${this.openMax} requested skills that are not written yet, the most that ETUDE_SKILLS_WISHES_OPEN_MAX allows. Request again when some are written.`,
       );
     if (outcome === 'created') await this.#enqueue(tenant, id);
     const stored = await this.get(tenant, id);

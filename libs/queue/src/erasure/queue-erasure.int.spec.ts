@@ -46,7 +46,7 @@ function start(stopWaitMs = 5_000) {
 }
 type Rig = ReturnType<typeof start>;
 
-/** One of everything that a person leaves behind, each with the person's name in it. @returns the task's id */
+/** Creates one record of every kind for a person. Each contains the person's name. @returns the task's id */
 async function live(rig: Rig, person: Person, state: 'queued' | 'running' = 'running'): Promise<string> {
   const { tenant, agent, user } = person;
   const secret = `secret of ${tenant} ${agent} ${user}`;
@@ -95,7 +95,7 @@ async function live(rig: Rig, person: Person, state: 'queued' | 'running' = 'run
   return record.id;
 }
 
-/** Everything that Redis holds, as text, without the receipts of who was erased. */
+/** All keys of the prefix and their values as text, without the marks of erasures. */
 async function everything(redis: Redis, prefix: string): Promise<Map<string, string>> {
   const keys = (await redis.keys(`${prefix}:*`)).filter((key) => !key.startsWith(`${prefix}:erased:`));
   const values = await Promise.all(keys.map((key) => read(redis, key)));
@@ -121,13 +121,13 @@ async function read(redis: Redis, key: string): Promise<unknown> {
 
 async function mentions(rig: Rig, text: string): Promise<string[]> {
   const all = await everything(rig.redis, rig.prefix);
-  // The prefix is drawn by chance, and could hold a short text.
+  // The random prefix may contain a short text by chance.
   const isMention = ([key, value]: readonly [string, string]) => `${key} ${value}`.replaceAll(rig.prefix, '').includes(text);
   return [...all].flatMap((entry) => (isMention(entry) ? [entry[0]] : [])).toSorted();
 }
 
 describe('erasing outside memory', () => {
-  it('leaves nothing of a user, and all of everybody else', async () => {
+  it('removes all data of a user, and no data of others', async () => {
     const rig = start();
     const tasks = [await live(rig, BOB, 'queued'), await live(rig, BOB)];
     const others = [await live(rig, EVE), await live(rig, STRANGER), await live(rig, { ...BOB, user: null })];
@@ -148,32 +148,29 @@ describe('erasing outside memory', () => {
     expect(await rig.erasure.erase('acme', { user: 'bob-user' }, never())).toEqual({});
   });
 
-  it.each([{ user: 'bob-user' }, { agent: 'coder' }])(
-    'ends every sandbox that sessions of tools of %o opened or named',
-    async (subject) => {
-      const rig = start();
-      const sessions = new RedisToolSessions(rig.redis, rig.keys);
-      const sandboxes = new SandboxSessionStore(rig.redis, rig.keys);
-      const open = async (requestId: string) => {
-        const request = SessionRequest.parse({ tenant: 'acme', requestId, limits: {} });
-        return (await sandboxes.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 100)).stored.session.id;
-      };
-      const claim = async (person: Person, requestId: string) => {
-        await sessions.claimSandbox({ ...person, session: requestId }, null, { requestId, template: 'default' });
-        return open(requestId);
-      };
-      const claimed = await claim(BOB, 'claimed');
-      const named = await open('named');
-      await sessions.ownSandbox({ ...BOB, session: named }, named, true);
-      const others = [await claim(EVE, 'hers'), await open('nobodys')];
-      await rig.erasure.erase('acme', subject, never());
-      for (const id of [claimed, named]) expect(await mentions(rig, id)).toEqual([]);
-      for (const id of others) expect((await sandboxes.get('acme', id))?.session.state).toBe('open');
-      expect(await sessions.keepSandbox({ ...BOB, session: 'claimed' }, 'claimed', claimed)).toBe('replaced');
-    },
-  );
+  it.each([{ user: 'bob-user' }, { agent: 'coder' }])('ends every sandbox that tool sessions of %o claimed or named', async (subject) => {
+    const rig = start();
+    const sessions = new RedisToolSessions(rig.redis, rig.keys);
+    const sandboxes = new SandboxSessionStore(rig.redis, rig.keys);
+    const open = async (requestId: string) => {
+      const request = SessionRequest.parse({ tenant: 'acme', requestId, limits: {} });
+      return (await sandboxes.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 100)).stored.session.id;
+    };
+    const claim = async (person: Person, requestId: string) => {
+      await sessions.claimSandbox({ ...person, session: requestId }, null, { requestId, template: 'default' });
+      return open(requestId);
+    };
+    const claimed = await claim(BOB, 'claimed');
+    const named = await open('named');
+    await sessions.ownSandbox({ ...BOB, session: named }, named, true);
+    const others = [await claim(EVE, 'hers'), await open('nobodys')];
+    await rig.erasure.erase('acme', subject, never());
+    for (const id of [claimed, named]) expect(await mentions(rig, id)).toEqual([]);
+    for (const id of others) expect((await sandboxes.get('acme', id))?.session.state).toBe('open');
+    expect(await sessions.keepSandbox({ ...BOB, session: 'claimed' }, 'claimed', claimed)).toBe('replaced');
+  });
 
-  it('finds an agent beyond any page', async () => {
+  it('erases an agent with more tasks than one page', async () => {
     const rig = start();
     await Promise.all(Array.from({ length: 1_200 }, (_, i) => rig.tasks.submit('acme', specOf(i % 2 ? 'coder' : 'tester'), '')));
     expect(await rig.erasure.erase('acme', { agent: 'coder' }, never())).toMatchObject({ 'queue.tasks': 600, 'queue.jobs': 600 });
@@ -181,7 +178,7 @@ describe('erasing outside memory', () => {
     expect((await rig.erasure.find('acme', { agent: 'tester' }))['queue.tasks']).toBe(600);
   });
 
-  it('stops what runs, and fences who does not listen', async () => {
+  it('cancels running work, and fences a worker that ignores the cancel', async () => {
     const rig = start(1_000);
     const taskId = await live(rig, BOB);
     const address = { tenant: 'acme', taskId, rolloutId: `${taskId}-r1` };
@@ -206,7 +203,7 @@ describe('erasing outside memory', () => {
     expect(await rig.redis.hkeys(rig.keys.memoryOutbox('acme'))).toEqual(['new']);
   });
 
-  it('waits for running jobs, and names those that do not end', async () => {
+  it('waits for running jobs, and counts those that do not end', async () => {
     const rig = start(700);
     const release = Promise.withResolvers<void>();
     const consumer = startConsumer(SkillVerify, async () => release.promise.then(() => ({ status: 'active' })), rig.options);
@@ -222,7 +219,7 @@ describe('erasing outside memory', () => {
     expect(await mentions(rig, 'coder')).toEqual([]);
   });
 
-  it('removes dead letters, schedules and what the queues have told', async () => {
+  it('removes dead letters and events of queues, and keeps schedules of the tenant', async () => {
     const rig = start();
     startConsumer(SkillVerify, async () => Promise.reject(new Error('nonsense')), { ...rig.options, concurrency: 1 });
     const verify = { v: 1, tenant: 'acme', version: 1, digest: 'a'.repeat(64) } as const;
@@ -243,7 +240,7 @@ describe('erasing outside memory', () => {
     expect((await rig.producer.queue(ConsolidationRunJob.name).getJobSchedulers()).map(({ key }) => key)).toEqual(['nightly.acme.all']);
   });
 
-  it('removes consolidations that may quote a user, also one that goes on', async () => {
+  it('removes consolidation runs that may quote a user, also running ones', async () => {
     const rig = start();
     const runs = new ConsolidationStore(rig.producer);
     const { record: all } = await runs.create('acme', { agent: null, days: 7, dryRun: false }, 'r1');
@@ -258,7 +255,7 @@ describe('erasing outside memory', () => {
     expect((await runs.create('acme', { agent: 'coder', days: 7, dryRun: false }, 'r2')).created).toBe(true);
   });
 
-  it('leaves nothing of a tenant but its marks', async () => {
+  it('removes all data of a tenant except the marks of its erasure', async () => {
     const rig = start(500);
     await live(rig, BOB, 'queued');
     await live(rig, EVE);
@@ -279,7 +276,7 @@ describe('erasing outside memory', () => {
     expect(await rig.producer.queue(RolloutRun.name).getJob(`${stranger}-r1`)).toBeDefined();
   });
 
-  it('leaves what came after, also when it is repeated with a later mark there', async () => {
+  it('keeps data that is newer than the erasure, also when the erasure is repeated', async () => {
     const rig = start(500);
     await live(rig, BOB);
     const newFrom = Date.now() + 1;
@@ -292,7 +289,7 @@ describe('erasing outside memory', () => {
     expect(await rig.tasks.get('acme', task)).toMatchObject({ state: 'queued' });
   });
 
-  it('has Redis write its append-only file anew where there is one, and says so where it may not', async () => {
+  it('rewrites the append-only file of Redis, and reports when Redis refuses', async () => {
     const rig = start();
     expect((await rig.erasure.purge(never()))[0]).toBe('Redis keeps no append-only file');
     await rig.redis.config('SET', 'appendonly', 'yes');
@@ -306,10 +303,10 @@ describe('erasing outside memory', () => {
     await rig.redis.set(`${rig.prefix}:x`, 'zanzibar');
     await until(async () => (await aof()).includes('zanzibar'));
     await rig.redis.del(`${rig.prefix}:x`);
-    expect((await rig.erasure.purge(never()))[0]).toBe('Redis wrote its append-only file anew, without what was removed');
+    expect((await rig.erasure.purge(never()))[0]).toBe('Redis rewrote its append-only file without the removed data');
     expect(await aof()).not.toContain('zanzibar');
     await rig.redis.call('ACL', 'SETUSER', 'default', '-bgrewriteaof');
     onTestFinished(async () => void (await rig.redis.call('ACL', 'SETUSER', 'default', '+@all')));
-    expect((await rig.erasure.purge(never()))[0]).toMatch(/^Redis refused to write its append-only file anew.*NOPERM/);
+    expect((await rig.erasure.purge(never()))[0]).toMatch(/^Redis refused to rewrite its append-only file.*NOPERM/);
   });
 });

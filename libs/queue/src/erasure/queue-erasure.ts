@@ -113,14 +113,12 @@ export class QueueErasure {
       await comesToRest(redis, deadline, signal);
       await redis.bgrewriteaof();
       const isDone = await comesToRest(redis, deadline, signal);
-      const done = isDone
-        ? 'Redis wrote its append-only file anew, without what was removed'
-        : 'Redis goes on writing its append-only file anew';
+      const done = isDone ? 'Redis rewrote its append-only file without the removed data' : 'Redis is still rewriting its append-only file';
       return [done, SNAPSHOT];
     } catch (error) {
       signal.throwIfAborted();
       if (isConnectionError(error)) throw error;
-      return [`Redis refused to write its append-only file anew, so it may hold what was removed: ${(error as Error).message}`, SNAPSHOT];
+      return [`Redis refused to rewrite its append-only file, which may still hold removed data: ${(error as Error).message}`, SNAPSHOT];
     }
   }
 
@@ -168,7 +166,7 @@ function add(counts: Record<string, number>, place: string, count: number): void
   if (count > 0) counts[place] = (counts[place] ?? 0) + count;
 }
 
-const SNAPSHOT = 'a snapshot (RDB) that Redis saved before, and replicas and backups of it, hold what was removed until they are replaced';
+const SNAPSHOT = 'earlier snapshots (RDB), replicas and backups of Redis hold the removed data until they are replaced';
 
 /** Waits until no rewrite runs or is scheduled. @returns false where the deadline came first */
 async function comesToRest(redis: Redis, deadline: number, signal: AbortSignal): Promise<boolean> {

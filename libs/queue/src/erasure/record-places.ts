@@ -134,7 +134,8 @@ export const TOOL_SESSIONS = keyedPlace({
     return async () => {
       // A claimed sandbox that is not recorded in the session yet is found by its request id.
       const made = requestId ? await redis.get(keys.request(tenant, 'sandbox', requestId)) : null;
-      for (const id of new Set([sandbox, made?.split(' ')[1]])) if (id) await eraseSandbox(erased, id, 'what its session held was erased');
+      for (const id of new Set([sandbox, made?.split(' ')[1]]))
+        if (id) await eraseSandbox(erased, id, 'the tool session that opened it was erased');
       await redis.del(key);
     };
   },
@@ -152,7 +153,7 @@ export const SANDBOXES = keyedPlace({
     const [createdAt, owner, since] = await erased.producer.redis.hmget(key, 'createdAt', 'toolOwner', 'toolSince');
     if (!isAll && !(owner && isOwnKey(erased, owner))) return null;
     if (Number(isAll ? createdAt : since) >= erased.at) return null;
-    return () => eraseSandbox(erased, id, isAll ? 'its tenant was erased' : 'what sessions of tools left in it was erased');
+    return () => eraseSandbox(erased, id, isAll ? 'its tenant was erased' : 'the data of its tool sessions was erased');
   },
 });
 

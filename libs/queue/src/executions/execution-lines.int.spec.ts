@@ -10,7 +10,7 @@ import { oldestWaitingMs } from '../jobs/dead-letters.js';
 
 const file = redisForFile();
 
-/** A controller that runs one execution at a time, the first one once `open` is called. */
+/** A controller that runs one execution at a time. It starts after `open` is called. */
 async function start() {
   const prefix = file.prefix();
   const { producer, redis, keys } = startProducer(file.server.url, prefix);
@@ -34,7 +34,7 @@ async function start() {
   const queue = producer.queue(SandboxExecute.name);
   const isAdded = (count: number) =>
     until(async () => (await queue.getJobCountByTypes('waiting', 'prioritized', 'active', 'completed')) === count);
-  /** One behind the other. */
+  /** Sends the executions one after another. */
   const send = async (tenant: string, ids: readonly string[]) => {
     const asked: Array<Promise<unknown>> = [];
     for (const id of ids) {
@@ -51,7 +51,7 @@ async function start() {
 const named = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}-${i}`);
 
 describe('executions of several tenants', () => {
-  it('takes the first one of a tenant before most of another', async () => {
+  it('runs the first execution of a tenant before most of another tenant', async () => {
     const { send, taken, open, producer, queue } = await start();
     const asked = [...(await send('acme', named('acme', 30))), ...(await send('beta', ['beta-0']))];
     const { timestamp = 0 } = (await queue.getJob('acme-1')) ?? {};
@@ -62,7 +62,7 @@ describe('executions of several tenants', () => {
     expect(taken.filter((id) => id.startsWith('acme'))).toEqual(named('acme', 30));
   });
 
-  it('gets on with a tenant that sent much while others never stop', async () => {
+  it('runs all executions of a busy tenant while others keep sending', async () => {
     const { execute, send, taken, open } = await start();
     const asked = await send('acme', named('acme', 8));
     const enough = new AbortController();
@@ -77,7 +77,7 @@ describe('executions of several tenants', () => {
     expect(taken.filter((id) => id.startsWith('acme'))).toEqual(named('acme', 8));
   });
 
-  it('moves up what is asked for again after its sender died', async () => {
+  it('moves an execution up when another process asks for it after its sender died', async () => {
     const { execute, send, isFirst, taken, open, producer } = await start();
     const asked = await send('acme', named('acme', 6));
     asked.push(execute('acme', 'acme-5', new QueueSandboxes(producer)));

@@ -20,7 +20,7 @@ const run = (stdout: string): RunResult => ({ ...CLEAN_RUN, stdout });
 
 type Execute = (request: ExecutionRequest, signal: AbortSignal) => Promise<ExecutionResult>;
 
-/** A controller as it is built on this library: load, run, save; a cancelled execution ends without a result. */
+/** A controller on this library: it loads, runs and saves. A cancelled execution ends without a result. */
 async function start(execute: Execute) {
   const prefix = file.prefix();
   const { producer, redis, keys } = startProducer(file.server.url, prefix);
@@ -59,7 +59,7 @@ const nothing = () => {};
 const untilAborted = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
 
 describe('sandboxes over the queue', () => {
-  it('keeps no files behind a result that stays', async () => {
+  it('drops the files of a request once its result is final', async () => {
     const content = 'x'.repeat(1_000_000);
     const { sandboxes, redis, keys, store } = await start(async ({ executionId, files }) => ({
       executionId,
@@ -72,7 +72,7 @@ describe('sandboxes over the queue', () => {
     expect(await sandboxes.execute(ExecutionRequest.parse(asked), never())).toEqual(result);
   });
 
-  it('runs an execution once however often it is asked for', async () => {
+  it('runs an execution once for repeated requests', async () => {
     let runs = 0;
     const { sandboxes, producer } = await start(async ({ executionId }) => ({ executionId, runs: [run(String(++runs))] }));
     const asked = await Promise.all([
@@ -92,7 +92,7 @@ describe('sandboxes over the queue', () => {
     expect((await sandboxes.execute(request('use-2'), never())).runs[0]?.stdout).toBe('ran');
   });
 
-  it('answers everybody who waits, whichever process asked first', async () => {
+  it('returns the result to every waiting process', async () => {
     let finish = nothing;
     const { sandboxes, producer, keys } = await start(async ({ executionId }) => {
       await new Promise<void>((resolve) => (finish = resolve));
@@ -106,7 +106,7 @@ describe('sandboxes over the queue', () => {
     expect((await Promise.all(asked)).map(({ runs }) => runs[0]?.stdout)).toEqual(['for all', 'for all']);
   });
 
-  it('finds a result of which nobody told', async () => {
+  it('finds a result when its message was lost', async () => {
     const prefix = file.prefix();
     const { producer, redis, keys } = startProducer(file.server.url, prefix);
     const saveSilently: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }) => {
@@ -117,7 +117,7 @@ describe('sandboxes over the queue', () => {
     expect((await new QueueSandboxes(producer).execute(request('e1'), never())).runs[0]?.stdout).toBe('silent');
   });
 
-  it('runs again, when asked anew, what the infrastructure spoilt', async () => {
+  it('runs an execution again after a failure of the infrastructure', async () => {
     let runs = 0;
     const { sandboxes, store } = await start(async ({ executionId }) => ({
       executionId,
@@ -130,7 +130,7 @@ describe('sandboxes over the queue', () => {
     expect(await asked()).toMatchObject({ exit: 'ok', stdout: '2' });
   });
 
-  it('runs again what was cancelled before', async () => {
+  it('runs a cancelled execution again on request', async () => {
     let runs = 0;
     const { sandboxes } = await start(async ({ executionId }, signal) => {
       if (++runs === 1) await untilAborted(signal);
@@ -145,7 +145,7 @@ describe('sandboxes over the queue', () => {
     expect((await sandboxes.execute(request('e1'), never())).runs[0]?.stdout).toBe('second');
   });
 
-  it('leaves an execution running when only its worker goes', async () => {
+  it('leaves an execution running when only its worker stops', async () => {
     let finish = nothing;
     let runs = 0;
     const { sandboxes } = await start(async ({ executionId }, signal) => {
@@ -169,7 +169,7 @@ describe('sandboxes over the queue', () => {
     expect(runs).toBe(1);
   });
 
-  it('waits for no controller that is gone', async () => {
+  it('rejects on abort when no controller runs', async () => {
     const prefix = file.prefix();
     const { producer } = startProducer(file.server.url, prefix);
     const stop = new AbortController();
@@ -181,7 +181,7 @@ describe('sandboxes over the queue', () => {
 });
 
 describe('cancel bus', () => {
-  it('tells watchers of a cancel, and of one that was asked before', async () => {
+  it('reports a cancel to its watcher, also one that was requested earlier', async () => {
     const prefix = file.prefix();
     const { redis, keys } = startProducer(file.server.url, prefix);
     const bus = new CancelBus(redis, keys.cancel);

@@ -60,7 +60,7 @@ describe('add and wait', () => {
     await expect(ask('j1')).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING' });
   });
 
-  it('puts a job that died of a passing cause back to work', async () => {
+  it('runs a job again that died of a retryable error', async () => {
     const { options, ask } = start();
     let runs = 0;
     startConsumer(
@@ -75,7 +75,7 @@ describe('add and wait', () => {
     expect(await ask('j1')).toEqual({ text: 'at last' });
   });
 
-  it('rejects with AbortError when the caller gives up', async () => {
+  it('rejects with AbortError when the caller aborts', async () => {
     const { producer } = start();
     const stop = new AbortController();
     const waiting = producer.addAndWait(Echo, { v: 1, id: 'j1', text: '' }, stop.signal);
@@ -104,7 +104,7 @@ describe('adding', () => {
 });
 
 describe('consume', () => {
-  it('makes a payload that does not parse a dead letter at once', async () => {
+  it('makes a job a dead letter at once when its payload does not parse', async () => {
     const { options, queue, dead } = start();
     startConsumer(Echo, async () => ({ text: '' }), options);
     await queue.add(Echo.name, { v: 1, id: 'j1', extra: true }, { jobId: 'bad', attempts: 5 });
@@ -113,7 +113,7 @@ describe('consume', () => {
     expect((await queue.getJob('bad'))?.attemptsMade).toBe(1);
   });
 
-  it('tries a retryable error as often as declared', async () => {
+  it('retries a retryable error up to the declared attempts', async () => {
     const { producer, options, dead } = start();
     const seen: Array<[number, boolean]> = [];
     startConsumer(
@@ -133,20 +133,20 @@ describe('consume', () => {
     expect(dead[0]?.[0]).toEqual({ v: 1, id: 'j1', text: 'kept' });
   });
 
-  it('refuses a result that is not as declared', async () => {
+  it('refuses a result that does not match its schema', async () => {
     const { options, ask } = start();
     startConsumer(Echo, async () => ({ text: 7 }) as never, options);
     await expect(ask('j1')).rejects.toMatchObject({ code: 'INTERNAL', details: { field: 'text' } });
   });
 
-  it('aborts a job that runs longer than declared', async () => {
+  it('aborts a job that runs longer than its timeout', async () => {
     const brief = { ...Echo, timeoutMs: 50 };
     const { options, ask } = start(brief);
     startConsumer(brief, (_, ctx) => untilStopped(ctx), options);
     await expect(ask('j1')).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
   });
 
-  it('gives running jobs back at once on shutdown', async () => {
+  it('returns running jobs to the queue at once on shutdown', async () => {
     for (const priority of [undefined, 3]) {
       const { producer, options: plain, queue } = start();
       // The lock outlasts this test.
@@ -172,7 +172,7 @@ describe('consume', () => {
     }
   });
 
-  it('holds a job that runs much longer than its lock', async () => {
+  it('keeps the lock of a job that runs much longer than one lock period', async () => {
     const { producer, options, queue } = start();
     let runs = 0;
     let finish = nothing;
@@ -183,7 +183,7 @@ describe('consume', () => {
         await new Promise<void>((resolve) => (finish = resolve));
         return { text: '' };
       },
-      // Not shorter: a busy machine keeps the whole process from renewing a lock for a while.
+      // A shorter lock could expire on a busy machine.
       { ...options, lockMs: 2_000, stalledCheckMs: 500 },
     );
     await producer.add(Echo, { v: 1, id: 'j1', text: '' });
@@ -212,7 +212,7 @@ describe('consume', () => {
     expect(leases).toEqual(['lost']);
   });
 
-  it('buries a job that takes its workers down, and a redrive starts afresh', async () => {
+  it('makes a job a dead letter when it ends its workers, and a redrive resets the count', async () => {
     const Fragile = { ...Echo, workersLostMax: 1 };
     const { producer, options, queue, dead, ask } = start(Fragile);
     let lost = 0;

@@ -174,7 +174,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     if (workersLostMax === undefined || stalledCounter <= workersLostMax) return;
     throw new EtudeError(
       'WORKER_LOST',
-      `${stalledCounter} workers were lost with ${name} job ${id}; look in their log for what ends them, then redrive it`,
+      `${stalledCounter} workers were lost with ${name} job ${id}; find the cause in their log, then redrive the job`,
     );
   }
 

@@ -148,7 +148,7 @@ export async function oldestWaitingMs(redis: Redis, queue: Queue, nowMs = Date.n
 
 function offsetOf(token = '0'): number {
   if (/^\d{1,9}$/.test(token)) return Number(token);
-  throw new EtudeError('INVALID_ARGUMENT', 'page_token is not one of this service; pass next_page_token as it was received, or none', {
+  throw new EtudeError('INVALID_ARGUMENT', 'page_token is not from this service; pass a received next_page_token unchanged, or none', {
     field: 'page_token',
   });
 }

@@ -65,8 +65,8 @@ export class LeaseEnded extends Error {
   constructor(readonly lease: LeaseEnd) {
     super(
       lease === 'shutdown'
-        ? 'this worker is shutting down; the job goes on elsewhere'
-        : 'another worker may hold this job now; it was not renewed in time',
+        ? 'this worker is shutting down; another worker continues the job'
+        : 'this worker did not renew the lock of the job in time; another worker may run the job now',
     );
   }
 }

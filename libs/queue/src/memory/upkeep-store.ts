@@ -119,7 +119,7 @@ export class UpkeepStore {
     if (standing.model !== model || !isSameDrop)
       throw new EtudeError(
         'FAILED_PRECONDITION',
-        `vectors are being moved to ${standing.model}, dropping ${standing.dropModel ?? 'none'}; stop that or wait for its end first`,
+        `vectors are being moved to ${standing.model}, dropping ${standing.dropModel ?? 'none'}; stop that move first, or wait until it ends`,
       );
     await this.producer.addForRecord(MemoryUpkeepJob, { v: 1, work: 'reembed', id: standing.id });
     return standing;

@@ -28,8 +28,8 @@ async function startStoppable() {
   return server;
 }
 
-describe('Redis that is away', () => {
-  it('fails a submit rather than waiting for it where it never was there', async () => {
+describe('an outage of Redis', () => {
+  it('fails a submit when Redis was never reachable', async () => {
     const port = await freePort();
     const producer = new Producer(`redis://:secret@127.0.0.1:${port}`, 'etude');
     onTestFinished(() => producer.close());
@@ -45,7 +45,7 @@ describe('Redis that is away', () => {
     ).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
   });
 
-  it('loses nothing that was accepted and goes on by itself', async () => {
+  it('keeps accepted tasks and recovers without a restart', async () => {
     const server = await startStoppable();
     const logger = recordingLogger();
     const { producer, tasks } = startProducer(server.url, 'etude');
@@ -69,7 +69,7 @@ describe('Redis that is away', () => {
     expect(logger.lines).toEqual(['Redis is away; reconnecting', 'Redis is back']);
   });
 
-  it('answers who waits for an execution through a restart', async () => {
+  it('returns the result of an execution across a restart', async () => {
     const server = await startStoppable();
     const { producer, redis, keys } = startProducer(server.url, 'etude');
     const request = ExecutionRequest.parse({ executionId: 'e1', tenant: 'acme', limits: {}, runs: [{ kind: 'program', code: '' }] });
@@ -85,7 +85,7 @@ describe('Redis that is away', () => {
     expect(await waiting).toEqual({ executionId: 'e1', runs: [] });
   });
 
-  it('lets a patient producer wait until Redis is back', async () => {
+  it('makes a patient producer wait until Redis is back', async () => {
     const server = await startStoppable();
     await server.pause();
     const producer = new Producer(server.url, 'etude', undefined, { patient: true });
@@ -96,7 +96,7 @@ describe('Redis that is away', () => {
     expect(await new OutboxReader(producer.redis, producer.keys).load('acme', 'w1')).toEqual(WRITE);
   });
 
-  it('journals on where it stopped, and watchers see it', async () => {
+  it('continues the journal after the outage, and watchers see its events', async () => {
     const server = await startStoppable();
     const { tasks, redis, keys } = startProducer(server.url, 'etude');
     const worker = connectRedis(server.url, 'worker');

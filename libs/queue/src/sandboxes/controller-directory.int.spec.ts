@@ -11,7 +11,7 @@ function start() {
 }
 
 describe('the directory of controllers', () => {
-  it('counts one as dead without heartbeats, and as gone at once after its good-bye', async () => {
+  it('counts a controller as dead without heartbeats, and at once after its shutdown', async () => {
     const { directory, redis, keys } = start();
     await directory.announce(announcement('silent'));
     await directory.announce(announcement('silent', 3));
@@ -27,7 +27,7 @@ describe('the directory of controllers', () => {
     ]);
   });
 
-  it('keeps a dead one until its sessions were taken care of', async () => {
+  it('keeps a dead controller until another has taken its sessions over', async () => {
     const { directory, redis, keys } = start();
     await directory.announce(announcement('a'));
     await directory.forget('a');

@@ -18,7 +18,7 @@ function start() {
 }
 
 describe('sessions in Redis', () => {
-  it('hold what was asked for and who has them', async () => {
+  it('contain the request and the holder', async () => {
     const { store, open } = start();
     const { session } = await open('a', { ttlMs: 5_000, labels: { team: 'x' }, template: 'science', limits: { memoryMiB: 64 } });
     expect(session).toMatchObject({ tenant: 'acme', state: 'open', template: 'science', labels: { team: 'x' }, limits: { memoryMiB: 64 } });
@@ -41,7 +41,7 @@ describe('sessions in Redis', () => {
     expect(await store.list('other', { pageSize: 9 })).toEqual({ items: [], nextAfter: null });
   });
 
-  it('go some time after their end, with their request id and their place in the list', async () => {
+  it('expire after their end, with their request id and their place in the list', async () => {
     const { store, open, redis, keys } = start();
     const { session } = await open('a');
     expect(await redis.pttl(keys.sandbox('acme', session.id))).toBe(-1);
@@ -67,7 +67,7 @@ interface Model {
   holder: string;
 }
 
-/** What the act does to a session and is answered. */
+/** Applies an act to the model. @returns the expected answer of the store */
 function step(model: Model, act: Act): string | number {
   if (model.state !== 'open') return model.state;
   if (act.stale > 0) return 'fenced';
@@ -87,7 +87,7 @@ const acts = fc.array(
   { maxLength: 12 },
 );
 
-describe('whatever is done to a session', () => {
+describe('a session under random acts', () => {
   it('ends once, is changed by its holder alone, and is in every index exactly while it is open', async () => {
     const { store, open } = start();
     let made = 0;

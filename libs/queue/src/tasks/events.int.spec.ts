@@ -27,7 +27,7 @@ async function collect(events: AsyncIterable<StoredEvent>): Promise<StoredEvent[
 const states = (events: readonly StoredEvent[]) => events.map(({ event }) => (event.type === 'state' ? event.state : event.type));
 
 describe('reading events', () => {
-  it('resumes behind any event with nothing missed or repeated', async () => {
+  it('resumes after any event without missing or repeating one', async () => {
     const { read, step, finish } = await start();
     for (let n = 1; n <= 250; n++) await step(n);
     await finish();
@@ -37,7 +37,7 @@ describe('reading events', () => {
     }
   });
 
-  it('goes past the end of a run that was redriven', async () => {
+  it('continues after the end of a redriven run', async () => {
     const { read, tasks, record, redis, keys } = await start();
     await tasks.markFailed('acme', record.id, { code: 'INTERNAL', message: 'x' }, Date.now());
     const [end] = (await collect(read())).slice(-1);

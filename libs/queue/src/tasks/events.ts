@@ -59,11 +59,9 @@ export async function* readEvents(
 function checkedId(afterId: string): string {
   if (afterId === '') return '0-0';
   if (/^\d{1,19}-\d{1,19}$/.test(afterId)) return afterId;
-  throw new EtudeError(
-    'INVALID_ARGUMENT',
-    'resume_token is not one of this service; pass the resume_token of an event as it was received, or none',
-    { field: 'resume_token' },
-  );
+  throw new EtudeError('INVALID_ARGUMENT', 'resume_token is not from this service; pass the resume_token of an event unchanged, or none', {
+    field: 'resume_token',
+  });
 }
 
 async function readBatch(redis: Redis, stream: string, after: string): Promise<StoredEvent[]> {
@@ -77,7 +75,7 @@ async function isOver(redis: Redis, keys: RedisKeys, tenant: string, taskId: str
     redis,
     Promise.all([redis.hget(keys.task(tenant, taskId), 'finishedEvent'), redis.exists(keys.events(tenant, taskId))]),
   );
-  if (!there) throw new EtudeError('NOT_FOUND', `task ${taskId} has no events; it does not exist, or its retention after the end is over`);
+  if (!there) throw new EtudeError('NOT_FOUND', `task ${taskId} has no events; it does not exist, or its retention has expired`);
   return end !== null && !isBefore(last, end);
 }
 

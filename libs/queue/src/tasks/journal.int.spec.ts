@@ -39,19 +39,19 @@ async function makeRollout(retentionMs?: number) {
 journalConformance(makeRollout);
 
 describe('journal in Redis', () => {
-  it('says at opening that a cancel was asked for', async () => {
+  it('reports an earlier cancel request when it is opened', async () => {
     const rollout = await makeRollout();
     await rollout.open();
     await rollout.cancel();
     expect((await rollout.open())?.cancelRequested).toBe(true);
   });
 
-  it('opens nothing for a task that is gone', async () => {
+  it('returns null for a missing task', async () => {
     const { redis, keys } = await makeRollout();
     expect(await openJournal(redis, keys, { tenant: 'acme', taskId: 't00000000', rolloutId: 't00000000-r1' })).toBeNull();
   });
 
-  it('lets all of a task expire together after its end', async () => {
+  it('expires all keys of a task together after its end', async () => {
     const { redis, keys, address, open } = await makeRollout(60_000);
     const journal = await open();
     await journal?.append({ key: 'a1.draft', value: 1, usage: Usage.parse({}) }, []);
@@ -66,7 +66,7 @@ describe('journal in Redis', () => {
     expect(ttls.every((ttl) => ttl > 50_000 && ttl <= 60_000)).toBe(true);
   });
 
-  it('loses and doubles nothing under random takeovers', async () => {
+  it('loses and repeats no entry under random takeovers', async () => {
     const step = fc.record({ worker: fc.nat(1), act: fc.constantFrom('open', 'append', 'append', 'append', 'repeat', 'race') });
     const connections = [connectRedis(file.server.url, 'worker'), connectRedis(file.server.url, 'worker')];
     onTestFinished(() => connections.forEach((connection) => connection.disconnect()));
@@ -88,7 +88,7 @@ describe('journal in Redis', () => {
   });
 });
 
-/** Two workers that run the same deterministic rollout: each goes on behind the entries it has seen. */
+/** Two workers that run the same deterministic rollout. Each continues after the entries that it has seen. */
 class TwoWorkers {
   readonly accepted: string[] = [];
   /** Violations of the journal's invariants. */

@@ -10,13 +10,13 @@ const file = redisForFile();
 const start = (retentionMs?: number) => startProducer(file.server.url, file.prefix(), retentionMs);
 const spec = (more: object) => TaskSpec.parse({ ...SPEC, ...more });
 
-it('takes the retention of tasks from the settings of the service', () => {
+it('reads the retention of tasks from the settings', () => {
   expect(retentionFrom(taskConfig.parse({}))).toEqual({ retentionMs: 7 * 86_400_000 });
   expect(retentionFrom(taskConfig.parse({ ETUDE_TASK_RETENTION_DAYS: '30' }))).toEqual({ retentionMs: 30 * 86_400_000 });
 });
 
 describe('submit', () => {
-  it('takes urgent tasks first', async () => {
+  it('runs tasks of a higher priority first', async () => {
     const { tasks, producer } = start();
     const low = await tasks.submit('acme', SPEC, '');
     const high = await tasks.submit('acme', spec({ priority: 9 }), '');
@@ -26,7 +26,7 @@ describe('submit', () => {
 });
 
 describe('list', () => {
-  it('cuts a page of big tasks short and goes on', async () => {
+  it('ends a page of big tasks early, and the next page continues', async () => {
     const { tasks } = start();
     const big = spec({ files: [{ path: 'f', contentBase64: 'AAAA'.repeat(300_000) }] });
     for (let i = 0; i < 3; i++) await tasks.submit('acme', big, '');
@@ -45,7 +45,7 @@ describe('list', () => {
 });
 
 describe('cancel and failure', () => {
-  it('fences the worker of a task that was given up', async () => {
+  it('fences the worker of a task that was marked as failed', async () => {
     const { tasks, redis, keys } = start();
     const { record } = await tasks.submit('acme', SPEC, '');
     const journal = await openJournal(redis, keys, addressOf(record.id));
@@ -70,7 +70,7 @@ describe('cancel and failure', () => {
     expect(await redis.pttl(keys.task('acme', record.id))).toBe(-1);
   });
 
-  it('does not fail a task for a death before its redrive', async () => {
+  it('ignores a death that happened before the redrive', async () => {
     const { tasks } = start();
     const { record } = await tasks.submit('acme', SPEC, '');
     const diedAt = Date.now();
@@ -81,7 +81,7 @@ describe('cancel and failure', () => {
     expect((await tasks.get('acme', record.id))?.state).toBe('queued');
   });
 
-  it('requeues no task that ended by itself', async () => {
+  it('does not requeue a cancelled or missing task', async () => {
     const { tasks } = start();
     const { record } = await tasks.submit('acme', SPEC, '');
     await tasks.requestCancel('acme', record.id);
@@ -91,7 +91,7 @@ describe('cancel and failure', () => {
 });
 
 describe('task ids', () => {
-  it('ascend even inside one millisecond', () => {
+  it('ascend within one millisecond', () => {
     const ids = Array.from({ length: 5_000 }, () => newId('t'));
     expect(ids.toSorted((a, b) => (a < b ? -1 : 1))).toEqual(ids);
     expect(ids.every((id) => /^t[0-9a-z]{8,40}$/.test(id))).toBe(true);
