@@ -11,8 +11,6 @@ import { ControllerCommand, ControllerTask } from './scale-processes.js';
 import { between, MeteredApi, total, TrafficMeter } from './scale-traffic.js';
 
 const PROGRESS_MS = 5_000;
-/** Between two starts, where so many nodes share them. */
-const SPACING_MS = 750;
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: console.error };
 const task = ControllerTask.parse(JSON.parse(process.argv[2] ?? ''));
 const { place, pods, podsMax, startsMax } = task;
@@ -20,7 +18,7 @@ const selector = `etude.dev/pool=${place.installation}`;
 
 /** Connects as a service account, like a controller inside the cluster. */
 function connect(meter: TrafficMeter | null): MeteredApi {
-  const api = new MeteredApi(new KubeClient(() => readConfig({ server: place.server, accountPath: place.account })), place.namespace);
+  const api = new MeteredApi(new KubeClient(readConfig({ server: place.server, accountPath: place.account })), place.namespace);
   api.meter = meter;
   return api;
 }
@@ -38,7 +36,7 @@ async function startDriver(): Promise<KubernetesDriver> {
   const template = { ...task.template, warm: { max: podsMax, free: pods } } as unknown as SandboxTemplate;
   const { installation } = place;
   const options = { installation, tokenSecret: task.tokenSecret, templates: { default: template }, logger: silent };
-  return new KubernetesDriver({ ...options, settings: { startsMax, spacingMs: SPACING_MS / startsMax } }, { api, feed });
+  return new KubernetesDriver({ ...options, settings: { startsMax } }, { api, feed });
 }
 
 let driver: KubernetesDriver | null = null;

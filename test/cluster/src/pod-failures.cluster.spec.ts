@@ -78,22 +78,20 @@ describe('a pod that fails', () => {
     await until(() => claims(driver), { everyMs: 200, what: 'a pod once there is room' });
   });
 
-  it.each([
-    ['with grace', []],
-    ['at once', ['--force', '--grace-period=0']],
-  ])('is told as evicted with its partial output when somebody deletes it %s', async (_how, flags) => {
-    const told = await failing(({ pod }) => kubectl('delete', 'pod', pod.pod, '--wait=false', ...flags));
-    expect(told).toMatchObject({ exit: 'evicted', stdout: 'so far\n', message: expect.stringContaining('was deleted by somebody else') });
-    expect(told.tookMs).toBeLessThan(10_000);
-  });
+  const remove = ({ pod }: WatchedExecution, ...flags: string[]) => kubectl('delete', 'pod', pod.pod, '--wait=false', ...flags);
+  const evict = ({ pod }: WatchedExecution) => {
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod.pod, namespace: namespace() } };
+    const path = `/api/v1/namespaces/${namespace()}/pods/${pod.pod}/eviction`;
+    return test.kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(eviction));
+  };
 
-  it('is told as evicted with its partial output when its node is drained', async () => {
-    const told = await failing(({ pod }) => {
-      const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod.pod, namespace: namespace() } };
-      const path = `/api/v1/namespaces/${namespace()}/pods/${pod.pod}/eviction`;
-      return test.kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(eviction));
-    });
-    expect(told).toMatchObject({ exit: 'evicted', stdout: 'so far\n', message: expect.stringMatching(/evict/i) });
+  it.each([
+    ['somebody deletes it with grace', remove, /was deleted by somebody else/],
+    ['somebody deletes it at once', (one: WatchedExecution) => remove(one, '--force', '--grace-period=0'), /was deleted by somebody else/],
+    ['its node is drained', evict, /evict/i],
+  ])('is reported as evicted, with its partial output, when %s', async (_how, fail, message) => {
+    const told = await failing(fail);
+    expect(told).toMatchObject({ exit: 'evicted', stdout: 'so far\n', message: expect.stringMatching(message) });
     expect(told.tookMs).toBeLessThan(10_000);
   });
 });

@@ -4,7 +4,7 @@ import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cluster } from './cluster.js';
 import { useNamespace } from './pod-namespace.js';
-import { full, SHAPE, startDriver } from './watched-executions.js';
+import { SHAPE, startDriver } from './watched-executions.js';
 
 const never = new AbortController().signal;
 
@@ -37,14 +37,5 @@ describe('KubernetesDriver on a real cluster', () => {
     expect(Buffer.from((await attached.files.read('a/b.txt', 0, 100)).data).toString()).toBe('kept');
     await attached.release();
     await expect(driver.attach(sandbox.place ?? '', never)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
-  });
-
-  it('never gives one pod to two claims of three controllers', async () => {
-    const drivers = await Promise.all([1, 2, 3].map(() => start('race', { free: 6, max: 8 })));
-    await Promise.all(drivers.map((one) => full(one, 6)));
-    const claims = await Promise.all(Array.from({ length: 8 }, (_, n) => drivers[n % 3]?.claim(SHAPE, never)));
-    expect(new Set(claims.map((one) => readPlace(one?.place ?? '').uid)).size).toBe(8);
-    expect((await pods('etude.dev/pool=race')).length).toBeLessThanOrEqual(8);
-    await Promise.all(claims.map((one) => one?.release()));
   });
 });

@@ -1,6 +1,6 @@
 import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
 import { KubeClient, type KubeConnectOptions, type KubeRequest, readConfig } from './kube-client.js';
-import { type KubeTarget, kubeError, kubeStatus, statusError } from './kube-error.js';
+import { type KubeTarget, kubeError, kubeStatus } from './kube-error.js';
 import { type PodView, podView } from './pod-view.js';
 
 export interface PodManifest {
@@ -50,7 +50,7 @@ export class KubeApi {
 
   /** Reads the credentials, without a request. @throws Error where a file is missing or doesn't know the context */
   static connect(options: KubeConnectOptions & { readonly namespace: string }): KubeApi {
-    return new KubeApi(new KubeClient(() => readConfig(options)), options.namespace);
+    return new KubeApi(new KubeClient(readConfig(options)), options.namespace);
   }
 
   async createPod(manifest: PodManifest, signal: AbortSignal): Promise<PodView> {
@@ -125,18 +125,13 @@ async function unless<T>(statuses: readonly number[], outcome: Promise<T>): Prom
 function watchEvent(line: string, target: KubeTarget): WatchEvent {
   try {
     const { type, object } = JSON.parse(line) as { type: string; object: V1Pod };
-    if (type === 'ERROR') throw statusError(target, object);
+    if (type === 'ERROR') throw kubeError(target, object);
     if (type === 'BOOKMARK' && object.metadata?.resourceVersion) return { type, resourceVersion: object.metadata.resourceVersion };
     if (type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED') return { type, pod: podView(object) };
     throw new TypeError(`a watch has no events of type ${type}`);
   } catch (cause) {
     if (kubeStatus(cause) !== null) throw cause;
-    throw kubeError({
-      ...target,
-      status: 0,
-      reason: 'Garbled',
-      message: `the API server sent a malformed watch event: ${line.slice(0, 100)}`,
-      cause,
-    });
+    const message = `the API server sent a malformed watch event: ${line.slice(0, 100)}`;
+    throw kubeError(target, { code: 0, reason: 'Garbled', message }, cause);
   }
 }

@@ -2,7 +2,7 @@ import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from
 import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { KubeConfig } from '@kubernetes/client-node';
-import { kubeError, kubeStatus, statusError, type ApiStatus, type KubeTarget } from './kube-error.js';
+import { kubeError, kubeStatus, type ApiStatus, type KubeTarget } from './kube-error.js';
 
 export interface KubeRequest extends KubeTarget {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -49,11 +49,8 @@ export class KubeClient {
   readonly #http = new HttpAgent(AGENT_OPTIONS);
   /** The agent pools connections by certificate and key, so replaced credentials get new connections. */
   readonly #https = new HttpsAgent(AGENT_OPTIONS);
-  #config: KubeConfig;
 
-  constructor(private readonly load: () => KubeConfig) {
-    this.#config = load();
-  }
+  constructor(private readonly config: KubeConfig) {}
 
   async json<T>(request: KubeRequest, signal: AbortSignal): Promise<T> {
     const late = AbortSignal.timeout(request.timeoutMs);
@@ -92,23 +89,17 @@ export class KubeClient {
   }
 
   async #answer(request: KubeRequest, signal: AbortSignal): Promise<IncomingMessage> {
-    let answer = await this.#send(request, signal);
-    if (answer.statusCode === 401) {
-      answer.resume();
-      // Loads the credentials again: tokens change while in use, and the vendor caches a plugin's answer until it expires.
-      this.#config = this.load();
-      answer = await this.#send(request, signal);
-    }
+    const answer = await this.#send(request, signal);
     if ((answer.statusCode ?? 0) >= 300) throw await refusal(request, answer);
     return answer;
   }
 
   async #send({ path, method, body, contentType = 'application/json' }: KubeRequest, signal: AbortSignal): Promise<IncomingMessage> {
-    const cluster = this.#config.getCurrentCluster();
+    const cluster = this.config.getCurrentCluster();
     const url = new URL((cluster?.server ?? '').replace(/\/$/, '') + path);
     const secure = url.protocol === 'https:';
     const options: RequestOptions = { headers: {} };
-    await this.#config.applyToHTTPSOptions(options);
+    await this.config.applyToHTTPSOptions(options);
     const content = body === undefined ? null : JSON.stringify(body);
     return new Promise((resolve, reject) => {
       const outgoing = (secure ? httpsRequest : httpRequest)(url, {
@@ -134,16 +125,16 @@ export class KubeClient {
 function failure(request: KubeRequest, error: unknown, signal: AbortSignal, late: AbortSignal): Error {
   if (signal.aborted) return signal.reason as Error;
   if (kubeStatus(error) !== null) return error as Error;
-  if (late.aborted) return kubeError({ ...request, status: 0, reason: 'Timeout', message: `no answer within ${request.timeoutMs} ms` });
-  const { code = 'Garbled', message } = error as NodeJS.ErrnoException;
-  return kubeError({ ...request, status: 0, reason: code, message, cause: error });
+  if (late.aborted) return kubeError(request, { code: 0, reason: 'Timeout', message: `no answer within ${request.timeoutMs} ms` });
+  const { code: reason = 'Garbled', message } = error as NodeJS.ErrnoException;
+  return kubeError(request, { code: 0, reason, message }, error);
 }
 
 async function refusal(request: KubeTarget, answer: IncomingMessage): Promise<Error> {
   const body = await text(answer);
   const status = parsedStatus(body);
   const seconds = Number(answer.headers['retry-after'] ?? status?.details?.retryAfterSeconds);
-  return statusError(request, {
+  return kubeError(request, {
     code: answer.statusCode ?? 0,
     reason: status?.reason ?? '',
     message: status?.message ?? (body.trim().slice(0, 200) || `${answer.statusMessage}`),

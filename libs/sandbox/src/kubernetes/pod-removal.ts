@@ -1,76 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LABELS } from './pod-identity.js';
-import type { PodConnection } from './pod-link.js';
-import type { PodRoster, RosterPod } from './pod-roster.js';
 import type { PodView } from './pod-view.js';
 import type { PoolDeps } from './pool-settings.js';
 
-interface Removal {
-  readonly pod: RosterPod;
-  readonly link: PodConnection | null;
-  readonly addedMs: number;
-  readonly ended: () => void;
-}
-
-/** Removals at the same time. */
-const REMOVALS_MAX = 2;
-const DRAIN_POLL_MS = 10;
-
-/** Ends and deletes pods of this process, if possible while no claims come in. */
-export class PodRemover {
-  private readonly waiting: Removal[] = [];
-  private running = 0;
-  private lastMs = -Infinity;
-
-  constructor(
-    private readonly roster: PodRoster,
-    private readonly deps: PoolDeps,
-    private readonly changed: () => void,
-  ) {}
-
-  get idle(): boolean {
-    return this.waiting.length === 0 && this.running === 0;
-  }
-
-  /** Queues the pod for its removal. Resolves when its process 1 has ended. */
-  remove(pod: RosterPod, link: PodConnection | null): Promise<void> {
-    this.roster.move(pod, 'ending');
-    this.changed();
-    return new Promise((ended) => this.waiting.push({ pod, link, addedMs: this.deps.now(), ended }));
-  }
-
-  /** Starts the removals that may run now. `quiet`: no claims come in. `pressed`: claims need the room. */
-  tick(moment: 'busy' | 'quiet' | 'pressed'): void {
-    const { now, settings } = this.deps;
-    for (let next = this.waiting[0]; next && this.running < REMOVALS_MAX; next = this.waiting[0]) {
-      if (moment !== 'pressed' && now() - this.lastMs < settings.spacingMs) return;
-      if (moment === 'busy' && now() - next.addedMs < settings.removalMaxMs) return;
-      this.waiting.shift();
-      this.lastMs = now();
-      void this.run(next);
-    }
-  }
-
-  /** Removes all queued pods without waiting for quiet; resolves when they are removed. */
-  async drained(): Promise<void> {
-    while (!this.idle) {
-      this.tick('pressed');
-      await sleep(DRAIN_POLL_MS);
-    }
-  }
-
-  private async run({ pod, link, ended }: Removal): Promise<void> {
-    this.running += 1;
-    await link?.destroy();
-    ended();
-    // If this fails, the reaper tries again. The pod itself has ended, or ends with its lease.
-    if (pod.uid !== null) await deletePod(this.deps, { name: pod.name, uid: pod.uid }, 1);
-    this.running -= 1;
-    this.changed();
-  }
-}
-
-async function deletePod({ api, log }: PoolDeps, { name, uid }: { name: string; uid: string }, graceSeconds: number): Promise<void> {
+/** Deletes a pod. A failure is only logged, because the reaper tries again. */
+export async function deletePod({ api, log }: PoolDeps, { name, uid }: { name: string; uid: string }, graceSeconds: number): Promise<void> {
   await api.deletePod(name, { uid, graceSeconds }).catch((error: unknown) => {
     log.warn({ pod: name, err: error }, 'a sandbox pod could not be deleted yet');
   });

@@ -199,8 +199,6 @@ export class PodWatch implements PodFeed {
   #waitMs(failure: unknown): number {
     const { backoffMinMs, backoffMaxMs } = this.#options;
     const backoff = Math.min(backoffMaxMs, backoffMinMs * 2 ** Math.min(this.#failures - 1, 30)) * (0.5 + Math.random() / 2);
-    const asked = Math.min(errorDetails(failure).retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
-    // Jitter on top of the requested wait, so that the refused clients don't all come back at once.
-    return Math.round(asked > 0 ? asked + Math.min(backoff, asked) / 2 : backoff);
+    return Math.round(Math.min(RETRY_AFTER_MAX_MS, (errorDetails(failure).retryAfterMs ?? 0) + backoff));
   }
 }

@@ -10,12 +10,8 @@ export const POOL_SETTINGS = {
   port: 7070,
   /** Most pods that may start at the same time. A start takes a quarter second of its node's processor. */
   startsMax: 3,
-  /** Pods are replaced and removed once no claim came for this long, or when claims need it. */
+  /** Pods are replaced once no claim came for this long, or when claims need them. */
   quietMs: 60,
-  /** Time between two removals. */
-  spacingMs: 250,
-  /** A used pod is removed after this long at the latest. */
-  removalMaxMs: 10_000,
   /** How long a claim waits for a pod. */
   claimWaitMs: 30_000,
   /** Claims of a template that may wait; the next is refused at once. */

@@ -12,7 +12,6 @@ const silent = { debug: () => undefined, info: () => undefined, warn: () => unde
 const SHAPE = { template: 'default', memoryMiB: 16, diskMiB: 1 };
 const QUICK: Partial<PoolSettings> = {
   quietMs: 2,
-  spacingMs: 5,
   adoptAfterMs: 150,
   claimWaitMs: 60_000,
   reapEveryMs: 60,
@@ -51,6 +50,26 @@ describe('the pool of pods', () => {
     expect(cluster.creations).toBe(3);
     await sandbox.release();
     await until(() => cluster.pods.size === 2, { what: 'the used pod to be deleted' });
+  });
+
+  it('waits for a moment without claims until half of the free pods are used up', async () => {
+    const cluster = new SimulatedCluster();
+    const driver = driverOf(cluster, { free: 4, max: 8 }, () => 0, { quietMs: 60_000 });
+    await ready(driver, 4);
+    for (let i = 0; i < 2; i += 1) await driver.claim(SHAPE, never);
+    await sleep(50);
+    expect(cluster.creations).toBe(4);
+    await driver.claim(SHAPE, never);
+    await ready(driver, 4);
+  });
+
+  it('starts only so many pods at the same time', async () => {
+    const cluster = new SimulatedCluster();
+    cluster.startMs = 100;
+    const driver = driverOf(cluster, { free: 5, max: 8 }, () => 0, { startsMax: 2 });
+    await sleep(60);
+    expect(cluster.creations).toBe(2);
+    await ready(driver, 5);
   });
 
   it('creates no pod twice when the watch is seconds late', async () => {

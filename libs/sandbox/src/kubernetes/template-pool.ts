@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WaitingLine } from '../waiting-line.js';
 import { LABELS, numberOf, type PodPlace, supervisorNameOf, tokenOf } from './pod-identity.js';
 import type { BindOutcome, PodConnection } from './pod-link.js';
-import { PodRemover } from './pod-removal.js';
+import { deletePod } from './pod-removal.js';
 import { PodRoster, type RosterPod } from './pod-roster.js';
 import { podProblem } from './pod-state.js';
 import { claimRefusal, type PodKind, PodStarter, type PoolProblem } from './pod-starter.js';
@@ -31,7 +31,7 @@ export class TemplatePool {
   readonly roster: PodRoster;
   private readonly starter: PodStarter;
   private readonly queue: WaitingLine<OwnPod>;
-  private readonly remover: PodRemover;
+  private readonly removals = new Set<Promise<void>>();
   private readonly balance: PoolBalance;
   /** Number of binds that failed because another controller was sooner. */
   private conflicts = 0;
@@ -49,7 +49,6 @@ export class TemplatePool {
     const { settings, now } = deps;
     this.roster = new PodRoster(kind.digest, now);
     this.starter = new PodStarter(kind, this.roster, deps, this.changed);
-    this.remover = new PodRemover(this.roster, deps, this.changed);
     this.balance = new PoolBalance(kind.template.warm, numberOf(kind.context.controller) / 2 ** 32, deps);
     const refusal = (before: number) => claimRefusal(kind, before, this.problem);
     this.queue = new WaitingLine({ waitingMax: settings.waitingMax, waitMs: settings.claimWaitMs, refusal });
@@ -104,9 +103,21 @@ export class TemplatePool {
     return pod;
   }
 
-  /** Removes a pod of this process once there is time. Resolves when its process 1 has ended. */
+  /** Ends a pod of this process, and then deletes it. Resolves when its process 1 has ended. */
   remove(pod: RosterPod, link: PodConnection | null): Promise<void> {
-    return this.remover.remove(pod, link);
+    this.roster.move(pod, 'ending');
+    const ended = link?.destroy() ?? Promise.resolve();
+    const removal = this.deleteAfter(ended, pod).finally(() => {
+      this.removals.delete(removal);
+      this.lookSoon();
+    });
+    this.removals.add(removal);
+    return ended;
+  }
+
+  private async deleteAfter(ended: Promise<void>, { name, uid }: RosterPod): Promise<void> {
+    await ended;
+    if (uid !== null) await deletePod(this.deps, { name, uid }, 1);
   }
 
   /** Stops claims and creations. Unclaimed pods are left to other controllers; with `all` they are removed. */
@@ -121,9 +132,9 @@ export class TemplatePool {
     this.queue.refuse(0, () => claimRefusal(this.kind, 0, { exit: 'infra', message: 'the controller is shutting down' }));
   }
 
-  /** Resolves when all pods that were to be removed are. */
-  drained(): Promise<void> {
-    return this.remover.drained();
+  /** Resolves when the removals that have begun are over. */
+  async drained(): Promise<void> {
+    while (this.removals.size > 0) await Promise.all(this.removals);
   }
 
   private get problem(): PoolProblem | null {
@@ -235,20 +246,15 @@ export class TemplatePool {
 
   /** Starts, removes and retires pods as the pool needs it. @returns whether work is left */
   private look(): boolean {
-    const { settings, pace } = this.deps;
-    this.roster.sweep(settings.unseenMaxMs);
+    this.roster.sweep(this.deps.settings.unseenMaxMs);
     this.obstacle = null;
     for (const pod of this.roster) if (pod.state === 'starting') this.noticeProblem(pod);
     const plan = this.balance.plan(this.roster, this.queue.length);
     // While one pod can't be placed, others couldn't either.
     if (!this.obstacle) this.starter.start(Math.min(plan.create, this.starter.startsMax), !this.balance.adopting);
     if (this.starter.problem && this.starter.held) this.refuseHopeless(this.starter.problem);
-    const crowded = plan.crowded || this.obstacle !== null;
-    if (this.remover.idle) this.retireOld(this.obstacle !== null || (this.queue.length > 0 && plan.short === 0));
-    // Starts come before removals, unless slots or room on the nodes are lacking.
-    const startFirst = plan.urgent && !crowded && plan.short > 0;
-    this.remover.tick(plan.urgent && crowded ? 'pressed' : pace.quietFor(settings.quietMs) && !startFirst ? 'quiet' : 'busy');
-    return plan.short > 0 || this.queue.length > 0 || !this.remover.idle || this.starter.problem !== null;
+    if (this.removals.size === 0) this.retireOld(this.obstacle !== null || (this.queue.length > 0 && plan.short === 0));
+    return plan.short > 0 || this.queue.length > 0 || this.starter.problem !== null;
   }
 
   /** Records why a pod doesn't start. One that never will is removed, and claims that waited for it are refused. */

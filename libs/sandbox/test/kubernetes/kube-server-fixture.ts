@@ -177,7 +177,7 @@ export class KubeServerFixture {
 export function apiOf(server: string, timeoutMs?: number): KubeApi {
   const config = new KubeConfig();
   config.loadFromClusterAndUser({ name: 'plain', server, skipTLSVerify: true }, { name: 'plain' });
-  return new KubeApi(new KubeClient(() => config), 'ns', timeoutMs);
+  return new KubeApi(new KubeClient(config), 'ns', timeoutMs);
 }
 
 function rawPod({ name, uid, version, phase }: StoredPod): object {
