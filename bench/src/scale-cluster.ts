@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startControlPlane, type ControlPlane } from '@etude/test-cluster/control-plane';
 import { type Kwok, simulateNodes } from './scale-kwok.js';
@@ -21,7 +21,7 @@ export interface SimulatedCluster {
 /** A namespace for one size of pool, and a service account with the controller's rights in it. */
 export interface Tenancy {
   readonly namespace: string;
-  /** Folder with `token` and `ca.crt`, as in a pod. */
+  /** Path of a kubeconfig that authenticates as the service account. */
   readonly account: string;
 }
 
@@ -67,9 +67,14 @@ const manifests = (namespace: string) => {
 export async function makeTenancy(plane: ControlPlane, namespace: string): Promise<Tenancy> {
   await plane.kubectl(['create', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests(namespace) }));
   const account = join(plane.dir, `account-${namespace}`);
-  await mkdir(account);
-  await writeFile(join(account, 'token'), await plane.kubectl(['create', 'token', ACCOUNT, '-n', namespace, '--duration=24h']));
-  await plane.inside('cp', join(plane.dir, 'pki', 'ca.crt'), join(account, 'ca.crt'));
+  const token = await plane.kubectl(['create', 'token', ACCOUNT, '-n', namespace, '--duration=24h']);
+  const config = {
+    clusters: [{ name: ACCOUNT, cluster: { server: plane.server, 'certificate-authority': join(plane.dir, 'pki', 'ca.crt') } }],
+    users: [{ name: ACCOUNT, user: { token: token.trim() } }],
+    contexts: [{ name: ACCOUNT, context: { cluster: ACCOUNT, user: ACCOUNT } }],
+    'current-context': ACCOUNT,
+  };
+  await writeFile(account, JSON.stringify(config));
   // The pods of a namespace without a default account are not admitted.
   await plane.kubectl(['wait', '--for=create', 'serviceaccount/default', '-n', namespace, '--timeout=30s']);
   return { namespace, account };

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { z } from 'zod';
 
 /** The place where the processes of the bench find the cluster. */
-export const ScalePlace = z.strictObject({ server: z.string(), account: z.string(), namespace: z.string(), installation: z.string() });
+export const ScalePlace = z.strictObject({ account: z.string(), namespace: z.string(), installation: z.string() });
 export type ScalePlace = z.infer<typeof ScalePlace>;
 
 export const ControllerTask = z.strictObject({

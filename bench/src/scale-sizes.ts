@@ -100,7 +100,7 @@ export async function measureSize(
   const { plane } = cluster;
   const namespace = `scale-${pods}`;
   const { account } = await makeTenancy(plane, namespace);
-  const place: ScalePlace = { server: plane.server, account, namespace, installation: `s${pods}` };
+  const place: ScalePlace = { account, namespace, installation: `s${pods}` };
   const fullMaxSeconds = FULL_MAX_S.least + pods * FULL_MAX_S.perPod;
   const sizes = { pods, podsMax: pods + ROOM, startsMax: settings.startsMax, fullMaxSeconds };
   const size = new ScaleSize(cluster, { ...sizes, place, template, tokenSecret: randomUUID() }, settings, say);

@@ -100,7 +100,7 @@ function receive(socket: Socket): void {
 }
 
 const place = ScalePlace.parse(JSON.parse(process.argv[2] ?? ''));
-const api = KubeApi.connect({ server: place.server, accountPath: place.account, namespace: place.namespace });
+const api = KubeApi.connect({ kubeconfigPath: place.account, namespace: place.namespace });
 const watch = new PodWatch(api, { selector: `etude.dev/pool=${place.installation}` });
 watch.subscribe(({ pod, gone }) => (gone || pod.deleting ? forget(pod) : learn(pod)));
 watch.start();

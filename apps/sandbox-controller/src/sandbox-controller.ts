@@ -11,7 +11,7 @@ import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import type { SandboxControllerConfig } from './sandbox-controller.config.js';
 import { sandboxExecuteProcessor, tellOfDeath } from './sandbox-execute.processor.js';
 import type { SessionService } from './sessions/session-service.js';
-import { type ControllerLogger, startDriver } from './start-driver.js';
+import { startDriver } from './start-driver.js';
 
 /** Below the 10 s after which a service is ended. */
 const CLOSE_GRACE_MS = 6_000;
@@ -32,7 +32,7 @@ export class SandboxController implements RunningWorker {
   private constructor(private readonly parts: Parts) {}
 
   /** Resolves once it takes jobs and serves sessions; waits for Redis. @throws EtudeError as `startDriver`, FAILED_PRECONDITION */
-  static async start(config: SandboxControllerConfig, logger: ControllerLogger): Promise<SandboxController> {
+  static async start(config: SandboxControllerConfig, logger: QueueLogger): Promise<SandboxController> {
     const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_CONCURRENCY: concurrency } = config;
     const driver = await startDriver(config, logger);
     const sandboxes = new DrivenSandboxes(driver);

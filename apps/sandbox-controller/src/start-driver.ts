@@ -7,18 +7,13 @@ import { needed, type SandboxControllerConfig } from './sandbox-controller.confi
 /** How long the first list of the cluster's pods may take. */
 const START_TIMEOUT_MS = 60_000;
 
-/** The part of pino's interface that a controller needs. */
-export interface ControllerLogger extends QueueLogger {
-  debug(details: object, message: string): void;
-}
-
 /**
  * Starts the configured driver and measures its claims. Loads only that driver's code: the Kubernetes client would cost a local stack
  * memory for nothing.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING, SANDBOX_UNAVAILABLE, FAILED_PRECONDITION or INVALID_ARGUMENT for settings
  */
-export async function startDriver(config: SandboxControllerConfig, logger: ControllerLogger): Promise<SandboxDriver> {
+export async function startDriver(config: SandboxControllerConfig, logger: QueueLogger): Promise<SandboxDriver> {
   return measured(await (config.ETUDE_SANDBOX_DRIVER === 'kubernetes' ? startKubernetes(config, logger) : startLocal(config)));
 }
 
@@ -31,7 +26,7 @@ async function startLocal(config: SandboxControllerConfig): Promise<SandboxDrive
   });
 }
 
-async function startKubernetes(config: SandboxControllerConfig, logger: ControllerLogger): Promise<SandboxDriver> {
+async function startKubernetes(config: SandboxControllerConfig, logger: QueueLogger): Promise<SandboxDriver> {
   const [{ KubernetesDriver }, { readTemplates }] = await Promise.all([
     import('@etude/sandbox/kubernetes/kubernetes-driver'),
     import('@etude/sandbox/kubernetes/sandbox-template'),

@@ -15,24 +15,17 @@ export interface KubeRequest extends KubeTarget {
 export interface KubeConnectOptions {
   /** Absent: the service account of the pod that this process runs in. */
   readonly kubeconfigPath?: string;
-  /** URL of an API server to use instead of the cluster's own; its token and certificate are in `accountPath`. */
-  readonly server?: string;
-  readonly accountPath?: string;
 }
 
 const AGENT_OPTIONS = { keepAlive: true, keepAliveMsecs: 30_000, maxSockets: 64, maxFreeSockets: 16, scheduling: 'lifo' } as const;
 
 /** Finds the credentials. @throws Error where a file is missing or has no cluster for the context */
-export function readConfig({ kubeconfigPath, server, accountPath }: KubeConnectOptions): KubeConfig {
+export function readConfig({ kubeconfigPath }: KubeConnectOptions): KubeConfig {
   const config = new KubeConfig();
   if (kubeconfigPath) {
     config.loadFromFile(kubeconfigPath);
     if (!config.getCurrentCluster())
       throw new Error(`the kubeconfig ${kubeconfigPath} has no cluster for the context ${JSON.stringify(config.getCurrentContext())}`);
-  } else if (server) {
-    const cluster = { name: 'cluster', server, caFile: `${accountPath}/ca.crt`, skipTLSVerify: server.startsWith('http:') };
-    const authProvider = { name: 'tokenFile', config: { tokenFile: `${accountPath}/token` } };
-    config.loadFromClusterAndUser(cluster, { name: 'account', authProvider });
   } else config.loadFromCluster();
   return config;
 }

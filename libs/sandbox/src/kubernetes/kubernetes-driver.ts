@@ -19,7 +19,6 @@ import { PodReaper } from './pod-removal.js';
 import { podFilter, templateDigest } from './pod-spec.js';
 import type { KubeLogger } from './pod-view.js';
 import { type PodFeed, PodWatch } from './pod-watch.js';
-import { ClaimPace } from './pool-balance.js';
 import { POOL_SETTINGS, type PoolSettings } from './pool-settings.js';
 import type { SandboxTemplate, SandboxTemplates } from './sandbox-template.js';
 import { TemplatePool } from './template-pool.js';
@@ -77,7 +76,7 @@ export class KubernetesDriver implements SandboxDriver {
     const { api, feed, open = (...args) => PodLink.open(...args) } = parts;
     this.open = open;
     this.settings = { ...POOL_SETTINGS, ...options.settings };
-    const shared = { api, feed, open, settings: this.settings, log: options.logger, now, pace: new ClaimPace(now) };
+    const shared = { api, feed, open, settings: this.settings, log: options.logger, now, lastClaim: { atMs: -Infinity } };
     for (const [name, template] of Object.entries(options.templates))
       this.pools.set(name, new TemplatePool(this.kind(name, template), shared));
     this.claimed = new ClaimedPods(shared);

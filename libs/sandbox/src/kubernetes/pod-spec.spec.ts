@@ -57,18 +57,8 @@ describe('the pod of a sandbox', () => {
   });
 
   it('takes runtime class, user namespace and placement from the template', () => {
-    const spec = manifest({
-      runtimeClassName: 'gvisor',
-      hostUsers: false,
-      nodeSelector: { pool: 'a' },
-      tolerations: [{ operator: 'Exists' }],
-    }).spec;
-    expect(spec).toMatchObject({
-      runtimeClassName: 'gvisor',
-      hostUsers: false,
-      nodeSelector: { pool: 'a' },
-      tolerations: [{ operator: 'Exists' }],
-    });
+    const given = { runtimeClassName: 'gvisor', hostUsers: false, nodeSelector: { pool: 'a' }, tolerations: [{ operator: 'Exists' }] };
+    expect(manifest(given).spec).toMatchObject(given);
   });
 
   it('never lets labels of the operator take the place of its own', () => {

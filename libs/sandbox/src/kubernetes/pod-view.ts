@@ -2,10 +2,8 @@ import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/clien
 
 /** The part of pino's interface that this library needs. */
 export interface KubeLogger {
-  debug(context: object, message: string): void;
   info(context: object, message: string): void;
   warn(context: object, message: string): void;
-  error(context: object, message: string): void;
 }
 
 interface Told {

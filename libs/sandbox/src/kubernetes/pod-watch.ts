@@ -141,15 +141,13 @@ export class PodWatch implements PodFeed {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const { selector, logger } = this.#options;
-    const { pods, resourceVersion } = await this.api.listPods(selector, signal);
+    const { pods, resourceVersion } = await this.api.listPods(this.#options.selector, signal);
     this.#listDue = false;
     this.#seen(resourceVersion);
     this.state.relists += 1;
     const changes = this.#store.replace(pods);
     this.#synced.resolve();
     for (const change of changes) this.#tell(change);
-    logger?.debug({ pods: pods.length, changes: changes.length }, 'listed the sandbox pods');
   }
 
   async #watch(signal: AbortSignal): Promise<void> {

@@ -2,22 +2,6 @@ import type { PodRoster } from './pod-roster.js';
 import type { PoolDeps } from './pool-settings.js';
 import type { SandboxTemplate } from './sandbox-template.js';
 
-/** The time of the last claim, which tells when there is time for other work. */
-export class ClaimPace {
-  private lastMs = -Infinity;
-
-  constructor(private readonly now: () => number) {}
-
-  note(): void {
-    this.lastMs = this.now();
-  }
-
-  /** Whether no claim came for `ms`. */
-  quietFor(ms: number): boolean {
-    return this.now() - this.lastMs >= ms;
-  }
-}
-
 export interface RefillPlan {
   /** Missing pods for which there are slots; 0 where there are enough pods. */
   readonly short: number;
@@ -64,7 +48,7 @@ export class PoolBalance {
    * @param waiting claims that wait in this controller
    */
   plan(roster: PodRoster, waiting: number): RefillPlan {
-    const { settings, pace, now } = this.deps;
+    const { settings, lastClaim, now } = this.deps;
     const { max, free } = this.sizes;
     const missing = Math.max(0, free + waiting - roster.supply);
     const short = Math.min(missing, Math.max(0, max - roster.size));
@@ -73,7 +57,7 @@ export class PoolBalance {
     const mine = this.adopting ? short : Math.min(short, Math.max(this.owed, waiting - roster.supply));
     this.shortSinceMs = short > 0 ? (this.shortSinceMs ?? now()) : null;
     const isUrgent = waiting > 0 || roster.counts().free < free / 2;
-    if (!isUrgent && !pace.quietFor(settings.quietMs)) return { short, create: 0 };
+    if (!isUrgent && now() - lastClaim.atMs < settings.quietMs) return { short, create: 0 };
     return { short, create: Math.min(mine, Math.max(0, settings.startsMax - this.onTheirWay(roster))) };
   }
 

@@ -2,7 +2,6 @@ import type { PodApi } from './kube-api.js';
 import type { OpenLink } from './pod-link.js';
 import type { KubeLogger } from './pod-view.js';
 import type { PodFeed } from './pod-watch.js';
-import type { ClaimPace } from './pool-balance.js';
 
 /** How pods are claimed and replaced. Times in ms. */
 export const POOL_SETTINGS = {
@@ -50,5 +49,6 @@ export interface PoolDeps {
   readonly settings: PoolSettings;
   /** In ms, monotonic. */
   readonly now: () => number;
-  readonly pace: ClaimPace;
+  /** The time of the last claim of any template, by `now`. */
+  readonly lastClaim: { atMs: number };
 }

@@ -78,7 +78,7 @@ export class TemplatePool {
    * @throws EtudeError SANDBOX_CAPACITY or SANDBOX_UNAVAILABLE where none comes in time; the signal's reason when it aborts
    */
   async claim(claim: string, signal: AbortSignal): Promise<OwnPod> {
-    this.deps.pace.note();
+    this.deps.lastClaim.atMs = this.deps.now();
     let own = this.queue.length === 0 ? this.take() : null;
     for (let again = false; ; again = true) {
       own ??= await this.wait(signal, again);
