@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import {
   CONTROLLER_HEARTBEAT_MS,
@@ -21,10 +22,8 @@ export interface SessionUpkeepParts {
 
 /** Regular work of a controller: sends its heartbeat, reconciles its sessions with the store, and takes over those of dead controllers. */
 export class SessionUpkeep {
-  #timer: NodeJS.Timeout | undefined;
-  #round: Promise<void> = Promise.resolve();
-  #closed = false;
-  #failing = false;
+  readonly #closing = new AbortController();
+  #rounds: Promise<void> = Promise.resolve();
   /** Controllers without a heartbeat, and since when this one has known. */
   #suspects = new Map<string, number>();
 
@@ -33,14 +32,13 @@ export class SessionUpkeep {
   /** Resolves when gateways can find the controller. Waits for Redis. */
   async start(): Promise<void> {
     await this.#announce();
-    this.#next();
+    this.#rounds = this.#run();
   }
 
   /** Withdraws the controller, so that other ones take its sessions over. */
   async close(): Promise<void> {
-    this.#closed = true;
-    clearTimeout(this.#timer);
-    await this.#round;
+    this.#closing.abort();
+    await this.#rounds;
     await this.parts.directory.withdraw(this.parts.self.controllerId);
   }
 
@@ -51,20 +49,18 @@ export class SessionUpkeep {
     for (const dead of await this.#dead()) await this.#inherit(dead);
   }
 
-  #next(): void {
-    if (this.#closed) return;
-    this.#timer = setTimeout(() => {
-      this.#round = this.#lookOnce().finally(() => this.#next());
-    }, CONTROLLER_HEARTBEAT_MS);
-  }
-
-  async #lookOnce(): Promise<void> {
-    try {
-      await this.look();
-      this.#failing = false;
-    } catch (error) {
-      if (!this.#failing) this.parts.logger.warn({ reason: (error as Error).message }, 'the upkeep of sessions failed; it is tried again');
-      this.#failing = true;
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    let failing = false;
+    while (await sleep(CONTROLLER_HEARTBEAT_MS, true, { signal }).catch(() => false)) {
+      try {
+        await this.look();
+        failing = false;
+      } catch (error) {
+        if (!failing)
+          this.parts.logger.warn({ reason: (error as Error).message }, 'the upkeep of sessions failed; it is retried every second');
+        failing = true;
+      }
     }
   }
 
