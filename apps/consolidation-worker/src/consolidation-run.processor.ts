@@ -19,7 +19,7 @@ export interface ConsolidationRunDeps extends Omit<ConsolidationDeps, 'progress'
   readonly writesWaitMs: number;
 }
 
-/** Counts that are summed over the attempts of a run; all others are those of the last attempt. */
+/** Counts that are summed over the attempts of a run. All other counts are the last attempt's. */
 const COUNTS = [
   'factsAdded',
   'factsReinforced',
@@ -69,16 +69,16 @@ async function runOnce(record: ConsolidationRecord, deps: ConsolidationRunDeps, 
   return total(await consolidate({ tenant, agent, days, dryRun, now: createdAt }, { ...deps, progress }, signal));
 }
 
-/** Waits until the writes accepted before the run are applied. After `writesWaitMs` it continues, and says how many are left out. */
+/** Waits until the writes accepted before the run are applied. After `writesWaitMs` the run continues. @returns a note of the writes left out */
 async function waitForWrites(tenant: string, deps: ConsolidationRunDeps, signal: AbortSignal): Promise<string[]> {
   const { pendingWrites, writesWaitMs } = deps;
   if (await waitUntil(async () => (await pendingWrites.pending(tenant)) === 0, writesWaitMs, signal)) return [];
   return [
-    `${await pendingWrites.pending(tenant)} memory writes were not applied within ${writesWaitMs} ms; what they hold is left out (see the dead letters of memory.write)`,
+    `${await pendingWrites.pending(tenant)} memory writes were not applied within ${writesWaitMs} ms; the run leaves them out (see the dead letters of memory.write)`,
   ];
 }
 
-/** Drops facts about an owner who is erased while the run lasts; all others are applied. */
+/** Drops facts about an owner who is erased during the run. All other facts are applied. */
 export function factsUnlessErased(semantic: SemanticMemory): ConsolidationDeps['semantic'] {
   return {
     wasApplied: (tenant, unitId) => semantic.wasApplied(tenant, unitId),

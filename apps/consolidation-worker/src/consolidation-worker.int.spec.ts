@@ -154,7 +154,7 @@ describe('the consolidation worker', () => {
     );
   }
 
-  it('keeps a write that can not be applied until it is redriven', async () => {
+  it('keeps a write that fails until its job is redriven', async () => {
     await start();
     const outbox = new OutboxReader(producer.redis, producer.keys);
     const dead = new DeadLetters(producer, new TaskStore(producer));
@@ -209,7 +209,7 @@ describe('the consolidation worker', () => {
     });
   });
 
-  it('schedules the nightly run of a tenant that has learned something, until its setting is taken away', async () => {
+  it('schedules the nightly run of a tenant with memories until the setting is removed', async () => {
     await start({ ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *', ETUDE_CONSOLIDATION_TIME_ZONE: 'Europe/Berlin' });
     await put('e1', { kind: 'episode', episode: episode('1') });
     const queue = producer.queue(ConsolidationRunJob.name);
@@ -247,12 +247,12 @@ function wrongSettings(env: Record<string, string>) {
 describe('consolidationWorkerConfig', () => {
   const needed = { ETUDE_MEMORY_PATH: '/m.db', ETUDE_SKILLS_SIGNING_KEY_PATH: '/key.pem' };
 
-  it('has no default for the key that evidence is signed with', () => {
+  it('has no default for the signing key', () => {
     expect(wrongSettings({ ETUDE_MEMORY_PATH: '/m.db' })).toEqual(['ETUDE_SKILLS_SIGNING_KEY_PATH']);
     expect(wrongSettings(needed)).toBeUndefined();
   });
 
-  it('refuses a schedule without a time zone, and neither of them when unreadable', () => {
+  it('refuses a schedule without a time zone, and unreadable values', () => {
     expect(wrongSettings({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *' })).toEqual(['ETUDE_CONSOLIDATION_TIME_ZONE']);
     expect(wrongSettings({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: 'nightly', ETUDE_CONSOLIDATION_TIME_ZONE: 'Mars/Olympus' })).toEqual([
       'ETUDE_CONSOLIDATION_SCHEDULE',

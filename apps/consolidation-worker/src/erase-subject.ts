@@ -24,8 +24,8 @@ export interface EraseDeps {
  * Removes every trace of an agent, a user or a tenant, and keeps a receipt: running, then succeeded with nothing left, or failed with what
  * is left. A repeat continues where the last attempt was cut off.
  *
- * The queues are erased first, since they feed memory, and again after memory: jobs are then found by their records being gone.
- * @throws EtudeError MEMORY_UNAVAILABLE while something is left; it is then retried
+ * The queues are erased first, because they feed memory, and again after memory, to find jobs whose records are gone.
+ * @throws EtudeError MEMORY_UNAVAILABLE while records are left; the queue retries the erasure
  */
 export async function eraseSubject(
   { tenant, id }: { readonly tenant: string; readonly id: string },
@@ -66,9 +66,9 @@ class ErasureRun {
     const all = Object.keys(found).length > 0 ? found : await this.#find(owners, subject, begun ?? Number.MAX_SAFE_INTEGER);
     await this.put({ state: 'running', error: null, finishedAt: null }, { found: { ...all } });
     await this.#count(await this.#queue.erase(tenant, subject, signal, begun ?? undefined));
-    // Only after running work was stopped. A repeat keeps the same time limit, so that newer records of the same name stay.
+    // Running work is stopped before. A repeat keeps the same time limit, so that newer records of the same name stay.
     await this.#removeBefore(begun ?? (await upkeep.newFrom(owners)), owners, subject, signal);
-    // Removes what was written during the first pass.
+    // Removes records written during the first pass.
     if (begun === null) await this.#removeBefore(await upkeep.newFrom(owners), owners, subject, signal);
     await this.#prove(owners, subject);
   }
@@ -103,7 +103,10 @@ class ErasureRun {
     await this.put({ left: { ...places, ...left } });
     const named = Object.entries(left).map(([place, count]) => `${count} of ${place}`);
     if (named.length > 0)
-      throw new EtudeError('MEMORY_UNAVAILABLE', `${named.join(', ')} still there; it is tried again, once what runs has ended`);
+      throw new EtudeError(
+        'MEMORY_UNAVAILABLE',
+        `${named.join(', ')} not erased yet. The erasure is retried after running work has ended.`,
+      );
     const notes = Object.keys(removed).length === 0 ? [NOTHING_FOUND, ...receipt.notes] : receipt.notes;
     await this.put({ removed, notes: [...new Set(notes)] }, { subject: null });
   }
@@ -120,9 +123,9 @@ class ErasureRun {
   }
 }
 
-const NOTHING_FOUND = 'nothing was found: check the name, if there should have been something';
+const NOTHING_FOUND = 'nothing was found; check the name if you expected data';
 
-/** Compares digests, since another version may have taken the number. */
+/** Compares digests, because another version may have the same number now. */
 async function isGone(key: SkillKey, { procedural }: EraseDeps['memory']): Promise<boolean> {
   return (await versionOfKey(procedural, key))?.digest !== key.digest;
 }

@@ -28,7 +28,7 @@ const EVE = { tenant, agent: 'coder', user: 'eve-user' };
 const ALL = { tenant, agent: null };
 const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** The lexical one under another name, with another length, that may be slow. */
+/** The lexical embedder with another name, another length and a delay. */
 function otherEmbedder(embedding: () => Promise<void> = async () => undefined): Embedder {
   const lexical = new LexicalEmbedder();
   return {
@@ -106,7 +106,7 @@ describe('memory upkeep', () => {
       return receipt?.state === 'running' ? null : receipt;
     });
 
-  it('erases a user everywhere, and proves it', async () => {
+  it('erases a user everywhere and verifies that nothing is left', async () => {
     await live(BOB);
     await live(EVE);
     await work();
@@ -135,7 +135,7 @@ describe('memory upkeep', () => {
     expect((await store.requestErasure(tenant, 'r1', { user: 'bob-user' })).receipt).toEqual(done);
   });
 
-  it('says what is left when it gives up, and goes on when it is asked again', async () => {
+  it('reports what is left after its last attempt, and continues when redriven', async () => {
     await live(BOB);
     const { upkeep } = memory;
     const find = upkeep.findErased.bind(upkeep);
@@ -147,14 +147,14 @@ describe('memory upkeep', () => {
     await work();
     const failed = await ended(receipt.id);
     expect(failed).toMatchObject({ state: 'failed', left: { 'memory.semantic.fact': 3, 'queue.tasks': 0 } });
-    expect(failed?.error).toContain('3 of memory.semantic.fact still there');
+    expect(failed?.error).toContain('3 of memory.semantic.fact not erased yet');
     upkeep.findErased = find;
     await until(async () => (await queue.getFailedCount()) === 1);
     await (await queue.getJob(`erase.${receipt.id}`))?.retry('failed', { resetAttemptsMade: true });
     expect(await until(async () => ((await store.erasure(tenant, receipt.id))?.state === 'succeeded' ? true : null))).toBe(true);
   });
 
-  /** Lets something happen once memory was erased for the first time, at a later millisecond. @returns counts how often it was erased */
+  /** Calls `happen` after the first erasure of memory, at a later millisecond. @returns a function with the number of erasures */
   function afterFirstErase(happen: () => Promise<void>): () => number {
     const { upkeep } = memory;
     const erase = upkeep.erase.bind(upkeep);
@@ -169,7 +169,7 @@ describe('memory upkeep', () => {
     return () => times;
   }
 
-  it('takes what is told while it runs, in memory and of tasks', async () => {
+  it('erases memories and tasks that are written while it runs', async () => {
     await live(BOB);
     afterFirstErase(async () => {
       const createdAt = Date.now();
@@ -187,7 +187,7 @@ describe('memory upkeep', () => {
     expect(await memory.upkeep.findErased({ tenant, user: 'bob-user' }, Number.MAX_SAFE_INTEGER)).toEqual({});
   });
 
-  it('leaves what is stored under the name after it, however often it is tried again', async () => {
+  it('keeps records stored under the same name later, however often it is retried', async () => {
     await live(BOB);
     const times = afterFirstErase(async () => {
       const fact = factOf({ scope: BOB, id: 'new', text: 'Another person has this name now.', createdAt: Date.now() });
@@ -207,7 +207,7 @@ describe('memory upkeep', () => {
     ]);
   });
 
-  it('says so when there was nothing', async () => {
+  it('notes when it found no data', async () => {
     await work();
     const { receipt } = await store.requestErasure(tenant, 'r1', { user: 'nobody-known' });
     const done = await ended(receipt.id);
@@ -215,7 +215,7 @@ describe('memory upkeep', () => {
     expect(JSON.stringify(done)).not.toContain('nobody-known');
   });
 
-  it('moves all vectors to another model, and drops those of a third', async () => {
+  it('moves all vectors to another model and drops those of a third', async () => {
     for (let i = 0; i < 5; i += 1) await live(BOB, String(i));
     await memory.store.addModel({ name: 'third', dimension: 4 });
     await work();
@@ -232,8 +232,8 @@ describe('memory upkeep', () => {
   it.each([
     [{ model: 'other', dropModel: 'sentence' }, /NOT_FOUND: there are no vectors of all-minilm-l6-v2 .* of lexical-hash-1/],
     [{ model: 'other', dropModel: 'lexical' }, /services search with them/],
-    [{ model: 'bogus' }, /INVALID_ARGUMENT: bogus .*sentence, lexical, or a model of the embeddings server with --dimension/],
-  ])('refuses a move that can not be made, and says why: %j', async (asked, why) => {
+    [{ model: 'bogus' }, /INVALID_ARGUMENT: .*bogus.*sentence, lexical, or a model of the embeddings server with --dimension/],
+  ])('refuses an impossible move and gives the reason: %j', async (asked, why) => {
     await work(async (model) => {
       if (model === 'bogus') throw new Error('ETUDE_EMBEDDING_DIMENSION is not set');
       return otherEmbedder();
@@ -243,7 +243,7 @@ describe('memory upkeep', () => {
     expect((await memory.store.models()).map(({ name }) => name)).toEqual(['lexical-hash-1']);
   });
 
-  it('stops moving when it is told to, and goes on behind it', async () => {
+  it('stops a move on request, and lets a new move start', async () => {
     for (let i = 0; i < 3; i += 1) await live(BOB, String(i));
     const begun = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();

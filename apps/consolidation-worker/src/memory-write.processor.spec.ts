@@ -7,7 +7,7 @@ import { type MemoryWriteDeps, memoryWriteProcessor } from './memory-write.proce
 
 const CONTEXT = { jobId: 'j', attempt: 1, isLastAttempt: false, stalledCount: 0, signal: new AbortController().signal };
 
-/** Skills that were learned and wait in an outbox, for an agent that may have one. */
+/** Learned skills in an outbox, for an agent with a limit of one. */
 function learned(...names: readonly string[]) {
   const procedural = new FakeProceduralMemory();
   const waiting = new Map(names.map((name) => [name, { kind: 'skill' as const, skill: skillOf({ name }) }]));
@@ -34,7 +34,7 @@ function learned(...names: readonly string[]) {
   return { run, procedural, waiting, warnings, asked };
 }
 
-it('leaves out what was learned at once with others where there is no room for all, and says so', async () => {
+it('drops a learned skill beyond the limit of its agent and logs a warning', async () => {
   const { run, procedural, waiting, warnings, asked } = learned('one', 'two');
   expect(await Promise.all([run('one'), run('two')])).toEqual([{ applied: true }, { applied: false }]);
   expect(await procedural.countNames(SCOPE, 9)).toBe(1);

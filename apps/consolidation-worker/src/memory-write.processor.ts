@@ -40,7 +40,7 @@ export function memoryWriteProcessor(deps: MemoryWriteDeps): JobHandler<typeof M
 }
 
 /**
- * Drops a write if its owner was erased since. Also drops a learned skill if the agent has no room: nobody asked for it, and it can be
+ * Drops a write if its owner was erased since. Also drops a learned skill if the agent has no room: no caller requested it, and it can be
  * learned again from its rollout or episodes.
  */
 async function applyUnlessRefused(
@@ -55,7 +55,10 @@ async function applyUnlessRefused(
   } catch (error) {
     if (isErased(error)) return NOTHING;
     if (write.kind !== 'skill' || !isWithoutRoom(error)) throw error;
-    logger.warn({ tenant, agent: write.skill.scope.agent, skill: write.skill.name, writeId }, 'no room for a skill that was learned');
+    logger.warn(
+      { tenant, agent: write.skill.scope.agent, skill: write.skill.name, writeId },
+      'a learned skill was dropped: the agent has reached its maxSkills',
+    );
     return NOTHING;
   }
 }

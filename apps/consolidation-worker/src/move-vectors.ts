@@ -63,14 +63,13 @@ async function moveAll(record: Reembedding, beat: Beat, deps: ReembedDeps, isFir
   }
   const { state, left } = await memory.upkeep.reembed(to, { signal, onProgress: (progress) => beat.tell(progress) });
   signal.throwIfAborted();
-  if (state === 'running')
-    throw new EtudeError('MEMORY_UNAVAILABLE', `${left} records were changed each time that they were embedded; it is tried again`);
+  if (state === 'running') throw new EtudeError('MEMORY_UNAVAILABLE', `${left} records changed during each embedding; the move is retried`);
   if (dropModel !== null) await memory.upkeep.dropModel(dropModel);
   await beat.put({ state: 'ready', error: null });
 }
 
 /**
- * @param known dimension of the vectors that the move has written so far, so that a repeat need not name it
+ * @param known dimension of the vectors written so far, the default for a repeat
  * @throws EtudeError INVALID_ARGUMENT naming the choices, where this service can't ask the model
  */
 async function embedderFor({ model, dimension }: Reembedding, known: number | null, deps: ReembedDeps): Promise<Embedder> {
@@ -78,7 +77,7 @@ async function embedderFor({ model, dimension }: Reembedding, known: number | nu
     return await deps.embedderOf(model, dimension ?? known);
   } catch (error) {
     if (builtInOf(model) !== null || isRetryable(error)) throw error;
-    const why = `${model} cannot be moved to: ${(error as Error).message}`;
+    const why = `the vectors can't be moved to ${model}: ${(error as Error).message}`;
     throw new EtudeError('INVALID_ARGUMENT', `${why}. Name sentence, lexical, or a model of the embeddings server with --dimension`);
   }
 }

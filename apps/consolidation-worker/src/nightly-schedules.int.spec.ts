@@ -27,7 +27,7 @@ function start() {
   const info = vi.fn();
   const logger = { info, warn: vi.fn(), error: vi.fn() };
   const worker = (schedules: ScheduleParts['schedules']) => new NightlySchedules({ producer, logger, clock, schedules });
-  /** What fires, in order. */
+  /** The schedules, in order. */
   const fires = async () => {
     const queues = [ConsolidationRunJob, MemoryUpkeepJob].map(({ name }) => producer.queue(name));
     const all = (await Promise.all(queues.map((queue) => queue.getJobSchedulers()))).flat();
@@ -37,7 +37,7 @@ function start() {
 }
 
 describe('NightlySchedules', () => {
-  it('brings schedules of all tenants to the settings of a worker that starts', async () => {
+  it('updates the schedules of all tenants when a worker starts', async () => {
     const { worker, fires } = start();
     const before = worker(ALL);
     await before.ensure('acme');
@@ -48,7 +48,7 @@ describe('NightlySchedules', () => {
     expect(await fires()).toEqual([]);
   });
 
-  it('comes back within an hour for a tenant that goes on after its schedule was taken away', async () => {
+  it('sets a removed schedule again within an hour when its tenant writes', async () => {
     const { producer, clock, worker, fires } = start();
     const schedules = worker({ ...NONE, nightly: ALL.nightly });
     await schedules.ensure('acme');

@@ -18,10 +18,10 @@ const SETTINGS: Readonly<Record<WorkName, string>> = {
 };
 const NAMES = Object.keys(SETTINGS) as WorkName[];
 
-/** Schedules are set again this often, since an erasure removes its tenant's, and a worker with older settings may add others. */
+/** Time after which schedules are set again. An erasure removes them, and a worker with older settings may add others. */
 const AGAIN_AFTER_MS = 3_600_000;
 
-/** Sets the schedules of every tenant that has learned something. They are kept in Redis; every worker sets the same ones. */
+/** Sets the schedules of every tenant with memories. Redis stores the schedules. Every worker sets the same ones. */
 export class NightlySchedules {
   /** When this process last set the schedules of each tenant. */
   readonly #setAt = new Map<string, number>();
@@ -35,7 +35,7 @@ export class NightlySchedules {
     if (clock.now() - (this.#setAt.get(tenant) ?? -Infinity) >= AGAIN_AFTER_MS) await this.#apply(tenant);
   }
 
-  /** Brings the schedules of all tenants up to the present settings. Call it before jobs are taken. */
+  /** Updates the schedules of all tenants to the present settings. Call it before jobs are taken. */
   async renew(): Promise<void> {
     const tenants = new Set((await keptSchedules(this.parts.producer)).map(({ tenant }) => tenant));
     for (const tenant of tenants) await this.#apply(tenant);
@@ -51,12 +51,12 @@ export class NightlySchedules {
     const wanted = schedules[name];
     try {
       const isChanged = wanted === null ? await unschedule(producer, name, tenant) : await schedule(producer, name, tenant, wanted);
-      const change = wanted === null ? 'is not set any more; the schedule of the tenant is removed' : 'is set for the tenant';
+      const change = wanted === null ? 'is not set any more, so the schedule of the tenant was removed' : 'is set for the tenant';
       if (isChanged) logger.info({ tenant, ...wanted }, `${SETTINGS[name]} ${change}`);
     } catch (error) {
       this.#setAt.delete(tenant);
       const details = { tenant, error: (error as Error).message };
-      logger.error(details, `${SETTINGS[name]} could not be set for the tenant; correct it if it is wrong`);
+      logger.error(details, `${SETTINGS[name]} could not be set for the tenant; check the value of the setting`);
     }
   }
 }

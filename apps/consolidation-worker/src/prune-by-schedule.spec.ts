@@ -20,14 +20,14 @@ const template = {
 const firing = MemoryUpkeepJob.firing?.({ ...template, unusedDays: 90 }, 77);
 const prune = (shelf: Shelf) => (firing?.work === 'prune' ? pruneBySchedule(firing, { memory: shelf, clock }) : null);
 
-/** Which settings of pruning are wrong. */
+/** The invalid settings of pruning. */
 const wrong = (more: object) =>
   consolidationWorkerConfig
     .safeParse({ ETUDE_SKILLS_PRUNE_SCHEDULE: '0 5 * * *', ...more })
     .error?.issues.map(({ path }) => path.join('.'))
     .filter((name) => name.startsWith('ETUDE_SKILLS_PRUNE'));
 
-it('prunes what the schedule says, once per firing', async () => {
+it('prunes by the limits of the schedule, once per firing', async () => {
   const leaf = provenSkill('leaf');
   const shelf = new Shelf(leaf, provenSkill('top', { dependencies: [dependencyOn(leaf)] }));
   expect(await prune(shelf)).toBe(2);
@@ -38,7 +38,7 @@ it('prunes what the schedule says, once per firing', async () => {
   ]);
 });
 
-it('names the pruning in the history, so that it can be taken back', async () => {
+it('records the prune id in the history, so that the prune can be reverted', async () => {
   const shelf = new Shelf(provenSkill('idle'));
   await prune(shelf);
   const [pruneId = ''] = /p[0-9a-f]{16}/.exec(shelf.moves[0]?.reason ?? '') ?? [];
@@ -46,7 +46,7 @@ it('names the pruning in the history, so that it can be taken back', async () =>
   expect(shelf.statuses()).toEqual(['idle@1 active']);
 });
 
-it('is set only with what is to be pruned, and when', () => {
+it('requires a limit and a time zone with the schedule', () => {
   const whole = {
     ETUDE_REDIS_URL: 'redis://127.0.0.1:1',
     ETUDE_MEMORY_PATH: 'm',

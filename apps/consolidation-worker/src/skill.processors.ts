@@ -24,7 +24,7 @@ import { z } from 'zod';
 
 type VerifyDeps = Omit<AdmissionDeps, 'attempt' | 'requestVerification'>;
 
-/** Verifies a skill. New versions made of the skills that call it get verification jobs of their own. */
+/** Verifies a skill. Each new version of a skill that calls it gets its own verification job. */
 export function skillVerifyProcessor(
   producer: Producer,
   deps: VerifyDeps,
@@ -50,7 +50,7 @@ export interface SkillRequestDeps {
   readonly settings: AgentSettingsReader;
   readonly producer: Pick<Producer, 'add'>;
   readonly clock: Clock;
-  /** Returns what verification would find, without storing anything. */
+  /** Returns the result of a verification without storing it. */
   readonly check: (candidate: Skill, signal: AbortSignal) => Promise<{ readonly passed: boolean; readonly reason: string }>;
 }
 
@@ -62,8 +62,8 @@ type End = WishEnd & { readonly state: 'registered' | 'failed' };
 /**
  * The skill architect: lets the model write a requested skill, and registers it as a candidate.
  *
- * After a crash it runs again. If no draft was stored, the model is asked once more. Otherwise the same content is registered again, which
- * still makes one skill.
+ * After a crash the job runs again. Without a stored draft it calls the model again. Otherwise it registers the same content, which still
+ * makes one skill.
  */
 export function skillRequestProcessor(deps: SkillRequestDeps): JobHandler<typeof SkillRequest.payload, typeof SkillRequest.result> {
   return async ({ tenant, id }, { signal, isLastAttempt }) => {
@@ -79,7 +79,7 @@ export function skillRequestProcessor(deps: SkillRequestDeps): JobHandler<typeof
     } catch (error) {
       if (leaseEndOf(signal) !== null) throw error;
       const reason = `${errorCode(error)}: ${error instanceof Error ? error.message : String(error)}`;
-      if (isRetryable(error) && !isLastAttempt) await deps.wanted.begin(round, `${reason}; it is tried again`);
+      if (isRetryable(error) && !isLastAttempt) await deps.wanted.begin(round, `${reason}; the request is retried`);
       else await deps.wanted.end(round, failed(reason));
       throw error;
     }
@@ -96,11 +96,16 @@ async function fulfil(stored: StoredWantedSkill, deps: SkillRequestDeps, signal:
   const { tenant, agent, user, skill: name } = wanted;
   const there = await findSkill(deps.procedural, { tenant, agent, user }, name);
   if (there !== null)
-    return { state: 'registered', reason: `there is version ${there.version} of it`, registered: name, scripted: there.scripted };
+    return {
+      state: 'registered',
+      reason: `version ${there.version} of the skill exists already`,
+      registered: name,
+      scripted: there.scripted,
+    };
   const draft = kept === null ? await write(stored, deps, signal) : Draft.parse(JSON.parse(kept));
   if ('failure' in draft) return failed(draft.failure, draft.scripted);
   const first = await deps.wanted.keepDraft(roundOf(stored), JSON.stringify(draft));
-  if (first === null) return failed('it was erased or withdrawn while it was written');
+  if (first === null) return failed('the request was erased or withdrawn while the skill was written');
   return register(wanted, vouchedBy, Draft.parse(JSON.parse(first)), deps);
 }
 
@@ -130,7 +135,7 @@ async function problemsOf(wanted: WantedSkill, candidate: Skill, deps: SkillRequ
   return passed ? [] : [reason];
 }
 
-/** The candidate, pinned to what it calls; the reason where it can't be registered. */
+/** The candidate, pinned to the skills that it calls, or the reason why it can't be registered. */
 async function prepared(
   { tenant, agent, user, skill: name }: WantedSkill,
   candidate: Skill,
@@ -139,7 +144,7 @@ async function prepared(
 ): Promise<Skill | string> {
   const found = await inspectCode({ ...candidate, name }, { sandboxes, tenant, owner: { agent, user } }, signal);
   if ('problems' in found) return problemTexts(found.problems).join('; ');
-  if (found.kind !== 'function') return found.note || `it is a ${found.kind}, and not a function`;
+  if (found.kind !== 'function') return found.note || `the skill is a ${found.kind}, not a function`;
   return pinnedTo(found.uses, candidate, procedural).catch(refusalOf);
 }
 
@@ -151,14 +156,14 @@ async function register(wanted: WantedSkill, vouchedBy: string | null, draft: Dr
   try {
     const skill = await prepared(wanted, requestedSkill(wanted, written, { ...writer, vouchedBy }), deps);
     if (typeof skill === 'string') return failed(skill, draft.scripted);
-    // Dated like its draft, so that nothing is stored for an owner who was erased since.
+    // Uses the time of the draft, so that no skill is stored for an owner erased since then.
     const clock = { now: () => draft.at };
     const stored = await registerSkill(skill, { by: ARCHITECT }, { procedural, settings, clock });
     if (stored.status === 'rejected') return failed(`the same code was rejected: ${stored.statusReason}`, draft.scripted);
     if (stored.status === 'candidate') await producer.add(SkillVerify, verificationOf(stored));
     return { state: 'registered', reason: '', registered: name, scripted: draft.scripted };
   } catch (error) {
-    if (isErased(error)) return failed('its owner was erased');
+    if (isErased(error)) return failed('the owner of the skill was erased');
     const code = errorCode(error);
     if (code !== 'FAILED_PRECONDITION' && code !== 'INVALID_ARGUMENT') throw error;
     return failed((error as EtudeError).message, draft.scripted);

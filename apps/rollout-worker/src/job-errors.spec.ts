@@ -9,7 +9,7 @@ const job = (isLastAttempt: boolean, aborted = false) => ({
 const down = new EtudeError('MODEL_UNAVAILABLE', 'down');
 const connection = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 
-it('gives up on the last attempt, and at once on what no retry cures', () => {
+it('gives up on the last attempt, and at once after an error that is not retryable', () => {
   expect(givesUp(down, job(false))).toBe(false);
   expect(givesUp(down, job(true))).toBe(true);
   expect(givesUp(new EtudeError('MODEL_REFUSED', 'no'), job(false))).toBe(true);
@@ -24,7 +24,7 @@ it.each([
   expect(givesUp(error, given)).toBe(false);
 });
 
-it('calls a lost connection retryable', () => {
+it('makes a lost connection a retryable error', () => {
   expect(jobError(connection)).toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
   expect(jobError(down)).toBe(down);
 });

@@ -60,7 +60,7 @@ export interface OpenedRollout {
 const EPOCHS_MAX = 20;
 
 /**
- * Takes the rollout for this worker, or returns how it ended before.
+ * Takes the rollout for this worker, or returns its outcome if it has ended.
  *
  * @throws EtudeError WORKER_LOST, after the task was marked failed with it
  */
@@ -79,7 +79,7 @@ export async function openRollout(
 }
 
 async function giveUp(journal: RedisJournal): Promise<EtudeError> {
-  const message = `Rollout ${journal.rolloutId} was taken ${journal.epoch} times without coming to an end; look for what ends its workers, then redrive its job.`;
+  const message = `Rollout ${journal.rolloutId} was taken ${journal.epoch} times and never ended. Find out why its workers end, then redrive its job.`;
   await journal.finish(
     { state: 'failed', stopReason: 'error', result: null, usage: journal.usage, error: { code: 'WORKER_LOST', message } },
     [],
@@ -115,12 +115,12 @@ export function stopSignal(
   };
 }
 
-/** Makes a lost connection a retryable error, since it says nothing about the task. */
+/** Makes a lost connection a retryable error, because the task did not cause it. */
 export function jobError(error: unknown): unknown {
   if (!isConnectionError(error)) return error;
   return new EtudeError(
     'QUEUE_UNAVAILABLE',
-    `Redis went away during the rollout (${(error as Error).message}); it goes on when Redis is back.`,
+    `Redis went away during the rollout (${(error as Error).message}); the rollout continues when Redis is back.`,
     {},
     { cause: error },
   );

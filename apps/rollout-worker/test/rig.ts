@@ -36,7 +36,7 @@ export interface Rig {
   readonly tasks: TaskStore;
   readonly dead: DeadLetters;
   readonly model: RunningScriptedModel;
-  /** Closed with the test where it was not before. */
+  /** The test closes the worker at its end. */
   startWorker(): Promise<RunningWorker>;
   submit(given?: object): Promise<string>;
   finished(taskId: string): Promise<TaskRecord>;

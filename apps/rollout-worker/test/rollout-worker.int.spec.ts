@@ -26,7 +26,7 @@ describe('the rollout worker', () => {
     expect(await new OutboxReader(rig.producer.redis, rig.producer.keys).pending(TENANT)).toBe(3);
   });
 
-  it('stops a model call in the middle when the task is cancelled', async () => {
+  it('aborts a running model call when the task is cancelled', async () => {
     const rig = await startRig(HANGS);
     await rig.startWorker();
     const taskId = await rig.submit();
@@ -35,7 +35,7 @@ describe('the rollout worker', () => {
     expect(await rig.finished(taskId)).toMatchObject({ state: 'cancelled', stopReason: 'cancelled', result: null });
   });
 
-  it('stops a model call in the middle when the wall time is over', async () => {
+  it('aborts a running model call at the wall time limit', async () => {
     const rig = await startRig(HANGS);
     await rig.startWorker();
     const taskId = await rig.submit({ limits: { wallMs: 300 } });
@@ -53,7 +53,7 @@ describe('the rollout worker', () => {
     expect(rig.model.calls()).toHaveLength(3);
   });
 
-  it('fails the task with the error that the queue does not retry, and keeps the job as a dead letter', async () => {
+  it('fails the task with an error that is not retryable and keeps the job as a dead letter', async () => {
     const rig = await startRig({ default: { status: 400, error: 'no such model' } });
     await rig.startWorker();
     const taskId = await rig.submit();
@@ -65,7 +65,7 @@ describe('the rollout worker', () => {
     expect(letters).toMatchObject([{ id: rolloutIdOf(taskId), code: 'MODEL_REFUSED' }]);
   });
 
-  it('gives up on a rollout that has lost worker after worker', async () => {
+  it('gives up on a rollout that lost too many workers', async () => {
     const rig = await startRig(SOLVES);
     const taskId = await rig.submit();
     await rig.producer.redis.hset(rig.producer.keys.rollout(rolloutIdOf(taskId)), { generation: 0, epoch: 20 });
@@ -74,7 +74,7 @@ describe('the rollout worker', () => {
     expect(rig.model.calls()).toEqual([]);
   });
 
-  it('ends quietly when another worker has taken the rollout', async () => {
+  it('ends without an error when another worker has taken the rollout', async () => {
     const rig = await startRig(SLOW);
     const taskId = await rig.submit();
     const worker = await rig.startWorker();
@@ -90,7 +90,7 @@ describe('the rollout worker', () => {
     await worker.close();
   });
 
-  it('says ready only while it can take rollouts and read memory', async () => {
+  it('is ready only while it can take rollouts and read memory', async () => {
     const rig = await startRig(SOLVES);
     const worker = await rig.startWorker();
     const checks = worker.checks();

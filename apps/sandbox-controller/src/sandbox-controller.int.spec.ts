@@ -53,7 +53,7 @@ describe('the sandbox controller', () => {
   sandboxesConformance(start);
   repeatsConformance(start);
 
-  it('stops the code on a cancel', async () => {
+  it('stops the code when its execution is cancelled', async () => {
     const { sandboxes, taken, ended, close } = await start();
     onTestFinished(close);
     const stop = new AbortController();

@@ -13,7 +13,7 @@ import { sandboxExecuteProcessor, tellOfDeath } from './sandbox-execute.processo
 import type { SessionService } from './sessions/session-service.js';
 import { startDriver } from './start-driver.js';
 
-/** Below the 10 s after which a service is ended. */
+/** Below the 10 s after which a closing service is killed. */
 const CLOSE_GRACE_MS = 6_000;
 
 interface Parts {
@@ -31,7 +31,7 @@ export class SandboxController implements RunningWorker {
 
   private constructor(private readonly parts: Parts) {}
 
-  /** Resolves once it takes jobs and serves sessions; waits for Redis. @throws EtudeError as `startDriver`, FAILED_PRECONDITION */
+  /** Waits for Redis. Resolves once it takes jobs and serves sessions. @throws EtudeError as `startDriver`, FAILED_PRECONDITION */
   static async start(config: SandboxControllerConfig, logger: QueueLogger): Promise<SandboxController> {
     const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_CONCURRENCY: concurrency } = config;
     const driver = await startDriver(config, logger);
@@ -58,7 +58,7 @@ export class SandboxController implements RunningWorker {
     return sessions ? { ...checks, sessions: () => sessions.check() } : checks;
   }
 
-  /** Running executions return to the queue. All sandboxes end, but those of sessions that other controllers can take over. */
+  /** Running executions return to the queue. All sandboxes end, except those of sessions that other controllers can take over. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -76,7 +76,7 @@ export class SandboxController implements RunningWorker {
 async function startSessions(config: SandboxControllerConfig, driver: SandboxDriver, logger: QueueLogger): Promise<SessionService | null> {
   const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
   if (token !== undefined) {
-    // Loaded only here, since a gRPC server costs memory.
+    // Loaded only here, because a gRPC server costs memory.
     const { SessionService: Service } = await import('./sessions/session-service.js');
     return Service.start(config, token, driver, logger);
   }

@@ -54,34 +54,34 @@ const refused = (exit?: string) => () => {
 };
 
 describe('an execution whose sandbox fails', () => {
-  it('is tried again and gives what the code did', async () => {
+  it('is retried and returns the result of the code', async () => {
     const { execute, tried } = await start([evicted('half'), refused('capacity'), () => [runResult({ stdout: 'whole' })]]);
     expect((await execute()).runs).toMatchObject([{ exit: 'ok', stdout: 'whole' }]);
     expect(tried()).toBe(3);
   });
 
-  it('says how, with what was printed, when no try is left', async () => {
+  it('reports the exit reason and the output after the last attempt', async () => {
     const { execute, tried } = await start([evicted('a'), evicted('b'), evicted('c')]);
     expect((await execute()).runs).toMatchObject([{ exit: 'evicted', stdout: 'c' }]);
     expect(tried()).toBe(3);
   });
 
-  it('is not tried again where its code is at fault', async () => {
+  it('is not retried when its code is at fault', async () => {
     const { execute, tried } = await start([() => [runResult({ exit: 'kernel_lost' })]]);
     expect((await execute()).runs).toMatchObject([{ exit: 'kernel_lost' }]);
     expect(tried()).toBe(1);
   });
 
-  it('says why there was no sandbox for it', async () => {
+  it('reports why it got no sandbox', async () => {
     const { execute } = await start([refused('capacity'), refused('capacity'), refused('image_pull')]);
     expect((await execute()).runs).toMatchObject([
       { exit: 'image_pull', error: { type: 'SandboxUnavailable', message: 'the quota is full' } },
     ]);
   });
 
-  it('is told that its job is dead', async () => {
+  it('fails at once when its job becomes a dead letter', async () => {
     const { execute } = await start([refused(), refused(), refused()]);
-    // Without a word of it, who waits would find out by looking again and again: here never.
+    // Without a notice the caller would learn of it only by polling, which is off here.
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
     await expect(execute()).rejects.toMatchObject({ code: 'SANDBOX_CAPACITY' });

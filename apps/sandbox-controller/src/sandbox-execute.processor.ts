@@ -13,13 +13,13 @@ export interface SandboxExecuteDeps {
   readonly cancels: CancelBus;
 }
 
-/** Throws where the infrastructure failed a run, so that the queue tries again. Failures of the code are results. */
+/** Throws if the infrastructure failed a run, so that the queue retries the execution. Failures of the code are results. */
 function throwIfRetryable({ executionId, runs }: ExecutionResult): void {
   const lost = runs.find(({ exit }) => RETRYABLE_EXITS.has(exit));
   if (lost)
     throw new EtudeError(
       'SANDBOX_UNAVAILABLE',
-      `execution ${executionId} ended with "${lost.exit}", which is no fault of its code; it is tried again`,
+      `execution ${executionId} ended with "${lost.exit}". Its code is not at fault, so the execution is retried.`,
     );
 }
 
@@ -52,9 +52,9 @@ async function resultOf(
 /**
  * Runs one stored execution and stores its result. Runs nothing for an execution that has a result or was cancelled.
  *
- * Failures of the infrastructure are tried again while attempts are left. After the last one the result reports them.
+ * The queue retries failures of the infrastructure while attempts are left. After the last attempt the result reports the failure.
  *
- * @throws EtudeError NOT_FOUND for an execution that is no longer kept; SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, retried by the queue
+ * @throws EtudeError NOT_FOUND for an execution that is no longer stored; SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, retried by the queue
  */
 export function sandboxExecuteProcessor({
   sandboxes,
@@ -64,11 +64,11 @@ export function sandboxExecuteProcessor({
   return async ({ tenant, executionId }, context) => {
     const cancelled = new AbortController();
     const isCancelled = () => executions.cancelRequested(tenant, executionId);
-    // Looks for a cancel before the execution is loaded, so that none is missed.
+    // Watches for a cancel before the execution is loaded, so that no cancel is missed.
     const release = cancels.watch({ tenant, id: executionId }, isCancelled, () => cancelled.abort());
     try {
       const stored = await executions.load(tenant, executionId);
-      if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer kept; ask for it again`);
+      if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer stored; request it again`);
       if (stored.result) return { executionId };
       const result = await resultOf(sandboxes, stored, context, AbortSignal.any([context.signal, cancelled.signal]));
       await executions.save(tenant, executionId, result);

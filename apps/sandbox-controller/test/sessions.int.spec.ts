@@ -65,7 +65,7 @@ describe('a session over gRPC', () => {
     });
   });
 
-  it('streams what is printed while the code runs', async () => {
+  it('streams output while the code runs', async () => {
     const name = await create();
     const stream = client.execute({
       name,
@@ -83,7 +83,7 @@ describe('a session over gRPC', () => {
     expect(again.map(({ resumeToken }) => resumeToken)).toEqual(rest.map(({ resumeToken }) => resumeToken));
   });
 
-  it('does not follow what never ran, and is there all the same', async () => {
+  it('refuses to follow an unknown execution and stays usable', async () => {
     const name = await create();
     const resumeToken = Buffer.from('forged/3.0').toString('base64url');
     expect(await refusal(all(client.execute({ name, executionId: 'forged', resumeToken })))).toMatchObject({
@@ -93,7 +93,7 @@ describe('a session over gRPC', () => {
     expect(await run(name, 'print("ran")', { executionId: 'forged' })).toBe('ran\n=ok');
   });
 
-  it('holds the limits of the request within those of the session', async () => {
+  it('keeps the limits of a request within those of the session', async () => {
     const name = await create(client, { limits: { memoryMib: 128 } });
     expect(await run(name, 'while True: pass', { limits: { wallTime: { seconds: 0n, nanos: 200_000_000 } } })).toContain('=wall');
     expect((await refusal(all(client.execute({ name, code: '1', limits: { memoryMib: 256 } })))).message).toContain('limits.memory_mib');
@@ -110,7 +110,7 @@ describe('a session over gRPC', () => {
 });
 
 describe('files of a session over gRPC', () => {
-  it('are listed in pages, looked at, and deleted', async () => {
+  it('are listed in pages, described and deleted', async () => {
     const name = await create();
     for (const path of ['b', 'a/x', 'c']) await client.uploadFile(upload(name, path, Buffer.from(path)));
     const first = await client.listSandboxFiles({ name, pageSize: 2 });
@@ -124,7 +124,7 @@ describe('files of a session over gRPC', () => {
     expect((await refusal(client.getSandboxFile({ name, path: '../secret' }))).code).toBe('INVALID_ARGUMENT');
   });
 
-  it('take no part of a file for all of it, and no more than was said', async () => {
+  it('refuse an upload that is shorter or longer than announced', async () => {
     const name = await create();
     const bytes = Buffer.from('all of it');
     async function* sent(part: Uint8Array, from = 0) {
@@ -133,7 +133,7 @@ describe('files of a session over gRPC', () => {
       yield { part: { case: 'chunk' as const, value: part } };
     }
     const cut = await refusal(client.uploadFile(sent(bytes.subarray(0, 3))));
-    expect(cut).toMatchObject({ code: 'ABORTED', message: expect.stringContaining('3 of 9 bytes; go on with offset 3') });
+    expect(cut).toMatchObject({ code: 'ABORTED', message: expect.stringContaining('3 of 9 bytes. Continue with offset 3') });
     expect(await client.getSandboxFile({ name, path: 'f' })).toMatchObject({ sizeBytes: 0n, uploadedBytes: 3n });
     expect((await refusal(client.uploadFile(sent(bytes, 3)))).code).toBe('INVALID_ARGUMENT');
     expect(await client.uploadFile(sent(bytes.subarray(3), 3))).toMatchObject({ sizeBytes: 9n });
@@ -142,7 +142,7 @@ describe('files of a session over gRPC', () => {
 });
 
 describe('files of a session that is closed', () => {
-  it('say so, to an upload and a download that are under way', async () => {
+  it('end a running upload and a running download with the reason', async () => {
     const one = await create();
     const { name } = await client.createSandbox({});
     await client.uploadFile(upload(name, 'f', new Uint8Array(24 * MIB)));
@@ -165,7 +165,7 @@ describe('files of a session that is closed', () => {
 });
 
 describe('who may call', () => {
-  it('is found out by the token and the tenant', async () => {
+  it('is authenticated by token and tenant', async () => {
     for (const apiKey of [undefined, 'wrong', `${TOKEN} `]) {
       const stranger = createServiceClient(Sandboxes, controller.address, { apiKey });
       onTestFinished(() => stranger.close());
@@ -198,14 +198,14 @@ describe('who may call', () => {
   });
 });
 
-describe('a controller that goes', () => {
-  it('says that the sessions are lost when it is stopped', async () => {
+describe('a controller that shuts down', () => {
+  it('marks its local sessions as lost', async () => {
     const going = await installation.start();
     const { name } = await going.client('gone').createSandbox({});
     expect(await going.process.stop()).toBe(0);
     expect(await controller.client('gone').getSandbox({ name })).toMatchObject({
       state: SandboxState.LOST,
-      stateReason: 'infra: the controller that held it was stopped',
+      stateReason: 'infra: its controller was stopped',
     });
   });
 });

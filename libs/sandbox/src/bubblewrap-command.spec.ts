@@ -10,7 +10,7 @@ const options: BubblewrapOptions = {
 };
 
 describe('the command of a sandbox', () => {
-  it('leaves out only the controls that may be missing', () => {
+  it('leaves out optional controls only', () => {
     const command = singleCommand({ ...options, missing: new Set(['network', 'syscalls', 'nested-namespaces']) }, { diskMiB: 3 });
     expect(command).toContain('--share-net');
     expect(command).not.toContain('--seccomp');

@@ -5,7 +5,7 @@ import type { SandboxLink, SandboxSource } from './sandbox-driver.js';
 const SHAPE = { template: 'default', memoryMiB: 64, diskMiB: 32 };
 const never = () => new AbortController().signal;
 
-/** Sandboxes that say hello and nothing more. `log` holds what was asked of them, in order. */
+/** Sandboxes that send only a hello. `log` has the requests in order. */
 function startDriver(warm: number) {
   const log: string[] = [];
   const open = (): SandboxLink => {
@@ -42,7 +42,7 @@ function startDriver(warm: number) {
 }
 
 describe('a sandbox that is released', () => {
-  it('is destroyed and replaced behind the answer', async () => {
+  it('is destroyed and replaced after its result was sent', async () => {
     const { driver, log } = startDriver(2);
     await driver.warmUp();
     const sandbox = await driver.claim(SHAPE, never());
@@ -53,7 +53,7 @@ describe('a sandbox that is released', () => {
     expect(log).toEqual(['open 0', 'open 1', 'open 2', 'destroy 0']);
   });
 
-  it('is not replaced while another one runs', async () => {
+  it('is not replaced while another sandbox runs', async () => {
     const { driver, log } = startDriver(3);
     await driver.warmUp();
     const [first, second] = [await driver.claim(SHAPE, never()), await driver.claim(SHAPE, never())];
@@ -63,7 +63,7 @@ describe('a sandbox that is released', () => {
     expect(log.slice(-3)).toEqual(['open 3', 'open 4', 'destroy 1']);
   });
 
-  it('is replaced at once where none is left', async () => {
+  it('is replaced at once when no spare is left', async () => {
     const { driver, log } = startDriver(1);
     await driver.warmUp();
     const [first] = [await driver.claim(SHAPE, never()), await driver.claim(SHAPE, never())];

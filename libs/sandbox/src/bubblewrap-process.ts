@@ -73,7 +73,7 @@ export class BubblewrapProcess implements SandboxLink {
   destroy(): Promise<void> {
     this.doomed = true;
     // Kills process 1 inside: the kernel ends everything inside with it, and then bubblewrap exits. Before process 1 is known nothing is
-    // killed, since bubblewrap would leave an orphan that waits for ever; `readInfo` calls this again.
+    // killed, because bubblewrap would leave an orphan. `readInfo` then calls this again.
     if (!this.over && this.insidePid !== null && !kill(this.insidePid)) this.child.kill('SIGKILL');
     return this.gone;
   }
@@ -96,7 +96,7 @@ export class BubblewrapProcess implements SandboxLink {
   }
 
   private malformed(error: Error): void {
-    this.stderr = `it sent a malformed frame: ${error.message}`;
+    this.stderr = `the sandbox sent a malformed frame: ${error.message}`;
     void this.destroy();
   }
 

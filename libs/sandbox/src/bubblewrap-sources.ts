@@ -31,7 +31,7 @@ export class SingleSource implements SandboxSource {
   }
 }
 
-/** Sandboxes that one nest opens before it is replaced; it has a pipe for each from its start. A nest costs as much as ten sandboxes. */
+/** Number of sandboxes that one nest opens before it is replaced. Its pipes exist from its start. A nest costs as much as ten sandboxes. */
 const SLOTS = 96;
 /** The next nest is started when this many slots are left, so that no claim waits for Python to start. */
 const SLOTS_LOW = 8;

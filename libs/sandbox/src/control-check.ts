@@ -117,12 +117,12 @@ async function openable(
     const who = uid === undefined ? 'the user that runs this' : `user ${uid}`;
     // The last line of Python's output names the error.
     const why = (cause as Error).message.trimEnd().split('\n').at(-1);
-    const advice = `Its packages in ${packagesPath} have to be readable to ${who}, and so have the folders above.`;
+    const advice = `Its packages in ${packagesPath} must be readable to ${who}, and so must the folders above.`;
     throw new EtudeError('FAILED_PRECONDITION', `the sandbox template "${template}" can't be used: ${why}. ${advice}`, {}, { cause });
   }
 }
 
-/** @returns by control that is not enforced, what was found instead */
+/** @returns the finding of each control that is not enforced, by control */
 async function tryProbe(source: SandboxSource, diskMiB: number): Promise<Record<string, string>> {
   const limits = { ...SandboxLimits.parse({}), diskMiB, processes: 8, memoryMiB: 128 };
   const shape = { template: 'default', memoryMiB: limits.memoryMiB, diskMiB };

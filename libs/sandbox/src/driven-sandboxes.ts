@@ -3,7 +3,7 @@ import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { RunAssembly } from './run-assembly.js';
 import { type ExecutionEnd, type ExecutionSink, type SandboxDriver, unavailable } from './sandbox-driver.js';
 
-/** Runs each execution in a fresh sandbox of any driver, which is destroyed on every path. Who asks keeps the results. */
+/** Runs each execution in a fresh sandbox, which is destroyed on every path. The caller stores the results. */
 export class DrivenSandboxes implements Sandboxes {
   private readonly closing = new AbortController();
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { encodeFrame, FrameReader } from './frames.js';
 
 describe('frames', () => {
-  it('come out as they went in, however the stream is cut', () => {
+  it('are read as they were written, however the stream is split', () => {
     fc.assert(
       fc.property(
         fc.array(fc.jsonValue(), { maxLength: 5 }),

@@ -58,7 +58,7 @@ export class FrameChannel {
   private waiting: ((frame: SupervisorFrame | null) => void) | null = null;
   private ended = false;
 
-  /** @param onMalformed called for a frame that can't be read, which ends the channel; it has to end the other side */
+  /** @param onMalformed called for an unreadable frame, which ends the channel; must end the other side */
   constructor(
     private readonly output: Writable,
     input: Readable,

@@ -76,7 +76,7 @@ async function readOverlays(path: string): Promise<ReadonlyArray<readonly [templ
   const wrong = names.find((name) => !TemplateName.safeParse(name).success);
   if (wrong !== undefined)
     throw refused(
-      `has the folder ${JSON.stringify(wrong)}, and its folders are names of sandbox templates: 1 to 30 lower-case letters, digits and "-"`,
+      `has the folder ${JSON.stringify(wrong)}. Name each folder like a sandbox template: 1 to 30 lower-case letters, digits and "-".`,
     );
   return names.map((name) => [name, resolve(path, name)]);
 }

@@ -13,7 +13,7 @@ export const ALLOW_MISSING = 'ETUDE_SANDBOX_ALLOW_MISSING';
  * Tries every control from inside the sandbox.
  *
  * @param more fields of the probe's input beside the limits
- * @returns by control that is not enforced, what was found instead; empty where all are enforced
+ * @returns the finding of each control that is not enforced, by control; empty if all are enforced
  * @throws EtudeError SANDBOX_UNAVAILABLE where the sandbox is lost, SANDBOX_CONTROL_MISSING where the probe itself fails
  */
 export async function probe(
@@ -37,7 +37,7 @@ export async function probe(
 export function controlMissing(control: string, where: string, why: string, optional: boolean): EtudeError {
   const way = optional
     ? `To run without it, set ${ALLOW_MISSING}=${control}.`
-    : 'It can not be done without: code could reach out of the sandbox.';
+    : 'This control is required: without it, code could reach outside the sandbox.';
   return new EtudeError('SANDBOX_CONTROL_MISSING', `the sandbox control "${control}" is not enforced ${where}: ${why}. ${way}`, {
     metadata: { control },
   });

@@ -27,7 +27,7 @@ export async function buildBundle(pythonPath: string): Promise<Interpreter> {
   );
   const newline = stdout.indexOf('\n');
   const [major = 0, minor = 0] = stdout.subarray(0, newline).toString().split('.').map(Number);
-  if (major < 3 || minor < 10) throw missing(`Python at ${pythonPath} is ${major}.${minor}, and 3.10 is the oldest that works`);
+  if (major < 3 || minor < 10) throw missing(`Python at ${pythonPath} is ${major}.${minor}, but 3.10 or newer is needed`);
   return { bundle: Buffer.from(stdout.subarray(newline + 1)), safePath: minor >= 11 };
 }
 

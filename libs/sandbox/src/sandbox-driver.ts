@@ -3,7 +3,7 @@ import type { Display, ExecutionRequest, ExitReason, RunResult } from '@etude/co
 import type { SessionFile } from '@etude/contracts/sandbox-session';
 import type { SupervisorFrame } from './frames.js';
 
-/** What must be known to open a sandbox; everything else comes with the execution. */
+/** The fields needed to open a sandbox. All other fields come with the execution. */
 export interface SandboxShape {
   /** Name of a template in the driver's settings. */
   readonly template: string;

@@ -7,7 +7,7 @@ const ENOSYS = 0x00050026;
 const AUDIT = { x64: 0xc000003e, arm64: 0xc00000b7 } as const;
 type Arch = keyof typeof AUDIT;
 
-/** What the kernel would answer to a call: the program, taken step by step. */
+/** The kernel's answer to a call, by interpreting the program. */
 function answer(filter: Buffer, audit: number, number: number, args: readonly number[] = []): number {
   const words = new Map([[0, number] as const, [4, audit] as const, ...args.map((value, i) => [16 + 8 * i, value >>> 0] as const)]);
   let loaded = 0;
@@ -69,13 +69,13 @@ describe.each(['x64', 'arm64'] as const)('the system call filter of %s', (arch: 
   if (!closed || !open) throw new Error('there is no filter');
   const call = (name: keyof (typeof CALLS)['x64'], ...args: number[]) => answer(closed, AUDIT[arch], CALLS[arch][name], args);
 
-  it('lets through what programs need', () => {
+  it('allows the calls that programs need', () => {
     expect(call('read', 0)).toBe(ALLOWED);
     expect(call('clone', 0x01200011)).toBe(ALLOWED);
     expect(call('prlimit64', 0, 7)).toBe(ALLOWED);
   });
 
-  it('refuses what reaches into others or opens namespaces', () => {
+  it('refuses calls that reach other processes or open namespaces', () => {
     expect(call('ptrace', 16, 1)).toBe(EPERM);
     expect(call('clone', 0x10000000)).toBe(EPERM);
     expect(call('clone3')).toBe(ENOSYS);
@@ -87,18 +87,18 @@ describe.each(['x64', 'arm64'] as const)('the system call filter of %s', (arch: 
     expect(answer(closed, 0x40000003, 1)).toBe(EPERM);
   });
 
-  it('refuses memory that several share without a file', () => {
+  it('refuses anonymous shared memory', () => {
     expect([0x22, 0x01, 0x02].map((flags) => call('mmap', 0, 4096, 3, flags))).toEqual([ALLOWED, ALLOWED, ALLOWED]);
     expect([0x21, 0x23, 0x40021].map((flags) => call('mmap', 0, 4096, 3, flags))).toEqual([EPERM, EPERM, EPERM]);
   });
 
-  it('refuses to change what others get of the processor', () => {
+  it('refuses to change the priority of other processes', () => {
     expect([call('setpriority', 0, 0, 19), call('setpriority', 0, 1, 19), call('setpriority', 2, 0, 19)]).toEqual([ALLOWED, EPERM, EPERM]);
     expect([call('sched_setaffinity', 0, 8), call('sched_setaffinity', 1, 8)]).toEqual([ALLOWED, EPERM]);
     expect([call('ioprio_set', 1, 0), call('ioprio_set', 1, 1), call('ioprio_set', 3, 0)]).toEqual([ALLOWED, EPERM, EPERM]);
   });
 
-  it('opens internet sockets only where it is told to', () => {
+  it('allows internet sockets only with the network option', () => {
     const families = [1, 2, 10, 16, 17, 40];
     const through = (filter: Buffer) => families.filter((family) => answer(filter, AUDIT[arch], CALLS[arch].socket, [family]) === ALLOWED);
     expect(through(closed)).toEqual([1]);
@@ -109,6 +109,6 @@ describe.each(['x64', 'arm64'] as const)('the system call filter of %s', (arch: 
   });
 });
 
-it('there is no filter for a machine that is not known', () => {
+it('has no filter for an unknown architecture', () => {
   expect(seccompFilter('mips')).toBeNull();
 });

@@ -16,7 +16,7 @@ import { SupervisorFiles } from './supervisor-files.js';
 /** How long after a run's wall limit the supervisor may take to report its end; then the sandbox counts as lost. */
 const SUPERVISOR_GRACE_MS = 8_000;
 
-export const KERNEL_LOST: LostSandbox = { ended: 'lost', exit: 'kernel_lost', message: 'the sandbox was lost while the code ran in it' };
+export const KERNEL_LOST: LostSandbox = { ended: 'lost', exit: 'kernel_lost', message: 'the sandbox was lost while the code ran' };
 
 export interface SupervisorClientOptions {
   readonly claim: string;
@@ -69,7 +69,7 @@ export class SupervisorClient implements ClaimedSandbox {
   async execute(execution: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<ExecutionEnd> {
     signal.throwIfAborted();
     if (this.end) return this.end;
-    if (this.following) throw new Error(`execution ${this.following.execution.executionId} is under way in this sandbox`);
+    if (this.following) throw new Error(`execution ${this.following.execution.executionId} is running in this sandbox already`);
     const stop = () => this.stop(execution);
     signal.addEventListener('abort', stop, { once: true });
     try {
@@ -182,7 +182,7 @@ export class SupervisorClient implements ClaimedSandbox {
       );
       return;
     }
-    this.lose({ ended: 'lost', exit: 'infra', message: `the sandbox refused what it was asked: ${String(reason)}` });
+    this.lose({ ended: 'lost', exit: 'infra', message: `the sandbox refused a request: ${String(reason)}` });
     void this.link.destroy();
   }
 

@@ -10,7 +10,7 @@ describe("a controller's clock that jumps", () => {
   const test = cluster();
   const namespace = useNamespace(test, 'clock');
 
-  it('ten days, ahead and back, costs no execution, no claim and no lease anything', async () => {
+  it('ten days ahead and back harms no execution, claim or lease', async () => {
     const settings = { leaseMs: 8_000, leaseRenewMs: 1_000 };
     const driver = await startDriver(test, namespace(), { template: { warm: { free: 2, max: 6 } }, settings });
     onTestFinished(() => driver.close());
@@ -23,7 +23,7 @@ describe("a controller's clock that jumps", () => {
       await full(driver, 2);
       await claimOnce(driver);
     }
-    // Longer than its lease: it was renewed after the jumps.
+    // The execution takes longer than its lease, so the lease was renewed after the jumps.
     expect(await execution.result).toMatchObject(counted(150));
     await full(driver, 2);
     driver.check();

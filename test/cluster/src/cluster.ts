@@ -5,7 +5,7 @@ import { missingForImages, missingForOwnCluster } from './machine.js';
 import { runningOwnCluster, startOwnCluster } from './own-cluster.js';
 import type { Note } from './settings.js';
 
-/** A Kubernetes that tests may fill and, where `faults` says so, break. */
+/** A Kubernetes cluster for tests, which may break it if it has `faults`. */
 export interface Cluster {
   readonly kind: 'own' | 'given';
   /** Path of a kubeconfig whose user may do everything. */
@@ -16,9 +16,9 @@ export interface Cluster {
   readonly kubectl: (args: readonly string[], input?: string) => Promise<string>;
   /** @param archive docker-archive, as `docker save` and `buildah push` write it */
   readonly loadImage: (archive: string) => Promise<void>;
-  /** null where the cluster is not ours to break. */
+  /** null if tests must not break the cluster. */
   readonly faults: Faults | null;
-  /** Nothing of it is left when this resolves; a given cluster is left as it is. */
+  /** Removes the whole cluster; leaves a given cluster unchanged. */
   readonly stop: () => Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export async function startCluster(note: Note): Promise<Cluster> {
   return givenCluster(kubeconfigGiven());
 }
 
-/** What keeps `startCluster` and its sandbox image from working here, each with what to do about it; a given cluster is not asked. */
+/** The missing requirements of `startCluster` and its sandbox image, each with its remedy. A given cluster is not checked. */
 export function missingForCluster(): string[] {
   const image = process.env['ETUDE_SANDBOX_IMAGE'] ? [] : missingForImages();
   return [...(isGiven() ? [] : missingForOwnCluster()), ...image];
@@ -56,9 +56,9 @@ export function cluster(): Cluster {
   throw new Error('no cluster runs; `./etude test --cluster` starts one');
 }
 
-/** For tests that break the cluster: where that is not ours to break, they are skipped, and told why. */
+/** For tests that break the cluster. They are skipped, with the reason, if the cluster must not be broken. */
 export const breaking =
   ({ faults, kubeconfig }: Cluster) =>
   (test: (faults: Faults) => Promise<void>) =>
   async ({ skip }: TestContext): Promise<void> =>
-    faults ? test(faults) : skip(`the cluster of ${kubeconfig} is not ours to break; ETUDE_CLUSTER=own starts one that is`);
+    faults ? test(faults) : skip(`the cluster of ${kubeconfig} must not be broken; ETUDE_CLUSTER=own starts a cluster that may be`);

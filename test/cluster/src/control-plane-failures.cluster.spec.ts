@@ -22,7 +22,7 @@ describe('a control plane that fails', () => {
   const test = cluster();
   const broken = breaking(test);
   const namespace = useNamespace(test, 'control-plane');
-  /** One for all tests: it lives through all failures. */
+  /** One driver for all tests. It survives all failures. */
   let driver: KubernetesDriver;
 
   beforeAll(async () => {

@@ -21,7 +21,7 @@ const QUESTIONS: Partial<Record<Daemon, (place: Place) => Promise<unknown>>> = {
   kubelet: (place) => kubectl(place, ['wait', '--for=condition=Ready', 'node/node1', '--timeout=1s']),
 };
 
-/** Waits until the program does its work; says its last words where it does not, and at once where it ended. */
+/** Waits until the program is ready. @throws Error with the end of its log, at once if the program has ended */
 export async function becomesReady(place: Place, name: Daemon): Promise<void> {
   const ask = QUESTIONS[name];
   if (!ask) return;

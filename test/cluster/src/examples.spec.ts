@@ -6,20 +6,20 @@ import { root } from './settings.js';
 
 const textOf = (path: string) => readFileSync(join(root, path), 'utf8');
 
-it('has templates that a controller reads', async () => {
+it('has valid example templates', async () => {
   const { default: standard, ...others } = await readTemplates(join(root, 'k8s/templates.example.yaml'));
   expect(standard).toMatchObject({ cpuRequest: '50m', memoryMiB: 512, diskMiB: 128, warm: { free: 4, max: 24 } });
   expect(others).toEqual({});
 });
 
-it('has templates with packages, and allows skills what they have', async () => {
+it('allows skills the packages of the example templates', async () => {
   const templates = Object.entries(await readTemplates(join(root, 'k8s/templates-with-packages.example.yaml')));
   const having = templates.filter(([, { packages }]) => packages.length > 0).map(([name, { packages }]) => [name, packages]);
   expect(having).toHaveLength(1);
   expect(JSON.parse(textOf('k8s/sandbox-packages.example.json'))).toEqual(Object.fromEntries(having));
 });
 
-it('gives the controller settings that it knows, and all that it needs', () => {
+it('gives the controller all required settings and no unknown ones', () => {
   const known = `${textOf('apps/sandbox-controller/src/sandbox-controller.config.ts')}${textOf('libs/platform/src/config.ts')}`;
   const given = [...textOf('k8s/controller.example.yaml').matchAll(/- name: (ETUDE_\w+)/g)].map(([, name = '']) => name);
   expect(given.filter((name) => !new RegExp(`^ +${name}:`, 'm').test(known))).toEqual([]);
@@ -51,7 +51,7 @@ it.each([
   ['gateway', 1],
   ['rollout-worker', 2],
   ['consolidation-worker', 3],
-])('tells the %s of settings that it reads, and of no others', async (app, column) => {
+])('lists exactly the settings that the %s reads', async (app, column) => {
   const known = await settingsOf(app);
   const [, section = ''] = textOf('docs/kubernetes.md').split('## The other services');
   const rows = [...section.matchAll(/^\| (`.*)\|$/gm)].map(([, row = '']) => row.split(' | '));

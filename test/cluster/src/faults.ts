@@ -10,7 +10,7 @@ const MIB = 1024 * 1024;
 
 export type Faults = ReturnType<typeof faultsOf>;
 
-/** What can go wrong in and around pods, each with its way back. A test that breaks something heals it before it ends. */
+/** The faults in and around pods, each with its repair. A test repairs its faults before it ends. */
 export function faultsOf(place: Place) {
   const start = async (name: Daemon) => {
     await startDaemon(place, name);
@@ -21,12 +21,12 @@ export function faultsOf(place: Place) {
     await start(name);
   };
   return {
-    /** The node falls silent; its pods go on running, and controllers that follow it count it as lost after about 12 s. */
+    /** The node stops reporting. Its pods continue, and the control plane counts it as lost after about 12 s. */
     stopKubelet: () => stopDaemon(place, 'kubelet'),
     startKubelet: () => start('kubelet'),
     killApiServer: () => stopDaemon(place, 'apiserver'),
     startApiServer: () => start('apiserver'),
-    /** Connections stay open and nothing comes over them, as behind a broken switch. */
+    /** Connections stay open and carry no data, as behind a broken switch. */
     pauseApiServer: () => signalDaemon(place, 'apiserver', 'STOP'),
     resumeApiServer: () => signalDaemon(place, 'apiserver', 'CONT'),
     /**
@@ -39,14 +39,14 @@ export function faultsOf(place: Place) {
     },
     stopContainerd: () => stopDaemon(place, 'containerd'),
     startContainerd: () => start('containerd'),
-    /** Every packet from and to a pod is dropped, without a word to either end. */
+    /** Drops every packet from and to a pod silently. */
     cutPodNetwork: (podIp: string) => dropPackets(place, '-I', podIp),
     healPodNetwork: (podIp: string) => dropPackets(place, '-D', podIp),
-    /** The kernel ends process 1 with the next byte that is too many, as if it had used all of the pod's memory itself. */
+    /** Lowers the memory limit, so that the kernel soon ends process 1 for too much memory. */
     exhaustMemory,
     /** SIGKILL for process 1. */
     killSupervisor: (podUid: string) => void process.kill(supervisorOf(processesOf(podUid)), 'SIGKILL'),
-    /** The kubelet finds its node short of memory, and evicts pod after pod until `relieveNode`. */
+    /** The kubelet counts its node as short of memory and evicts pods one by one until `relieveNode`. */
     pressNode: () => restartKubelet(place, { 'memory.available': '100Ti' }, { 'memory.available': '1s' }),
     relieveNode: () => restartKubelet(place, {}, {}),
   };
@@ -73,7 +73,7 @@ function processesOf(podUid: string): { readonly first: number[]; readonly other
   return found;
 }
 
-/** The container's, and not that of the pod itself, which only waits. */
+/** Process 1 of the sandbox container, not of the pause container. */
 function supervisorOf({ first }: ReturnType<typeof processesOf>): number {
   const found = first.find((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() !== 'pause');
   if (found === undefined) throw new Error('no process 1 of this pod runs here');

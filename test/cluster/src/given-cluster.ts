@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs';
 import type { Cluster } from './cluster.js';
 import { run } from './command.js';
 
-const NO_IMAGE = 'images of a given cluster come from its registry: set ETUDE_SANDBOX_IMAGE to one that it can pull';
+const NO_IMAGE = 'a given cluster pulls images from a registry: set ETUDE_SANDBOX_IMAGE to an image that it can pull';
 
 /** @throws Error that says why nothing could be done in it */
 export async function checkGivenCluster(kubeconfig: string): Promise<void> {
-  if (!existsSync(kubeconfig)) throw new Error(`KUBECONFIG names ${kubeconfig || 'nothing'}, which is not there`);
+  if (!existsSync(kubeconfig)) throw new Error(`KUBECONFIG names ${kubeconfig || 'nothing'}, which does not exist`);
   try {
     await run('kubectl', ['--kubeconfig', kubeconfig, 'get', '--raw', '/version', '--request-timeout=10s']);
   } catch (error) {

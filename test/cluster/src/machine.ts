@@ -22,29 +22,30 @@ function go(): string[] {
   return minor >= GO_MINOR ? [] : [`Go 1.${GO_MINOR} or newer is missing, which builds Kubernetes: see https://go.dev/doc/install`];
 }
 
-/** The machine can't do it; the message says what is missing and what to do about it. */
+/** The machine lacks a requirement. The message names it and the remedy. */
 export class MachineLacks extends Error {
   constructor(what: string, missing: readonly string[]) {
     super(`${what}:\n${missing.map((line) => `  ${line}`).join('\n')}`);
   }
 }
 
-/** What keeps this machine from running a cluster of its own, each with what to do about it. Empty: nothing. */
+/** The missing requirements of a cluster on this machine, each with its remedy. Empty: none. */
 export function missingForOwnCluster(): string[] {
-  if (process.platform !== 'linux') return ['it needs Linux; set KUBECONFIG to a cluster that is meant for tests'];
-  if (process.getuid?.() !== 0) return ['it needs root, for namespaces, mounts and interfaces: run it with sudo, or set KUBECONFIG'];
+  if (process.platform !== 'linux') return ['a cluster of its own needs Linux; set KUBECONFIG to a test cluster'];
+  if (process.getuid?.() !== 0)
+    return ['a cluster of its own needs root for namespaces, mounts and interfaces: use sudo, or set KUBECONFIG'];
   const absent = Object.entries(PACKAGES).flatMap(([program, name]) => (starts(program, '--help') ? [] : [name]));
   if (!existsSync('/usr/lib/cni/bridge')) absent.push('containernetworking-plugins');
   const install = absent.length > 0 ? [`programs are missing: apt-get install -y --no-install-recommends ${absent.join(' ')}`] : [];
   return [...install, ...go(), ...kernel()];
 }
 
-/** Tried out, since containers and kernels forbid it in many ways. */
+/** Tests the kernel, because containers and kernels forbid namespaces in many ways. */
 function kernel(): string[] {
   const script = 'mount -t tmpfs tmpfs /mnt && ip link add etude-try type bridge';
   const { status, stderr } = spawnSync('unshare', ['--net', '--pid', '--mount', '--fork', 'sh', '-c', script], { encoding: 'utf8' });
   if (status === 0) return [];
-  return [`the kernel makes no namespaces or bridges here: ${(stderr ?? '').trim().split('\n').at(-1)}. In a container, run it privileged`];
+  return [`the kernel refuses namespaces or bridges: ${(stderr ?? '').trim().split('\n').at(-1)}. In a container, run it privileged`];
 }
 
 /** The reasons why this machine can't build images. */

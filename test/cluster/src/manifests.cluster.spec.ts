@@ -17,7 +17,7 @@ const CONTROLLER = `system:serviceaccount:${CONTROL}:etude-sandbox-controller`;
 const SANDBOX = `system:serviceaccount:${SANDBOXES}:etude-sandbox`;
 const IMAGE = process.env['ETUDE_SANDBOX_IMAGE'] ?? '';
 
-/** The manifests as they are, but in namespaces of this test. */
+/** The manifests with the namespaces of this test. */
 const renamed = (yaml: string) =>
   yaml
     .replaceAll('namespace: etude-sandboxes', `namespace: ${SANDBOXES}`)
@@ -50,7 +50,7 @@ describe('k8s/', () => {
   const test = cluster();
   let dir: string;
   let api: KubeApi;
-  /** Resources and verbs in the namespace of the sandboxes. What everybody who is authenticated may ask about themselves is left out. */
+  /** Resources and verbs in the namespace of the sandboxes. Without the rights of every authenticated user to review themselves. */
   async function rightsOf(user: string): Promise<string[][]> {
     const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace: SANDBOXES } };
     const answer = await test.kubectl(['create', '-f', '-', '-o', 'json', '--validate=false', '--as', user], JSON.stringify(review));
@@ -75,14 +75,14 @@ describe('k8s/', () => {
     await rm(dir, { recursive: true });
   });
 
-  it.each(['k8s', 'k8s/outside', 'k8s/controller.example.yaml'])('says nothing in %s that the API does not know', async (path) => {
+  it.each(['k8s', 'k8s/outside', 'k8s/controller.example.yaml'])('has only fields in %s that the API knows', async (path) => {
     const whole = path.endsWith('.yaml') ? await readFile(join(root, path), 'utf8') : await test.kubectl(['kustomize', join(root, path)]);
     const apply = (yaml: string) => test.kubectl(['apply', '--dry-run=server', '--validate=strict', '-f', '-'], yaml);
     await expect(apply(renamed(whole))).resolves.toContain('server dry run');
     await expect(apply(renamed(whole).replace('policyTypes:', 'policyTypo:'))).rejects.toThrow(/policyTypo/);
   });
 
-  it('lets the controller make, watch, mark, read and end pods, and do nothing else', async () => {
+  it('lets the controller create, watch, label, read and delete pods, and nothing else', async () => {
     const watch = new PodWatch(api, { selector: `test=${suffix}` });
     const [made, other] = [await api.createPod(pod('works'), never), await api.createPod(pod('other'), never)];
     watch.start();
@@ -99,7 +99,7 @@ describe('k8s/', () => {
     expect(await rightsOf(CONTROLLER)).toEqual([['pods', 'create,delete,get,list,patch,watch']]);
   });
 
-  it('denies the controller pods of another namespace, and says which verb is missing', async () => {
+  it('denies the controller pods of another namespace and names the missing verb', async () => {
     const elsewhere = KubeApi.connect({ kubeconfigPath: join(dir, 'config'), namespace: CONTROL });
     await expect(elsewhere.listPods('')).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
@@ -109,7 +109,7 @@ describe('k8s/', () => {
     elsewhere.close();
   });
 
-  it('gives the account of sandboxes no rights and no token', async () => {
+  it('gives the sandbox account no rights and no token', async () => {
     expect(await rightsOf(SANDBOX)).toEqual([]);
     const made = await api.createPod(pod('no-token'), never);
     expect(await test.kubectl(['get', 'pod', 'no-token', '-n', SANDBOXES, '-o', 'jsonpath={.spec.volumes}'])).toBe('');
@@ -126,7 +126,7 @@ describe('k8s/', () => {
     await expect(asAdmin).rejects.toThrow(/violates PodSecurity "restricted/);
   });
 
-  it('refuses a pod that is larger than one may be', async () => {
+  it('refuses a pod above the size limit', async () => {
     const resources = { limits: { cpu: '64', memory: '16Mi', 'ephemeral-storage': '1Mi' } };
     await expect(api.createPod(pod('large', { resources }), never)).rejects.toMatchObject({
       message: expect.stringMatching(/maximum cpu usage per/),
@@ -134,9 +134,9 @@ describe('k8s/', () => {
     });
   });
 
-  it('tells a full quota as capacity', async () => {
+  it('reports a full quota as capacity', async () => {
     await test.kubectl(['patch', 'resourcequota', 'etude-sandboxes', '-n', SANDBOXES, '-p', '{"spec":{"hard":{"pods":"1"}}}']);
-    // Admission goes by what the quota's controller took over from that, whenever it did.
+    // Admission uses the status that the quota controller writes later.
     const status = ['get', 'resourcequota', 'etude-sandboxes', '-n', SANDBOXES, '-o', 'jsonpath={.status.hard.pods} {.status.used.pods}'];
     await until(async () => (await test.kubectl(status)) === '1 0', {
       timeoutMs: 110_000,
@@ -152,7 +152,7 @@ describe('k8s/', () => {
     await api.deletePod('first', { uid: made.uid, graceSeconds: 0 });
   });
 
-  it('shuts every pod off but for the port of the supervisor', async () => {
+  it('allows only the supervisor port of each pod', async () => {
     const { items } = JSON.parse(await test.kubectl(['get', 'networkpolicies', '-n', SANDBOXES, '-o', 'json'])) as {
       items: Array<{ metadata: { name: string }; spec: object }>;
     };

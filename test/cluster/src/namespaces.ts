@@ -7,8 +7,8 @@ import { run } from './command.js';
 import { identify, isRunning, type Network, type Place, type ProcessId } from './place.js';
 
 /**
- * What the cluster's programs would leave on the machine goes into memory of its own mount namespace: sockets of containerd's
- * shims, network namespaces and the lock of iptables under /run, leases of addresses, links to logs.
+ * Folders that are in memory in the cluster's own mount namespace, so that no files stay on the machine: sockets of containerd's
+ * shims, network namespaces and the lock of iptables under /run, address leases, links to logs.
  */
 const PRIVATE = ['/run', '/var/lib/cni', '/var/log'];
 const PREPARE = `set -e
@@ -20,8 +20,8 @@ exec "$0"`;
 
 /**
  * Starts process 1 of new process, mount and network namespaces. When it ends, the kernel ends every process in them, and with
- * the last one go mounts, interfaces and rules of iptables. So nothing has to be undone by hand, even after a SIGKILL. It ends with
- * this process, even if that is killed.
+ * the last one go mounts, interfaces and rules of iptables. So no clean-up is needed, even after a SIGKILL. Process 1 ends with
+ * this process, even if this process is killed.
  */
 export async function enterNamespaces(programs: string, dir: string): Promise<ProcessId> {
   await mkdir('/var/lib/cni', { recursive: true });
@@ -45,7 +45,7 @@ export async function enterNamespaces(programs: string, dir: string): Promise<Pr
   return identify(init);
 }
 
-/** The only child of `unshare`, once it runs nothing but `pause`: then everything before that is done. */
+/** The only child of `unshare`, once it runs `pause`. All preparations are then done. */
 async function initOf(unshare: number): Promise<number | null> {
   const child = Number((await readFile(`/proc/${unshare}/task/${unshare}/children`, 'utf8').catch(() => '')).trim());
   if (child === 0) return null;
@@ -53,7 +53,7 @@ async function initOf(unshare: number): Promise<number | null> {
   return name.trim() === 'pause' ? child : null;
 }
 
-/** The networks 10.100.0.0/16 to 10.199.0.0/16 in which the machine routes nothing, in a random order: two that start at once differ. */
+/** The networks 10.100.0.0/16 to 10.199.0.0/16 in which the machine routes nothing, in a random order, so that two clusters that start at once differ. */
 async function freeNetworks(): Promise<Network[]> {
   const routes = await run('ip', ['-4', 'route', 'show', 'table', 'all']);
   return Array.from({ length: 100 }, (_, index) => ({ base: `10.${index + 100}`, at: Math.random() }))

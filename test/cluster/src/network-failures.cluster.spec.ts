@@ -21,14 +21,14 @@ describe('a network that fails between controller and pod', () => {
   };
 
   it(
-    'costs an execution nothing where it is cut for less than the lease',
+    'harms no execution when cut for less than the lease',
     broken(async ({ cutPodNetwork, healPodNetwork }) => {
       const heard: string[] = [];
       const settings = { leaseMs: 15_000, leaseRenewMs: 1_000 };
       const driver = await start({ template: { warm: { free: 1, max: 4 } }, settings, hear: (message) => heard.push(message) });
       const execution = await execute(driver, counting(100));
       await cutPodNetwork(execution.pod.ip);
-      await sleep(5_000); // the fault itself: long enough for the controller to give the connection up, which takes two pings
+      await sleep(5_000); // the fault lasts until the controller closes the connection, after two pings
       const during = execution.printed();
       await healPodNetwork(execution.pod.ip);
       expect(await execution.result).toMatchObject(counted(100));
@@ -38,7 +38,7 @@ describe('a network that fails between controller and pod', () => {
   );
 
   it(
-    'ends an execution as infra where it is cut for longer, and the pod with its lease',
+    'ends an execution as infra when cut for longer, and the pod with its lease',
     broken(async ({ cutPodNetwork, healPodNetwork }) => {
       const settings = { leaseMs: 5_000, leaseRenewMs: 1_000, explainMs: 15_000 };
       const driver = await start({ template: { warm: { free: 1, max: 4 } }, settings });
@@ -48,7 +48,7 @@ describe('a network that fails between controller and pod', () => {
       onTestFinished(() => healPodNetwork(execution.pod.ip));
       const told = await execution.result;
       expect(told).toMatchObject({ exit: 'infra', stdout: 'so far\n' });
-      expect(told.error?.message).toBe('the supervisor ended by itself: nobody renewed its lease, or it was told to close');
+      expect(told.error?.message).toBe('the supervisor exited: its lease expired, or it received a close request');
       // Two pings, the lease, and 3 s for the status of the pod.
       expect(performance.now() - from).toBeLessThan(2_000 + 5_000 + 3_000 + 5_000);
       await until(async () => (await pods()).every(({ metadata }) => metadata.uid !== execution.pod.uid), {
@@ -59,7 +59,7 @@ describe('a network that fails between controller and pod', () => {
   );
 
   it(
-    'holds a claim up by a second for each pod of the pool that is cut off',
+    'delays a claim by a second for each unreachable pod',
     broken(async ({ cutPodNetwork, healPodNetwork }) => {
       const driver = await start({ template: { warm: { free: 3, max: 8 } } });
       await full(driver, 3);

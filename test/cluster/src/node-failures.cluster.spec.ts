@@ -7,14 +7,14 @@ import { claimFree, claimOnce, counted, counting, ENDLESS, execute, full, refusa
 
 const EATING = 'import time\nprint("so far", flush=True)\nx = []\nwhile True:\n    x.append(b"x" * (1 << 20))\n    time.sleep(0.2)';
 
-/** For the status of a pod, which tells why it ended: a busy node reports it late. */
+/** Time for the status of an ended pod. A busy node reports it late. */
 const EXPLAIN_MS = 10_000;
 
 describe('a node that fails', () => {
   const test = cluster();
   const broken = breaking(test);
   const namespace = useNamespace(test, 'node-failures');
-  /** One for all tests: it lives through all failures. */
+  /** One driver for all tests. It survives all failures. */
   let driver: KubernetesDriver;
 
   beforeAll(async () => {
@@ -25,7 +25,7 @@ describe('a node that fails', () => {
   beforeEach(() => full(driver, 2));
 
   afterEach(async () => {
-    await test.faults?.startKubelet(); // nothing happens where it runs
+    await test.faults?.startKubelet(); // no effect on a running kubelet
   });
 
   afterAll(() => driver?.close());
@@ -33,7 +33,7 @@ describe('a node that fails', () => {
   const node = (path: string) => test.kubectl(['get', 'node', 'node1', '-o', `jsonpath=${path}`]);
 
   it(
-    'tells oomkilled where the kernel ends the whole pod, with what was printed',
+    'reports oomkilled with the output when the kernel ends the whole pod',
     broken(async ({ exhaustMemory }) => {
       const execution = await execute(driver, EATING);
       const from = performance.now();
@@ -41,13 +41,13 @@ describe('a node that fails', () => {
       const told = await execution.result;
       expect(told).toMatchObject({ exit: 'oomkilled', stdout: 'so far\n' });
       expect(told.error?.message).toContain('the kernel killed the container sandbox: its pod used more memory than its limit');
-      // It takes 40 bytes of a MiB each to get there, and the status of the pod to tell.
+      // The code allocates 5 MiB a second. The pod's status then has the reason.
       expect(performance.now() - from).toBeLessThan(20_000);
     }),
   );
 
   it(
-    'tells kernel_lost where process 1 is killed, with what was printed',
+    'reports kernel_lost with the output when process 1 is killed',
     broken(async ({ killSupervisor }) => {
       const execution = await execute(driver, ENDLESS);
       const from = performance.now();
@@ -60,7 +60,7 @@ describe('a node that fails', () => {
   );
 
   it(
-    'tells evicted where the kubelet lacks memory, with what was printed',
+    'reports evicted with the output when the kubelet lacks memory',
     broken(async ({ pressNode, relieveNode }) => {
       const execution = await execute(driver, ENDLESS);
       await pressNode();
@@ -69,7 +69,7 @@ describe('a node that fails', () => {
         const told = await execution.result;
         expect(told).toMatchObject({ exit: 'evicted', stdout: 'so far\n' });
         expect(told.error?.message).toMatch(/The node was low on resource: memory/);
-        // The kubelet looks every 10 s, and evicts one pod each time.
+        // The kubelet checks every 10 s and evicts one pod each time.
         expect(performance.now() - from).toBeLessThan(60_000);
       } finally {
         await relieveNode();
@@ -82,12 +82,12 @@ describe('a node that fails', () => {
   );
 
   it(
-    'goes on with what runs while the kubelet is stopped, and tells capacity beyond the pool',
+    'continues executions while the kubelet is stopped and reports capacity beyond the pool',
     broken(async ({ stopKubelet, startKubelet }) => {
       const execution = await execute(driver, counting(150));
       await full(driver, 2);
       await stopKubelet();
-      // No pod starts any more: these are the pool's.
+      // No pod starts any more, so claims get only the pool's pods.
       await claimFree(driver);
       expect(await refusal(driver)).toMatchObject({ code: 'SANDBOX_CAPACITY' });
       await until(async () => (await node('{.status.conditions[?(@.type=="Ready")].status}')) === 'Unknown', {
@@ -102,7 +102,7 @@ describe('a node that fails', () => {
   );
 
   it(
-    'tells node_lost where nothing of the node is heard any more, with what was printed',
+    'reports node_lost with the output when the node does not report any more',
     broken(async (faults) => {
       const execution = await execute(driver, ENDLESS);
       const from = performance.now();
@@ -111,7 +111,7 @@ describe('a node that fails', () => {
       const told = await execution.result;
       expect(told).toMatchObject({ exit: 'node_lost', stdout: 'so far\n' });
       expect(told.error?.message).toContain('the node node1 does not report any more');
-      // Two pings without an answer, as long as the lease may last, and the time for the pod's status.
+      // Two pings without a response, the lease, and the time for the pod's status.
       expect(performance.now() - from).toBeLessThan(10_000 + 15_000 + EXPLAIN_MS + 5_000);
       await faults.startKubelet();
       await full(driver, 2);

@@ -5,7 +5,7 @@ import { cluster } from './cluster.js';
 import { makeNamespace, useNamespace } from './pod-namespace.js';
 import { claimOnce, ENDLESS, execute, refusal, startDriver, type DriverOptions, type WatchedExecution } from './watched-executions.js';
 
-/** true: a claim is served. */
+/** Whether a claim succeeds. */
 const claims = (driver: KubernetesDriver) =>
   claimOnce(driver).then(
     () => true,
@@ -16,7 +16,7 @@ const claims = (driver: KubernetesDriver) =>
 describe('a pod that fails', () => {
   const test = cluster();
   const namespace = useNamespace(test, 'pod-failures');
-  /** Lives through all failures of single pods. */
+  /** Survives the failures of single pods. */
   let lasting: KubernetesDriver | null = null;
   const kubectl = (...args: string[]) => test.kubectl(['-n', namespace(), ...args]);
 
@@ -28,7 +28,7 @@ describe('a pod that fails', () => {
     return started;
   };
 
-  /** What the caller gets of an execution whose pod fails under it, and how long after the failure. */
+  /** The result of an execution whose pod fails, and the time from the failure to the result. */
   async function failing(fail: (execution: WatchedExecution) => Promise<unknown>) {
     lasting ??= await startDriver(test, namespace(), { template: { warm: { free: 1, max: 4 } } });
     const execution = await execute(lasting, ENDLESS);
@@ -39,11 +39,11 @@ describe('a pod that fails', () => {
   }
 
   it.each([
-    // At once: nobody waits for it.
+    // The refusal comes at once.
     ['Never', 'ErrImageNeverPull', 60_000],
-    // Refused connections may pass, so it is waited for as long as a claim waits.
+    // Refused connections may pass, so the claim waits for its full time.
     ['IfNotPresent', 'ErrImagePull|ImagePullBackOff', 5_000],
-  ])('is told as image_pull where its image is missing and pulled %s', async (imagePullPolicy, reason, claimWaitMs) => {
+  ])('is reported as image_pull when its image is missing and pulled %s', async (imagePullPolicy, reason, claimWaitMs) => {
     const driver = await start({
       template: { image: '127.0.0.1:1/none:1', imagePullPolicy, warm: { free: 0, max: 2 } },
       settings: { claimWaitMs },
@@ -54,7 +54,7 @@ describe('a pod that fails', () => {
     expect(told.tookMs).toBeLessThan(60_000);
   });
 
-  it('is told as capacity where no node takes it', async () => {
+  it('is reported as capacity when no node fits it', async () => {
     const driver = await start({
       template: { nodeSelector: { 'etude.dev/no-such': 'node' }, warm: { free: 0, max: 2 } },
       settings: { claimWaitMs: 3_000 },
@@ -64,7 +64,7 @@ describe('a pod that fails', () => {
     expect(told.message).toMatch(/no node can take the pod \(Unschedulable\): .*didn't match Pod's node affinity\/selector/);
   });
 
-  it('is told as capacity where the quota is full, and comes once there is room', async () => {
+  it('is reported as capacity when the quota is full, and starts once there is room', async () => {
     const full = await makeNamespace(test, 'quota');
     onTestFinished(() => void test.kubectl(['delete', 'namespace', full, '--wait=false']));
     await test.kubectl(['-n', full, 'create', 'quota', 'full', '--hard=pods=0']);

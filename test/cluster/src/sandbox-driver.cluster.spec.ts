@@ -19,7 +19,7 @@ describe('KubernetesDriver on a real cluster', () => {
   const pods = async (selector: string) =>
     (await test.kubectl(['get', 'pods', '-n', namespace(), '-l', selector, '-o', 'name'])).trim().split('\n').filter(Boolean);
 
-  it('labels the pod that it claimed, and deletes it after its release', async () => {
+  it('labels a claimed pod and deletes it after its release', async () => {
     const driver = await start('one', { free: 1, max: 3 });
     const sandbox = await driver.claim(SHAPE, never);
     const claimed = `pod/${readPlace(sandbox.place ?? '').pod}`;

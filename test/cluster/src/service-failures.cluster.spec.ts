@@ -16,7 +16,7 @@ import { executionOf, smallTemplates } from './watched-executions.js';
 
 const never = new AbortController().signal;
 const [BEGAN, GO] = ['/tmp/began', '/tmp/go'];
-/** Says by a file of its pod that it has printed its first line, and goes on once the test has made another. */
+/** Creates a file after its first line, and continues once the test has created another file. */
 const untilGo = `import os, time
 print("so far", flush=True)
 open("${BEGAN}", "w").close()
@@ -78,7 +78,7 @@ describe('services that fail under an execution', () => {
     controllers.push(await startProcess({ args: [join(root, 'apps/sandbox-controller/dist/main.js')], env }));
   }
 
-  /** Pods that run, and that controllers have said to be claimed. */
+  /** Running pods that a controller has labelled as claimed. */
   async function claimed(): Promise<Claimed[]> {
     const selector = `etude.dev/pool=${installation},etude.dev/state=claimed`;
     const { items } = JSON.parse(await test.kubectl(['-n', namespace(), 'get', 'pods', '-l', selector, '-o', 'json'])) as PodList;
@@ -96,7 +96,7 @@ describe('services that fail under an execution', () => {
   const inPod = ({ name }: Claimed, code: string) =>
     test.kubectl(['-n', namespace(), 'exec', name, '--', '/usr/bin/python3', '-I', '-c', code]);
 
-  it('give the caller one result when a controller is killed and Redis restarted under its execution, which another one takes over', async () => {
+  it('give the caller one result when its controller is killed and Redis restarts', async () => {
     const request = executionOf(untilGo);
     const running = sandboxes.execute(request, never).then(({ runs }) => runs);
     const orphan = await claimedBeside([]);
@@ -108,11 +108,11 @@ describe('services that fail under an execution', () => {
       everyMs: 100,
       what: 'its first line',
     });
-    // The pod may end under this command, which then fails. Its words are shown if the code didn't go on.
+    // The command fails if the pod ends first. The test shows its output if the code did not continue.
     const words = await inPod(pod, `open("${GO}", "w").close()`).catch(String);
     expect({ words, runs: await running }).toMatchObject({ runs: [{ exit: 'ok', stdout: 'so far\ndone\n' }] });
     expect(await attempts(request)).toBe(2);
-    // Nobody renews the lease of the pod that was left behind: it ends after 15 s.
+    // No controller renews the lease of the orphan, so it ends after 15 s.
     await until(async () => (await claimed()).every(({ uid }) => uid !== orphan.uid), { everyMs: 200, what: 'the end of the orphan' });
     // The same request, sent again, runs nothing.
     expect((await sandboxes.execute(request, never)).runs).toEqual(await running);

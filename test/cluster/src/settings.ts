@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Hears what takes long. */
+/** Reports a long step. */
 export type Note = (line: string) => void;
 
 /** The checkout. Both src/ and dist/ lie three folders below it. */

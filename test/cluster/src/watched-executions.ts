@@ -27,7 +27,7 @@ export interface DriverOptions {
   readonly installation?: string;
   readonly template?: object;
   readonly settings?: Partial<PoolSettings>;
-  /** Hears what goes well and what does not; a fault makes many of the latter. */
+  /** Gets each log message. A fault causes many warnings. */
   readonly hear?: (message: string) => void;
 }
 

@@ -65,7 +65,7 @@ export class ExecutionLog implements ExecutionSink {
     this.#append(at, [...pieces('stdout', result.stdout), ...pieces('stderr', result.stderr), { kind: 'outcome', result: outcome }]);
   }
 
-  /** Appends the outcome of a lost execution. null: it was stopped, and the sandbox could not report its outcome. */
+  /** Appends the outcome of a lost execution. null: the execution was stopped, and the sandbox could not report its outcome. */
   lose(end: LostSandbox | null): void {
     if (this.hasOutcome) return;
     const { error: lost, ...run } = unmeasuredRun(end?.exit ?? 'cancelled', 'SandboxLost', end?.message ?? '');

@@ -5,7 +5,7 @@ import type { SessionEnd } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox } from '@etude/sandbox/sandbox-driver';
 import { SessionExecutions } from './session-executions.js';
 
-/** Also the answer for another tenant's sandbox, so that nobody learns whether it exists. */
+/** Also the response for another tenant's sandbox, so that its existence stays hidden. */
 export const notFound = (id: string) =>
   new EtudeError('NOT_FOUND', `There is no ${sandboxName(id)}. It may have belonged to another key, or ended more than an hour ago.`, {
     metadata: { name: sandboxName(id) },
@@ -19,7 +19,7 @@ export function ended({ id, state, stateReason }: Pick<SandboxSession, 'id' | 's
   });
 }
 
-/** The caller's routing is out of date; another try finds the right controller. */
+/** The caller's routing is out of date. A retry finds the right controller. */
 export const heldElsewhere = (id: string, controllerId: string) =>
   new EtudeError('SANDBOX_UNAVAILABLE', `${sandboxName(id)} is held by another controller (${controllerId}); try again`, {
     retryAfterMs: 500,
@@ -34,7 +34,7 @@ export const shuttingDown = () =>
 export const full = (message: string, metadata: Record<string, string> = {}) =>
   new EtudeError('SANDBOX_CAPACITY', message, { metadata: { exit: 'capacity', ...metadata } });
 
-const EXPIRED = { type: 'SandboxExpired', message: "the sandbox's time was over; renew it in time", line: null };
+const EXPIRED = { type: 'SandboxExpired', message: 'the sandbox expired; renew it before its expire_time', line: null };
 
 /** An open session whose sandbox this controller holds. */
 export class HeldSession {
@@ -60,7 +60,7 @@ export class HeldSession {
     this.#expiry = setTimeout(onExpired, ms);
   }
 
-  /** The session's end where it was closed or expired, since that caused the failure; otherwise `error`. */
+  /** The end of a closed or expired session, which caused the failure. Otherwise `error`. */
   explain(error: unknown): Error {
     return this.#end ?? (error as Error);
   }
@@ -80,5 +80,5 @@ export class HeldSession {
   }
 }
 
-/** Unique, since neither part contains a "/". */
+/** Unique, because neither part contains a "/". */
 export const keyOf = ({ tenant, id }: { readonly tenant: string; readonly id: string }): string => `${tenant}/${id}`;

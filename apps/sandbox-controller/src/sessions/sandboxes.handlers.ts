@@ -73,7 +73,7 @@ async function opened(requests: AsyncIterable<UploadFileRequest>) {
   return { header: first.value.part.value, chunks: { [Symbol.asyncIterator]: () => chunks } };
 }
 
-/** `etude.v1.Sandboxes` as a controller serves it to gateways. Every lookup is by the tenant that the gateway authenticated. */
+/** `etude.v1.Sandboxes` of a controller, for gateways. Every lookup uses the tenant that the gateway authenticated. */
 export function sandboxesHandlers(host: SessionHost, store: SandboxSessionStore): ServiceHandlers<typeof Sandboxes, InternalCaller> {
   const find = (name: string, tenant: string) => host.find(tenant, sandboxIdOf(name));
   async function withFiles<T>(name: string, tenant: string, act: (files: SandboxFiles) => Promise<T>): Promise<T> {

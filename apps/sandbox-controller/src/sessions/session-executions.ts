@@ -20,12 +20,12 @@ interface Telling {
   readonly settled: Promise<void>;
 }
 
-/** Number of execution ids that a session remembers, so that none runs twice. */
+/** Number of execution ids that a session remembers, so that no execution runs twice. */
 const KNOWN_MAX = 2_000;
 
-/** The executions of one session: one at a time, each id once. They go on when their caller leaves. The sandbox keeps their events. */
+/** The executions of one session: one at a time, each id once. They continue when their caller leaves. The sandbox stores their events. */
 export class SessionExecutions {
-  /** By id: the digest of the request; null where callers only followed the execution, so that its request is not known here. */
+  /** By id: the digest of the request; null if callers only followed the execution, so that its request is unknown here. */
   readonly #known = new Map<string, string | null>();
   #telling: Telling | null = null;
   #stoppedBy: RunResult['error'];
@@ -43,7 +43,7 @@ export class SessionExecutions {
    */
   async open({ executionId, run, limits }: SessionExecution, mayRun: boolean): Promise<ExecutionLog> {
     for (let other = this.#telling; other && other.executionId !== executionId; other = this.#telling) {
-      // A repeated execution, or one with an outcome, ends in a moment.
+      // A repeated execution, or an execution with an outcome, ends soon.
       if (!other.again && !other.log.hasOutcome) throw busy(other.executionId);
       await other.settled;
     }

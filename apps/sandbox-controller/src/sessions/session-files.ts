@@ -36,7 +36,7 @@ export async function writeFile(
     signal.throwIfAborted();
     if (part.case !== 'chunk') throw invalidField('chunk', 'must follow the header in every other message');
     if (at + part.value.length > (sizeBytes ?? Infinity))
-      throw invalidField('size_bytes', `must be that of the whole file; more than ${sizeBytes} bytes came`);
+      throw invalidField('size_bytes', `must be the size of the whole file; more than ${sizeBytes} bytes arrived`);
     for (let from = 0; from < part.value.length; from += FILE_CHUNK_BYTES_MAX)
       at = await files.write(path, at, part.value.subarray(from, from + FILE_CHUNK_BYTES_MAX), false);
   }
@@ -44,7 +44,7 @@ export async function writeFile(
   if (sizeBytes !== undefined && at !== sizeBytes)
     throw new EtudeError(
       'ABORTED',
-      `The upload of ${JSON.stringify(path)} ended after ${at} of ${sizeBytes} bytes; go on with offset ${at}, or start again with 0.`,
+      `The upload of ${JSON.stringify(path)} ended after ${at} of ${sizeBytes} bytes. Continue with offset ${at}, or start again with 0.`,
       { metadata: { path, uploadedBytes: String(at) } },
     );
   await files.write(path, at, new Uint8Array(), true);

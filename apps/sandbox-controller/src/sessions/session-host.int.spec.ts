@@ -49,7 +49,7 @@ async function events(held: HeldSession, executionId: string, code: string, afte
   const log = await held.executions.open({ executionId, run: { kind: 'cell', code }, limits: held.session.limits }, mayRun);
   return log.read(after, never());
 }
-/** Without saying the code again. */
+/** Follows an execution without its code. */
 const follow = (held: HeldSession, after: ExecutionEvent) => events(held, 'x', '', after, false);
 
 function wordOf({ content }: ExecutionEvent): string {
@@ -68,7 +68,7 @@ async function allOf(told: Events): Promise<ExecutionEvent[]> {
 const words = async (told: Events) => (await allOf(told)).map(wordOf);
 
 describe('opening a session', () => {
-  it('makes one of two that come at once and destroys the other', async () => {
+  it('makes one session for two equal requests and destroys the second sandbox', async () => {
     const { cluster, start } = world();
     const [one, other] = [await start(), await start()];
     const [a, b] = await Promise.all([one.host.open(request('a'), never()), other.host.open(request('a'), never())]);
@@ -76,7 +76,7 @@ describe('opening a session', () => {
     expect(cluster.sandboxes.filter(({ released }) => !released)).toHaveLength(1);
   });
 
-  it('keeps to the quota of a tenant and to its own room, also over claims that wait, and claims nothing in vain', async () => {
+  it('counts waiting claims towards both limits and claims no sandbox beyond them', async () => {
     const { cluster, start } = world();
     const { host } = await start({ sessionsMax: 3, tenantSessionsMax: 2 });
     const gate = Promise.withResolvers<void>();
@@ -98,7 +98,7 @@ describe('opening a session', () => {
     expect(cluster.sandboxes).toHaveLength(3);
   });
 
-  it('leaves no sandbox where its caller is gone', async () => {
+  it('leaves no session after its caller has left', async () => {
     const { cluster, store, start } = world();
     const { host } = await start();
     const gone = new AbortController();
@@ -123,7 +123,7 @@ async function opened() {
 }
 
 describe('a session while Redis is away', () => {
-  it('can be used, and ends in Redis once that is back', async () => {
+  it('can be used, and its end is stored once Redis is back', async () => {
     const own = await startRedis();
     onTestFinished(() => own.stop());
     const { cluster, store, start } = world(own);
@@ -143,7 +143,7 @@ describe('a session while Redis is away', () => {
 });
 
 describe('executions of a session', () => {
-  it('run once, and are told from any place to any number of callers', async () => {
+  it('run once and can be followed by many callers from any event', async () => {
     const { held, sandbox } = await opened();
     const first = await events(held, 'x', 'one wait two three');
     const seen = (await first.next()).value as ExecutionEvent;
@@ -161,13 +161,13 @@ describe('executions of a session', () => {
     expect(sandbox.ran).toEqual(['x', 'y']);
   });
 
-  it('are refused where their id was used for other code', async () => {
+  it('are refused when their id was used for other code', async () => {
     const { held } = await opened();
     await words(events(held, 'x', 'one'));
     await expect(events(held, 'x', 'two')).rejects.toEqual(reached('ALREADY_EXISTS'));
   });
 
-  it('have no place behind their end', async () => {
+  it('refuse a resume token after their last event', async () => {
     const { held } = await opened();
     const last = (await allOf(events(held, 'x', 'one'))).at(-1)!;
     for (const place of [
@@ -177,7 +177,7 @@ describe('executions of a session', () => {
       await expect(words(follow(held, place))).rejects.toEqual(reached('INVALID_ARGUMENT'));
   });
 
-  it('end with what they printed and why when the sandbox is lost', async () => {
+  it('end with their output and the exit reason when the sandbox is lost', async () => {
     const { held, host, id, sandbox } = await opened();
     const told = await events(held, 'x', 'one wait');
     await told.next();
@@ -197,7 +197,7 @@ describe('executions of a session', () => {
     expect([host.sessionCount, sandbox.released]).toEqual([0, true]);
   });
 
-  it('say that it was not their caller who ended them when the session expires', async () => {
+  it('report SandboxExpired when the session expires', async () => {
     const { host } = await world().start();
     const { id } = await host.open(request('a', { ttlMs: 1_000 }), never());
     const all = await allOf(events(await host.find('acme', id), 'x', 'one wait'));
@@ -206,7 +206,7 @@ describe('executions of a session', () => {
 });
 
 describe('a session whose controller is gone', () => {
-  it('goes on at another one when the first was stopped, its execution with it', async () => {
+  it('continues at another controller after a shutdown, with its execution', async () => {
     const { cluster, store, start } = world();
     const [one, other] = [await start(), await start()];
     const { id } = await one.host.open(request('a'), never());
@@ -226,7 +226,7 @@ describe('a session whose controller is gone', () => {
     expect(cluster.newest).toMatchObject({ ran: ['x'], left: 1, released: false });
   });
 
-  it('is lost where its sandbox ended with the controller', async () => {
+  it('is lost when its sandbox ended with the controller', async () => {
     const { cluster, store, start } = world();
     const [one, other] = [await start(), await start()];
     const { id } = await one.host.open(request('a'), never());
@@ -240,7 +240,7 @@ describe('a session whose controller is gone', () => {
     expect((await store.get('acme', id))?.session.stateReason).toContain('its sandbox is gone');
   });
 
-  it('is left to its controller while that one lives', async () => {
+  it('stays with its controller while that controller lives', async () => {
     const { start } = world();
     const [one, other] = [await start(), await start()];
     const { id } = await one.host.open(request('a'), never());
@@ -250,7 +250,7 @@ describe('a session whose controller is gone', () => {
     });
   });
 
-  it('is let go by the controller that it was taken from', async () => {
+  it('is released by the controller that lost it', async () => {
     const { cluster, start } = world();
     const [one, other] = [await start(), await start()];
     const { id } = await one.host.open(request('a'), never());

@@ -25,18 +25,18 @@ interface End {
   readonly reason: string;
 }
 
-const STOPPED: End = { state: 'lost', reason: 'infra: the controller that held it was stopped' };
-const NEVER_HELD: End = { state: 'lost', reason: 'infra: its sandbox was never handed over' };
+const STOPPED: End = { state: 'lost', reason: 'infra: its controller was stopped' };
+const NEVER_HELD: End = { state: 'lost', reason: 'infra: no controller holds its sandbox' };
 /** How long the readers of an execution wait for its outcome after its sandbox was destroyed. */
 const STOP_WAIT_MS = 2_000;
 const NEVER = new AbortController().signal;
 
-/** The sessions whose sandboxes this controller holds. Each is recorded in the store before its caller hears of it. */
+/** The sessions whose sandboxes this controller holds. Each session is stored before its caller gets it. */
 export class SessionHost {
   readonly #held = new Map<string, HeldSession>();
   /** Requests whose sandboxes are being claimed. They count as sessions before the store has a record of them. */
   readonly #opening = new Set<SessionRequest>();
-  /** Ends that are not in the store yet, by session key, as when Redis was away. `reconcile` writes them. */
+  /** Ends that could not be stored, by session key. `reconcile` stores them. */
   readonly #unwritten = new Map<string, End>();
   #closing = false;
 
@@ -80,12 +80,12 @@ export class SessionHost {
     throw session.state === 'open' ? heldElsewhere(id, controllerId) : ended(session);
   }
 
-  /** Takes a session over from a dead controller, unless another one is faster. Without a sandbox to attach to it is lost. */
+  /** Takes a session over from a dead controller, unless another controller is faster. Without a reachable sandbox the session is lost. */
   async takeOver(stored: StoredSession): Promise<void> {
     const { session, place, controllerId: owner, ownerEpoch } = stored;
     const { tenant, id } = session;
     const { store, driver, controllerId, logger } = this.parts;
-    const gone = `infra: the controller that held it ended (${owner})`;
+    const gone = `infra: its controller ${owner} ended`;
     if (place === null) return void (await store.end(tenant, id, ownerEpoch, 'lost', gone));
     const taken = await store.takeOver(tenant, id, ownerEpoch, controllerId);
     if (typeof taken === 'string') return;
@@ -120,7 +120,7 @@ export class SessionHost {
     return this.get(tenant, id);
   }
 
-  /** Gives up sessions that belong to other controllers by the store. Ends those that belong to this one but have no sandbox here. */
+  /** Releases sessions that the store assigns to other controllers. Ends sessions assigned to this controller without a sandbox here. */
   async reconcile(): Promise<void> {
     const { store, controllerId } = this.parts;
     const before = [...this.#held.values()];
@@ -142,7 +142,7 @@ export class SessionHost {
     for (const [key, end] of ends) if (this.#unwritten.get(key) === end) this.#unwritten.delete(key);
   }
 
-  /** Leaves sessions that other controllers can attach to. Ends all others as lost. */
+  /** Leaves sessions that other controllers can attach to. Ends all other sessions as lost. */
   async shutDown(): Promise<void> {
     this.#closing = true;
     const all = [...this.#held.values()];
@@ -200,7 +200,7 @@ export class SessionHost {
     const released = held.sandbox.release().catch((error: unknown) => this.#report(held, error, 'a sandbox could not be destroyed'));
     await this.parts.store.end(session.tenant, session.id, ownerEpoch, state, reason).catch((error: unknown) => {
       this.#unwritten.set(key, how);
-      this.#report(held, error, 'the end of a session was not written; it is tried again');
+      this.#report(held, error, 'the end of a session could not be stored and is retried');
     });
     await released;
     await Promise.race([stopped, sleep(STOP_WAIT_MS, undefined, { ref: false })]);
@@ -217,7 +217,7 @@ export class SessionHost {
       held.stop(stored ? ended(stored.session) : notFound(id));
       await held.sandbox.release();
     }
-    this.parts.logger.warn({ sandbox: id, holder: stored?.controllerId }, 'let go of a session that is not held here any more');
+    this.parts.logger.warn({ sandbox: id, holder: stored?.controllerId }, 'released a session that this controller does not hold any more');
   }
 
   async #stored(tenant: string, id: string): Promise<StoredSession> {

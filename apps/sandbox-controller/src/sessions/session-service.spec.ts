@@ -11,12 +11,12 @@ it.each([
   ['fd00::7', '::', '[fd00::7]:7001'],
   ['10.0.0.7:9000', '0.0.0.0', '10.0.0.7:9000'],
   ['[fd00::7]:9000', '::', '[fd00::7]:9000'],
-])('tells gateways, with %s set and %s listened on, the address %s', (advertised, host, address) => {
+])('announces, with %s set and %s listened on, the address %s', (advertised, host, address) => {
   expect(advertisedAddress(advertised, host, 7001)).toBe(address);
 });
 
 describe('the settings', () => {
-  it('name the one that the driver needs and that is missing', () => {
+  it('name a missing setting that the driver needs', () => {
     const config = sandboxControllerConfig.parse({ ETUDE_SANDBOX_DRIVER: 'kubernetes', ETUDE_SANDBOX_NAMESPACE: 'boxes' });
     expect(needed(config, 'ETUDE_SANDBOX_NAMESPACE')).toBe('boxes');
     expect(() => needed(config, 'ETUDE_SANDBOX_TOKEN_SECRET')).toThrow(
@@ -24,7 +24,7 @@ describe('the settings', () => {
     );
   });
 
-  it('refuse a token that could be guessed', () => {
+  it('refuse a short token', () => {
     expect(sandboxControllerConfig.safeParse({ ETUDE_SANDBOX_INTERNAL_TOKEN: 'short' }).success).toBe(false);
   });
 });

@@ -73,7 +73,7 @@ export class SessionService {
     await this.redis.ping();
   }
 
-  /** Leaves sessions to other controllers where they can attach to them; ends all others. */
+  /** Leaves sessions to other controllers that can attach to them. Ends all other sessions. */
   async close(): Promise<void> {
     await this.host.shutDown();
     await this.upkeep.close().catch(() => undefined);

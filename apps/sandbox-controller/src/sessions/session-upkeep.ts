@@ -8,7 +8,7 @@ import {
 import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { SessionHost } from './session-host.js';
 
-/** How long a controller must look dead, on the monotonic clock, so that a jump of Redis's clock doesn't count. */
+/** How long a controller must be without a heartbeat, on the monotonic clock. So a jump of Redis's clock has no effect. */
 const CONFIRM_MS = 2_000;
 
 export interface SessionUpkeepParts {
@@ -24,7 +24,7 @@ export interface SessionUpkeepParts {
 export class SessionUpkeep {
   readonly #closing = new AbortController();
   #rounds: Promise<void> = Promise.resolve();
-  /** Controllers without a heartbeat, and since when this one has known. */
+  /** Controllers without a heartbeat, and the time when this controller noticed. */
   #suspects = new Map<string, number>();
 
   constructor(private readonly parts: SessionUpkeepParts) {}
@@ -35,7 +35,7 @@ export class SessionUpkeep {
     this.#rounds = this.#run();
   }
 
-  /** Withdraws the controller, so that other ones take its sessions over. */
+  /** Withdraws the controller, so that other controllers take its sessions over. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#rounds;
@@ -69,7 +69,7 @@ export class SessionUpkeep {
     await directory.announce({ ...self, sessions: host.sessionCount });
   }
 
-  /** Ids of the controllers that are certainly dead: they left, or had no heartbeat at two looks CONFIRM_MS apart. */
+  /** Ids of dead controllers: they shut down, or had no heartbeat in two rounds CONFIRM_MS apart. */
   async #dead(): Promise<string[]> {
     const now = performance.now();
     const dead = await this.parts.directory.dead();
@@ -77,7 +77,7 @@ export class SessionUpkeep {
     return dead.filter(({ controllerId: id, left }) => left || now - this.#suspects.get(id)! >= CONFIRM_MS).map((one) => one.controllerId);
   }
 
-  /** Takes over the sessions of a dead controller; unreachable ones are lost. Other controllers do the same, and the first one wins. */
+  /** Takes over the sessions of a dead controller. Unreachable sessions are lost. Other controllers do the same; the first one wins. */
   async #inherit(dead: string): Promise<void> {
     const { store, host, directory } = this.parts;
     for (const { tenant, id } of await store.heldBy(dead)) {

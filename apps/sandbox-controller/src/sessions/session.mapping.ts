@@ -68,7 +68,7 @@ const resumeToken = (executionId: string, { at, part }: EventPlace) => Buffer.fr
 export function placeOf(token: string, executionId: string): EventPlace | null {
   if (token === '') return null;
   const [, of, at, part] = /^([^]*)\/(\d{1,9})\.(\d{1,9})$/.exec(Buffer.from(token, 'base64url').toString('utf8')) ?? [];
-  if (of === undefined) throw invalidField('resume_token', 'was not made by this server; pass the resume_token of an event unchanged');
+  if (of === undefined) throw invalidField('resume_token', 'is not a token of this server; pass the resume_token of an event unchanged');
   if (of !== executionId) throw invalidField('resume_token', `belongs to execution "${of}"; pass its execution_id with it`);
   return { at: Number(at), part: Number(part) };
 }

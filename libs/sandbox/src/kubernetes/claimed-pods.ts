@@ -12,9 +12,9 @@ interface Held {
   readonly token: string;
   readonly end: (link: PodConnection | null) => Promise<void>;
   link: PodConnection;
-  /** The pod as the watch last showed it; null before that. */
+  /** The last state of the pod from the watch; null before the first one. */
   view: PodView | null;
-  /** Whether the watch has shown that the pod is deleted. */
+  /** Whether the watch has reported the pod as deleted. */
   gone: boolean;
 }
 
@@ -24,7 +24,7 @@ const POLL_MS = 25;
 /** After this many refused connections, process 1 of the pod counts as ended. */
 const REFUSALS_MAX = 3;
 
-/** The pods that this process has claimed. Renews their leases, reconnects to them, and finds out why one was lost. */
+/** The pods that this process has claimed. Renews their leases, reconnects to them, and finds the reason of a loss. */
 export class ClaimedPods {
   private readonly held = new Set<Held>();
   private readonly renewal: NodeJS.Timeout;
@@ -38,7 +38,7 @@ export class ClaimedPods {
         if (held.place.uid !== pod.uid) continue;
         held.view = pod;
         held.gone ||= gone;
-        // The last frames of an ended pod have come by then; the end of its connection may never come.
+        // The last frames of an ended pod have arrived by then. The end of its connection may never arrive.
         if (ended(held)) setTimeout(() => held.link.abandon(), deps.settings.explainMs).unref();
       }
     });
@@ -49,7 +49,7 @@ export class ClaimedPods {
     return false;
   }
 
-  /** @param end destroys the pod; called once, when it is released or lost */
+  /** @param end destroys the pod; called once, at its release or loss */
   hold(place: PodPlace, token: string, link: PodConnection, end: (link: PodConnection | null) => Promise<void>): ClaimedSandbox {
     const view = this.deps.feed.pods.get(place.pod);
     const held: Held = { place, token, end, link, view: view?.uid === place.uid ? view : null, gone: false };
@@ -90,7 +90,7 @@ export class ClaimedPods {
   private async recover(held: Held): Promise<SandboxLink | LostSandbox> {
     if (held.link.ending || !this.held.has(held)) return KERNEL_LOST;
     if (held.link.superseded) {
-      // The sandbox goes on under its new holder, so it must not be destroyed.
+      // The sandbox continues under its new holder, so it must not be destroyed.
       this.held.delete(held);
       return infra(`the sandbox in the pod ${held.place.pod} was taken over by another holder of its claim`);
     }
@@ -122,7 +122,7 @@ export class ClaimedPods {
     }
   }
 
-  /** The pod's status tells why it was lost. It comes a little later than the end of the connection. */
+  /** The pod's status has the reason of the loss. It arrives a little later than the end of the connection. */
   private async explain(held: Held, processEnded: boolean): Promise<LostSandbox> {
     const until = performance.now() + this.deps.settings.explainMs;
     while (performance.now() < until && !ended(held)) await sleep(POLL_MS);

@@ -31,7 +31,7 @@ describe('KubeApi', () => {
     [403, 'Forbidden', 'pods "p" is forbidden: exceeded quota: q, used: pods=1', 'QuotaExceeded'],
     [403, 'Forbidden', 'User "u" cannot create resource "pods"', 'Forbidden'],
     [409, 'Conflict', 'Operation cannot be fulfilled on resourcequotas "q"', 'QuotaConflict'],
-  ])('tells refusals apart and never repeats them: %i %s %s', async (status, said, message, reason) => {
+  ])('maps a refusal to its reason without a retry: %i %s %s', async (status, said, message, reason) => {
     server.next('create', refuse(status, said, message));
     const full = reason === 'QuotaExceeded';
     await expect(api.createPod(manifest('pod'), never)).rejects.toMatchObject({
@@ -42,26 +42,26 @@ describe('KubeApi', () => {
     expect(server.asked).toHaveLength(1);
   });
 
-  it('tells how long a busy server asks to wait', async () => {
+  it('returns the wait that a busy server requests', async () => {
     server.next('get', refuse(429, 'TooManyRequests', 'busy', { 'retry-after': '7' }));
     await expect(api.getPod('pod')).rejects.toMatchObject({ details: { retryAfterMs: 7_000 } });
   });
 
-  it('gives up a server that says nothing', async () => {
+  it('times out when the server sends nothing', async () => {
     const impatient = server.api(50);
     server.next('get', () => undefined);
     await expect(impatient.getPod('pod')).rejects.toThrow('failed with Timeout: no answer within 50 ms');
     impatient.close();
   });
 
-  it('stops at once when it is aborted', async () => {
+  it('stops at once when aborted', async () => {
     const controller = new AbortController();
     server.next('create', () => controller.abort());
     await expect(api.createPod(manifest('pod'), controller.signal)).rejects.toMatchObject({ name: 'AbortError' });
     expect(server.asked).toHaveLength(1);
   });
 
-  it('says what a server is that cannot be reached', async () => {
+  it('reports the error code of an unreachable server', async () => {
     await expect(apiOf('http://127.0.0.1:1').getPod('pod')).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
       message: expect.stringContaining('failed with ECONNREFUSED'),
@@ -69,7 +69,7 @@ describe('KubeApi', () => {
     });
   });
 
-  it('shows the text of an answer that is not the API', async () => {
+  it('shows the text of a response that is no Status object', async () => {
     server.next('get', (_request, response) => {
       response.writeHead(400);
       response.end('<html>a proxy</html>');
@@ -99,7 +99,7 @@ describe('access to the API server', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('authenticates with a token of the plugin of a kubeconfig', async () => {
+  it('authenticates with a token from the plugin of a kubeconfig', async () => {
     const credential = '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"plugin"}}';
     await writeFile(
       join(directory, 'config'),

@@ -12,7 +12,7 @@ export interface PodManifest {
 
 export interface PodList {
   readonly pods: readonly PodView[];
-  /** The version that a watch can go on from. */
+  /** The version from which a watch can continue. */
   readonly resourceVersion: string;
 }
 
@@ -29,14 +29,14 @@ export type WatchEvent =
   /** Nothing changed up to this version. */
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
-/** For a whole call; for a watch only until it begins. */
+/** Timeout of a whole call; of a watch only until it begins. */
 const REQUEST_TIMEOUT_MS = 15_000;
 const NEVER = new AbortController().signal;
 
 /**
  * Pods of one namespace, through the verbs that the controller's Role has: create, get, list, watch, patch, delete.
  *
- * Each call is tried once: its caller retries, knowing what has changed meanwhile.
+ * Each call is sent once. Its caller retries, because the state may have changed meanwhile.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE or SANDBOX_CAPACITY (a full quota) with `metadata` exit, reason (the API's own word, such as
  *   AlreadyExists) and status; see kube-error.ts

@@ -8,7 +8,7 @@ export interface KubeRequest extends KubeTarget {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly body?: unknown;
   readonly contentType?: string;
-  /** Time for the whole answer; for a stream only until it begins. */
+  /** Timeout of the whole response; of a stream only until it begins. */
   readonly timeoutMs: number;
 }
 
@@ -135,7 +135,7 @@ async function refusal(request: KubeTarget, answer: IncomingMessage): Promise<Er
   });
 }
 
-/** null where the body is no Status, such as the page of a proxy; its text is shown as it is. */
+/** null if the body is no Status, such as the page of a proxy. The error then shows its text. */
 function parsedStatus(body: string): ApiStatus | null {
   try {
     const parsed = JSON.parse(body) as ApiStatus | null;

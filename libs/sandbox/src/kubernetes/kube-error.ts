@@ -18,7 +18,7 @@ export interface ApiStatus {
 }
 
 const QUOTA = 'QuotaExceeded';
-/** The quota admission lost a compare-and-set, as happens when many pods are created at once. */
+/** The quota admission lost a compare-and-set, because many pods were created at once. */
 export const QUOTA_RACE = 'QuotaConflict';
 
 /** The API's own reason or the system's, except for quotas. */

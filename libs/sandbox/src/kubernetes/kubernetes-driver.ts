@@ -26,14 +26,14 @@ import { TemplatePool } from './template-pool.js';
 export interface KubernetesDriverOptions {
   /** Controllers with the same name share one pool of pods. Lower-case letters, digits and "-", at most 20. */
   readonly installation: string;
-  /** Secret from which the tokens of pods are made; known to all controllers of the installation, and to nobody else. */
+  /** Secret from which the tokens of pods are made; only the controllers of the installation know it. */
   readonly tokenSecret: string;
   readonly templates: SandboxTemplates;
   readonly logger: KubeLogger;
   readonly settings?: Partial<PoolSettings>;
   /** Controls that pods need not enforce, by their names in runner/probe.py. */
   readonly allowMissingControls?: readonly string[];
-  /** Whether this is the only controller. If so, its unclaimed pods end with it instead of waiting for another. Default false. */
+  /** Whether this is the only controller. Its unclaimed pods then end with it and don't wait for another controller. Default false. */
   readonly alone?: boolean;
 }
 
@@ -65,7 +65,7 @@ export class KubernetesDriver implements SandboxDriver {
   private readonly settings: PoolSettings;
   private readonly open: OpenLink;
   private readonly controller = randomUUID();
-  /** By template; null after a failure. Empty unless `start` made the driver, since a constructed driver's pods need no proof. */
+  /** By template; null after a failure. Only `start` adds proofs, so a driver made by the constructor has none. */
   private readonly proofs = new Map<string, Promise<void> | null>();
   private closed = false;
 
@@ -90,7 +90,7 @@ export class KubernetesDriver implements SandboxDriver {
    * Connects to the cluster, takes over the unclaimed pods, fills the pools, and tries every control from inside a pod of each template.
    * A template whose pods can't start yet doesn't fail the start: its first claim tries again.
    *
-   * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control and the setting that lets it be missing
+   * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control and the setting that allows it to be missing
    * @throws EtudeError SANDBOX_UNAVAILABLE where the cluster can't be reached or refuses
    */
   static async start(options: KubernetesDriverOptions, cluster: ClusterOptions, signal: AbortSignal): Promise<KubernetesDriver> {
@@ -126,7 +126,7 @@ export class KubernetesDriver implements SandboxDriver {
     signal.throwIfAborted();
     const place = readPlace(text);
     const pool = this.pools.get(place.template);
-    if (!pool) throw unavailable(`there is no sandbox template "${place.template}" any more`);
+    if (!pool) throw unavailable(`the sandbox template "${place.template}" does not exist any more`);
     const token = tokenOf(this.options.tokenSecret, place.nonce);
     const link = await bindAgain(place, token, this.open, this.settings, signal).catch((error: Error) => {
       signal.throwIfAborted();
@@ -251,4 +251,4 @@ export class KubernetesDriver implements SandboxDriver {
   }
 }
 
-const unreachable = (why: string) => unavailable(`the pods of the cluster can't be watched just now: ${why}`);
+const unreachable = (why: string) => unavailable(`the pods of the cluster can't be watched: ${why}`);

@@ -10,11 +10,11 @@ export const LABELS = {
   /** Digest of the pod's specification: when the template changes, pods with the old digest are retired. */
   digest: 'etude.dev/template-digest',
   slot: 'etude.dev/slot',
-  /** `warm` or `claimed`. It is written after the claim, so only the pod itself knows at once. */
+  /** `warm` or `claimed`. It is written after the claim, so only the pod itself has the current state. */
   state: 'etude.dev/state',
   /** The controller that created it, later the one that claimed it. */
   controller: 'etude.dev/controller',
-  /** Random text from which the pod's token is made, together with the installation's secret. */
+  /** Random text. The pod's token is made from it and the installation's secret. */
   nonce: 'etude.dev/nonce',
 } as const;
 
@@ -22,11 +22,11 @@ const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 
 /**
  * A pod is named after the slot of the template that it fills. If two controllers fill the same slot, the API server refuses the second,
- * since the name is taken. So there are never more pods than slots.
+ * because the name is taken. So there are never more pods than slots.
  */
 export const podNameOf = (installation: string, template: string, slot: number) => `${installation}-${template}-${slot}`;
 
-/** The name that the pod's supervisor gives in its hello. It has the uid, since a pod's name is used again after its end. */
+/** The name that the pod's supervisor gives in its hello. It contains the uid, because a pod's name is used again after its end. */
 export const supervisorNameOf = (pod: { readonly name: string; readonly uid: string }) => `${pod.name}/${pod.uid}`;
 
 /** The token with which a controller binds the pod. The pod itself has only the token's digest. */
@@ -34,7 +34,7 @@ export const tokenOf = (secret: string, nonce: string) => createHmac('sha256', s
 
 export const tokenDigestOf = (token: string) => digest(token);
 
-/** A number that is the same for the same text in every process. */
+/** A hash of the text, equal in every process. */
 export const numberOf = (text: string) => Number.parseInt(digest(text).slice(0, 8), 16);
 
 /**

@@ -8,7 +8,7 @@ const never = new AbortController().signal;
 const TIMES = { connectTimeoutMs: 60_000, helloTimeoutMs: 60_000 };
 const HELLO = { type: 'hello', protocol: 2, sandbox: 'pod/uid' };
 
-/** A supervisor in its place: says hello, and answers each frame with what the test gives. */
+/** A fake supervisor: sends a hello and answers each frame as the test specifies. */
 async function supervisor(
   hello: SupervisorFrame | null,
   answer: (frame: SupervisorFrame, socket: Socket) => SupervisorFrame[],
@@ -35,12 +35,12 @@ async function supervisor(
 const open = (port: number, times = TIMES) => PodLink.open({ ip: '127.0.0.1', port, supervisor: 'pod/uid' }, times, never);
 
 describe('the connection to a pod', () => {
-  it('is made only to the pod that was meant', async () => {
+  it('is refused by a pod with another name', async () => {
     const port = await supervisor({ ...HELLO, sandbox: 'pod/another' }, () => []);
     await expect(open(port)).rejects.toThrow('now belongs to pod/another, not to pod/uid');
   });
 
-  it('is given up where nobody says hello', async () => {
+  it('is closed when no hello arrives', async () => {
     const port = await supervisor(null, () => []);
     await expect(open(port, { ...TIMES, helloTimeoutMs: 30 })).rejects.toThrow('did not say hello');
   });
@@ -57,7 +57,7 @@ describe('the connection to a pod', () => {
     expect(heard).toEqual([{ type: 'bind', claim: 'c1', token: 'token', leaseMs: 15_000 }]);
   });
 
-  it('tells a pod that another claim holds from one that answers nothing', async () => {
+  it('distinguishes a claimed pod from a silent one', async () => {
     const claimed = await open(await supervisor(HELLO, () => [{ type: 'refused', code: 'claimed', reason: 'another claim holds it' }]));
     onTestFinished(() => claimed.abandon());
     expect(await claimed.bind('c1', 't', 1_000, 60_000)).toMatchObject({ outcome: 'claimed' });
@@ -66,7 +66,7 @@ describe('the connection to a pod', () => {
     expect(silent.alive).toBe(false);
   });
 
-  it('ends where another connection took its claim', async () => {
+  it('ends when another connection takes its claim', async () => {
     const link = await open(await supervisor(HELLO, () => [{ type: 'refused', code: 'superseded', reason: 'bound elsewhere' }]));
     onTestFinished(() => link.abandon());
     link.send({ type: 'lease' });
@@ -90,7 +90,7 @@ describe('the connection to a pod', () => {
     expect([silent.ping(), silent.ping()]).toEqual([true, false]);
   });
 
-  it('asks process 1 to end, and has ended when that has', async () => {
+  it('requests the end of process 1 and ends with it', async () => {
     const port = await supervisor(HELLO, (frame, socket) => {
       if (frame.type === 'close') socket.end();
       return [];

@@ -5,7 +5,7 @@ import type { SandboxLink } from '../sandbox-driver.js';
 import { type PodPlace, supervisorNameOf } from './pod-identity.js';
 import type { PoolSettings } from './pool-settings.js';
 
-/** Where a supervisor listens, and the name it must give: another pod may have got the address since. */
+/** The address of a supervisor and its expected name, because another pod may have the address now. */
 export interface PodAddress {
   readonly ip: string;
   readonly port: number;
@@ -14,15 +14,15 @@ export interface PodAddress {
 
 export type LinkTimes = Pick<PoolSettings, 'connectTimeoutMs' | 'helloTimeoutMs'>;
 
-/** `claimed`: another claim was first. `refused`: for good, as for a wrong token. `silent`: no answer in time, or no connection. */
+/** `claimed`: another claim was first. `refused`: final, such as a wrong token. `silent`: no response in time, or no connection. */
 export type BindOutcome = { readonly outcome: 'bound' } | { readonly outcome: 'claimed' | 'refused' | 'silent'; readonly reason: string };
 
 /** Time for process 1 to end after a `close`. */
 const END_TIMEOUT_MS = 2_000;
 
-/** A TCP connection to the supervisor of one pod. Its end doesn't end the pod; the end of the lease does. */
+/** A TCP connection to the supervisor of one pod. The pod outlives its connection until its lease ends. */
 export class PodLink implements SandboxLink {
-  /** Resolves when the connection has ended. After `destroy` that means that process 1 has ended, or did not answer in time. */
+  /** Resolves when the connection has ended. After `destroy`, process 1 has then ended or did not respond in time. */
   readonly gone: Promise<void>;
   private readonly channel: FrameChannel;
   /** Whether `destroy` was called. */
@@ -36,7 +36,7 @@ export class PodLink implements SandboxLink {
 
   private constructor(private readonly socket: Socket) {
     this.channel = new FrameChannel(socket, socket, (error) => {
-      this.problem = `it sent a malformed frame: ${error.message}`;
+      this.problem = `the sandbox sent a malformed frame: ${error.message}`;
       socket.destroy();
     });
     this.gone = new Promise((resolve) => {
@@ -51,7 +51,7 @@ export class PodLink implements SandboxLink {
   }
 
   /**
-   * Connects and checks the supervisor's name, since an address is given to other pods later.
+   * Connects and checks the supervisor's name, because other pods get the address later.
    *
    * @throws Error with the reason; nothing stays open then
    */
@@ -95,14 +95,14 @@ export class PodLink implements SandboxLink {
   }
 
   /**
-   * Sends a ping. Needed, since a network that drops everything doesn't end the connection.
+   * Sends a ping. Needed because a network that drops all packets doesn't end the connection.
    *
    * @returns whether the former ping was answered
    */
   ping(): boolean {
     const answered = this.pings === 0;
     this.pings += 1;
-    // The supervisor answers an unknown type with `refused`, which proves that it lives.
+    // The supervisor answers an unknown type with `refused`, so a live supervisor always responds.
     this.send({ type: 'ping' });
     return answered;
   }
@@ -138,13 +138,13 @@ export class PodLink implements SandboxLink {
   }
 }
 
-/** The part of a pod that a simulated pod has as well. */
+/** The members of a link that tests simulate. */
 export type PodConnection = Pick<PodLink, keyof PodLink>;
 
 async function connectTo({ ip, port }: PodAddress, timeoutMs: number, signal?: AbortSignal): Promise<Socket> {
   signal?.throwIfAborted();
   const socket = connect({ host: ip, port, noDelay: true });
-  // A stale neighbour entry delays a connection by seconds; another attempt is faster.
+  // A stale neighbour entry delays a connection by seconds. A new attempt is faster.
   const late = AbortSignal.timeout(timeoutMs);
   try {
     await once(socket, 'connect', { signal: AbortSignal.any(signal ? [signal, late] : [late]) });

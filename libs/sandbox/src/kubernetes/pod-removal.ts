@@ -16,15 +16,15 @@ export interface ReaperDeps extends PoolDeps {
   readonly templates: ReadonlySet<string>;
 }
 
-/** A pod deletes within its grace period and a moment. After this long, its node is taken for dead. */
+/** A deletion takes the grace period and a moment. After this long, the node counts as dead. */
 const DELETING_MAX_MS = 60_000;
 
 /**
  * Deletes pods of any controller that have ended or never started. Several reapers may find the same pod.
- * A claimed pod that runs is left alone: without its controller its lease ends it, and if that fails its deadline.
+ * It never deletes a claimed pod that runs. Without its controller, its lease ends it, or else its deadline.
  */
 export class PodReaper {
-  /** By uid: the pod's state, and since when it has been in it. */
+  /** By uid: the pod's state, and the time when it entered that state. */
   private seen = new Map<string, { readonly what: string; readonly sinceMs: number }>();
   private readonly timer: NodeJS.Timeout;
   private running = false;
@@ -52,7 +52,7 @@ export class PodReaper {
     );
     for (const pod of pods) {
       const { sinceMs = Infinity } = this.seen.get(pod.uid) ?? {};
-      // A node that is gone never confirms a deletion, so the second one has no grace period.
+      // A node that is gone never confirms a deletion, so the second deletion has no grace period.
       if (this.deps.now() - sinceMs >= this.patienceMs(pod)) await deletePod(this.deps, pod, pod.deleting ? 0 : 1);
     }
     this.running = false;
@@ -61,7 +61,7 @@ export class PodReaper {
   private patienceMs({ deleting, phase, labels }: PodView): number {
     const { settings, templates } = this.deps;
     if (deleting) return DELETING_MAX_MS;
-    // The controller of the pod comes first, since it finds out why the pod ended.
+    // Leaves the pod's own controller time to read why the pod ended.
     if (phase === 'Succeeded' || phase === 'Failed') return settings.reapEveryMs / 2;
     const orphaned = !templates.has(labels[LABELS.template] ?? '') && labels[LABELS.state] !== 'claimed';
     return phase === 'Pending' || orphaned ? settings.startTimeoutMs : Infinity;

@@ -18,9 +18,9 @@ export interface RosterPod {
   state: RosterState;
   /** Only while `free`. */
   link: PodConnection | null;
-  /** Whether somebody tries to connect to it. */
+  /** Whether a connection attempt is running. */
   connecting: boolean;
-  /** Whether the watch has shown it. */
+  /** Whether the watch has reported it. */
   seen: boolean;
   /** Made from another version of the template. */
   outdated: boolean;
@@ -34,8 +34,8 @@ export interface RosterPod {
 const finished = (view: PodView) => view.deleting || view.phase === 'Succeeded' || view.phase === 'Failed';
 
 /**
- * The pods of one template, from the actions of this process and the events of the watch. Actions count at once, so that none is repeated
- * because the watch is slow.
+ * The pods of one template, from the actions of this process and the events of the watch. Actions count at once, so that a slow
+ * watch repeats no action.
  */
 export class PodRoster {
   private readonly bySlot = new Map<number, RosterPod>();
@@ -85,7 +85,7 @@ export class PodRoster {
     pod.sinceMs = this.now();
   }
 
-  /** Adds a pod that is about to be requested, or that this process hears of for the first time. */
+  /** Adds a pod before its creation, or when the watch first reports it. */
   expect(slot: number, name: string): RosterPod {
     const state = { uid: null, view: null, state: 'creating', link: null, connecting: false, seen: false, outdated: false } as const;
     const pod: RosterPod = { name, slot, ...state, order: 0, addedMs: this.now(), sinceMs: this.now() };
@@ -101,7 +101,7 @@ export class PodRoster {
     this.move(pod, 'starting');
   }
 
-  /** Adds a pod that this process has attached to; the watch may not have shown it yet. */
+  /** Adds a pod after an attach. The watch may not have reported it yet. */
   adopt({ pod: name, uid }: PodPlace): RosterPod {
     const slot = Number(name.slice(name.lastIndexOf('-') + 1));
     const known = this.bySlot.get(slot);
@@ -117,13 +117,13 @@ export class PodRoster {
     this.move(pod, 'ending');
   }
 
-  /** Drops requested pods that neither the watch nor a connection has shown within `unseenMaxMs`. */
+  /** Drops requested pods without a watch event or a connection within `unseenMaxMs`. */
   sweep(unseenMaxMs: number): void {
     for (const pod of this)
       if (!pod.seen && pod.link === null && pod.state !== 'ours' && this.now() - pod.addedMs > unseenMaxMs) this.forget(pod);
   }
 
-  /** @returns the pod that changed; undefined where the change says nothing new */
+  /** @returns the changed pod; undefined if the change is old */
   observe({ pod: view, gone }: PodChange): RosterPod | undefined {
     const slot = Number(view.labels[LABELS.slot]);
     if (!Number.isInteger(slot)) return undefined;
@@ -147,7 +147,7 @@ export class PodRoster {
     return pod;
   }
 
-  /** The state after the watch has shown `view`. This process knows its own claims and removals sooner than the watch. */
+  /** The state after the watch has reported `view`. This process knows its own claims and removals sooner than the watch. */
   private stateSeen({ state }: RosterPod, view: PodView): RosterState {
     if (state === 'ours' || state === 'ending') return state;
     if (finished(view)) return 'ending';

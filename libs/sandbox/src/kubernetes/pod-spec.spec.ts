@@ -30,7 +30,7 @@ describe('the pod of a sandbox', () => {
     });
   });
 
-  it('has no account, no services, no names and no second life', () => {
+  it('has no account token, no service links, no DNS and no restart', () => {
     expect(manifest().spec).toMatchObject({
       automountServiceAccountToken: false,
       enableServiceLinks: false,
@@ -40,18 +40,18 @@ describe('the pod of a sandbox', () => {
     });
   });
 
-  it('requests all it may use, disk and shared memory included', () => {
+  it('requests all that it may use, including disk and shared memory', () => {
     const { requests, limits } = container({ memoryMiB: 512, diskMiB: 128, cpu: '500m' })?.resources ?? {};
     expect(requests).toEqual(limits);
     expect(limits).toEqual({ cpu: '500m', memory: '744Mi', 'ephemeral-storage': '16Mi' });
   });
 
-  it('sets aside less processor time only where the template says so', () => {
+  it('reserves less processor time only if the template says so', () => {
     const { requests, limits } = container({ cpu: '1', cpuRequest: '50m' })?.resources ?? {};
     expect([requests?.cpu, limits?.cpu]).toEqual(['50m', '1']);
   });
 
-  it('holds the digest of its token and not the token', () => {
+  it('contains the digest of its token, not the token', () => {
     expect(JSON.stringify(manifest())).not.toContain(variety.token);
     expect(container()?.env).toContainEqual({ name: 'ETUDE_SANDBOX_TOKEN_SHA256', value: tokenDigestOf(variety.token) });
   });
@@ -61,12 +61,12 @@ describe('the pod of a sandbox', () => {
     expect(manifest(given).spec).toMatchObject(given);
   });
 
-  it('never lets labels of the operator take the place of its own', () => {
+  it('keeps its own labels when the operator gives the same ones', () => {
     const more = { egress: ['10.0.0.0/8'], egressEnforcedBy: { 'etude.dev/state': 'claimed', 'allow-egress': 'mirror' } };
     expect(manifest(more).metadata.labels).toMatchObject({ 'etude.dev/state': 'warm', 'allow-egress': 'mirror' });
   });
 
-  it('runs as a user that a user namespace of its own can hold', () => {
+  it('runs as a user within its user namespace', () => {
     expect(userOf(template({ hostUsers: false }), 0.999_999)).toBeLessThan(65_536);
     expect(userOf(template(), 0)).toBeGreaterThanOrEqual(100_000);
     expect(userOf(template(), 0.999_999)).toBeLessThan(2 ** 31);
@@ -77,7 +77,7 @@ describe('the pod of a sandbox', () => {
     expect(podFilter(template())).not.toBe(podFilter(open));
   });
 
-  it('changes its digest with the template, and not with its sizes', () => {
+  it('changes its digest with the template, except for the warm sizes', () => {
     expect(digest({ image: 'sandbox:2' })).not.toBe(digest({}));
     expect(digest({ warm: { free: 9, max: 20 } })).toBe(digest({}));
   });

@@ -15,7 +15,7 @@ export interface PoolProblem {
   readonly retryAfterMs?: number | undefined;
 }
 
-/** The error for a claim that waited in vain: SANDBOX_CAPACITY where room is lacking, else SANDBOX_UNAVAILABLE. */
+/** The error for a claim that got no pod: SANDBOX_CAPACITY if room is lacking, else SANDBOX_UNAVAILABLE. */
 export function claimRefusal({ name, template }: PodKind, before: number, problem: PoolProblem | null): EtudeError {
   const { max } = template.warm;
   const { exit, retryAfterMs } = problem ?? { exit: 'capacity' };
@@ -61,12 +61,12 @@ export class PodStarter {
     return this.deps.now() < this.notBeforeMs;
   }
 
-  /** How many pods may be created now. After a failure it is one at a time, until one starts. */
+  /** How many pods may be created now. After a failure at most one, until a pod starts. */
   get startsMax(): number {
     return this.held ? 0 : this.problem ? 1 : Infinity;
   }
 
-  /** @param owed true: slots from one of this controller's own on. false: from slot 0 on, so that of all controllers one succeeds */
+  /** @param owed true: starts at a slot of this controller's own. false: starts at slot 0, where only one of all controllers succeeds */
   start(count: number, owed: boolean): void {
     const { max } = this.kind.template.warm;
     const first = owed ? numberOf(this.kind.context.controller) % max : 0;

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { podProblem, START_PATIENCE_MS } from './pod-state.js';
 import { podView, type PodView } from './pod-view.js';
 
-/** As Kubernetes 1.34 wrote them, each after the failure was provoked; only addresses and ids are left out. */
+/** Statuses that Kubernetes 1.34 wrote after real failures, without addresses and ids. */
 const captured = JSON.parse(readFileSync(new URL('./pod-statuses.json', import.meta.url), 'utf8')) as Record<string, { status: object }>;
 const view = (name: string): PodView => podView({ ...captured[name] });
-/** What can't be provoked on one node, in the words of the control plane's sources. */
+/** Statuses that one node can't produce, from the control plane's sources. */
 const variant = (name: string, status: object): PodView => podView({ ...captured[name], status: { ...captured[name]?.status, ...status } });
 const disruption = (reason: string, message: string) => ({
   conditions: [{ type: 'DisruptionTarget', status: 'True', reason, message }],
@@ -32,7 +32,7 @@ describe('podProblem', () => {
     ['deadline', 'infra', true, /activeDeadlineSeconds/],
     ['ConfigMap missing', 'infra', false, /CreateContainerConfigError.*configmap "none" not found/],
     ['command missing', 'infra', true, /StartError.*no such file or directory/],
-    ['ended with 0', 'infra', true, /ended by itself/],
+    ['ended with 0', 'infra', true, /the supervisor exited/],
     ['ended with 3', 'kernel_lost', true, /exit code 3/],
     ['ended by SIGSEGV', 'kernel_lost', true, /exit code 139/],
     ['deleted, still running', 'evicted', true, /deleted by somebody else/],
@@ -76,13 +76,13 @@ describe('podProblem', () => {
     expect(podProblem(variant('running', status))).toMatchObject({ exit, final: true });
   });
 
-  it('finds nothing wrong with a pod that runs or is on its way', () => {
+  it('reports no problem of a pod that runs or starts', () => {
     expect(podProblem(view('running'))).toBeNull();
     expect(podProblem(variant('running', { phase: 'Pending', conditions: [], containerStatuses: [] }))).toBeNull();
     expect(podProblem(variant('running', { containerStatuses: [{ state: { waiting: { reason: 'ContainerCreating' } } }] }))).toBeNull();
   });
 
-  it('gives a start up that may still succeed only after a while, and a refused image at once', () => {
+  it('makes a start problem final after a minute, and a refused image at once', () => {
     expect(podProblem(view('registry unknown'), START_PATIENCE_MS)).toMatchObject({ final: true });
     expect(podProblem(view('ConfigMap missing'), START_PATIENCE_MS)).toMatchObject({ final: true });
     expect(podProblem(view('no node matches'), START_PATIENCE_MS)).toMatchObject({ final: false });
@@ -94,7 +94,7 @@ describe('podProblem', () => {
     expect(podProblem(refused)).toMatchObject({ exit: 'image_pull', final: true });
   });
 
-  it('takes an init container that did its work for no end', () => {
+  it('ignores an init container that ended with exit code 0', () => {
     const done = { state: { terminated: { reason: 'Completed', exitCode: 0 } } };
     expect(podProblem(variant('running', { initContainerStatuses: [done] }))).toBeNull();
     const failed = { state: { terminated: { reason: 'Error', exitCode: 1 } } };

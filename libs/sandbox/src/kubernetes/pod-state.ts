@@ -3,9 +3,9 @@ import type { ContainerStatusView, PodView } from './pod-view.js';
 
 export interface PodProblem {
   readonly exit: ExitReason;
-  /** For people: what was observed, with the words of Kubernetes. */
+  /** The observed problem, for people, with the message of Kubernetes. */
   readonly message: string;
-  /** true: the pod will not recover, so give it up now. false: it may recover; the waiting caller decides how long to wait. */
+  /** true: the pod will not recover. false: it may recover, and the waiting caller decides how long to wait. */
   readonly final: boolean;
 }
 
@@ -19,10 +19,10 @@ const IMAGE_REFUSED = /: not found|= NotFound|manifest unknown|denied|unauthoriz
 const START_FAILED = /^(CreateContainerConfigError|CreateContainerError|RunContainerError|CrashLoopBackOff|PostStartHookError)$/;
 /** The runtime's reasons for a container that never ran. */
 const NEVER_RAN = /^(StartError|ContainerCannotRun)$/;
-/** Reasons for a container of which the kubelet found nothing after its restart. */
+/** Reasons of a container that the kubelet did not find after its own restart. */
 const TRACELESS = /^(ContainerStatusUnknown|Unknown)$/;
 const TAKEN_BY_KUBELET = /^(Evicted|Preempting|Terminated|NodeShutdown|Shutdown)$/;
-/** Messages of an eviction for the pod's own disk limits: the code's fault, unlike a node that runs out of disk. */
+/** Messages of an eviction for the pod's own disk limits. The code is at fault, unlike for a node without disk space. */
 const OWN_DISK_LIMIT =
   /ephemeral local storage usage exceeds|usage of emptydir volume .* exceeds|exceeded its local ephemeral storage limit/i;
 
@@ -32,7 +32,7 @@ type Rule = readonly [seen: boolean, exit: ExitReason, final: boolean, what: str
 /**
  * The problem of a pod that this process has not ended, from its status alone; null for a pod that runs or starts.
  *
- * @param ageMs how long the pod has been waited for, on the monotonic clock; it matters only for problems with the start
+ * @param ageMs age of the pod on the monotonic clock, in ms; used only for problems with the start
  */
 export function podProblem(pod: PodView, ageMs = 0): PodProblem | null {
   // Causes come before their effects: an evicted pod is deleted as well, and its container killed.
@@ -60,8 +60,8 @@ function lostRules(pod: PodView): readonly Rule[] {
       `${node} does not report any more`,
       disruption.message,
     ],
-    [reason === 'NodeLost' || pod.phase === 'Unknown', 'node_lost', true, `nothing is heard of ${node}`, message],
-    // The kubelet may remove the containers of a pod that it evicts before it has read how they ended (kubernetes/kubernetes#122160).
+    [reason === 'NodeLost' || pod.phase === 'Unknown', 'node_lost', true, `${node} does not report`, message],
+    // The kubelet may remove the containers of an evicted pod before it reads their exit (kubernetes/kubernetes#122160).
     [traceless !== undefined && !isEvicted, 'node_lost', true, `${node} lost the container`, traceless?.terminated.message],
     [
       taken !== '' && OWN_DISK_LIMIT.test(`${disruption.message} ${message}`),
@@ -74,7 +74,7 @@ function lostRules(pod: PodView): readonly Rule[] {
     [reason.startsWith('OutOf'), 'capacity', true, `the node had no room for the pod (${reason})`, message],
     [reason === 'NodeAffinity' || reason === 'UnexpectedAdmissionError', 'infra', true, `the node refused the pod (${reason})`, message],
     [killed !== undefined, 'oomkilled', true, `the kernel killed the container ${killed?.name}: its pod used more memory than its limit`],
-    [reason === 'DeadlineExceeded', 'infra', true, "the pod outlived its activeDeadlineSeconds, the template's longest life", message],
+    [reason === 'DeadlineExceeded', 'infra', true, 'the pod reached its activeDeadlineSeconds', message],
     [pod.deleting, 'evicted', true, `the pod ${pod.name} was deleted by somebody else`],
   ];
 }
@@ -90,7 +90,7 @@ function startRules({ status }: PodView, ageMs: number): Rule[] {
         IMAGE_FINAL.test(reason) || IMAGE_PASSING.test(reason),
         'image_pull',
         final,
-        `the image of the pod cannot be had (${reason})`,
+        `the image of the pod can't be pulled (${reason})`,
         message,
       ],
       [neverRan, 'infra', true, `the container ${name} could not be started (${terminated?.reason})`, terminated?.message],
@@ -99,7 +99,7 @@ function startRules({ status }: PodView, ageMs: number): Rule[] {
   });
 }
 
-/** Exit code 0 is an orderly end. For any other the likeliest cause is the code that ran, so it would happen again. */
+/** Exit code 0 is an orderly end. The likeliest cause of any other exit code is the code that ran, so a retry would fail too. */
 function endRules(pod: PodView): readonly Rule[] {
   const { phase, nodeName, status } = pod;
   const over = phase === 'Failed' || phase === 'Succeeded';
@@ -109,7 +109,7 @@ function endRules(pod: PodView): readonly Rule[] {
   const unschedulable = scheduled?.status === 'False' && scheduled.reason !== 'SchedulingGated';
   return [
     [over && !end, 'infra', true, `the pod ended (${status.reason || phase})`, status.message],
-    [end?.exitCode === 0, 'infra', true, 'the supervisor ended by itself: nobody renewed its lease, or it was told to close'],
+    [end?.exitCode === 0, 'infra', true, 'the supervisor exited: its lease expired, or it received a close request'],
     [end !== undefined, 'kernel_lost', true, `the supervisor, process 1 of the pod, ended with ${how}`, end?.message],
     [unschedulable, 'capacity', false, `no node can take the pod (${scheduled?.reason})`, scheduled?.message],
     [isUnreported(pod), 'node_lost', false, `the node ${nodeName ?? 'unknown'} does not report any more`],

@@ -14,7 +14,7 @@ interface Told {
 export interface ContainerStatusView {
   readonly name: string;
   readonly waiting: Told | null;
-  /** How the container ended; for one that was started again, its last end. */
+  /** How the container ended. For a restarted container, its last end. */
   readonly terminated: (Told & { readonly exitCode: number; readonly signal: number | null }) | null;
 }
 

@@ -17,7 +17,7 @@ describe('PodWatch', () => {
     watch.start();
     await watch.synced(never);
   }
-  /** The watch comes to know the truth. */
+  /** Waits until the watch has the state of the server. */
   async function agrees(): Promise<void> {
     await expect.poll(() => known(watch), { interval: 10 }).toEqual(server.truth);
   }
@@ -31,7 +31,7 @@ describe('PodWatch', () => {
     await server.close();
   });
 
-  it('goes on from a bookmark without a new list', async () => {
+  it('resumes from a bookmark without a new list', async () => {
     await started();
     await watching();
     server.put('seen');
@@ -50,7 +50,7 @@ describe('PodWatch', () => {
     ).toBe(true);
   });
 
-  it('waits as long as a busy server asks before the next watch', async () => {
+  it('waits as long as a busy server requests', async () => {
     await started();
     await watching();
     const times: number[] = [];
@@ -67,7 +67,7 @@ describe('PodWatch', () => {
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(999);
   });
 
-  it('lists anew when watching fails again and again', async () => {
+  it('lists again after five failed watches', async () => {
     await started();
     await watching();
     for (let i = 0; i < 5; i++) server.next('watch', refuse(504, 'Timeout', 'Too large resource version'));
@@ -92,7 +92,7 @@ const step = oneof(
 );
 
 describe('PodWatch under faults', () => {
-  it('comes to know what the server knows, whatever happens in between', async () => {
+  it('converges to the state of the server under any faults', async () => {
     await property(
       asyncProperty(array(step, { maxLength: 40 }), async (steps) => {
         const server = await KubeServerFixture.start();
@@ -127,7 +127,7 @@ async function apply(server: KubeServerFixture, act: string, name: string, phase
     end: () => server.end('cleanly'),
     compact: () => server.compact(),
     bookmark: () => (server.muted ? undefined : server.bookmark()),
-    // A connection that fell silent hears nothing more; the next one does.
+    // A silent connection gets no more events; the next connection does.
     mute: () => void (server.muted = true),
     garbage: () => server.send('{"type":\n'),
     half: () => server.send('{"type":"ADDED","obj'),

@@ -34,13 +34,13 @@ const free = (driver: KubernetesDriver) => driver.figures().default?.free;
 const ready = (driver: KubernetesDriver, count: number) => until(() => free(driver) === count, { what: `${count} free pods` });
 
 describe('the pool of pods', () => {
-  it('fills itself to the target of free ones', async () => {
+  it('fills itself to the target number of free pods', async () => {
     const cluster = new SimulatedCluster();
     await ready(driverOf(cluster, { free: 5, max: 8 }), 5);
     expect(cluster.creations).toBe(5);
   });
 
-  it('replaces what it claims, behind the claim', async () => {
+  it('replaces a claimed pod after the claim', async () => {
     const cluster = new SimulatedCluster();
     const driver = driverOf(cluster, { free: 2, max: 8 });
     await ready(driver, 2);
@@ -52,7 +52,7 @@ describe('the pool of pods', () => {
     await until(() => cluster.pods.size === 2, { what: 'the used pod to be deleted' });
   });
 
-  it('waits for a moment without claims until half of the free pods are used up', async () => {
+  it('delays replacements until half of the free pods are used up', async () => {
     const cluster = new SimulatedCluster();
     const driver = driverOf(cluster, { free: 4, max: 8 }, () => 0, { quietMs: 60_000 });
     await ready(driver, 4);
@@ -63,7 +63,7 @@ describe('the pool of pods', () => {
     await ready(driver, 4);
   });
 
-  it('starts only so many pods at the same time', async () => {
+  it('starts at most startsMax pods at the same time', async () => {
     const cluster = new SimulatedCluster();
     cluster.startMs = 100;
     const driver = driverOf(cluster, { free: 5, max: 8 }, () => 0, { startsMax: 2 });
@@ -82,7 +82,7 @@ describe('the pool of pods', () => {
     expect(cluster.creations).toBe(5);
   });
 
-  it('tells capacity, how many wait and never a time-out', async () => {
+  it('refuses with capacity and the number of waiting claims', async () => {
     const driver = driverOf(new SimulatedCluster(), { free: 0, max: 1 }, () => 0, { claimWaitMs: 150, waitingMax: 2 });
     await driver.claim(SHAPE, never);
     const waiting = [driver.claim(SHAPE, never), driver.claim(SHAPE, never)];
@@ -94,7 +94,7 @@ describe('the pool of pods', () => {
     for (const claim of waiting) await expect(claim).rejects.toMatchObject({ code: 'SANDBOX_CAPACITY' });
   });
 
-  it('serves claims that wait in their order', async () => {
+  it('serves waiting claims in order', async () => {
     const cluster = new SimulatedCluster();
     const driver = driverOf(cluster, { free: 0, max: 1 });
     const first = await driver.claim(SHAPE, never);
@@ -109,7 +109,7 @@ describe('the pool of pods', () => {
     expect(order).toEqual([1, 2, 3]);
   });
 
-  it('tells a full quota as itself, and tries again less and less often', async () => {
+  it('reports a full quota and retries with backoff', async () => {
     const cluster = new SimulatedCluster();
     cluster.refuse = new EtudeError('SANDBOX_CAPACITY', 'exceeded quota: pods', {
       metadata: { exit: 'capacity', reason: 'QuotaExceeded', status: '403' },
@@ -125,7 +125,7 @@ describe('the pool of pods', () => {
     await ready(driver, 2);
   });
 
-  it('makes up for pods of a controller that died', async () => {
+  it('replaces the pods of a dead controller', async () => {
     const cluster = new SimulatedCluster();
     const driver = driverOf(cluster, { free: 3, max: 8 });
     await ready(driver, 3);
@@ -135,7 +135,7 @@ describe('the pool of pods', () => {
     expect(cluster.creations).toBe(6);
   });
 
-  it('tells the loss of a claimed pod', async () => {
+  it('reports the loss of a claimed pod', async () => {
     const cluster = new SimulatedCluster();
     const driver = driverOf(cluster, { free: 1, max: 4 });
     const sandbox = await driver.claim(SHAPE, never);
@@ -143,7 +143,7 @@ describe('the pool of pods', () => {
     expect(await sandbox.lost).toMatchObject({ ended: 'lost' });
   });
 
-  it('keeps a claim whose connection broke or fell silent, by another connection', async () => {
+  it('keeps a claim over a new connection after the old one broke or fell silent', async () => {
     const cluster = new SimulatedCluster();
     const driver = driverOf(cluster, { free: 0, max: 1 }, () => 0, { leaseRenewMs: 20 });
     const sandbox = await driver.claim(SHAPE, never);
@@ -158,7 +158,7 @@ describe('the pool of pods', () => {
     await sandbox.release();
   });
 
-  it('refuses templates and sizes that the settings do not have', async () => {
+  it('refuses unknown templates and too large sizes', async () => {
     const driver = driverOf(new SimulatedCluster(), { free: 0, max: 1 });
     await expect(driver.claim({ ...SHAPE, template: 'gpu' }, never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(driver.claim({ ...SHAPE, memoryMiB: 100_000 }, never)).rejects.toMatchObject({
@@ -176,7 +176,7 @@ describe('three controllers of one pool', () => {
     expect(cluster.pods.size).toBe(6);
   });
 
-  it('never share a pod, and never have more than the most', async () => {
+  it('never share a pod and never exceed the maximum', async () => {
     const plan = record({
       claims: integer({ min: 5, max: 40 }),
       max: integer({ min: 2, max: 12 }),

@@ -35,7 +35,7 @@ export class TemplatePool {
   private readonly balance: PoolBalance;
   /** Number of binds that failed because another controller was sooner. */
   private conflicts = 0;
-  /** A passing problem that keeps a pod from starting; null where there is none. */
+  /** A temporary problem that keeps a pod from starting; null without one. */
   private obstacle: PoolProblem | null = null;
   private running = true;
   private due = false;
@@ -89,7 +89,7 @@ export class TemplatePool {
         void this.remove(own.pod, own.link);
         throw signal.reason as Error;
       }
-      // A silent pod was removed here, so this controller owes its replacement.
+      // This controller removed the silent pod, so it owes the replacement.
       if (outcome !== 'silent') this.balance.owe(-1);
       signal.throwIfAborted();
       own = this.take();
@@ -250,14 +250,14 @@ export class TemplatePool {
     this.obstacle = null;
     for (const pod of this.roster) if (pod.state === 'starting') this.noticeProblem(pod);
     const plan = this.balance.plan(this.roster, this.queue.length);
-    // While one pod can't be placed, others couldn't either.
+    // While one pod can't be scheduled, no other pod can.
     if (!this.obstacle) this.starter.start(Math.min(plan.create, this.starter.startsMax), !this.balance.adopting);
     if (this.starter.problem && this.starter.held) this.refuseHopeless(this.starter.problem);
     if (this.removals.size === 0) this.retireOld(this.obstacle !== null || (this.queue.length > 0 && plan.short === 0));
     return plan.short > 0 || this.queue.length > 0 || this.starter.problem !== null;
   }
 
-  /** Records why a pod doesn't start. One that never will is removed, and claims that waited for it are refused. */
+  /** Records why a pod doesn't start. After a final problem, removes the pod and refuses the claims that waited for it. */
   private noticeProblem(pod: RosterPod): void {
     const problem = pod.view && podProblem(pod.view, this.deps.now() - pod.addedMs);
     if (!problem) return;

@@ -19,7 +19,7 @@ interface Happening {
 export type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 type Kind = 'list' | 'watch' | 'get' | 'create' | 'delete' | 'patch';
 
-/** An API server with nothing but pods: real sockets, versions, watches and history, and faults on request. */
+/** An API server for pods only, with real sockets, versions, watches and history, and faults on request. */
 export class KubeServerFixture {
   readonly asked: Array<{ readonly kind: Kind; readonly url: URL; readonly body: string }> = [];
   readonly #pods = new Map<string, StoredPod>();
@@ -29,9 +29,9 @@ export class KubeServerFixture {
   #history: Happening[] = [];
   #version = 100;
   #uids = 0;
-  /** Older than this nothing is known. */
+  /** Older versions are forgotten. */
   #compacted = 0;
-  /** Watches stay open and hear nothing more. */
+  /** Watches stay open and get no events. */
   muted = false;
 
   private constructor(private readonly server: Server) {
@@ -65,7 +65,7 @@ export class KubeServerFixture {
     return this.asked.filter((asked) => asked.kind === kind).length;
   }
 
-  /** What a perfect watcher would know: name to uid, phase and version. */
+  /** The expected state of a watch: name to uid, phase and version. */
   get truth(): Record<string, string> {
     return Object.fromEntries([...this.#pods.values()].map((pod) => [pod.name, `${pod.uid} ${pod.phase} ${pod.version}`]));
   }
@@ -88,7 +88,7 @@ export class KubeServerFixture {
     this.#happened('DELETED', { ...pod, version: ++this.#version });
   }
 
-  /** Forgets what happened: older watches end with 410. */
+  /** Forgets the history, so that older watches end with 410. */
   compact(): void {
     this.#history = [];
     this.#compacted = this.#version;
@@ -98,7 +98,7 @@ export class KubeServerFixture {
     this.send(`{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"${this.#version}"}}}\n`);
   }
 
-  /** Anything at all, to every watch. */
+  /** Sends the text to every watch. */
   send(text: string): void {
     for (const watcher of this.#watchers) watcher.write(text);
   }
@@ -173,7 +173,7 @@ export class KubeServerFixture {
   }
 }
 
-/** Of a server without authentication. */
+/** The API of a server without authentication. */
 export function apiOf(server: string, timeoutMs?: number): KubeApi {
   const config = new KubeConfig();
   config.loadFromClusterAndUser({ name: 'plain', server, skipTLSVerify: true }, { name: 'plain' });
@@ -197,7 +197,7 @@ function send(response: ServerResponse, status: number, body: object, headers: R
   response.end(JSON.stringify(body));
 }
 
-/** The API's own way to refuse. */
+/** A refusal in the format of the API. */
 export function refuse(code: number, reason: string, message = 'because', headers: Record<string, string> = {}): Answer {
   return (_request, response) => send(response, code, { kind: 'Status', status: 'Failure', code, reason, message }, headers);
 }

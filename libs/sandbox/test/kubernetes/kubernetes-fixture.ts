@@ -11,7 +11,7 @@ const fromRun = (name: string): string => {
   return value;
 };
 
-/** Only what goes wrong is of interest in a test. */
+/** Tests show only warnings and errors. */
 const logger = { debug: () => undefined, info: () => undefined, warn: console.warn, error: console.error };
 
 /** Pods of an installation of their own, in the namespace of the run, with small requests, so that many fit on one node. */

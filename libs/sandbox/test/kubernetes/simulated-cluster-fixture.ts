@@ -13,17 +13,17 @@ interface SimulatedPod {
 
 const status = { reason: '', message: '', conditions: {}, containers: [] };
 
-/** Names, uids and claims as a cluster and its supervisors decide them, in memory. Watches tell of changes as late as asked. */
+/** A cluster and its supervisors in memory. Watches report changes with the requested delay. */
 export class SimulatedCluster {
   readonly pods = new Map<string, SimulatedPod>();
   mostPods = 0;
   creations = 0;
   /** Every successful bind of a claim that serves somebody: the uid of its pod. */
   readonly bound: string[] = [];
-  /** What a creation fails with. */
+  /** The error of each creation; null: creations succeed. */
   refuse: EtudeError | null = null;
   startMs = 2;
-  /** Established connections carry nothing any more. */
+  /** Established connections carry no data any more. */
   silent = false;
   private readonly feeds = new Set<SimulatedFeed>();
   private uids = 0;
@@ -47,7 +47,7 @@ export class SimulatedCluster {
     return Promise.resolve(link);
   };
 
-  /** What a controller's watch tells, each change `delayMs()` after it happened and never before an earlier one. */
+  /** The watch of a controller. It reports each change after `delayMs()`, in order. */
   feed(delayMs: () => number): SimulatedFeed {
     const feed = new SimulatedFeed(delayMs, () => this.feeds.delete(feed));
     for (const { view } of this.pods.values()) feed.store.apply('ADDED', view);
@@ -55,7 +55,7 @@ export class SimulatedCluster {
     return feed;
   }
 
-  /** Its process 1 ends, and with it all connections. */
+  /** Ends process 1 of the pod and all its connections. */
   end(pod: SimulatedPod): void {
     if (pod.view.phase === 'Succeeded') return;
     this.change(pod, { phase: 'Succeeded' });
