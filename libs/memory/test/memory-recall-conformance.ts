@@ -62,7 +62,7 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
             .map(({ text }) => text.split(': ')[1])
             .toSorted(),
         ).toEqual(wanted);
-        const skills = items.filter(({ kind }) => kind === 'skill').map(({ id }) => id.split('@')[0].replaceAll('_', '-'));
+        const skills = items.filter(({ kind }) => kind === 'skill').map(({ id }) => id.replace(/@.*/, '').replaceAll('_', '-'));
         expect(skills.toSorted()).toEqual(wanted);
       }
     });
