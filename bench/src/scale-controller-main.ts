@@ -18,7 +18,7 @@ const selector = `etude.dev/pool=${place.installation}`;
 
 /** Connects as a service account, like a controller inside the cluster. */
 function connect(meter: TrafficMeter | null): MeteredApi {
-  const api = new MeteredApi(new KubeClient(readConfig({ kubeconfigPath: place.account })), place.namespace);
+  const api = new MeteredApi(new KubeClient(readConfig(place.account)), place.namespace);
   api.meter = meter;
   return api;
 }

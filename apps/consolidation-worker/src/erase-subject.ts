@@ -21,8 +21,8 @@ export interface EraseDeps {
 }
 
 /**
- * Removes every trace of an agent, a user or a tenant, and keeps a receipt: running, then succeeded with nothing left, or failed with what
- * is left. A repeat continues where the last attempt was cut off.
+ * Removes every trace of an agent, a user or a tenant, and keeps a receipt: running, then succeeded, or failed with the
+ * remaining counts. A repeat continues where the last attempt was cut off.
  *
  * The queues are erased first, because they feed memory, and again after memory, to find jobs whose records are gone.
  * @throws EtudeError MEMORY_UNAVAILABLE while records are left; the queue retries the erasure

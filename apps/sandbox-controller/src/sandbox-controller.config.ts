@@ -30,7 +30,7 @@ const driverConfig = {
   ETUDE_SANDBOX_TEMPLATES_PATH: z.string().min(1).optional(),
   /** `kubernetes`: secret from which the tokens of pods are made; the same for all controllers of a namespace. */
   ETUDE_SANDBOX_TOKEN_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
-  /** `kubernetes`: tells the pods of several installations in one namespace apart. */
+  /** `kubernetes`: distinguishes the pods of several installations in one namespace. */
   ETUDE_SANDBOX_INSTALLATION: z
     .string()
     .regex(/^[a-z0-9]([a-z0-9-]{0,18}[a-z0-9])?$/, 'must be 1 to 20 lower-case letters, digits and "-"')
@@ -39,7 +39,7 @@ const driverConfig = {
 
 /** Sessions for callers. Without a token the controller serves none. */
 const sessionConfig = {
-  /** Shared with the gateways, and with nobody else. */
+  /** Shared with the gateways only. */
   ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   /** Address that the controller listens on for gateways. */
   ETUDE_SANDBOX_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
@@ -61,7 +61,7 @@ export const sandboxControllerConfig = baseConfig.extend({
 });
 export type SandboxControllerConfig = z.infer<typeof sandboxControllerConfig>;
 
-/** The value of a setting that the chosen driver needs. @throws EtudeError FAILED_PRECONDITION where it is not set */
+/** The value of a setting that the chosen driver needs. @throws EtudeError FAILED_PRECONDITION if the setting is missing */
 export function needed<K extends keyof SandboxControllerConfig>(
   config: SandboxControllerConfig,
   name: K,

@@ -32,7 +32,7 @@ export class FakeSandbox {
   #grown = Promise.withResolvers<void>();
   #end: LostSandbox | null = null;
 
-  /** Lets the "wait" of now, or the next one, go on. */
+  /** Ends the present "wait", or the next one. */
   go(): void {
     this.#gate.resolve();
     this.#gate = Promise.withResolvers();

@@ -81,7 +81,7 @@ function tmpfs({ sizes }: BubblewrapOptions, path: string, mib: number): string[
   return [...(sizes ? ['--size', String(mib * MIB)] : []), '--tmpfs', path];
 }
 
-/** These must be the last mounts, since they make the root read-only. */
+/** These must be the last mounts, because they make the root read-only. */
 function bundle(): string[] {
   return ['--ro-bind-data', String(BUNDLE_FD), BUNDLE, '--remount-ro', '/'];
 }

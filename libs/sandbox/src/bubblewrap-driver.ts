@@ -49,7 +49,7 @@ export class BubblewrapDriver implements SandboxDriver {
     try {
       const link = (await this.takeReady(shape)) ?? (await this.start(shape, signal));
       const claim = newClaim();
-      // The answer is not awaited: nobody else can reach a sandbox behind a pipe, so no other claim can be first.
+      // The response is not awaited: no other process can reach a sandbox over a pipe, so no other claim can be first.
       link.send({ type: 'bind', claim });
       return new SupervisorClient(link, { claim, place: null, onRelease: () => this.released(link) });
     } catch (error) {
@@ -75,7 +75,7 @@ export class BubblewrapDriver implements SandboxDriver {
     await Promise.all([...this.sources.values()].map((source) => source.close()));
   }
 
-  /** The oldest spare sandbox, or null where none fits. One that is still starting is awaited: it is ready sooner than a new one. */
+  /** The oldest fitting spare sandbox, or null. A starting spare is awaited, because it is ready sooner than a new sandbox. */
   private async takeReady({ template, diskMiB }: SandboxShape): Promise<SandboxLink | null> {
     if (diskMiB !== this.warmShape.diskMiB || template !== this.warmShape.template) return null;
     for (let spare = this.spares.shift(); spare; spare = this.spares.shift()) {

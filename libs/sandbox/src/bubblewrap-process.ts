@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { FrameChannel, type SupervisorFrame } from './frames.js';
 import type { SandboxLink } from './sandbox-driver.js';
 
-/** Descriptors that bubblewrap gets beside stdin, stdout and stderr. Each command uses those from FIRST_FREE_FD on as it needs. */
+/** Descriptors of bubblewrap besides stdin, stdout and stderr. Each command has its own use for FIRST_FREE_FD and above. */
 export const INFO_FD = 3;
 export const BUNDLE_FD = 4;
 export const FIRST_FREE_FD = 5;

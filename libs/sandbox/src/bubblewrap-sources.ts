@@ -5,7 +5,7 @@ import type { SandboxLink, SandboxShape, SandboxSource } from './sandbox-driver.
 
 export interface SourceSettings extends BubblewrapOptions {
   readonly bundle: Buffer;
-  /** The system call filter; null where there is none for this machine. */
+  /** The system call filter; null if this architecture has none. */
   readonly seccomp: Buffer | null;
   readonly uid: number | undefined;
 }

@@ -34,7 +34,7 @@ export interface ProvenSource {
   /**
    * A source with the same controls and the packages of the template, tried by opening one sandbox.
    *
-   * @throws EtudeError FAILED_PRECONDITION naming the template and what its folder lacks
+   * @throws EtudeError FAILED_PRECONDITION naming the template and the problem of its folder
    */
   withPackages(template: string, packagesPath: string): Promise<SandboxSource>;
 }

@@ -15,7 +15,7 @@ export interface LocalOptions {
   readonly allowMissingControls?: readonly string[];
   /** Default 'auto'. */
   readonly isolation?: Isolation;
-  /** Folder with one folder of packages per template, named like the template; see `readOverlays`. Absent: there is only "default". */
+  /** Folder with one folder of packages per template, named like the template; see `readOverlays`. Absent: only "default" exists. */
   readonly overlaysPath?: string | undefined;
   readonly pythonPath?: string;
   readonly bwrapPath?: string;
@@ -27,9 +27,9 @@ const DEFAULT = 'default';
  * Starts a driver that runs untrusted Python in local processes under bubblewrap, one fresh sandbox per claim.
  * Proves every control by trying it, then fills the pool.
  *
- * Needs Linux, bubblewrap and Python 3.10; as root it runs sandboxes as `nobody`.
+ * Needs Linux, bubblewrap and Python 3.10. Root runs its sandboxes as `nobody`.
  *
- * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control and, where there is one, the setting that lets it be missing;
+ * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control and the setting, if any, that allows it to be missing;
  *   FAILED_PRECONDITION for packages that can't be used
  */
 export async function startLocalDriver(options: LocalOptions = {}): Promise<BubblewrapDriver> {

@@ -16,7 +16,7 @@ export interface Interpreter {
 /**
  * Compiles the runner with the sandbox's own Python, so that no sandbox has to parse it again.
  *
- * @throws EtudeError SANDBOX_CONTROL_MISSING when there is no usable Python, with the line that installs it
+ * @throws EtudeError SANDBOX_CONTROL_MISSING without a usable Python, with the command that installs it
  */
 export async function buildBundle(pythonPath: string): Promise<Interpreter> {
   const script = `import sys;v=sys.version_info;sys.stdout.write("%d.%d\\n" % v[:2]);sys.stdout.flush();sys.path.insert(0,${JSON.stringify(RUNNER)});import bundle;sys.stdout.buffer.write(bundle.build(${JSON.stringify(RUNNER)}))`;
@@ -34,7 +34,7 @@ export async function buildBundle(pythonPath: string): Promise<Interpreter> {
 /**
  * The version of bubblewrap, as [major, minor].
  *
- * @throws EtudeError SANDBOX_CONTROL_MISSING when it is not there, with the line that installs it
+ * @throws EtudeError SANDBOX_CONTROL_MISSING without bubblewrap, with the command that installs it
  */
 export async function bubblewrapVersion(bwrapPath: string): Promise<readonly [number, number]> {
   const { stdout } = await run(bwrapPath, ['--version']).catch((error: Error) => {

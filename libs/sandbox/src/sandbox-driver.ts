@@ -18,7 +18,7 @@ export interface SandboxExecution extends ExecutionRequest {
   readonly after?: number;
 }
 
-/** Gets the events of an execution, in order. `at` is the number of the frame; `after` = `at` + 1 follows the execution behind it. */
+/** Gets the events of an execution, in order. `at` is the number of the frame; `after` = `at` + 1 follows the execution after that frame. */
 export interface ExecutionSink {
   /** Output of run `run` as it comes, up to the size of the head. */
   output(run: number, stream: 'stdout' | 'stderr', text: string, at: number): void;
@@ -28,7 +28,7 @@ export interface ExecutionSink {
   result(run: number, result: RunResult, at: number): void;
 }
 
-/** `lost`: the sandbox ended while the code ran. RETRYABLE_EXITS tells whether the infrastructure or the code is at fault. */
+/** `lost`: the sandbox ended while the code ran. RETRYABLE_EXITS has the exits for which the infrastructure is at fault. */
 export type ExecutionEnd = { readonly ended: 'done' } | LostSandbox;
 
 export interface LostSandbox {
@@ -47,11 +47,11 @@ export interface LostSandbox {
 export interface SandboxFiles {
   /** Appends to the upload of `path`, which starts at offset 0; `final` puts the file in place. @returns bytes received so far */
   write(path: string, offset: number, data: Uint8Array, final: boolean): Promise<number>;
-  /** `entry` is null where there is no such file; `uploadedBytes` is the size of an unfinished upload, else 0. */
+  /** `entry` is null if the file doesn't exist. `uploadedBytes` is the size of an unfinished upload, else 0. */
   stat(path: string): Promise<{ readonly entry: SessionFile | null; readonly uploadedBytes: number }>;
   /** Reads at most FILE_CHUNK_BYTES_MAX bytes. Fewer bytes than asked for mean the end of the file. */
   read(path: string, offset: number, length: number): Promise<{ readonly data: Uint8Array; readonly sizeBytes: number }>;
-  /** Regular files ordered by path, from the first path behind `after` on. `more`: others follow. */
+  /** Regular files ordered by path, starting after the path `after`. `more`: the list was cut at `limit`. */
   list(after: string, limit: number): Promise<{ readonly entries: readonly SessionFile[]; readonly more: boolean }>;
   delete(path: string): Promise<void>;
 }
@@ -67,7 +67,7 @@ export interface ClaimedSandbox {
    * Executes the runs in order. A repeated `executionId`, also after `attach`, runs nothing: it follows the first execution from
    * `after` on. An execution without runs only follows.
    *
-   * @throws EtudeError NOT_FOUND where there is nothing to follow: the execution has no runs and never ran, or is no longer kept
+   * @throws EtudeError NOT_FOUND for an execution without runs that never ran, or whose frames are no longer stored
    * @throws AbortError when `signal` aborts, after the code was stopped: with the whole sandbox, or with `keep` alone
    */
   execute(execution: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<ExecutionEnd>;
@@ -87,7 +87,7 @@ export interface SandboxCounts {
  * Provides sandboxes: local processes or pods.
  *
  * A claimed sandbox never serves another claim. This process renews the leases of its claims while it lives; after its end, a sandbox
- * that nobody attaches to ends with its lease.
+ * without a new holder ends with its lease.
  * Not in it: idempotence across sandboxes, retries, authorization.
  */
 export interface SandboxDriver {
@@ -98,7 +98,7 @@ export interface SandboxDriver {
    *   with the exit reason in `metadata.exit`; INVALID_ARGUMENT for a template or size that the settings don't have
    */
   claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox>;
-  /** Takes over the claim at `place`, held by another process or this one. @throws EtudeError SANDBOX_UNAVAILABLE where it is gone */
+  /** Takes over the claim at `place`, held by another process or this one. @throws EtudeError SANDBOX_UNAVAILABLE if the sandbox is gone */
   attach(place: string, signal: AbortSignal): Promise<ClaimedSandbox>;
   counts(): SandboxCounts;
   /** For readiness. @throws EtudeError SANDBOX_UNAVAILABLE while no sandbox can be provided */

@@ -40,7 +40,7 @@ const X64: Architecture = {
     [165, 166, 155, 161, 272, 308, 428, 429, 430, 431, 432, 433, 442],
     // process_madvise, process_mrelease
     [440, 448],
-    // inotify, fanotify: /usr is the host's, so watching it tells what others run and read
+    // inotify, fanotify: /usr is the host's, so a watch of it would show the activity of other processes
     [253, 294, 300, 301],
     // migrate_pages, move_pages of other processes; memfd_secret and vmsplice: memory that no limit counts
     [256, 279, 447, 278],
@@ -91,7 +91,7 @@ const AF_INET6 = 10;
 const AF_NETLINK = 16;
 
 export interface SeccompOptions {
-  /** Whether internet sockets may be opened. Set only where a network namespace or a NetworkPolicy limits what they reach. */
+  /** Whether internet sockets may be opened. Set only if a network namespace or a NetworkPolicy limits the reachable addresses. */
   readonly network: boolean;
 }
 

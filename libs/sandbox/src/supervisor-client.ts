@@ -23,8 +23,8 @@ export interface SupervisorClientOptions {
   /** See `ClaimedSandbox.place`. */
   readonly place: string | null;
   /**
-   * Called when the link has ended by itself. Returns another link to the same supervisor, bound to the same claim, or why there is
-   * none. The current execution is followed further on the new link. Absent: the sandbox is lost with its link.
+   * Called when the link has ended by itself. Returns another link to the same supervisor, bound to the same claim, or the reason of the
+   * loss. The current execution is followed further on the new link. Absent: the sandbox is lost with its link.
    */
   recover?(): Promise<SandboxLink | LostSandbox>;
   /** Called by the first `release`, and for a link that `recover` returns after it. Resolves when none of its processes runs any more. */
@@ -44,7 +44,7 @@ interface Following {
   readonly fail: (error: Error) => void;
 }
 
-/** A claimed sandbox behind the protocol of docs/sandbox-protocol.md. Its link is bound, or its `bind` has been sent. */
+/** A claimed sandbox, over the protocol of docs/sandbox-protocol.md. Its link is bound, or its `bind` has been sent. */
 export class SupervisorClient implements ClaimedSandbox {
   readonly place: string | null;
   readonly lost: Promise<LostSandbox>;

@@ -32,14 +32,14 @@ export class Buildah {
     return (await this.call('images', '--noheading', '--format', '{{.Name}}:{{.Tag}}')).split('\n').includes(name);
   }
 
-  /** Local bases are taken as they are; others are pulled where they are not there yet. */
+  /** Uses local bases and pulls missing ones. */
   async build({ context, file, name, buildArgs = {}, volumes = [] }: BuildOptions): Promise<void> {
     const given = Object.entries(buildArgs).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
     const seen = volumes.flatMap((volume) => ['--volume', volume]);
     await this.call('build', '-q', '-f', file, '--ignorefile', `${file}.dockerignore`, ...given, ...seen, '-t', name, context);
   }
 
-  /** An image of nothing but what the archive holds. */
+  /** Makes an image of the files in the archive. */
   async import(archive: string, name: string): Promise<void> {
     const container = (await this.call('from', 'scratch')).trim();
     try {

@@ -10,7 +10,7 @@ export interface Cluster {
   readonly kind: 'own' | 'given';
   /** Path of a kubeconfig whose user may do everything. */
   readonly kubeconfig: string;
-  /** Set ETUDE_CLUSTER_DIR to it and another process finds this cluster. '' where it is not one of our own. */
+  /** The value of ETUDE_CLUSTER_DIR with which another process finds this cluster; '' for a given cluster. */
   readonly dir: string;
   /** Answers stdout. @throws Error with kubectl's words */
   readonly kubectl: (args: readonly string[], input?: string) => Promise<string>;
@@ -22,13 +22,13 @@ export interface Cluster {
   readonly stop: () => Promise<void>;
 }
 
-/** ETUDE_CLUSTER: own or given. Without it: the one of KUBECONFIG, else one of our own. */
+/** ETUDE_CLUSTER: own or given. Default: the cluster of KUBECONFIG, else one of its own. */
 const isGiven = () => (process.env['ETUDE_CLUSTER'] ? process.env['ETUDE_CLUSTER'] === 'given' : Boolean(process.env['KUBECONFIG']));
 
 const kubeconfigGiven = () => process.env['KUBECONFIG'] ?? '';
 
 /**
- * The cluster that tests run in, started where none is given. The process that starts it must stop it.
+ * The cluster for tests: the given one, or a new one. The process that starts it must stop it.
  *
  * @throws MachineLacks
  */
@@ -47,7 +47,7 @@ export function missingForCluster(): string[] {
 /**
  * The cluster that was started for this process, as ETUDE_CLUSTER_DIR or KUBECONFIG name it.
  *
- * @throws Error where there is none: `./etude test --cluster` starts one
+ * @throws Error without a running cluster; `./etude test --cluster` starts one
  */
 export function cluster(): Cluster {
   const own = runningOwnCluster(process.env['ETUDE_CLUSTER_DIR'] ?? '');

@@ -7,9 +7,9 @@ export interface CommandOptions {
 }
 
 /**
- * Runs a program to its end and answers what it printed on stdout.
+ * Runs a program to its end and returns its stdout.
  *
- * @throws Error with the command and the end of its stderr where it does not end with 0.
+ * @throws Error with the command and the end of its stderr, unless the exit code is 0
  */
 export async function run(command: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
   const { cwd, env = {}, input } = options;

@@ -69,7 +69,7 @@ export async function stopPlace(place: Place): Promise<void> {
   await rm(place.dir, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** Removes what clusters left whose owner was killed: folders and empty control groups, since the kernel ended all else. */
+/** Removes folders and empty control groups of clusters whose owner was killed. The kernel has ended the rest. */
 async function sweep(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const place = name.startsWith(PREFIX) ? readPlace(join(tmpdir(), name)) : null;
@@ -79,7 +79,7 @@ async function sweep(): Promise<void> {
 
 export interface ControlPlaneOptions {
   readonly note: Note;
-  /** Flags behind those that the programs have in any cluster of ours. */
+  /** Flags in addition to those of `daemons.ts`. */
   readonly flags?: Partial<Record<(typeof PROGRAMS)[number], readonly string[]>>;
 }
 

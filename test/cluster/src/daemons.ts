@@ -65,7 +65,7 @@ export type Daemon = keyof typeof COMMANDS;
 /**
  * Starts it in the background; the process id inside the namespaces is noted in `dir/pids`.
  *
- * @param more flags behind its own
+ * @param more flags in addition to its own
  */
 export async function startDaemon(place: Place, name: Daemon, more: readonly string[] = []): Promise<void> {
   if (await daemonRuns(place, name)) return;
@@ -93,7 +93,7 @@ export async function signalDaemon(place: Place, name: Daemon, signal: 'KILL' | 
 
 const GRACE_MS = 3_000;
 
-/** It is gone when this resolves; nothing happens where it already was. SIGKILL by default. */
+/** Resolves when the program has ended, at once if it does not run. SIGKILL by default. */
 export async function stopDaemon(place: Place, name: Daemon, how: 'kill' | 'ask-first' = 'kill'): Promise<void> {
   const gone = async () => !(await daemonRuns(place, name));
   if (await gone()) return;

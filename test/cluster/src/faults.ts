@@ -30,7 +30,7 @@ export function faultsOf(place: Place) {
     pauseApiServer: () => signalDaemon(place, 'apiserver', 'STOP'),
     resumeApiServer: () => signalDaemon(place, 'apiserver', 'CONT'),
     /**
-     * Controllers, scheduler and kubelet start anew and see at once what is there. Those that missed the API server ask it again
+     * Restarts controllers, scheduler and kubelet, so that they see the present state at once. Otherwise they ask the API server again
      * after up to a minute, the longer the more often they missed it within two minutes (client-go's back-off), and count a node's
      * silence from then on. A test that stops the API server calls this at its end.
      */

@@ -53,7 +53,7 @@ export async function kubenode(note: Note): Promise<string> {
     await rename(next, dir);
   } catch (error) {
     await rm(next, { recursive: true, force: true });
-    if (!existsSync(dir)) throw error; // else somebody built the same meanwhile
+    if (!existsSync(dir)) throw error; // otherwise another process has built the same
   }
   // Earlier versions take 170 MB each. A cluster that still runs one keeps its file open.
   for (const name of await readdir(cache))

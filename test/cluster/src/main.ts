@@ -11,7 +11,7 @@ const USAGE = `node test/cluster/dist/main.js check | run COMMAND ARGS... | kube
   kubectl  asks the cluster of the \`run\` that this is part of
 `;
 
-/** The machine can't have a cluster; `etude test --cluster` tells it from tests that fail. */
+/** Exit code for a machine that can't have a cluster; other codes mean failed tests. */
 const NO_CLUSTER = 3;
 
 const note = (line: string) => process.stderr.write(`cluster: ${line}\n`);

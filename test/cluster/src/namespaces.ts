@@ -53,7 +53,7 @@ async function initOf(unshare: number): Promise<number | null> {
   return name.trim() === 'pause' ? child : null;
 }
 
-/** The networks 10.100.0.0/16 to 10.199.0.0/16 in which the machine routes nothing, in a random order, so that two clusters that start at once differ. */
+/** The networks 10.100.0.0/16 to 10.199.0.0/16 without a route, in a random order, so that two clusters that start at once differ. */
 async function freeNetworks(): Promise<Network[]> {
   const routes = await run('ip', ['-4', 'route', 'show', 'table', 'all']);
   return Array.from({ length: 100 }, (_, index) => ({ base: `10.${index + 100}`, at: Math.random() }))

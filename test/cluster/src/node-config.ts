@@ -18,7 +18,7 @@ function cgroupDirs(place: Pick<Place, 'id'>): string[] {
   return (versionOne.length > 0 ? versionOne : ['/sys/fs/cgroup']).map((dir) => `${dir}${cgroupOf(place)}`);
 }
 
-/** Waits until what ran in them has ended. On a machine with both versions, the runtime has added one of version 2. */
+/** Waits for the end of the processes in them. On a machine with both versions, the runtime has added a group of version 2. */
 export async function removeGroupsOf(place: Pick<Place, 'id'>): Promise<void> {
   for (const dir of globSync(`/sys/fs/cgroup/{,*/}${cgroupOf(place).slice(1)}`))
     await until(() => removeGroups(dir), { everyMs: 50, what: `the end of what ran in ${dir}` });
@@ -36,7 +36,7 @@ async function removeGroups(dir: string): Promise<boolean> {
 
 /** Containers that print little and start fast; images come from archives and never from a registry. */
 async function containerd({ dir }: Place): Promise<string> {
-  // An overlay can't lie on an overlay, which is what a container's own root is.
+  // An overlay can't lie on an overlay, and a container's root is an overlay.
   const snapshotter = (await statfs(dir)).type === OVERLAYFS_MAGIC ? 'native' : 'overlayfs';
   return `version = 2
 root = "${dir}/containerd"
@@ -85,7 +85,7 @@ const kubelet = (place: Place) => ({
   containerRuntimeEndpoint: `unix://${place.dir}/containerd.sock`,
   cgroupRoot: cgroupOf(place),
   cgroupDriver: 'cgroupfs', // no systemd is asked to make groups: there may be none
-  failCgroupV1: false, // Kubernetes 1.34 still runs on version 1, which some machines have alone, if it is told so
+  failCgroupV1: false, // some machines have only version 1, which Kubernetes 1.34 runs on with this setting
   failSwapOn: false,
   podPidsLimit: 256, // a fork bomb ends inside its pod
   maxPods: 250,

@@ -19,7 +19,7 @@ export const Network = z.object({
 });
 export type Network = z.infer<typeof Network>;
 
-/** A process, told apart from a later one with the same id by when it started. */
+/** A process. Its start time distinguishes it from a later process with the same id. */
 export const ProcessId = z.object({ pid: z.number(), startedAt: z.string() });
 export type ProcessId = z.infer<typeof ProcessId>;
 
@@ -50,7 +50,7 @@ export function readPlace(dir: string): Place | null {
   return existsSync(fileOf(dir)) ? Place.parse(JSON.parse(readFileSync(fileOf(dir), 'utf8'))) : null;
 }
 
-/** Field 22 of /proc/PID/stat; the name before it is in brackets and may hold anything. null where there is no such process. */
+/** Field 22 of /proc/PID/stat; the name before it is in brackets and may contain any text. null if the process does not exist. */
 function startOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -13,7 +13,7 @@ export async function makeNamespace({ kubectl }: Pick<Cluster, 'kubectl'>, what:
   return name;
 }
 
-/** One for all tests of a file, gone behind them. @returns its name, once they run */
+/** One namespace for all tests of a file, deleted after them. @returns a function with its name */
 export function useNamespace(cluster: Cluster, what: string): () => string {
   let name = '';
   beforeAll(async () => void (name = await makeNamespace(cluster, what)));

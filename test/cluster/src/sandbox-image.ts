@@ -19,7 +19,7 @@ export interface SandboxImage {
 }
 
 /**
- * The sandbox pod's image of this working tree, built where it is not yet. ETUDE_SANDBOX_IMAGE names a finished one instead,
+ * The sandbox pod's image of this working tree, built if missing. ETUDE_SANDBOX_IMAGE names a finished one instead,
  * ETUDE_SANDBOX_BASE another base than the one that debootstrap makes.
  *
  * @throws MachineLacks; Error with the builder's words
@@ -52,7 +52,7 @@ async function digestOf(base: string): Promise<string> {
 
 async function build(buildah: Buildah, { base, name, archive }: SandboxImage & { base: string }): Promise<void> {
   const index = process.env['PIP_INDEX_URL'];
-  // The machine's own authorities, since the index may be behind one of them that no base knows.
+  // The machine's own authorities, because the index may need one that the base image lacks.
   const authorities = existsSync(`${CERTIFICATES}/ca-certificates.crt`);
   await buildah.build({
     context: root,

@@ -46,11 +46,11 @@ export function startDriver(
   );
 }
 
-/** At least so many free pods; a pool keeps those beyond its target for claims. Scheduler and kubelet may have missed the API server too, and ask it again after up to a minute. */
+/** Waits for at least `count` free pods. After a failure of the API server, scheduler and kubelet may take a minute to connect again. */
 export const full = (driver: KubernetesDriver, count: number) =>
   until(() => (driver.figures().default?.free ?? 0) >= count, { timeoutMs: 150_000, everyMs: 50, what: `${count} free pods` });
 
-/** Claims what the pool has, while no pod can be started. */
+/** Claims all free pods, while no pod can be started. */
 export async function claimFree(driver: KubernetesDriver): Promise<void> {
   while ((driver.figures().default?.free ?? 0) > 0) await claimOnce(driver);
 }

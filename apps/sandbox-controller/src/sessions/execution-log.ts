@@ -74,16 +74,16 @@ export class ExecutionLog implements ExecutionSink {
     this.#append(this.#last.at + 1, [{ kind: 'outcome', result }]);
   }
 
-  /** Ends all readers behind the last event; they throw `error` where it is not null. */
+  /** Ends all readers after the last event. They throw `error` unless it is null. */
   end(error: Error | null = null): void {
     this.#ended ??= { error };
     this.#grown.emit('grown');
   }
 
   /**
-   * Events behind `after` (null: all), until the end. A reader that leaves doesn't stop the execution.
+   * Events after `after` (null: all), until the end. A reader that leaves doesn't stop the execution.
    *
-   * @throws EtudeError INVALID_ARGUMENT for a place behind the end; an AbortError
+   * @throws EtudeError INVALID_ARGUMENT for a place after the end; an AbortError
    */
   async *read(after: EventPlace | null, signal: AbortSignal): AsyncGenerator<ExecutionEvent> {
     for (let next = 0; ; await once(this.#grown, 'grown', { signal })) {

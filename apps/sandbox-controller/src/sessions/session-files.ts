@@ -23,7 +23,7 @@ export interface UploadPlace {
 /**
  * Writes each chunk before it takes the next. The file appears after the last chunk.
  *
- * @throws EtudeError ABORTED where the chunks are less than `sizeBytes`, INVALID_ARGUMENT where they are more; as `SandboxFiles.write`
+ * @throws EtudeError ABORTED for fewer bytes than `sizeBytes`, INVALID_ARGUMENT for more; those of `SandboxFiles.write`
  */
 export async function writeFile(
   files: SandboxFiles,

@@ -44,7 +44,7 @@ function world({ url } = redis) {
   return { cluster, store, start };
 }
 
-/** The events of an execution that is started, or followed where it is known. */
+/** Starts an execution, or follows a known one. @returns its events */
 async function events(held: HeldSession, executionId: string, code: string, after: ExecutionEvent | null = null, mayRun = true) {
   const log = await held.executions.open({ executionId, run: { kind: 'cell', code }, limits: held.session.limits }, mayRun);
   return log.read(after, never());

@@ -124,7 +124,6 @@ export class SessionHost {
   async reconcile(): Promise<void> {
     const { store, controllerId } = this.parts;
     const before = [...this.#held.values()];
-    const ends = new Map(this.#unwritten);
     const recorded = new Map((await store.heldBy(controllerId)).map((one) => [keyOf(one), one]));
     for (const held of before) {
       if (recorded.has(held.key) || this.#held.get(held.key) !== held) continue;
@@ -134,12 +133,13 @@ export class SessionHost {
     }
     for (const [key, { tenant, id }] of recorded) {
       if (this.#held.has(key)) continue;
-      const end = ends.get(key);
+      const end = this.#unwritten.get(key);
       const stored = end && (await store.get(tenant, id));
-      if (!end && !this.#unwritten.has(key)) this.#unwritten.set(key, NEVER_HELD);
+      // Ended in the next round, because its sandbox may be on its way from a claim or an attach.
+      if (!end) this.#unwritten.set(key, NEVER_HELD);
       if (end && stored?.controllerId === controllerId) await store.end(tenant, id, stored.ownerEpoch, end.state, end.reason);
     }
-    for (const [key, end] of ends) if (this.#unwritten.get(key) === end) this.#unwritten.delete(key);
+    for (const key of this.#unwritten.keys()) if (!recorded.has(key) || this.#held.has(key)) this.#unwritten.delete(key);
   }
 
   /** Leaves sessions that other controllers can attach to. Ends all other sessions as lost. */

@@ -119,6 +119,6 @@ describe('access to the API server', () => {
   });
 
   it('names a missing kubeconfig', () => {
-    expect(() => readConfig({ kubeconfigPath: join(directory, 'none') })).toThrow(/ENOENT/);
+    expect(() => readConfig(join(directory, 'none'))).toThrow(/ENOENT/);
   });
 });

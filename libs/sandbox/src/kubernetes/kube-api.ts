@@ -1,7 +1,13 @@
 import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
-import { KubeClient, type KubeConnectOptions, type KubeRequest, readConfig } from './kube-client.js';
+import { KubeClient, type KubeRequest, readConfig } from './kube-client.js';
 import { type KubeTarget, kubeError, kubeStatus } from './kube-error.js';
 import { type PodView, podView } from './pod-view.js';
+
+export interface ClusterOptions {
+  readonly namespace: string;
+  /** Absent: the service account of the pod that this process runs in. */
+  readonly kubeconfigPath?: string | undefined;
+}
 
 export interface PodManifest {
   readonly apiVersion: 'v1';
@@ -49,8 +55,8 @@ export class KubeApi {
   ) {}
 
   /** Reads the credentials, without a request. @throws Error where a file is missing or doesn't know the context */
-  static connect(options: KubeConnectOptions & { readonly namespace: string }): KubeApi {
-    return new KubeApi(new KubeClient(readConfig(options)), options.namespace);
+  static connect({ namespace, kubeconfigPath }: ClusterOptions): KubeApi {
+    return new KubeApi(new KubeClient(readConfig(kubeconfigPath)), namespace);
   }
 
   async createPod(manifest: PodManifest, signal: AbortSignal): Promise<PodView> {

@@ -12,15 +12,10 @@ export interface KubeRequest extends KubeTarget {
   readonly timeoutMs: number;
 }
 
-export interface KubeConnectOptions {
-  /** Absent: the service account of the pod that this process runs in. */
-  readonly kubeconfigPath?: string;
-}
-
 const AGENT_OPTIONS = { keepAlive: true, keepAliveMsecs: 30_000, maxSockets: 64, maxFreeSockets: 16, scheduling: 'lifo' } as const;
 
-/** Finds the credentials. @throws Error where a file is missing or has no cluster for the context */
-export function readConfig({ kubeconfigPath }: KubeConnectOptions): KubeConfig {
+/** @param kubeconfigPath undefined: the service account of this pod. @throws Error where a file is missing or has no cluster for the context */
+export function readConfig(kubeconfigPath: string | undefined): KubeConfig {
   const config = new KubeConfig();
   if (kubeconfigPath) {
     config.loadFromFile(kubeconfigPath);

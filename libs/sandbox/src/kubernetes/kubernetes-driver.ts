@@ -12,7 +12,7 @@ import {
 } from '../sandbox-driver.js';
 import { newClaim } from '../supervisor-client.js';
 import { ClaimedPods } from './claimed-pods.js';
-import { KubeApi, type PodApi } from './kube-api.js';
+import { type ClusterOptions, KubeApi, type PodApi } from './kube-api.js';
 import { LABELS, readPlace, tokenOf, type PodPlace } from './pod-identity.js';
 import { bindAgain, type OpenLink, type PodConnection, PodLink } from './pod-link.js';
 import { PodReaper } from './pod-removal.js';
@@ -35,12 +35,6 @@ export interface KubernetesDriverOptions {
   readonly allowMissingControls?: readonly string[];
   /** Whether this is the only controller. Its unclaimed pods then end with it and don't wait for another controller. Default false. */
   readonly alone?: boolean;
-}
-
-export interface ClusterOptions {
-  readonly namespace: string;
-  /** Absent: the service account of the pod that this process runs in. */
-  readonly kubeconfigPath?: string;
 }
 
 /** The driver's connections to the cluster; tests pass fakes. */

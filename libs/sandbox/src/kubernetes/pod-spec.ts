@@ -30,7 +30,7 @@ export interface PodVariety {
   readonly slot: number;
   readonly nonce: string;
   readonly token: string;
-  /** Unprivileged user and group. Each pod has another, since RLIMIT_NPROC counts per user over a whole node. */
+  /** Unprivileged user and group. Each pod has its own, because RLIMIT_NPROC counts per user over a whole node. */
   readonly user: number;
 }
 

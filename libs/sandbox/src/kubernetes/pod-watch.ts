@@ -63,18 +63,18 @@ export interface PodWatchOptions extends Partial<typeof DEFAULTS> {
 /** Range of the length that is requested for a watch; the server may end it sooner. */
 const WATCH_S = { min: 240, max: 360 };
 const RETRY_AFTER_MAX_MS = 60_000;
-/** After this many failures in a row all pods are listed anew: the server may not know the version, as after a restored store. */
+/** After this many failures in a row all pods are listed again. A server with a restored store may not know the version. */
 const FAILURES_MAX = 5;
 
 /**
  * Keeps the pods that match a selector up to date: lists them, then watches from the version of the list on.
  *
  * After cut, silent and garbled connections, 429 and 5xx it watches again from the last version seen.
- * After 410, and after several failures in a row, it lists anew and reports the differences as changes.
- * Why not the vendor's informer: it lists anew on 410 only and stays dead after any other error; no bookmarks.
+ * After 410, and after several failures in a row, it lists again and reports the differences as changes.
+ * Why not the vendor's informer: it ends at any error except 410 and has no bookmarks.
  */
 export class PodWatch implements PodFeed {
-  /** `relists`: number of lists, with the first. `lastError`: why there is no watch at present; null while there is one. */
+  /** `relists`: number of lists, with the first. `lastError`: the error that ended the last watch; null while a watch runs. */
   readonly state = { relists: 0, resourceVersion: '', lastError: null as string | null };
   readonly #options: typeof DEFAULTS & PodWatchOptions;
   readonly #store = new PodStore();

@@ -3,7 +3,7 @@ import type { PoolDeps } from './pool-settings.js';
 import type { SandboxTemplate } from './sandbox-template.js';
 
 export interface RefillPlan {
-  /** Missing pods for which there are slots; 0 where there are enough pods. */
+  /** Number of missing pods for which slots are free. */
   readonly short: number;
   /** Pods to create now. */
   readonly create: number;

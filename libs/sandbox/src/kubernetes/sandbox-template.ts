@@ -14,7 +14,7 @@ const Toleration = z.strictObject({
 
 const Cpu = z.string().regex(/^([0-9]+m|[0-9]+(\.[0-9]+)?)$/, 'processors are written as "2", "0.5" or "500m"');
 
-/** How many pods of a template there are. */
+/** Numbers of pods of a template. */
 const WarmSizes = z
   .strictObject({
     /** Most pods over all controllers of the installation, claimed and ending ones included. */
@@ -56,7 +56,7 @@ export const SandboxTemplate = z
     warm: WarmSizes.prefault({}),
     /** Packages of the image beyond the standard library; for information, not checked. */
     packages: z.array(z.string()).default([]),
-    /** Addresses that pods may reach. `egressEnforcedBy` must name what enforces the list, or the template is refused. */
+    /** Addresses that pods may reach. `egressEnforcedBy` must name the labels of the enforcing policy, or the template is refused. */
     egress: z.array(z.string()).default([]),
     /** Labels for the pod, by which the operator's NetworkPolicy selects it. Whether such a policy exists isn't checked. */
     egressEnforcedBy: z.record(z.string(), z.string()).default({}),

@@ -75,7 +75,7 @@ export class TemplatePool {
   /**
    * Takes a pod and binds it to the claim, without a call to the API server.
    *
-   * @throws EtudeError SANDBOX_CAPACITY or SANDBOX_UNAVAILABLE where none comes in time; the signal's reason when it aborts
+   * @throws EtudeError SANDBOX_CAPACITY or SANDBOX_UNAVAILABLE if no pod comes in time; the reason of an aborted signal
    */
   async claim(claim: string, signal: AbortSignal): Promise<OwnPod> {
     this.deps.lastClaim.atMs = this.deps.now();
@@ -188,7 +188,7 @@ export class TemplatePool {
     void this.connect(pod);
   }
 
-  /** Tries to connect while the pod starts. Failures are ignored: the pod's status tells what is wrong. */
+  /** Tries to connect while the pod starts. Failures are ignored, because the pod's status has the problem. */
   private async connect(pod: RosterPod): Promise<void> {
     const wanted = () => this.running && pod.state === 'starting' && Boolean(pod.view?.ip);
     if (pod.connecting || !wanted()) return;
