@@ -69,7 +69,7 @@ async function runOnce(record: ConsolidationRecord, deps: ConsolidationRunDeps, 
   return total(await consolidate({ tenant, agent, days, dryRun, now: createdAt }, { ...deps, progress }, signal));
 }
 
-/** Waits until the writes accepted before the run are applied. After `writesWaitMs` the run continues. @returns a note of the writes left out */
+/** Waits at most `writesWaitMs` until the writes accepted before the run are applied. @returns a note of those left out */
 async function waitForWrites(tenant: string, deps: ConsolidationRunDeps, signal: AbortSignal): Promise<string[]> {
   const { pendingWrites, writesWaitMs } = deps;
   if (await waitUntil(async () => (await pendingWrites.pending(tenant)) === 0, writesWaitMs, signal)) return [];

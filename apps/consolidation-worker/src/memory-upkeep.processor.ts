@@ -32,8 +32,8 @@ function sentencesOf({ checked, repaired, problems }: StoreReport) {
 type PruneWork = Extract<z.infer<typeof MemoryUpkeepJob.payload>, { work: 'prune' }>;
 
 /**
- * Prunes a tenant's skills by the limits of its schedule. The prune id is made from the schedule's firing, so that a repeat completes the same
- * prune. Returns the number of archived skills.
+ * Prunes a tenant's skills by the limits of its schedule. The prune id is made from the schedule's firing, so that a repeat completes the
+ * same prune. Returns the number of archived skills.
  */
 export async function pruneBySchedule(
   work: PruneWork,

@@ -14,7 +14,7 @@ export interface KubeRequest extends KubeTarget {
 
 const AGENT_OPTIONS = { keepAlive: true, keepAliveMsecs: 30_000, maxSockets: 64, maxFreeSockets: 16, scheduling: 'lifo' } as const;
 
-/** @param kubeconfigPath undefined: the service account of this pod. @throws Error where a file is missing or has no cluster for the context */
+/** @param kubeconfigPath undefined: the service account of this pod. @throws Error if a file or its cluster is missing */
 export function readConfig(kubeconfigPath: string | undefined): KubeConfig {
   const config = new KubeConfig();
   if (kubeconfigPath) {
