@@ -20,7 +20,7 @@ export class RideOut {
   #waitMs = FIRST_WAIT_MS;
   #since: number | null = null;
 
-  /** @param note called with a line for people when the connection breaks, and when it works again */
+  /** @param note called with a line for people when the connection breaks or is restored */
   constructor(
     private readonly signal: AbortSignal,
     private readonly note: (text: string) => void = () => undefined,
@@ -33,7 +33,7 @@ export class RideOut {
     this.#waitMs = FIRST_WAIT_MS;
   }
 
-  /** Waits before the next try. @throws the given error if another try can't help or `awayMaxMs` has passed */
+  /** Waits before the next retry. @throws the given error if a retry can't help or `awayMaxMs` has passed */
   async wait(error: unknown, canHelp = isUnavailable(error) || isCancelled(error)): Promise<void> {
     this.signal.throwIfAborted();
     if (!canHelp) throw error;

@@ -19,7 +19,7 @@ import { findStack } from './home/stack-state.js';
 
 const port = z.coerce.number().int().min(1).max(65_535);
 
-/** Environment variables of the command line. Flags win over them. */
+/** Environment variables of the command line. Flags override them. */
 export const Environment = z.object({
   /** "host:port" of a gateway. Default: the stack of this checkout. */
   ETUDE_ADDRESS: z.string().optional(),
@@ -64,9 +64,7 @@ const SERVICES = {
 };
 type Clients = { readonly [name in keyof typeof SERVICES]: ServiceClient<(typeof SERVICES)[name]> };
 
-/** Clients for every service of one gateway. */
 export interface Gateway extends Clients {
-  /** "host:port". */
   readonly address: string;
   close(): void;
 }
@@ -78,7 +76,7 @@ export function openGateway(address: string, apiKey: string | undefined): Gatewa
   return { address, ...services, close: () => clients.forEach(([, client]) => client.close()) };
 }
 
-/** Opens the gateway of the flags, else of the environment, else of the local stack. @throws CliError if there is none */
+/** Opens the gateway of the flags, else of the environment, else of the local stack. @throws CliError without any gateway */
 async function findGateway(cli: Cli): Promise<Gateway> {
   const { globals, settings, home } = cli;
   const address = globals.address ?? settings.ETUDE_ADDRESS;
@@ -86,19 +84,18 @@ async function findGateway(cli: Cli): Promise<Gateway> {
   if (address) return openGateway(address, apiKey);
   const stack = await findStack(home);
   if (!stack) {
-    throw new CliError(EXIT.unavailable, `no gateway: there is no stack in ${home}, and no address was given`, [
+    throw new CliError(EXIT.unavailable, `no gateway: no stack runs in ${home}, and no address was given`, [
       `start one here: ${commandLine(cli, 'up')}`,
       'or use another: --address HOST:PORT (ETUDE_ADDRESS) with --api-key KEY (ETUDE_API_KEY)',
     ]);
   }
-  // The local stack's key goes to the local stack only, never to an address that was given.
+  // Only the local stack gets the local stack's key. A given address never gets it.
   return openGateway(stack.address, apiKey ?? readFileSync(keyPath(home), 'utf8').trim());
 }
 
 /** Root of the checkout; the launcher runs `apps/cli/dist/main.js` in it. */
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url)).replace(/\/$/, '');
 
-/** Flags that every command takes. */
 export interface GlobalOptions {
   readonly json?: boolean;
   readonly address?: string;
@@ -108,7 +105,6 @@ export interface GlobalOptions {
   readonly timeout: number;
 }
 
-/** Context in which a command runs. */
 export interface Cli {
   readonly out: Output;
   readonly settings: Settings;
@@ -147,7 +143,7 @@ export function createCli(settings: Settings, globals: GlobalOptions, signal: Ab
   };
 }
 
-/** Opens the gateway for one command and closes it in any case. @throws failed calls as CliErrors: see `explain` */
+/** Opens the gateway for one command and always closes it. @throws failed calls as CliErrors: see `explain` */
 export async function withGateway(cli: Cli, work: (gateway: Gateway) => Promise<number>): Promise<number> {
   const gateway = await findGateway(cli);
   try {

@@ -33,7 +33,6 @@ export interface Flag {
 export type Flags = Readonly<Record<string, string | Flag>>;
 export type Options = Readonly<Record<string, unknown>>;
 
-/** Adds one command to its noun. */
 export type Entry = (noun: Command, start: Start) => void;
 
 /** A command that runs its own code. */
@@ -47,7 +46,6 @@ export interface Hand<O> {
   readonly run: (cli: Cli, options: O, args: readonly string[]) => Promise<number>;
 }
 
-/** Arguments of a plain command's hooks. */
 export interface Given {
   readonly cli: Cli;
   readonly gateway: Gateway;
@@ -72,7 +70,6 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
   readonly none?: string | ((given: Given) => string);
   /** Default: a table with `columns`, else all fields of the answer. */
   readonly text?: (answer: MessageShape<O>, given: Given) => string | Promise<string>;
-  /** Lines on stderr, after the text. */
   readonly notes?: (answer: MessageShape<O>, given: Given) => readonly string[] | Promise<readonly string[]>;
   readonly exit?: (answer: MessageShape<O>, given: Given) => ExitCode;
   /** Whether the call is retried while the gateway is unreachable. Calls with a request id are always retried. */

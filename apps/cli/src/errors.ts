@@ -17,7 +17,6 @@ export const EXIT = {
   /** The request conflicts with the current state: a request id with another body, a stale digest, a wrong state. */
   conflict: 6,
   deadline: 7,
-  /** A bug in etude. */
   internal: 70,
   interrupted: 130,
 } as const;
@@ -82,7 +81,7 @@ export const answeredCode = (error: unknown): string | null =>
 
 function hints(error: ServiceError, address: string): string[] {
   const { violations = [], retryAfterMs } = decodeStatus(error.metadata) ?? {};
-  // A single violation is usually the message itself, and isn't repeated.
+  // A single violation usually repeats the message, so it is dropped.
   const lines = violations
     .filter(({ description }) => !error.details.includes(description))
     .map(({ field, description }) => `${field}: ${description}`);
@@ -95,7 +94,7 @@ function hints(error: ServiceError, address: string): string[] {
   return lines;
 }
 
-/** Turns a failed call into a CliError that names wrong fields and says what to do. Returns any other error as it is. */
+/** Turns a failed call into a CliError with the wrong fields and hints. Returns any other error unchanged. */
 export function explain(error: unknown, address: string): unknown {
   if (!isServiceError(error)) return error;
   const name = answeredCode(error) ?? status[error.code] ?? 'UNKNOWN';

@@ -20,7 +20,7 @@ export function statOf(path: string): Stats {
   return stat;
 }
 
-/** Reads a file. Its size is checked first, so that a huge file is never read. @throws CliError if it is missing or too large */
+/** Reads a file after a check of its size. @throws CliError if the file is missing or too large */
 export function readBytes(path: string, maxBytes: number): Buffer {
   const { size } = statOf(path);
   const bytes = size > maxBytes ? null : readFileSync(path);
@@ -44,7 +44,7 @@ export const readText = (path: string): string => decodeUtf8(readBytes(path, TEX
 
 export const readJson = (path: string): unknown => jsonIn(readText(path), path);
 
-/** @param where the place of the text, for messages. @throws CliError if it is no JSON, or holds a number that can't be sent exactly */
+/** @param where place of the text, for messages. @throws CliError if the text is not JSON, or holds a number that can't be sent exactly */
 export function jsonIn(text: string, where: string): unknown {
   try {
     return parseExactJson(text);

@@ -1,15 +1,15 @@
 import { InvalidArgumentError } from 'commander';
 
+const numberFrom = (min: number, max: number, what: string, isValid: (value: number) => boolean) => (text: string) => {
+  const value = Number(text);
+  if (text.trim() !== '' && isValid(value) && value >= min && value <= max) return value;
+  throw new InvalidArgumentError(`must be a ${what} from ${min} to ${max}`);
+};
+
 /** For commander's argParser: a whole number between two bounds. */
-export function integer(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (text.trim() === '' || !Number.isInteger(value) || value < min || value > max) {
-      throw new InvalidArgumentError(`must be a whole number from ${min} to ${max}`);
-    }
-    return value;
-  };
-}
+export const integer = (min: number, max: number) => numberFrom(min, max, 'whole number', Number.isInteger);
+/** For commander's argParser: a number from 0 to 1. */
+export const fraction = numberFrom(0, 1, 'number', Number.isFinite);
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
@@ -21,7 +21,6 @@ export function duration(text: string): number {
   return ms;
 }
 
-/** Collects repeated `key=value` flags. */
 export function keyValue(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const at = text.indexOf('=');
   if (at < 1) throw new InvalidArgumentError('must look like key=value');
@@ -29,10 +28,3 @@ export function keyValue(text: string, before: Readonly<Record<string, string>> 
 }
 
 export const repeated = (text: string, before: readonly string[] = []): string[] => [...before, text];
-
-/** For commander's argParser: a number from 0 to 1. */
-export function fraction(text: string): number {
-  const value = Number(text);
-  if (text.trim() === '' || !(value >= 0 && value <= 1)) throw new InvalidArgumentError('must be a number from 0 to 1');
-  return value;
-}

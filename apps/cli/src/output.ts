@@ -25,7 +25,7 @@ export class Output {
     this.#draw();
   }
 
-  /** Writes the output of code as it is, to the stream of the same name, without adding a line break. */
+  /** Writes the output of code unchanged to the stream of the same name. */
   stream(to: 'stdout' | 'stderr', text: string): void {
     this.#clear();
     (to === 'stdout' ? this.stdout : this.stderr).write(text);
@@ -38,7 +38,7 @@ export class Output {
     this.#draw();
   }
 
-  /** Shows a line below everything else, on a terminal only. The next one overwrites it; '' removes it. */
+  /** Shows a line below all output, on a terminal only. The next status overwrites the line; '' removes it. */
   status(text: string): void {
     const shown = printable(text).replaceAll('\n', ' ');
     if (this.stderr.isTTY !== true || shown === this.#status) return;

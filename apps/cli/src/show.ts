@@ -54,7 +54,6 @@ function messageText(type: DescMessage, value: unknown): string {
 
 const isStruct = ({ typeName }: DescMessage) => typeName === 'google.protobuf.Struct';
 
-/** The value of a field, as text for people. */
 function textOf(field: DescField, value: unknown): string {
   if (field.fieldKind === 'list') return (value as readonly unknown[]).map((one) => itemText(field, one)).join(', ');
   if (field.fieldKind === 'map')

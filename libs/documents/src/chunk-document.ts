@@ -1,16 +1,16 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Chunk, ParsedDocument } from './document.js';
 
-/** About 250 tokens. A small sentence embedder reads that much, headings included, before it cuts a text. */
+/** About 250 tokens. A small sentence embedder reads at most that much, headings included. */
 export const CHUNK_CHARS_MAX = 1_200;
-/** The most chunks of one document, since each is embedded and stored by itself. They hold about 20 million characters of prose. */
+/** The most chunks of one document: about 20 million characters of prose. Each chunk is embedded and stored separately. */
 export const CHUNKS_MAX = 20_000;
 
 /**
  * Cuts a document into chunks of at most `charsMax` characters, headings not counted. It cuts at sections first, then between
  * paragraphs, then between sentences. Code and tables stay whole if they fit. The same document gives the same chunks.
  *
- * Each chunk carries the headings above it. Chunks don't overlap, because text that is stored twice is found twice.
+ * Each chunk carries the headings above it. Chunks don't overlap, because a search would find repeated text twice.
  * @throws EtudeError PAYLOAD_TOO_LARGE for more than `CHUNKS_MAX` chunks
  */
 export function chunkDocument(document: ParsedDocument, { charsMax = CHUNK_CHARS_MAX }: { readonly charsMax?: number } = {}): Chunk[] {
@@ -35,7 +35,7 @@ function textsOf(text: string, charsMax: number): string[] {
   );
 }
 
-/** The end of a sentence. It sometimes matches an abbreviation, which only moves a cut. */
+/** The end of a sentence. A match after an abbreviation only moves a cut. */
 const SENTENCE_END = /[.!?…]["'”’»)\]]*\s+|[。！？]["'”’」』]*\s*|\n/gu;
 
 /** A block of a section's text: a paragraph, a list, a table, or code with its fences. */
@@ -71,7 +71,7 @@ function splitBlocks(text: string): TextBlock[] {
   return blocks;
 }
 
-/** Splits a block: code and tables between lines, with fences or table head in each piece; prose between sentences. */
+/** Splits code and tables between lines, and prose between sentences. Each piece repeats the fences or the table head. */
 function splitBlock(block: TextBlock, charsMax: number): string[] {
   if (block.text.length <= charsMax) return [block.text];
   const [head = '', ...lines] = block.text.split('\n');
@@ -103,7 +103,7 @@ function sentencesOf(text: string): string[] {
   return sentences;
 }
 
-/** Joins as many parts as fit into each piece. A part that is too long by itself is cut at spaces, or anywhere if it has none. */
+/** Joins as many parts as fit into each piece. A part that is too long is cut at spaces, or anywhere if it has no spaces. */
 function packed(parts: readonly string[], separator: string, charsMax: number): string[] {
   const pieces: string[] = [];
   let piece: string | null = null;

@@ -20,6 +20,6 @@ async function answerTo({ bytes, mediaType, name }: ChildTask): Promise<ChildAns
   }
 }
 
-// The parent ends this process: if it exited by itself, the answer might get lost.
+// The parent ends this process. An exit here could lose the answer.
 process.once('message', (task) => void answerTo(task as ChildTask).then((answer) => process.send?.(answer)));
 process.once('disconnect', () => process.exit(0));

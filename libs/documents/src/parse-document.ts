@@ -18,7 +18,7 @@ const PARSERS: Readonly<Record<MediaType, Parse>> = {
  * Parses a document in this process, with no limit of time or memory. Use `parseInWorker` for untrusted bytes.
  *
  * @param name of the file, used in messages and as the title of a document that has none
- * @throws EtudeError INVALID_ARGUMENT for bytes that are no such document, PAYLOAD_TOO_LARGE beyond a limit
+ * @throws EtudeError INVALID_ARGUMENT for bytes of another format, PAYLOAD_TOO_LARGE beyond a limit
  */
 export async function parseDocument(bytes: Uint8Array, mediaType: MediaType, name: string): Promise<ParsedDocument> {
   const { bytesMax } = PARSE_LIMITS;

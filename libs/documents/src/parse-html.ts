@@ -7,7 +7,7 @@ type Node = DefaultTreeAdapterTypes.Node;
 type Element = DefaultTreeAdapterTypes.Element;
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
-/** Elements that are not shown as text or don't belong to the document's content. */
+/** Elements that are hidden or don't belong to the document's content. */
 const SKIPPED = words(
   'script style template noscript iframe object embed svg math canvas audio video map head select datalist button input textarea nav dialog',
 );
@@ -73,7 +73,7 @@ class HtmlWalk {
   }
 }
 
-/** A list with its items on lines of their own. Further lines of an item are indented, so that a nested list can be recognised. */
+/** A list with one item per line. Further lines of an item are indented, so that nested lists stay recognisable. */
 function listText(list: Element): string {
   const first = Number(attribute(list, 'start') ?? 1);
   const items = list.childNodes.filter((child) => child.nodeName === 'li');

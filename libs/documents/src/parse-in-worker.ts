@@ -24,10 +24,10 @@ const STACK_KIB = 4_000;
 const CHILD = fileURLToPath(new URL('../dist/parse-child-main.js', import.meta.url));
 
 /**
- * `parseDocument` for untrusted bytes, in a process of its own. That process has no network and an empty environment, and can't write
- * files or start processes. It is killed when it exceeds its time or memory.
+ * Parses untrusted bytes in a separate process. The process has no network and an empty environment, and can't write files or start
+ * processes. It is killed when it exceeds its time or memory.
  *
- * @throws EtudeError as `parseDocument`; also PAYLOAD_TOO_LARGE where time or memory did not suffice
+ * @throws EtudeError as `parseDocument`; also PAYLOAD_TOO_LARGE if time or memory ran out
  */
 export async function parseInWorker(
   bytes: Uint8Array,
@@ -60,7 +60,7 @@ export async function parseInWorker(
 }
 
 function startChild(memoryMiB: number): ChildProcess {
-  // Above `memoryMiB`, so that the process is killed by this module before its heap is full.
+  // Above `memoryMiB`, so that this module kills the process before its heap is full.
   const limits = [`--max-old-space-size=${2 * memoryMiB}`, `--stack-size=${STACK_KIB}`];
   return fork(CHILD, [], {
     // Denies network, writes, child processes and threads.
@@ -71,7 +71,7 @@ function startChild(memoryMiB: number): ChildProcess {
   });
 }
 
-/** Resident memory of the process in bytes, which counts memory outside of the heap too; 0 where it is unknown. */
+/** Resident memory of the process in bytes, including memory outside of the heap. 0 if unknown. */
 function memoryOf({ pid }: ChildProcess): number {
   try {
     return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES;

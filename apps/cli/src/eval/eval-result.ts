@@ -56,7 +56,6 @@ export function summarize(run: string, results: readonly SampleResult[], samples
     passAt1: meanAt(1),
     /** pass@k by k, for the usual k up to the number of samples. */
     passAtK: Object.fromEntries(ks.map((k) => [k, meanAt(k)])) as Record<string, number>,
-    /** Number of samples by verdict. */
     verdicts: Object.fromEntries(verdicts) as Record<string, number>,
     attempts: sum((result) => result.attempts),
     modelCalls: sum((result) => result.modelCalls),
@@ -82,7 +81,6 @@ export function passAtK(n: number, c: number, k: number): number {
   return 1 - allWrong;
 }
 
-/** One sample, for people. */
 export function sampleText({ id, sample, verdict, attempts, modelCalls, seconds, skill, scripted, error }: SampleResult): string {
   const took = [plural(attempts, 'attempt'), plural(modelCalls, 'model call'), `${seconds.toFixed(1)} s`].join(', ');
   const name = sample > 1 ? `${id} #${sample}` : id;

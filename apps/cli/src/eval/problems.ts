@@ -87,10 +87,6 @@ function mbppProblem({ task_id, text, prompt, code, test_list, test_setup_code, 
 
 /** A TaskSpec as proto JSON with an `id` beside its fields. */
 const Own = z.looseObject({ id: z.union([z.string().min(1), z.number()]) });
-const ownProblem = ({ id, ...spec }: z.infer<typeof Own>): Problem => ({
-  id: String(id),
-  spec: fromJson(TaskSpecSchema, spec as JsonObject),
-});
 
 export const FORMATS = ['humaneval', 'mbpp', 'etude'] as const;
 export type Format = (typeof FORMATS)[number];
@@ -98,7 +94,10 @@ export type Format = (typeof FORMATS)[number];
 const READERS: Readonly<Record<Format, (entry: unknown) => Problem>> = {
   humaneval: (entry) => humanEvalProblem(HumanEval.parse(entry)),
   mbpp: (entry) => mbppProblem(Mbpp.parse(entry)),
-  etude: (entry) => ownProblem(Own.parse(entry)),
+  etude: (entry) => {
+    const { id, ...spec } = Own.parse(entry);
+    return { id: String(id), spec: fromJson(TaskSpecSchema, spec as JsonObject) };
+  },
 };
 
 const FILE_MAX_BYTES = 512 * 1024 * 1024;

@@ -36,17 +36,15 @@ export function readKeys(home: string): KeyEntry[] {
 /** Adds a key of 256 random bits and returns it; only its SHA-256 is stored. */
 export function addKey(home: string, entry: Omit<KeyEntry, 'sha256'>): string {
   const key = `etude_${randomBytes(32).toString('base64url')}`;
-  const sha256 = digestOf(key);
+  const sha256 = hash('sha256', key);
   mkdirSync(home, { recursive: true });
   writePrivate(keysPath(home), `${JSON.stringify({ keys: [...readKeys(home), { sha256, ...entry }] }, null, 2)}\n`);
   return key;
 }
 
-const digestOf = (key: string) => hash('sha256', key);
-
 /** Makes the command line's own key once per home, for tenant "local" with every role. */
 export function ensureLocalKey(home: string): void {
-  const sha256 = existsSync(keyPath(home)) ? digestOf(readFileSync(keyPath(home), 'utf8').trim()) : '';
+  const sha256 = existsSync(keyPath(home)) ? hash('sha256', readFileSync(keyPath(home), 'utf8').trim()) : '';
   if (readKeys(home).some((key) => key.sha256 === sha256)) return;
   const key = addKey(home, { tenant: 'local', roles: ['user', 'reviewer', 'operator'], name: 'etude command line' });
   writePrivate(keyPath(home), `${key}\n`);

@@ -5,15 +5,12 @@ import { createConnection, createServer, type Server } from 'node:net';
 import { text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
 
-/** Where code runs: in processes of this machine, or in pods. */
 export const SANDBOX_DRIVERS = ['local', 'kubernetes'] as const;
 export type SandboxDriver = (typeof SANDBOX_DRIVERS)[number];
 
-/** Where memory is kept: in one file, or in a Qdrant server. */
 export const MEMORY_ADAPTERS = ['sqlite', 'qdrant'] as const;
 export type MemoryAdapter = (typeof MEMORY_ADAPTERS)[number];
 
-/** Ports of loopback on which a stack listens. */
 export const PORTS = ['redis', 'grpc', 'rest', 'mcp', 'model'] as const;
 export type Ports = Readonly<Record<(typeof PORTS)[number], number>>;
 

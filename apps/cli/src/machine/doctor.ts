@@ -5,7 +5,6 @@ import { EXIT } from '../errors.js';
 
 type Machine = Pick<Cli, 'settings' | 'home' | 'root'>;
 
-/** Result of one check. */
 interface Seen {
   readonly ok: boolean;
   readonly state: string;

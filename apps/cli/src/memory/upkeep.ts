@@ -14,7 +14,7 @@ export const EXACTLY: Flags = {
   '--user <name>': "exactly this user's records (default: all users)",
 };
 
-const receiptExit = ({ state }: ErasureReceipt): ExitCode => (state === 'failed' ? EXIT.failed : EXIT.ok);
+const exitOf = ({ state }: ErasureReceipt | Reembedding): ExitCode => (state === 'failed' ? EXIT.failed : EXIT.ok);
 
 /** @throws CliError unless exactly one owner is named */
 function whoseMemory(options: Options) {
@@ -52,7 +52,7 @@ const ERASE = plain(Memory.method.eraseMemory, {
         }),
   notes: ({ state, removed }) =>
     state === 'succeeded' && Object.values(removed).every((count) => count === 0n) ? ['nothing was found; check the name'] : [],
-  exit: receiptExit,
+  exit: exitOf,
 });
 
 export function reembedText({ model, state, done, total, error }: Omit<Reembedding, '$typeName'>): string {
@@ -76,8 +76,6 @@ export function embedded(cli: Cli, memory: Pick<Gateway['memory'], 'getReembeddi
   );
 }
 
-const reembedExit = ({ state }: Reembedding): ExitCode => (state === 'failed' ? EXIT.failed : EXIT.ok);
-
 const REEMBED: readonly Entry[] = [
   plain(Memory.method.startReembedding, {
     command: 'reembed <model>',
@@ -90,19 +88,19 @@ const REEMBED: readonly Entry[] = [
     after: (started, { cli, gateway, options }) => (options['detach'] === true ? started : embedded(cli, gateway.memory, started)),
     text: reembedText,
     notes: ({ state }) => (state === 'ready' ? ['docs/embeddings.md describes the next step'] : []),
-    exit: reembedExit,
+    exit: exitOf,
   }),
   plain(Memory.method.getReembedding, {
     command: 'reembedding',
     help: 'show the progress of the re-embedding',
     text: reembedText,
-    exit: reembedExit,
+    exit: exitOf,
   }),
   plain(Memory.method.stopReembedding, {
     command: 'stop-reembedding',
     help: 'stop the re-embedding',
     text: reembedText,
-    exit: reembedExit,
+    exit: exitOf,
   }),
 ];
 
@@ -130,7 +128,7 @@ export const UPKEEP: readonly Entry[] = [
     exit: ({ restored }, { args }) => (args.length > 0 && restored === 0n ? EXIT.notFound : EXIT.ok),
   }),
   ERASE,
-  plain(Memory.method.getErasure, { command: 'erasure <id>', help: 'show the receipt of an erasure', exit: receiptExit }),
+  plain(Memory.method.getErasure, { command: 'erasure <id>', help: 'show the receipt of an erasure', exit: exitOf }),
   ...REEMBED,
   plain(Memory.method.reconcileMemory, {
     command: 'reconcile',

@@ -8,13 +8,26 @@ import { doneLine, READER, SKILL_COLUMNS, versionWords } from './skill-lines.js'
 
 const REASON: Flags = { '--reason <text>': 'reason, stored in the history' };
 
-/** A reviewer's decision. The call answers the skill as it is afterwards. */
+/** A reviewer's decision. The call returns the changed skill. */
 const decision = <I extends DescMethodUnary['input']>(
   method: DescMethodUnary<I, typeof SkillSchema>,
   { flags, ...spec }: Plain<I, typeof SkillSchema>,
 ): Entry => plain(method, { flags: { ...READER, ...flags }, text: doneLine, ...spec });
 
-const DECISIONS: readonly Entry[] = [
+export const REVIEWING: readonly Entry[] = [
+  plain(Skills.method.getSkillReview, {
+    command: 'review <skill>',
+    help: 'show a skill to its reviewer; this and the next commands are for reviewers',
+    flags: READER,
+    notes: ({ skill }, { cli }) => {
+      if (skill?.status !== SkillStatus.PENDING_REVIEW) return [];
+      const named = versionWords(skill);
+      return [
+        `to approve it: ${commandLine(cli, `skills approve ${named} --digest ${skill.digest}`)}`,
+        `or not: ${commandLine(cli, `skills reject ${named} --reason TEXT`)}`,
+      ];
+    },
+  }),
   decision(Skills.method.approveSkill, {
     command: 'approve <skill>',
     help: 'approve a verified skill that waits for review',
@@ -51,23 +64,6 @@ const DECISIONS: readonly Entry[] = [
     help: 'copy a skill to a wider scope; the copy waits for review there',
     flags: { '--scope <scope>': { help: 'readers of the copy', choices: ['user', 'tenant', 'global'], required: true } },
   }),
-];
-
-export const REVIEWING: readonly Entry[] = [
-  plain(Skills.method.getSkillReview, {
-    command: 'review <skill>',
-    help: 'show a skill to its reviewer; this and the next commands are for reviewers',
-    flags: READER,
-    notes: ({ skill }, { cli }) => {
-      if (skill?.status !== SkillStatus.PENDING_REVIEW) return [];
-      const named = versionWords(skill);
-      return [
-        `to approve it: ${commandLine(cli, `skills approve ${named} --digest ${skill.digest}`)}`,
-        `or not: ${commandLine(cli, `skills reject ${named} --reason TEXT`)}`,
-      ];
-    },
-  }),
-  ...DECISIONS,
   plain(Skills.method.pruneSkills, {
     command: 'prune',
     help: 'archive unused, failing or superseded skills',

@@ -35,7 +35,7 @@ export async function settledSkills(cli: Cli, ask: () => Promise<readonly Skill[
   return [...skills];
 }
 
-/** The arguments that name a skill's version and owner in a command. Version 0 stands for the skill without a version. */
+/** The arguments that name a skill's version and owner in a command. Version 0 means no version. */
 export const versionWords = ({ name, version, agent, user }: Pick<Skill, 'name' | 'version' | 'agent' | 'user'>) =>
   [
     quoted(version === 0 ? bareName(name) : `${bareName(name)}@${version}`),
@@ -48,7 +48,6 @@ const quoted = (word: string) => (/^[\w@.:+-]+$/.test(word) ? word : `'${word.re
 /** The command that shows the state of a requested skill. */
 export const wantedCommand = (name: string, user: string) => `skills wish ${name}${user === '' ? '' : ` --user ${user}`}`;
 
-/** One line with a skill's status and the reason for it. */
 export const doneLine = ({ name, version, status, statusReason }: Skill) =>
   `${bareName(name)}@${version} is ${SkillStatus[status].toLowerCase()}${statusReason === '' ? '' : `: ${firstLine(statusReason, 200)}`}`;
 

@@ -10,7 +10,7 @@ const HINT = [
   'put tests that are run but never shown into another file: --held-out FILE',
 ];
 
-/** Kinds of tests. Only tests of this kind have `field`; `usual` holds the defaults of fields that are left out. */
+/** Kinds of tests. Only tests of this kind have `field`. `usual` holds the defaults of missing fields. */
 const KINDS: ReadonlyArray<{ readonly field: string; readonly kind: string; readonly usual: JsonObject }> = [
   { field: 'expected', kind: 'call', usual: { args: [], kwargs: {} } },
   { field: 'expected_stdout', kind: 'program', usual: { comparison: 'whitespace' } },
@@ -18,7 +18,7 @@ const KINDS: ReadonlyArray<{ readonly field: string; readonly kind: string; read
   { field: 'tests', kind: 'python', usual: {} },
 ];
 
-/** Reads tests from a file: Python with assertions if its name ends in .py, else JSON. @throws CliError naming place and mistake */
+/** Reads tests from a file: Python with assertions if its name ends in .py, else JSON. @throws CliError with the place of the error */
 export function readTests(path: string): SkillTestCase[] {
   if (/\.py$/i.test(path)) return [testCase({ tests: withCalls(readText(path), path) }, path)];
   const json = readJson(path);

@@ -45,7 +45,7 @@ function exportSkill(cli: Cli, options: ExportOptions, [skill = '', to = '']: re
   });
 }
 
-/** Writes a skill's files below `to`. @throws CliError if `to` is not empty without `force`, or a path leads out of it */
+/** Writes a skill's files below `to`. @throws CliError if `to` is not empty without `force`, or a path is outside of `to` */
 export function writeSkill(to: string, files: readonly SkillFileOnDisk[], force: boolean): void {
   const there = statSync(to, { throwIfNoEntry: false });
   const isFull = there !== undefined && (!there.isDirectory() || readdirSync(to).length > 0);
@@ -99,7 +99,7 @@ async function* requestsOf(head: object, files: readonly SkillFileOnDisk[]) {
       yield { part: { case: 'file' as const, value: { path, data: data.subarray(at, at + PART_BYTES) } } };
 }
 
-/** Reads a skill from a folder or an archive, which counts as one file. Returns format and files. @throws CliError for anything else */
+/** Reads a skill from a folder, or an archive as one file. Returns format and files. @throws CliError for any other path */
 export function readSkill(path: string): [format: string, files: readonly SkillFileOnDisk[]] {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return ['folder', readFolder(path)];
   const data = readBytes(path, ARCHIVE_BYTES_MAX);

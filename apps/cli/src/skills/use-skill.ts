@@ -26,14 +26,14 @@ export function argumentsOf(pairs: readonly string[], json: string | undefined):
   return Object.fromEntries(named);
 }
 
-/** Parses a JSON object. @param flag name of the flag, for messages. @throws CliError if it is no object */
+/** Parses a JSON object. @param flag name of the flag, for messages. @throws CliError if the text is not a JSON object */
 export function objectOf(json: string, flag: string): JsonObject {
   const value = jsonIn(json, flag) as JsonValue;
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   throw new CliError(EXIT.usage, `${flag} is not a JSON object`, ['write the arguments of a call by name, such as {"text": "a,b"}']);
 }
 
-/** The value of JSON text; other text stands for itself. @throws CliError for a number that can't be sent exactly */
+/** Parses JSON text, or returns any other text unchanged. @throws CliError for a number that can't be sent exactly */
 function valueOf(text: string): JsonValue {
   try {
     return parseExactJson(text) as JsonValue;
@@ -69,7 +69,7 @@ export const USE = plain(Skills.method.useSkill, {
   exit: (used) => (used.success ? EXIT.ok : isMissing(used) ? EXIT.notFound : EXIT.failed),
 });
 
-/** The printed output, then the result: text as it is, anything else as JSON. */
+/** The printed output, then the result: text unchanged, any other value as JSON. */
 function outcomeText({ output, result }: UseSkillResponse): string {
   const value = result === undefined ? null : toJson(ValueSchema, result);
   const answer = value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value);
@@ -85,5 +85,4 @@ function failureNotes(used: UseSkillResponse, { cli, args, options }: Given): st
   return isMissing(used) && agent === undefined ? [failed, '--agent NAME requests the missing skill'] : [failed];
 }
 
-/** Whether there was no version of the skill to run. */
 const isMissing = ({ version }: Pick<UseSkillResponse, 'version'>) => version === 0;

@@ -20,7 +20,6 @@ const testFiles = (help: string, field: string) => ({
   parse: (path: string, before: readonly object[] = []) => [...before, ...readTests(path)],
 });
 
-/** Flags that describe a new skill or a next version. */
 const DRAFT: Flags = {
   '--description <text>': 'description of the skill (default: its docstring, if the skill is new)',
   '--display-name <text>': 'name shown to people',
@@ -43,7 +42,6 @@ interface RegisterOptions {
   readonly requestId?: string;
 }
 
-/** Reads code from a file; `-` is stdin. */
 const readCode = async (path: string): Promise<string> => (path === '-' ? readArgument('-') : readText(path));
 
 /** The first paragraph of the first docstring in triple quotes; '' if there is none. */

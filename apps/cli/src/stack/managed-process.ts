@@ -4,7 +4,6 @@ import { createWriteStream, mkdirSync, renameSync, statSync, type WriteStream } 
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** One process of the stack. */
 export interface Program {
   readonly name: string;
   readonly command: string;

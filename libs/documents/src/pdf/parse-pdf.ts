@@ -73,7 +73,6 @@ function leadingOf(lines: readonly Line[]): number {
   return gaps.toSorted((a, b) => a - b)[gaps.length >> 2] ?? 12;
 }
 
-/** Groups the lines of each heading, paragraph and piece of code. */
 function groupsOf(lines: readonly Line[], levels: ReadonlyMap<Line, number>, leading: number): Line[][] {
   const groups: Line[][] = [];
   for (const [i, line] of lines.entries()) {

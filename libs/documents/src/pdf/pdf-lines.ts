@@ -42,7 +42,7 @@ export async function readPdf(bytes: Uint8Array, name: string): Promise<PdfText>
 
 async function open(bytes: Uint8Array, name: string, { VerbosityLevel }: PdfJs): Promise<Pdf> {
   try {
-    // The parser takes the bytes over, so it gets a copy. It refuses a Buffer, which a service may have.
+    // The parser takes ownership of the bytes, so it gets a copy. It also refuses a Buffer.
     const options = { enableXfa: false, stopAtErrors: false, useSystemFonts: false, disableFontFace: true, maxImageSize: 0 };
     return await getDocumentProxy(new Uint8Array(bytes), { verbosity: VerbosityLevel.ERRORS, ...options });
   } catch (error) {
@@ -60,7 +60,7 @@ async function linesOf(page: PdfPage, number: number, { Util }: PdfJs): Promise<
     if (!('str' in item)) continue;
     const [a, b, c, d, x, y] = Util.transform(viewport.transform, item.transform) as [number, number, number, number, number, number];
     const size = Math.round(2 * Math.hypot(c, d)) / 2;
-    // Text that runs upwards or slanted is a watermark or an archive's stamp, and is skipped.
+    // Skips vertical and slanted text, which is a watermark or a stamp.
     if (Math.abs(b) <= Math.abs(a) * 0.2 && item.str !== '' && [x, y, size].every(Number.isFinite)) {
       const text = cleanText(item.str);
       const before = isOpen ? lines.pop() : undefined;

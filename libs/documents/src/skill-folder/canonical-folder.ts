@@ -43,7 +43,6 @@ function frontmatterOf(parts: SkillParts): Frontmatter {
   return { name, description, ...fields, metadata: { ...foreign, ...own } };
 }
 
-/** Sorts a skill's metadata into the format's own fields and the rest. */
 function placesOf(metadata: NonNullable<SkillParts['metadata']>) {
   const entries = sorted(metadata);
   const foreign = metadata['metadata'];
@@ -60,7 +59,7 @@ function isForeign(value: unknown): value is Record<string, string> {
   return entries.length > 0 && entries.every(([key, text]) => typeof text === 'string' && !key.startsWith('etude-'));
 }
 
-/** The body of SKILL.md: a procedure's text, or for code a few words for readers of the folder. */
+/** The body of SKILL.md: a procedure's text, or a short description of the code. */
 function bodyOf({ name, kind, code, entryPoint, description }: SkillParts): string {
   if (kind === 'procedure') return code;
   const how = entryPoint

@@ -112,10 +112,10 @@ export interface FoundFolder {
 }
 
 /**
- * Finds the folders that hold a skill, which are those with a SKILL.md. One within another belongs to the outer one. Files are not
- * parsed yet, so that the caller can limit the number of skills.
+ * Finds the folders with a SKILL.md. A skill folder inside another belongs to the outer skill. Files are not parsed yet, so that the
+ * caller can limit the number of skills.
  *
- * @throws EtudeError INVALID_ARGUMENT where there is no such folder
+ * @throws EtudeError INVALID_ARGUMENT if no such folder exists
  */
 export function findSkills(files: readonly FolderFile[]): { readonly found: readonly FoundFolder[]; readonly notes: readonly string[] } {
   const folders = files

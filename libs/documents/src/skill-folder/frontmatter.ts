@@ -86,7 +86,7 @@ function requireSmall(text: string): void {
     if (count >= TOKENS_MAX) throw new Error(`they hold more than ${TOKENS_MAX} names, values and signs`);
 }
 
-/** Writes every text on one line and in quotes, since simple readers of the format don't know YAML's multi-line texts. */
+/** Writes every text on one line in quotes, because simple readers don't support YAML's multi-line texts. */
 const WRITTEN: ToStringOptions & SchemaOptions & CreateNodeOptions = {
   lineWidth: 0,
   doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER,

@@ -7,7 +7,7 @@ import { AUTHORED, CASES, PYTHON_TEST, SKILL_TEXT, type SkillParts } from './ski
 
 export interface ReadSkill {
   readonly parts: SkillParts;
-  /** Sentences that the skill's author may want to know. */
+  /** Notes for the skill's author. */
   readonly notes: readonly string[];
 }
 
@@ -45,7 +45,7 @@ function misnamed(folder: string, name: string): string[] {
 
 /**
  * Writes the folder of a skill. A skill that came from a folder and was not changed since gets the same files, byte for byte. A changed
- * skill keeps the files that hold none of its fields; its SKILL.md is written anew.
+ * skill gets a new SKILL.md and keeps the files that hold none of its fields.
  */
 export function folderFromSkill(skill: SkillParts): FolderFile[] {
   const kept = (skill.files ?? []).map(({ path, contentBase64 }) => ({ path, bytes: Buffer.from(contentBase64, 'base64') }));

@@ -1,6 +1,5 @@
 import { Skill } from '@etude/contracts/memory';
 
-/** The fields that an author writes. */
 export const AUTHORED = [
   'name',
   'kind',
@@ -28,7 +27,7 @@ export type SkillParts = Pick<Skill, (typeof AUTHORED)[number] | 'cues' | 'sourc
 
 const { shape } = Skill;
 
-/** Fields for which the format has no place, with their keys in its `metadata`. `text`: written as it is; others are written as JSON. */
+/** Fields that the format lacks, with their keys in its `metadata`. Fields with `text` are written unchanged, others as JSON. */
 export const ETUDE_FIELDS = [
   { key: 'etude-display-name', field: 'displayName', schema: shape.displayName.unwrap(), text: true },
   { key: 'etude-category', field: 'category', schema: shape.category.unwrap(), text: true },
