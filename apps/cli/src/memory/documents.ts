@@ -23,7 +23,7 @@ export interface ImportOptions {
   readonly name?: string;
 }
 
-/** The named files, and the files in named folders whose extension is known. @throws CliError if there is none */
+/** The named files, and all files with a known extension in the named folders. @throws CliError without any file */
 function filesOf(paths: readonly string[]): string[] {
   return paths.flatMap((path) => {
     const stat = statSync(path, { throwIfNoEntry: false });

@@ -61,7 +61,7 @@ export function reembedText({ model, state, done, total, error }: Omit<Reembeddi
   return `${head}\n${state === 'running' ? 'delayed, and retried' : 'failed'}: ${error}`;
 }
 
-/** Polls until the move to another embedder is over or was stopped. Ctrl-C ends only the polling. */
+/** Polls until the re-embedding has ended or was stopped. Ctrl-C ends only the polling. */
 export function embedded(cli: Cli, memory: Pick<Gateway['memory'], 'getReembedding'>, started: Reembedding): Promise<Reembedding> {
   const [look, stop] = ['memory reembedding', 'memory stop-reembedding'].map((words) => commandLine(cli, words));
   return sayingHowToGoOn(

@@ -23,7 +23,7 @@ export type Execution = Exclude<ExecuteInit, { $typeName: string }> & { readonly
 
 const NEVER = new AbortController().signal;
 
-/** Exit code for an execution: 0 if the code succeeded, 4 if another try may succeed, else 1. */
+/** Exit code for an execution: 0 if the code succeeded, 4 if a retry may succeed, else 1. */
 export function outcomeExit({ exit }: ExecutionOutcome): ExitCode {
   if (exit === 'ok') return EXIT.ok;
   return RETRYABLE_EXITS.has(exit as ExitReason) ? EXIT.unavailable : EXIT.failed;
@@ -122,7 +122,7 @@ const LOST: ReadonlySet<string> = new Set(['kernel_lost', 'evicted', 'oomkilled'
 
 const seconds = (duration: Duration | undefined) => `${((duration ? durationMs(duration) : 0) / 1_000).toFixed(1)} s`;
 
-/** One line: how the execution ended (docs/sandboxes.md lists the words), why, and what it took. */
+/** One line with the end of the execution, its reason and its usage. docs/sandboxes.md lists the words for the end. */
 export function outcomeLine({ exit, exitCode, signal, error, wall, cpu, memoryPeakKib, stateLost }: ExecutionOutcome): string {
   const how = [exit, exit === 'nonzero' ? `code ${exitCode ?? ''}` : '', signal === undefined ? '' : `signal ${signal}`];
   const type = error?.type && !LOST.has(exit) ? `${error.type}: ` : '';

@@ -68,7 +68,7 @@ export function newDraft(path: string, code: string, given: Draft): Draft {
   return { ...given, name, description, code, agent: given.agent ?? 'default', kind: given.kind ?? 'function' };
 }
 
-/** The owner of the next version. A shared skill belongs to its scope: its owner ("@tenant") is no agent. */
+/** The owner of the next version. A shared skill belongs to its scope, so its owner ("@tenant") is not an agent. */
 function ownerOf({ scope, agent, user }: Skill): Pick<Draft, 'scope' | 'agent' | 'user'> {
   if (scope === SkillScope.UNSPECIFIED || scope === SkillScope.AGENT) return { scope: SkillScope.AGENT, agent, user };
   return { scope, agent: '', user: scope === SkillScope.USER ? user : '' };
@@ -83,7 +83,7 @@ export function nextDraft(skill: Skill, code: string, given: Draft, tests: Draft
   return { ...before, ...given, ...called, ...ownerOf(skill), name: bareName(skill.name), code };
 }
 
-/** Registers the next version. Unless tests are given, it keeps the previous ones, which only a reviewer's key may read. */
+/** Registers the next version. Without new tests, the previous tests stay; only a reviewer's key may read them. */
 async function editSkill(cli: Cli, options: RegisterOptions, [skill = '', path = '']: readonly string[]): Promise<number> {
   const code = await readCode(path);
   const given = (await fieldsOf(SkillDraftSchema, { ...DRAFT, ...READER }, options)) as Draft;
@@ -97,7 +97,7 @@ async function editSkill(cli: Cli, options: RegisterOptions, [skill = '', path =
   });
 }
 
-/** The named version, else the newest one, whether or not it is in use. */
+/** The named version, else the newest version, even if it is not active. */
 async function editedVersion(cli: Cli, { skills }: Gateway, skill: string, { agent = '', user = '' }: Draft): Promise<Skill> {
   const asked = { ...skillReference(skill), agent, user };
   if (asked.version > 0) return skills.getSkill(asked, callSettings(cli));

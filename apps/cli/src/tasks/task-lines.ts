@@ -36,7 +36,7 @@ export function outcomeLine(task: Task): string {
   return [...parts, ...mark(result?.scripted === true)].join(' ');
 }
 
-/** The printed output of a task without an evaluator, which is its answer; '' for a task with an evaluator. */
+/** The printed output of a task without an evaluator. '' for a task with an evaluator. */
 export function unjudgedAnswer({ spec, result }: Task): string {
   return spec?.evaluator?.kind.case === 'none' ? (result?.output.trimEnd() ?? '') : '';
 }

@@ -73,10 +73,10 @@ export function setAttempts(spec: TaskSpec, attempts: number): void {
   spec.limits.attempts = attempts;
 }
 
-/** Reads a message from a file of proto JSON. @throws CliError naming the file and what is wrong */
+/** Reads a message from a file of proto JSON. @throws CliError with the file and the error */
 function readMessage<Desc extends DescMessage>(type: Desc, path: string): MessageShape<Desc> {
   const json = readJson(path);
-  // A bare list of cases stands for a message with the default comparison and tolerance.
+  // A bare list of cases means a message with the default comparison and tolerance.
   const whole = Array.isArray(json) ? { cases: json } : json;
   return messageOf(type, whole, path, ['proto/etude/v1/tasks.proto lists the fields; write them as proto JSON']);
 }

@@ -10,7 +10,7 @@ const AWAY_MAX_MS = 120_000;
 /** Exit code for a finished task: 0 if it succeeded, else 1. */
 export const taskExit = ({ state }: Task): ExitCode => (state === TaskState.SUCCEEDED ? EXIT.ok : EXIT.failed);
 
-/** Yields a task's events up to its `finished`. @throws the last ServiceError once the gateway was away for two minutes */
+/** Yields a task's events up to its `finished`. @throws the last ServiceError after the gateway was unreachable for two minutes */
 const watchTask = (gateway: Gateway, name: string, signal: AbortSignal, resumeToken = '', note?: (text: string) => void) =>
   resuming<TaskEvent>(new RideOut(signal, note, AWAY_MAX_MS), resumeToken, {
     open: (token) => gateway.tasks.watchTask({ name, resumeToken: token }, { signal }),

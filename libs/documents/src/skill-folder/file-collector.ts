@@ -10,21 +10,21 @@ export interface FolderFile {
 export interface FolderFiles {
   /** Sorted by path. */
   readonly files: readonly FolderFile[];
-  /** Sentences about files that were left out, and why. */
+  /** Notes about skipped files and the reasons. */
   readonly notes: readonly string[];
 }
 
-/** The limits of a skill's folder. `bytesMax`: of all files together. */
+/** The limits of a skill's folder. `bytesMax` limits the sum of all files. */
 export const FOLDER_LIMITS = { filesMax: 200, fileBytesMax: 2 ** 20, bytesMax: 4 * 2 ** 20 };
 
 const PATH_CHARS_MAX = 512;
 const DEPTH_MAX = 16;
-/** A part of a path: letters, digits and a few signs, with nothing that another system reads differently. */
+/** A part of a path: letters, digits and the few signs that all systems read alike. */
 const SEGMENT = /^[\p{L}\p{M}\p{N}._(@+-](?:[\p{L}\p{M}\p{N} ._()@+,=!&'-]*[\p{L}\p{M}\p{N}_)@+-])?$/u;
 /** Files that operating systems leave behind; they are skipped. */
 const LITTER = /(?:^|\/)(?:__MACOSX\/|\.DS_Store$|Thumbs\.db$|desktop\.ini$)/;
 
-/** @throws EtudeError INVALID_ARGUMENT for a path that is absolute, leaves the folder, or means something else on another system */
+/** @throws EtudeError INVALID_ARGUMENT for a path that is absolute, leaves the folder, or has another meaning on another system */
 export function checkPath(path: string): void {
   const segments = path.split('/');
   const isPlain = segments.every((segment) => SEGMENT.test(segment) && !/^\.{1,2}$/.test(segment));
@@ -36,7 +36,7 @@ export function checkPath(path: string): void {
   );
 }
 
-/** Collects the files of a folder one by one. The first file that is not allowed refuses the whole folder. */
+/** Collects the files of a folder one by one. One forbidden file makes the whole folder invalid. */
 export class FileCollector {
   readonly #files = new Map<string, FolderFile>();
   /** Paths by their form without case, as some file systems compare them. */
@@ -44,7 +44,7 @@ export class FileCollector {
   readonly #notes: string[] = [];
   #bytes = 0;
 
-  /** Whether a file with this path is wanted. Checks the path. */
+  /** Checks a path. Returns whether its file belongs to the folder. */
   wants(path: string): boolean {
     checkPath(path);
     if (LITTER.test(path)) {
@@ -55,7 +55,7 @@ export class FileCollector {
     return true;
   }
 
-  /** How many bytes the next file may have. The reader checks it while unpacking. */
+  /** The most bytes of the next file. The reader checks this limit while unpacking. */
   get bytesLeft(): number {
     return Math.min(FOLDER_LIMITS.fileBytesMax, FOLDER_LIMITS.bytesMax - this.#bytes);
   }
@@ -81,7 +81,7 @@ export class FileCollector {
     this.#places.set(place, path);
   }
 
-  /** @throws EtudeError INVALID_ARGUMENT where there are no files, or a file has the name of a folder */
+  /** @throws EtudeError INVALID_ARGUMENT if there are no files, or a file has the path of a folder */
   done(): FolderFiles {
     if (this.#files.size === 0) throw new EtudeError('INVALID_ARGUMENT', 'the archive or folder contains no files');
     for (const path of this.#files.keys())
@@ -105,7 +105,7 @@ export function tooLarge(what: string): EtudeError {
 }
 
 export interface FoundFolder {
-  /** Path of the folder from the root of all files; empty: the root itself. */
+  /** Path of the folder below the root of all files; '' for the root. */
   readonly folder: string;
   /** Its files, with paths relative to the folder. */
   readonly files: readonly FolderFile[];

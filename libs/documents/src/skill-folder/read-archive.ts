@@ -9,7 +9,7 @@ import { FileCollector, FOLDER_LIMITS, type FolderFiles, tooLarge } from './file
 export const ARCHIVE_FORMATS = ['zip', 'tar.gz'] as const;
 export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
 
-/** The most bytes of a packed archive. Files that can't be compressed may make it a little larger than its content. */
+/** The most bytes of a packed archive. An archive of incompressible files is a little larger than its content. */
 export const ARCHIVE_BYTES_MAX = FOLDER_LIMITS.bytesMax + 2 ** 18;
 /** How many bytes an unpacked tar may have besides its files, for headers, padding and long names. */
 const TAR_OVERHEAD = 2 ** 20;
@@ -80,13 +80,13 @@ async function untar(bytes: Uint8Array, collector: FileCollector, signal?: Abort
   }
 }
 
-/** The kind of a tar entry. Unknown types and sparse files are named so that they are refused: they would be unpacked wrongly. */
+/** The kind of a tar entry. Unknown types and sparse files get other names, so that they are refused; they would be unpacked wrongly. */
 function tarKind({ type, pax }: Header): string {
   if (Object.keys(pax ?? {}).some((key) => key.startsWith('GNU.sparse.'))) return 'sparse file';
   return type === 'contiguous-file' ? 'file' : (type ?? 'entry of an unknown type');
 }
 
-/** Unpacks everything at once, because a stream that breaks off within an entry would leave its reader waiting. */
+/** Unpacks everything at once. With a stream, a truncated archive would leave the reader waiting. */
 async function gunzipped(bytes: Uint8Array, maxOutputLength: number): Promise<Buffer> {
   try {
     return await promisify(gunzip)(bytes, { maxOutputLength });
