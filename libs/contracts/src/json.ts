@@ -18,7 +18,7 @@ function isJson(value: unknown): boolean {
 /** Any JSON value. Keeps all keys, including "__proto__". */
 export const Json = z.unknown().refine(isJson, 'must be JSON') as unknown as z.ZodType<Json>;
 
-/** A name that objects inherit in JavaScript. Schemas drop it as a name, and code has no parameter with it. */
+/** A key that JavaScript objects inherit. Schemas drop fields with this name, so no parameter may have it. */
 export const UNNAMEABLE = '__proto__';
 
 /** Whether the value itself has this key. Values nested in it may have it. */

@@ -26,7 +26,7 @@ export const Reembedding = z.object({
   /** Empty before the first re-embedding. */
   id: z.string(),
   model: z.string(),
-  /** Length of the vectors; null for a model whose length is known by its name. */
+  /** Length of the vectors; null if the model's name determines the length. */
   dimension: z.number().int().min(1).max(65_536).nullable(),
   /** Model whose vectors are dropped once all records have vectors of `model`; null: none. */
   dropModel: z.string().nullable(),

@@ -30,8 +30,8 @@ export const RecalledItem = z.object({
   score: z.number(),
   similarity: z.number(),
   /**
-   * The origins of the record: for a fact, ids of its supporting episodes, and "facts/{id}" if somebody told it. Every kind adds the
-   * untrusted records that its author had seen, in the form of a skill's sources.
+   * The origins of the record: for a fact, ids of its supporting episodes, and "facts/{id}" for a fact that a caller stored. Every kind
+   * adds the untrusted records that its author had seen, in the form of a skill's sources.
    */
   sources: z.array(z.string()).readonly().optional(),
 });
@@ -117,7 +117,8 @@ export const Episode = z.object({
   importance: z.number().min(0).max(1),
   skillsUsed: z.array(z.string()),
   /**
-   * Records that its author had seen, named like a skill's sources ("documents/…", "episodes/…"), with the untrusted records behind them.
+   * Records that its author had seen, and the untrusted records that these rest on. They are named like a skill's sources
+   * ("documents/…", "episodes/…").
    */
   touched: z.array(z.string()).optional(),
   /** The complete report of an outside agent; absent if a rollout made the episode. */

@@ -82,7 +82,7 @@ export const SkillLikeness = z.strictObject({
   version: z.number().int(),
   /** Calibrated similarity of name and description. */
   similarity: z.number(),
-  /** Whether this skill passes the tests of the other, and the other the tests of this one. */
+  /** `passesTheirs`: this skill passes the other's tests. `theyPass`: the other passes this skill's tests. */
   passesTheirs: z.boolean(),
   theyPass: z.boolean(),
 });
@@ -119,7 +119,7 @@ const SKILL_ORIGINS = ['rollout', 'consolidation', 'tool', 'person', 'import', '
 export const SkillOriginKind = z.enum(SKILL_ORIGINS);
 export type SkillOriginKind = z.infer<typeof SkillOriginKind>;
 
-/** Parts of Etude that histories name as actors. A skill's origin stands in for an unnamed author. No key may have such a name. */
+/** Parts of Etude that histories name as actors. A version without a named author shows its origin. No API key may have such a name. */
 const SYSTEM_ACTORS: readonly string[] = [...SKILL_ORIGINS, 'verification', 'architect', 'pruning'];
 
 /** Whether this name could be mistaken for a part of Etude, ignoring case, punctuation and Unicode variants. */

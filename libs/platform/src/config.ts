@@ -7,7 +7,7 @@ export const baseConfig = z.object({
   ETUDE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   /** The Redis of all services; `rediss://` speaks TLS. */
   ETUDE_REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' }).default('redis://127.0.0.1:6379'),
-  /** First part of every key in Redis; tells installations apart that share one. */
+  /** Prefix of every key in Redis. Installations that share a Redis need different prefixes. */
   ETUDE_QUEUE_PREFIX: z
     .string()
     .regex(/^[A-Za-z0-9{}_-]{1,64}$/, 'must be 1 to 64 letters, digits, "-", "_" (and "{}" for a Redis Cluster)')

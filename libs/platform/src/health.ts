@@ -4,7 +4,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { DynamicModule } from '@nestjs/common';
 import { metricsContentType, renderMetrics, startProcessMetrics } from './metrics.js';
 
-/** Resolves where the part works; otherwise throws an error that says what is wrong. */
+/** Resolves if the part works. Otherwise throws an error with the reason. */
 export type HealthCheck = () => Promise<void>;
 
 const CHECK_TIMEOUT_MS = 3_000;
@@ -20,7 +20,7 @@ export class HealthChecks {
 
   constructor(private readonly checks: Readonly<Record<string, HealthCheck>>) {}
 
-  /** 'ok', or what is wrong, by name of the check. */
+  /** 'ok' or the reason of the failure, by name of the check. */
   async readiness(): Promise<{ readonly ready: boolean; readonly checks: Readonly<Record<string, string>> }> {
     if (this.#closing) return { ready: false, checks: { service: 'is shutting down' } };
     const entries = await Promise.all(Object.entries(this.checks).map(async ([name, check]) => [name, await outcome(check)] as const));

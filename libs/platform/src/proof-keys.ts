@@ -15,7 +15,7 @@ export const signingKeyConfig = z.object({
 
 /** Settings of every service that runs skills. */
 export const publicKeysConfig = z.object({
-  /** PEM file with the concatenated public keys whose signatures under evidence are believed. Unset: no signature is believed. */
+  /** PEM file with the concatenated public keys that verify signatures of evidence. Unset: every signature is refused. */
   ETUDE_SKILLS_PUBLIC_KEYS_PATH: z.string().min(1).optional(),
 });
 
@@ -36,7 +36,7 @@ export function fileProofSigner(path: string) {
   return { keyId: keyIdOf(key), sign: (text: string) => sign(null, Buffer.from(text, 'utf8'), key).toString('base64') };
 }
 
-/** Believes signatures of this installation's own key only. @throws EtudeError as `fileProofSigner` */
+/** Accepts only signatures by this installation's own key. @throws EtudeError as `fileProofSigner` */
 export function ownProofChecker(path: string) {
   const setting = 'ETUDE_SKILLS_SIGNING_KEY_PATH';
   const key = keyFrom(setting, path, () => createPublicKey(createPrivateKey(readText(setting, path))));
@@ -44,8 +44,8 @@ export function ownProofChecker(path: string) {
 }
 
 /**
- * Believes signatures by the public keys in a file, which is read again whenever it changes. Add a new key before the worker signs with it;
- * remove an old key once none of its signatures is to be believed. Without a path no signature is believed.
+ * Accepts signatures by the public keys in a file, which is read again whenever it changes. Add a new key before the worker signs with it;
+ * remove an old key once its signatures are to be refused. Without a path, every signature is refused.
  *
  * If the file is removed or stops parsing, the last good keys stay and the problem is reported once.
  * @throws EtudeError FAILED_PRECONDITION where the file is missing, unreadable, or holds no Ed25519 key

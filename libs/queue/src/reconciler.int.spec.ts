@@ -38,7 +38,7 @@ function start() {
 }
 type Rig = ReturnType<typeof start>;
 
-/** Lets the reconciler look at every entry now, however young it is. */
+/** Makes every outbox entry due now. */
 async function makeDue({ redis, keys }: Rig): Promise<void> {
   for (const outbox of await redis.keys(keys.outbox('*'))) {
     if ((await redis.type(outbox)) !== 'zset') continue;
@@ -58,7 +58,7 @@ class DyingProducer extends Producer {
   }
 }
 
-/** Kills the job of a task, with nobody told. */
+/** Submits a task and lets its job die. The record doesn't change. */
 async function dead(rig: Rig) {
   const task = await rig.submit();
   const consumer = startConsumer(RolloutRun, () => Promise.reject(new EtudeError('MEMORY_VERSION', 'broken')), rig.options);
@@ -70,7 +70,7 @@ async function dead(rig: Rig) {
 type Work = readonly [string, QueueDeclaration, (producer: Producer) => Promise<unknown>];
 type RecordWork = readonly [string, QueueDeclaration, (producer: Producer) => Promise<() => Promise<unknown>>];
 
-/** The kinds of work with a record. If the job fails, the record fails too. Each asks for a record and returns what reads it. */
+/** The kinds of work whose record fails with its job. Each requests a record and returns a function that reads it. */
 const RECORDS: readonly RecordWork[] = [
   [
     'consolidation run',
@@ -117,7 +117,7 @@ const WORKS: readonly Work[] = [
 ];
 
 describe('reconciler', () => {
-  it.each(WORKS)('adds the job of a %s whose process died before it did', async (_what, { name }, request) => {
+  it.each(WORKS)('adds the job of a %s whose process died before adding it', async (_what, { name }, request) => {
     const rig = start();
     const dying = new DyingProducer(file.server.url, rig.prefix);
     onTestFinished(() => dying.close());
@@ -130,7 +130,7 @@ describe('reconciler', () => {
     expect(await pass(rig)).toBe(0);
   });
 
-  it('goes on behind entries that it cannot read', async () => {
+  it('skips unreadable entries and reconciles the rest', async () => {
     const rig = start();
     const runs = new ConsolidationStore(rig.producer);
     const ids: string[] = [];
@@ -147,7 +147,7 @@ describe('reconciler', () => {
     expect(next).toBeGreaterThan(Date.now() + 30_000);
   });
 
-  it.each(RECORDS)('fails a %s whose job is dead, with the reason', async (_what, declaration, request) => {
+  it.each(RECORDS)('marks a %s as failed with the reason when its job is dead', async (_what, declaration, request) => {
     const rig = start();
     const record = await request(rig.producer);
     startConsumer(declaration, () => Promise.reject(new EtudeError('WORKER_LOST', 'took its worker down')), rig.options);
@@ -158,7 +158,7 @@ describe('reconciler', () => {
     expect(await pass(rig)).toBe(0);
   });
 
-  it('ends a task whose job is dead', async () => {
+  it('marks a task as failed when its job is dead', async () => {
     const rig = start();
     const task = await dead(rig);
     expect(await pass(rig)).toBe(1);
@@ -179,7 +179,7 @@ describe('reconciler', () => {
     expect([await task.state(), await (await rig.rollouts.getJob(task.rolloutId))?.getState()]).toEqual(['queued', 'prioritized']);
   });
 
-  it('adds the job of a memory write anew where it ended without applying it', async () => {
+  it('adds the job of a memory write again when it ended without applying the write', async () => {
     const rig = start();
     await new RedisMemoryOutbox(rig.producer).put('acme', 'w1', WRITE);
     let runs = 0;
@@ -201,7 +201,7 @@ describe('reconciler', () => {
 });
 
 describe('dead letters', () => {
-  it('lists queues with what waits in them', async () => {
+  it('lists queues with their counts of waiting jobs and workers', async () => {
     const rig = start();
     await rig.submit();
     await rig.producer.queue(RolloutRun.name).add('x', {}, { jobId: 'plain', timestamp: Date.now() - 5_000 });
@@ -241,7 +241,7 @@ describe('dead letters', () => {
     expect(await pass(rig)).toBe(0);
   });
 
-  it('redrives a job that cost too many workers', async () => {
+  it('redrives a job that lost too many workers', async () => {
     const rig = start();
     const writes = rig.producer.queue(MemoryWriteJob.name);
     await rig.producer.add(MemoryWriteJob, { v: 1, tenant: 'acme', writeId: 'w1' });

@@ -29,7 +29,7 @@ interface Answer {
   readonly at: number;
 }
 
-/** The claim with whose request id a session opens its sandbox. All callers use the same claim, so they get the same sandbox. */
+/** The claim of a session's sandbox. All callers open the sandbox under the claim's request id, so they get the same sandbox. */
 export interface ToolSandboxClaim {
   readonly requestId: string;
   readonly template: string;

@@ -38,7 +38,7 @@ export interface WishRound {
   readonly round: number;
 }
 
-/** A wish with what only the worker needs. */
+/** A wish with the fields that only the worker needs. */
 export interface StoredWantedSkill {
   readonly round: number;
   readonly wanted: WantedSkill;

@@ -13,7 +13,7 @@ export interface ErasurePlace {
   traces(erased: Erased): AsyncIterable<readonly Trace[]>;
 }
 
-/** The subject of an erasure, and what tells whether data belongs to it. */
+/** The subject of an erasure, and the facts that decide whether data belongs to it. */
 export interface Erased {
   readonly producer: Producer;
   readonly tenant: string;

@@ -43,8 +43,8 @@ export const SCHEDULES: ErasurePlace = {
 };
 
 /**
- * Whether a job is newer than the erasure. A memory write or an execution is found by its missing record, which also goes when the
- * job is done. So such a job counts from its end, since another owner's may have ended after the erasure.
+ * Whether a job is newer than the erasure. The job of a memory write or an execution belongs to the subject if its record is missing.
+ * That record is also removed when the job ends normally. So such a job counts from its end, which keeps other owners' newer jobs.
  */
 function isNew({ finishedOn, timestamp, queueName }: Job, at: number): boolean {
   const isKnownByRecord = queueName === MemoryWriteJob.name || queueName === SandboxExecute.name;

@@ -102,7 +102,7 @@ export class QueueErasure {
   /**
    * Makes Redis rewrite its append-only file, and waits for the end. Why: removed data stays in that file until it is rewritten.
    *
-   * @returns what was done or could not be done, as sentences; a managed Redis may refuse
+   * @returns sentences about each action and its outcome; a managed Redis may refuse the rewrite
    */
   async purge(signal: AbortSignal): Promise<readonly string[]> {
     const { redis } = this.producer;

@@ -80,7 +80,7 @@ export const CONSOLIDATIONS = keyedPlace({
   },
 });
 
-/** Request ids whose record is gone. For a whole tenant, those of all other methods too. Those of erasures hold only digests, and stay. */
+/** Request ids whose record is gone. For a tenant, also those of other methods. Request ids of erasures hold only digests and stay. */
 export const REQUESTS = keyedPlace({
   name: 'queue.requests',
   start: ({ producer, tenant }) => producer.keys.request(tenant, '', '').slice(0, -1),
@@ -142,7 +142,7 @@ export const TOOL_SESSIONS = keyedPlace({
 });
 
 /**
- * Sandbox sessions. They belong to the tenant. From when a tool session opens or names one, it belongs to that session's agent and
+ * Sandbox sessions. A session belongs to its tenant. Once a tool session opens or names it, it belongs to that tool session's agent and
  * user. An open one is closed first; its controller finds its record gone and removes the sandbox.
  */
 export const SANDBOXES = keyedPlace({

@@ -186,7 +186,7 @@ export class QueueSandboxes implements Sandboxes {
   /** Moves the job into the first line, unless it is there already or the caller has aborted. */
   async #moveUp(errand: Errand): Promise<void> {
     if (errand.signal.aborted) return;
-    // When Redis is away, the next look tries again.
+    // When Redis is away, the job is moved up at the next wake-up.
     await errand.added.then(() => this.producer.urge(SandboxExecute.name, errand.request.executionId)).catch(() => undefined);
   }
 
@@ -196,7 +196,7 @@ export class QueueSandboxes implements Sandboxes {
       const result = await this.#store.result(tenant, executionId);
       return result ?? (await this.producer.endOf(SandboxExecute.name, executionId)) ?? 'running';
     } catch (error) {
-      // When Redis is away, the next look tells.
+      // When Redis is away, the state is read again at the next wake-up.
       if (errorCode(error) === 'QUEUE_UNAVAILABLE') return 'running';
       throw error;
     }

@@ -43,7 +43,7 @@ const STUCK_AGAIN_MS = 60_000;
 const BATCH = 500;
 
 /**
- * One pass over the due outbox entries of one kind. An entry that fails is reported and retried later; the pass goes on with the rest.
+ * One pass over the due outbox entries of one kind. An entry that fails is reported and retried later; the pass continues with the rest.
  *
  * @param now ms since 1970 by Redis
  * @param onFailure gets each error; throws to end the pass, as when Redis is away

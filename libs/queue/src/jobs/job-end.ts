@@ -77,7 +77,7 @@ export function leaseEndOf(signal: AbortSignal): LeaseEnd | null {
   return signal.aborted && (lease === 'shutdown' || lease === 'lost') ? lease : null;
 }
 
-/** "CODE: message" of a failure that ends the work; null where another attempt or another worker goes on with the job. */
+/** "CODE: message" of a failure that ends the work; null if another attempt or another worker continues the job. */
 export function finalFailure(error: unknown, { signal, isLastAttempt }: { signal: AbortSignal; isLastAttempt: boolean }): string | null {
   if (leaseEndOf(signal) !== null || (isRetryable(error) && !isLastAttempt)) return null;
   const cause: unknown = signal.aborted ? signal.reason : error;

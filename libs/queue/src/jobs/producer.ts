@@ -74,7 +74,7 @@ export class Producer {
    * Adds a job and waits for its result. If the job has completed before, its result is returned at once. If it was dead before for a
    * retryable reason, it is run again.
    *
-   * @throws the EtudeError that the job died of; AbortError when `signal` aborts (the job goes on)
+   * @throws the EtudeError that the job died of; AbortError when `signal` aborts (the job continues)
    */
   async addAndWait<P extends z.ZodType, R extends z.ZodType>(
     declaration: QueueDeclaration<P, R>,

@@ -9,7 +9,7 @@ const file = redisForFile();
 const ASK = { agent: null, days: 7, dryRun: false };
 
 describe('nightly schedule', () => {
-  it('fires runs with an id of their own', async () => {
+  it('fires runs with different ids', async () => {
     const prefix = file.prefix();
     const { producer } = startProducer(file.server.url, prefix);
     const runs: string[] = [];
@@ -31,7 +31,7 @@ describe('nightly schedule', () => {
     for (const run of runs) expect(run).toMatch(/^acme nightly-all-\d{14} 3$/);
   });
 
-  it('leaves what is due where the same is set again, and puts it off where the time is another', async () => {
+  it('keeps a due firing when the schedule is unchanged, and replaces it when the schedule changes', async () => {
     const { producer } = startProducer(file.server.url, file.prefix());
     const queue = producer.queue(ConsolidationRunJob.name);
     const times = { pattern: '* * * * * *', timeZone: 'UTC', days: 7 };
@@ -45,7 +45,7 @@ describe('nightly schedule', () => {
     expect((await queue.getDelayed()).map(({ id }) => id)).not.toEqual([due?.id]);
   });
 
-  it('refuses a pattern or a time zone that is none', async () => {
+  it('refuses an invalid pattern or time zone', async () => {
     const { producer } = startProducer(file.server.url, file.prefix());
     await expect(schedule(producer, 'nightly', 'acme', { pattern: 'at night', timeZone: 'UTC', days: 7 })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -57,7 +57,7 @@ describe('nightly schedule', () => {
 });
 
 describe('consolidation records', () => {
-  it('keeps a record until its retention after the end is over', async () => {
+  it('keeps a record for its retention after the end', async () => {
     const { redis, keys, producer } = startProducer(file.server.url, file.prefix());
     const store = new ConsolidationStore(producer, { retentionMs: 60_000 });
     const { record } = await store.create('acme', ASK, '');

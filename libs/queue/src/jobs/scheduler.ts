@@ -86,7 +86,7 @@ export async function schedule<W extends WorkName>(
   }
 }
 
-/** Removes a schedule. A run in progress goes on. @returns whether there was a schedule */
+/** Removes a schedule. A run in progress continues. @returns whether there was a schedule */
 export async function unschedule(producer: Producer, name: WorkName, tenant: string): Promise<boolean> {
   const { declaration, schedulerId } = WORKS[name];
   return whileRedisAnswers(producer.redis, producer.queue(declaration.name).removeJobScheduler(schedulerId(tenant)));

@@ -32,7 +32,7 @@ describe('erasures', () => {
     expect(await store.erasure('acme', receipt.id)).toEqual(receipt);
   });
 
-  it('keep no name once they have succeeded', async () => {
+  it('drop the name of the subject on success', async () => {
     const { store, redis: client, keys } = start();
     const { receipt } = await store.requestErasure('acme', 'r1', { user: 'bob-the-erased' });
     const stored = await store.loadErasure('acme', receipt.id);
@@ -45,7 +45,7 @@ describe('erasures', () => {
     expect(await client.zcard(keys.erasureOutbox)).toBe(0);
   });
 
-  it('that failed are kept for less long, and looked after again once they are redriven', async () => {
+  it('are kept shorter after a failure, and are reconciled again after a redrive', async () => {
     const { store, redis: client, keys } = start();
     const { receipt } = await store.requestErasure('acme', 'r1', { user: 'bob' });
     const ttl = () => client.pttl(keys.erasure('acme', receipt.id));
@@ -59,7 +59,7 @@ describe('erasures', () => {
 });
 
 describe('the move to another model', () => {
-  it('is idle until it is started, and one at a time', async () => {
+  it('is idle until its start, and only one runs at a time', async () => {
     const { store } = start();
     expect((await store.reembedding()).state).toBe('idle');
     expect((await store.stopReembedding()).state).toBe('idle');

@@ -26,7 +26,7 @@ export type StoredErasure = z.infer<typeof StoredErasure>;
 export const RECEIPT_KEPT_MS = 400 * 86_400_000;
 /** The same for a failed erasure. It is shorter, because the record holds the subject's name for a retry. */
 export const FAILED_RECEIPT_KEPT_MS = 30 * 86_400_000;
-/** Stands for the tenant of the move to another model, which belongs to none. */
+/** Placeholder for the tenant of the move to another model, which belongs to no tenant. */
 const NO_TENANT = '-';
 
 const NONE = { dimension: null, dropModel: null, done: 0, total: null, error: null, startedAt: 0, updatedAt: 0 };
@@ -55,7 +55,7 @@ export class UpkeepStore {
     });
   }
 
-  /** Erasures for the reconciler. One whose job is dead has failed; a redrive of the job, or another request, goes on behind it. */
+  /** Erasures for the reconciler. An erasure whose job is dead has failed. A redrive of the job or a new request continues it. */
   get erasures(): DurableWork {
     return this.#erasures.work(async (tenant, id, { code, message }, finishedAt) => {
       const stored = await this.loadErasure(tenant, id);

@@ -26,7 +26,7 @@ export class RedisKeys extends PrefixedKeys {
   /** Ids of a tenant's tasks. Ids sort by time, so all scores are 0. */
   readonly tasks = this.of('tasks');
   readonly events = this.of('events');
-  /** Channel that tells that a task's event stream grew. Its messages are empty. */
+  /** Channel of a task, with an empty message for each change of its event stream. */
   readonly wake = this.of('wake');
   readonly rollout = (rolloutId: string): string => `${this.prefix}:rollout:${rolloutId}`;
   readonly journal = (rolloutId: string): string => `${this.prefix}:journal:${rolloutId}`;

@@ -15,7 +15,7 @@ export interface StoredEvent {
 
 /** The most events that are read at once and held for one reader. */
 const BATCH = 100;
-/** How often a waiting reader looks for events that no message told of. */
+/** How often a waiting reader polls for events, in case a message was lost. */
 const LOOK_EVERY_MS = 15_000;
 
 /**

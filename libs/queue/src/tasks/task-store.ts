@@ -95,7 +95,7 @@ export class TaskStore {
   }
 
   /**
-   * Requests the cancel of a task. A queued task ends at once. The worker of a running one is told over the cancel channel, and again
+   * Requests the cancel of a task. A queued task ends at once. The worker of a running task learns of it over the cancel channel, and again
    * when it appends to the journal. @returns the task as it is now; null where there is none
    */
   async requestCancel(tenant: string, taskId: string): Promise<TaskRecord | null> {
