@@ -38,7 +38,7 @@ describe('facts', () => {
 
   it.each([
     [{ text: '' }, 'text', 'text: must not be empty'],
-    [{ text: '\u200B\uFEFF' }, 'text', 'text: must have a character'],
+    [{ text: '\u200B\uFEFF' }, 'text', 'text: must have a visible character'],
     [{ text: 'fine', confidence: 1.5 }, 'confidence', 'confidence: must be'],
     [{ text: 'fine', requestId: 'no good' }, 'request_id', 'request_id: must start with a letter or digit'],
   ])('are refused with %j, naming the field in a sentence', async (request, field, said) => {
