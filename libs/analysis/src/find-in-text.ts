@@ -68,8 +68,7 @@ export type FindInText = (text: string) => Promise<readonly SkillFinding[]>;
 /**
  * Loads Ruff once. A text that is nested too deep throws, after which the analyser must not be used again.
  *
- * Preview is on because only then functions are found that are passed on and not called, as in `map(eval, lines)`. It also names rules
- * instead of numbering them.
+ * Preview mode also finds functions that are passed on and not called, as in `map(eval, lines)`. It gives rules names instead of numbers.
  */
 export function pythonAnalyser(): FindInText {
   const banned = Object.entries(API_KINDS).flatMap(([kind, { apis }]) => apis.map((api) => [api, { msg: kind }] as const));

@@ -22,8 +22,8 @@ export type AnalyserLimits = Partial<typeof LIMITS>;
 
 /**
  * Runs Ruff on Python and secretlint on all texts, in a child process without network, write access, children of its own or settings. The
- * process is started by the first text, kept, and analyses one text at a time. A text that crashes it, takes too long or uses too much
- * memory gets the finding `not-analysed`, of severity "error", and the process is replaced.
+ * first text starts the process, which then analyses one text at a time. A text that crashes the process or exceeds a limit gets the
+ * finding `not-analysed`, of severity "error". The process is then replaced.
  */
 export class RuffSecretlintAnalyser implements CodeAnalyser {
   readonly #limits: typeof LIMITS;
@@ -107,7 +107,7 @@ async function startChild({ startMs, memoryMiB }: typeof LIMITS): Promise<ChildP
   });
   let said = '';
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => (said = (said + chunk).slice(-2_000)));
-  const first = await answerOf(child, AbortSignal.timeout(startMs), `they were not loaded within ${startMs} ms`);
+  const first = await answerOf(child, AbortSignal.timeout(startMs), `loading took longer than ${startMs} ms`);
   if (first === 'ready') return child;
   child.kill('SIGKILL');
   const why = 'failed' in first ? first.failed : '';
@@ -120,7 +120,7 @@ async function ask(child: ChildProcess, task: AnalyserTask, wallMs: number, sign
   const answer = answerOf(child, bound, `it took longer than ${wallMs} ms`);
   if (child.connected) child.send(task, () => undefined);
   const found = await answer;
-  return found === 'ready' ? { failed: 'its analysers answered out of turn' } : found;
+  return found === 'ready' ? { failed: 'the analysers sent an unexpected message' } : found;
 }
 
 /** Folders with the analysers' own code, which the process may read. */
@@ -134,7 +134,7 @@ function readable(): string[] {
 async function answerOf(child: ChildProcess, signal: AbortSignal, tooLate: string): Promise<ChildAnswer> {
   const over = new AbortController();
   const bound = { signal: AbortSignal.any([signal, over.signal]) };
-  const ended = () => ({ failed: `it ended its analysers (${child.signalCode ?? `exit code ${child.exitCode}`})` });
+  const ended = () => ({ failed: `it crashed the analysers (${child.signalCode ?? `exit code ${child.exitCode}`})` });
   if (child.exitCode !== null || child.signalCode !== null) return ended();
   try {
     return await Promise.race([

@@ -7,10 +7,10 @@ afterAll(() => analyser.close());
 const found = async (code: string, language?: 'python' | 'text') =>
   (await analyser.analyse(code, undefined, language)).map(({ rule, severity, line }) => `${severity} ${rule} ${line}`);
 
-/** Put together here, so that no file of this repository holds what looks like a key. */
+/** Assembled here, so that no file of this repository holds a text that looks like a key. */
 const TOKEN = `ghp_${'a1B2c3D4e5F6g7H8i9J0'.repeat(2).slice(0, 36)}`;
 
-describe('what is dangerous', () => {
+describe('dangerous code', () => {
   it.each([
     ['eval("1")', 'error suspicious-eval-usage 1'],
     ['exec("x = 1")', 'error exec-builtin 1'],
@@ -41,11 +41,11 @@ describe('what is dangerous', () => {
     'from http import client',
     'import asyncio\nasyncio.open_connection("a", 1)',
     'def f():\n    import socket as quiet\n    return quiet.socket()',
-  ])('%j is warned of', async (code) => {
+  ])('%j is a warning', async (code) => {
     expect(await found(code)).toContainEqual(expect.stringMatching(/^warning network-use /));
   });
 
-  it('says where a name is that does not exist', async () => {
+  it('reports the line of an undefined name', async () => {
     expect(await found('def f(a):\n    return a + b')).toEqual(['warning undefined-name 2']);
   });
 
@@ -56,7 +56,7 @@ describe('what is dangerous', () => {
   });
 });
 
-describe('code that asks not to be looked at', () => {
+describe('code with comments that disable rules', () => {
   it.each([
     'eval("1")  # noqa',
     '# ruff: noqa\neval("1")',
@@ -66,7 +66,7 @@ describe('code that asks not to be looked at', () => {
     '# ruff: ignore[suspicious-eval-usage]\neval("1")',
     '# ruff: file-ignore[suspicious-eval-usage]\neval("1")',
     'eval("1")  # ruff: ignore[S307]',
-  ])('%j is looked at', async (code) => {
+  ])('%j is analysed', async (code) => {
     expect(await found(code)).toContainEqual(expect.stringMatching(/^error suspicious-eval-usage /));
   });
 
@@ -85,12 +85,12 @@ describe('secrets', () => {
     expect(JSON.stringify(findings)).not.toContain(TOKEN.slice(4, 12));
   });
 
-  it('are found in text that is no Python, and nothing else is', async () => {
+  it('are the only findings in a text that is not Python', async () => {
     expect(await found(`# How to\n\nRun it with ${TOKEN}, then eval("1").\n`, 'text')).toEqual(['error secret/github 3']);
   });
 });
 
-describe('text that is made to break the analysers', () => {
+describe('text that attacks the analysers', () => {
   it.each([
     ['brackets', `x = ${'('.repeat(100_000)}`],
     ['sums', `x = ${'1+'.repeat(100_000)}1`],
@@ -107,21 +107,21 @@ describe('text that is made to break the analysers', () => {
     expect(await found('eval("1")')).toEqual(['error suspicious-eval-usage 1']);
   });
 
-  it('refuses what is longer than it may be', async () => {
+  it('refuses a text that is too long', async () => {
     await using small = new RuffSecretlintAnalyser({ charsMax: 10 });
     expect(await small.analyse('x = 1 + 2 + 3')).toMatchObject([
       { rule: 'not-analysed', message: expect.stringContaining('longer than 10') },
     ]);
   });
 
-  it('gives up on what takes too long, and goes on with the next', async () => {
+  it('stops after the time limit and analyses the next text', async () => {
     await using hurried = new RuffSecretlintAnalyser({ wallMs: 1 });
     const slow = `x = [${'1, '.repeat(400_000)}]`;
     expect(await hurried.analyse(slow)).toMatchObject([{ rule: 'not-analysed', message: expect.stringContaining('longer than 1 ms') }]);
     expect(await hurried.analyse(slow)).toHaveLength(1);
   });
 
-  it('gives up on what needs too much memory', async () => {
+  it('stops at the memory limit', async () => {
     await using small = new RuffSecretlintAnalyser({ memoryMiB: 32 });
     const large = `x = [${'f(a, b), '.repeat(200_000)}]`;
     expect(await small.analyse(large)).toMatchObject([{ rule: 'not-analysed', message: expect.stringContaining('too large') }]);
@@ -129,7 +129,7 @@ describe('text that is made to break the analysers', () => {
 });
 
 describe('its life', () => {
-  it('throws for a call that was cancelled', async () => {
+  it('throws for a cancelled call', async () => {
     await expect(analyser.analyse('x = 1', AbortSignal.abort())).rejects.toMatchObject({ code: 'CANCELLED' });
     expect(await found('x = 1')).toEqual([]);
   });

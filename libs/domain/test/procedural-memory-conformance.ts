@@ -12,10 +12,10 @@ import { skillCallersConformance, skillStoringConformance } from './skill-storin
 const ALL = { tenant: 'acme', agent: null };
 const code = (letter: string) => `def total(xs): return '${letter}'`;
 const ACTIVE = skillOf({ status: 'active' });
-/** As it is answered once it was stored. */
+/** The stored form of a skill. */
 const storedOf = (changes: Partial<Skill> = {}) => newSkill(skillOf(changes), changes.version ?? 1);
 
-/** What every ProceduralMemory keeps, whatever it is stored in. */
+/** The conformance suite for every ProceduralMemory. */
 export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>): void {
   skillRegistryConformance(make);
   skillCallersConformance(make);
@@ -36,7 +36,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(await memory.get(ALL, 'sum_odd')).toBeNull();
     });
 
-    it('carries marks on to later versions, unless a reviewer stores them', async () => {
+    it('carries marks over to later versions, unless a reviewer stores them', async () => {
       const memory = await start(make);
       const untrusted = ['imported'];
       const lines = "def total(xs):\n    return '#'";
@@ -49,7 +49,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(ofAnn).not.toHaveProperty('untrusted');
     });
 
-    it('carries marks on from what was rejected only where that is edited, or stored again', async () => {
+    it('carries marks of a rejected version over only to its edits and copies', async () => {
       const memory = await start(make);
       const untrusted = ['imported'];
       await storeAt(memory, skillOf({ code: code('a'), untrusted, status: 'rejected' }));
@@ -58,7 +58,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(await memory.store(skillOf({ code: `# mine\n${code('a')}` }))).toMatchObject({ version: 4, untrusted });
     });
 
-    it("answers the reader's own version before nobody's, and before any user's", async () => {
+    it("returns the reader's own version first, then nobody's, then any user's", async () => {
       const memory = await start(make);
       const ofAnn = await memory.store(skillOf({ scope: { ...SCOPE, user: 'ann' } }));
       const users = async (user?: string | null, version?: number) =>
@@ -100,7 +100,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(await found()).toEqual([0, 0]);
     });
 
-    it('finds a skill once, by the closest of name, description and cues', async () => {
+    it('finds a skill once, by its closest name, description or cue', async () => {
       const memory = await start(make);
       await storeAt(memory, { ...ACTIVE, cues: ['Add up all even values', 'even numbers in a column', 'even entries'] });
       await storeAt(memory, { ...ACTIVE, name: 'walrus', description: 'Feeds a walrus with numbers.', cues: [] });
@@ -141,7 +141,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       await expect(memory.recordUse('u', skillUseOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
     });
 
-    it('finds every skill of a tenant or an agent, and none of another', async () => {
+    it('finds all skills of a tenant or an agent, and no others', async () => {
       const memory = await start(make);
       for (const scope of OWNERS)
         for (const name of ['sum_even', 'sum_odd']) await storeAt(memory, skillOf({ name, status: 'active', scope }));
@@ -165,7 +165,7 @@ const failed = (n: number) => skillUseOf({ success: false, at: NEW_YEAR + n, fai
 
 const gave = (inputDigest: string, outputDigest?: string) => skillUseOf(outputDigest ? { inputDigest, outputDigest } : { inputDigest });
 
-/** What a memory keeps of how its skills are used. */
+/** The conformance suite for uses of skills. */
 function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void {
   const used = async (...uses: ReadonlyArray<ReturnType<typeof skillUseOf>>) => {
     const memory = await start(make);
@@ -181,7 +181,7 @@ function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void {
       expect(skill?.usage?.failures[0]).toEqual({ at: NEW_YEAR + 11, input: '{"n":11}', error: 'ValueError: 11' });
     });
 
-    it('flags the same input with another output, and nothing else', async () => {
+    it('flags only another output for the same input', async () => {
       expect((await used(gave('a', 'x'), gave('b', 'y'), gave('a', 'x'), gave('a'), skillUseOf()))?.usage).toMatchObject({
         nondeterministic: false,
         outputs: [expect.anything(), expect.anything()],
@@ -189,7 +189,7 @@ function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void {
       expect((await used(gave('a', 'x'), gave('a', 'y'), gave('a', 'x')))?.usage).toMatchObject({ nondeterministic: true });
     });
 
-    it('keeps what a user put in out of a skill that is shared', async () => {
+    it('stores no input of a user in a shared skill', async () => {
       const secret = { scope: ANN, inputDigest: 'debts', outputDigest: 'high' };
       const failure = { input: '{"debts": 7}', error: "ValueError: invalid literal: 'my debts', line 3" };
       const skill = await used(skillUseOf(secret), skillUseOf({ scope: ANN, success: false, failure }));
@@ -221,7 +221,7 @@ function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void {
       expect((await memory.search(ALL, { text: 'Total of the even entries', limit: 1 }))[0]?.similarity).toBeGreaterThan(0.95);
     });
 
-    it('keeps what a user asked for out of a skill that is shared', async () => {
+    it('stores no prompt of a user in a shared skill', async () => {
       const memory = await start(make);
       await storeAt(memory, ACTIVE);
       const secret = { scope: { ...SCOPE, user: 'ann' }, cue: 'the sum of my even debts', fingerprint: 'debts' };
@@ -244,7 +244,7 @@ function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void {
       expect(after?.fingerprints).toHaveLength(SKILL_CUES_MAX + 6);
     });
 
-    it('refuses to count a use of a skill that is not there', async () => {
+    it('refuses to count a use of an unknown skill', async () => {
       const memory = await start(make);
       await expect(memory.recordUse('u1', skillUseOf())).rejects.toMatchObject({ code: 'NOT_FOUND' });
       await storeAt(memory, ACTIVE);

@@ -12,10 +12,10 @@ const ALL = { tenant: 'acme', agent: null };
 const OWNER = { tenant: 'acme', agent: 'coder' };
 const other = (letter: string) => ({ code: `def total(xs): return '${letter}'` });
 
-/** What every ProceduralMemory keeps of the life of skills. */
+/** The conformance suite for the life of skills. */
 export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): void {
   describe('as a SkillRegistry', () => {
-    it('stores a candidate, whatever its author says of it', async () => {
+    it('stores a candidate, whatever its author claims', async () => {
       const memory = await start(make);
       const claimed = skillOf({
         status: 'active',
@@ -34,7 +34,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(unsigned.history?.[0]).toMatchObject({ by: 'import' });
     });
 
-    it('moves the version that was looked at and writes down who, when and why', async () => {
+    it('moves a version and records who, when and why', async () => {
       const memory = await start(make);
       const stored = await memory.store(skillOf());
       const proof = proofOf(stored);
@@ -50,7 +50,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.get(ALL, 'sum_even')).toEqual(verified);
     });
 
-    it('refuses a move of what was not looked at', async () => {
+    it('refuses a move of another digest, status or version', async () => {
       const memory = await start(make);
       const stored = await memory.store(skillOf());
       const proof = proofOf(stored);
@@ -64,7 +64,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.get(ALL, 'sum_even')).toEqual(stored);
     });
 
-    it('lets nothing be verified or used without a proof for its content', async () => {
+    it('requires a proof for the content of a verified or active skill', async () => {
       const memory = await start(make);
       const stored = await memory.store(skillOf());
       const wrong = [undefined, null, proofOf(stored, { digest: 'f'.repeat(64) }), proofOf(skillOf(other('b')))];
@@ -95,7 +95,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       await expect(memory.move([moveOf(first, 'archived'), elsewhere])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     });
 
-    it('repeats no move that somebody has undone since', async () => {
+    it('ignores a repeated move that was undone since', async () => {
       const memory = await start(make);
       const active = await storeAt(memory, skillOf({ status: 'active' }));
       const away = moveOf(active, 'deprecated');
@@ -104,7 +104,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.move([away])).toEqual([back]);
     });
 
-    it('moves, and counts offers of, the version of the user whom the key names', async () => {
+    it('moves and counts offers for the user in the key', async () => {
       const memory = await start(make);
       const [ofAnn, nobodys] = await Promise.all(['ann', null].map((user) => memory.store(skillOf({ scope: { ...SCOPE, user } }))));
       await memory.move([moveOf(ofAnn!, 'rejected')]);
@@ -121,7 +121,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.move([moveOf(ofBob, 'archived')]).catch(errorCode)).toBe('NOT_FOUND');
     });
 
-    it('answers the versions of one owner, newest first', async () => {
+    it('returns the versions of one owner, newest first', async () => {
       const memory = await start(make);
       await storeAt(memory, skillOf({ status: 'active' }));
       await memory.store(skillOf({ ...other('b'), scope: { ...SCOPE, user: 'ann' } }));
@@ -138,7 +138,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.versions({ ...OWNER, tenant: 'beta' }, 'sum_even')).toEqual([]);
     });
 
-    it('answers every version of a tenant, or of one owner, by status', async () => {
+    it('returns all versions of a tenant or an owner, by status', async () => {
       const memory = await start(make);
       for (const name of ['a', 'b']) await memory.store(skillOf({ name }));
       await memory.store(skillOf({ name: 'a', code: 'def a(): ...', scope: { ...SCOPE, agent: '@tenant' } }));
@@ -154,7 +154,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await names({ tenant, agent: null }, undefined, 'b')).toEqual([`b ${agent}`]);
     });
 
-    it("answers each user's versions in their place, and a user those that they see", async () => {
+    it("returns each user's versions in order, and to a user the visible ones", async () => {
       const memory = await start(make);
       for (const user of ['bob', null, 'ann']) await memory.store(skillOf({ name: 'a', scope: { ...SCOPE, user } }));
       await memory.store(skillOf({ name: 'a', code: 'def a(): ...', scope: { ...SCOPE, user: 'ann' } }));
@@ -168,7 +168,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await seen('ann')).toEqual(['a@1 nobody', 'a@1 ann', 'a@2 ann', 'a_b@1 ann']);
     });
 
-    it('refuses an edit of another version than the newest, and says whose the newest is', async () => {
+    it('refuses an edit of an old version and names the author of the newest', async () => {
       const memory = await start(make);
       await memory.store(skillOf(), { by: 'ann' });
       await memory.store(skillOf(other('b')), { by: 'bob', baseVersion: 1 });
@@ -183,7 +183,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(raced.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     });
 
-    it('counts the names that take up room', async () => {
+    it('counts names towards the limit', async () => {
       const memory = await start(make);
       await storeAt(memory, skillOf({ status: 'active' }));
       await memory.store(skillOf(other('b')));
@@ -199,7 +199,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.countNames(OWNER, 10)).toBe(4);
     });
 
-    it('notes the latest load, and counts it as an offer and no use', async () => {
+    it('stores the latest load and counts it as an offer, not as a use', async () => {
       const memory = await start(make);
       const skill = await storeAt(memory, skillOf({ status: 'active' }));
       const after = async (...offers: Array<{ loadedAt?: number }>) => {
@@ -211,7 +211,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await after({ loadedAt: 10 })).toMatchObject({ offered: 3, used: 0, lastUsedAt: 30 });
     });
 
-    it('searches several owners at once, and no others', async () => {
+    it('searches only the given owners', async () => {
       const memory = await start(make);
       for (const agent of ['coder', 'tester', '@tenant', '@user'])
         for (const user of [null, 'ann', 'bob'])
@@ -224,7 +224,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(found.map(({ skill }) => skill.name).toSorted()).toEqual(['of_coder_ann', 'of_coder_null', 'of_tenant_ann', 'of_tenant_null']);
     });
 
-    it("counts a use of another owner's skill once, and tells it nothing of a tenant", async () => {
+    it('counts a use of a global skill once and stores no words of a tenant', async () => {
       const memory = await start(make);
       const everybody = { tenant: '@global', agent: '@tenant', user: null };
       await storeAt(memory, skillOf({ status: 'active', scope: everybody }));

@@ -11,10 +11,10 @@ const ALL = { tenant: 'acme', agent: null };
 const OWNER = { tenant: 'acme', agent: 'coder' };
 const other = (letter: string) => ({ code: `def total(xs): return '${letter}'` });
 
-/** What every ProceduralMemory makes of a skill that is stored: whether there is room, which marks it gets, and which version it is. */
+/** The conformance suite for storing a skill: the limit of names, its marks and its version. */
 export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): void {
   describe('as where skills are stored', () => {
-    it('never has more names than it may, however many come at once', async () => {
+    it('never exceeds the limit of names, also with concurrent calls', async () => {
       const memory = await start(make);
       const register = (name: string, more: Partial<Skill> = {}) => memory.store(skillOf({ name, ...more }), { namesMax: 3 });
       const raced = await Promise.allSettled(Array.from({ length: 12 }, (_, i) => register(`skill_${i}`)));
@@ -32,7 +32,7 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       await expect(register('one_more')).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
     });
 
-    it('keeps what is set aside out of use and out of the count, until somebody restores it', async () => {
+    it('archives a skill that is set aside, without counting its name', async () => {
       const memory = await start(make);
       await memory.store(skillOf({ name: 'first' }), { namesMax: 1 });
       const aside = await memory.store(skillOf({ name: 'aside', statusReason: 'imported' }), {
@@ -52,7 +52,7 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.move([moveOf(aside, 'candidate')])).toMatchObject([{ status: 'candidate' }]);
     });
 
-    it('marks code that is marked under another name, or for somebody else of the tenant', async () => {
+    it('marks code that is marked elsewhere in the tenant', async () => {
       const memory = await start(make);
       const code = 'def total(xs):\n    return sum(xs)\n';
       const renamed = { code: code.replace('total', 'add_up').replace('\n', '\n    # mine\n'), entryPoint: 'add_up' };
@@ -64,13 +64,13 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.store(skillOf({ name: 'a', code, scope: { ...SCOPE, tenant: 'beta' } }))).not.toHaveProperty('untrusted');
     });
 
-    it('marks no code for having been promoted somewhere', async () => {
+    it('marks no code because it was promoted', async () => {
       const memory = await start(make);
       await memory.store(skillOf({ scope: { ...SCOPE, agent: '@tenant' }, untrusted: [PROMOTED_MARK] }), { isReviewed: true });
       expect(await memory.store(skillOf({ name: 'other' }))).not.toHaveProperty('untrusted');
     });
 
-    it('marks nothing that its owner has in use without a mark', async () => {
+    it('marks no code that its owner uses without a mark', async () => {
       const memory = await start(make);
       await storeAt(memory, skillOf({ status: 'active' }));
       await memory.store(skillOf({ scope: { ...SCOPE, agent: 'guest' }, untrusted: ['imported'] }));
@@ -79,7 +79,7 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.store(skillOf({ name: 'other' }))).toMatchObject({ untrusted: [SAME_CODE_MARK] });
     });
 
-    it('adds sources to the version that is there, with their marks', async () => {
+    it('adds sources and their marks to the existing version', async () => {
       const memory = await start(make);
       const first = await memory.store(skillOf({ sources: ['tasks/tabcdefgh'] }));
       const both = await memory.store(skillOf({ sources: ['documents/d1'], description: 'as a model words it anew' }));
@@ -90,7 +90,7 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.store(skillOf({ sources: ['documents/d1'] }))).toEqual(both);
     });
 
-    it('stores a marked version beside one that is in use without a mark', async () => {
+    it('stores a marked version beside an active unmarked one', async () => {
       const memory = await start(make);
       const active = await storeAt(memory, skillOf({ status: 'active', sources: ['tasks/tabcdefgh'] }));
       const told = await memory.store(skillOf({ sources: ['documents/d1'] }));
@@ -104,7 +104,7 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.get(ALL, 'sum_even', 1)).not.toHaveProperty('untrusted');
     });
 
-    it("makes a version of an author's other words, and of the same words none", async () => {
+    it("stores a new version for an author's other words, and none for the same words", async () => {
       const memory = await start(make);
       await storeAt(memory, skillOf({ status: 'active' }));
       const edit = (changes: Partial<Skill>) => memory.store(skillOf(changes), { words: 'edited' });
@@ -121,7 +121,7 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
   });
 }
 
-/** What every ProceduralMemory keeps of skills that call skills. */
+/** The conformance suite for skills that call skills. */
 export function skillCallersConformance(make: MakeMemory<ProceduralMemory>): void {
   describe('as a registry of skills that call skills', () => {
     it('finds the skills that call another', async () => {
@@ -144,7 +144,7 @@ export function skillCallersConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.dependents({ ...OWNER, name: 'a' })).toEqual([]);
     });
 
-    it('lets nothing come into use that calls what is archived', async () => {
+    it('activates no caller of an archived skill', async () => {
       const memory = await start(make);
       const needed = await storeAt(memory, skillOf({ name: 'parse', status: 'active' }));
       const calling = { dependencies: [dependencyOn(needed)] };
@@ -160,7 +160,7 @@ export function skillCallersConformance(make: MakeMemory<ProceduralMemory>): voi
       expect((await memory.move(both)).map(({ status }) => status)).toEqual(['deprecated', 'active']);
     });
 
-    it('lets nothing go that is called in use, unless its proof goes with it', async () => {
+    it('archives no callee in use, unless its proof is removed', async () => {
       const memory = await start(make);
       const needed = await storeAt(memory, skillOf({ name: 'parse', status: 'active' }));
       const between = await storeAt(memory, skillOf({ name: 'a', status: 'active', dependencies: [dependencyOn(needed)] }));
@@ -177,7 +177,7 @@ export function skillCallersConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.move([moveOf(needed, 'archived', { proof: null, at: NEW_YEAR + 11 })])).toMatchObject([{ status: 'archived' }]);
     });
 
-    it("finds what calls one user's skill", async () => {
+    it("finds the callers of one user's skill", async () => {
       const memory = await start(make);
       for (const user of [null, 'ann', 'bob']) {
         const needed = await storeAt(memory, skillOf({ name: 'parse', status: 'active', scope: { ...SCOPE, user } }));
@@ -191,7 +191,7 @@ export function skillCallersConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await callers()).toEqual(['of_ann', 'of_null']);
     });
 
-    it("finds what calls everybody's skill in every tenant", async () => {
+    it('finds the callers of a global skill in every tenant', async () => {
       const memory = await start(make);
       const everybody = { tenant: '@global', agent: '@tenant' };
       const needed = await storeAt(memory, skillOf({ name: 'parse', status: 'active', scope: { ...everybody, user: null } }));

@@ -143,9 +143,9 @@ describe('use_skill', () => {
   });
 
   it.each([
-    ['DROP TABLE', 'not a valid skill name'],
-    ['class', 'a word of Python itself'],
-    ['text.json', 'that of a module that code imports'],
+    ['DROP TABLE', 'no name of a skill'],
+    ['class', 'a Python keyword'],
+    ['text.json', 'the name of a Python module'],
   ])('requests nothing under the invalid name %s', async (skillId, why) => {
     const { call, fake } = startTools();
     const told = { success: false, error: expect.stringContaining(why) };

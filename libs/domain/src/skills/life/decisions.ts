@@ -39,9 +39,9 @@ export async function recordVerification(procedural: SkillRegistry, skill: Skill
 }
 
 /**
- * Gives a verified skill its next status, by the agent's settings. A marked skill, and one with a finding that is an error, waits for a
- * person whatever the settings say. An activated skill replaces the version in use. A skill whose callee was archived meanwhile is
- * rejected. A second call after a crash finishes the first.
+ * Gives a verified skill its next status, by the agent's settings. A marked skill waits for a person, and so does a skill with a finding of
+ * severity "error". An activated skill replaces the version in use. A skill whose callee was archived meanwhile is rejected. A second call
+ * after a crash finishes the first.
  *
  * @throws EtudeError ABORTED where the skill was verified against another version than the one in use
  */

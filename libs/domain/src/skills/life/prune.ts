@@ -86,7 +86,7 @@ export async function pruneSkills(input: PruneInput, { procedural }: PruneDeps):
 
 function reasonToPrune(skill: Skill, { unusedDays, failing, supersededDays }: PrunePolicy, at: number): string | null {
   const { status, kind, successRate } = skill;
-  // A procedure in words is read, not run, so its counts say nothing about its use.
+  // A procedure in words is read, not run, so its counts don't show its use.
   if (kind === 'procedure' && skill.code === '') return null;
   if (status === 'deprecated' && supersededDays !== undefined) {
     const days = daysSince(sinceWhen(skill, 'deprecated'), at);

@@ -56,7 +56,7 @@ export async function registerSkill(
   return stored;
 }
 
-/** A version that was taken out of use comes back by another call, not by registering it. @throws EtudeError FAILED_PRECONDITION */
+/** Refuses to register a version that was taken out of use. Other calls restore it. @throws EtudeError FAILED_PRECONDITION */
 function requireLiving(stored: Skill, versions: readonly Skill[]): void {
   const { name, version, status } = stored;
   if (status !== 'deprecated' && status !== 'archived') return;
@@ -81,7 +81,7 @@ export function requireName(name: string): void {
   if (wrong !== null) throw new EtudeError('INVALID_ARGUMENT', wrong, { field: 'name' });
 }
 
-/** Why code couldn't import a skill of this name; null where it could. */
+/** Why code can't import a skill of this name; null for a usable name. */
 export function wrongName(name: string): string | null {
   const shown = `the name ${JSON.stringify(name)}`;
   const parsed = SkillName.safeParse(name);
@@ -126,7 +126,7 @@ export function otherKindReason(skill: Pick<Skill, 'kind'>, replaced: Pick<Skill
   return `version ${replaced.version}, which it would replace, is a ${replaced.kind}, and the new version is a ${skill.kind}; use another name`;
 }
 
-/** Whether the next version takes up room for its name. @param versions all of the name that the owner has */
+/** Whether the next version counts towards the limit of names. @param versions all of the name that the owner has */
 export function needsRoom(versions: ReadonlyArray<{ readonly status: SkillStatus }>): boolean {
   return versions.every(({ status }) => GONE.has(status));
 }

@@ -68,7 +68,7 @@ export async function revokeSource(
   if (dryRun || left.length === 0) return { skills, facts };
   const reason = `${becauseOf(input.source)}${input.reason === '' ? '' : `: ${input.reason}`}`;
   const moves = left.map((skill) => moveOf(skill, 'archived', { by, reason, at }, { proof: null }));
-  // Global skills call no tenant's skills, so callers still come first.
+  // Global skills call no skills of a tenant, so this order still moves callers first.
   const moved: Skill[] = [];
   for (const one of tenants) moved.push(...(await deps.procedural.move(moves.filter(({ key }) => key.tenant === one))));
   return { skills: [...moved, ...skills.filter((skill) => !left.includes(skill))], facts };

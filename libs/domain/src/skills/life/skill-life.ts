@@ -13,10 +13,10 @@ export const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
 /** These count towards the limit of names. */
 export const NOT_GONE: readonly SkillStatus[] = SKILL_STATUSES.filter((status) => !GONE.has(status));
 
-/** These may run, or may run after verification or approval, without being stored again. */
+/** Skills in these statuses run, or may run after verification or approval. */
 export const LIVING: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review', 'active']);
 
-/** These run, or wait for approval: the skills that they call must stay as they are. */
+/** Skills in these statuses run or wait for approval, so their callees must stay callable. */
 export const IN_USE: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review']);
 
 /** A caller may be pinned to skills in these statuses. */

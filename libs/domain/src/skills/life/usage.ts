@@ -15,7 +15,7 @@ export const UNUSED: SkillUsage = {
 };
 
 /**
- * The possible owners of a used skill, the likeliest first. A use that names no user is of a skill without a user, or of the caller's own.
+ * The possible owners of a used skill, the likeliest first. A use without a user means a skill without a user, or a skill of the caller.
  *
  * @throws EtudeError PERMISSION_DENIED for a skill of another tenant that is not global
  */
@@ -78,7 +78,7 @@ export const usesOf = ({ usage, executionCount }: Skill) => Math.max(usage?.used
 
 /**
  * The skill after one batch of offers, which counts as one offer. A load also moves the last use, so that pruning keeps skills that are
- * only loaded. A load isn't a use, since the code may never call the skill.
+ * only loaded. A load isn't a use, because the code may never call the skill.
  */
 export function afterOffers(skill: Skill, offers: readonly SkillOffer[]): Skill {
   if (offers.length === 0) return skill;

@@ -29,10 +29,11 @@ export type Admission = SkillKey & { readonly round?: number | undefined };
  * Brings a skill into use: verifies it in a sandbox, signs the evidence, and approves it by its agent's settings. A failed verification
  * rejects it with the reason. Its callers are then verified with it. A repeated call continues where the last one stopped.
  *
- * A skill in use or waiting for review is verified again for a new `round`. So is one whose proof is unsigned, or signed with an unknown
- * key.
+ * A skill in use or waiting for review is verified again for a new `round`. A skill without a signed proof, or with a proof of an unknown
+ * key, is verified again too.
  * @throws EtudeError NOT_FOUND, ABORTED (the version has another digest), SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE (also
- *   where another decision came first; a retry follows that one), MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
+ *   where another decision came first; a retry starts from that decision), MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal`
+ *   aborts
  */
 export async function admitSkill(key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
   const skill = await versionOfKey(deps.procedural, key);

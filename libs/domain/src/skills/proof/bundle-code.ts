@@ -13,9 +13,9 @@ export type NeededSkill = Pick<Skill, 'name' | 'version' | 'scope' | 'kind' | 'd
 const LOADER = pythonText('load_skills');
 
 /**
- * The code with a loader in front, so that `from skills import NAME` and `import skills; skills.NAME(...)` work. It is for all code that a
- * sandbox runs as a module: programs, calls, checked runs, cells. Each skill runs in its own module. The code's lines keep their numbers,
- * in tracebacks too, and `from __future__` imports stay its first statement. Without skills the code is unchanged.
+ * The code with a loader in front, so that `from skills import NAME` and `import skills; skills.NAME(...)` work. Used for all code that a
+ * sandbox runs as a module: programs, calls, checked runs, cells. Each skill runs in its own module. Lines of the code keep their numbers,
+ * and `from __future__` imports remain the first statement. Without skills the code is unchanged.
  *
  * @param needed skills in the order of loading; see `neededSkills`
  * @param direct pins of the skills that the code itself calls; absent: the last skill of each name

@@ -13,7 +13,7 @@ import type { Stage } from './proof.js';
 import { runTrial, type TestPlace, testsByName, type Trial } from './run-skill-tests.js';
 
 export interface VerificationGround {
-  /** The active version that the skill would replace, and whose tests it must pass too. null: there is none. */
+  /** The active version that the skill would replace. The skill must pass its tests too. null: the skill replaces no version. */
   readonly replaced: Skill | null;
   /** The skills that it calls, at any depth, in the order of loading. */
   readonly needed: readonly Skill[];
@@ -80,8 +80,8 @@ async function similarTo(
 }
 
 /**
- * Looks for regressions. The held-out tests of this version and of the replaced one must pass, and the replaced version's own tests. The
- * tests of callers must pass with this version in its place.
+ * Looks for regressions. This version must pass its held-out tests and all tests of the replaced version. The tests of callers must pass
+ * with this version.
  */
 export async function keepWhatWorked(
   skill: Skill,

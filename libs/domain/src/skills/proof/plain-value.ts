@@ -46,5 +46,5 @@ const CHANGED = /\{"\$(?:int|float)":|\\ud[89a-f]/;
 const NOTE =
   'In the result whole numbers beyond 2^53, nan and infinities are texts, and halves of surrogate pairs are escapes such as \\ud800.';
 
-/** A sentence on the numbers and texts that `plainValue` changes, where this value may have some; else empty. */
+/** A note on the numbers and texts that `plainValue` changes; empty where this value has no such parts. */
 export const noteOfPlainValue = (value: unknown): string => (CHANGED.test(JSON.stringify(value) ?? '') ? NOTE : '');

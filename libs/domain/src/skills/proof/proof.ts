@@ -39,8 +39,8 @@ export function signProof(skill: Skill, found: ProofFindings, signer: ProofSigne
 }
 
 /**
- * Whether the proof is signed with a known key and is for exactly this content. The digest is computed anew from the content. The tests of
- * a function must have passed.
+ * Whether the proof is signed with a known key and covers exactly this content. The digest is recomputed from the content. For a function,
+ * at least one test must have passed.
  */
 export function isProven(skill: Skill, checker: ProofChecker): boolean {
   const { proof } = skill;
@@ -49,9 +49,9 @@ export function isProven(skill: Skill, checker: ProofChecker): boolean {
 }
 
 /**
- * The confidence that the evidence gives, from 0 to 1. It is a product: the share of mutants that the tests noticed; a quarter for each
- * mutant, up to four; 1 - 0.5^n for n passed tests, held-out ones included; and 0.95 for each warning of an analyser. An error of an
- * analyser makes it 0, so that no threshold lets the skill through.
+ * The confidence from the evidence, 0 to 1. It is the product of four factors: the share of noticed mutants; a quarter per mutant, at most
+ * 1; 1 - 0.5^n for n passed tests, held-out tests included; 0.95 per warning of an analyser. An error of an analyser makes the confidence
+ * 0.
  */
 export function confidenceOf({ testsPassed, heldOutPassed, mutantsMade, mutantsNoticed, findings }: ProofFindings): number {
   if (findings.some(({ severity }) => severity === 'error')) return 0;

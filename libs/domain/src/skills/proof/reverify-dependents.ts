@@ -16,10 +16,10 @@ export interface ReverificationDeps {
 
 /**
  * Stores a new version of each active caller, pinned to this newly active skill and to the present versions of its other callees. That
- * version is verified like any other. If an earlier version has these pins already, it is activated again. Repeating the call changes
+ * version is verified like any other. An earlier version with these pins is activated again. Repeating the call changes
  * nothing.
  *
- * It ends, since no skill calls itself at any depth, and equal pins never give a second version.
+ * The recursion ends, because no skill calls itself at any depth, and equal pins never give a second version.
  * @throws EtudeError MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE
  */
 export async function reverifyDependents(skill: Skill, deps: ReverificationDeps): Promise<readonly Skill[]> {

@@ -29,7 +29,7 @@ export interface Trial {
   readonly load?: (code: string) => string;
   readonly hashSeed?: number;
   readonly limits?: SandboxLimits;
-  /** Whether the reader of the outcome wrote these tests. Then the reason says what was called, expected and returned. */
+  /** Whether the reader of the outcome wrote these tests. Only then does the reason show calls, expected values and results. */
   readonly isAuthors?: boolean;
 }
 
@@ -199,8 +199,8 @@ function withName(tests: string, line: string): string {
 const VALUE_MAX = 80;
 
 /**
- * The call of a failed test with the expected and the returned value, to follow its verdict: `; f("a", n=2) gave "x", not "y"`. Only for
- * readers who may see the test. Empty for a Python test.
+ * The call of a failed test with the expected and the returned value. The text follows the verdict: `; f("a", n=2) gave "x", not "y"`. Only
+ * for readers who may see the test. Empty for a Python test.
  */
 function failedCall({ entryPoint }: Trial, test: SkillTest | undefined, result: RunResult | undefined): string {
   if (test === undefined || test.kind === 'python') return '';
@@ -221,7 +221,7 @@ function argumentsOf({ args, kwargs }: Extract<SkillTest, { kind: 'call' }>): st
 
 const shown = (value: unknown) => oneLine(JSON.stringify(value), VALUE_MAX);
 
-/** The text without control characters and line breaks, since JSON leaves some unescaped. It is cut to `max` characters. */
+/** The text without control characters and line breaks, which JSON may leave unescaped, cut to `max` characters. */
 function oneLine(text: string, max: number): string {
   const line = text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' ');
   return line.length <= max ? line : `${line.slice(0, max - 1)}…`;

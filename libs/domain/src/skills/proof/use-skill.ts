@@ -105,7 +105,7 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
   };
 }
 
-/** Throws where the skill exists but isn't active: after `not_found` the caller would request it again. */
+/** Throws where the skill exists but isn't active, because after `not_found` the caller would request the skill again. */
 async function whyNotActive({ reader, name }: SkillCall, { procedural }: UseSkillDeps): Promise<UseOutcome> {
   const known = await findSkill(procedural, reader, name, { status: 'any' });
   if (known === null) return { outcome: 'not_found' };
@@ -201,8 +201,8 @@ function useOf(
 }
 
 /**
- * The digest of the output that the same input should give again: value and printed text, or the type of the code's exception. Its message
- * may hold addresses, so it doesn't count. A limit or a kill gives no digest, since a busy machine may cause it.
+ * The digest of the output that the same input should give again: value and printed text, or the type of the code's exception. The message
+ * of the exception may hold addresses, so the digest omits it. A limit or a kill gives no digest, because a busy machine may be the cause.
  */
 function outputDigestOf(result: RunResult, success: boolean): { outputDigest?: string } {
   if (success) return { outputDigest: contentDigest({ value: result.value ?? null, stdout: result.stdout }) };

@@ -55,8 +55,9 @@ const OTHER_HASH_SEED = 4_242_424_242;
  * with equal results, the second time with another hash seed and clock, and fail on mutants. Tests of earlier versions and of callers must
  * pass. The answer includes findings that don't reject the skill.
  *
- * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (retryable), FAILED_PRECONDITION; an AbortError when `signal` aborts Not in it:
- *   whether the skill is what its description says; tests can't tell.
+ * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (retryable), FAILED_PRECONDITION; an AbortError when `signal` aborts
+ *
+ * Not checked: whether the description is true.
  */
 export async function verifySkill(skill: Skill, deps: VerificationDeps, signal: AbortSignal): Promise<Verification> {
   const otherKind = otherKindReason(skill, deps.ground.replaced);
@@ -81,8 +82,8 @@ export function verificationOf(stages: readonly Stage[], contract: SkillContract
 }
 
 /**
- * Equal executions of one attempt get equal ids. The id covers the tenant, since tenants share one space of job ids. It covers held-out
- * tests, since a skill's digest leaves them out.
+ * Equal executions of one attempt get equal ids. The id covers the tenant, because tenants share one space of job ids. It covers held-out
+ * tests, because a skill's digest omits them.
  */
 function placeOf(skill: Skill, { sandboxes, ground, attempt = 1, round = 1 }: VerificationDeps): Omit<TestPlace, 'signal'> {
   const { scope, name, version, digest, code } = skill;
@@ -184,7 +185,7 @@ async function runStages(skill: Skill, inspected: InspectedCode, deps: Verificat
     noticeMutants(inspected.mutants, trial, first, { place, mutationScoreMin }),
     compareAlike(trial, ground.similar, place),
   ];
-  // Waits for all stages, so that none runs on after the answer. The first error in this order is thrown.
+  // Waits for all stages, so that no stage runs on after the answer. Throws the first error in this order.
   await Promise.allSettled(stages);
   return (await Promise.all(stages)).flat();
 }
@@ -239,14 +240,14 @@ type Analysed = Pick<Skill, 'kind' | 'code' | 'tests'> & Partial<Skill>;
  * Analyses a skill's code, tests, descriptions and files. Python code is analysed as such. Tests, descriptions, other files and a
  * procedure's code are searched for secrets as text. A finding outside the code names its place in the message and has no line.
  *
- * @throws what the analyser throws
+ * @throws every error of the analyser
  */
 export async function analyseSkill(skill: Analysed, analyser: CodeAnalyser, signal: AbortSignal): Promise<readonly SkillFinding[]> {
   const { kind, code, tests, heldOut = [], files = [] } = skill;
   const found = [...(await analyser.analyse(code, signal, kind === 'procedure' ? 'text' : 'python'))];
   const all = [...tests, ...heldOut];
   if (all.length > 0) found.push(...placed('tests', await analyser.analyse(JSON.stringify(all, null, 1), signal, 'text')));
-  // Line breaks are kept, since some keys are recognised by them.
+  // Keeps line breaks, because some keys are recognised by them.
   const words = [...WORDS.map((field) => skill[field]), files.map(({ path }) => path)];
   const said = words.map((value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 1))).join('\n');
   found.push(...placed('its words', await analyser.analyse(said, signal, 'text')));

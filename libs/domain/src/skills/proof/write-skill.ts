@@ -42,7 +42,7 @@ entry_point: the name of that function.
 description: what it does and when it is useful, in one or two sentences of your own.
 tests: three to ten calls with what each returns, unusual inputs among them. A broken copy of the code must fail at least one of them.`;
 
-/** Has the model write a skill for a request, all of which is words of the requester. @throws EtudeError as `askForJson` */
+/** Asks the model to write a skill for a request. The request is untrusted text. @throws EtudeError as `askForJson` */
 export function writeSkill(
   { skill, description, example }: Pick<WantedSkill, 'skill' | 'description' | 'example'>,
   { model, ...checks }: WriteSkillDeps,
