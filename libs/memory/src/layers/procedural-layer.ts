@@ -26,14 +26,7 @@ import type { SkillMove, SkillOwner } from '@etude/domain/ports/skill-registry';
 import { afterUse } from '@etude/domain/retrieval/reinforce';
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import { codeDigest } from '@etude/domain/skills/content-digest';
-import {
-  codeToLookFor,
-  type KnownVersion,
-  knownVersion,
-  staleEdit,
-  withCarriedMarks,
-  withMarkOfCode,
-} from '@etude/domain/skills/life/marks';
+import { codeToLookFor, knownVersion, staleEdit, withCarriedMarks, withMarkOfCode } from '@etude/domain/skills/life/marks';
 import { needsRoom } from '@etude/domain/skills/life/register-skill';
 import { newSkill, noSuchSkill } from '@etude/domain/skills/life/skill-life';
 import { replacedByTelling, type Telling, toldProcedure } from '@etude/domain/skills/life/told-procedure';
@@ -121,7 +114,11 @@ async function storeOnce(deps: LayerDeps, given: Skill, options: StoreSkillOptio
   return done ? made : null;
 }
 
-async function withChange(store: RecordStore, stored: readonly StoredSkill[], { version, changed }: KnownVersion): Promise<Skill | null> {
+async function withChange(
+  store: RecordStore,
+  stored: readonly StoredSkill[],
+  { version, changed }: NonNullable<ReturnType<typeof knownVersion>>,
+): Promise<Skill | null> {
   const known = stored.find(({ skill }) => skill === version);
   if (known === undefined || changed === null) return version;
   const [taken] = await store.write(version.scope.tenant, [skillUpdate(known, changed)]);

@@ -80,7 +80,7 @@ export function untrustedOfSkill(skill: Skill): string[] {
 const UNDECIDED: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review']);
 
 /** The existing version with the content of a given skill. `changed`: this version with added sources and marks; null: nothing is added. */
-export interface KnownVersion {
+interface KnownVersion {
   readonly version: Skill;
   readonly changed: Skill | null;
 }

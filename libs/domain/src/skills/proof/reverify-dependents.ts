@@ -16,8 +16,7 @@ export interface ReverificationDeps {
 
 /**
  * Stores a new version of each active caller, pinned to this newly active skill and to the present versions of its other callees. That
- * version is verified like any other. An earlier version with these pins is activated again. Repeating the call changes
- * nothing.
+ * version is verified like any other. An earlier version with these pins is activated again. A repeated call changes nothing.
  *
  * The recursion ends, because no skill calls itself at any depth, and equal pins never give a second version.
  * @throws EtudeError MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE
