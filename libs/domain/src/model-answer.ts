@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { ChatMessage, ChatModel } from './ports/model.js';
 
 const TRIES = 3;
-/** The most characters of a complaint. */
+/** The maximum length of a complaint, in characters. */
 const WRONG_CHARS = 4_000;
 
 /** Data for a prompt, as JSON in an element that no text inside can close. */
@@ -12,7 +12,7 @@ export const dataElement = (tag: string, data: unknown) => `<${tag}>${JSON.strin
 /** Cuts a text to the length that a prompt shows. */
 export const cutText = (text: string, charsMax: number) => (text.length <= charsMax ? text : `${text.slice(0, charsMax)} [cut]`);
 
-/** Parses the JSON object in a model's answer, with or without a fence or words around it. Returns it, or what is wrong with it. */
+/** Parses the JSON object in a model's answer, with or without a fence or words around the object. Returns the data, or a description of the error. */
 export function readJsonAnswer<S extends z.ZodType>(schema: S, text: string): { readonly data: z.output<S> } | { readonly wrong: string } {
   let json: unknown;
   try {
@@ -28,18 +28,18 @@ export function readJsonAnswer<S extends z.ZodType>(schema: S, text: string): { 
 export interface JsonAnswer<T> {
   /** null if no answer could be used. An empty answer is not null. */
   readonly data: T | null;
-  /** Why there is no data, for people; empty where there is. */
+  /** Why there is no data, for people; empty if there is. */
   readonly failure: string;
   readonly modelCalls: number;
-  /** The model's name as the server reported it; null where none answered. */
+  /** The model's name as the server reported it; null if none answered. */
   readonly model: string | null;
   readonly scripted: boolean;
 }
 
 export interface AnswerChecks<T> {
-  /** Returns the reasons why data can't be used; empty where it can. */
+  /** Returns the reasons why data can't be used; empty if it can. */
   readonly check?: (data: T, signal: AbortSignal) => Promise<readonly string[]>;
-  /** Called for each answer that could not be used; `stop` ends the asking. */
+  /** Called for each unusable answer; `stop` prevents another request. */
   readonly onFailure?: (failure: string, modelCalls: number) => Promise<'go_on' | 'stop'>;
 }
 
@@ -47,7 +47,7 @@ export interface AnswerChecks<T> {
  * Asks the model for JSON. If an answer can't be parsed, or `check` returns reasons, the model gets these reasons and answers again, at
  * most twice.
  *
- * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED where every request would be refused; what `check` throws; an
+ * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED if every request would be refused; what `check` throws; an
  *   AbortError when `signal` aborts
  */
 export async function askForJson<S extends z.ZodType>(

@@ -35,7 +35,7 @@ export interface PlannedUnit {
  * Plans one group without changing anything. It asks the model once, unless the group was applied before. A skill that an `earlier` unit
  * proposes is not proposed again.
  *
- * @param skills every version of the tenant's skills, of which those count that the owner of the group can read
+ * @param skills every version of the tenant's skills; only those that the group's owner can read are compared
  */
 export async function planUnit(
   group: readonly Episode[],

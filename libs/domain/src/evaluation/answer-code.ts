@@ -11,7 +11,7 @@ const STARTS_LIKE_CODE =
   /^\s*(?:@\w|(?:async )?(?:def|class) \w|import \w|from \S+ import |return\b|print\(|(?:if|while|with) .*:|for .* in .*:|[\w., ]+(?:: \w[^=]*)? ?=)/;
 
 /**
- * Extracts the code from a model's answer; null where there is none.
+ * Extracts the code from a model's answer; null if there is none.
  *
  * Python blocks win over unlabelled ones, and those over blocks of other languages. Among several the last one wins, since models correct
  * themselves further down. There are two exceptions. Blocks that define `entryPoint` win over all others. A block that only uses names of

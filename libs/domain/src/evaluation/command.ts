@@ -5,7 +5,7 @@ import { crashOutcome, type EvaluatorRules, PASSED } from './evaluator.js';
 
 const TOLERANCE = 1e-6;
 
-/** Runs a command beside the saved answer. Its exit code judges the answer, and its output where one is expected. */
+/** Runs a command beside the saved answer. The exit code judges the answer, and so does the output if the task expects one. */
 export function command(evaluator: Extract<Evaluator, { kind: 'command' }>): EvaluatorRules {
   const { command: line, answerPath, expectedExitCode, expectedStdout, comparison } = evaluator;
   return {

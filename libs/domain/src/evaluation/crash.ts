@@ -1,7 +1,7 @@
 import type { RunResult } from '@etude/contracts/sandbox';
 
 export interface Crash {
-  /** Name of the exception; null where the process was killed or exited without one. */
+  /** Name of the exception; null if the process was killed or exited without one. */
   readonly type: string | null;
   readonly message: string;
   readonly line: number | null;

@@ -4,10 +4,10 @@ import type { Verdict } from '@etude/contracts/task';
 import type { z } from 'zod';
 import { crashOf } from './crash.js';
 
-/** How one case ended. `verdict` is null where the case was not run because an earlier one crashed. */
+/** How one case ended. `verdict` is null if the case was not run because an earlier one crashed. */
 export interface CaseOutcome {
   readonly verdict: Verdict | null;
-  /** For people and the model; tells nothing about a hidden case's data. */
+  /** For people and the model. Contains no data of a hidden case. */
   readonly how: string;
 }
 
@@ -29,7 +29,7 @@ export interface EvaluatorRules {
   plan(code: string): SandboxRun[];
   /** Files that the runs need in addition to the task's own. */
   files?(code: string): SandboxFile[];
-  /** The cases that are judged one by one; absent where the whole answer is judged by one run. */
+  /** The cases that are judged one by one; absent if the whole answer is judged by one run. */
   readonly cases?: ReadonlyArray<{ readonly public: boolean }>;
   /**
    * The outcome of a run that stayed within its limits.
@@ -46,7 +46,7 @@ export interface EvaluatorRules {
   expectation(parts: PromptParts): string;
   /** Public data about the expected answer that the prompt's text doesn't hold; part of the task's fingerprint. Never hidden cases. */
   readonly visible: unknown;
-  /** How the skill can answer; null where its form doesn't fit: a program can't be called, and a function doesn't read standard input. */
+  /** How the skill can answer; null if its form doesn't fit: a program can't be called, and a function doesn't read standard input. */
   adapt(skill: AnsweringSkill): SkillAnswer | null;
   /** Tests for a skill, made from the cases; absent for evaluators whose cases can't become tests. */
   readonly tests?: SkillTest[];
@@ -55,7 +55,7 @@ export interface EvaluatorRules {
 /** An evaluator that callers choose by name: the schema of its fields, and the rules made from them. */
 export interface NamedKind {
   readonly spec: z.ZodType;
-  /** @throws ZodError where the fields don't fit `spec` */
+  /** @throws ZodError if the fields don't fit `spec` */
   rules(fields: unknown): EvaluatorRules;
 }
 
@@ -70,7 +70,7 @@ const EXAMPLE_CHARS_MAX = 1_000;
 export const PASSED: CaseOutcome = { verdict: 'AC', how: 'passed' };
 export const WRONG: CaseOutcome = { verdict: 'WA', how: 'wrong answer' };
 
-/** The outcome of a crash; null where the code ran to its end. */
+/** The outcome of a crash; null if the code ran to its end. */
 export function crashOutcome(run: RunResult, code: string): CaseOutcome | null {
   if (run.exit === 'ok' && !run.error) return null;
   const crash = crashOf(run, code);
@@ -93,7 +93,7 @@ export function traceback(run: RunResult): string[] {
 /** A text, cut to the length that an example shows. */
 export const cutExample = (text: string) => cutMiddle(text, EXAMPLE_CHARS_MAX);
 
-/** The public cases as a section of the prompt; empty where there are none. */
+/** The public cases as a section of the prompt; empty if there are none. */
 export function examples<C extends { readonly public: boolean }>(
   cases: readonly C[],
   { block }: PromptParts,

@@ -6,11 +6,11 @@ import { rulesOf } from './evaluators.js';
 
 export interface Judgement {
   readonly verdict: Verdict;
-  /** One line for people and the model; tells nothing about a hidden case's data. */
+  /** One line for people and the model. Contains no data of a hidden case. */
   readonly reason: string;
   readonly casesPassed: number;
   readonly casesTotal: number;
-  /** Feedback for the model: public cases in full, of hidden ones only how they failed. */
+  /** Feedback for the model: public cases in full, and only the kind of failure for hidden cases. */
   readonly feedback: string;
   /** Output or value of the first failing run, else of the first run; for callers, not for prompts. */
   readonly output: string;
@@ -43,7 +43,7 @@ export function judge(evaluator: Evaluator, plannedRuns: readonly SandboxRun[], 
   };
 }
 
-/** @throws EtudeError SANDBOX_UNAVAILABLE (retryable), CANCELLED where not all runs ended by themselves */
+/** @throws EtudeError SANDBOX_UNAVAILABLE (retryable), CANCELLED if not all runs ended by themselves */
 export function refuseUnfinished(planned: number, results: readonly RunResult[]): void {
   const lost = results.find((run) => RETRYABLE_EXITS.has(run.exit));
   if (lost) throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox was lost while the code ran (${lost.exit}); run the execution again.`);

@@ -12,8 +12,8 @@ export function pythonTests(evaluator: Extract<Evaluator, { kind: 'python_tests'
   return {
     entryPoint,
     /**
-     * An answer that defines the entry point is placed after the setup. If it doesn't, and the setup ends with a stub, it becomes the
-     * stub's body. The stub's text then goes with the answer, so that setup and answer are each valid Python.
+     * An answer that defines the entry point follows the setup. Any other answer becomes the body of the stub at the setup's end. The
+     * stub's text then moves to the answer, so that setup and answer are each valid Python.
      */
     plan(code) {
       const ground = stub?.before ?? setup;

@@ -2,32 +2,32 @@ import type { Fact } from '@etude/contracts/memory';
 import { factTime, lastTold, reinforce } from '../retrieval/reinforce.js';
 import { haveOneSubject, lifeId, saySame } from './fact-keys.js';
 
-/** A stored fact of the same owner, current or not, that was found for a told one. */
+/** A stored fact, current or not, that a search for a told fact of the same owner found. */
 export interface KnownFact {
   readonly fact: Fact;
-  /** Ids of the writes that told it, oldest first. */
+  /** Ids of the writes that told the fact, oldest first. */
   readonly taken: readonly string[];
-  /** Calibrated similarity of the vectors; 0 where it was found by a key. */
+  /** Calibrated similarity of the vectors; 0 if it was found by a key. */
   readonly similarity: number;
 }
 
 export interface FactChange {
   readonly known: KnownFact;
   readonly fact: Fact;
-  /** Ids of the writes that this change adds to it. */
+  /** Ids of the writes that this change adds to the fact. */
   readonly taken: readonly string[];
 }
 
-/** The changes for one told fact: either an insert, after which it is planned again, or changes of stored facts, the kept fact first. */
+/** The plan for one told fact: either an insert, after which the fact is planned again, or changes of stored facts, the kept fact first. */
 export interface FactPlan {
   readonly insert: Fact | null;
   readonly changes: readonly FactChange[];
   /** The stored fact that represents the told one. */
   readonly kept: Fact | null;
   readonly isTaken: boolean;
-  /** Ids of the facts that it replaces. */
+  /** Ids of the facts that the kept one replaces. */
   readonly replaced: readonly string[];
-  /** Other current facts found for it, most similar first. A model may find that they contradict it. */
+  /** Other current facts that were found, most similar first. A model may judge that they contradict the told fact. */
   readonly undecided: readonly KnownFact[];
 }
 

@@ -40,7 +40,7 @@ export function judgeTokens(pairs: readonly FactPair[]): number {
   return judgeRequest(pairs).messages.reduce((sum, { content }) => sum + Math.ceil(content.length / CHARS_PER_TOKEN), 0);
 }
 
-/** Indexes of the contradicting pairs. null where the answer can't be read: then nothing is decided. */
+/** Indexes of the contradicting pairs. null if the answer can't be read; no pair is then decided. */
 export function readVerdicts(text: string, count: number): readonly number[] | null {
   const read = readJsonAnswer(Answer, text);
   return 'wrong' in read || read.data.contradict.some((at) => at >= count) ? null : [...new Set(read.data.contradict)];

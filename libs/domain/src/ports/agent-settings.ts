@@ -5,7 +5,7 @@ export interface AgentSettings {
   readonly settings: ProceduralMemorySettings;
   /** False: this agent has no settings of its own, and these are the installation's. */
   readonly isSet: boolean;
-  /** ms since 1970; 0 where the agent has no settings of its own. */
+  /** ms since 1970; 0 if the agent has no settings of its own. */
   readonly updatedAt: number;
   /** Changes whenever the settings change. */
   readonly etag: string;

@@ -13,7 +13,7 @@ export interface MemoryHit extends RecalledItem {
   readonly agent: string;
   /** Absent: the memory belongs to no particular user. */
   readonly user?: string;
-  /** Whether the scripted model wrote it; absent where the record doesn't say. */
+  /** Whether the scripted model wrote it; absent if the record doesn't say. */
   readonly scripted?: boolean;
   readonly createdAt: number;
   readonly sources: readonly string[];
@@ -90,7 +90,7 @@ export interface ProceduralMemory extends SkillRegistry {
    * Stores a new version as a candidate, whatever status, proof and history it has. If the same (agent, name, user) has this content
    * already, that version gets the sources of both (`knownVersion`). Code that is marked untrusted anywhere in the tenant is marked here.
    * @returns the stored version
-   * @throws EtudeError ABORTED where the newest version is not `baseVersion`; FAILED_PRECONDITION for a new name beyond `namesMax`, even
+   * @throws EtudeError ABORTED if the newest version is not `baseVersion`; FAILED_PRECONDITION for a new name beyond `namesMax`, even
    * where several come at once
    */
   store(skill: Skill, options?: StoreSkillOptions): Promise<Skill>;

@@ -10,6 +10,6 @@ export interface ProofSigner {
 }
 
 export interface ProofChecker {
-  /** False also where the key is unknown. */
+  /** False also if the key is unknown. */
   isSigned(text: string, keyId: string, signature: string): boolean;
 }

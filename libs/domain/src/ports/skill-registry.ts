@@ -48,8 +48,8 @@ export interface SkillOffer extends Omit<SkillKey, 'digest'> {
  * A skill is stored as a candidate and moves only as the table in `skill-life.ts` allows. A verified or active version has a proof for
  * exactly its content: the digest is computed anew from code, contract, tests and dependencies, never taken from the record. Of the
  * versions of one name, owner and user at most one is active.
- * @throws EtudeError NOT_FOUND; ABORTED where status or content changed since the caller read it, or another version is active;
- * FAILED_PRECONDITION where the proof is missing
+ * @throws EtudeError NOT_FOUND; ABORTED if status or content changed since the caller read it, or another version is active;
+ * FAILED_PRECONDITION if the proof is missing
  * Not in it: finding skills, verification, signatures, permissions.
  */
 export interface SkillRegistry {

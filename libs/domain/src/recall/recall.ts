@@ -54,7 +54,7 @@ export async function recall({ scope, cue, policy, rolloutId, shows }: RecallInp
   };
 }
 
-/** A hit for a prompt. Its sources are kept where the id doesn't tell them: of a fact all, of other memories the untrusted ones. */
+/** A hit for a prompt. A fact keeps all its sources, other memories only the untrusted ones. */
 function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
   const { id, layer, kind, title, text, score, similarity, agent } = hit;
   const item = { id, layer, kind, title, text, score, similarity };
@@ -63,7 +63,7 @@ function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
   return sources.length > 0 ? { ...item, sources } : item;
 }
 
-/** The origins of a memory, for those who are shown it. */
+/** The origins of a memory, for its readers. */
 export interface Provenance {
   /** By kind and id, such as "episodes/t0192f0c8a1b2-r1" or "documents/d1f"; "facts/0a1b" for a fact that somebody told. */
   readonly origins: string[];
@@ -71,7 +71,7 @@ export interface Provenance {
   readonly untrustedOrigins: string[];
 }
 
-/** The origins of a skill are the records it was learned from. Of other memories: the memory itself, or the records that support it. */
+/** A skill's origins are the records it was learned from. A fact's origins are its supporting records. Other memories are their own origin. */
 export function provenanceOf({ id, kind, sources = [] }: Shown): Provenance {
   const origins = kind === 'skill' ? [...new Set(sources.map(originOf))] : touchedSources([{ id, kind, sources }]);
   return { origins, untrustedOrigins: origins.filter((origin) => reasonsNotTrusted([origin]).length > 0) };

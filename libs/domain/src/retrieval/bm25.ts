@@ -43,7 +43,7 @@ export function idf(n: number, df: number): number {
   return Math.log(1 + (n - df + 0.5) / (df + 0.5));
 }
 
-/** The words to search for, each once. Stop words are used only where there are no others. */
+/** The words to search for, each once. Stop words are used only if there are no others. */
 export function queryTerms(text: string): readonly string[] {
   const words = [...new Set(queryWordsOf(text).map((word) => word.text))];
   const telling = words.filter((word) => !STOP_WORDS.has(word));

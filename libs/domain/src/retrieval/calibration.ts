@@ -91,7 +91,7 @@ function bestCut(below: readonly number[], above: readonly number[]): number {
  * Fits the anchors that judge most pairs as people did.
  *
  * @param unrelated cosines of unrelated texts
- * @returns null where the model distinguishes too little, or pairs of one kind are missing
+ * @returns null if the model distinguishes too little, or pairs of one kind are missing
  */
 export function fitCalibration(scored: readonly ScoredPair[], unrelated: readonly number[]): CosineAnchors | null {
   const of = (...kinds: ReadonlyArray<LabelledPair['same']>) =>

@@ -55,7 +55,7 @@ function sourcesOf({ rolloutId, touched = [] }: Pick<Episode, 'rolloutId' | 'tou
   return [rolloutId, ...untrustedAmong(touched)];
 }
 
-/** The searchable text of an episode. A rollout's actions are searchable in its transitions, so its summary stands for them here. */
+/** The searchable text of an episode. A rollout's actions are searchable in its transitions, so only its summary is used here. */
 function storedTextOf({ prompt, code, summary, reflection, skillsUsed, experience }: Episode): string {
   const { context, actions, outcomes } = experience ?? { context: [prompt], actions: [summary, code ?? ''], outcomes: [] };
   const parts = [...context, ...actions, ...skillsUsed, ...outcomes.map((outcome) => JSON.stringify(outcome)), reflection ?? ''];

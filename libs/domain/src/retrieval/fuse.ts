@@ -3,9 +3,9 @@ export interface Match {
   readonly createdAt: number;
   /** Importance, confidence or success rate, 0 to 1. */
   readonly worth: number;
-  /** Cosine of the closest of its vectors; 0 where it has none. */
+  /** Cosine of the record's closest vector; 0 if the record has none. */
   readonly cosine: number;
-  /** 0 where the word search did not find it. */
+  /** 0 if the word search did not find it. */
   readonly bm25: number;
 }
 
@@ -18,7 +18,7 @@ export interface Fusion {
   readonly now: number;
 }
 
-/** The BM25 that counts as one half; docs/retrieval.md tells how it was chosen. */
+/** The BM25 that counts as one half; docs/retrieval.md explains the choice. */
 export const BM25_HALF = 40;
 const HALF_LIFE_MS = 30 * 86_400_000;
 /** Share of the score that a worthless record loses against a perfect one. Small, so that relevance decides. */
@@ -42,13 +42,13 @@ export function fusedScore({ cosine, bm25, createdAt, worth }: Match, { denseWei
 /** Rounds a score, so that last-bit differences of a database don't decide between equal texts; age and worth do. */
 const rounded = (value: number) => Math.round(value * 1e6) / 1e6;
 
-/** The values by which forgetting judges a record. */
+/** The input of the forgetting score. */
 export interface Remembered {
   /** Importance, confidence or success rate, 0 to 1. */
   readonly worth: number;
   /** Time since it was made or last changed, in ms; negative counts as 0. */
   readonly ageMs: number;
-  /** How often it was found, told again or used. */
+  /** How often the record was found, told again or used. */
   readonly uses: number;
 }
 

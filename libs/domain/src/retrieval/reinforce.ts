@@ -5,7 +5,7 @@ import { untrustedAmong } from '../trust/sources.js';
 import { UNUSED } from '../skills/life/usage.js';
 import { isTold } from './entries.js';
 
-/** Most cues that a skill is found by, each from a task that it solved. More would slow search down. */
+/** The maximum number of cues of a skill, each the prompt of a solved task. More would slow search down. */
 export const SKILL_CUES_MAX = 64;
 const RATE_ALPHA = 0.1;
 const FAILURES_MAX = 10;

@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
 import type { ReadScope } from '../ports/memory.js';
 
-/** Refuses anything that is not a valid scope, even where a caller's types promise one. @throws EtudeError TENANT_MISSING */
+/** Refuses an invalid scope, also one that the types rule out. @throws EtudeError TENANT_MISSING */
 export function requireScope(scope: ReadScope): ReadScope {
   const { tenant, agent, user, also } = (scope ?? {}) as Partial<ReadScope>;
   if (typeof tenant !== 'string' || tenant.trim() === '') {

@@ -15,7 +15,7 @@ export interface Attempt {
   readonly thought: string;
   readonly code: string;
   readonly judgement: Judgement;
-  /** "name@version"; null where the code is the model's. */
+  /** "name@version"; null if the code is the model's. */
   readonly skill: string | null;
   /** The untrusted sources of that skill. */
   readonly ofSkill?: readonly string[] | undefined;

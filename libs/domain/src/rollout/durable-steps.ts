@@ -46,7 +46,7 @@ export class DurableSteps {
   /**
    * Returns the journaled outcome of step `key` ("a1.generate"), or does the step and journals it.
    *
-   * @throws RolloutStop where a limit is reached or the task was cancelled, except for `record` steps, which are always done
+   * @throws RolloutStop if a limit is reached or the task was cancelled, except for `record` steps, which are always done
    * @throws EtudeError JOURNAL_FENCED, and any error of `work`
    */
   async run<Value>(key: string, kind: StepKind, work: () => Promise<StepOutcome<Value>>): Promise<Value> {
@@ -60,7 +60,7 @@ export class DurableSteps {
     return outcome.value;
   }
 
-  /** The value of a step that an earlier worker journaled; undefined where there is none. */
+  /** The value of a step that an earlier worker journaled; undefined if there is none. */
   replay(key: string): unknown {
     const journaled = this.journal.entries.get(key);
     if (!journaled) return undefined;

@@ -26,7 +26,7 @@ export interface ReusableSkill extends KeptSkill {
 
 /**
  * Finds a skill to try before any code is generated: one that solved this very task, else the most similar one above the agent's threshold.
- * The skill and all it calls have to be active and proven. null where there is none.
+ * The skill and all it calls have to be active and proven. null if there is none.
  */
 export async function findReusable(context: RolloutContext): Promise<{ skill: ReusableSkill; how: string } | null> {
   const { deps, scope, fingerprint, spec } = context;
@@ -50,7 +50,7 @@ async function skillsThatSolved(fingerprint: string, reader: SkillReader, { proc
   return (await Promise.all([...views.values()].map((view) => procedural.byFingerprint(view, fingerprint)))).flat();
 }
 
-/** null where the skill doesn't fit, isn't proven, or needs a skill or package that is missing. The task is then solved without it. */
+/** null if the skill doesn't fit, isn't proven, or needs a missing skill or package. The task is then solved without the skill. */
 async function reusableOf(skill: Skill, { deps, spec }: RolloutContext): Promise<ReusableSkill | null> {
   if (adaptSkill(skill, spec.evaluator) === null || !isProven(skill, deps.checker)) return null;
   try {
@@ -62,7 +62,7 @@ async function reusableOf(skill: Skill, { deps, spec }: RolloutContext): Promise
   }
 }
 
-/** How a skill can answer a task; null where it can't. */
+/** How a skill can answer a task; null if it can't. */
 export function adaptSkill(skill: Pick<Skill, 'kind' | 'entryPoint' | 'code'>, evaluator: Evaluator): SkillAnswer | null {
   return skill.kind === 'function' ? rulesOf(evaluator).adapt(skill) : null;
 }

@@ -17,7 +17,7 @@ const Distilled = z.object({ description: z.string(), scenarios: z.array(z.strin
  * Keeps the lessons of a rollout: its episode, and in training also a summary, a reflection and, on success, a skill candidate.
  *
  * If a limit is reached on the way, the steps after it are skipped; the results so far are kept.
- * @returns why it stopped early; null where it didn't
+ * @returns the reason for an early stop; null if there was none
  */
 export async function learnFromRollout(context: RolloutContext, stopReason: StopReason): Promise<StopReason | null> {
   const { attempts, spec } = context;

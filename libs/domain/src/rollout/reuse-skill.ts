@@ -21,7 +21,7 @@ const NO_BINDING = { text: '', model: null, scripted: false, inputTokens: 0, out
 /**
  * Attempt 0: before any code is generated, tries a skill that solved the same task, or one that is similar enough.
  *
- * Returns null where there is no such skill, or the model found no arguments for it. Every use is recorded, failures too.
+ * Returns null if there is no such skill, or the model found no arguments for the skill. Every use is recorded, failures too.
  */
 export async function reuseSkill(context: RolloutContext): Promise<Attempt | null> {
   const skill = await findSkill(context);
@@ -73,7 +73,7 @@ async function answerOf(context: RolloutContext, skill: ReusableSkill): Promise<
   return { code: boundCode(skill, binding.text), binding };
 }
 
-/** Program that calls the skill with the model's arguments and prints the result. null where it has none, or the contract refuses them. */
+/** Program that calls the skill with the model's arguments and prints the result. null if it has none, or the contract refuses them. */
 function boundCode(skill: ReusableSkill, answer: string): string | null {
   const read = readJsonAnswer(z.record(z.string(), Json), answer);
   if ('wrong' in read || Object.keys(read.data).length === 0) return null;

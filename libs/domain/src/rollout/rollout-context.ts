@@ -27,7 +27,7 @@ export interface RolloutDeps {
   readonly settings: AgentSettingsReader;
   /** Checks proofs: a skill with code is neither run nor shown without a valid one. */
   readonly checker: ProofChecker;
-  /** The sandbox template that has these packages. @throws EtudeError FAILED_PRECONDITION where none has */
+  /** The sandbox template that has these packages. @throws EtudeError FAILED_PRECONDITION if none has */
   readonly templateFor: (packages: readonly string[]) => string | undefined;
   readonly outbox: MemoryOutbox;
   readonly journal: Journal;

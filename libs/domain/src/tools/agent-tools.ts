@@ -37,7 +37,6 @@ export class ToolRegistry {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
   }
 
-  /** In the order given to the constructor. */
   list(): readonly ToolDefinition[] {
     return [...this.#tools.values()];
   }

@@ -25,7 +25,7 @@ export interface CodeSession {
   /**
    * Runs the work of concurrent calls one after another, in the order in which they came.
    *
-   * @throws the signal's reason where it aborts before the call's turn
+   * @throws the signal's reason if it aborts before the call's turn
    */
   inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>;
   /** Paths below the working directory, sorted; the first 1,000. */
@@ -39,7 +39,7 @@ export interface CodeSessions {
    *
    * @param key its `session` may be the id of an open sandbox of the tenant. That sandbox is then used and assigned to the key's agent
    * and user. Its expiry does not change
-   * @throws EtudeError FAILED_PRECONDITION where that sandbox has ended or belongs to another agent or user; SANDBOX_UNAVAILABLE
+   * @throws EtudeError FAILED_PRECONDITION if that sandbox has ended or belongs to another agent or user; SANDBOX_UNAVAILABLE
    */
   open(key: SessionKey, template: string | undefined, signal: AbortSignal): Promise<CodeSession | { readonly unavailable: string }>;
 }

@@ -24,9 +24,9 @@ export function wrappedRun(ground: string, source: string, loaded: readonly stri
 }
 
 export interface ReadRun {
-  /** Such as "ZeroDivisionError: division by zero (line 3)". Empty where the code ran to its end. */
+  /** Such as "ZeroDivisionError: division by zero (line 3)". Empty if the code ran to its end. */
   readonly error: string;
-  /** In the form of `RunResult.value`, after `exactValue`. Absent where the last statement is no expression, or its value is None. */
+  /** In the form of `RunResult.value`, after `exactValue`. Absent if the last statement is no expression, or its value is None. */
   readonly value?: unknown;
 }
 

@@ -52,7 +52,8 @@ export interface ExecutedCode {
 /**
  * Runs Python once, in a fresh sandbox without network, where it can call the session's loaded functions.
  *
- * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY; FAILED_PRECONDITION where a loaded function was withdrawn
+ * @returns `error` is empty if the code ran to its end
+ * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY; FAILED_PRECONDITION if a loaded function was withdrawn
  */
 export async function executeCode(
   code: string,

@@ -29,7 +29,7 @@ export interface SessionResult {
 /**
  * Runs Python in the sandbox of the caller's session, with its loaded functions. Returns the reason if the session has no sandbox.
  *
- * @throws EtudeError as `CodeSessions`; FAILED_PRECONDITION where a loaded function was withdrawn
+ * @throws EtudeError as `CodeSessions`; FAILED_PRECONDITION if a loaded function was withdrawn
  */
 export async function executeInSession(
   { code, fileNames }: { readonly code: string; readonly fileNames: readonly string[] },
@@ -87,7 +87,7 @@ function shownValue(display: Display): unknown {
   return display['application/json'] ?? display[TABLE] ?? (typeof text === 'string' ? literalOf(text) : null);
 }
 
-/** The error that names the missing files; null where all exist. */
+/** The error that names the missing files; null if all exist. */
 async function missingFiles(names: readonly string[], session: CodeSession, signal: AbortSignal): Promise<string | null> {
   if (names.length === 0) return null;
   const known = await session.files(signal);

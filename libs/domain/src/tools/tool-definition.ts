@@ -76,7 +76,7 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: T
   };
 }
 
-/** The error for an agent whose procedural memory is off, with the way to turn it on. null where it is on. */
+/** The error for an agent whose procedural memory is off, with the way to turn it on. null if it is on. */
 export function skillsAreOff({ agent, settings }: Pick<ToolContext, 'agent' | 'settings'>): string | null {
   if (settings.enabled) return null;
   return (

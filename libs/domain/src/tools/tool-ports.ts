@@ -14,7 +14,7 @@ export interface SkillFinder {
     reader: ToolReader,
     query: { readonly text: string; readonly limit: number; readonly similarityMin: number },
   ): Promise<ReadonlyArray<{ readonly skill: Skill; readonly similarity: number }>>;
-  /** The skill of that name with the narrowest owner; null where there is none. */
+  /** The skill of that name with the narrowest owner; null if there is none. */
   find(reader: ToolReader, name: string): Promise<Skill | null>;
   /** All active skills, by name. Of equal names only the one with the narrowest owner. */
   list(reader: ToolReader): Promise<readonly Skill[]>;
@@ -44,7 +44,7 @@ export interface BundledCode {
 /**
  * Runs skills without a model.
  *
- * @throws EtudeError FAILED_PRECONDITION where a skill is not active, can't be called, or its code differs from the proven one
+ * @throws EtudeError FAILED_PRECONDITION if a skill is not active, can't be called, or its code differs from the proven one
  */
 export interface SkillRunner {
   /** null if the reader has no skill of that name in any status. */

@@ -47,7 +47,7 @@ export type UsedSkill = z.input<typeof Output>;
 /**
  * Runs a skill without a model. If it doesn't exist, it is requested, unless its name could not be registered.
  *
- * @throws EtudeError FAILED_PRECONDITION where the code differs from the proven one; SANDBOX_UNAVAILABLE and other system errors
+ * @throws EtudeError FAILED_PRECONDITION if the code differs from the proven one; SANDBOX_UNAVAILABLE and other system errors
  */
 export async function useSkillByTool(
   { skillId, parameters, description }: SkillCallByTool,

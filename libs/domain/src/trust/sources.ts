@@ -46,10 +46,10 @@ export function episodeKey(episode: string): string {
 }
 
 /**
- * The reasons why something with these sources is never approved automatically; empty where approval may be automatic.
+ * The reasons why something with these sources is never approved automatically; empty if approval may be automatic.
  *
- * Documents, imports, words of outside agents, and names that are no source are not trusted. Naming a source can only take trust away, and
- * a recalled memory adds its own sources.
+ * Documents, imports, words of outside agents, and unknown names are not trusted. Naming a source can only reduce trust. A recalled memory
+ * adds its own sources.
  */
 export function reasonsNotTrusted(sources: readonly string[]): string[] {
   return [...new Set(sources.flatMap(reasonAgainst))];
@@ -94,24 +94,24 @@ export function withMarks<S extends Pick<Skill, 'sources' | 'untrusted'>>(skill:
   return untrusted.length === 0 ? skill : { ...skill, untrusted };
 }
 
-/** The most untrusted sources kept with a memory. One is enough for a mark; revoking a source finds the memory through episodes too. */
+/** The maximum number of untrusted sources kept with a memory. One suffices for a mark. Revoking also follows episodes. */
 const CARRIED_MAX = 32;
 
 /**
- * A memory that is shown to somebody. `sources` of a fact are the records that support it. Other memories list, among others, the untrusted
- * records that were read when they were made.
+ * A memory that a prompt or a caller gets. The `sources` of a fact are its supporting records. The `sources` of other memories include the
+ * untrusted records that were read when the memory was made.
  */
 export type Shown = Pick<RecalledItem, 'id' | 'kind'> & { readonly sources?: readonly string[] | undefined };
 
 /**
- * The sources of anything learned where these memories are shown, each once: documents, episodes, skills, and the records that support
+ * The sources of anything learned from a prompt with these memories, each once: documents, episodes, skills, and the records that support
  * facts. Untrusted sources of the memories are included, so that a mark outlasts the text that caused it.
  */
 export function touchedSources(shown: readonly Shown[]): string[] {
   return [...new Set(shown.flatMap((one) => [...touched(one), ...untrustedAmong(one.sources ?? [])]))];
 }
 
-/** The untrusted sources among these names. They are kept with a memory that is made where they were read. */
+/** The untrusted sources among these names. A memory keeps those that were read when it was made. */
 export function untrustedAmong(names: readonly string[]): string[] {
   const untrusted = names.filter((name) => sourceOf(name) !== null && reasonsNotTrusted([name]).length > 0);
   return [...new Set(untrusted)].slice(0, CARRIED_MAX);
