@@ -16,11 +16,11 @@ function fakeAnswer({ text = '', cut, refused, hangs }: ConformanceAnswer): Fake
   return { text, ...(cut ? { finishReason: 'length' as const } : {}) };
 }
 
-/** Returns what the suite expects of the run. A hanging run takes 20 ms, in which the caller aborts. */
+/** Returns what the suite expects of the run. A hanging run takes 200 ms, in which the caller aborts. */
 async function play(run: SandboxRun): Promise<Partial<RunResult>> {
   const known = CONFORMANCE_RUNS.find((one) => JSON.stringify(one.run) === JSON.stringify(run));
   if (!known) throw new Error('the run is not in the list of the suite');
-  if (known.hangs) await new Promise((resolve) => setTimeout(resolve, 20));
+  if (known.hangs) await new Promise((resolve) => setTimeout(resolve, 200));
   return known.gives;
 }
 

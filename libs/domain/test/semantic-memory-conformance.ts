@@ -137,15 +137,6 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     expect(await memory.list(ALL, 10)).toMatchObject([{ text: 'Ann likes tea.', support: 2 }]);
   });
 
-  it('counts a hundred concurrent writers of one fact', { timeout: 180_000 }, async () => {
-    const memory = await start(make);
-    const stored = await Promise.all(Array.from({ length: 100 }, (_, i) => memory.store(`w${i}`, told('The tea is in the kitchen.'))));
-    expect(stored.filter(({ outcome }) => outcome === 'added')).toHaveLength(1);
-    expect(await memory.list(ALL, 10)).toMatchObject([{ support: 100 }]);
-    await Promise.all(Array.from({ length: 100 }, (_, i) => memory.store(`w${i}`, told('The tea is in the kitchen.'))));
-    expect(await memory.list(ALL, 10)).toMatchObject([{ support: 100 }]);
-  });
-
   it('keeps facts apart that differ in a letter, a name, a number or a negation', async () => {
     const memory = await start(make);
     const texts = [

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { fingerprintOf } from '../recall/fingerprint.js';
 import { dependencyOn } from '../skills/proof/bundle-code.js';
 import { proven, provenSkillOf } from '../../test/proven-fixture.js';
-import { AnsweringModel, fenced, learnsFromCritique, specOf, type SpecGiven, World } from '../../test/rollout-fixture.js';
+import { AnsweringModel, fenced, specOf, type SpecGiven, World } from '../../test/rollout-fixture.js';
 import { skillOf } from '../../test/skill-fixture.js';
 
 const near = (given: Parameters<typeof skillOf>[0], similarity = 0.85) => [{ skill: skillOf(given), similarity }];
@@ -87,7 +87,7 @@ describe('reuse of skills', () => {
   });
 
   it('makes no new skill from a task that a skill solved', async () => {
-    const world = new World({ spec: { mode: 'training' }, skills: near({}), model: new AnsweringModel(learnsFromCritique) });
+    const world = new World({ spec: { mode: 'training' }, skills: near({}) });
     await world.run();
     expect(world.steps.slice(-2)).toEqual(['t.summary', 't.reflection']);
   });
@@ -159,12 +159,7 @@ describe('settings of the agent', () => {
   const skills = near({}, 0.85);
 
   it('switch all skills off', async () => {
-    const world = new World({
-      skills,
-      settings: { enabled: false },
-      model: new AnsweringModel(learnsFromCritique),
-      spec: { mode: 'training' },
-    });
+    const world = new World({ skills, settings: { enabled: false }, spec: { mode: 'training' } });
     expect((await world.run()).result?.skill).toBeNull();
     expect(askedIn(world).join()).not.toContain('double_it');
     expect(world.outbox.of('skill')).toEqual([]);
