@@ -55,23 +55,6 @@ describe.each(REVISIONS)('MCP of the gateway in %s', (revision) => {
   });
 });
 
-describe('sessions of MCP', () => {
-  it("are the key's tenant's, whatever name they have", async () => {
-    const headers = { 'etude-session': 'shared-name' };
-    const mine = await (
-      await connect('2026-07-28', 'acme', headers)
-    ).client.callTool({
-      name: 'write_todos',
-      arguments: { todos: [{ content: 'mine', status: 'pending' }] },
-    });
-    expect(mine.structuredContent).toMatchObject({ todos: [{ content: 'mine' }] });
-    const theirs = await (
-      await connect('2026-07-28', 'globex', headers)
-    ).client.callTool({ name: 'write_todos', arguments: { todos: [] } });
-    expect(JSON.stringify(theirs)).not.toContain('mine');
-  });
-});
-
 describe('skills over MCP', () => {
   let memory: Memory;
   beforeAll(async () => {

@@ -19,11 +19,6 @@ beforeAll(async () => {
 });
 
 describe('search', () => {
-  it('finds all three layers', async () => {
-    const { hits } = await rig.client(Memory).searchMemory({ query: 'sum the even numbers of a list' });
-    expect(new Set(hits.map((hit) => hit.layer))).toEqual(new Set(['episodic', 'semantic', 'procedural']));
-  });
-
   it('keeps to the layers that were asked for and explains scores', async () => {
     const { hits } = await rig.client(Memory).searchMemory({ query: 'sum the even numbers', layers: ['semantic'], explain: true });
     expect(hits.map((hit) => hit.layer)).toEqual(['semantic']);

@@ -43,7 +43,7 @@ describe('queues', () => {
     ]);
   });
 
-  it('show a dead job with its reason, end its task, and put both back to work', async () => {
+  it('show a dead job with its reason, and put it and its task back to work', async () => {
     const { name } = await rig.tasks().submitTask({ spec: SPEC });
     const id = `${name.slice('tasks/'.length)}-r1`;
     const consumer = consume(RolloutRun, async () => Promise.reject(new EtudeError('MODEL_REFUSED', 'the model would not')), {
@@ -59,14 +59,6 @@ describe('queues', () => {
       );
       expect(dead).toMatchObject({ queue: 'rollout.run', code: 'MODEL_REFUSED', reason: 'the model would not' });
       expect(JSON.parse(dead.payloadJson)).toMatchObject({ tenant: 'acme' });
-      const failed = await until(
-        async () => {
-          const task = await rig.tasks().getTask({ name });
-          return task.state === TaskState.FAILED ? task : null;
-        },
-        { what: 'the reconciler ended the task' },
-      );
-      expect(failed.error).toMatchObject({ code: 'MODEL_REFUSED' });
     } finally {
       await consumer.close(1_000);
     }

@@ -80,11 +80,6 @@ describe('an import', () => {
     expect(texts(files)).toEqual(sent(HOW_TO));
   });
 
-  it('refuses a file that is too large, and says which, how large, and how large it may be', async () => {
-    const refused = await refusal(send({ 'a/SKILL.md': text('a'), 'a/data.csv': Buffer.alloc(2 ** 20 + 5) }, {}));
-    expect(refused.message).toContain('"a/data.csv" has 1048581 bytes, and 1048576 are the most');
-  });
-
   it('is refused where the agent has no room, or learns no skills; a dry run stores nothing', async () => {
     await set('full', { maxSkills: 2 });
     await set('off', { enabled: false });
@@ -123,22 +118,6 @@ describe('an import', () => {
     expect([imported.status, await imported.json()]).toMatchObject([200, { skills: [{ name: 'skills/by_http' }] }]);
     const exported = await fetch(`http://127.0.0.1:${restPort}/v1/skills/by_http:export?agent=cook`, { headers });
     expect(await exported.json()).toMatchObject({ files: [{ path: 'SKILL.md' }] });
-  });
-});
-
-describe('a hostile import', () => {
-  const skill = { 'SKILL.md': '---\nname: x\ndescription: x\n---\n' };
-  it.each<[string, Files, Head, string]>([
-    ['another format', skill, { format: 'rar' }, 'INVALID_ARGUMENT'],
-    [
-      'packages that no sandbox has',
-      { 'SKILL.md': '---\nname: x\ndescription: x\nmetadata:\n  etude-packages: \'["numpy==2.3.1"]\'\n---\n' },
-      {},
-      'FAILED_PRECONDITION',
-    ],
-  ])('with %s is refused, and nothing is stored', async (_, files, head, code) => {
-    expect((await refusal(send(files, head))).code).toBe(code);
-    await expect(skills().getSkill({ name: 'skills/x', agent: 'cook' })).rejects.toMatchObject({ code: status.NOT_FOUND });
   });
 });
 

@@ -50,23 +50,6 @@ describe('pruning', () => {
     expect((await reviewer().undoPrune({ pruneId: done.pruneId })).skills).toEqual([]);
   });
 
-  it('is done once for one request, and so is taking it back', async () => {
-    await store(idle('once', { scope: { tenant: 'acme', agent: 'pruner', user: null } }));
-    const policy = { agent: 'pruner', unusedDays: 30, requestId: 'night-2' };
-    const done = await reviewer().pruneSkills(policy);
-    expect(done.pruned.map(({ name }) => name)).toEqual(['skills/once']);
-    const back = { pruneId: done.pruneId, requestId: 'back-2' };
-    expect((await reviewer().undoPrune(back)).skills).toMatchObject([{ name: 'skills/once', status: SkillStatus.ACTIVE }]);
-    expect(await reviewer().pruneSkills(policy)).toEqual(done);
-    expect(await statusOf('once')).toBe(SkillStatus.ACTIVE);
-
-    await reviewer().archiveSkill({ name: 'skills/once', agent: 'pruner' });
-    expect((await reviewer().undoPrune(back)).skills).toMatchObject([{ name: 'skills/once', status: SkillStatus.ARCHIVED }]);
-    for (const other of [{ agent: 'coder' }, { failingRateMax: 0.5 }, { dryRun: true }])
-      expect((await refusal(reviewer().pruneSkills({ ...policy, ...other }))).code).toBe('ALREADY_EXISTS');
-    expect((await refusal(reviewer().undoPrune({ pruneId: 'p0123456789abcdef', requestId: 'back-2' }))).code).toBe('ALREADY_EXISTS');
-  });
-
   it('says what it needs', async () => {
     expect(await refusal(reviewer().pruneSkills({}))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['unused_days'] });
     expect(await refusal(reviewer().pruneSkills({ failingRateMax: 2 }))).toMatchObject({ fields: ['failing_rate_max'] });
@@ -114,5 +97,5 @@ it('is for reviewers, and shows them their own tenant only', async () => {
   );
   expect((await reviewer().revokeSource({ source: 'documents/shared' })).skills).toEqual([]);
   const { agents } = await reviewer().getSkillStats({});
-  expect(agents.map(({ agent }) => agent).toSorted()).toEqual(['coder', 'counter', 'pruner']);
+  expect(agents.map(({ agent }) => agent).toSorted()).toEqual(['coder', 'counter']);
 });

@@ -58,11 +58,3 @@ it('refuses a package that no sandbox has, and says which there are', async () =
   expect(refused.message).toContain('Allowed are, together: roman-digits==1.4.0 (numerals).');
   expect((await refusal(skills().getSkill({ name: 'skills/newer', agent }))).status).toBe(status.NOT_FOUND);
 });
-
-it('rejects a skill that imports a package which it does not declare', async () => {
-  const skill = await skills().registerSkill({ skill: draftOf('undeclared', []), wait: true });
-  expect(skill).toMatchObject({
-    status: SkillStatus.REJECTED,
-    statusReason: expect.stringContaining('raised ModuleNotFoundError') as string,
-  });
-});

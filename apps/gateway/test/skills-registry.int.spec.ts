@@ -120,8 +120,6 @@ const send = (requestId: string) => {
   return skills().importSkill(Readable.from(parts));
 };
 
-describe('a registration that comes again', () => {});
-
 describe('an import that comes again', () => {
   it('answers what it stored, as it is now', async () => {
     const first = await send('import-1');

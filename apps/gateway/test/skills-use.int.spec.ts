@@ -53,13 +53,6 @@ describe('a use', () => {
       .toMatchObject({ usedCount: 2n, executionCount: 1n, failures: [{ error: expect.stringContaining('negative') as string }] });
   });
 
-  it('that was refused leaves its request id to the call that is put right', async () => {
-    const requestId = 'use-put-right';
-    expect(await refusal(use({ parameters: { a: 'x' }, requestId }))).toMatchObject({ code: 'INVALID_ARGUMENT' });
-    expect(await use({ parameters: { a: 2, b: 7 }, requestId })).toMatchObject({ success: true, version: 1 });
-    expect(await refusal(use({ parameters: { a: 2, b: 8 }, requestId }))).toMatchObject({ code: 'ALREADY_EXISTS' });
-  });
-
   it('of a skill that is missing asks for it', async () => {
     const missing = await use({ name: 'skills/nothing_such' });
     expect(missing).toMatchObject({ success: false, error: 'Skill not found', skillRequestSubmitted: true });
@@ -82,11 +75,9 @@ describe('a use', () => {
   });
 });
 
-describe('functions to load', () => {
-  it('come as code with all that they need', async () => {
-    const loaded = await skills().loadFunctions({ names: ['add_three', 'skills/add_numbers'], agent });
-    expect(loaded.functions).toMatchObject([{ name: 'skills/add_three', version: 1 }, { name: 'skills/add_numbers' }]);
-    expect(loaded.functions[0]?.signature).toContain('def add_three(a: int');
-    expect(loaded.code).toContain('add_numbers');
-  });
+it('loads functions as code, with all that they need', async () => {
+  const loaded = await skills().loadFunctions({ names: ['add_three', 'skills/add_numbers'], agent });
+  expect(loaded.functions).toMatchObject([{ name: 'skills/add_three', version: 1 }, { name: 'skills/add_numbers' }]);
+  expect(loaded.functions[0]?.signature).toContain('def add_three(a: int');
+  expect(loaded.code).toContain('add_numbers');
 });

@@ -4,7 +4,6 @@ import { createServer } from 'node:net';
 import { freePort } from '@etude/test-support/ports';
 import { startProcess, type TestProcess } from '@etude/test-support/processes';
 import { until } from '@etude/test-support/until';
-import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { builtMain } from './built.js';
 import { collect, GatewayRig, refusal, SPEC, writeKeys } from './gateway.harness.js';
@@ -66,16 +65,6 @@ it.each(['ETUDE_GRPC_PORT', 'ETUDE_HTTP_PORT'])('names a taken port and %s', asy
   expect(said.message).toContain(String(port));
   expect(said.message).toContain(setting);
   taken.close();
-});
-
-it('ends with 0 on SIGTERM, and its watches with UNAVAILABLE', async () => {
-  const gateway = await start();
-  const { name } = await rig.tasks().submitTask({ spec: SPEC });
-  const watch = rig.tasks().watchTask({ name })[Symbol.asyncIterator]();
-  await watch.next();
-  const watching = refusal(watch.next());
-  expect(await gateway.stop()).toBe(0);
-  expect(await watching).toMatchObject({ status: status.UNAVAILABLE, code: 'SHUTTING_DOWN' });
 });
 
 it('loses no accepted task when it is killed', async () => {

@@ -1,23 +1,16 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { Sandboxes, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { RedisToolSessions } from '@etude/queue/agents/tool-sessions';
 import { QueueErasure } from '@etude/queue/erasure/queue-erasure';
-import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
-import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { until } from '@etude/test-support/until';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { ControllerChannels } from '../src/controllers/controller-client.js';
-import { SandboxRouter } from '../src/controllers/sandbox-router.js';
-import { SandboxCodeSessions } from '../src/tools/sandbox-code-sessions.js';
+import { describe, expect, it } from 'vitest';
 import { collect, type KeyName } from './gateway.harness.js';
 import { skillsForFile } from './skill-workers.js';
 import { type Caller, toolCalls } from './tool-calls.js';
 
 const OPEN_MAX = 6;
-const INTERNAL_TOKEN = 'a-token-of-this-test';
 const rig = skillsForFile(() => ({
   ETUDE_SKILLS_AUTO_REGISTER: 'true',
-  ETUDE_SANDBOX_INTERNAL_TOKEN: INTERNAL_TOKEN,
+  ETUDE_SANDBOX_INTERNAL_TOKEN: 'a-token-of-this-test',
   ETUDE_TOOLS_SANDBOXES_OPEN_MAX: String(OPEN_MAX),
 }));
 const call = toolCalls(rig);
@@ -31,17 +24,6 @@ const close = (name: unknown) => sandboxes().closeSandbox({ name: String(name) }
 const idOf = (name: unknown) => String(name).split('/')[1] ?? '';
 
 const openNames = async () => (await sandboxes().listSandboxes({ state: SandboxState.OPEN })).sandboxes.map(({ name }) => name);
-
-/** As one gateway has it. */
-function codeSessions(): SandboxCodeSessions {
-  const { redis, keys } = rig.producer;
-  const known = new SandboxSessionStore(redis, keys);
-  const channels = new ControllerChannels(INTERNAL_TOKEN);
-  const router = new SandboxRouter({ sessions: known, directory: new ControllerDirectory(redis, keys), channels });
-  onTestFinished(() => router.close());
-  const sessions = new RedisToolSessions(redis, keys);
-  return new SandboxCodeSessions({ router, sandboxes: known, sessions, openMax: OPEN_MAX });
-}
 
 async function* upload(name: string, path: string, text: string) {
   yield { part: { case: 'header' as const, value: { name, path } } };
@@ -111,27 +93,6 @@ describe('a session of the code interpreter', () => {
     await Promise.all(order.map((i) => interpret(`ran.append(${i})\nlen(ran)`, { session: 'rush', requestId: `rush-${i}` })));
     expect((await interpret('sorted(ran)', { session: 'rush' })).result['results']).toEqual([order]);
     await close(name);
-  });
-
-  it('has one sandbox, however many gateways open it at once', async () => {
-    const before = await openNames();
-    const key = { tenant: 'acme', agent: 'coder', user: null, session: 'gateways' };
-    const gateways = Array.from({ length: 8 }, () => codeSessions());
-    const openAll = async () => {
-      const opened = await Promise.all(gateways.map((gateway) => gateway.open(key, undefined, never)));
-      return opened.map((one): [string, boolean] => ('unavailable' in one ? [one.unavailable, false] : [one.sandbox, one.isReplaced]));
-    };
-    const first = await openAll();
-    const [[name] = ['']] = first;
-    expect(first).toEqual(first.map(() => [name, false]));
-    expect((await openNames()).toSorted()).toEqual([...before, name].toSorted());
-    await close(name);
-    const next = await openAll();
-    const [[other] = ['']] = next;
-    expect(new Set(next.map(([one]) => one))).toEqual(new Set([other]));
-    expect(next).toContainEqual([other, true]);
-    expect((await openNames()).toSorted()).toEqual([...before, other].toSorted());
-    await close(other);
   });
 
   it('is refused the sandbox of another agent or user by its id', async () => {

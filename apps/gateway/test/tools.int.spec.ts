@@ -1,48 +1,16 @@
 import type { JsonObject } from '@bufbuild/protobuf';
-import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
-import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
-import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type KeyName, refusal } from './gateway.harness.js';
+import { describe, expect, it } from 'vitest';
+import { refusal } from './gateway.harness.js';
 import { skillsForFile } from './skill-workers.js';
 import { type Caller, toolCalls } from './tool-calls.js';
 
-const WRITTEN = {
-  code: 'def count_vowels(text: str) -> int:\n    """Counts vowels."""\n    return sum(1 for letter in text.lower() if letter in "aeiou")\n',
-  entry_point: 'count_vowels',
-  description: 'Counts the vowels of a text.',
-  tests: [
-    { args: ['banana'], expected: 3 },
-    { args: ['AEIOU xyz'], expected: 5 },
-    { args: ['rhythm'], expected: 0 },
-  ],
-};
 const SLUG = 'def slug(text: str, sep: str = "-") -> str:\n    """Makes a slug."""\n    return sep.join(text.lower().split())\n';
 
 const agent = 'coder';
-let model: RunningScriptedModel;
-beforeAll(async () => {
-  model = await startScriptedModel({
-    script: {
-      rules: [
-        { system: 'You write one reusable Python function', match: '"skill": "count_vowels"', reply: JSON.stringify(WRITTEN) },
-        { system: 'You write one reusable Python function', reply: 'I would rather not.' },
-      ],
-    },
-  });
-});
-afterAll(() => model.close());
-
-const rig = skillsForFile(() => ({
-  ETUDE_SKILLS_AUTO_REGISTER: 'true',
-  OPENAI_BASE_URL: model.url,
-  OPENAI_API_KEY: 'scripted',
-  OPENAI_MODEL: model.model,
-}));
+const rig = skillsForFile(() => ({ ETUDE_SKILLS_AUTO_REGISTER: 'true' }));
 const call = toolCalls(rig);
-const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
 const register = (name: string, more: JsonObject = {}, caller: Caller = {}) =>
   call(
     'register_skill',
@@ -124,37 +92,5 @@ describe('skills by tools', () => {
     const first = await useOnce('A');
     expect(await useOnce('A')).toEqual(first);
     expect((await refusal(useOnce('B'))).code).toBe('ALREADY_EXISTS');
-  });
-});
-
-describe('a skill that is missed', () => {
-  it('is asked for, written by the model, and arrives in review', async () => {
-    const missing = await call('use_skill', { skill_id: 'count_vowels', parameters: { text: 'a' }, action_description: 'Count vowels.' });
-    const id = String(missing.result['request_id']);
-    expect(missing).toMatchObject({ success: false, error: 'Skill not found', result: { skill_request_submitted: true } });
-    const name = `wantedSkills/${id}`;
-    const wanted = await until(
-      async () => {
-        const now = await skills().getWantedSkill({ name });
-        return now.state === 'registered' || now.state === 'failed' ? now : null;
-      },
-      { what: 'the wish to be over' },
-    );
-    expect(wanted).toMatchObject({ state: 'registered', registeredSkill: 'skills/count_vowels', priority: 7, scripted: true, reason: '' });
-    const skill = await until(
-      async () => {
-        const now = await skills().getSkill({ name: 'skills/count_vowels', agent });
-        return now.status === SkillStatus.PENDING_REVIEW || now.status === SkillStatus.REJECTED ? now : null;
-      },
-      { what: 'the skill to be verified' },
-    );
-    expect(skill).toMatchObject({ status: SkillStatus.PENDING_REVIEW, origin: 'request', sources: [name], scripted: true, version: 1 });
-    expect(skill.untrusted).toEqual([expect.stringContaining(name)]);
-    await skills('rev').approveSkill({ name: skill.name, digest: skill.digest, agent });
-    expect(await call('use_skill', { skill_id: 'count_vowels', parameters: { text: 'banana' } })).toMatchObject({
-      success: true,
-      result: { result: 3 },
-    });
-    expect((await refusal(skills().requestSkill({ name: 'count_vowels', agent }))).status).toBe(status.FAILED_PRECONDITION);
   });
 });

@@ -3,10 +3,8 @@ import { SkillRequest } from '@etude/contracts/queues';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
-import { freePort } from '@etude/test-support/ports';
 
-const restPort = await freePort();
-const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true', ETUDE_SKILLS_WISHES_OPEN_MAX: '3', ETUDE_REST_PORT: String(restPort) });
+const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true', ETUDE_SKILLS_WISHES_OPEN_MAX: '3' });
 const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
 const ask = (name: string, agent: string, user = '') => skills().requestSkill({ name, agent, user });
 const waiting = () => rig.producer.queue(SkillRequest.name).getJobCountByTypes('waiting', 'prioritized');
@@ -30,20 +28,18 @@ describe('a wish', () => {
     expect([await namesOf('acme', 'seen', 'ann'), await namesOf('rev', 'seen')]).toEqual([both, both]);
   });
 
-  it.each([['json', 'is the name of a Python module']])(
-    'is refused by the name %s, which no skill could be registered by',
-    async (name, why) => {
-      const before = await waiting();
-      const refused = await refusal(ask(name, 'unnameable'));
-      expect(refused).toMatchObject({
-        status: status.INVALID_ARGUMENT,
-        message: expect.stringContaining(`the name "${name}" ${why}`) as string,
-      });
-      const used = await skills().useSkill({ name: `skills/${name}`, agent: 'unnameable' });
-      expect(used).toMatchObject({ success: false, skillRequestSubmitted: false, error: expect.stringContaining(why) as string });
-      expect([await waiting(), await namesOf('acme', 'unnameable')]).toEqual([before, []]);
-    },
-  );
+  it('is refused by a name that no skill could be registered by', async () => {
+    const [name, why] = ['json', 'is the name of a Python module'];
+    const before = await waiting();
+    const refused = await refusal(ask(name, 'unnameable'));
+    expect(refused).toMatchObject({
+      status: status.INVALID_ARGUMENT,
+      message: expect.stringContaining(`the name "${name}" ${why}`) as string,
+    });
+    const used = await skills().useSkill({ name: `skills/${name}`, agent: 'unnameable' });
+    expect(used).toMatchObject({ success: false, skillRequestSubmitted: false, error: expect.stringContaining(why) as string });
+    expect([await waiting(), await namesOf('acme', 'unnameable')]).toEqual([before, []]);
+  });
 
   it('is withdrawn by who sees it, with its job', async () => {
     const { name } = await ask('not_needed', 'withdrawing', 'ann');

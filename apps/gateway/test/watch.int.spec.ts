@@ -53,10 +53,6 @@ it('refuses a token of another task and one it never made', async () => {
   }
 });
 
-it('says NOT_FOUND for a task that there is not', async () => {
-  expect((await refusal(collect(rig.tasks().watchTask({ name: 'tasks/t00000000000' })))).status).toBe(status.NOT_FOUND);
-});
-
 it('lets go of the stream when the watcher leaves', async () => {
   const name = await submit();
   const leaving = new AbortController();

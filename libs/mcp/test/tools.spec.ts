@@ -95,17 +95,6 @@ it.each(each.filter(({ over, revision }) => over === 'stdio' || revision !== LEG
   },
 );
 
-describe('tools', () => {
-  it('are listed up to ten, the first ones, where there are more', async () => {
-    const gateway = new FakeGateway();
-    const [echo] = gateway.definitions as [(typeof gateway.definitions)[0]];
-    gateway.definitions = Array.from({ length: 11 }, (_, at) => ({ ...echo, name: `echo${at}` }));
-    const client = await connect(gateway, 'http', '2026-07-28');
-    const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(Array.from({ length: 10 }, (_, at) => `echo${at}`));
-  });
-});
-
 describe('who calls', () => {
   const headers = { 'etude-agent': 'scout', 'etude-user': 'ann', 'etude-session': 'work-1', authorization: 'Bearer k' };
 

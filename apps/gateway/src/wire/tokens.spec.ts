@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { afterPageToken, eventIdOf, pageToken, resumeToken } from './names.js';
+import { afterPageToken, eventIdOf, pageToken } from './names.js';
 
 it('gives back where a page ended, for the same filter only', () => {
   fc.assert(
@@ -19,10 +19,4 @@ it('takes no text for a token that it did not make, and throws nothing else', ()
       expect(() => eventIdOf(text, 't0192f0c8a1b2')).toThrow('resume_token');
     }),
   );
-});
-
-it('gives back the event of a resume token, for its task only', () => {
-  const token = resumeToken('t0192f0c8a1b2', '1700000000000-3');
-  expect(eventIdOf(token, 't0192f0c8a1b2')).toBe('1700000000000-3');
-  expect(() => eventIdOf(token, 't0192f0c8a1b3')).toThrow('resume_token');
 });
