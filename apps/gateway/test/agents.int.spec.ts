@@ -38,14 +38,14 @@ describe('an agent', () => {
     expect(changed.updateTime?.seconds).toBeGreaterThan(1_700_000_000n);
   });
 
-  it('is not changed by who saw older settings', async () => {
+  it('is not changed with an outdated etag', async () => {
     const { etag } = await agents().getAgent({ name: 'agents/raced' });
     await agents().updateAgent({ agent: { name: 'agents/raced', ...settings(), etag } });
     const stale = await refusal(agents().updateAgent({ agent: { name: 'agents/raced', ...settings(), etag } }));
     expect(stale).toMatchObject({ status: status.ABORTED, code: 'ABORTED' });
   });
 
-  it('answers the same request again as the first time, its etag notwithstanding', async () => {
+  it('answers a repeated request like the first one, whatever its etag', async () => {
     const { etag } = await agents().getAgent({ name: 'agents/again' });
     const request = { agent: { name: 'agents/again', ...settings(), etag }, requestId: 'agent-1' };
     const first = await agents().updateAgent(request);

@@ -5,7 +5,7 @@ import { gatewayForFile } from './gateway.harness.js';
 
 const rig = gatewayForFile({ ETUDE_CALLS_PER_TENANT_MAX: '1' });
 
-it('works on so many calls of a tenant at once, says so to more, and takes those of others', async () => {
+it('refuses calls of a tenant above the limit, and takes calls of other tenants', async () => {
   const many = Array.from({ length: 50 }, () =>
     rig
       .tasks('acme')

@@ -1,9 +1,7 @@
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import type { Skill } from '@etude/contracts/memory';
 import { SkillVerify } from '@etude/contracts/queues';
-import { keyOf } from '@etude/domain/skills/life/skill-life';
-import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
-import { NEW_YEAR, skillOf } from '@etude/domain/testing/memory-records';
+import { skillOf } from '@etude/domain/testing/memory-records';
 import type { Memory as OpenedMemory } from '@etude/memory/memory';
 import { beforeAll, expect, it } from 'vitest';
 import { collect, gatewayForFile } from './gateway.harness.js';
@@ -49,7 +47,7 @@ async function imported(lines: readonly string[]) {
   return { added: Number(added), unchanged: Number(unchanged), reasons: refused.map(({ reason }) => reason) };
 }
 
-it('never approves by itself what came in, and believes nothing of the tasks that it solved', async () => {
+it('approves no imported skill automatically, and ignores its claims about solved tasks', async () => {
   const [from, to] = [newAgent(), newAgent()];
   await keep(from, { name: 'plain', examplePrompts: ['Sum it.'] });
   await tell(from, 'moor_boat');
@@ -62,32 +60,6 @@ it('never approves by itself what came in, and believes nothing of the tasks tha
     expect(skill).toMatchObject({ status: 'candidate', origin: 'import', fingerprints: [], cues: name === 'plain' ? ['Sum it.'] : [] });
     expect(skill?.untrusted).toContainEqual(expect.stringMatching(/^it came in with imports\/i[0-9a-f]{32}$/));
   }
-});
-
-it('has callers wait for what they call, and pins them to what came in', async () => {
-  const [from, to] = [newAgent(), newAgent()];
-  const base = await keep(from, { name: 'z_base' });
-  await keep(from, { name: 'a_call', code: 'from skills import z_base', dependencies: [dependencyOn(base)] });
-  const lines = await linesFor(to, from);
-  await keep(to, { name: 'z_base', code: 'another, before', status: 'deprecated' });
-  expect(await imported(lines)).toEqual({
-    added: 1,
-    unchanged: 0,
-    reasons: [
-      'a_call calls skills.z_base, and there is no active skill of that name that its readers can read; register or promote it first, or take the call out',
-    ],
-  });
-  const waiting = await keep(to, { name: 'z_base', status: 'pending_review' });
-  const approval = { key: keyOf(waiting), to: 'active', by: 'rev', reason: 'looked at', at: NEW_YEAR } as const;
-  const [here = waiting] = await memory.procedural.move([approval]);
-  expect(here).toMatchObject({ version: 2, status: 'active' });
-  expect(await imported(lines.toReversed().toSorted((a) => (a.includes('"etude"') ? -1 : 1)))).toEqual({
-    added: 1,
-    unchanged: 1,
-    reasons: [],
-  });
-  expect(await versionsOf(to, 'a_call')).toMatchObject([{ status: 'candidate', dependencies: [dependencyOn(here)] }]);
-  expect(await imported(lines)).toEqual({ added: 0, unchanged: 2, reasons: [] });
 });
 
 it('sends a candidate to verification again where the import before was cut off', async () => {

@@ -67,7 +67,7 @@ describe('the door of MCP', () => {
   });
 
   it.each(['evil.example:80', 'localhost.evil.example', 'localhost@evil.example'])(
-    'refuses to be called %j, as a name is that was made to point here',
+    'refuses the host name %j (DNS rebinding)',
     async (host) => {
       expect(await ask(PING, { host })).toMatchObject({ status: 403 });
     },
@@ -110,7 +110,7 @@ describe('what comes in', () => {
 });
 
 describe('an end of the gateway', () => {
-  it('ends streams that clients hold open, and is not held up by them', async () => {
+  it('ends open streams of clients', async () => {
     const other = new GatewayRig();
     const mcpPort = await freePort();
     await other.start({ ETUDE_MCP_PORT: String(mcpPort) });

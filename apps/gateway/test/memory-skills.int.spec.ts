@@ -77,14 +77,14 @@ describe("a user's skill as a record", () => {
       await store(skillOf({ name: 'both', scope: { tenant: 'acme', agent: 'keeper', user }, code: `print('${user}')`, status: 'active' }));
   });
 
-  it('is there for that user alone, by its name and by its version', async () => {
+  it('is found only by this user, by name and by version', async () => {
     for (const id of ['anns', 'skills/anns', 'anns@1', 'skills/anns@1']) {
       expect(await get({ id, user: 'ann' })).toMatchObject({ id: 'anns@1', user: 'ann' });
       expect([await refusalOf({ id }), await refusalOf({ id, user: 'bob' })]).toEqual(['NOT_FOUND', 'NOT_FOUND']);
     }
   });
 
-  it('stands before one that is nobody’s, which all others are shown', async () => {
+  it('takes precedence over a skill without a user, which other users see', async () => {
     const readers = [{}, { user: 'ann' }, { agent: 'keeper', user: 'bob' }];
     expect(await Promise.all(readers.map((reader) => userOf({ id: 'both@1', ...reader })))).toEqual(['', 'ann', 'bob']);
   });

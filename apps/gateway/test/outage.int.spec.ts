@@ -28,7 +28,7 @@ function health(service: string): Promise<string> {
   });
 }
 
-it('starts without Redis, says so, and heals by itself', async () => {
+it('starts without Redis, reports NOT_SERVING, and recovers when Redis is back', async () => {
   expect(await health(Tasks.typeName)).toBe('NOT_SERVING');
   const refused = await refusal(rig.tasks().submitTask({ spec: SPEC }));
   expect(refused).toMatchObject({ status: status.UNAVAILABLE, code: 'QUEUE_UNAVAILABLE' });
@@ -39,7 +39,7 @@ it('starts without Redis, says so, and heals by itself', async () => {
   expect((await rig.tasks().submitTask({ spec: SPEC })).name).toMatch(/^tasks\//);
 });
 
-it('answers what needs no Redis while it is gone, and refuses bad input as ever', async () => {
+it('serves memory and refuses bad input while Redis is unreachable', async () => {
   await rig.redis.pause();
   expect((await refusal(rig.tasks().submitTask({ spec: { ...SPEC, prompt: '' } }))).status).toBe(status.INVALID_ARGUMENT);
   await until(async () => (await health('')) === 'NOT_SERVING', { what: 'health is NOT_SERVING' });

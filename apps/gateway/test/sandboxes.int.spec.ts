@@ -115,7 +115,7 @@ describe('an execution', () => {
     expect(new Set(events.map(({ executionId }) => executionId)).size).toBe(1);
   });
 
-  it('goes on at the next owner without a gap or a repeat when its controller dies', async () => {
+  it('continues at the next owner, without a gap or a repeat, when its controller dies', async () => {
     owner.breakAfter = 2;
     const next = await controller({ sessions: 9 });
     const events = await collect(execute('a b c d e'));
@@ -147,7 +147,7 @@ describe('a file', () => {
     expect(await client().uploadFile(upload(name, 'big', 3 * CHUNK))).toMatchObject({ sizeBytes: BigInt(3 * CHUNK) });
   });
 
-  it('goes on where it was when the controller dies under a download', async () => {
+  it('continues a download at the next owner when the controller dies', async () => {
     const content = Buffer.from(Array.from({ length: 3 * CHUNK }, (_, n) => n % 251));
     world.files.set(`${name}/cut`, content);
     owner.breakAfter = 1;

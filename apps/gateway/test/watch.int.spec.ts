@@ -21,7 +21,7 @@ async function watchers(name: string): Promise<number> {
   return count;
 }
 
-it('tells everything from the start and ends with the finished task', async () => {
+it('sends all events from the start and ends with the finished task', async () => {
   const name = await submit();
   const watching = collect(rig.tasks().watchTask({ name }));
   await rig.emit('acme', name, [attempt(1)]);
@@ -31,7 +31,7 @@ it('tells everything from the start and ends with the finished task', async () =
   expect(events.at(-1)?.event).toMatchObject({ case: 'finished', value: { task: { name, state: TaskState.SUCCEEDED } } });
 });
 
-it('goes on behind every token with nothing missed or repeated', async () => {
+it('continues after every token, without a missed or repeated event', async () => {
   const name = await submit();
   for (let n = 1; n <= 5; n += 1) await rig.emit('acme', name, [attempt(n)]);
   await rig.finish('acme', name);
@@ -53,7 +53,7 @@ it('refuses a token of another task and one it never made', async () => {
   }
 });
 
-it('lets go of the stream when the watcher leaves', async () => {
+it('ends the subscription when the watcher leaves', async () => {
   const name = await submit();
   const leaving = new AbortController();
   const watching = collect(rig.tasks().watchTask({ name }, { signal: leaving.signal })).catch(() => 'left');

@@ -85,7 +85,7 @@ describe('a malformed message over stdio', () => {
     expect(gateway.seen.filter(({ method }) => method === 'callTool')).toHaveLength(1);
   });
 
-  it('gets no answer where it is one itself', async () => {
+  it('gets no answer if it is an answer itself', async () => {
     const { stdin, nth, answers, errors } = served();
     stdin.write(`${HANDSHAKE}\n`);
     await nth(1);

@@ -58,7 +58,7 @@ describe.each(each)('skills over $over in $revision', ({ over, revision }) => {
     expect(await skills.read(skill, 'scripts/data/Q&A été.txt')).toMatchObject({ verified: true, text: 'question' });
   });
 
-  it('shows none that is not active, and none that is not there', async () => {
+  it('shows only active skills', async () => {
     const skills = await skillsOf(gatewayWithSkills());
     for (const uri of ['skill://waiting/SKILL.md', 'skill://no-such/SKILL.md', 'skill://sum-of-squares/scripts/main.py']) {
       await expect(skills.get(uri)).rejects.toMatchObject({ code: -32_602 });
@@ -119,15 +119,6 @@ describe('skills', () => {
     expect(answer.contents).toMatchObject([{ text: expect.stringContaining('Proven') as string }]);
   });
 
-  it('asks for them in the name of who calls, and with their key', async () => {
-    const gateway = gatewayWithSkills();
-    const headers = { 'etude-agent': 'scout', 'etude-user': 'ann', authorization: 'Bearer k' };
-    const client = await connect(gateway, 'http', '2026-07-28', { headers });
-    await new SkillsClient(client).get('skill://sum-of-squares/SKILL.md');
-    expect(gateway.seen.find(({ method }) => method === 'listSkillVersions')?.request).toMatchObject({ agent: 'scout', user: 'ann' });
-    for (const { settings } of gateway.seen) expect(settings.metadata).toEqual({ authorization: 'Bearer k' });
-  });
-
   it('leaves out what does not fit the format, and says so', async () => {
     const gateway = gatewayWithSkills();
     gateway.held.push({ name: 'broken', version: 1, files: { 'SKILL.md': 'no frontmatter' } });
@@ -139,7 +130,7 @@ describe('skills', () => {
     expect(unfit).toEqual(['broken', 'odd__name_', 'wordy']);
   });
 
-  it('fails where the gateway does, rather than list none', async () => {
+  it('fails if the gateway fails', async () => {
     const gateway = gatewayWithSkills();
     gateway.refuse = refusal(14, 'Memory is away; try again.');
     const client = await connect(gateway, 'http', '2026-07-28');

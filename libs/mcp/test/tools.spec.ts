@@ -57,7 +57,7 @@ describe.each(each)('tools over $over in $revision', ({ over, revision }) => {
     expect(unknown).toMatchObject({ isError: true, content: [{ text: "Tool 'no_such' not found" }] });
   });
 
-  it('tells a model of failures it can act on, and the client of those it can not', async () => {
+  it('reports failures that a model can act on as tool errors, others as protocol errors', async () => {
     const gateway = new FakeGateway();
     const client = await connect(gateway, over, revision);
     gateway.refuse = refusal(14, 'No sandbox is free; try again in a moment.');

@@ -56,7 +56,7 @@ it('counts no streams and no calls that only wait', async () => {
   await Promise.all(taken);
 });
 
-it('begins no work whose deadline is over, or whose caller is gone', async () => {
+it('starts no work after the deadline or after the caller has left', async () => {
   const { tasks, ends } = served();
   expect(await codeOf(tasks.getTask({}, { timeoutMs: -1 }))).toBe('DEADLINE_EXCEEDED');
   expect(await codeOf(tasks.getTask({}, { signal: AbortSignal.abort() }))).toBe('CANCELLED');
@@ -68,7 +68,7 @@ it('waits for no work beyond its deadline', async () => {
   expect(await codeOf(tasks.getTask({}, { timeoutMs: 5 }))).toBe('DEADLINE_EXCEEDED');
 });
 
-it('tells a handler when the process shuts down, and its caller why', async () => {
+it('aborts handlers at shutdown and gives their callers the reason', async () => {
   const { tasks, ends, contexts, shutdown } = served();
   const call = codeOf(tasks.getTask({}));
   shutdown.abort(new EtudeError('SHUTTING_DOWN', 'call again'));

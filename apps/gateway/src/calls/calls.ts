@@ -163,7 +163,7 @@ export class Calls {
     }
     const id = randomUUID();
     this.parts.log.error({ method: nameOf(method), errorId: id, err: error }, 'Call failed with an error that has no code');
-    const message = `Something went wrong inside the gateway. Tell the operator this id, it is in the log: ${id}.`;
+    const message = `The gateway failed. Send the operator the id under which the log has the error: ${id}.`;
     return new EtudeError('INTERNAL', message, { metadata: { id } });
   }
 
@@ -171,7 +171,7 @@ export class Calls {
   #take(tenant: string): void {
     const working = this.#working.get(tenant) ?? 0;
     if (working < this.parts.perTenantMax) return void this.#working.set(tenant, working + 1);
-    const message = `${working} calls of your tenant are being worked on here, and no more are taken until one is answered; call again later, with fewer at once.`;
+    const message = `This gateway already works on ${working} calls of your tenant, which is the maximum. Call again later, with fewer calls at once.`;
     throw new EtudeError('TOO_MANY_CALLS', message, { retryAfterMs: RETRY_AFTER_MS });
   }
 

@@ -39,7 +39,7 @@ function painting(memory: { readonly store: RecordStore }, { act = () => undefin
   return (more: object = {}, version = 0) => once(memory, { ...request, ...more }, { scope, version }, { ...work, ...more });
 }
 
-it('does the work of a request once, and tells a repeat what came of it', async () => {
+it('does the work of a request once, and gives a repeat the stored result', async () => {
   const send = painting(claims());
   expect([await send(), await send(), await send({ requestId: 'r2' })]).toEqual(['coat 1', 'again coat 1', 'coat 2']);
   await expect(send({ body: { colour: 'blue' } })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });

@@ -35,7 +35,7 @@ const mayHaveRoomElsewhere = (error: EtudeError) =>
 const noneLives = () =>
   new EtudeError(
     'SANDBOX_UNAVAILABLE',
-    'No sandbox controller takes sandboxes of callers right now. Try again; if it stays so, the operator looks whether one runs with ETUDE_SANDBOX_INTERNAL_TOKEN.',
+    'No sandbox controller takes sandboxes of callers right now. Try again. If the error stays, the operator must start a controller with ETUDE_SANDBOX_INTERNAL_TOKEN.',
     { retryAfterMs: 1_000 },
   );
 

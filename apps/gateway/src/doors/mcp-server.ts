@@ -11,8 +11,7 @@ import type { Calls } from '../calls/calls.js';
 import { localClient } from '../calls/local-client.js';
 import { MIB } from '../calls/request-limits.js';
 import { type GatewayConfig, isLoopback } from '../config/gateway-config.js';
-import { textOf } from './body-reader.js';
-import { HttpDoor, keyOf, mediaTypeOf, type RestError } from './http-door.js';
+import { HttpDoor, keyOf, mediaTypeOf, type RestError, textOf } from './http-door.js';
 
 const PATH = '/mcp';
 const PARSE_ERROR = -32_700;
@@ -116,11 +115,11 @@ function refuser({ ETUDE_MCP_HOST: host, ETUDE_MCP_ALLOWED_HOSTS: hosts, ETUDE_M
   const names = [...(isLoopback(host) ? LOOPBACK_NAMES : []), ...hosts.map((name) => name.toLowerCase())];
   return (asked: IncomingHttpHeaders): string | null => {
     if (asked.origin !== undefined && !origins.includes(asked.origin))
-      return 'This server answers no websites. ETUDE_MCP_ALLOWED_ORIGINS names those that it should.';
+      return 'This server does not answer this website. Add the origin of the website to ETUDE_MCP_ALLOWED_ORIGINS.';
     const name = hostnameOf(asked.host ?? '');
     // On other addresses than loopback, the network decides the names. A key is required anyway.
     if (name !== null && (names.length === 0 || names.includes(name))) return null;
-    return 'This server is not called by that name. ETUDE_MCP_ALLOWED_HOSTS names those that it should answer to.';
+    return 'This server does not answer under this host name. Add the name to ETUDE_MCP_ALLOWED_HOSTS.';
   };
 }
 

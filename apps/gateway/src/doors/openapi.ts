@@ -49,7 +49,7 @@ const ERROR: Json = {
 
 const referenceTo = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 const jsonOf = (schema: Json): Json => ({ 'application/json': { schema } });
-const FAILED: Json = { default: { description: 'It did not.', content: jsonOf(referenceTo('Error')) } };
+const FAILED: Json = { default: { description: 'The call failed.', content: jsonOf(referenceTo('Error')) } };
 const LINES: Json = { 'application/x-ndjson': { schema: TEXT } };
 const FILE: Json = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
 
@@ -65,21 +65,21 @@ function callOperation({ verb, path, method, body }: Route, schemas: Record<stri
     operationId: method.name,
     parameters: inQuery.map((field) => ({ name: field.name, in: 'query', schema: fieldSchema(field, schemas) })),
     ...(verb === 'POST' || verb === 'PATCH' ? { requestBody: { content: sent } } : {}),
-    responses: { 200: { description: 'It worked.', content }, ...FAILED },
+    responses: { 200: { description: 'The call succeeded.', content }, ...FAILED },
   };
 }
 
 const READER: Json = {
   name: 'agent_object_id',
   in: 'query',
-  description: 'Who reads: what is theirs and what is shared. Without it, every agent of the tenant.',
+  description: 'The agent that reads its own skills and shared skills. If absent, skills of all agents of the tenant are read.',
   schema: TEXT,
 };
 
 function resourceOperation({ id, hasReader = false, sends, answers }: ResourceRoute): Json {
   const worked = Object.entries(answers).map(([status, schema]) => {
     const content = schema === null ? {} : { content: jsonOf(referenceTo(schema)) };
-    return [status, { description: status === '201' ? 'There was none of this name.' : 'It worked.', ...content }];
+    return [status, { description: status === '201' ? 'The skill was created.' : 'The call succeeded.', ...content }];
   });
   return {
     operationId: id,

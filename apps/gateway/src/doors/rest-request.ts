@@ -11,8 +11,7 @@ import {
 import { EtudeError } from '@etude/contracts/errors';
 import { parseExactJson } from '@etude/contracts/json';
 import { invalidField } from '../wire/validation.js';
-import { textOf } from './body-reader.js';
-import { mediaTypeOf } from './http-door.js';
+import { mediaTypeOf, textOf } from './http-door.js';
 
 /**
  * The request message of a call. The query overrides the body, and the path overrides both. "agent.name" in a path is a nested field.

@@ -60,7 +60,7 @@ function checkedSearch(request: SearchMemoryRequest): CheckedSearch {
   const named = asked.layers.length > 0 ? [...new Set(asked.layers)] : MemoryLayer.options;
   // Keeps only the layers that can hold one of the kinds.
   const layers = kinds.length === 0 ? named : named.filter((layer) => kinds.some((kind) => isOf(layer, kind)));
-  if (layers.length === 0) throw invalidField('kinds', `are none of ${named.join(', ')} memory; leave out layers, or name other kinds`);
+  if (layers.length === 0) throw invalidField('kinds', `do not exist in ${named.join(', ')} memory; leave out layers, or name other kinds`);
   const only = layers.length === 1 ? layers[0] : null;
   const lowest: Readonly<Record<MemoryLayer, number | undefined>> = {
     episodic: asked.importanceMin ?? (only === 'episodic' ? IMPORTANCE_MIN : undefined),
@@ -138,7 +138,7 @@ export const searchCalls = {
       layer === 'procedural'
         ? await skillAsRecord(memory.procedural, askedSkills(call, request), id)
         : await memory.get(readScope(call, request), layer, id);
-    if (record === null) throw new EtudeError('NOT_FOUND', `There is nothing called ${JSON.stringify(id)} in ${layer} memory.`);
+    if (record === null) throw new EtudeError('NOT_FOUND', `There is no record ${JSON.stringify(id)} in ${layer} memory.`);
     return recordMessage(shownRecord(record, call.roles));
   },
 

@@ -32,8 +32,7 @@ export function askedSkills(call: CallContext, { agent, user }: Whose): AskedSki
   const known = optionalUser(user);
   const owner = agent === '' ? null : SHARED.has(agent) ? agent : parseField(AgentId, agent, 'agent');
   const everyUser = known === null && hasRole(roles, 'reviewer');
-  if (owner === USER_AGENT && known === null && !everyUser)
-    throw invalidField('user', 'is required: "@user" is who shares with their agents');
+  if (owner === USER_AGENT && known === null && !everyUser) throw invalidField('user', 'is required for the owner "@user"');
   return { tenant, agent: owner, user: known, everyUser };
 }
 

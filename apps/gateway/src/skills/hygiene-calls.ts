@@ -108,14 +108,10 @@ const ownerOrAll = (agent: string) => (agent === '' ? null : parseField(OwnerAge
 
 /** The criteria above zero; others are off. @throws EtudeError INVALID_ARGUMENT if all are off */
 function policyOf(request: PruneSkillsRequest): PrunePolicy {
-  const {
-    unusedDays,
-    failingRateMax: rateMax,
-    failingUsesMin: usesMin,
-    supersededDays,
-  } = fromWire(Policy, PruneSkillsRequestSchema, request);
+  const policy = fromWire(Policy, PruneSkillsRequestSchema, request);
+  const { unusedDays, supersededDays, failingRateMax: rateMax, failingUsesMin: usesMin } = policy;
   if (unusedDays === 0 && rateMax === 0 && supersededDays === 0)
-    throw invalidField('unused_days', 'or failing_rate_max or superseded_days must be above 0: they say what is pruned');
+    throw invalidField('unused_days', 'or failing_rate_max or superseded_days must be above 0');
   return {
     ...(unusedDays > 0 ? { unusedDays } : {}),
     ...(rateMax > 0 ? { failing: { rateMax, usesMin } } : {}),

@@ -38,7 +38,9 @@ export function importedSkill({ folder, files }: FoundFolder, scope: Scope, sour
     isProgram: entryPoint === null && parts.kind !== 'procedure',
     notes: [
       ...notes,
-      ...(sources.length + cues.length > 0 ? [`${place}: where it was learned is not taken over; its source is ${source}`] : []),
+      ...(sources.length + cues.length > 0
+        ? [`${place}: an import does not keep the earlier sources of a skill; the source is now ${source}`]
+        : []),
       ...(dependencies === undefined ? [] : [`${place}: the skills that it calls are looked for here by their names`]),
     ],
   };

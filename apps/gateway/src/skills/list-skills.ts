@@ -13,16 +13,8 @@ export interface SkillFilter {
   readonly tags: readonly string[];
 }
 
-/** The last skill of a page. */
-export interface ListPlace {
-  readonly name: string;
-  /** The owner's name, made by `ownerName`. */
-  readonly owner: string;
-  /** Empty: no particular user. */
-  readonly user: string;
-}
-
-export const placeOf = ({ name, scope }: Skill): ListPlace => ({ name, owner: ownerName(scope), user: scope.user ?? '' });
+/** The place of a skill in a list: "name/owner/user". The user is empty for a skill without a user. */
+export const placeOf = ({ name, scope }: Skill) => `${name}/${ownerName(scope)}/${scope.user ?? ''}`;
 
 /**
  * Skills by name, starting after a place. An agent sees each name once, from its narrowest owner; otherwise all owners are listed.
@@ -34,10 +26,11 @@ export async function* everySkillBehind(
   procedural: ProceduralMemory,
   asked: AskedSkills,
   filter: SkillFilter,
-  after: ListPlace | null,
+  after: string | null,
 ): AsyncGenerator<Skill> {
+  const [nameAfter] = after?.split('/') ?? [];
   const views = viewsOf(asked);
-  const sources = views.map((view) => names(procedural, view, filter, after?.name));
+  const sources = views.map((view) => names(procedural, view, filter, nameAfter));
   const heads = await Promise.all(sources.map((source) => source.next()));
   for (;;) {
     const [name] = heads.flatMap(({ done, value }) => (done ? [] : value[0]!.name)).toSorted();
@@ -49,7 +42,10 @@ export async function* everySkillBehind(
       heads[i] = await sources[i]!.next();
     }
     const lines = asked.agent === null ? found.flat() : (found.find((ofOwner) => ofOwner.length > 0) ?? []);
-    yield* after?.name === name ? behind(lines, after) : lines;
+    // If the skill of the place is gone, the list continues with the next name.
+    const at = lines.findIndex((skill) => placeOf(skill) === after);
+    if (name !== nameAfter) yield* lines;
+    else if (at >= 0) yield* lines.slice(at + 1);
   }
 }
 
@@ -85,9 +81,4 @@ function shownOf(versions: readonly Skill[], { status, category }: SkillFilter):
   const shown = versions.findLast((one) => one.status === 'active') ?? versions.at(-1) ?? null;
   const isOut = shown === null || (status === undefined && shown.status === 'archived');
   return isOut || (category !== undefined && !`${shown.category}.`.startsWith(`${category}.`)) ? null : shown;
-}
-
-function behind(lines: readonly Skill[], { owner, user }: ListPlace): readonly Skill[] {
-  const at = lines.map(placeOf).findIndex((place) => place.owner === owner && place.user === user);
-  return at < 0 ? [] : lines.slice(at + 1);
 }

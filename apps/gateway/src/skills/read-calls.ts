@@ -13,7 +13,7 @@ import type { SkillDeps } from '../registration/skill-registration.js';
 import { afterPageToken, pageOf } from '../wire/names.js';
 import { boundedCount, parseField } from '../wire/validation.js';
 import { skillDiff } from './diff-skill.js';
-import { everySkillBehind, type ListPlace, placeOf } from './list-skills.js';
+import { everySkillBehind, placeOf } from './list-skills.js';
 
 const PAGE = { max: 1_000, standard: 50 };
 const RESULTS = { max: 100, standard: 5 };
@@ -36,7 +36,7 @@ export const readCalls = {
       tags: parseField(Tags, request.tags, 'tags'),
     };
     const bound = ['ListSkills', asked, filter];
-    const after = placeAfter(afterPageToken(request.pageToken, bound));
+    const after = afterPageToken(request.pageToken, bound);
     const { procedural } = await deps.memory.open();
     const page: Skill[] = [];
     const { signal } = call;
@@ -44,7 +44,7 @@ export const readCalls = {
       signal.throwIfAborted();
       if (page.push(skill) > pageSize) break;
     }
-    const { items, nextPageToken } = pageOf(page, pageSize, nextPlace, bound);
+    const { items, nextPageToken } = pageOf(page, pageSize, placeOf, bound);
     return { skills: items.map(request.brief ? briefMessage : skillMessage), nextPageToken };
   },
 
@@ -115,7 +115,7 @@ async function searchEvery(procedural: ProceduralMemory, asked: AskedSkills, { t
 function versionIn(versions: readonly Skill[], version: number, field: string): Skill {
   const wanted = checkedVersion(version, field);
   const found = versions.find((one) => one.version === wanted);
-  if (found === undefined) throw new EtudeError('NOT_FOUND', `There is no version ${wanted} of it.`, { field });
+  if (found === undefined) throw new EtudeError('NOT_FOUND', `The skill has no version ${wanted}.`, { field });
   return found;
 }
 
@@ -128,15 +128,4 @@ function childOf(parent: string | undefined, category: string | undefined): stri
   if (category === undefined || category === parent) return null;
   const depth = parent === undefined ? 1 : parent.split('.').length + 1;
   return category.split('.').slice(0, depth).join('.');
-}
-
-/** "name/owner/user" */
-function placeAfter(after: string | null): ListPlace | null {
-  const [name, owner, ...user] = after?.split('/') ?? [];
-  return name === undefined || owner === undefined ? null : { name, owner, user: user.join('/') };
-}
-
-function nextPlace(last: Skill): string {
-  const { name, owner, user } = placeOf(last);
-  return `${name}/${owner}/${user}`;
 }

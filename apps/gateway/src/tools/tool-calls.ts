@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
-import type { CallToolResponseSchema, ToolDefinitionSchema, Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { type CallToolResponseSchema, ToolDefinitionSchema, type Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { AgentId } from '@etude/contracts/ids';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
@@ -12,6 +12,7 @@ import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
+import { toWire } from '../wire/messages.js';
 import { optionalRequestId } from '../wire/names.js';
 import { parseField } from '../wire/validation.js';
 
@@ -54,16 +55,8 @@ export const toolCalls = {
 const callIdOf = (call: RepeatableCall | null): string => (call === null ? randomUUID() : contentDigest(call));
 
 export function toolMessage(tool: ToolDefinition, settings: ProceduralMemorySettings): MessageInitShape<typeof ToolDefinitionSchema> {
-  const { name, title, inputSchema, outputSchema, readOnly, idempotent } = tool;
-  return {
-    name,
-    title,
-    readOnly,
-    idempotent,
-    description: tool.describe(settings),
-    inputSchema: plain(inputSchema),
-    outputSchema: plain(outputSchema),
-  };
+  const schemas = { inputSchema: plain(tool.inputSchema), outputSchema: plain(tool.outputSchema) };
+  return toWire(ToolDefinitionSchema, { ...tool, ...schemas, description: tool.describe(settings) });
 }
 
 export function outcomeMessage(outcome: ToolOutcome): MessageInitShape<typeof CallToolResponseSchema> {

@@ -54,12 +54,12 @@ export function afterPageToken(token: string, filter: unknown): string | null {
   if (parsed.success && parsed.data.filter === digest(filter)) return parsed.data.after;
   throw invalidField(
     'page_token',
-    'is none of this list; pass next_page_token of the answer before, and keep all other fields as they were',
+    'does not belong to this list. Pass next_page_token of the previous answer, and leave all other fields unchanged',
   );
 }
 
 /** A page of the records found, of which one more than `pageSize` shows that another page follows. @param placeOf its place, for the token */
-export function pageOf<T>(found: readonly T[], pageSize: number, placeOf: (last: T) => string | null, filter: unknown) {
+export function pageOf<T>(found: readonly T[], pageSize: number, placeOf: (last: T) => string, filter: unknown) {
   const items = found.slice(0, pageSize);
   const last = found.length > pageSize ? items.at(-1) : undefined;
   return { items, nextPageToken: pageToken(last === undefined ? null : placeOf(last), filter) };
@@ -75,7 +75,10 @@ export function eventIdOf(token: string, taskId: string): string | null {
   if (token === '') return null;
   const [task, eventId = ''] = Buffer.from(token, 'base64url').toString('utf8').split('/');
   if (EVENT_ID.test(eventId) && task === taskId) return eventId;
-  throw invalidField('resume_token', `is of no event of tasks/${taskId}; pass that of one, unchanged, or none to start at the beginning`);
+  throw invalidField(
+    'resume_token',
+    `does not belong to tasks/${taskId}. Pass the token of one of its events, unchanged, or leave it empty to start at the first event`,
+  );
 }
 
 const PATH_MAX_CHARS = 512;
