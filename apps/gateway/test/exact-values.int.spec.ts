@@ -131,10 +131,4 @@ describe('values that JSON writes and numbers do not hold', () => {
     const direct = await post(`${rest}/v1/skills/echo:use`, `{"agent":"${agent}","parameters":{"value":${value}}}`);
     expect(direct).toMatchObject({ status: 400, body: { error: { code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) } } });
   });
-
-  it('are refused over MCP in the name of the request that has them', async () => {
-    const call = '{"jsonrpc":"2.0","id":"nine","method":"tools/call","params":{"name":"use_skill","arguments":{"n":9007199254740993}}}';
-    expect(await post(mcp, call)).toMatchObject({ status: 400, body: { id: 'nine', error: { code: -32_602 } } });
-    expect(await post(mcp, '{')).toMatchObject({ status: 400, body: { id: null, error: { code: -32_700 } } });
-  });
 });

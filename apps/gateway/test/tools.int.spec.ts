@@ -28,7 +28,6 @@ const register = (name: string, more: JsonObject = {}, caller: Caller = {}) =>
     caller,
   );
 const useBobs = (caller: Caller) => call('use_skill', { skill_id: 'slug_of_bob', parameters: { text: 'A' } }, caller);
-const useOnce = (text: string) => call('use_skill', { skill_id: 'slug', parameters: { text } }, { requestId: 'use-once' });
 
 describe('etude.v1.Tools', () => {
   it('answers a tool that is not there, and wrong arguments', async () => {
@@ -85,12 +84,5 @@ describe('skills by tools', () => {
     expect(await useBobs({ user: 'bob' })).toMatchObject({ success: true });
     for (const caller of [{ user: 'eve' }, {}, { agent: 'tester', user: 'bob' }, { key: 'globex' as const, user: 'bob' }])
       expect(await useBobs(caller)).toMatchObject({ success: false, error: 'Skill not found' });
-  });
-
-  it('answer one request once, and refuse its id for another', async () => {
-    await register('slug');
-    const first = await useOnce('A');
-    expect(await useOnce('A')).toEqual(first);
-    expect((await refusal(useOnce('B'))).code).toBe('ALREADY_EXISTS');
   });
 });

@@ -28,19 +28,6 @@ describe('a wish', () => {
     expect([await namesOf('acme', 'seen', 'ann'), await namesOf('rev', 'seen')]).toEqual([both, both]);
   });
 
-  it('is refused by a name that no skill could be registered by', async () => {
-    const [name, why] = ['json', 'is the name of a Python module'];
-    const before = await waiting();
-    const refused = await refusal(ask(name, 'unnameable'));
-    expect(refused).toMatchObject({
-      status: status.INVALID_ARGUMENT,
-      message: expect.stringContaining(`the name "${name}" ${why}`) as string,
-    });
-    const used = await skills().useSkill({ name: `skills/${name}`, agent: 'unnameable' });
-    expect(used).toMatchObject({ success: false, skillRequestSubmitted: false, error: expect.stringContaining(why) as string });
-    expect([await waiting(), await namesOf('acme', 'unnameable')]).toEqual([before, []]);
-  });
-
   it('is withdrawn by who sees it, with its job', async () => {
     const { name } = await ask('not_needed', 'withdrawing', 'ann');
     const before = await waiting();

@@ -1,8 +1,10 @@
+import { create } from '@bufbuild/protobuf';
+import { DurationSchema } from '@bufbuild/protobuf/wkt';
 import { EtudeError } from '@etude/contracts/errors';
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { expect, it } from 'vitest';
-import { Authenticator, type CallContext } from './caller.js';
+import { Authenticator, type CallContext, waitMs } from './caller.js';
 import { Calls } from './calls.js';
 import { localClient } from './local-client.js';
 
@@ -100,4 +102,14 @@ it.each([new Error('secret detail'), 'secret detail'])('hides what has no code b
 
 it('starts with no method that has no handler', () => {
   expect(() => served().calls.handlersOf(Queues)).toThrow('etude.v1.Queues.ListQueues has no handler');
+});
+
+it.each([
+  ['a minute without a timeout', undefined, Infinity, 60_000],
+  ['until a second before the deadline', 60n, 20_000, 19_000],
+  ['until a tenth before a short deadline', 60n, 100, 90],
+  ['not at all after the deadline', undefined, -5, 0],
+])('waits %s', (_what, seconds, untilDeadlineMs, expected) => {
+  const timeout = seconds === undefined ? undefined : create(DurationSchema, { seconds });
+  expect(waitMs(timeout, untilDeadlineMs)).toBe(expected);
 });
