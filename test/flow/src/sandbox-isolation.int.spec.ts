@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
 import { startStack, type TestStack } from '@etude/test-support/stack';
+import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { keyOf, writeKeys } from './tenant-keys.js';
 
@@ -51,7 +52,7 @@ async function* file(name: string, text: string) {
   yield { part: { case: 'chunk' as const, value: Buffer.from(text) } };
 }
 
-/** Every method that names a sandbox. All executions have the same id, which must not mix the tenants up. */
+/** Every method that names a sandbox. The execution has one id everywhere, so that ids of one tenant could be mistaken for another's. */
 const METHODS: Readonly<Record<string, (client: Client, name: string) => Promise<unknown>>> = {
   get: (client, name) => client.getSandbox({ name }),
   renew: (client, name) => client.renewSandbox({ name, ttl: { seconds: 300n } }),
@@ -62,15 +63,21 @@ const METHODS: Readonly<Record<string, (client: Client, name: string) => Promise
   download: (client, name) => drain(client.downloadFile({ name, path: 'secret.txt' })),
   stat: (client, name) => client.getSandboxFile({ name, path: 'secret.txt' }),
   files: (client, name) => client.listSandboxFiles({ name }),
-  // The last two methods remove things. If another tenant could call them, the owner's calls would fail.
+  // The last two end things, so that what another tenant could end would be missed.
   remove: (client, name) => client.deleteSandboxFile({ name, path: 'secret.txt' }),
   close: (client, name) => client.closeSandbox({ name }),
 };
 
-async function createOne(tenant: Tenant, requestId: string): Promise<string> {
+interface Owned {
+  readonly name: string;
+  readonly tenant: Tenant;
+  readonly requestId: string;
+}
+
+async function createOne(tenant: Tenant, requestId: string): Promise<Owned> {
   const { name } = await clients[tenant].createSandbox({ requestId, ttl: { seconds: 300n } });
   await clients[tenant].uploadFile(file(name, SECRET));
-  return name;
+  return { name, tenant, requestId };
 }
 
 const statusOf = (call: Promise<unknown>) =>
@@ -79,25 +86,65 @@ const statusOf = (call: Promise<unknown>) =>
     (error: { code: number }) => error.code,
   );
 
-it('lets only its owner use a sandbox, by every method', async () => {
-  // Both tenants use the same request id.
-  const [own, other] = await Promise.all(TENANTS.map((tenant) => createOne(tenant, 'same')));
-  const namesOf = async (tenant: Tenant) => (await clients[tenant].listSandboxes({})).sandboxes.map(({ name }) => name);
-  expect(await Promise.all(TENANTS.map(namesOf))).toEqual([[own], [other]]);
-  const statusesOf = async (tenant: Tenant) => {
-    const statuses: Array<readonly [string, number]> = [];
-    for (const [method, call] of Object.entries(METHODS)) statuses.push([method, await statusOf(call(clients[tenant], own ?? ''))]);
-    return statuses;
-  };
-  expect(await statusesOf('globex')).toEqual(Object.keys(METHODS).map((method) => [method, NOT_FOUND]));
-  // The first methods of the owner read the file, so nothing was lost.
-  expect(await statusesOf('acme')).toEqual(Object.keys(METHODS).map((method) => [method, OK]));
-  await clients.globex.closeSandbox({ name: other ?? '' });
+async function namesOf(tenant: Tenant): Promise<string[]> {
+  const names: string[] = [];
+  for (let pageToken = ''; ;) {
+    const page = await clients[tenant].listSandboxes({ pageSize: 3, pageToken });
+    names.push(...page.sandboxes.map(({ name }) => name));
+    pageToken = page.nextPageToken;
+    if (pageToken === '') return names;
+  }
+}
+
+const step = fc.record({ by: fc.constantFrom(...TENANTS), method: fc.constantFrom(...Object.keys(METHODS)), which: fc.nat(3) });
+let runs = 0;
+
+async function problemsOf(steps: ReadonlyArray<{ by: Tenant; method: string; which: number }>): Promise<string[]> {
+  const run = `p${(runs += 1)}`;
+  // The same request ids in both tenants.
+  const made = await Promise.all(TENANTS.flatMap((tenant) => [`${run}.1`, `${run}.2`].map((id) => createOne(tenant, id))));
+  const problems: string[] = [];
+  for (const { by, method, which } of steps) {
+    const target = made[which];
+    if (!target || target.tenant === by) continue;
+    const status = await statusOf(METHODS[method]?.(clients[by], target.name) ?? Promise.resolve());
+    if (status !== NOT_FOUND) problems.push(`${by} ${method} ${target.name} of ${target.tenant}: status ${status}`);
+  }
+  for (const { name, tenant, requestId } of made) {
+    const client = clients[tenant];
+    const there = await drain(client.downloadFile({ name, path: 'secret.txt' })).catch((error: unknown) => String(error));
+    if (!there.includes('sizeBytes')) problems.push(`${name} of ${tenant} lost its file: ${there}`);
+    if ((await client.createSandbox({ requestId, ttl: { seconds: 300n } })).name !== name)
+      problems.push(`${tenant}'s ${requestId} is another one`);
+  }
+  const [acme, globex] = [await namesOf('acme'), await namesOf('globex')];
+  problems.push(...acme.filter((name) => globex.includes(name)).map((name) => `${name} is listed twice`));
+  for (const { name, tenant } of made) if (!(tenant === 'acme' ? acme : globex).includes(name)) problems.push(`${name} is not listed`);
+  await Promise.all(made.map(({ name, tenant }) => clients[tenant].closeSandbox({ name })));
+  return problems;
+}
+
+it('never finds a sandbox of another tenant, by any method', async () => {
+  expect.hasAssertions();
+  const property = fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 20 }), async (steps) => {
+    expect(await problemsOf(steps)).toEqual([]);
+  });
+  await fc.assert(property, { numRuns: 8 });
+}, 180_000);
+
+it.each(Object.keys(METHODS))('lets only its owner %s a sandbox', async (method) => {
+  const call = METHODS[method];
+  const { name } = await createOne('acme', `one-${method}`);
+  expect([
+    await statusOf(call?.(clients.globex, name) ?? Promise.resolve()),
+    await statusOf(call?.(clients.acme, name) ?? Promise.resolve()),
+  ]).toEqual([NOT_FOUND, OK]);
+  await clients.acme.closeSandbox({ name });
 });
 
 it('takes no page token of another tenant', async () => {
   const made = await Promise.all(['a', 'b'].map((id) => createOne('acme', `page-${id}`)));
   const { nextPageToken } = await clients.acme.listSandboxes({ pageSize: 1 });
   await expect(clients.globex.listSandboxes({ pageSize: 1, pageToken: nextPageToken })).rejects.toThrow('page_token');
-  await Promise.all(made.map((name) => clients.acme.closeSandbox({ name })));
+  await Promise.all(made.map(({ name }) => clients.acme.closeSandbox({ name })));
 });
