@@ -1,7 +1,7 @@
 import type { Skill, SkillTest } from '@etude/contracts/memory';
-import { skillOf, type SkillGiven } from '@etude/domain/testing/bundle-fixture';
+import { NO_GROUND, skillOf, type SkillGiven } from '@etude/domain/testing/bundle-fixture';
 import { inspectCode } from '@etude/domain/skills/proof/inspect-code';
-import { NO_GROUND, type Verification, verifySkill } from '@etude/domain/skills/proof/verify-skill';
+import { type Verification, verifySkill } from '@etude/domain/skills/proof/verify-skill';
 import { describe, expect, it } from 'vitest';
 import { program, useSandboxes } from '../sandbox-fixture.js';
 

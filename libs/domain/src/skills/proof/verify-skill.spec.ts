@@ -7,11 +7,9 @@ import type { Sandboxes } from '../../ports/sandboxes.js';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { CLEAN_RUN } from '../../../test/run-results.js';
 import { candidate } from '../../../test/admission-fixture.js';
-import { skillOf as named } from '../../../test/bundle-fixture.js';
+import { NO_GROUND, skillOf as named } from '../../../test/bundle-fixture.js';
 import type { VerificationGround } from './keep-what-worked.js';
 import { type VerificationDeps, verifySkill } from './verify-skill.js';
-
-const NO_GROUND: VerificationGround = { replaced: null, needed: [], dependents: [], similar: [] };
 
 const skillOf = (code: string, tests: SkillTest[], entryPoint: string | null = null): Skill => candidate({ code, tests, entryPoint });
 const io = (stdin: string, expectedStdout: string): SkillTest => ({
