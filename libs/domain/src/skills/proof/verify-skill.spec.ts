@@ -8,7 +8,6 @@ import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { CLEAN_RUN } from '../../../test/run-results.js';
 import { candidate } from '../../../test/admission-fixture.js';
 import { NO_GROUND, skillOf as named } from '../../../test/bundle-fixture.js';
-import type { VerificationGround } from './keep-what-worked.js';
 import { type VerificationDeps, verifySkill } from './verify-skill.js';
 
 const skillOf = (code: string, tests: SkillTest[], entryPoint: string | null = null): Skill => candidate({ code, tests, entryPoint });
