@@ -143,7 +143,7 @@ describe('use_skill', () => {
   });
 
   it.each([
-    ['DROP TABLE', 'no name of a skill'],
+    ['DROP TABLE', 'not a valid skill name'],
     ['class', 'a Python keyword'],
     ['text.json', 'the name of a Python module'],
   ])('requests nothing under the invalid name %s', async (skillId, why) => {
