@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { ensureProofKeys, keysPath, logPath, memoryPath, proofPublicKeysPath, proofSigningKeyPath } from '../home/home.js';
+import { ensureProofKeys, keysPath, logPath, memoryPath, portsPath, proofPublicKeysPath, proofSigningKeyPath } from '../home/home.js';
 import { PORTS, type Ports, type StackOptions } from '../home/stack-state.js';
 import { SERVICE_NODE_ARGS } from '../machine/bench.js';
 import type { Program } from './managed-process.js';
@@ -66,14 +66,28 @@ async function bind(port: number): Promise<number> {
   return bound;
 }
 
-/** The preferred port of loopback if it is free, else any free port. The port is not reserved: see `onFreePorts`. */
-const choosePort = (preferred = 0) => bind(preferred).catch(() => bind(0));
-
-export async function choosePorts(preferred: Partial<Ports>): Promise<Ports> {
-  const chosen: Array<readonly [string, number]> = [];
-  for (const name of PORTS) chosen.push([name, await choosePort(preferred[name])]);
-  return Object.fromEntries(chosen) as Ports;
+/** The first of these ports of loopback that is free, else any free port. The port is not reserved: see `onFreePorts`. */
+async function choosePort([first, ...others]: readonly number[]): Promise<number> {
+  return first === undefined ? bind(0) : bind(first).catch(() => choosePort(others));
 }
+
+/** Chooses the stack's ports: the preferred ones, else those of its last start, else free ones. So its addresses rarely change. */
+export async function choosePorts(preferred: Partial<Ports>, home: string): Promise<Ports> {
+  const path = portsPath(home);
+  const last = LastPorts.parse(existsSync(path) ? readFileSync(path, 'utf8') : '');
+  const chosen: Array<readonly [string, number]> = [];
+  for (const name of PORTS) chosen.push([name, await choosePort([preferred[name], last[name]].filter((port) => port !== undefined))]);
+  const ports = Object.fromEntries(chosen) as Ports;
+  writeFileSync(path, JSON.stringify(ports));
+  return ports;
+}
+
+/** The ports of the last start; none for a missing or damaged file, which the next start replaces. */
+const LastPorts = z
+  .string()
+  .transform((text) => JSON.parse(text) as unknown)
+  .pipe(z.partialRecord(z.enum(PORTS), z.int().min(1).max(65_535)))
+  .catch({});
 
 export const newPassword = () => randomBytes(24).toString('base64url');
 

@@ -1,4 +1,10 @@
-import { expect, it } from 'vitest';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { temporaryFolder } from '../../test/temporary-folder.js';
+import { choosePorts } from './programs.js';
 import { modelUrl, onFreePorts } from './supervisor.js';
 
 /** Starts that fail with these messages; the next start succeeds. */
@@ -38,4 +44,17 @@ it.each([
   ['nonsense', null],
 ])('shows %s without credentials', (OPENAI_BASE_URL, shown) => {
   expect(modelUrl({ OPENAI_BASE_URL })).toBe(shown);
+});
+
+it('chooses the ports of the last start if the preferred ones are taken', async () => {
+  const home = temporaryFolder();
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  onTestFinished(() => void taken.close());
+  const preferred = { grpc: (taken.address() as AddressInfo).port };
+  const first = await choosePorts(preferred, home);
+  expect(first.grpc).not.toBe(preferred.grpc);
+  expect(await choosePorts(preferred, home)).toEqual(first);
+  writeFileSync(join(home, 'ports.json'), '{"grpc": "damaged');
+  expect((await choosePorts(preferred, home)).grpc).not.toBe(preferred.grpc);
 });

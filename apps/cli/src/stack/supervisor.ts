@@ -81,7 +81,7 @@ class Stack {
     const clusterLine = this.#processes[0]?.readyLine;
     const cluster = clusterLine === undefined ? null : ClusterReady.parse(JSON.parse(clusterLine));
     const start = async () => {
-      const ports = await choosePorts(options.ports);
+      const ports = await choosePorts(options.ports, options.home);
       const secrets = { redisPassword: newPassword(), sandboxToken: newPassword() };
       this.#setup = { options, environment: deps.environment, ports, cluster, ...secrets };
       await this.#startAll(basePrograms(this.#setup));

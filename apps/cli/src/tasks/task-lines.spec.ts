@@ -35,6 +35,13 @@ describe('task lines', () => {
     expect(outcomeLine(solved(false))).toBe('succeeded (solved) AC 2/2 by skills/add/versions/1 · 1 attempt, 2 model calls, 10 tokens');
   });
 
+  it('say that nothing was judged without an evaluator', () => {
+    const result = { verdict: Verdict.AC, casesPassed: 0, casesTotal: 0 };
+    expect(outcomeLine(create(TaskSchema, { state: TaskState.SUCCEEDED, result }))).toBe('succeeded not judged');
+    const event = { case: 'attemptFinished', value: { attempt: 1, ...result } } as const;
+    expect(eventLine(create(TaskEventSchema, { event }))).toBe('  attempt 1 not judged');
+  });
+
   it('show the output of a task without an evaluator', () => {
     const result = { verdict: Verdict.AC, output: '76127\n' };
     const none = { case: 'none', value: {} } as const;

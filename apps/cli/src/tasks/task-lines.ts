@@ -1,5 +1,13 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt';
-import { StopReason, type Task, type TaskEvent, TaskState, type Usage, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import {
+  StopReason,
+  type Task,
+  type TaskEvent,
+  type TaskResult,
+  TaskState,
+  type Usage,
+  Verdict,
+} from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { firstLine, plural, table } from '../output.js';
 import { SCRIPTED, when } from '../show.js';
 
@@ -22,13 +30,21 @@ function usageText(usage: Usage | undefined): string {
   return parts.join(', ');
 }
 
+type Judged = Pick<TaskResult, 'verdict' | 'casesPassed' | 'casesTotal'>;
+
+/** The verdict with its cases. Without an evaluator no case is judged, and code that ran to its end has no verdict. */
+function judgedText({ verdict, casesPassed, casesTotal }: Judged): string {
+  if (casesTotal === 0 && verdict === Verdict.AC) return 'not judged';
+  return casesTotal === 0 ? verdictWord(verdict) : `${verdictWord(verdict)} ${casesPassed}/${casesTotal}`;
+}
+
 /** One line with the outcome of a task and its usage. */
 export function outcomeLine(task: Task): string {
   const { result, error } = task;
   const parts = [stateWord(task.state)];
   const reason = stopWord(task.stopReason);
   if (task.stopReason !== StopReason.UNSPECIFIED && reason !== parts[0]) parts.push(`(${reason})`);
-  if (result) parts.push(verdictWord(result.verdict), `${result.casesPassed}/${result.casesTotal}`);
+  if (result) parts.push(judgedText(result));
   if (result?.skill) parts.push(`by ${result.skill}`);
   const usage = usageText(task.usage);
   if (usage) parts.push(`· ${usage}`);
@@ -78,10 +94,10 @@ export function eventLine({ event }: TaskEvent): string {
       ].join('  ');
     }
     case 'attemptFinished': {
-      const { attempt, verdict, casesPassed, casesTotal, reason, skill } = event.value;
+      const { attempt, verdict, reason, skill } = event.value;
       const by = skill ? ` by ${skill}` : '';
       const why = reason && verdict !== Verdict.AC ? `: ${firstLine(reason, 90)}` : '';
-      return `  ${attempt === 0 ? 'skill' : `attempt ${attempt}`} ${verdictWord(verdict)} ${casesPassed}/${casesTotal}${by}${why}`;
+      return `  ${attempt === 0 ? 'skill' : `attempt ${attempt}`} ${judgedText(event.value)}${by}${why}`;
     }
     case 'workerChanged':
       // The epoch doesn't say whether another worker or the same worker retries the task.

@@ -72,6 +72,11 @@ describe('judge', () => {
     expect(judged(evaluator, crashed('KeyError: 1'))).toMatchObject({ verdict: 'RE', casesPassed: 0, casesTotal: 2 });
   });
 
+  it('judges no case without an evaluator', () => {
+    const counts = { casesPassed: 0, casesTotal: 0 };
+    expect(judged(Evaluator.parse({ kind: 'none' }), CLEAN_RUN)).toMatchObject({ verdict: 'AC', ...counts });
+  });
+
   it('compares returned values and names the exception of a call', () => {
     const evaluator = Evaluator.parse({
       kind: 'function_cases',

@@ -36,8 +36,8 @@ export function judge(evaluator: Evaluator, plannedRuns: readonly SandboxRun[], 
   return {
     verdict: decisive < 0 ? 'AC' : outcomes[decisive]!.verdict!,
     reason: reasonOf(rules, outcomes, decisive),
-    casesPassed,
-    casesTotal: plannedRuns.length,
+    // Without an evaluator nothing is judged.
+    ...(evaluator.kind === 'none' ? { casesPassed: 0, casesTotal: 0 } : { casesPassed, casesTotal: plannedRuns.length }),
     feedback: feedbackOf(rules, outcomes, results, casesPassed),
     output: run?.value === undefined ? (run?.stdout ?? '') : JSON.stringify(run.value),
   };
