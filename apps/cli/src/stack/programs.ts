@@ -74,7 +74,7 @@ async function choosePort([first, ...others]: readonly number[]): Promise<number
 /** Chooses the stack's ports: the preferred ones, else those of its last start, else free ones. So its addresses rarely change. */
 export async function choosePorts(preferred: Partial<Ports>, home: string): Promise<Ports> {
   const path = portsPath(home);
-  const last = LastPorts.parse(existsSync(path) ? readFileSync(path, 'utf8') : '');
+  const last = lastPorts(path);
   const chosen: Array<readonly [string, number]> = [];
   for (const name of PORTS) chosen.push([name, await choosePort([preferred[name], last[name]].filter((port) => port !== undefined))]);
   const ports = Object.fromEntries(chosen) as Ports;
@@ -82,12 +82,16 @@ export async function choosePorts(preferred: Partial<Ports>, home: string): Prom
   return ports;
 }
 
+const LastPorts = z.partialRecord(z.enum(PORTS), z.int().min(1).max(65_535));
+
 /** The ports of the last start; none for a missing or damaged file, which the next start replaces. */
-const LastPorts = z
-  .string()
-  .transform((text) => JSON.parse(text) as unknown)
-  .pipe(z.partialRecord(z.enum(PORTS), z.int().min(1).max(65_535)))
-  .catch({});
+function lastPorts(path: string): Partial<Ports> {
+  try {
+    return LastPorts.parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch {
+    return {};
+  }
+}
 
 export const newPassword = () => randomBytes(24).toString('base64url');
 
@@ -195,7 +199,7 @@ export async function servicePrograms(setup: Setup): Promise<Program[]> {
     ETUDE_AUTH_KEYS_PATH: keysPath(options.home),
   };
   const service = async (app: string, env: Record<string, string>, asksModel = true) => {
-    const health = { ETUDE_HTTP_PORT: String(await choosePort()), ETUDE_HTTP_HOST: '127.0.0.1' };
+    const health = { ETUDE_HTTP_PORT: String(await bind(0)), ETUDE_HTTP_HOST: '127.0.0.1' };
     return nodeProgram(setup, app, `apps/${app}/dist/main.js`, { env: { ...base, ...health, ...env }, asksModel });
   };
   const driver = cluster ? kubernetesSettings(options.home, cluster) : { ETUDE_SANDBOX_DRIVER: 'local' };
