@@ -54,7 +54,8 @@ def _judge(payload, line, namespace):
         is_set_up = _try_setup(setup, namespace)
         offered, classes = line.load()
         used, defined = _names(payload["setup"] + "\n" + payload["tests"])
-        line.lives = not classes.isdisjoint((used - defined) | {payload["entryPoint"]})
+        named = {name for name in (used - defined) | {payload["entryPoint"]} if name[:1].isupper()}
+        line.lives = not classes.isdisjoint(named)
         if not is_set_up:
             _borrow(line, namespace, offered, _names(payload["setup"])[0])
             exec(setup, namespace)

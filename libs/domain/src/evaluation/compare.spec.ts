@@ -14,6 +14,8 @@ describe('sameOutput', () => {
     ['numeric', '1.1', '1', false],
     ['numeric', 'nan inf -inf', 'NaN Infinity -Infinity', true],
     ['numeric', 'inf', '-inf', false],
+    ['numeric', 'inf', '1e400', false],
+    ['numeric', '1e400', '2e400', false],
     ['numeric', 'yes', 'no', false],
     ['numeric', '1 2', '1', false],
     ['numeric', 'True', '1', false],

@@ -31,11 +31,15 @@ function sameToken(a: string, b: string, tolerance: number): boolean {
   if (a === b) return true;
   if (!NUMBER.test(a) || !NUMBER.test(b)) return false;
   if (tolerance === 0 && INTEGER.test(a) && INTEGER.test(b)) return BigInt(a.replace('+', '')) === BigInt(b.replace('+', ''));
+  // A finite number that no float holds equals only itself.
+  if ([a, b].some((token) => !NAMED.test(token) && !Number.isFinite(Number(token)))) return false;
   return closeEnough(parseNumber(a), parseNumber(b), tolerance);
 }
 
+const NAMED = /^([+-]?)(inf|nan)/i;
+
 function parseNumber(token: string): number {
-  const named = /^([+-]?)(inf|nan)/i.exec(token);
+  const named = NAMED.exec(token);
   if (!named) return Number(token);
   const value = named[2]!.toLowerCase() === 'nan' ? Number.NaN : Number.POSITIVE_INFINITY;
   return named[1] === '-' ? -value : value;

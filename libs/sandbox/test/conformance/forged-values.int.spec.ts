@@ -79,6 +79,12 @@ const CHECKED: ReadonlyArray<readonly [string, string, string, string]> = [
     'def f(n): return (1, 3, 5, 0, 2, 4)',
     QUEENS,
   ],
+  [
+    'a class in place of the function, with instances that show one board in loops and another by index',
+    'class f:\n    def __init__(self, n): pass\n    def __len__(self): return 6\n    def __iter__(self): return iter(range(6))\n    def __getitem__(self, at): return at * 100',
+    'def f(n): return [1, 3, 5, 0, 2, 4]',
+    QUEENS,
+  ],
   ['a list that shows other items', twoFaced('list', '[2, 1]', '[1, 2]'), 'def f(x): return [1, 2]', 'assert f(1) == [1, 2]'],
   ['a tuple that shows other items', twoFaced('tuple', '[2, 1]', '[1, 2]'), 'def f(x): return (1, 2)', 'assert list(f(1)) == [1, 2]'],
   [
@@ -181,8 +187,8 @@ describe('a forged value', () => {
     ['a partial function', 'import functools\nf = functools.partial(pow, 2)', 'assert f(3) == 8'],
     [
       'a class with state',
-      'class f:\n    def __init__(self): self.n = 0\n    def add(self): self.n += 1; return self',
-      'c = f()\nassert c.add().add().n == 2 and c.n == 2',
+      'class Counter:\n    def __init__(self): self.n = 0\n    def add(self): self.n += 1; return self',
+      'c = Counter()\nassert c.add().add().n == 2 and c.n == 2',
     ],
     ['an object inside a list', `${LINKED}def f(x): return [Node(1), Node(2)]`, 'assert [n.value for n in f(1)] == [1, 2] and Node'],
   ])('is not %s', async (_name, code, tests) => expect(await passes(code, tests)).toBe(true));
