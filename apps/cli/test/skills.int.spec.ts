@@ -78,9 +78,11 @@ describe('a skill on the command line', () => {
     expect((await succeeds(run('skills', 'import', folder, '--agent', 'importer', '--dry-run'))).stdout).toContain('triple');
   });
 
-  it('is requested if it is missing', async () => {
-    expect(await run('skills', 'use', 'quadruple', 'n=1')).toMatchObject({ exit: 3, stderr: expect.stringContaining('--agent') });
-    const missing = await run('skills', 'use', 'quadruple', 'n=1', '--agent', 'solver');
+  it('is requested only by a flag if it is missing', async () => {
+    const use = ['skills', 'use', 'quadruple', 'n=1', '--agent', 'solver'];
+    expect(await run(...use)).toMatchObject({ exit: 3, stderr: expect.stringContaining('--request-missing') });
+    expect((await succeeds(run('skills', 'wanted'))).stdout).not.toContain('quadruple');
+    const missing = await run(...use, '--request-missing');
     expect(missing).toMatchObject({ exit: 3, stderr: expect.stringContaining('skills wish wantedSkills/') });
     expect((await succeeds(run('skills', 'wanted'))).stdout).toContain('quadruple');
   });

@@ -50,11 +50,12 @@ export const USE = plain(Skills.method.useSkill, {
     ...READER,
     '--json-args <json>': { help: 'all arguments as one JSON object; @FILE reads a file, - reads stdin', reads: true },
     '--stdin <text>': { help: 'stdin of a program; @FILE reads a file, - reads stdin', reads: true },
+    '--request-missing': 'request a missing skill, which a model then writes; needs --agent',
   },
   ask: async ({ agent = '', user = '', requestId = '', stdin = '' }, { args: [skill = '', ...pairs], options }) => {
-    const { jsonArgs } = options as { readonly jsonArgs?: string };
+    const { jsonArgs, requestMissing = false } = options as { readonly jsonArgs?: string; readonly requestMissing?: boolean };
     const parameters = argumentsOf(pairs, jsonArgs === undefined ? undefined : await readArgument(jsonArgs));
-    return { name: wholeSkill(skill), agent, user, parameters, stdin, requestId };
+    return { name: wholeSkill(skill), agent, user, parameters, stdin, requestId, noRequest: !requestMissing };
   },
   text: (used) => (used.success ? outcomeText(used) : used.output.trimEnd()),
   notes: (used, given) => {
@@ -77,12 +78,13 @@ function outcomeText({ output, result }: UseSkillResponse): string {
 }
 
 function failureNotes(used: UseSkillResponse, { cli, args, options }: Given): string[] {
-  const { agent, user = '' } = options as { readonly agent?: string; readonly user?: string };
+  const { user = '' } = options as { readonly user?: string };
   const { name, version, error, skillRequestSubmitted, wantedSkill } = used;
   const failed = isMissing(used) ? `${bareName(args[0] ?? '')}: ${error}` : `${bareName(name)}@${version} failed: ${error}`;
   if (skillRequestSubmitted)
     return [failed, `the skill was requested; ${commandLine(cli, wantedCommand(wantedSkill, user))} shows its state`];
-  return isMissing(used) && agent === undefined ? [failed, '--agent NAME requests the missing skill'] : [failed];
+  if (!isMissing(used)) return [failed];
+  return [failed, 'skills search WORDS finds skills by their purpose; --request-missing with --agent has a model write the missing one'];
 }
 
 const isMissing = ({ version }: Pick<UseSkillResponse, 'version'>) => version === 0;

@@ -41,7 +41,7 @@ export const useCalls = {
       { ...deps, procedural: memory.procedural },
       signal,
     );
-    if (used.outcome === 'not_found') return missing(deps, request, reader, parameters);
+    if (used.outcome === 'not_found') return request.noRequest ? notFound(request.name) : missing(deps, request, reader, parameters);
     const { success, version, output, error, durationMs, resultNote: note } = used;
     const result = success && used.result !== undefined ? { result: fromJson(ValueSchema, used.result as JsonValue) } : {};
     return { success, version, output, error, durationMs, note, ...result, name: skillResourceName(used.name) };
