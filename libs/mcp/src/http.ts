@@ -5,7 +5,6 @@ import { createMcpHandler, isInitializeRequest, ProtocolErrorCode } from '@model
 import { callerOf, SESSION_HEADER } from './caller.js';
 import { etudeServer, type EtudeServerOptions } from './etude-server.js';
 import type { GatewayCalls } from './gateway-calls.js';
-import { NO_BATCHES } from './messages.js';
 
 export interface HttpOptions extends EtudeServerOptions {
   /** Called for refused requests and for failures while answering. */
@@ -47,7 +46,6 @@ export function createMcpHttp(calls: GatewayCalls, options: HttpOptions): McpHtt
   const node = toNodeHandler(handler, { onerror });
   return {
     async handle(request, response, body) {
-      if (Array.isArray(body)) return refuseHttp(response, 400, NO_BATCHES);
       try {
         callerOf((name) => request.headers[name]?.toString());
       } catch (error) {

@@ -1,5 +1,5 @@
 import { parseExactJson } from '@etude/contracts/json';
-import { parseJSONRPCMessage, ProtocolErrorCode } from '@modelcontextprotocol/server';
+import { type JSONRPCMessage, parseJSONRPCMessage, ProtocolErrorCode } from '@modelcontextprotocol/server';
 
 export interface MessageRefusal {
   readonly jsonrpc: '2.0';
@@ -9,33 +9,28 @@ export interface MessageRefusal {
 }
 
 /** `refusal` is null if the wrong message is an answer: answers get no answer. */
-export type ReadMessage = { readonly message: unknown } | { readonly refusal: MessageRefusal | null; readonly why: string };
+export type ReadMessage = { readonly message: JSONRPCMessage } | { readonly refusal: MessageRefusal | null; readonly why: string };
 
-export const NO_BATCHES = 'Send one message at a time: batches left the protocol with 2025-06-18.';
+const NO_BATCHES = 'Send one message at a time. The protocol has no batches since 2025-06-18.';
+const NO_MESSAGE =
+  'This is not a JSON-RPC 2.0 message. A request has "jsonrpc": "2.0", an "id" (text or whole number), a "method", and "params" (an object).';
 
-/** Parses one message. Refuses it if parsing would change a number or text, so that no altered request runs. */
+/** Parses one JSON-RPC message. Refuses it if parsing would change a number or text, so that no altered request runs. */
 export function readMessage(text: string): ReadMessage {
+  let message: unknown;
   try {
-    return { message: parseExactJson(text) };
+    message = parseExactJson(text);
   } catch (error) {
     const why = (error as Error).message;
     if (error instanceof SyntaxError) return refused(null, ProtocolErrorCode.ParseError, `The message is not JSON: ${why}`);
     return refused(JSON.parse(text), ProtocolErrorCode.InvalidParams, why);
   }
-}
-
-/** Parses one message like `readMessage`, and also refuses JSON that isn't a JSON-RPC message. */
-export function readRpcMessage(text: string): ReadMessage {
-  const read = readMessage(text);
-  if (!('message' in read)) return read;
   try {
-    parseJSONRPCMessage(read.message);
-    return read;
+    parseJSONRPCMessage(message);
+    // The message itself, since a parsed copy could lack the key "__proto__" of arguments.
+    return { message: message as JSONRPCMessage };
   } catch {
-    const what = Array.isArray(read.message)
-      ? NO_BATCHES
-      : 'This is no message of JSON-RPC 2.0: a request has "jsonrpc": "2.0", an "id" that is a text or a whole number, a "method", and "params" that are an object.';
-    return refused(read.message, ProtocolErrorCode.InvalidRequest, what);
+    return refused(message, ProtocolErrorCode.InvalidRequest, Array.isArray(message) ? NO_BATCHES : NO_MESSAGE);
   }
 }
 

@@ -1,10 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
-import { type JSONRPCMessage, STDIO_DEFAULT_MAX_BUFFER_SIZE, type Transport } from '@modelcontextprotocol/server';
+import { STDIO_DEFAULT_MAX_BUFFER_SIZE, type Transport } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { McpCaller } from './caller.js';
 import { etudeServer, type EtudeServerOptions } from './etude-server.js';
 import type { GatewayCalls } from './gateway-calls.js';
-import { readRpcMessage } from './messages.js';
+import { readMessage } from './messages.js';
 
 export interface StdioOptions extends EtudeServerOptions {
   readonly stdin: Readable;
@@ -55,8 +55,8 @@ class LineTransport implements Transport {
 
   #read(line: string): void {
     if (line.trim() === '') return;
-    const read = readRpcMessage(line);
-    if ('message' in read) return this.onmessage?.(read.message as JSONRPCMessage);
+    const read = readMessage(line);
+    if ('message' in read) return this.onmessage?.(read.message);
     this.options.onError(new Error(read.why));
     if (read.refusal !== null) void this.send(read.refusal);
   }

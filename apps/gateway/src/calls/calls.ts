@@ -92,59 +92,35 @@ export class Calls {
 
   #surrounded(method: DescMethod): AnyHandler {
     const { handle } = this.#of(method);
-    if (method.methodKind === 'server_streaming')
-      return (request, call) => this.#streamed(method, call, request, handle as (...given: [object, CallContext]) => AsyncIterable<object>);
-    return async (request, call) => {
-      const { ended, failed } = this.#measure(method, call);
-      let isTaken = false;
-      try {
-        if (isCounted(method)) this.#take(call.tenant);
-        isTaken = isCounted(method);
-        const answer = await handle(method.methodKind === 'client_streaming' ? eachKnown(request) : refuseUnknown(request), call);
-        ended('OK');
-        return answer;
-      } catch (error) {
-        throw failed(error);
-      } finally {
-        if (isTaken) this.#giveBack(call.tenant);
-      }
-    };
+    const isUpload = method.methodKind === 'client_streaming';
+    const answers = (request: object, call: CallContext) =>
+      this.#answers(method, call, () => handle(isUpload ? eachKnown(request) : refuseUnknown(request), call));
+    if (method.methodKind === 'server_streaming') return answers;
+    return async (request, call) => (await Array.fromAsync(answers(request, call)))[0];
   }
 
-  /** If the caller leaves early, the stream ends without an error. */
-  async *#streamed(
-    method: DescMethod,
-    call: CallContext,
-    request: object,
-    handle: (request: object, call: CallContext) => AsyncIterable<object>,
-  ): AsyncGenerator<object> {
-    const { ended, failed } = this.#measure(method, call);
-    let isOver = false;
-    try {
-      yield* handle(refuseUnknown(request), call);
-      call.signal.throwIfAborted();
-      isOver = true;
-      ended('OK');
-    } catch (error) {
-      isOver = true;
-      throw failed(error);
-    } finally {
-      if (!isOver) ended('CANCELLED');
-    }
-  }
-
-  #measure(method: DescMethod, call: CallContext) {
+  /** Yields one answer, or those of a stream. If the caller leaves early, a stream ends without an error. */
+  async *#answers(method: DescMethod, call: CallContext, work: () => unknown): AsyncGenerator<object> {
     const stop = seconds.startTimer({ method: nameOf(method) });
-    const ended = (code: string) => {
+    let code = 'CANCELLED';
+    let isTaken = false;
+    try {
+      if (isCounted(method)) this.#take(call.tenant);
+      isTaken = isCounted(method);
+      if (method.methodKind === 'server_streaming') {
+        yield* work() as AsyncIterable<object>;
+        call.signal.throwIfAborted();
+      } else yield (await work()) as object;
+      code = 'OK';
+    } catch (error) {
+      const told = this.#told(error, method, call);
+      ({ code } = told);
+      throw told;
+    } finally {
+      if (isTaken) this.#giveBack(call.tenant);
       stop();
       calls.inc({ method: nameOf(method), code });
-    };
-    const failed = (error: unknown) => {
-      const told = this.#told(error, method, call);
-      ended(told.code);
-      return told;
-    };
-    return { ended, failed };
+    }
   }
 
   /**

@@ -81,13 +81,10 @@ export class SandboxRouter {
    * @throws EtudeError as the controller says; NOT_FOUND, SANDBOX_UNAVAILABLE
    */
   async ask<T>(id: string, context: CallContext, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
-    for (const patience = new Patience(context.signal); ;) {
-      try {
-        return await work(await this.owner(context.tenant, id), forwardSettings(context));
-      } catch (error) {
-        await patience.again(error);
-      }
-    }
+    const answers = this.follow(id, context, async function* once(client, settings) {
+      yield await work(client, settings);
+    });
+    return (await Array.fromAsync(answers))[0] as T;
   }
 
   /**
@@ -100,16 +97,23 @@ export class SandboxRouter {
     context: CallContext,
     open: (client: ControllerClient, settings: CallSettings) => AsyncIterable<T>,
   ): AsyncGenerator<T> {
-    for (const patience = new Patience(context.signal); ;) {
+    let hasWaited = false;
+    let awaySince: number | null = null;
+    for (;;) {
       try {
         const client = await this.owner(context.tenant, id);
         for await (const answer of open(client, forwardSettings(context))) {
-          patience.renew();
+          awaySince = null;
           yield answer;
         }
         return;
       } catch (error) {
-        await patience.again(error);
+        context.signal.throwIfAborted();
+        awaySince ??= performance.now();
+        const mayHelp = isAway(error) || (hasWaited && errorCode(error) === 'SANDBOX_UNAVAILABLE');
+        if (!mayHelp || performance.now() - awaySince > AWAY_MAX_MS) throw forwardedError(error);
+        hasWaited = true;
+        await unlessAborted(sleep(RETRY_MS), context.signal);
       }
     }
   }
@@ -164,27 +168,3 @@ export class SandboxRouter {
 /** Controllers with room first, each group sorted by its number of sessions. */
 const leastLoaded = (live: readonly ControllerAnnouncement[]) =>
   live.toSorted((a, b) => Number(a.sessions >= a.sessionsMax) - Number(b.sessions >= b.sessionsMax) || a.sessions - b.sessions);
-
-/** Decides how often and how long to retry an unreachable controller. */
-class Patience {
-  #tries = 0;
-  #since: number | null = null;
-
-  constructor(private readonly signal: AbortSignal) {}
-
-  /** Resets the time after an answer. */
-  renew(): void {
-    this.#since = null;
-  }
-
-  /** Waits before a retry, if one may help. @throws the signal's reason; EtudeError as the controller said, if no retry helps */
-  async again(error: unknown): Promise<void> {
-    this.signal.throwIfAborted();
-    const isWorthIt = isAway(error) || (this.#tries > 0 && errorCode(error) === 'SANDBOX_UNAVAILABLE');
-    const now = performance.now();
-    this.#since ??= now;
-    if (!isWorthIt || now - this.#since > AWAY_MAX_MS) throw forwardedError(error);
-    this.#tries += 1;
-    await unlessAborted(sleep(RETRY_MS), this.signal);
-  }
-}

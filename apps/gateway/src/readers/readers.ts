@@ -111,7 +111,7 @@ export function checkedVersion(version: number, field: string): number {
 export async function meantVersion(
   procedural: ProceduralMemory,
   asked: AskedSkills,
-  { name, version }: { readonly name: string; readonly version: number },
+  { name, version = 0 }: { readonly name: string; readonly version?: number },
   statuses: readonly SkillStatus[],
 ): Promise<Skill> {
   const skill = await skillNamed(procedural, asked, name, version);

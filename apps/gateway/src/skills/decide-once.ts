@@ -12,7 +12,8 @@ export interface MoveRequest {
   readonly name: string;
   readonly agent: string;
   readonly user: string;
-  readonly version: number;
+  /** Absent or 0: none named. */
+  readonly version?: number;
   readonly requestId: string;
 }
 

@@ -10,8 +10,7 @@ import { hasRole } from '@etude/platform/auth';
 import { z } from 'zod';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
-import { once, versionWork } from '../calls/once.js';
-import { askedSkills, checkedVersion, meantVersion, requireOwner, skillNamed } from '../readers/readers.js';
+import { askedSkills, checkedVersion, meantVersion, requireOwner } from '../readers/readers.js';
 import { named, scopeNamed, skillMessage } from '../readers/skill-message.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { skillOfName } from '../wire/names.js';
@@ -101,21 +100,12 @@ export const reviewCalls = {
   },
 
   async rollbackSkill(request, call, deps) {
-    const asked = askedSkills(call, request);
     const reason = parseField(Reason, request.reason, 'reason');
     const toVersion = request.toVersion === 0 ? undefined : checkedVersion(request.toVersion, 'to_version');
-    const memory = await deps.memory.open();
-    const { procedural } = memory;
-    const newest = await skillNamed(procedural, asked, request.name);
-    requireOwner(call, newest);
-    const [present = newest] = await procedural.versions(newest.scope, newest.name, 'active');
-    const { tenant, name: by } = call;
-    const identified = { tenant, requestId: request.requestId, method: 'RollbackSkill', body: { ...request } };
-    const active = await once(memory, identified, present, {
-      ...versionWork(procedural, asked),
-      act: async ({ at }) => renewed(deps, memory, await rollbackSkill(procedural, present, { by, at, reason, toVersion })),
-    });
-    return skillMessage(active);
+    const move = { method: 'RollbackSkill', from: ['active'], reason } as const;
+    return decided(deps, call, request, move, (skill, decision, { procedural }) =>
+      rollbackSkill(procedural, skill, { ...decision, toVersion }),
+    );
   },
 
   async promoteSkill(request, call, deps) {
@@ -142,13 +132,12 @@ async function decided(
   move: Omit<Move, 'allow'>,
   decide: Parameters<typeof decideOnce>[4],
 ) {
-  const decideAll: typeof decide = async (skill, decision, memory) => renewed(deps, memory, await decide(skill, decision, memory));
+  const decideAll: typeof decide = async (meant, decision, memory) => {
+    const skill = await decide(meant, decision, memory);
+    if (skill.status === 'active') await deps.registration.renewCallers(memory.procedural, skill);
+    return skill;
+  };
   return skillMessage(await decideOnce(deps, call, request, { ...move, allow: requireOwner }, decideAll));
-}
-
-async function renewed(deps: SkillDeps, { procedural }: Memory, skill: Skill): Promise<Skill> {
-  if (skill.status === 'active') await deps.registration.renewCallers(procedural, skill);
-  return skill;
 }
 
 /** A skill of the same owner by name: the active version first, the user's own before one without a user. @throws EtudeError NOT_FOUND */

@@ -43,9 +43,7 @@ export class ProvenSkillRunner implements SkillRunner {
   async use(reader: ToolReader, call: SkillCall, signal: AbortSignal): Promise<SkillUse | null> {
     const { procedural } = await this.deps.memory.open();
     const used = await useSkill({ reader, ...call }, { ...this.deps, procedural }, signal);
-    if (used.outcome === 'not_found') return null;
-    const { success, name, version, result, resultNote, output, error, durationMs } = used;
-    return { success, name, version, result, resultNote, output, error, durationMs };
+    return used.outcome === 'not_found' ? null : used;
   }
 
   async find(reader: ToolReader, names: readonly string[]) {
