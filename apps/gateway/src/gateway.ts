@@ -93,7 +93,7 @@ export class Gateway implements OnApplicationShutdown {
     const { redis, keys } = this.#producer;
     this.#tasks = new TaskStore(this.#producer, retentionFrom(config));
     const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
-      logger.error({ err: error }, 'The file of public keys is wrong; its last good keys stay in force'),
+      logger.error({ err: error }, 'The file of public keys is wrong. Its last valid keys stay in use'),
     );
     this.#memory = new MemoryAccess(() => memoryFrom(config, { embedder, proofChecker: checker, ...rerankerOf(config), log }));
     const sessions = new SandboxSessionStore(redis, keys);
@@ -200,7 +200,7 @@ export class Gateway implements OnApplicationShutdown {
   /** Ends watches and waits with SHUTTING_DOWN, and gives other calls a grace period. Connections to stores close last. */
   async onApplicationShutdown(): Promise<void> {
     this.#health.close();
-    const message = 'This gateway is shutting down; call again, with the last resume_token where you were watching.';
+    const message = 'This gateway is shutting down. Call again; continue a watch with its last resume_token.';
     this.#shutdown.abort(new EtudeError('SHUTTING_DOWN', message, { retryAfterMs: 500 }));
     await Promise.all([this.#grpc?.close(CLOSE_GRACE_MS), this.#rest.close(), this.#mcp.close()]);
     this.#router.close();
@@ -218,7 +218,7 @@ function rerankerOf(config: GatewayConfig) {
 }
 
 function authenticatorFrom(config: GatewayConfig, logger: QueueLogger): Authenticator {
-  const report = (error: unknown) => logger.error({ err: error }, 'The key file is wrong; its last good keys stay in force');
+  const report = (error: unknown) => logger.error({ err: error }, 'The key file is wrong. Its last valid keys stay in use');
   const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous } = config;
   return new Authenticator(keys === undefined ? null : loadKeys(keys, report), anonymous ?? null);
 }

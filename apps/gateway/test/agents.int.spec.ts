@@ -9,7 +9,7 @@ const settings = (more: object = {}) => ({ proceduralMemorySettings: { enabled: 
 const only = (...fields: string[]) => ({ paths: fields.map((field) => `procedural_memory_settings.${field}`) });
 
 describe('an agent', () => {
-  it("has the installation's settings until its own are set", async () => {
+  it('has the settings of the installation until its own are set', async () => {
     expect(await agents('acme').getAgent({ name: 'agents/new' })).toMatchObject({
       name: 'agents/new',
       isSet: false,
@@ -26,7 +26,7 @@ describe('an agent', () => {
     expect((await agents().listAgents({})).agents.map(({ name }) => name)).not.toContain('agents/new');
   });
 
-  it('keeps what the mask does not name, and nothing without a mask', async () => {
+  it('keeps settings outside the mask, and replaces all settings without a mask', async () => {
     const agent = { name: 'agents/masked', ...settings({ maxSkills: 3, skillSearchThreshold: 0.1 }) };
     const changed = await agents().updateAgent({ agent, updateMask: only('max_skills', 'approval_mode') });
     expect(changed).toMatchObject({
@@ -45,7 +45,7 @@ describe('an agent', () => {
     expect(stale).toMatchObject({ status: status.ABORTED, code: 'ABORTED' });
   });
 
-  it('answers a repeated request like the first one, whatever its etag', async () => {
+  it('returns the first answer to a repeated request, even with an outdated etag', async () => {
     const { etag } = await agents().getAgent({ name: 'agents/again' });
     const request = { agent: { name: 'agents/again', ...settings(), etag }, requestId: 'agent-1' };
     const first = await agents().updateAgent(request);

@@ -35,9 +35,9 @@ async function start(prefix: string) {
   return { controller, world, claims, open: (template: string) => sessions.open(KEY, template, never) };
 }
 
-describe('the claim of a session of tools on a sandbox that was not opened', () => {
+describe('the claim of a tool session whose sandbox was not created', () => {
   it.each<ErrorCode>(['INVALID_ARGUMENT', 'NOT_FOUND', 'ALREADY_EXISTS', 'FAILED_PRECONDITION'])(
-    'is given back where the controller answered %s, so that the next call may ask for another template',
+    'is dropped after %s, so that the next call may request another template',
     async (code) => {
       const { controller, claims, open } = await start(`given-back-${code}`);
       controller.refusal = new EtudeError(code, 'there is no such template');
@@ -48,7 +48,7 @@ describe('the claim of a session of tools on a sandbox that was not opened', () 
   );
 
   it.each<ErrorCode>(['SANDBOX_UNAVAILABLE', 'DEADLINE_EXCEEDED', 'INTERNAL'])(
-    'is kept where the answer %s leaves open whether one came of it, so that the next call gets that one',
+    'is kept after %s, so that the next call gets the sandbox that may exist',
     async (code) => {
       const { controller, claims, open } = await start(`kept-${code}`);
       controller.refusal = new EtudeError(code, 'who knows');
@@ -62,7 +62,7 @@ describe('the claim of a session of tools on a sandbox that was not opened', () 
   );
 });
 
-it('stops the cell of a caller that is gone', async () => {
+it('stops the cell if its caller leaves', async () => {
   const { world, open } = await start('stopped');
   const session = await open('default');
   if ('unavailable' in session) throw new Error(session.unavailable);

@@ -23,7 +23,7 @@ const rig = skillsForFile(async () => {
 
 const HEADERS = { authorization: `Bearer ${KEYS.acme}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
-/** The body as it is written. */
+/** Sends a body without changes. */
 async function post(url: string, body: string, more: Readonly<Record<string, string>> = {}) {
   const response = await fetch(url, { method: 'POST', body, headers: { ...HEADERS, ...more } });
   const text = await response.text();
@@ -44,7 +44,7 @@ interface Outcome {
   readonly result: unknown;
 }
 
-/** Arguments as JSON text, and a call of a tool by each wire. */
+/** Calls a tool over each protocol, with arguments as JSON text. */
 const WIRES: Readonly<Record<string, (tool: string, args: string, session: string) => Promise<Outcome>>> = {
   async gRPC(tool, args, session) {
     const request = { tool, arguments: JSON.parse(args) as never, agent, session };
@@ -67,7 +67,7 @@ const overEach = Object.entries(WIRES);
 const CODE = String.raw`{"__proto__": {"a": [1]}, "n": [2**53 + 1, 2**53, 1e300], "t": "x\ud800", "k": {"\udc00": 1}}`;
 const VALUE = '{"__proto__":{"a":[1]},"n":[{"$int":"9007199254740993"},9007199254740992,1e+300],';
 
-/** What it is given, and as text what Python makes of that. */
+/** A skill that returns its argument, and the text that Python writes for that argument. */
 const ECHO = `def echo(value: object, large: bool = False) -> object:
     """Gives back what it is given, and how Python writes it."""
     if large:
@@ -86,7 +86,7 @@ beforeAll(async () => {
 });
 
 describe.each(overEach)('values over %s', (wire, use) => {
-  it('come out of fresh and kept sandboxes as code gave them', async () => {
+  it('leave new and session sandboxes unchanged', async () => {
     const fresh = JSON.stringify(
       ((await use('execute_code', JSON.stringify({ code: CODE }), 'default')).result as { result: unknown }).result,
     );
@@ -98,7 +98,7 @@ describe.each(overEach)('values over %s', (wire, use) => {
     expect(JSON.stringify(kept.results)).toBe(`[[${VALUE}${String.raw`"t":{"$repr":"'x\\ud800'"}}`}]]`);
   });
 
-  it('go into skills with every key, and come out with a word on what is a text', async () => {
+  it('reach skills with every key, and results name numbers that are sent as text', async () => {
     const given = await use('use_skill', '{"skill_id":"echo","parameters":{"value":{"__proto__":{"a":9007199254740992}}}}', 'default');
     expect(given.error).toBe('');
     expect(JSON.stringify((given.result as { result: unknown }).result)).toBe(
@@ -119,12 +119,12 @@ describe.each(overEach)('values over %s', (wire, use) => {
   });
 });
 
-describe('values that JSON writes and numbers do not hold', () => {
+describe('values that JSON can write but a number can not hold', () => {
   it.each([
     ['9007199254740993', /"value": 9007199254740993 is a whole number beyond 2\^53.*send it as a text/],
     ['1e999', /too large for a number/],
     ['"\\ud800"', /half of a surrogate pair/],
-  ])('are refused and not changed over REST and MCP: %s', async (value, message) => {
+  ])('are refused instead of changed over REST and MCP: %s', async (value, message) => {
     const args = `{"skill_id":"echo","parameters":{"value":${value}}}`;
     for (const [wire, use] of overEach.filter(([name]) => name !== 'gRPC'))
       expect({ wire, ...(await use('use_skill', args, 'default')) }).toMatchObject({ wire, error: expect.stringMatching(message) });

@@ -26,21 +26,21 @@ const nothing = async () => ({});
 export class FakeWorld {
   /** By "sandbox/path". */
   readonly files = new Map<string, Buffer>();
-  /** Events of an execution, in order; it goes on once more are pushed. */
+  /** Events of each execution, in order. A running execution sends events that are pushed later. */
   readonly executions = new Map<string, EventInit[]>();
-  /** Code that was run, once per execution. */
+  /** The code of each execution, once. */
   readonly ran: string[] = [];
   readonly cancelled: string[] = [];
 }
 
-/** A sandbox controller with no sandbox behind it, over real gRPC and a real Redis. */
+/** A sandbox controller without sandboxes, over real gRPC and a real Redis. */
 export class FakeController {
   readonly id = `controller-${randomUUID()}`;
-  /** Every call that reached it: method and tenant. */
+  /** The received calls. */
   readonly seen: Array<{ readonly method: string; readonly tenant: string; readonly deadline: boolean }> = [];
-  /** Answers CreateSandbox with this, while it is set. */
+  /** If set, the error of every CreateSandbox. */
   refusal: EtudeError | null = null;
-  /** It dies behind this many events of an execution, or parts of a download. */
+  /** The controller dies after this many events of an execution or parts of a download. */
   breakAfter = Infinity;
   readonly #sessions: SandboxSessionStore;
   readonly #directory: ControllerDirectory;
@@ -69,7 +69,7 @@ export class FakeController {
     return this;
   }
 
-  /** As by SIGKILL. Its death is known at once. */
+  /** Ends like a killed process. The directory drops the controller at once. */
   async kill(): Promise<void> {
     clearInterval(this.#heartbeat);
     await this.#server?.close(0);
@@ -154,7 +154,7 @@ export class FakeController {
   }
 }
 
-/** Prints each word of the code and ends. */
+/** The events of a run that prints each word of its code. */
 function printed(code: string): EventInit[] {
   const outputs = code.split(' ').map((word): EventInit => ({ event: { case: 'stdout', value: `${word}\n` } }));
   return [...outputs, { event: { case: 'result', value: { exit: 'ok', exitCode: 0 } } }];

@@ -76,7 +76,7 @@ export class GatewayRig {
     };
   }
 
-  /** The memory that the gateway reads and writes, from beside it. Closed with the rig. */
+  /** A second connection to the gateway's memory. The rig closes it. */
   async openMemory(): Promise<Memory> {
     const memory = await openMemory({ store: { adapter: 'sqlite', path: this.memoryPath }, embedder: new LexicalEmbedder() });
     this.#memories.push(memory);
@@ -99,7 +99,7 @@ export class GatewayRig {
     this.#app = null;
   }
 
-  /** One per service and key; closed with the rig. */
+  /** One client for each service and key. The rig closes it. */
   client<S extends DescService>(service: S, key: KeyName | null = 'acme'): ServiceClient<S> {
     const id = `${service.typeName}/${key ?? ''}/${this.port}`;
     const known = this.#clients.get(id) ?? createServiceClient(service, this.address, key ? { apiKey: KEYS[key] } : {});
@@ -111,13 +111,13 @@ export class GatewayRig {
     return this.client(Tasks, key);
   }
 
-  /** Plays the worker: takes the rollout and writes these events. */
+  /** Acts as a worker: takes the rollout and writes events. */
   async emit(tenant: string, taskName: string, events: readonly TaskEvent[], step = randomUUID()): Promise<void> {
     const journal = await this.#open(tenant, taskName);
     await journal.append({ key: step, value: null, usage: Usage.parse({}) }, events);
   }
 
-  /** Plays the worker to its end: the task succeeds. */
+  /** Acts as a worker that finishes the task with success. */
   async finish(tenant: string, taskName: string): Promise<void> {
     const journal = await this.#open(tenant, taskName);
     const usage = Usage.parse({ attempts: 1, modelCalls: 2 });
@@ -152,7 +152,7 @@ export class GatewayRig {
   }
 }
 
-/** Started before the tests of a file, stopped behind them. */
+/** Starts before the tests of a file and stops after them. */
 export function gatewayForFile(more: Readonly<Record<string, string>> = {}): GatewayRig {
   const rig = new GatewayRig();
   beforeAll(() => rig.start(more));
@@ -177,7 +177,7 @@ export interface Refusal {
   readonly retryAfterMs: number | undefined;
 }
 
-/** How a call is refused; fails the test where it isn't. */
+/** The error of a call; fails the test if the call succeeds. */
 export async function refusal(call: Promise<unknown>): Promise<Refusal> {
   const error = await call.then(
     () => expect.unreachable('the call was not refused'),
@@ -194,7 +194,7 @@ export async function refusal(call: Promise<unknown>): Promise<Refusal> {
   };
 }
 
-/** Every page of a list. @param read reads the page of a token */
+/** All pages of a list. @param read reads one page by its token */
 export async function pagesOf<P extends { readonly nextPageToken: string }>(read: (pageToken: string) => Promise<P>): Promise<P[]> {
   const pages = [await read('')];
   for (let token = pages[0]?.nextPageToken; token; token = pages.at(-1)?.nextPageToken) pages.push(await read(token));

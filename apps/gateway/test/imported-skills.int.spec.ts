@@ -10,29 +10,29 @@ import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
 const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true', ETUDE_SKILLS_APPROVAL: 'automatic' });
 const signer = signerAt(writeProofKeys(rig.dir).signingPath);
 
-/** As workers would: another connection to the same file. */
+/** A second connection to the same file, like that of a worker. */
 let memory: OpenedMemory;
 beforeAll(async () => {
   memory = await rig.openMemory();
 });
 
 let agents = 0;
-/** No record of an agent with this name exists. */
+/** A name that no record has. */
 const newAgent = () => `agent${(agents += 1)}x`;
 const ownerOf = (agent: string) => ({ tenant: 'acme', agent, user: null });
-/** Code of its own, since marks go with the code. */
+/** Stores a skill with its own code, because marks of untrusted code apply to all copies. */
 const keep = (agent: string, { code = '', ...skill }: Partial<Skill>) =>
   storeSkill(memory.procedural, skillOf({ status: 'active', code: `${code}\n"${agent}"`, ...skill, scope: ownerOf(agent) }), signer);
 const tell = (agent: string, name: string) => rig.client(Memory).storeProcedure({ agent, name, prompt: `How to ${name} as ${agent}.` });
 const versionsOf = (agent: string, name: string) => memory.procedural.versions(ownerOf(agent), name);
 
-/** The header, and the lines of an agent's skills, as if they were another's. */
+/** The header of an export and the skills of `from`, with `to` in place of the name `from`. */
 async function linesFor(to: string, from: string): Promise<string[]> {
   const lines = (await collect(rig.client(Memory, 'rev').exportMemory({ agent: from }))).flatMap((sent) => sent.lines);
   return lines.filter((line, i) => i === 0 || line.includes('"kind":"skill"')).map((line) => line.replaceAll(from, to));
 }
 
-/** What a line says, changed. */
+/** The line of a skill with changed fields. */
 function changed(line: string | undefined, change: (skill: Skill) => Partial<Skill>): string {
   const { body, fields, key, ...record } = JSON.parse(line ?? '') as { body: string; fields: object; key: string };
   const { value } = JSON.parse(body) as { value: Skill };
@@ -62,7 +62,7 @@ it('approves no imported skill automatically, and ignores its claims about solve
   }
 });
 
-it('sends a candidate to verification again where the import before was cut off', async () => {
+it('requests verification again if the import before stopped midway', async () => {
   const [from, to] = [newAgent(), newAgent()];
   await keep(from, { name: 'plain' });
   const lines = await linesFor(to, from);

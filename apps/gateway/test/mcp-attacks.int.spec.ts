@@ -26,7 +26,7 @@ const HEADERS = {
 };
 const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
 
-/** Unlike `fetch`, sends whatever headers it is given. */
+/** Unlike `fetch`, sends any header. */
 async function ask(
   body: string | Buffer,
   headers: Readonly<Record<string, string>> = {},
@@ -34,7 +34,7 @@ async function ask(
 ): Promise<Answer> {
   const sent = request({ host: '127.0.0.1', port, path, method, headers: { ...HEADERS, ...headers }, agent: false });
   sent.end(method === 'GET' ? undefined : body);
-  // What is refused is not read to its end.
+  // The server may stop reading a refused request.
   sent.on('error', () => undefined);
   const [answer] = (await once(sent, 'response')) as [import('node:http').IncomingMessage];
   let text = '';
@@ -42,7 +42,7 @@ async function ask(
   return { status: answer.statusCode ?? 0, headers: answer.headers, text };
 }
 
-describe('the door of MCP', () => {
+describe('MCP over HTTP', () => {
   it.each([
     ['no key', { authorization: '' }],
     ['a wrong key', { authorization: 'Bearer guessed' }],
@@ -62,7 +62,7 @@ describe('the door of MCP', () => {
     },
   );
 
-  it('answers a website that the settings name', async () => {
+  it('answers a website in the settings', async () => {
     expect(await ask(PING, { origin: 'https://console.example.org' })).toMatchObject({ status: 200 });
   });
 
@@ -77,39 +77,39 @@ describe('the door of MCP', () => {
     expect(await ask(PING, { host })).toMatchObject({ status: 200 });
   });
 
-  it('has one path and one verb', async () => {
+  it('answers one path and one verb', async () => {
     expect(await ask(PING, {}, { path: '/' })).toMatchObject({ status: 404 });
     expect(await ask(PING, {}, { path: '/.well-known/oauth-protected-resource', method: 'GET' })).toMatchObject({ status: 404 });
     expect(await ask('', {}, { method: 'GET' })).toMatchObject({ status: 405, headers: { allow: 'POST' } });
   });
 });
 
-describe('what comes in', () => {
+describe('a request body', () => {
   it.each([
-    ['nothing', '', 400],
+    ['empty', '', 400],
     ['half a message', '{"jsonrpc":"2.0",', 400],
-    ['no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), 400],
-    ['no protocol', '{"id":1,"method":"tools/list"}', 400],
+    ['not UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), 400],
+    ['no JSON-RPC version', '{"id":1,"method":"tools/list"}', 400],
     ['a batch', `[${PING},${PING}]`, 400],
-    ['a deep one', `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${'['.repeat(100_000)}`, 400],
-  ])('is refused as %s', async (_what, body, status) => {
+    ['deep nesting', `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${'['.repeat(100_000)}`, 400],
+  ])('is refused: %s', async (_what, body, status) => {
     const answer = await ask(body);
     expect(answer.status).toBe(status);
     expect(JSON.parse(answer.text)).toMatchObject({ jsonrpc: '2.0', error: { code: expect.any(Number) as number } });
   });
 
-  it('is refused as another type than JSON', async () => {
+  it('is refused with another content type than JSON', async () => {
     expect(await ask(PING, { 'content-type': 'text/plain' })).toMatchObject({ status: 415 });
   });
 
-  it('is refused above four MiB, announced or not', async () => {
+  it('is refused above four MiB, with and without a content length', async () => {
     const huge = Buffer.alloc(5 * 1024 * 1024, ' ');
     expect(await ask(huge, { 'content-length': String(huge.length) })).toMatchObject({ status: 413 });
     expect(await ask(huge, { 'transfer-encoding': 'chunked' })).toMatchObject({ status: 413 });
   });
 });
 
-describe('an end of the gateway', () => {
+describe('stopping the gateway', () => {
   it('ends open streams of clients', async () => {
     const other = new GatewayRig();
     const mcpPort = await freePort();

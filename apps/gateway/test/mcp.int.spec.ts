@@ -42,10 +42,10 @@ describe.each(REVISIONS)('MCP of the gateway in %s', (revision) => {
     }
   });
 
-  it('gives answers that keep to their output schemas', async () => {
+  it('returns results that match their output schemas', async () => {
     const { client } = await connect(revision, 'acme');
     await client.listTools();
-    // The client itself checks what comes back against the schema of the listing.
+    // The client itself checks the result against the listed schema.
     const found = await client.callTool({ name: 'list_skill_categories', arguments: {} });
     expect(found.isError ?? false).toBe(false);
     const [shown] = found.content as Array<{ text: string }>;
@@ -74,7 +74,7 @@ describe('skills over MCP', () => {
     );
   });
 
-  it.each(REVISIONS)('are the active ones of who reads, with files whose digests are right, in %s', async (revision) => {
+  it.each(REVISIONS)('lists the active skills of the reader, with files that match their digests, in %s', async (revision) => {
     const client = await connect(revision, 'acme');
     const { skills } = await client.skills.list();
     expect(skills.map(({ uri }) => uri)).toEqual(['skill://of-all/SKILL.md', 'skill://sum-even/SKILL.md']);
@@ -86,7 +86,7 @@ describe('skills over MCP', () => {
     }
   });
 
-  it("are a user's own where the user is named", async () => {
+  it('lists the skills of a user if a header names the user', async () => {
     expect(await urisOf(await connect('2026-07-28', 'acme', { 'etude-user': 'ann' }))).toContain('skill://of-ann/SKILL.md');
     expect(await urisOf(await connect('2026-07-28', 'acme', { 'etude-user': 'bob' }))).not.toContain('skill://of-ann/SKILL.md');
     expect(await urisOf(await connect('2026-07-28', 'acme', { 'etude-agent': 'scout' }))).toEqual([
@@ -99,7 +99,7 @@ describe('skills over MCP', () => {
     ['another tenant', 'globex', {}],
     ['another agent', 'acme', { 'etude-agent': 'stranger' }],
     ['another user', 'acme', { 'etude-user': 'bob' }],
-  ] as const)('are neither listed, nor given, nor read by %s', async (_who, key, headers) => {
+  ] as const)('hides skills from %s in lists, entries and files', async (_who, key, headers) => {
     const { skills, client } = await connect('2026-07-28', key, headers);
     const uri =
       key === 'globex' ? 'skill://sum-even/SKILL.md' : 'etude-user' in headers ? 'skill://of-ann/SKILL.md' : 'skill://sum-even/SKILL.md';

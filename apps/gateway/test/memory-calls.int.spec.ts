@@ -18,7 +18,7 @@ async function* document(name: string, text: string, head: object = {}) {
 }
 
 describe('facts', () => {
-  it('change by the fields that are named', async () => {
+  it('change only in the named fields', async () => {
     const { fact } = await store('The ferry leaves at noon on Sundays.');
     const id = fact?.id ?? '';
     const changed = await memory().updateFact({ id, confidence: 0.4, text: 'ignored', updateMask: { paths: ['confidence'] } });
@@ -33,7 +33,7 @@ describe('facts', () => {
     [{ text: '\u200B\uFEFF' }, 'text', 'text: must have a visible character'],
     [{ text: 'fine', confidence: 1.5 }, 'confidence', 'confidence: must be'],
     [{ text: 'fine', requestId: 'no good' }, 'request_id', 'request_id: must start with a letter or digit'],
-  ])('are refused with %j, naming the field in a sentence', async (request, field, said) => {
+  ])('are refused with %j, with the field in the message', async (request, field, said) => {
     const refused = await refusal(store('', request));
     expect(refused.status).toBe(status.INVALID_ARGUMENT);
     expect(new Set(refused.fields)).toEqual(new Set([field]));
@@ -52,7 +52,7 @@ describe('episodes', () => {
     reflection: 'Slow down earlier.',
   };
 
-  it('are kept whole and judged by their outcomes', async () => {
+  it('are stored whole, and succeed or fail by their outcomes', async () => {
     const stored = await memory().storeEpisode(told);
     expect(stored).toMatchObject({ layer: 'episodic', kind: 'episode', fields: { success: false, importance: 0.5 } });
     const whole = await memory().getMemory({ id: stored.id, layer: 'episodic' });
@@ -63,13 +63,13 @@ describe('episodes', () => {
 it.each([
   ['storeEpisode', 'context', { context: ['', '\u200B'], outcomes: [{ type: 'passed' }] }],
   ['searchMemory', 'query', { query: '\u200B' }],
-] as const)('%s refuses a %s in which there is nothing to see', async (method, field, request) => {
+] as const)('%s refuses a %s without visible characters', async (method, field, request) => {
   const call = memory()[method] as (asked: object) => Promise<unknown>;
   expect(await refusal(call({ agent: AGENT, ...request }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
 });
 
 describe('procedures', () => {
-  it('wait where a reviewer took the name out of use, and are verified', async () => {
+  it('become candidates and are verified if a reviewer archived a skill of that name', async () => {
     const row = (prompt: string) => memory().storeProcedure({ agent: AGENT, name: 'row_boat', prompt });
     await row('Row gently.');
     await rig.client(Skills, 'rev').archiveSkill({ name: 'skills/row_boat', agent: AGENT, reason: 'wrong' });
@@ -81,7 +81,7 @@ describe('procedures', () => {
 });
 
 describe('recall', () => {
-  it('says within its budget where each memory comes from, and what of it is not trusted', async () => {
+  it('names origins and untrusted origins of each memory, within the budget of tokens', async () => {
     const { fact } = await store('The south buoy is green.');
     const told = `facts/${fact?.id}`;
     const { facts, experiences, tokens } = await memory().recall({
@@ -101,7 +101,7 @@ describe('recall', () => {
 describe('documents', () => {
   const text = '# Knots\n\n## Bowline\n\nA bowline makes a loop that holds.\n\n## Clove hitch\n\nA clove hitch ties a rope to a post.\n';
 
-  it('are replaced by a new content under their name, and deleted', async () => {
+  it('are replaced by new content of the same name, and deleted', async () => {
     await memory().importDocument(document('knots.md', text));
     const next = await memory().importDocument(document('knots.md', '# Knots\n\nOnly a reef knot is left.\n'));
     expect(next.outcome).toBe('replaced');
@@ -114,7 +114,7 @@ describe('documents', () => {
   });
 
   it.each([
-    ['nothing but spaces', document('knots.md', ' \n\n '), 'has no text'],
+    ['only spaces', document('knots.md', ' \n\n '), 'has no text'],
     ['a broken PDF', document('knots.pdf', 'no PDF at all'), 'knots.pdf'],
     ['a wrong digest', document('knots.md', text, { sha256: '0'.repeat(64) }), 'sha256'],
     ['text that is not UTF-8', latin1(), 'UTF-8'],
@@ -130,7 +130,7 @@ async function* latin1() {
   yield { part: { case: 'data' as const, value: Buffer.from([0xe9, 0x20, 0xff]) } };
 }
 
-it('archives and restores what a caller names', async () => {
+it('archives and restores the selected records', async () => {
   await store('The south buoy rings in fog.');
   const request = { scoreMax: 1, olderThanDays: 0, layers: ['semantic'] };
   const plan = await memory().archiveMemory({ ...request, dryRun: true });
@@ -141,7 +141,7 @@ it('archives and restores what a caller names', async () => {
 });
 
 describe('another tenant', () => {
-  it('sees nothing of it by any call', async () => {
+  it('sees no record of the first tenant in any call', async () => {
     const { fact } = await store('The secret cove is behind the third rock.');
     const theirs = memory('globex');
     const id = fact?.id ?? '';
@@ -154,14 +154,14 @@ describe('another tenant', () => {
   });
 });
 
-describe('erasing and moving', () => {
-  it('is asked for by naming exactly one owner', async () => {
+describe('erasure and re-embedding', () => {
+  it('erases for exactly one named owner', async () => {
     expect((await refusal(memory().eraseMemory({}))).status).toBe(status.INVALID_ARGUMENT);
     const other = await refusal(memory().eraseMemory({ whose: { case: 'tenant', value: 'globex' } }));
     expect(other).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['tenant'] });
   });
 
-  it('answers with a receipt that says how far it is, to its tenant only', async () => {
+  it('returns a receipt with the state of the erasure, to the own tenant only', async () => {
     const receipt = await memory().eraseMemory({ requestId: 'erase-1', whose: { case: 'user', value: 'somebody' } });
     expect(receipt).toMatchObject({ state: 'running' });
     expect((await memory().getErasure({ id: receipt.id })).id).toBe(receipt.id);
@@ -169,7 +169,7 @@ describe('erasing and moving', () => {
     expect((await refusal(memory('globex').getErasure({ id: receipt.id }))).status).toBe(status.NOT_FOUND);
   });
 
-  it('of all tenants is for operators', async () => {
+  it('re-embeds and reconciles for operators only', async () => {
     expect((await refusal(memory().startReembedding({ model: 'lexical' }))).status).toBe(status.PERMISSION_DENIED);
     expect((await refusal(memory().reconcileMemory({}))).status).toBe(status.PERMISSION_DENIED);
     expect(await memory('ops').getReembedding({})).toMatchObject({ state: 'idle' });
@@ -182,7 +182,7 @@ function nested(depth: number): JsonObject {
   return depth === 1 ? { deepest: true } : { deeper: nested(depth - 1) };
 }
 
-describe('a request that is too large is refused as a whole', () => {
+describe('a too large request is refused as a whole', () => {
   it.each([
     ['outcomes', { outcomes: Array.from({ length: 20_001 }, () => ({})) }],
     ['context', { context: Array.from({ length: 1_001 }, () => 'fog') }],
@@ -192,7 +192,7 @@ describe('a request that is too large is refused as a whole', () => {
     expect(refused.message).toContain('must have at most');
   });
 
-  it('an episode of many MiB, with the size that it may have', async () => {
+  it('an episode of many MiB', async () => {
     const long = await refusal(memory().storeEpisode({ ...episode, reflection: '', actions: ['x'.repeat(14_000_000)] }));
     expect(long).toMatchObject({ status: status.RESOURCE_EXHAUSTED, code: 'PAYLOAD_TOO_LARGE' });
   });
@@ -200,7 +200,7 @@ describe('a request that is too large is refused as a whole', () => {
   it.each([
     [25, 'outcomes[1]: is nested deeper than 24 lists and objects'],
     [150, '(request): has lists and objects nested too deeply for a message'],
-  ])('an outcome of %i objects in each other', async (depth, said) => {
+  ])('an outcome with %i levels of objects', async (depth, said) => {
     const refused = await refusal(memory().storeEpisode({ ...episode, outcomes: [nested(24), nested(depth)] }));
     expect(refused.status).toBe(status.INVALID_ARGUMENT);
     expect(refused.message).toContain(said);

@@ -7,7 +7,7 @@ const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true' });
 const memory = () => rig.client(Memory);
 const ann = { agent: 'scout', user: 'ann', requestId: 'r1' };
 
-/** Each stores a record of what it is told. */
+/** Each stores a record with a text. */
 const CALLS = {
   facts: (text: string, owner: object) => memory().storeFact({ ...owner, text }),
   episodes: (text: string, owner: object) => memory().storeEpisode({ ...owner, context: [text], outcomes: [{ b: 1, a: 2 }] }),
@@ -28,9 +28,9 @@ describe.each(Object.entries(CALLS))('a request id of %s', (_what, store) => {
   it.each([
     ['another text', { ...ann }, 'The gate is green.'],
     ['another user', { ...ann, user: 'bob' }, secret],
-    ['nobody in particular', { ...ann, user: '' }, secret],
+    ['no user', { ...ann, user: '' }, secret],
     ['another agent', { ...ann, agent: 'other' }, secret],
-  ])('is refused with %s, and shows nothing', async (_how, owner, text) => {
+  ])('is refused with %s, and the error does not contain the stored text', async (_how, owner, text) => {
     const refused = await refusal(store(text, owner));
     expect(refused).toMatchObject({ status: status.ALREADY_EXISTS, code: 'ALREADY_EXISTS' });
     expect(refused.message).not.toContain('4711');
@@ -38,13 +38,13 @@ describe.each(Object.entries(CALLS))('a request id of %s', (_what, store) => {
   });
 });
 
-it('a request id is another one in another tenant', async () => {
+it('request ids are separate for each tenant', async () => {
   const theirs = await rig.client(Memory, 'globex').storeFact({ ...ann, text: 'The gate is green.' });
   expect(told(theirs)).not.toContain('4711');
 });
 
 describe('a skill', () => {
-  it('has one id in every answer, and is found by each of its names', async () => {
+  it('has the same id in every answer, and is found by id and by name', async () => {
     const stored = await memory().storeProcedure({ agent: 'scout', name: 'moor_boat', prompt: 'Throw the bow line to the quay first.' });
     const query = 'throw the bow line to the quay';
     const { hits } = await memory().searchMemory({ query, kinds: ['skill'], successRateMin: 0 });
@@ -60,7 +60,7 @@ describe('a skill', () => {
   });
 });
 
-it('the size of the whole store is told to operators only', async () => {
+it('the size of the store is shown to operators only', async () => {
   const stats = await memory().getMemoryStats({});
   expect(stats).toMatchObject({ adapter: 'sqlite', diskBytes: 0n, memoryBytes: 0n });
   expect(stats.layers.find(({ kind }) => kind === 'fact')?.records).toBeGreaterThan(0n);

@@ -3,13 +3,13 @@ import { type KeyName, KEYS } from './gateway.harness.js';
 
 interface Answer {
   readonly status: number;
-  /** Null where there is none. */
+  /** Null: no body. */
   readonly body: Record<string, unknown>;
 }
 
 export const bearer = (key: KeyName) => ({ authorization: `Bearer ${KEYS[key]}` });
 
-/** JSON over HTTP, once a gateway has started with its settings. */
+/** A client of JSON over HTTP, for a gateway that was started with `settings`. */
 export function restDoor() {
   let base = '';
   const send = (verb: string, path: string, body: string | null, headers: Readonly<Record<string, string>> = {}) =>

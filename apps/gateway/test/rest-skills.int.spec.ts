@@ -55,7 +55,7 @@ describe('a skill as a resource', () => {
     expect((await ask('POST', `${ROOT}/search`, { ...search, tags: ['none'] })).body).toEqual([]);
   });
 
-  it('is replaced from the version that was edited, and from no other', async () => {
+  it('is replaced only if the edited version is still the newest', async () => {
     const { body } = await ask('GET', `${ROOT}/add_numbers`);
     const code = `${ADD}\n\nLIMIT = 100\n`;
     const replaced = await ask('PUT', `${ROOT}/add_numbers`, { ...(body as object), code, tests: ADDING.tests });
@@ -66,7 +66,7 @@ describe('a skill as a resource', () => {
     expect(stale).toMatchObject({ status: 409, body: { error: { code: 'ABORTED', message: changed, fields } } });
   });
 
-  it('that its tests refute is stored and says so, while the one before stays', async () => {
+  it('is stored as rejected if its tests fail, and the version before stays active', async () => {
     const wrong = { ...ADDING, code: ADD.replace('a + b', 'a * b') };
     expect(await ask('PUT', `${ROOT}/add_numbers`, wrong)).toMatchObject({ status: 200, body: { version: 3, status: 'rejected' } });
     const shown = (await ask('GET', `${ROOT}/add_numbers`)).body;
@@ -75,7 +75,7 @@ describe('a skill as a resource', () => {
     expect(await ask('PUT', `${ROOT}/add_numbers`, again)).toMatchObject({ status: 200, body: { version: 4, status: 'active' } });
   });
 
-  it('for every agent is written by reviewers', async () => {
+  it('needs the role of a reviewer to be shared with every agent', async () => {
     const shared = { ...ADDING, owner_agent_object_id: null };
     expect(await ask('PUT', `${ROOT}/add_shared`, shared)).toMatchObject({ status: 403, body: { error: { code: 'PERMISSION_DENIED' } } });
     const written = await ask('PUT', `${ROOT}/add_shared`, shared, bearer('rev'));
@@ -83,7 +83,7 @@ describe('a skill as a resource', () => {
     expect((await ask('GET', `${ROOT}?agent_object_id=somebody`)).body).toMatchObject([{ name: 'add_shared' }]);
   });
 
-  it('is archived by reviewers, and gone then', async () => {
+  it('is deleted by reviewers only, and then not found', async () => {
     await ask('PUT', `${ROOT}/add_gone`, ADDING);
     expect(await ask('DELETE', `${ROOT}/add_gone`)).toMatchObject({ status: 403 });
     expect(await ask('DELETE', `${ROOT}/add_gone`, undefined, bearer('rev'))).toMatchObject({ status: 204, body: null });
@@ -92,7 +92,7 @@ describe('a skill as a resource', () => {
     expect(JSON.stringify((await ask('GET', ROOT)).body)).not.toContain('add_gone');
   });
 
-  it('is nobody else’s', async () => {
+  it('is not found by another tenant or agent', async () => {
     expect(await ask('GET', `${ROOT}/add_numbers`, undefined, bearer('globex'))).toMatchObject({ status: 404 });
     expect((await ask('GET', ROOT, undefined, bearer('globex'))).body).toEqual([]);
     expect(await ask('GET', `${ROOT}/add_numbers?agent_object_id=other`)).toMatchObject({ status: 404 });
@@ -114,7 +114,7 @@ describe('a skill as a resource', () => {
 });
 
 describe('plain paths', () => {
-  it('serve skills, tools and agents in the names of the proto', async () => {
+  it('serve skills, tools and agents under the field names of the proto', async () => {
     const used = await ask('POST', '/v1/skills/add_numbers:use', { agent: 'coder', parameters: { a: 2, b: 3 } });
     expect(used).toMatchObject({ status: 200, body: { success: true, result: 5, name: 'skills/add_numbers' } });
     expect(await ask('GET', '/v1/skills/add_numbers?agent=coder')).toMatchObject({ status: 200, body: { name: 'skills/add_numbers' } });
@@ -133,7 +133,7 @@ describe('plain paths', () => {
     expect(await ask('POST', '/v1/skills/add_numbers:nonsense', {})).toMatchObject({ status: 404 });
   });
 
-  it('tell of a tool that missed a skill what was asked for, beside the error', async () => {
+  it('return the request for a missing skill beside the error of the tool', async () => {
     const args = { skill_id: 'count_moons', parameters: {}, action_description: 'Count moons.' };
     const { body } = await ask('POST', '/v1/tools/use_skill:call', { agent: 'coder', arguments: args });
     expect(body).toMatchObject({ success: false, error: 'Skill not found', skill_request_submitted: true, request_id: expect.any(String) });

@@ -8,7 +8,7 @@ beforeAll(async () => rig.start(await settings()));
 afterAll(() => rig.stop());
 
 describe('JSON over HTTP', () => {
-  it('stores, finds and shows, in the names of the proto', async () => {
+  it('stores, finds and shows records under the field names of the proto', async () => {
     const stored = await ask('POST', '/v1/memory/facts', { agent: 'scout', text: 'The quay is made of granite.', category: 'quay' });
     expect(stored).toMatchObject({ status: 200, body: { outcome: 'added', fact: { kind: 'fact' } } });
     const { id } = stored.body['fact'] as { id: string };
@@ -32,12 +32,12 @@ describe('JSON over HTTP', () => {
     expect(await ask('GET', '/v1/memory/episodes?limit=many')).toMatchObject({ status: 400 });
   });
 
-  it('names the field that it does not know', async () => {
+  it('names an unknown field', async () => {
     const { status, body } = await ask('POST', '/v1/memory:search', { query: 'x', tenant: 'globex' });
     expect({ status, error: body['error'] }).toMatchObject({ status: 400, error: { fields: [{ field: 'tenant' }] } });
   });
 
-  it('takes a document as it is and gives an export line by line', async () => {
+  it('takes a document as the raw body, and sends an export as JSON Lines', async () => {
     const path = '/v1/memory/documents?name=quay.txt&agent=scout';
     const added = await ask('POST', path, 'Granite lasts.\n', { 'content-type': 'text/plain' });
     expect(added).toMatchObject({ status: 200, body: { outcome: 'added', document: { chunks: 1 } } });
@@ -54,9 +54,9 @@ describe('JSON over HTTP', () => {
     ['another role', 'POST', '/v1/memory:reconcile', {}, {}, 403],
     ['an unknown path', 'GET', '/v1/nothing', undefined, {}, 404],
     ['another verb', 'DELETE', '/v1/memory:search', undefined, {}, 404],
-    ['what is not JSON', 'POST', '/v1/memory:search', '{', {}, 400],
+    ['invalid JSON', 'POST', '/v1/memory:search', '{', {}, 400],
     ['a list', 'POST', '/v1/memory:search', [], {}, 400],
-    ['text from a form of a page', 'POST', '/v1/memory:search', '{"query":"x"}', { 'content-type': 'text/plain' }, 400],
+    ['text, as web forms send it', 'POST', '/v1/memory:search', '{"query":"x"}', { 'content-type': 'text/plain' }, 400],
     ['a missing record', 'GET', '/v1/memory/records/semantic/none', undefined, {}, 404],
     ['a wrong layer', 'GET', '/v1/memory/records/..%2f/none', undefined, {}, 400],
   ] as const)('refuses %s', async (_what, verb, path, body, headers, status) => {
@@ -65,7 +65,7 @@ describe('JSON over HTTP', () => {
     expect(answer.body['error']).toMatchObject({ code: expect.any(String) as string, message: expect.any(String) as string });
   });
 
-  it('describes itself, every reference with what it refers to', async () => {
+  it('serves an OpenAPI description whose references all resolve', async () => {
     const { body } = await ask('GET', '/openapi.json');
     const { paths, components } = body as {
       paths: Record<string, Record<string, { operationId: string; summary: string }>>;
@@ -85,7 +85,7 @@ describe('JSON over HTTP', () => {
 const episode = (text: string) => ({ agent: 'scout', context: [text] });
 
 describe('a body', () => {
-  it('is not read for a key that is not known', async () => {
+  it('is not read if the key is unknown', async () => {
     const sent = { authorization: 'Bearer wrong' };
     const answer = await ask('POST', '/v1/memory/episodes', `{"context":["${'x'.repeat(14_000_000)}"]}`, sent);
     expect(answer).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHENTICATED' } } });
@@ -96,13 +96,13 @@ describe('a body', () => {
     ['a search', '/v1/memory:search', { query: 'x'.repeat(1_100_000) }, '1048576'],
     ['an episode', '/v1/memory/episodes', episode('x'.repeat(1_100_000)), '1048576'],
     ['an import', '/v1/memory:import', 'x'.repeat(17_000_000), '16777216'],
-  ])('of %s is refused where it is too large, with its limit', async (_what, path, body, limit) => {
+  ])('of %s is refused above its limit, which the error names', async (_what, path, body, limit) => {
     const answer = await ask('POST', path, body);
     expect(answer).toMatchObject({ status: 413, body: { error: { code: 'PAYLOAD_TOO_LARGE' } } });
     expect(JSON.stringify(answer.body)).toContain(limit);
   });
 
-  it('is refused where it is nested deep', async () => {
+  it('is refused if its values are nested too deeply', async () => {
     const nested = `{"agent":"scout","context":["x"],"outcomes":[${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}]}`;
     expect(await ask('POST', '/v1/memory/episodes', nested)).toMatchObject({ status: 400 });
   });

@@ -37,8 +37,8 @@ async function* upload(name: string, path: string, bytes: number) {
   }
 }
 
-describe('which controller a call goes to', () => {
-  it('creates at the one with the fewest sessions', async () => {
+describe('the choice of a controller', () => {
+  it('creates a sandbox at the controller with the fewest sessions', async () => {
     const busy = await controller({ sessions: 5 });
     const idle = await controller({ sessions: 1 });
     const sandbox = await client().createSandbox({ labels: { a: 'b' } });
@@ -47,7 +47,7 @@ describe('which controller a call goes to', () => {
     expect(idle.seen[0]).toMatchObject({ tenant: 'acme', deadline: false });
   });
 
-  it('creates at the next one where the first has no room', async () => {
+  it('creates a sandbox at the next controller if the first has no room', async () => {
     const full = await controller();
     const other = await controller({ sessions: 3 });
     full.refusal = new EtudeError('SANDBOX_CAPACITY', 'all are busy', { metadata: { exit: 'capacity' } });
@@ -55,7 +55,7 @@ describe('which controller a call goes to', () => {
     expect([methodsOf(full), methodsOf(other)]).toEqual([['CreateSandbox'], ['CreateSandbox']]);
   });
 
-  it("asks no other one about a tenant's own limit", async () => {
+  it('asks no other controller if the tenant has reached its limit', async () => {
     const first = await controller();
     const other = await controller({ sessions: 3 });
     first.refusal = new EtudeError('SANDBOX_CAPACITY', 'you have too many', { retryAfterMs: 7_000, metadata: { openMax: '2' } });
@@ -67,11 +67,11 @@ describe('which controller a call goes to', () => {
     expect(methodsOf(other)).toEqual([]);
   });
 
-  it('says that no controller is there', async () => {
+  it('refuses to create a sandbox while no controller is live', async () => {
     expect(await refusal(client().createSandbox({}))).toMatchObject({ status: status.UNAVAILABLE, code: 'SANDBOX_UNAVAILABLE' });
   });
 
-  it('goes to the owner of the sandbox, and to another once that is dead', async () => {
+  it('calls the owner of the sandbox, and another controller once the owner is dead', async () => {
     const owner = await controller({ sessions: 2 });
     const { name } = await client().createSandbox({});
     const other = await controller();
@@ -82,7 +82,7 @@ describe('which controller a call goes to', () => {
     expect(methodsOf(other)).toEqual(['RenewSandbox']);
   });
 
-  it('answers what is known from Redis alone', async () => {
+  it('answers calls for a closed sandbox from Redis, without a controller', async () => {
     const one = await controller();
     const { name } = await client().createSandbox({});
     await client().closeSandbox({ name });
@@ -108,14 +108,14 @@ describe('an execution', () => {
   const execute = (code: string, more: { executionId?: string; resumeToken?: string } = {}) =>
     client().execute({ name: sandbox.name, code, ...more });
 
-  it('is streamed in order, under an id that every event has', async () => {
+  it('is streamed in order, and every event has the same execution id', async () => {
     const events = await collect(execute('one two three'));
     expect(text(events)).toBe('one\ntwo\nthree\n');
     expect(events.at(-1)?.event).toMatchObject({ case: 'result', value: { exit: 'ok' } });
     expect(new Set(events.map(({ executionId }) => executionId)).size).toBe(1);
   });
 
-  it('continues at the next owner, without a gap or a repeat, when its controller dies', async () => {
+  it('continues at the next owner when its controller dies, without missing or repeated events', async () => {
     owner.breakAfter = 2;
     const next = await controller({ sessions: 9 });
     const events = await collect(execute('a b c d e'));
@@ -125,7 +125,7 @@ describe('an execution', () => {
     expect(methodsOf(next)).toEqual(['Execute']);
   });
 
-  it('is refused with why its sandbox was lost', async () => {
+  it('fails with the reason if its sandbox was lost', async () => {
     const sessions = new SandboxSessionStore(rig.producer.redis, rig.producer.keys);
     const following = refusal(collect(execute('wait', { executionId: 'lost' })));
     await until(() => world.ran.length === 1);
@@ -143,7 +143,7 @@ describe('a file', () => {
     ({ name } = await client().createSandbox({}));
   });
 
-  it('passes up', async () => {
+  it('is uploaded in parts', async () => {
     expect(await client().uploadFile(upload(name, 'big', 3 * CHUNK))).toMatchObject({ sizeBytes: BigInt(3 * CHUNK) });
   });
 
@@ -159,7 +159,7 @@ describe('a file', () => {
   });
 });
 
-describe('a field that is wrong is named', () => {
+describe('a wrong field is named', () => {
   const S = 'sandboxes/s0192f0c8a1b2';
   const tooMany = Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`k${n}`, '']));
   const wrong: Array<[string, () => Promise<unknown>]> = [

@@ -24,14 +24,14 @@ const settled = (name: string, agent = 'adder') =>
     return UNSETTLED.has(skill.status) ? null : skill;
   });
 
-/** A folder of one skill, under this one. */
+/** The files of one skill in a subfolder. */
 const skillIn = (folder: string, code: string, tests: string): Record<string, string> => {
   const name = folder.replaceAll('-', '_');
   const head = `---\nname: ${folder}\ndescription: Counts on numbers.\nmetadata:\n  etude-kind: function\n---\n`;
   return { [`${folder}/SKILL.md`]: head, [`${folder}/scripts/${name}.py`]: code, [`${folder}/tests/test_${name}.py`]: tests };
 };
 
-it('takes skills that call each other one after the other, as they are approved', async () => {
+it('imports a skill that calls another one after the called skill was approved', async () => {
   const caller = 'from skills import plus_one\n\n\ndef a_plus_two(x: int) -> int:\n    return plus_one(plus_one(x))\n';
   const files = {
     ...skillIn('a-plus-two', caller, 'assert a_plus_two(1) == 3\nassert a_plus_two(-2) == 0\n'),

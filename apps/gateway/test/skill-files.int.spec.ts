@@ -60,7 +60,7 @@ function set(agent: string, proceduralMemorySettings: { readonly maxSkills: numb
 const pack = (count: number) => Object.fromEntries(['a', 'b', 'c'].slice(0, count).map((one) => [`${one}/SKILL.md`, text(`how-${one}`)]));
 
 describe('an import', () => {
-  it('of a folder is a candidate that nobody trusts, and comes out as it went in', async () => {
+  it('of a folder becomes an untrusted candidate, and an export returns the same files', async () => {
     const {
       skills: [skill],
       notes,
@@ -80,7 +80,7 @@ describe('an import', () => {
     expect(texts(files)).toEqual(sent(HOW_TO));
   });
 
-  it('is refused where the agent has no room, or learns no skills; a dry run stores nothing', async () => {
+  it('is refused if the agent has too many skills or learns none; a dry run stores nothing', async () => {
     await set('full', { maxSkills: 2 });
     await set('off', { enabled: false });
     expect((await send(pack(2), { agent: 'full', dryRun: true })).skills).toHaveLength(2);
@@ -93,7 +93,7 @@ describe('an import', () => {
     );
   });
 
-  it('is seen by nobody but its readers', async () => {
+  it('is shown to its readers only', async () => {
     await send({ 'SKILL.md': '---\nname: of-ann\ndescription: Hers.\n---\n' }, { user: 'ann' });
     await expect(skills().exportSkill({ name: 'skills/of_ann', agent: 'cook', user: 'bob' })).rejects.toMatchObject({
       code: status.NOT_FOUND,
@@ -110,7 +110,7 @@ describe('an import', () => {
     expect((await send(folder, { scope: SkillScope.TENANT }, 'rev')).skills[0]).toMatchObject({ scope: SkillScope.TENANT });
   });
 
-  it('goes over HTTP too', async () => {
+  it('works over HTTP', async () => {
     const zip = await zipOf(filesOf({ 'SKILL.md': '---\nname: by-http\ndescription: Came by HTTP.\n---\n' }));
     const headers = { authorization: `Bearer ${KEYS.acme}`, 'content-type': 'application/zip' };
     const url = `http://127.0.0.1:${restPort}/v1/skills:import?agent=cook&format=zip`;
@@ -121,14 +121,14 @@ describe('an import', () => {
   });
 });
 
-/** Whether its tests came along, and what was said. */
+/** Whether the export has the tests, and its notes. */
 const exportedTwice = async (key: KeyName, withoutHiddenTests = false) => {
   const { files, notes } = await skills(key).exportSkill({ name: 'skills/twice', agent: 'learner', withoutHiddenTests });
   return [JSON.stringify(texts(files)).includes('== 42'), notes];
 };
 
 describe('an export', () => {
-  it('is of the active version, has no held-out test, and of no other version unless asked', async () => {
+  it('has the active version unless the request names another, and no held-out tests', async () => {
     const heldOut = [{ kind: 'python' as const, setup: '', tests: 'assert hidden' }];
     const scope = { tenant: 'acme', agent: 'cook', user: null };
     await store(skillOf({ name: 'total', scope, code: 'def total(xs): return sum(xs)', heldOut, status: 'active' }));
@@ -140,7 +140,7 @@ describe('an export', () => {
     expect(texts(second.files)['scripts/total.py']).toBe('def total(xs): return 0');
   });
 
-  it('has tests that come from tasks for a reviewer alone, and none that is shown to a model', async () => {
+  it('has tests from tasks for reviewers only, and without them if a model reads the export', async () => {
     const scope = { tenant: 'acme', agent: 'learner', user: null };
     const tests = [{ kind: 'python' as const, setup: '', tests: 'assert twice(21) == 42' }];
     const learned = skillOf({ name: 'twice', scope, code: 'def twice(n): return n * 2', tests, origin: 'rollout', status: 'active' });
@@ -151,7 +151,7 @@ describe('an export', () => {
     expect(await exportedTwice('rev', true)).toEqual(without);
   });
 
-  it('with hidden tests keeps them hidden where it is imported, also as files', async () => {
+  it('marks hidden tests, so that they stay hidden after an import', async () => {
     const scope = { tenant: 'acme', agent: 'learner', user: null };
     const tests = [{ kind: 'python' as const, setup: '', tests: 'assert thrice(14) == 42\n' }];
     const words = { kind: 'procedure' as const, code: '# Thrice\n', entryPoint: null };

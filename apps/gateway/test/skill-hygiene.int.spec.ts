@@ -11,7 +11,7 @@ import { skillMemoryForFile } from './skill-store.js';
 
 const { rig, memory, store } = skillMemoryForFile();
 const reviewer = () => rig.client(Skills, 'rev');
-/** Each with code of its own: a mark goes with the code. */
+/** An unused skill. Each has its own code, because marks of untrusted code apply to all copies. */
 const idle = (name: string, changes: Partial<Skill> = {}) =>
   skillOf({
     name,
@@ -26,7 +26,7 @@ const idle = (name: string, changes: Partial<Skill> = {}) =>
 const statusOf = async (name: string) => (await reviewer().getSkill({ name: `skills/${name}` })).status;
 
 describe('pruning', () => {
-  it('plans, archives, and gives back what it took', async () => {
+  it('plans, archives, and restores on undo', async () => {
     const leaf = await store(idle('leaf'));
     await store(idle('fresh', { dependencies: [dependencyOn(leaf)], createdAt: Date.now() }));
     await store(idle('idle'));
@@ -50,7 +50,7 @@ describe('pruning', () => {
     expect((await reviewer().undoPrune({ pruneId: done.pruneId })).skills).toEqual([]);
   });
 
-  it('says what it needs', async () => {
+  it('is refused without criteria, and with wrong ones', async () => {
     expect(await refusal(reviewer().pruneSkills({}))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['unused_days'] });
     expect(await refusal(reviewer().pruneSkills({ failingRateMax: 2 }))).toMatchObject({ fields: ['failing_rate_max'] });
     expect(await refusal(reviewer().undoPrune({ pruneId: 'all' }))).toMatchObject({ fields: ['prune_id'] });
@@ -58,7 +58,7 @@ describe('pruning', () => {
 });
 
 describe('revoking a source', () => {
-  it('lists and withdraws skills, those that call them, and facts', async () => {
+  it('lists and withdraws skills, their callers, and facts', async () => {
     const waiting = await store(idle('bad', { status: 'pending_review', sources: ['documents/poison'] }));
     const bad = (await memory().procedural.move([{ key: keyOf(waiting), to: 'active', by: 'rev', reason: '', at: 2 }]))[0] ?? waiting;
     await store(idle('caller', { dependencies: [dependencyOn(bad)] }));
@@ -81,14 +81,14 @@ describe('revoking a source', () => {
   });
 });
 
-it('counts how skills do', async () => {
+it('counts uses of skills', async () => {
   await store(idle('counted', { scope: { tenant: 'acme', agent: 'counter', user: null } }));
   const stats = await reviewer().getSkillStats({ agent: 'counter' });
   expect(stats.agents).toMatchObject([{ agent: 'counter', byStatus: { active: 1 }, usedCount: 0n }]);
   expect(stats.unused.map(({ name }) => name)).toEqual(['skills/counted']);
 });
 
-it('is for reviewers, and shows them their own tenant only', async () => {
+it('needs the role of a reviewer, and shows only the own tenant', async () => {
   const user = rig.client(Skills);
   const calls = [user.pruneSkills({ unusedDays: 1 }), user.undoPrune({ pruneId: 'p' }), user.revokeSource({}), user.getSkillStats({})];
   for (const call of calls) expect((await refusal(call)).status).toBe(status.PERMISSION_DENIED);

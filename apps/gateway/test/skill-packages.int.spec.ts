@@ -9,7 +9,7 @@ import { callOf, type Draft, text } from './skill-drafts.js';
 import { skillsForFile } from './skill-workers.js';
 
 const agent = 'numeral';
-// Outside of the rig's own folder, which only its user reads.
+// Not in the folder of the rig, because only its own user may read that folder.
 const packages = mkdtempSync(join(tmpdir(), 'etude-packages-'));
 const allowed = join(packages, 'allowed.json');
 
@@ -42,7 +42,7 @@ const draftOf = (name: string, needed: string[], code = ROMAN): Draft => ({
   tests: [callOf([2], text('II')), callOf([3], text('III'))],
 });
 
-it('verifies and runs a skill where its package is, also in one that calls it', async () => {
+it('verifies and runs a skill and its caller in a sandbox that has the package', async () => {
   const roman = await skills().registerSkill({ skill: draftOf('roman', ['roman-digits==1.4.0']), wait: true });
   expect(roman).toMatchObject({ status: SkillStatus.ACTIVE, packages: ['roman-digits==1.4.0'], proof: { testsPassed: 2 } });
   const used = await skills().useSkill({ name: 'skills/roman', agent, parameters: { n: 4 } });
@@ -52,7 +52,7 @@ it('verifies and runs a skill where its package is, also in one that calls it', 
   expect(await skills().useSkill({ name: 'skills/roman_again', agent, parameters: { n: 1 } })).toMatchObject({ result: text('I') });
 });
 
-it('refuses a package that no sandbox has, and says which there are', async () => {
+it('refuses a package that no sandbox has, and lists the allowed packages', async () => {
   const refused = await refusal(skills().registerSkill({ skill: draftOf('newer', ['roman-digits==2.0.0']) }));
   expect(refused).toMatchObject({ status: status.FAILED_PRECONDITION });
   expect(refused.message).toContain('Allowed are, together: roman-digits==1.4.0 (numerals).');

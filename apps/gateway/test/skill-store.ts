@@ -13,7 +13,7 @@ import { fileProofSigner } from '@etude/platform/proof-keys';
 import { afterAll, beforeAll } from 'vitest';
 import { GatewayRig } from './gateway.harness.js';
 
-/** Keys as the launcher makes them: one that verification signs with, and the public one that the gateway believes. */
+/** A key pair as the launcher makes it: verification signs with the private key, and the gateway trusts the public key. */
 export function writeProofKeys(dir: string): { readonly signingPath: string; readonly publicPath: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const [signingPath, publicPath] = [join(dir, 'signing-key.pem'), join(dir, 'public-keys.pem')];
@@ -41,7 +41,7 @@ export function storeSkill(
 
 export const signerAt = (path: string): ProofSigner => fileProofSigner(path);
 
-/** A gateway for one test file, and beside it another connection to its memory, as the consolidation worker would have. */
+/** A gateway for one test file, and a second connection to its memory, like that of a consolidation worker. */
 export function skillMemoryForFile(settings: Readonly<Record<string, string>> = {}) {
   const rig = new GatewayRig();
   const { signingPath, publicPath } = writeProofKeys(rig.dir);

@@ -9,21 +9,26 @@ import { writeProofKeys } from './skill-store.js';
 const apps = join(import.meta.dirname, '..', '..');
 const compiler = join(apps, '..', 'node_modules', '.bin', 'tsc');
 
-type Worker = 'sandbox-controller' | 'consolidation-worker';
 type Settings = Readonly<Record<string, string>>;
 
 const START_TIMEOUT_MS = 240_000;
 
-/** The real services beside a rig's gateway: sandboxes, and what verifies skills and counts their uses. */
-async function startWorkers(rig: GatewayRig, names: readonly Worker[], more: Settings): Promise<TestProcess[]> {
+/** Compiles apps with their libraries. @returns the path of each app's main module */
+export async function builtMains<N extends readonly string[]>(...names: N): Promise<{ [K in keyof N]: string }> {
   await promisify(execFile)(compiler, ['-b', ...names.map((name) => join(apps, name))]);
+  return names.map((name) => join(apps, name, 'dist', 'main.js')) as { [K in keyof N]: string };
+}
+
+/** Starts real workers beside a gateway. The controller runs sandboxes; the consolidation worker verifies skills and counts their uses. */
+async function startWorkers(rig: GatewayRig, more: Settings): Promise<TestProcess[]> {
+  const mains = await builtMains('sandbox-controller', 'consolidation-worker');
   const env = { ETUDE_EMBEDDER: 'lexical', OPENAI_BASE_URL: 'http://127.0.0.1:9/v1', OPENAI_MODEL: 'none', ...rig.environment(more) };
-  return Promise.all(names.map((name) => startProcess({ args: [join(apps, name, 'dist', 'main.js')], env })));
+  return Promise.all(mains.map((main) => startProcess({ args: [main], env })));
 }
 
 /**
- * A gateway for one test file, and beside it what verifies, signs and runs skills: started before its tests, stopped behind them. Skills are
- * switched on and approved automatically; `settings`, asked right before the start, come on top of that.
+ * A gateway and the workers that verify, sign and run skills. They start before the tests of a file and stop after them.
+ * Skills are enabled and approved automatically. `settings` is called right before the start and overrides these defaults.
  */
 export function skillsForFile(settings: () => Settings | Promise<Settings> = () => ({})): GatewayRig {
   const rig = new GatewayRig();
@@ -37,10 +42,7 @@ export function skillsForFile(settings: () => Settings | Promise<Settings> = () 
       ...(await settings()),
     };
     await rig.start(all);
-    workers = await startWorkers(rig, ['sandbox-controller', 'consolidation-worker'], {
-      ...all,
-      ETUDE_SKILLS_SIGNING_KEY_PATH: signingPath,
-    });
+    workers = await startWorkers(rig, { ...all, ETUDE_SKILLS_SIGNING_KEY_PATH: signingPath });
   }, START_TIMEOUT_MS);
   afterAll(async () => {
     await Promise.all(workers.map((worker) => worker.stop()));

@@ -18,7 +18,7 @@ const shown = (skill: SkillMessage | undefined) =>
   JSON.stringify(skill, (_key, one: unknown) => (typeof one === 'bigint' ? String(one) : one));
 
 describe('a promoted skill', () => {
-  it('is verified for its new readers, waits for review, and says nothing of what only those before them see', async () => {
+  it('is verified for its new readers, waits for review, and hides private skills that called the original', async () => {
     await register('step', step('step', 'n + 1'));
     await register('secret_project', `from skills import step\n\ndef secret_project(n: int) -> int:\n    return step(n)\n`);
     const own = await register('step', step('step', '1 + n'));
@@ -35,7 +35,7 @@ describe('a promoted skill', () => {
     expect(await skills('acme').getSkill({ name: 'skills/step', agent: 'elsewhere' })).toMatchObject({ scope: SkillScope.TENANT });
   });
 
-  it('goes to every tenant for operators only, who alone see its tests', async () => {
+  it('is shared with every tenant by operators only, and only operators see its tests', async () => {
     await register('jump', step('jump', 'n + 1'));
     const wide = { name: 'skills/jump', agent: 'coder', scope: SkillScope.GLOBAL };
     expect((await refusal(skills().promoteSkill(wide))).status).toBe(status.PERMISSION_DENIED);

@@ -38,12 +38,12 @@ beforeAll(async () => {
 });
 
 describe('a list of skills', () => {
-  it("has an agent's own and what is shared, of equal names the narrowest", async () => {
+  it('has the skills of an agent and shared skills, and prefers the narrowest owner of a name', async () => {
     expect(await names({ agent: 'coder' })).toEqual(['for_all/@global', 'shared_name/coder', 'versions/coder']);
     expect(await names({ agent: 'nobodys' })).toEqual(['for_all/@global', 'shared_name/@tenant']);
   });
 
-  it('has what is a user’s for that user alone', async () => {
+  it('shows the skills of a user to that user only', async () => {
     expect(await names({ agent: 'coder', user: 'ann' })).toEqual([
       'for_all/@global',
       'of_ann/coder',
@@ -56,7 +56,7 @@ describe('a list of skills', () => {
     expect(await names({}, 'rev')).toContain('of_ann/coder');
   });
 
-  it('has a line for each user’s skill of one name, where a reviewer names no user', async () => {
+  it('shows the skill of each user separately if a reviewer names no user', async () => {
     for (const user of ['ann', 'bob', 'cid']) await store({ name: 'own_ways', ...owned('@user', user) });
     const listed = async (request: object) => {
       const page = await skills('rev').listSkills(request);
@@ -77,7 +77,7 @@ describe('a list of skills', () => {
     expect((await skills('rev').listSkills({ agent: '@user', user: 'bob' })).skills).toMatchObject([{ user: 'bob' }]);
   });
 
-  it('has every agent’s where none is named, page by page', async () => {
+  it('has the skills of all agents, page by page, if no agent is named', async () => {
     const pages = await pagesOf((pageToken) => skills().listSkills({ pageSize: 1, pageToken }));
     const seen = pages.flatMap((page) => page.skills.map(({ name, agent }) => `${name.slice('skills/'.length)}/${agent}`));
     expect(seen).toEqual(['for_all/@global', 'shared_name/@tenant', 'shared_name/coder', 'shared_name/other', 'versions/coder']);
@@ -91,22 +91,22 @@ describe('a list of skills', () => {
     expect(await names({ agent: 'coder', tags: ['lists', 'more'] })).toEqual([]);
   });
 
-  it('has nothing of another tenant but what is everybody’s', async () => {
+  it('shows another tenant only the skills of all tenants', async () => {
     expect(await names({}, 'globex')).toEqual(['for_all/@global']);
   });
 
   it.each([
-    ['a status', { status: 99 }, 'status'],
-    ['a category', { category: 'Text' }, 'category'],
-    ['a user of whom nobody knows', { agent: '@user' }, 'user'],
-    ['a tag', { tags: [''] }, 'tags[0]'],
-  ])('refuses %s that is wrong', async (_what, request, field) => {
+    ['a wrong status', { status: 99 }, 'status'],
+    ['a wrong category', { category: 'Text' }, 'category'],
+    ['the owner @user without a user', { agent: '@user' }, 'user'],
+    ['a wrong tag', { tags: [''] }, 'tags[0]'],
+  ])('refuses %s', async (_what, request, field) => {
     expect(await refusal(skills().listSkills(request))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
   });
 });
 
 describe('a skill', () => {
-  it('is the narrowest of its name, and shown with all that is known of it', async () => {
+  it('comes from the narrowest owner, and is shown with its proof and history', async () => {
     const skill = await skills().getSkill({ name: 'skills/shared_name', agent: 'coder' });
     expect(skill).toMatchObject({
       agent: 'coder',
@@ -123,7 +123,7 @@ describe('a skill', () => {
     expect(told(everybodys)).not.toMatch(/assert|hidden/);
   });
 
-  it('is there in each of its versions', async () => {
+  it('is returned in its newest or in a named version', async () => {
     const asked = { name: 'skills/versions', agent: 'coder' };
     expect(await skills().getSkill(asked)).toMatchObject({ version: 2, status: SkillStatus.PENDING_REVIEW });
     expect(await skills().getSkill({ ...asked, version: 1 })).toMatchObject({ version: 1, status: SkillStatus.ACTIVE });
@@ -131,7 +131,7 @@ describe('a skill', () => {
     expect(all.skills.map(({ version }) => version)).toEqual([2, 1]);
   });
 
-  it('shows what changed from version to version, tests as a count', async () => {
+  it('shows the changes between versions, with the number of tests only', async () => {
     const asked = { name: 'skills/versions', agent: 'coder' };
     const diff = await skills().diffSkill(asked);
     expect(diff).toMatchObject({ fromVersion: 1, toVersion: 2 });
@@ -159,7 +159,7 @@ describe('a skill', () => {
 describe('a search of skills', () => {
   const query = 'Sums the even numbers of a list.';
 
-  it('finds what is active, within what its reader sees', async () => {
+  it('finds the active skills that its reader may see', async () => {
     const { hits } = await skills().searchSkills({ query, agent: 'coder', minSimilarity: 0, maxResults: 20 });
     expect(hits.map(({ skill }) => skill?.name)).toEqual(
       expect.arrayContaining(['skills/shared_name', 'skills/for_all', 'skills/versions']),
@@ -178,14 +178,14 @@ describe('a search of skills', () => {
   });
 });
 
-it('what an agent finds is counted as offered to it', async () => {
+it('counts search hits as offers to the agent', async () => {
   const before = (await skills().getSkill({ name: 'skills/shared_name', agent: 'other' })).offeredCount;
   await skills().searchSkills({ query: 'Sums the even numbers of a list.', agent: 'other', minSimilarity: 0 });
   await expect.poll(async () => (await skills().getSkill({ name: 'skills/shared_name', agent: 'other' })).offeredCount).toBe(before + 1n);
 });
 
 describe('categories', () => {
-  it('are counted with all that is below them', async () => {
+  it('are counted with the skills of their subcategories', async () => {
     const top = await skills().listSkillCategories({ agent: 'coder', user: 'ann' });
     expect(top.categories).toMatchObject([
       { category: 'math', skillCount: 1 },

@@ -13,7 +13,7 @@ const { ARCHIVED } = SkillStatus;
 const register = (skill: Draft, key?: KeyName) => skills(key).registerSkill({ skill, wait: true });
 
 describe('a registration', () => {
-  it('reads the contract, verifies, signs and settles while its caller waits', async () => {
+  it('reads the contract, verifies, signs and activates while the caller waits', async () => {
     const skill = await register(ADD_NUMBERS);
     expect(skill).toMatchObject({
       status: SkillStatus.ACTIVE,
@@ -33,7 +33,7 @@ describe('a registration', () => {
     expect(skill.successRate).toBe(1);
   });
 
-  it('answers the candidate at once where nobody waits, and the same to a repeat', async () => {
+  it('returns the candidate at once without `wait`, and the same version to a repeat', async () => {
     const request = { skill: addingDraft('add_later'), requestId: 'register-1' };
     const first = await skills().registerSkill(request);
     expect(first).toMatchObject({ version: 1 });
@@ -43,7 +43,7 @@ describe('a registration', () => {
     expect((await refusal(skills().registerSkill(other))).code).toBe('ALREADY_EXISTS');
   });
 
-  it('for more readers is for reviewers, and for all tenants for operators', async () => {
+  it('needs the role of a reviewer for shared skills, and of an operator for all tenants', async () => {
     const shared = addingDraft('add_for_all', { agent: '', scope: SkillScope.TENANT });
     expect((await refusal(skills().registerSkill({ skill: shared }))).status).toBe(status.PERMISSION_DENIED);
     expect(await skills('rev').registerSkill({ skill: shared })).toMatchObject({ scope: SkillScope.TENANT, agent: '@tenant' });
@@ -57,10 +57,14 @@ describe('a registration', () => {
     ['no draft', undefined, 'skill'],
     ['no agent', addingDraft('x', { agent: '' }), 'skill.agent'],
     ['no code', addingDraft('x', { code: '' }), 'skill.code'],
-    ['a test of nothing', addingDraft('x', { tests: [{}] }), 'skill.tests[0]'],
-    ['a test that expects nothing', addingDraft('x', { tests: [{ test: { case: 'call', value: {} } }] }), 'skill.tests[0].call.expected'],
+    ['an empty test', addingDraft('x', { tests: [{}] }), 'skill.tests[0]'],
     [
-      'a parameter that the code has not',
+      'a test without an expected value',
+      addingDraft('x', { tests: [{ test: { case: 'call', value: {} } }] }),
+      'skill.tests[0].call.expected',
+    ],
+    [
+      'a parameter that the code does not have',
       addingDraft('x', { parameters: [{ name: 'c', type: 'int', required: true }] }),
       'skill.parameters',
     ],
@@ -74,7 +78,7 @@ describe('a registration', () => {
 });
 
 describe('a check', () => {
-  it('says what verification finds, and stores nothing', async () => {
+  it('returns the findings of a verification, and stores nothing', async () => {
     const found = await skills().checkSkill({ skill: addingDraft('add_checked') });
     expect(found).toMatchObject({ passed: true, reason: '' });
     expect(found.mutantsNoticed).toBeGreaterThan(0);
@@ -83,10 +87,10 @@ describe('a check', () => {
   });
 });
 
-describe('another verification', () => {
+describe('verifying again', () => {
   beforeAll(() => register(ADD_NUMBERS));
 
-  it('is refused of what was archived, of what all agents use, and of what another tenant has', async () => {
+  it('is refused for archived skills, and to users for shared skills and skills of other tenants', async () => {
     await register(addingDraft('put_away', { agent: 'archivist' }));
     await skills('rev').archiveSkill({ name: 'skills/put_away', agent: 'archivist' });
     expect((await refusal(skills().verifySkill({ name: 'skills/put_away', agent: 'archivist' }))).status).toBe(status.FAILED_PRECONDITION);
@@ -100,7 +104,7 @@ describe('another verification', () => {
   it.each([
     ['reviewers', '@tenant', SkillScope.TENANT, 'acme', 'rev'],
     ['operators', '@global', SkillScope.GLOBAL, 'rev', 'ops'],
-  ] as const)('of what is shared is for its %s', async (_whose, owner, scope, other, own) => {
+  ] as const)('lets only %s verify a shared skill', async (_role, owner, scope, other, own) => {
     const named = { name: 'skills/shared_no_more', agent: owner };
     await register(addingDraft('shared_no_more', { agent: '', scope, tests: [callOf([1, 2], 4)] }), own);
     expect((await refusal(skills(other).verifySkill(named))).status).toBe(status.PERMISSION_DENIED);
@@ -120,8 +124,8 @@ const send = (requestId: string) => {
   return skills().importSkill(Readable.from(parts));
 };
 
-describe('an import that comes again', () => {
-  it('answers what it stored, as it is now', async () => {
+describe('a repeated import', () => {
+  it('returns the current state of the skills that the first import stored', async () => {
     const first = await send('import-1');
     await skills('rev').archiveSkill({ name: 'skills/boil_eggs', agent });
     const again = await send('import-1');

@@ -14,7 +14,7 @@ const skills = (key: KeyName = 'rev') => rig.client(Skills, key);
 const agent = 'coder';
 
 let counter = 0;
-/** A version of its own content. */
+/** Stores a version whose content no other version has. */
 async function store(name: string, changes: Partial<Skill> = {}): Promise<Skill> {
   counter += 1;
   return keep(skillOf({ name, code: `def total(xs): return sum(xs) + ${counter}`, ...changes }));
@@ -23,7 +23,7 @@ const named = (name: string, more: object = {}) => ({ name: `skills/${name}`, ag
 const stateOf = async (name: string, version: number) => (await skills().getSkill(named(name, { version }))).status;
 
 describe('a review', () => {
-  it('shows code, difference, tests, likeness and what depends on it, and counts what is held out', async () => {
+  it('shows code, diff, tests, similar skills and callers, and only counts held-out tests', async () => {
     const first = await store('reviewed', { status: 'active' });
     await store('alike', { status: 'active', description: 'Sums the even numbers of a list' });
     const waiting = await store('reviewed', {
@@ -42,7 +42,7 @@ describe('a review', () => {
     expect(review.dependents).toMatchObject([{ name: 'skills/caller', version: 1 }]);
   });
 
-  it('is for reviewers of the tenant', async () => {
+  it('needs the role of a reviewer in the tenant', async () => {
     expect((await refusal(skills('acme').getSkillReview(named('reviewed')))).status).toBe(status.PERMISSION_DENIED);
     expect((await refusal(skills('globex').getSkillReview(named('reviewed')))).status).toBe(status.PERMISSION_DENIED);
     expect(await skills('ops').getSkillReview(named('reviewed'))).toMatchObject({ heldOutCount: 1 });
@@ -50,7 +50,7 @@ describe('a review', () => {
 });
 
 describe('an approval', () => {
-  it('is of the digest that was reviewed, and of no other', async () => {
+  it('is refused for another digest than the reviewed one', async () => {
     const { digest } = await store('approved', { status: 'pending_review' });
     const stale = await refusal(skills().approveSkill(named('approved', { digest: 'a'.repeat(64) })));
     expect(stale).toMatchObject({ status: status.ABORTED });
@@ -59,7 +59,7 @@ describe('an approval', () => {
     expect(approved.history.at(-1)).toMatchObject({ by: 'rev', to: SkillStatus.ACTIVE });
   });
 
-  it('is refused where nobody who is believed signed the evidence', async () => {
+  it('is refused if an unknown key signed the proof', async () => {
     const stranger = mkdtempSync(join(rig.dir, 'stranger-'));
     const forged = skillOf({ name: 'forged', status: 'pending_review', code: 'def forged(xs): return 0' });
     const { digest } = await storeSkill(memory().procedural, forged, signerAt(writeProofKeys(stranger).signingPath));
@@ -68,7 +68,7 @@ describe('an approval', () => {
     expect(await stateOf('forged', 1)).toBe(SkillStatus.PENDING_REVIEW);
   });
 
-  it('merges another that does the same', async () => {
+  it('deprecates a merged skill in favour of the approved one', async () => {
     await store('merged_away', { status: 'active' });
     const { digest } = await store('merged', { status: 'pending_review' });
     await skills().approveSkill(named('merged', { digest, merge: 'skills/merged_away' }));
@@ -77,15 +77,15 @@ describe('an approval', () => {
   });
 });
 
-describe('the rest of a life', () => {
-  it('rejects with a reason', async () => {
+describe('a decision of a reviewer', () => {
+  it('rejects only with a reason', async () => {
     await store('rejected', { status: 'pending_review' });
     expect(await refusal(skills().rejectSkill(named('rejected')))).toMatchObject({ fields: ['reason'] });
     const rejected = await skills().rejectSkill(named('rejected', { reason: 'it sums nothing' }));
     expect(rejected).toMatchObject({ status: SkillStatus.REJECTED, statusReason: 'it sums nothing' });
   });
 
-  it('archives every version, or one, and restores', async () => {
+  it('archives all versions or one, and restores them', async () => {
     await store('archived', { status: 'active' });
     await store('archived', { status: 'pending_review' });
     await skills().archiveSkill(named('archived', { reason: 'unused' }));
@@ -97,15 +97,15 @@ describe('the rest of a life', () => {
     expect(await skills().restoreSkill(named('archived'))).toMatchObject({ status: SkillStatus.ACTIVE, version: 1 });
   });
 
-  it('rolls back to the version before, or to one that is named', async () => {
+  it('rolls back to the version before, or to a named version', async () => {
     for (let i = 0; i < 2; i += 1) await store('rolled', { status: 'active' });
-    // Stored past approval, so the earlier one is active still.
+    // The fixture stores without an approval, so version 1 is still active.
     await skills().deprecateSkill(named('rolled', { version: 1 }));
     expect(await skills().rollbackSkill(named('rolled', { reason: 'broken' }))).toMatchObject({ version: 1, status: SkillStatus.ACTIVE });
     expect(await skills().rollbackSkill(named('rolled', { toVersion: 2 }))).toMatchObject({ version: 2 });
   });
 
-  it('is decided by reviewers only', async () => {
+  it('is refused to a user', async () => {
     const { digest } = await store('guarded', { status: 'pending_review' });
     const mine = skills('acme');
     const calls = [
@@ -121,7 +121,7 @@ describe('the rest of a life', () => {
     expect(await stateOf('guarded', 1)).toBe(SkillStatus.PENDING_REVIEW);
   });
 
-  it('of a user’s skill is found by that user’s name', async () => {
+  it('finds the skill of a user only if the request names that user', async () => {
     await store('of_ann', { status: 'active', scope: { tenant: 'acme', agent, user: 'ann' } });
     expect((await refusal(skills().deprecateSkill(named('of_ann', { user: 'bob' })))).status).toBe(status.NOT_FOUND);
     expect(await skills().deprecateSkill(named('of_ann', { user: 'ann' }))).toMatchObject({ user: 'ann' });
@@ -129,13 +129,13 @@ describe('the rest of a life', () => {
 });
 
 describe('a request id', () => {
-  it('makes a repeat of a move answer the first, whatever happened since', async () => {
+  it('makes a repeated decision return the version of the first, whatever changed since', async () => {
     const { digest } = await store('repeated', { status: 'pending_review' });
     const approval = named('repeated', { digest, requestId: 'approve-1' });
     await skills().approveSkill(approval);
     await skills().deprecateSkill(named('repeated', { requestId: 'deprecate-1' }));
     expect(await skills().approveSkill(approval)).toMatchObject({ version: 1, status: SkillStatus.DEPRECATED });
-    // From every key of the tenant.
+    // Any key of the tenant may repeat the request.
     expect(await skills('ops').deprecateSkill(named('repeated', { requestId: 'deprecate-1' }))).toMatchObject({ version: 1 });
     const other = await refusal(skills().deprecateSkill(named('rolled', { requestId: 'deprecate-1' })));
     expect(other).toMatchObject({ status: status.ALREADY_EXISTS, code: 'ALREADY_EXISTS' });

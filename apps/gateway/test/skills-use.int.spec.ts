@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 
 describe('a use', () => {
-  it('runs the skill with no model, and fills in what has a default', async () => {
+  it('runs the skill without a model, and fills in default arguments', async () => {
     const used = await use();
     expect(used).toMatchObject({ success: true, name: 'skills/add_numbers', version: 1, error: '' });
     expect(resultOf(used)).toBe(5);
@@ -31,14 +31,14 @@ describe('a use', () => {
     expect(program).toMatchObject({ success: true, output: expect.stringContaining('8') as string });
   });
 
-  it('names the argument that is wrong', async () => {
+  it('is refused with the name of the wrong argument', async () => {
     const refused = await refusal(use({ parameters: { a: 'two' } }));
     expect(refused.status).toBe(status.INVALID_ARGUMENT);
     expect(refused.message).toContain('a');
     expect((await refusal(use({ parameters: { b: 2 } }))).status).toBe(status.INVALID_ARGUMENT);
   });
 
-  it('is counted once per request id, whose body stays the same', async () => {
+  it('is counted once per request id, and refuses another body under that id', async () => {
     const code = 'def halve(x: int) -> float:\n    if x < 0:\n        raise ValueError("negative")\n    return x / 2\n';
     await register(addingDraft('halve', { code, tests: [callOf([4], 2), callOf([10], 5)] }));
     const request = { name: 'skills/halve', parameters: { x: 8 }, requestId: 'use-1' };
@@ -53,19 +53,19 @@ describe('a use', () => {
       .toMatchObject({ usedCount: 2n, executionCount: 1n, failures: [{ error: expect.stringContaining('negative') as string }] });
   });
 
-  it('of a skill that is missing asks for it', async () => {
+  it('of a missing skill requests that skill', async () => {
     const missing = await use({ name: 'skills/nothing_such' });
     expect(missing).toMatchObject({ success: false, error: 'Skill not found', skillRequestSubmitted: true });
     expect(missing.wantedSkill).toMatch(/^wantedSkills\/w/);
     expect((await use({ name: 'skills/nothing_such' })).wantedSkill).toBe(missing.wantedSkill);
   });
 
-  it('of another tenant’s skill finds nothing', async () => {
+  it('of a skill of another tenant finds nothing', async () => {
     expect(await use({}, 'globex')).toMatchObject({ success: false, error: 'Skill not found' });
     expect(await use({ agent: 'other' })).toMatchObject({ success: false });
   });
 
-  it('is refused where skills are switched off', async () => {
+  it('is refused if skills are off for the agent', async () => {
     const off = { name: 'agents/off', proceduralMemorySettings: { enabled: false, approvalMode: 'review' } };
     await rig.client(Agents, 'rev').updateAgent({ agent: off });
     expect(await refusal(use({ agent: 'off', requestId: 'no name' }))).toMatchObject({ fields: ['request_id'] });
@@ -75,7 +75,7 @@ describe('a use', () => {
   });
 });
 
-it('loads functions as code, with all that they need', async () => {
+it('loads functions as code, with the skills that they call', async () => {
   const loaded = await skills().loadFunctions({ names: ['add_three', 'skills/add_numbers'], agent });
   expect(loaded.functions).toMatchObject([{ name: 'skills/add_three', version: 1 }, { name: 'skills/add_numbers' }]);
   expect(loaded.functions[0]?.signature).toContain('def add_three(a: int');

@@ -5,13 +5,13 @@ import { freePort } from '@etude/test-support/ports';
 import { startProcess, type TestProcess } from '@etude/test-support/processes';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { builtMain } from './built.js';
 import { collect, GatewayRig, refusal, SPEC, writeKeys } from './gateway.harness.js';
+import { builtMains } from './skill-workers.js';
 
 const rig = new GatewayRig();
 let main = '';
 beforeAll(async () => {
-  main = await builtMain();
+  [main] = await builtMains('gateway');
   await rig.startRedis();
   rig.port = await freePort();
   writeKeys(rig.keysPath);
@@ -23,7 +23,7 @@ interface Ending {
   readonly said: { readonly code: string; readonly message: string };
 }
 
-/** Starts it with settings that it must refuse. */
+/** Starts the gateway with settings that it must refuse. */
 async function ending(more: Record<string, string>, without: readonly string[] = []): Promise<Ending> {
   const env = Object.fromEntries(
     Object.entries({ PATH: process.env['PATH'] ?? '', ...rig.environment(), ...more }).filter(([name]) => !without.includes(name)),
@@ -37,26 +37,26 @@ async function ending(more: Record<string, string>, without: readonly string[] =
 
 const start = (more: Record<string, string> = {}): Promise<TestProcess> => startProcess({ args: [main], env: rig.environment(more) });
 
-it('refuses to start where nobody could call, and says what to set', async () => {
+it('refuses to start without keys and without an anonymous tenant, and names the settings', async () => {
   const { code, said } = await ending({}, ['ETUDE_AUTH_KEYS_PATH']);
   expect(code).toBe(1);
   expect(said.message).toMatch(/ETUDE_AUTH_KEYS_PATH.*ETUDE_AUTH_ANONYMOUS_TENANT/);
 });
 
-it('refuses an anonymous tenant where others could reach it', async () => {
+it('refuses an anonymous tenant on an address other than loopback', async () => {
   const { code, said } = await ending({ ETUDE_AUTH_ANONYMOUS_TENANT: 'local', ETUDE_GRPC_HOST: '0.0.0.0' });
   expect(code).toBe(1);
   expect(said.message).toContain('ETUDE_GRPC_HOST');
 });
 
-it('names every setting that is wrong, and never its value', async () => {
+it('names every wrong setting, and never its value', async () => {
   const { code, said } = await ending({ ETUDE_GRPC_PORT: 'secret', ETUDE_REDIS_URL: 'http://secret' }, ['ETUDE_MEMORY_PATH']);
   expect(code).toBe(1);
   for (const name of ['ETUDE_GRPC_PORT', 'ETUDE_REDIS_URL', 'ETUDE_MEMORY_PATH']) expect(said.message).toContain(name);
   expect(said.message).not.toContain('secret');
 });
 
-it.each(['ETUDE_GRPC_PORT', 'ETUDE_HTTP_PORT'])('names a taken port and %s', async (setting) => {
+it.each(['ETUDE_GRPC_PORT', 'ETUDE_HTTP_PORT'])('names a taken port and its setting %s', async (setting) => {
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   const { port } = taken.address() as { port: number };
@@ -76,7 +76,7 @@ it('loses no accepted task when it is killed', async () => {
   expect(await next.stop()).toBe(0);
 });
 
-it('says over HTTP that it is ready, and what is not', async () => {
+it('reports over HTTP whether it is ready, and which check fails', async () => {
   const httpPort = await freePort();
   const gateway = await start({ ETUDE_HTTP_PORT: String(httpPort) });
   const get = async (path: string) => {

@@ -1,5 +1,4 @@
 import { StopReason, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { NullValue } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { gatewayForFile, pagesOf, refusal, SPEC, type SpecInit } from './gateway.harness.js';
@@ -7,7 +6,7 @@ import { gatewayForFile, pagesOf, refusal, SPEC, type SpecInit } from './gateway
 const rig = gatewayForFile();
 
 describe('submit', () => {
-  it('answers with the queued task and the defaults that apply', async () => {
+  it('returns the queued task with its defaults', async () => {
     const task = await rig.tasks().submitTask({ spec: SPEC });
     expect(task).toMatchObject({
       state: TaskState.QUEUED,
@@ -26,7 +25,7 @@ describe('submit', () => {
     expect(refused).toMatchObject({ status: status.ALREADY_EXISTS, code: 'ALREADY_EXISTS', fields: ['request_id'] });
   });
 
-  it('keeps the spec as it was sent', async () => {
+  it('stores the spec without changes', async () => {
     const spec: SpecInit = {
       agent: 'solver',
       user: 'u1',
@@ -37,35 +36,13 @@ describe('submit', () => {
       evaluator: {
         kind: {
           case: 'functionCases',
-          value: {
-            entryPoint: 'f',
-            cases: [
-              {
-                args: { values: [{ kind: { case: 'numberValue', value: 1.5 } }] },
-                kwargs: { k: [null, true] },
-                expected: { kind: { case: 'nullValue', value: NullValue.NULL_VALUE } },
-              },
-            ],
-          },
+          value: { entryPoint: 'f', cases: [{ kwargs: { k: [null, true] }, expected: { kind: { case: 'nullValue', value: 0 } } }] },
         },
       },
       limits: { attempts: 2, sandbox: { memoryMib: 64, cpuTime: { seconds: 1n, nanos: 500_000_000 } } },
     };
     const { name } = await rig.tasks().submitTask({ spec });
-    const task = await rig.tasks().getTask({ name });
-    expect(task.spec).toMatchObject({
-      agent: 'solver',
-      user: 'u1',
-      prompt: spec.prompt,
-      labels: spec.labels,
-      untrusted: true,
-      limits: { attempts: 2, sandbox: { memoryMib: 64, cpuTime: { seconds: 1n, nanos: 500_000_000 } } },
-    });
-    expect(Buffer.from(task.spec?.files[0]?.content ?? [])).toEqual(Buffer.from([0, 255, 10]));
-    expect(task.spec?.evaluator?.kind).toMatchObject({
-      case: 'functionCases',
-      value: { cases: [{ kwargs: { k: [null, true] }, expected: { kind: { case: 'nullValue' } } }] },
-    });
+    expect((await rig.tasks().getTask({ name })).spec).toMatchObject(spec);
   });
 });
 
@@ -90,12 +67,12 @@ describe('list', () => {
 });
 
 describe('cancel', () => {
-  it('ends a task that nobody has taken', async () => {
+  it('ends a task that no worker has taken', async () => {
     const { name } = await rig.tasks().submitTask({ spec: SPEC });
     expect(await rig.tasks().cancelTask({ name })).toMatchObject({ state: TaskState.CANCELLED, stopReason: StopReason.CANCELLED });
   });
 
-  it('asks a running task to stop, as often as it is called', async () => {
+  it('asks a running task to stop, also if repeated', async () => {
     const { name } = await rig.tasks().submitTask({ spec: SPEC });
     await rig.emit('acme', name, [{ type: 'attempt_started', attempt: 1 }]);
     await rig.tasks().cancelTask({ name, requestId: 'c1' });
@@ -104,7 +81,7 @@ describe('cancel', () => {
 });
 
 describe('wait', () => {
-  it('answers as soon as the task is finished', async () => {
+  it('returns as soon as the task is finished', async () => {
     const { name } = await rig.tasks().submitTask({ spec: SPEC });
     const waiting = rig.tasks().waitTask({ name, timeout: { seconds: 60n } });
     await rig.emit('acme', name, [{ type: 'attempt_started', attempt: 1 }]);
@@ -112,7 +89,7 @@ describe('wait', () => {
     expect((await waiting).state).toBe(TaskState.SUCCEEDED);
   });
 
-  it.each([{ seconds: -1n }, { seconds: 3_601n }])('refuses a time out of range: %o', async (timeout) => {
+  it.each([{ seconds: -1n }, { seconds: 3_601n }])('refuses a timeout out of range: %o', async (timeout) => {
     const { name } = await rig.tasks().submitTask({ spec: SPEC });
     expect(await refusal(rig.tasks().waitTask({ name, timeout }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['timeout'] });
   });

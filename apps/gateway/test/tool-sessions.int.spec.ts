@@ -31,14 +31,14 @@ async function* upload(name: string, path: string, text: string) {
 }
 
 describe('a session of the code interpreter', () => {
-  it('keeps names and files, takes files by name, and gives them back', async () => {
+  it('keeps variables and files, and exchanges files with the caller by name', async () => {
     const caller = { session: 'analysis' };
     const first = await interpret('import csv\nx = 41\nprint("set")', caller);
     expect(first).toMatchObject({ success: true, result: { results: [], output: 'set\n', files: [] } });
     const name = String(first.result['sandbox']);
     expect(await interpret('rows', caller, { file_names: ['data.csv'] })).toMatchObject({
       success: false,
-      error: expect.stringMatching(new RegExp(`data\\.csv\\. It has no files.*${name}`)),
+      error: expect.stringMatching(new RegExp(`data\\.csv\\. The session has no files.*${name}`)),
     });
     await sandboxes().uploadFile(upload(name, 'data.csv', 'a,b\n1,2\n'));
     const code = 'rows = list(csv.reader(open("data.csv")))\nopen("out/sum.txt", "w").write(str(x + 1))\nrows';
@@ -62,7 +62,7 @@ describe('a session of the code interpreter', () => {
     await close(name);
   });
 
-  it("is nobody else's, and nothing of it is in calls without a session", async () => {
+  it('is separate for each agent, user and tenant, and from calls without a session', async () => {
     const mine = await interpret('secret = 7', { session: 'mine' });
     const others: Caller[] = [
       { session: 'mine', user: 'bob' },
@@ -79,7 +79,7 @@ describe('a session of the code interpreter', () => {
     await close(mine.result['sandbox']);
   });
 
-  it('has one sandbox, in which calls at once run one after another, each of them once', async () => {
+  it('runs concurrent calls in one sandbox, one after another and once each', async () => {
     const before = await openNames();
     await interpret('ran = []', { session: 'rush' });
     const order = [...Array(8).keys()];
@@ -89,13 +89,13 @@ describe('a session of the code interpreter', () => {
     const name = all[0]?.result['sandbox'];
     expect(new Set(all.map(({ result }) => result['sandbox']))).toEqual(new Set([name]));
     expect((await openNames()).filter((one) => !before.includes(one))).toEqual([name]);
-    // Repeats of them run nothing.
+    // Repeated requests run nothing.
     await Promise.all(order.map((i) => interpret(`ran.append(${i})\nlen(ran)`, { session: 'rush', requestId: `rush-${i}` })));
     expect((await interpret('sorted(ran)', { session: 'rush' })).result['results']).toEqual([order]);
     await close(name);
   });
 
-  it('is refused the sandbox of another agent or user by its id', async () => {
+  it('is refused if its name is the id of a sandbox of another agent or user', async () => {
     const hers = await interpret('secret = 7', { session: 'hers-alone', user: 'liz' });
     const { name: named } = await sandboxes().createSandbox({});
     await interpret('secret = 8', { session: idOf(named), user: 'liz' });
@@ -110,7 +110,7 @@ describe('a session of the code interpreter', () => {
     }
   });
 
-  it('runs afresh and says why where a tenant has as many sandboxes open as tools may open', async () => {
+  it('runs in a new sandbox, with a note, if the tenant has the maximum of open sandboxes', async () => {
     const own = await Promise.all(Array.from({ length: OPEN_MAX }, () => sandboxes().createSandbox({})));
     const ran = await interpret('1 + 1', { session: 'full' });
     expect(ran).toMatchObject({
@@ -121,7 +121,7 @@ describe('a session of the code interpreter', () => {
     await Promise.all(own.map(({ name }) => close(name)));
   });
 
-  it('ends with the erasure of whose it is', async () => {
+  it('ends when its user is erased', async () => {
     const { result } = await interpret('secret = "of ann"', { session: 'hers', user: 'ann' });
     const { name: named } = await sandboxes().createSandbox({});
     await interpret('secret = "of ann"', { session: named.split('/')[1] ?? '', user: 'ann' });

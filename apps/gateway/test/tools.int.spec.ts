@@ -30,7 +30,7 @@ const register = (name: string, more: JsonObject = {}, caller: Caller = {}) =>
 const useBobs = (caller: Caller) => call('use_skill', { skill_id: 'slug_of_bob', parameters: { text: 'A' } }, caller);
 
 describe('etude.v1.Tools', () => {
-  it('answers a tool that is not there, and wrong arguments', async () => {
+  it('returns an error for an unknown tool and for wrong arguments', async () => {
     expect(await call('x', {})).toMatchObject({ success: false, error: "Tool 'x' not found" });
     expect(await call('execute_code', { cod: '1' })).toMatchObject({
       success: false,
@@ -38,7 +38,7 @@ describe('etude.v1.Tools', () => {
     });
   });
 
-  it('refuses a call without an agent, and a session that is no name', async () => {
+  it('refuses a call without an agent, with a wrong session name, or with too large arguments', async () => {
     expect(await refusal(rig.client(Tools).callTool({ tool: 'search' }))).toMatchObject({
       status: status.INVALID_ARGUMENT,
       fields: ['agent'],
@@ -51,7 +51,7 @@ describe('etude.v1.Tools', () => {
 });
 
 describe('skills by tools', () => {
-  it('are registered, found, used without a model, and loaded', async () => {
+  it('are registered, found, used without a model, and loaded into a session', async () => {
     const registered = await register('slug');
     expect(registered).toMatchObject({
       success: true,
@@ -79,7 +79,7 @@ describe('skills by tools', () => {
     });
   });
 
-  it("are nobody else's", async () => {
+  it('are found only by their own tenant, agent and user', async () => {
     await register('slug_of_bob', {}, { user: 'bob' });
     expect(await useBobs({ user: 'bob' })).toMatchObject({ success: true });
     for (const caller of [{ user: 'eve' }, {}, { agent: 'tester', user: 'bob' }, { key: 'globex' as const, user: 'bob' }])

@@ -12,7 +12,7 @@ const namesOf = async (key: KeyName, agent: string, user = '') =>
   (await skills(key).listWantedSkills({ agent, user })).wantedSkills.map(({ skill }) => skill).toSorted();
 
 describe('a wish', () => {
-  it('is seen as the skill would be that comes of it', async () => {
+  it('is shown to the same readers as the resulting skill', async () => {
     const hers = await ask('of_ann', 'seen', 'ann');
     const nobodys = await ask('of_nobody', 'seen');
     expect(await skills().getWantedSkill({ name: hers.name, user: 'ann' })).toMatchObject({ skill: 'skills/of_ann', user: 'ann' });
@@ -28,7 +28,7 @@ describe('a wish', () => {
     expect([await namesOf('acme', 'seen', 'ann'), await namesOf('rev', 'seen')]).toEqual([both, both]);
   });
 
-  it('is withdrawn by who sees it, with its job', async () => {
+  it('is withdrawn with its job by a caller who may read the wish', async () => {
     const { name } = await ask('not_needed', 'withdrawing', 'ann');
     const before = await waiting();
     const unseen = skills().withdrawWantedSkill({ name, user: 'bob' });
@@ -43,7 +43,7 @@ describe('a wish', () => {
     expect(await waiting()).toBe(before);
   });
 
-  it('is not made by UseSkill where as many are open as an agent may have', async () => {
+  it('is not created by UseSkill if the agent has the maximum of open wishes', async () => {
     const use = (name: string) => skills().useSkill({ name: `skills/${name}`, agent: 'greedy' });
     const first = await use('first_missing');
     expect(first).toMatchObject({ success: false, error: 'Skill not found', skillRequestSubmitted: true });

@@ -14,7 +14,7 @@ const attempts = (events: readonly TaskEvent[]) =>
   events.flatMap(({ event }) => (event.case === 'attemptStarted' ? [event.value.attempt] : []));
 const attempt = (n: number) => ({ type: 'attempt_started', attempt: n }) as const;
 
-/** Subscribed clients of the wake channels, as Redis counts them. */
+/** Number of clients that Redis has subscribed to the wake channel of a task. */
 async function watchers(name: string): Promise<number> {
   const { redis, keys } = rig.producer;
   const [, count] = (await redis.pubsub('NUMSUB', keys.wake('acme', name.slice('tasks/'.length)))) as [string, number];
@@ -42,7 +42,7 @@ it('continues after every token, without a missed or repeated event', async () =
   }
 });
 
-it('refuses a token of another task and one it never made', async () => {
+it('refuses a token of another task, and an invented token', async () => {
   const name = await submit();
   const [first] = await collect(rig.tasks().watchTask({ name: await submit() }), 1);
   for (const resumeToken of [first?.resumeToken ?? '', 'nonsense', Buffer.from(`${name.slice(6)}/1-1; DROP`).toString('base64url')]) {
@@ -63,7 +63,7 @@ it('ends the subscription when the watcher leaves', async () => {
   await until(async () => (await watchers(name)) === 0, { what: 'the subscription ended' });
 });
 
-it('ends with UNAVAILABLE when the gateway closes, and goes on with another one', async () => {
+it('ends with UNAVAILABLE when the gateway closes, and continues at another gateway', async () => {
   const name = await submit();
   await rig.emit('acme', name, [attempt(1)]);
   const events: TaskEvent[] = [];

@@ -4,7 +4,7 @@ import { z } from 'zod';
 /** Loaded functions, todos and files belong to a session. */
 const Session = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must hold only letters, digits, "_" and "-", at most 64');
 
-/** The caller in whose name calls go to the gateway. It has no tenant, because only the key decides that. */
+/** The agent, user and session of forwarded calls. The key decides the tenant. */
 export interface McpCaller {
   readonly agent: string;
   /** Empty: no particular user. */

@@ -9,7 +9,7 @@ const INSTRUCTIONS = [
   'Etude runs Python in a sandbox without network and keeps what works as skills: verified code with a contract.',
   'Before you write code, look for a skill with `search` and run it with `use_skill`, which needs no model.',
   'Explore with `execute_code`; register what works with `register_skill`, with its tests.',
-  'A skill that is missing is asked for by `use_skill` itself; look again later.',
+  '`use_skill` requests a missing skill by itself; search for the skill again later.',
 ].join(' ');
 
 /** How long a client may cache a listing. Short, because skills change while agents work. */

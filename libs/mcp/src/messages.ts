@@ -27,7 +27,7 @@ export function readMessage(text: string): ReadMessage {
   }
   try {
     parseJSONRPCMessage(message);
-    // The message itself, since a parsed copy could lack the key "__proto__" of arguments.
+    // Returns the original message, because a parsed copy could lack the key "__proto__" in arguments.
     return { message: message as JSONRPCMessage };
   } catch {
     return refused(message, ProtocolErrorCode.InvalidRequest, Array.isArray(message) ? NO_BATCHES : NO_MESSAGE);

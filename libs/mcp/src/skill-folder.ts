@@ -43,8 +43,7 @@ function formatNameOf(manifest: Uint8Array | undefined): string {
 export async function skillFolder(skill: string, files: ReadonlyArray<{ path: string; data: Uint8Array }>): Promise<SkillFolder> {
   const inside = new Map(files.map(({ path, data }) => [path, data]));
   const folder = formatNameOf(inside.get(MANIFEST));
-  if (folder.replaceAll('-', '_') !== skill)
-    throw new Error(`the name in the ${MANIFEST} of ${skill} is not that of the skill: "${folder}"`);
+  if (folder.replaceAll('-', '_') !== skill) throw new Error(`the name in the ${MANIFEST} of ${skill} is another one: "${folder}"`);
   return { entry: await skillEntry(folder, Object.fromEntries(inside)), folder, files: inside };
 }
 

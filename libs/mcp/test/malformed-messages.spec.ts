@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { until } from '@etude/test-support/until';
 import { FakeGateway } from '../src/testing/fake-gateway.js';
-import { serveOverStdio } from '../src/stdio.js';
+import { servePipe } from './served.js';
 
 interface Answer {
   readonly id: unknown;
@@ -10,29 +10,12 @@ interface Answer {
   readonly result?: unknown;
 }
 
-const closing: Array<() => Promise<unknown>> = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
-
-/** A server that is written lines, and what it wrote. */
+/** A server over a pipe, with the answers and errors of the server. */
 function served() {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()];
   const gateway = new FakeGateway();
   const errors: string[] = [];
-  const over = serveOverStdio(
-    gateway,
-    { agent: 'default', user: '', session: 'one', metadata: {} },
-    {
-      version: '1.2.3',
-      onUnfit: () => undefined,
-      onError: ({ message }) => errors.push(message),
-      stdin,
-      stdout,
-      signal: new AbortController().signal,
-    },
-  );
-  closing.push(() => (stdin.end(), over));
+  const over = servePipe(gateway, { stdin, stdout, onError: ({ message }) => errors.push(message) });
   let written = '';
   stdout.on('data', (chunk: Buffer) => void (written += chunk.toString()));
   const answers = () =>
@@ -52,8 +35,8 @@ const HANDSHAKE = JSON.stringify({
 });
 const CALL = (args: string, id = '7') => `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"echo","arguments":${args}}}`;
 
-describe('a malformed message over stdio', () => {
-  it('ends the connection where a line is longer than the limit', async () => {
+describe('a message over stdio', () => {
+  it('ends the connection if a line is longer than the limit', async () => {
     const { stdin, errors, over } = served();
     stdin.write('x'.repeat(10 * 1024 * 1024 + 1));
     await over;
@@ -61,18 +44,18 @@ describe('a malformed message over stdio', () => {
   });
 
   it.each([
-    ['no JSON', '{"jsonrpc":"2.0","id":1', -32_700, null],
-    ['words', 'hello', -32_700, null],
+    ['incomplete JSON', '{"jsonrpc":"2.0","id":1', -32_700, null],
+    ['plain text', 'hello', -32_700, null],
     ['no method', '{"jsonrpc":"2.0","id":5}', -32_600, 5],
     ['another version', '{"jsonrpc":"1.0","id":"a","method":"ping"}', -32_600, 'a'],
     ['parameters that are a list', '{"jsonrpc":"2.0","id":3,"method":"ping","params":[]}', -32_600, 3],
-    ['an id that is none', '{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}', -32_600, null],
+    ['an object as id', '{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}', -32_600, null],
     ['a batch', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32_600, null],
     ['a number', '12', -32_600, null],
-    ['an id that is rounded', '{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}', -32_602, null],
-    ['an argument that is rounded', CALL('{"text":"x","n":9007199254740993}'), -32_602, 7],
-    ['an argument that is no Unicode', CALL('{"text":"\\ud800"}'), -32_602, 7],
-  ])('is answered with its id where it has %s, and the next one is served', async (_what, line, code, id) => {
+    ['an id beyond 2^53', '{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}', -32_602, null],
+    ['an argument beyond 2^53', CALL('{"text":"x","n":9007199254740993}'), -32_602, 7],
+    ['an argument with half of a surrogate pair', CALL('{"text":"\\ud800"}'), -32_602, 7],
+  ])('is answered with an error and its id, and the next message is served: %s', async (_what, line, code, id) => {
     const { stdin, nth, errors, gateway } = served();
     stdin.write(`${HANDSHAKE}\n`);
     expect(await nth(1)).toMatchObject({ id: 'first', result: {} });
@@ -85,7 +68,7 @@ describe('a malformed message over stdio', () => {
     expect(gateway.seen.filter(({ method }) => method === 'callTool')).toHaveLength(1);
   });
 
-  it('gets no answer if it is an answer itself', async () => {
+  it('gets no answer if it is itself an answer', async () => {
     const { stdin, nth, answers, errors } = served();
     stdin.write(`${HANDSHAKE}\n`);
     await nth(1);
@@ -96,7 +79,7 @@ describe('a malformed message over stdio', () => {
     expect(errors).toHaveLength(1);
   });
 
-  it('may come in pieces, and in the middle of a character', async () => {
+  it('is read from chunks that split lines and characters', async () => {
     const { stdin, nth } = served();
     const bytes = Buffer.from(`${HANDSHAKE}\n${CALL('{"text":"ä😀"}')}\n`);
     for (const byte of bytes) stdin.write(Buffer.from([byte]));

@@ -19,7 +19,7 @@ afterEach(async () => {
 
 const OPTIONS: EtudeServerOptions = { version: '1.2.3', onUnfit: () => undefined, progressEveryMs: 20 };
 
-/** The URL of a server that is gone after the test. */
+/** Serves over HTTP until the test ends. @returns the URL */
 export async function serveHttp(gateway: FakeGateway, options: Partial<EtudeServerOptions> = {}): Promise<URL> {
   const mcp = createMcpHttp(gateway, { ...OPTIONS, ...options, onError: () => undefined });
   const server = createServer((request, response) => {
@@ -64,6 +64,14 @@ class PipeTransport implements Transport {
 
 const CALLER = { agent: 'default', user: '', session: 'one', metadata: {} };
 
+/** Serves the other end of a pipe until the test ends. */
+export function servePipe(gateway: FakeGateway, options: Partial<StdioOptions> & Pick<StdioOptions, 'stdin' | 'stdout'>): Promise<void> {
+  const { signal } = new AbortController();
+  const served = serveOverStdio(gateway, CALLER, { ...OPTIONS, signal, onError: () => undefined, ...options });
+  closing.push(() => (options.stdin.destroy(), served));
+  return served;
+}
+
 /** An official client that speaks one revision over one transport. */
 export async function connect(
   gateway: FakeGateway,
@@ -73,10 +81,7 @@ export async function connect(
 ): Promise<Client> {
   if (over === 'http') return opened(await connectHttp(await serveHttp(gateway, options), revision, headers));
   const pipe = new PipeTransport();
-  const { signal } = new AbortController();
-  const stdio = { stdin: pipe.toServer, stdout: pipe.fromServer, signal, onError: () => undefined };
-  const served = serveOverStdio(gateway, CALLER, { ...OPTIONS, ...options, ...stdio });
-  closing.push(() => served);
+  void servePipe(gateway, { ...options, stdin: pipe.toServer, stdout: pipe.fromServer });
   return opened(await connectOver(pipe, revision));
 }
 

@@ -29,7 +29,7 @@ const each = TRANSPORTS.flatMap((over) => REVISIONS.map((revision) => ({ over, r
 describe.each(each)('skills over $over in $revision', ({ over, revision }) => {
   const skillsOf = async (gateway: FakeGateway) => new SkillsClient(await connect(gateway, over, revision));
 
-  it('lists the active ones with all their files and digests', async () => {
+  it('lists active skills with all their files and digests', async () => {
     const { skills } = await (await skillsOf(gatewayWithSkills())).list();
     expect(skills.map(({ uri }) => uri)).toEqual(['skill://sum-of-squares/SKILL.md', 'skill://add-up/SKILL.md']);
     expect(skills[0]?.frontmatter).toEqual({ name: 'sum-of-squares', description: 'Adds squares', metadata: { 'etude-version': '3' } });
@@ -42,7 +42,7 @@ describe.each(each)('skills over $over in $revision', ({ over, revision }) => {
     });
   });
 
-  it('gives files whose bytes are those of the digests, exported as for a model', async () => {
+  it('returns files that match their digests, exported without hidden tests', async () => {
     const gateway = gatewayWithSkills();
     const skills = await skillsOf(gateway);
     const { skill } = await skills.get('skill://sum-of-squares/SKILL.md');
@@ -58,7 +58,7 @@ describe.each(each)('skills over $over in $revision', ({ over, revision }) => {
     expect(await skills.read(skill, 'scripts/data/Q&A été.txt')).toMatchObject({ verified: true, text: 'question' });
   });
 
-  it('shows only active skills', async () => {
+  it('returns entries of active skills only', async () => {
     const skills = await skillsOf(gatewayWithSkills());
     for (const uri of ['skill://waiting/SKILL.md', 'skill://no-such/SKILL.md', 'skill://sum-of-squares/scripts/main.py']) {
       await expect(skills.get(uri)).rejects.toMatchObject({ code: -32_602 });
@@ -98,13 +98,13 @@ describe('skills', () => {
     'file:///etc/passwd',
   ];
 
-  it.each(hostile.map((uri) => ({ uri, shown: uri.slice(0, 60) })))('gives nothing for $shown', async ({ uri }) => {
+  it.each(hostile.map((uri) => ({ uri, shown: uri.slice(0, 60) })))('finds nothing at $shown', async ({ uri }) => {
     const client = await connect(gatewayWithSkills(), 'stdio', '2026-07-28');
     await expect(client.readResource({ uri })).rejects.toMatchObject({ code: -32_602 });
     await expect(new SkillsClient(client).get(uri)).rejects.toMatchObject({ code: -32_602 });
   });
 
-  it('shows the active one of the tenant where the agent has one of that name that is not', async () => {
+  it('shows the active skill of the tenant if the skill of the agent is not active', async () => {
     const gateway = new FakeGateway();
     gateway.held = [
       { name: 'add_up', version: 1, status: SkillStatus.CANDIDATE, files: { 'SKILL.md': manifest('add-up', 'Not proven') } },
@@ -119,7 +119,7 @@ describe('skills', () => {
     expect(answer.contents).toMatchObject([{ text: expect.stringContaining('Proven') as string }]);
   });
 
-  it('leaves out what does not fit the format, and says so', async () => {
+  it('leaves out and reports skills that do not fit the format', async () => {
     const gateway = gatewayWithSkills();
     gateway.held.push({ name: 'broken', version: 1, files: { 'SKILL.md': 'no frontmatter' } });
     gateway.held.push({ name: 'odd__name_', version: 1, files: { 'SKILL.md': manifest('odd-name', 'Its name is not in the format') } });

@@ -6,7 +6,7 @@ import { LEGACY, REVISIONS } from '../src/testing/official-client.js';
 const each = TRANSPORTS.flatMap((over) => REVISIONS.map((revision) => ({ over, revision })));
 
 describe.each(each)('tools over $over in $revision', ({ over, revision }) => {
-  it('speaks that revision and says who it is', async () => {
+  it('negotiates the revision and describes the server', async () => {
     const client = await connect(new FakeGateway(), over, revision);
     expect(client.getNegotiatedProtocolVersion()).toBe(revision);
     expect(client.getServerVersion()).toMatchObject({ name: 'etude', version: '1.2.3' });
@@ -30,7 +30,7 @@ describe.each(each)('tools over $over in $revision', ({ over, revision }) => {
     });
   });
 
-  it('answers a call as structure and as text', async () => {
+  it('returns a result as structured content and as text', async () => {
     const gateway = new FakeGateway();
     const client = await connect(gateway, over, revision);
     const answer = await client.callTool({ name: 'echo', arguments: { text: 'hé' } });
@@ -39,7 +39,7 @@ describe.each(each)('tools over $over in $revision', ({ over, revision }) => {
     expect(gateway.seen.at(-1)).toMatchObject({ request: { tool: 'echo', agent: 'default', user: '' }, settings: { timeoutMs: 600_000 } });
   });
 
-  it('sends what is large once in full', async () => {
+  it('sends a large result in full only as structured content', async () => {
     const client = await connect(new FakeGateway(), over, revision);
     const large = '"é'.repeat(300_000);
     const { content, structuredContent } = await client.callTool({ name: 'echo', arguments: { text: large } });
@@ -49,7 +49,7 @@ describe.each(each)('tools over $over in $revision', ({ over, revision }) => {
     expect(part?.text).toMatch(/\[cut: 100000 of \d+ characters; structuredContent holds all of it/);
   });
 
-  it('makes a failed tool an error that the model sees', async () => {
+  it('returns a failed tool as an error that the model can read', async () => {
     const client = await connect(new FakeGateway(), over, revision);
     const missing = await client.callTool({ name: 'echo', arguments: {} });
     expect(missing).toMatchObject({ isError: true, content: [{ text: 'text is missing' }, { text: '{"argument":"text"}' }] });
@@ -68,7 +68,7 @@ describe.each(each)('tools over $over in $revision', ({ over, revision }) => {
     await expect(client.request({ method: 'tools/list' })).rejects.toThrow('This key may not call tools.');
   });
 
-  it('says that a long call goes on where the client asks', async () => {
+  it('sends progress of a long call if the client asks for progress', async () => {
     const gateway = new FakeGateway();
     const client = await connect(gateway, over, revision);
     const heard: number[] = [];
@@ -82,7 +82,7 @@ describe.each(each)('tools over $over in $revision', ({ over, revision }) => {
 });
 
 it.each(each.filter(({ over, revision }) => over === 'stdio' || revision !== LEGACY))(
-  'passes a cancellation on over $over in $revision',
+  'forwards a cancellation over $over in $revision',
   async ({ over, revision }) => {
     const gateway = new FakeGateway();
     const client = await connect(gateway, over, revision);
@@ -95,10 +95,10 @@ it.each(each.filter(({ over, revision }) => over === 'stdio' || revision !== LEG
   },
 );
 
-describe('who calls', () => {
+describe('the caller', () => {
   const headers = { 'etude-agent': 'scout', 'etude-user': 'ann', 'etude-session': 'work-1', authorization: 'Bearer k' };
 
-  it.each(REVISIONS)('is told by headers in %s', async (revision) => {
+  it.each(REVISIONS)('is read from headers in %s', async (revision) => {
     const gateway = new FakeGateway();
     const client = await connect(gateway, 'http', revision, { headers });
     await client.callTool({ name: 'echo', arguments: { text: 'x' } });
@@ -108,7 +108,7 @@ describe('who calls', () => {
     });
   });
 
-  it('has one session for as long as a client of the older protocol is connected', async () => {
+  it('has one session while a client of the older protocol is connected', async () => {
     const gateway = new FakeGateway();
     const client = await connect(gateway, 'http', '2025-11-25');
     await client.callTool({ name: 'echo', arguments: { text: 'x' } });

@@ -33,7 +33,7 @@ export class Authenticator {
     if (key === undefined) throw new EtudeError('UNAUTHENTICATED', 'The metadata "authorization" must be "Bearer <key>", once.');
     const identity = this.keys?.authenticate(key);
     if (!identity)
-      throw new EtudeError('UNAUTHENTICATED', 'This API key is not known here. Use one of this installation, or ask its operator for one.');
+      throw new EtudeError('UNAUTHENTICATED', 'This API key is unknown. Use a key of this installation, or ask the operator for one.');
     return identity;
   }
 

@@ -13,7 +13,7 @@ async function* watch() {
   await Promise.resolve();
 }
 
-/** Calls whose handlers wait until they are told what came of them. */
+/** Calls whose handlers wait until a test ends them with or without an error. */
 function served({ perTenantMax = 2 } = {}) {
   const ends: Array<(error?: unknown) => void> = [];
   const contexts: CallContext[] = [];
@@ -39,7 +39,7 @@ const codeOf = (work: Promise<unknown>) =>
     (error: unknown) => (error as EtudeError).code,
   );
 
-it('counts a call whose caller has left until its work is over', async () => {
+it('counts a call until its work ends, even if its caller has left', async () => {
   const { tasks, ends, contexts } = served({ perTenantMax: 1 });
   const left = new AbortController();
   const call = codeOf(tasks.getTask({}, { signal: left.signal }));
@@ -50,7 +50,7 @@ it('counts a call whose caller has left until its work is over', async () => {
   ends[0]?.();
 });
 
-it('counts no streams and no calls that only wait', async () => {
+it('does not count streams and waits', async () => {
   const { tasks, ends } = served({ perTenantMax: 1 });
   const taken = [tasks.waitTask({}), tasks.waitTask({}), tasks.getTask({})];
   for await (const event of tasks.watchTask({})) expect(event.$typeName).toBe('etude.v1.TaskEvent');
@@ -65,7 +65,7 @@ it('starts no work after the deadline or after the caller has left', async () =>
   expect(ends).toEqual([]);
 });
 
-it('waits for no work beyond its deadline', async () => {
+it('stops waiting for work at the deadline', async () => {
   const { tasks } = served();
   expect(await codeOf(tasks.getTask({}, { timeoutMs: 5 }))).toBe('DEADLINE_EXCEEDED');
 });
@@ -79,7 +79,7 @@ it('aborts handlers at shutdown and gives their callers the reason', async () =>
   expect(await call).toBe('SHUTTING_DOWN');
 });
 
-it('keeps the code of an error, also of one from another process', async () => {
+it('keeps code and message of an error from another process', async () => {
   const { tasks, ends, logged } = served();
   const call = tasks.getTask({}).catch((error: unknown) => error);
   ends[0]?.({ code: 'NOT_FOUND', message: 'There is no such task.' });
@@ -87,7 +87,7 @@ it('keeps the code of an error, also of one from another process', async () => {
   expect(logged).toEqual([]);
 });
 
-it.each([new Error('secret detail'), 'secret detail'])('hides what has no code behind an id: %s', async (mistake) => {
+it.each([new Error('secret detail'), 'secret detail'])('shows only an id for an error without a code: %s', async (mistake) => {
   const { tasks, ends, logged } = served();
   const call = tasks.getTask({});
   ends[0]?.(mistake);
@@ -100,7 +100,7 @@ it.each([new Error('secret detail'), 'secret detail'])('hides what has no code b
   expect(logged).toMatchObject([{ errorId: told.details.metadata?.['id'] }]);
 });
 
-it('starts with no method that has no handler', () => {
+it('fails if a method has no handler', () => {
   expect(() => served().calls.handlersOf(Queues)).toThrow('etude.v1.Queues.ListQueues has no handler');
 });
 

@@ -76,11 +76,11 @@ export class Calls {
     if (!hasRole(identity.roles, role))
       throw new EtudeError(
         'PERMISSION_DENIED',
-        `This call needs a key with the role "${role}"; this one has: ${identity.roles.join(', ')}.`,
+        `This call needs a key with the role "${role}". Your key has: ${identity.roles.join(', ')}.`,
       );
     signal.throwIfAborted();
     if (deadlineMs <= Date.now())
-      throw new EtudeError('DEADLINE_EXCEEDED', 'The deadline of this call was over before any work began; set a later one.');
+      throw new EtudeError('DEADLINE_EXCEEDED', 'The deadline of this call passed before work began. Set a later deadline.');
     return { ...identity, deadlineMs, signal: AbortSignal.any([signal, this.parts.shutdown]) };
   }
 

@@ -1,7 +1,7 @@
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { Memory } from '@etude/memory/memory';
 
-/** Written with another embedder or by another version of Etude: retries can't help, the operator must decide. */
+/** Codes for a memory of another embedder or another version of Etude. Retries can't help; the operator must decide. */
 const FATAL = new Set(['MEMORY_VERSION', 'EMBEDDING_LENGTH_WRONG']);
 
 /** Memory as this service reads it: opened once, and again after a failure. It recovers by itself from a full disk or a late mount. */

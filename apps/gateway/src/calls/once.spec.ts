@@ -2,7 +2,7 @@ import type { Change, MemoryRecord, RecordStore } from '@etude/memory/record-sto
 import { expect, it } from 'vitest';
 import { type FirstTime, once } from './once.js';
 
-/** A store of claims, which dies where it is told to. */
+/** A store of claims that fails while `isDown`. */
 function claims() {
   const kept = new Map<string, MemoryRecord>();
   const state = { isDown: false };
@@ -24,7 +24,7 @@ function claims() {
 const request = { tenant: 'acme', requestId: 'r1', method: 'Paint', body: { colour: 'red' } };
 const scope = { agent: 'scout', user: null };
 
-/** Counts how often it is painted, and says what a repeat was told. */
+/** Work whose result says how often it was done, and whether a repeat got a stored result. */
 function painting(memory: { readonly store: RecordStore }, { act = () => undefined }: { act?: (first: FirstTime) => void } = {}) {
   let coats = 0;
   const work = {
@@ -39,7 +39,7 @@ function painting(memory: { readonly store: RecordStore }, { act = () => undefin
   return (more: object = {}, version = 0) => once(memory, { ...request, ...more }, { scope, version }, { ...work, ...more });
 }
 
-it('does the work of a request once, and gives a repeat the stored result', async () => {
+it('does the work of a request once, and returns the stored result to a repeat', async () => {
   const send = painting(claims());
   expect([await send(), await send(), await send({ requestId: 'r2' })]).toEqual(['coat 1', 'again coat 1', 'coat 2']);
   await expect(send({ body: { colour: 'blue' } })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
@@ -47,14 +47,14 @@ it('does the work of a request once, and gives a repeat the stored result', asyn
 
 it.each([
   ['has no id', { requestId: '' }],
-  ['came to nothing that lasts', { resultOf: () => null }],
-  ['came to what is gone', { again: () => Promise.resolve(null) }],
-])('does all of it again where a request %s', async (_what, more) => {
+  ['has no result to store', { resultOf: () => null }],
+  ['has a result that no longer exists', { again: () => Promise.resolve(null) }],
+])('does the work again if a request %s', async (_what, more) => {
   const send = painting(claims());
   expect([await send(more), await send(more)]).toEqual(['coat 1', 'coat 2']);
 });
 
-it('does the rest of a request that died on its way, as of the first time and of the version that was meant then', async () => {
+it('repeats a failed request with the time and the version of the first call', async () => {
   const { store, state } = claims();
   const times: FirstTime[] = [];
   const send = painting({ store }, { act: (first) => (state.isDown = times.push(first) === 1) });

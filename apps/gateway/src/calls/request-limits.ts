@@ -25,6 +25,6 @@ export const bytesMaxOf = ({ name }: DescMethod) => BYTES_MAX[name] ?? MIB;
 export function sizeProblem(method: DescMethod, { byteLength }: Uint8Array): EtudeError | null {
   const bytesMax = bytesMaxOf(method);
   if (!LIMITED.has(method.parent) || byteLength <= bytesMax) return null;
-  const message = `A request of ${method.name} may have ${bytesMax} bytes; this one has ${byteLength}. Send less at once.`;
+  const message = `A request of ${method.name} may have ${bytesMax} bytes; yours has ${byteLength}. Send less at once.`;
   return new EtudeError('PAYLOAD_TOO_LARGE', message);
 }

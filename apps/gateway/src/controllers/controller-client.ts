@@ -65,7 +65,7 @@ export function forwardedError(error: unknown): unknown {
   if (said?.code === 'UNAUTHENTICATED' || said?.code === 'PERMISSION_DENIED' || (!said && error.code === status.UNAUTHENTICATED)) {
     return new EtudeError(
       'SANDBOX_UNAVAILABLE',
-      'The sandbox controller does not know this gateway. ETUDE_SANDBOX_INTERNAL_TOKEN must be the same for both; tell the operator.',
+      'The sandbox controller refused the token of this gateway. The operator must set the same ETUDE_SANDBOX_INTERNAL_TOKEN for both.',
     );
   }
   if (said) {
@@ -74,6 +74,6 @@ export function forwardedError(error: unknown): unknown {
   }
   const code = isAway(error) ? 'SANDBOX_UNAVAILABLE' : PLAIN[error.code];
   if (!code) return error;
-  const message = code === 'SANDBOX_UNAVAILABLE' ? `The sandbox controller is away (${error.details}); try again.` : error.details;
+  const message = code === 'SANDBOX_UNAVAILABLE' ? `The sandbox controller is unreachable (${error.details}). Try again.` : error.details;
   return new EtudeError(code, message, {}, { cause: error });
 }

@@ -26,7 +26,7 @@ export function forwardSettings({ tenant, signal, deadlineMs }: CallContext): Ca
 }
 
 const SWITCHED_OFF =
-  'Sandboxes for callers are not switched on here. The operator sets ETUDE_SANDBOX_INTERNAL_TOKEN to the same secret for the gateway and every sandbox controller ("etude up" does).';
+  'Sandboxes for callers are off. The operator must set ETUDE_SANDBOX_INTERNAL_TOKEN to the same secret for the gateway and every sandbox controller ("etude up" does).';
 
 /** Whether another controller may accept. It can't if the tenant's quota is used up. */
 const mayHaveRoomElsewhere = (error: EtudeError) =>
@@ -35,7 +35,7 @@ const mayHaveRoomElsewhere = (error: EtudeError) =>
 const noneLives = () =>
   new EtudeError(
     'SANDBOX_UNAVAILABLE',
-    'No sandbox controller takes sandboxes of callers right now. Try again. If the error stays, the operator must start a controller with ETUDE_SANDBOX_INTERNAL_TOKEN.',
+    'No live sandbox controller accepts sandboxes of callers. Try again. If the error stays, the operator must start a controller with ETUDE_SANDBOX_INTERNAL_TOKEN.',
     { retryAfterMs: 1_000 },
   );
 
@@ -69,7 +69,7 @@ export class SandboxRouter {
     const stored = await this.parts.sessions.get(tenant, id);
     if (stored) return stored;
     const name = `sandboxes/${id}`;
-    throw new EtudeError('NOT_FOUND', `There is no ${name}. It may have belonged to another key, or ended more than an hour ago.`, {
+    throw new EtudeError('NOT_FOUND', `There is no ${name}. It may belong to another tenant, or have ended more than an hour ago.`, {
       metadata: { name },
     });
   }
@@ -153,7 +153,7 @@ export class SandboxRouter {
         context.signal.throwIfAborted();
         const said = forwardedError(error);
         if (!(said instanceof EtudeError) || !mayHaveRoomElsewhere(said)) throw said;
-        // The refusal of the least loaded controller explains most.
+        // Reports the refusal of the least loaded controller.
         refusal ??= said;
       }
     }

@@ -77,7 +77,7 @@ export class McpServer {
     const refused = this.#refusal(request.headers);
     if (refused !== null) return refuseHttp(response, 403, refused);
     const pathname = URL.parse(request.url ?? '/', 'http://gateway')?.pathname;
-    if (pathname === undefined) return refuseHttp(response, 400, `The request target is no path; MCP is at ${PATH}.`);
+    if (pathname === undefined) return refuseHttp(response, 400, `The request target is not a path. MCP is at ${PATH}.`);
     if (pathname !== PATH) return refuseHttp(response, 404, `There is no ${pathname}; MCP is at ${PATH}.`);
     if (request.method !== 'POST') {
       response.setHeader('allow', 'POST');
@@ -108,8 +108,8 @@ function hostnameOf(host: string): string | null {
 }
 
 /**
- * Tells why a request is refused; null: it is accepted. A web page can reach servers on its visitor's machine, even by its own host name
- * (DNS rebinding). It can't hide its Origin or the host name that it used.
+ * Returns the reason to refuse a request; null: accepted. A web page can send requests to servers on its visitor's machine, even under the
+ * page's own host name (DNS rebinding). But browsers always send the page's Origin and the used host name.
  */
 function refuser({ ETUDE_MCP_HOST: host, ETUDE_MCP_ALLOWED_HOSTS: hosts, ETUDE_MCP_ALLOWED_ORIGINS: origins }: GatewayConfig) {
   const names = [...(isLoopback(host) ? LOOPBACK_NAMES : []), ...hosts.map((name) => name.toLowerCase())];

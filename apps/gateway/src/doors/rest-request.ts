@@ -46,7 +46,7 @@ export function decoded<D extends DescMessage>(schema: D, json: JsonObject): Mes
 function fieldOf(schema: DescMessage, key: string): DescField {
   const field = schema.fields.find(({ name, jsonName }) => name === key || jsonName === key);
   if (field !== undefined) return field;
-  throw invalidField(key, `is no field of this call; it has: ${schema.fields.map(({ name }) => name).join(', ')}`);
+  throw invalidField(key, `is not a field of this call. Its fields are: ${schema.fields.map(({ name }) => name).join(', ')}`);
 }
 
 function queryFields(schema: DescMessage, query: URLSearchParams): JsonObject {

@@ -63,8 +63,7 @@ export class RestServer {
     const { pathname, searchParams: query } = new URL(request.url ?? '/', 'http://gateway');
     if (pathname === '/openapi.json') return sendJson(response, 200, openApi(this.parts.provider));
     const match = matchRoute<Route | ResourceRoute>([...ROUTES, ...RESOURCE_ROUTES], request.method ?? '', pathname);
-    if (match === null)
-      throw new EtudeError('NOT_FOUND', `There is no ${request.method} ${pathname}; GET /openapi.json says what there is.`);
+    if (match === null) throw new EtudeError('NOT_FOUND', `There is no ${request.method} ${pathname}; GET /openapi.json lists the calls.`);
     const authorization = keyOf(request, this.parts.authenticator);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
@@ -90,7 +89,6 @@ export class RestServer {
       return sendLines(response, call(messageOf(method.input, {}, query, fields), settings) as AsyncIterable<{ lines: string[] }>);
     }
     const answer = (await call(await this.#inputOf(asked), settings)) as Message;
-    // JSON with every field.
     sendJson(response, 200, toJson(method.output, answer, { useProtoFieldName: true, alwaysEmitImplicit: true }));
   }
 
@@ -110,7 +108,7 @@ export class RestServer {
   }
 }
 
-/** Empty for the generic type, which says nothing about the content. */
+/** Empty for the generic media type. */
 function typeOf(request: IncomingMessage): string {
   const type = mediaTypeOf(request);
   return type === 'application/octet-stream' ? '' : type;

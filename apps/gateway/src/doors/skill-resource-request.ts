@@ -144,7 +144,8 @@ export function readerOf(query: URLSearchParams): string {
 
 function parsedBody<S extends z.ZodObject>(schema: S, body: JsonObject): z.output<S> {
   const unknown = Object.keys(body).find((key) => !Object.hasOwn(schema.shape, key));
-  if (unknown !== undefined) throw invalidField(unknown, `is no field of this call; it has: ${Object.keys(schema.shape).join(', ')}`);
+  if (unknown !== undefined)
+    throw invalidField(unknown, `is not a field of this call. Its fields are: ${Object.keys(schema.shape).join(', ')}`);
   return parseField(schema, body, '');
 }
 

@@ -5,7 +5,7 @@ import { matchRoute } from './routes.js';
 import { resourceSearch, resourceWrite } from './skill-resource-request.js';
 import { RESOURCE_ROUTES } from './skill-resources.js';
 
-it('takes a path with a segment that is no text for none, and never for the list', () => {
+it('matches no route for a path with an invalid encoding', () => {
   const skills = '/instances/home/providers/Etude.Skill/skills';
   for (const verb of ['GET', 'PUT', 'DELETE', 'POST']) expect(matchRoute(RESOURCE_ROUTES, verb, `${skills}/%ff`)).toBeNull();
   expect(matchRoute(RESOURCE_ROUTES, 'GET', skills.replace('home', '%ff'))).toBeNull();
@@ -15,7 +15,7 @@ it('takes a path with a segment that is no text for none, and never for the list
 
 const VALUE = '{"__proto__":{"a":1},"b":[null]}';
 
-it('keeps every key of values in tests and defaults', () => {
+it('keeps every key of values in tests and default values', () => {
   const test = `{"call":{"args":[${VALUE}],"expected":${VALUE}}}`;
   const body = `{"description":"","code":"","tests":[${test}],"parameters":[{"name":"x","required":false,"default_value":${VALUE}}]}`;
   const { tests, parameters } = resourceWrite(JSON.parse(body) as JsonObject, 'one').draft;
@@ -24,12 +24,12 @@ it('keeps every key of values in tests and defaults', () => {
   expect(values.map((value) => value && JSON.stringify(toJson(ValueSchema, value)))).toEqual([VALUE, VALUE, VALUE]);
 });
 
-it.each(['nonsense', '__proto__', 'constructor'])('refuses the field %s, which no skill has', (field) => {
+it.each(['nonsense', '__proto__', 'constructor'])('refuses the unknown field %s', (field) => {
   const body = JSON.parse(`{"description":"","code":"","${field}":1}`) as JsonObject;
-  expect(() => resourceWrite(body, 'one')).toThrow(`${field}: is no field of this call`);
+  expect(() => resourceWrite(body, 'one')).toThrow(`${field}: is not a field of this call`);
 });
 
-it('finds five where nobody says how many, or says 0', () => {
+it('searches for five skills if max_results is absent or 0', () => {
   const asked: JsonObject[] = [{}, { max_results: 0 }, { max_results: 7 }];
   const counts = asked.map((more) => resourceSearch({ query: 'a', ...more }).max_results);
   expect(counts).toEqual([5, 5, 7]);

@@ -72,8 +72,7 @@ async function* bytesOf(incoming: AsyncIterator<ImportDocumentRequest>): AsyncGe
     const { part } = next.value;
     if (part.case !== 'data') throw invalidField(part.case ?? 'part', 'must be data in every message but the first');
     size += part.value.byteLength;
-    if (size > BYTES_MAX)
-      throw new EtudeError('PAYLOAD_TOO_LARGE', `A document may have ${BYTES_MAX} bytes, and this one has more; split it.`);
+    if (size > BYTES_MAX) throw new EtudeError('PAYLOAD_TOO_LARGE', `A document may have at most ${BYTES_MAX} bytes. Split the document.`);
     yield part.value;
   }
 }
@@ -93,11 +92,11 @@ async function importDocument({ head, data, scope, at }: DocumentImport, { seman
   const bytes = Buffer.concat(await Array.fromAsync(data));
   const digest = digestOf(bytes);
   if (announced !== undefined && announced !== digest)
-    throw invalidField('head.sha256', `is ${announced}, but what arrived has ${digest}; send the document again`);
+    throw invalidField('head.sha256', `is ${announced}, but the received document has ${digest}. Send the document again`);
   const parsed = await parseInWorker(bytes, mediaType, { name }, signal);
   const pieces = chunkDocument(parsed);
   if (!pieces.some(({ text }) => isVisible(text)))
-    throw new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(name)} has no text that could be found; nothing was imported`);
+    throw new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(name)} has no text. Nothing was imported`);
   const title = parsed.title || name;
   const counts = { bytes: bytes.byteLength, chunks: pieces.length };
   const document: DocumentRecord = { id, scope, name, title, mediaType, digest, ...counts, createdAt: at };

@@ -25,11 +25,11 @@ export function proposedSkills(call: CallContext, { procedural, registration, te
     const known = await procedural.versions(skill.scope, skill.name);
     const there = thereAlready(skill, known, setAside !== null);
     if (there !== undefined) {
-      // The earlier import may have died before it added the job.
+      // The earlier import may have stopped before it added the job.
       await registration.requestVerification(there);
       return 'unchanged';
     }
-    // Keeps its original time, so that an erasure that covers it still applies.
+    // Keeps the original time, so that an erasure of records up to that time still applies.
     const made = { by, at: skill.createdAt, ...(setAside === null ? {} : { setAside }) };
     if (setAside === null) templateFor(skill.packages ?? []);
     const candidate = setAside === null ? await pinnedHere(skill, procedural) : skill;
@@ -50,8 +50,8 @@ function withoutPins({ dependencies = [], ...content }: Skill): string {
 }
 
 /**
- * Pins the skills that it calls to versions here, by name. A called skill of the same import becomes active only by approval. Its caller is
- * refused until then; import it again afterwards.
+ * Pins called skills to their active versions here, by name. Called skills of the same import become active only by approval. Their caller
+ * is refused until then, and must be imported again.
  *
  * @throws EtudeError FAILED_PRECONDITION
  */

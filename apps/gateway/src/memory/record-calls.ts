@@ -50,7 +50,7 @@ const Told = Experience.extend({
   importance: Fraction.default(0.5),
 });
 
-/** The writing half of `etude.v1.Memory`, except documents. Once a call is answered, the next call reads what it stored. */
+/** The writing calls of `etude.v1.Memory`, except documents. An answered write is visible to the next call. */
 export const recordCalls = {
   async storeEpisode(request, call, deps) {
     const told = toldEpisode(request, ownScope(call, request), Date.now());
@@ -139,7 +139,7 @@ function updatedPaths({ updateMask, text, confidence }: UpdateFactRequest): read
   return paths;
 }
 
-/** Keeps a list of hits within the 100 nested messages that protobuf decoders follow, at three per object. */
+/** Protobuf decoders accept 100 nested messages. One JSON object takes three. */
 const OUTCOME_DEPTH_MAX = 24;
 
 /** @throws EtudeError INVALID_ARGUMENT naming the field */

@@ -100,7 +100,7 @@ const someOf = (users: readonly string[]) => `${users.slice(0, NAMED_MAX).join('
 
 export function checkedVersion(version: number, field: string): number {
   if (version >= 1) return version;
-  throw invalidField(field, `must be a version, from 1, or 0; it is ${version}`);
+  throw invalidField(field, `must be a version from 1, or 0; it is ${version}`);
 }
 
 /**
@@ -128,7 +128,7 @@ export function readsHiddenTests(roles: readonly Role[], { scope }: Pick<Skill, 
 /** Skills of all tenants are changed by operators only. @throws EtudeError PERMISSION_DENIED */
 export function requireOwner(call: CallContext, { scope }: Pick<Skill, 'scope'>): void {
   if (scope.tenant === GLOBAL_TENANT && !hasRole(call.roles, 'operator'))
-    throw new EtudeError('PERMISSION_DENIED', 'Skills of all tenants are changed with a key that has the role "operator".');
+    throw new EtudeError('PERMISSION_DENIED', 'Changing a skill of all tenants needs a key with the role "operator".');
 }
 
 export interface Whose {
@@ -175,7 +175,7 @@ export function authorOf(
   if (role !== undefined && !hasRole(roles, role))
     throw new EtudeError(
       'PERMISSION_DENIED',
-      `A skill of scope ${scope} is registered with a key that has the role "${role}"; register it for an agent or a user, and have it promoted.`,
+      `Registering a skill of scope ${scope} needs a key with the role "${role}". Or register it for an agent or a user, and ask a reviewer to promote it.`,
     );
   const user = optionalUser(asked.user, `${field}.user`);
   if (scope === 'user' && user === null) throw invalidField(`${field}.user`, 'is required for the scope of a user');
@@ -188,5 +188,5 @@ export function authorOf(
 export function requireAuthor(call: CallContext, skill: Pick<Skill, 'name' | 'scope'>): void {
   const role = ROLE_OF[scopeOf(skill)];
   if (role === undefined || hasRole(call.roles, role)) return;
-  throw new EtudeError('PERMISSION_DENIED', `${skill.name} is used by more than one agent; a key with the role "${role}" may do this.`);
+  throw new EtudeError('PERMISSION_DENIED', `Several agents use ${skill.name}. Changing it needs a key with the role "${role}".`);
 }

@@ -12,7 +12,7 @@ import type { Violation } from '../wire/validation.js';
 const Identifier = z
   .string()
   .max(200)
-  .regex(/^(?:[A-Za-z_][A-Za-z0-9_]*)?$/, 'must be a name of Python, such as "sum_of_squares"');
+  .regex(/^(?:[A-Za-z_][A-Za-z0-9_]*)?$/, 'must be a Python identifier, such as "sum_of_squares"');
 const Words = (max: number) => z.string().trim().max(max);
 const Tolerance = z.number().min(0, 'must be at least 0');
 
@@ -39,7 +39,7 @@ const Parameter = z
   .object({ name: Identifier, type: Words(200), description: Words(2_000), required: z.boolean(), defaultValue: Json.optional() })
   .refine(({ required, defaultValue }) => !required || defaultValue === undefined, {
     path: ['defaultValue'],
-    message: 'goes with a parameter that is not required',
+    message: 'is allowed only if the parameter is not required',
   });
 
 /** Limits of what an author writes. */
@@ -113,8 +113,7 @@ function contradictions({ kind, code, entryPoint, isProgram }: SkillDraft): Viol
   const found: Violation[] = [];
   if (kind !== 'procedure' && code.trim() === '') found.push({ field: 'skill.code', description: 'must not be empty' });
   if (code.includes('\0')) found.push({ field: 'skill.code', description: 'must not hold a NUL character' });
-  if (isProgram && entryPoint !== '')
-    found.push({ field: 'skill.entry_point', description: 'goes with a function; a program (is_program) has none' });
+  if (isProgram && entryPoint !== '') found.push({ field: 'skill.entry_point', description: 'must be empty for a program (is_program)' });
   return found;
 }
 

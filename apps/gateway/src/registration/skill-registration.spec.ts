@@ -9,13 +9,13 @@ const candidate = skillOf({ status: 'candidate' });
 
 type Wait = (signal: AbortSignal) => Promise<unknown>;
 
-/** A registration whose verifications end as told. */
+/** A registration whose verifications end as `wait` does. */
 function registration(wait: Wait): SkillRegistration {
   const producer = { addAndWait: (_queue: unknown, _payload: unknown, signal: AbortSignal) => wait(signal) };
   return new SkillRegistration({ producer } as never);
 }
 
-/** Nobody verifies. */
+/** No worker verifies. */
 const forever: Wait = (signal) =>
   new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(Object.assign(new Error('aborted'), { name: 'AbortError' })), { once: true });
@@ -23,11 +23,11 @@ const forever: Wait = (signal) =>
 
 const patience = (waitMs: number, signal = new AbortController().signal) => ({ waitMs, signal });
 
-it('answers a skill as it stands once its caller has to be answered', async () => {
+it('returns the current skill when the waiting time is over', async () => {
   expect((await registration(forever).settled(procedural, candidate, patience(10))).status).toBe('candidate');
 });
 
-it('ends with its caller', async () => {
+it('stops waiting when the caller leaves', async () => {
   const gone = new AbortController();
   const settled = registration(forever).settled(procedural, candidate, patience(10_000, gone.signal));
   gone.abort(new Error('gone'));

@@ -57,12 +57,12 @@ export interface Patience {
   readonly waitMs: number;
 }
 
-/** Registers what people and agents write: inspects it with Python's parser, pins dependencies, stores a candidate, starts verification. */
+/** Registers skills: inspects the code with Python's parser, pins dependencies, stores a candidate, and starts its verification. */
 export class SkillRegistration {
   constructor(private readonly parts: Pick<SkillDeps, 'sandboxes' | 'templateFor' | 'settings'> & { readonly producer: Producer }) {}
 
   /**
-   * The candidate with what its code says about itself, and its pinned dependencies. Stores nothing and runs none of the code.
+   * The candidate with its entry point and contract, read from the code, and its pinned dependencies. Stores nothing and doesn't run the code.
    *
    * @throws EtudeError INVALID_ARGUMENT with the line; FAILED_PRECONDITION if a called skill or a package is missing; SANDBOX_UNAVAILABLE
    */
@@ -77,7 +77,7 @@ export class SkillRegistration {
     const found = await inspectCode({ ...skill, isProgram }, place, signal);
     if ('problems' in found) throw invalid(problemTexts(found.problems).map((description) => ({ field: 'skill.code', description })));
     if (skill.kind === 'snippet' && found.kind === 'function')
-      throw invalidField('skill.kind', `the code has ${found.entryPoint} to call, so it is a function, which needs tests, and no snippet`);
+      throw invalidField('skill.kind', `must be "function" with tests, because the code defines the function ${found.entryPoint}`);
     const named: Skill = { ...skill, entryPoint: found.entryPoint, kind: found.kind === 'snippet' ? 'snippet' : skill.kind };
     refuseAny([
       ...undeclaredProblems(skill.parameters, found.contract).map((description) => ({ field: 'skill.parameters', description })),
@@ -87,7 +87,7 @@ export class SkillRegistration {
   }
 
   /**
-   * Registers a skill. Repeating it finds the version that has this content.
+   * Registers a skill. A repeat returns the stored version with the same content.
    *
    * @param at time of creation, ms since 1970
    * @throws EtudeError as `completed`; ABORTED if another version is the newest; FAILED_PRECONDITION if the agent has too many skills
@@ -166,7 +166,7 @@ function testProblems({ kind, entryPoint, tests, heldOut = [] }: Skill): Violati
   if (kind !== 'function') return [];
   const wrong = entryPoint === null ? 'call' : 'io';
   const description =
-    entryPoint === null ? 'calls a function, and this is a program' : `runs a program, and this is the function ${entryPoint}`;
+    entryPoint === null ? 'calls a function, but the skill is a program' : `runs a program, but the skill is the function ${entryPoint}`;
   const wrongIn = (list: Skill['tests'], field: string) =>
     list.flatMap((test, index) => (test.kind === wrong ? [{ field: `${field}[${index}]`, description }] : []));
   return [...wrongIn(tests, 'skill.tests'), ...wrongIn(heldOut, 'skill.held_out_tests')];

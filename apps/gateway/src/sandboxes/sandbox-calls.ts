@@ -46,13 +46,13 @@ export interface SandboxDeps {
 }
 
 /**
- * `etude.v1.Sandboxes`. Stored sessions are read here; all other calls go to the controller that owns the sandbox, which checks them.
- * Each lookup uses the caller's tenant. So the sandbox of another tenant is not found, and no controller is asked for it.
+ * `etude.v1.Sandboxes`. The gateway reads stored sessions itself. It checks all other calls and forwards them to the controller that owns
+ * the sandbox. Each lookup uses the caller's tenant, so a sandbox of another tenant is not found.
  */
 export const sandboxCalls = {
   createSandbox(request, call, deps) {
     fromWire(Asked, CreateSandboxRequestSchema, request);
-    // Always has a request id, so that it can be tried at several controllers.
+    // Without a request id, a retry at another controller could create a second sandbox.
     const checked = { ...request, requestId: request.requestId || randomUUID() };
     return deps.router.create(call, (client, settings) => client.createSandbox(checked, settings));
   },
@@ -86,7 +86,7 @@ export const sandboxCalls = {
     return deps.router.ask(id, call, (client, settings) => client.closeSandbox(request, settings));
   },
 
-  /** An execution always has an id, so that it can be followed again. */
+  /** Adds an execution id if it is absent, because following again needs the id. */
   execute(request, call, { router }) {
     const id = sandboxIdOfName(request.name);
     fromWire(Executed, ExecuteRequestSchema, request);

@@ -16,8 +16,7 @@ import { importedSkill, readImport, sourceOfImport } from './import-skills.js';
 /** Maximum of skills in one import. */
 const SKILLS_MAX = 20;
 
-const WITHOUT_TESTS =
-  'without its tests: they were made from the cases of tasks, some of which are hidden; the key of a reviewer exports them too';
+const WITHOUT_TESTS = 'exported without its tests, because tests from tasks may contain hidden cases. A reviewer key exports them too';
 
 /** Import and export in the Agent Skills format: `etude.v1.Skills`. */
 export const fileCalls = {
@@ -49,7 +48,7 @@ export const fileCalls = {
           return stored;
         },
         again,
-        // With waiting skills, no result is kept: a repeat then stores those that no longer wait.
+        // With waiting skills, no result is stored. A repeat then stores the skills whose dependencies became active.
         resultOf: (done) => (dryRun || waiting.length > 0 ? null : resultOf(done)),
       },
     );
@@ -62,7 +61,7 @@ export const fileCalls = {
     const skill = await meantVersion(procedural, askedSkills(call, request), request, ['active']);
     const hidden = hasHiddenTests(skill);
     const isWhole = !hidden || (!request.withoutHiddenTests && readsHiddenTests(call.roles, skill));
-    // Keeps the tests hidden wherever the export is imported.
+    // Marks the tests as hidden for an import elsewhere.
     const whole = hidden && skill.tests.length > 0 ? { ...skill, hiddenTests: true } : skill;
     const files = folderFromSkill(isWhole ? whole : withoutTests(skill));
     return { files: files.map(({ path, bytes: data }) => ({ path, data })), notes: isWhole ? [] : [WITHOUT_TESTS] };
@@ -71,7 +70,7 @@ export const fileCalls = {
 
 interface Looked {
   readonly ready: readonly Registration[];
-  /** What `ready` would be stored as. */
+  /** The skills of `ready` as they would be stored. */
   readonly checked: readonly Skill[];
   /** One message for each skill that calls another which isn't active yet, such as one of the same import. */
   readonly waiting: readonly string[];

@@ -39,9 +39,9 @@ export function importedSkill({ folder, files }: FoundFolder, scope: Scope, sour
     notes: [
       ...notes,
       ...(sources.length + cues.length > 0
-        ? [`${place}: an import does not keep the earlier sources of a skill; the source is now ${source}`]
+        ? [`${place}: an import drops the earlier sources of a skill. The source is now ${source}`]
         : []),
-      ...(dependencies === undefined ? [] : [`${place}: the skills that it calls are looked for here by their names`]),
+      ...(dependencies === undefined ? [] : [`${place}: the called skills are searched here by name`]),
     ],
   };
 }
@@ -69,7 +69,7 @@ export async function readImport(requests: AsyncIterable<ImportSkillRequest>, si
   const bytesMax = format === 'folder' ? FOLDER_LIMITS.bytesMax : ARCHIVE_BYTES_MAX;
   const files = await filesIn({ [Symbol.asyncIterator]: () => incoming }, bytesMax);
   if (format === 'folder') return { head, came: filesOfFolder(files) };
-  if (files.length > 1) throw invalidField('file.path', 'must be the same in every message: these are the bytes of one archive');
+  if (files.length > 1) throw invalidField('file.path', 'must be the same in every message, because the messages are parts of one archive');
   return { head, came: await filesOfArchive(files[0]?.bytes ?? new Uint8Array(), format, signal) };
 }
 
@@ -80,7 +80,7 @@ async function filesIn(requests: AsyncIterable<ImportSkillRequest>, bytesMax: nu
     if (part.case !== 'file') throw invalidField(part.case ?? 'part', 'must be a file in every message but the first');
     const { path, data } = part.value;
     bytes += data.byteLength;
-    if (bytes > bytesMax) throw tooLarge(`what came in is larger than ${bytesMax} bytes`);
+    if (bytes > bytesMax) throw tooLarge(`the import is larger than ${bytesMax} bytes`);
     files.set(path, [...(files.get(path) ?? []), data]);
     if (files.size > 2 * FOLDER_LIMITS.filesMax) throw tooLarge(`there are more than ${FOLDER_LIMITS.filesMax} files`);
   }

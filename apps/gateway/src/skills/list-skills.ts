@@ -65,8 +65,8 @@ async function* names(
 }
 
 /**
- * The lines of one name in a list: one for each agent and user. A user sees one for each agent: active skills first, then the user's own
- * before those without a user.
+ * The lines of one name: one for each agent and user. A reader with a user sees one line for each agent. An active skill comes first, then
+ * the user's own skill, then a skill without a user.
  */
 function linesOf({ user }: ReadScope, versions: readonly Skill[], filter: SkillFilter): readonly Skill[] {
   const ofOwners = [...Map.groupBy(versions, ({ scope }) => `${scope.agent} ${scope.user ?? ''}`).values()];
@@ -76,7 +76,7 @@ function linesOf({ user }: ReadScope, versions: readonly Skill[], filter: SkillF
   return lines.filter((skill) => filter.tags.every((tag) => skill.tags.includes(tag)));
 }
 
-/** The active version if there is one: waiting or rolled-back versions change nothing. null: the filter excludes it. */
+/** The active version, else the newest. null: the filter excludes it. */
 function shownOf(versions: readonly Skill[], { status, category }: SkillFilter): Skill | null {
   const shown = versions.findLast((one) => one.status === 'active') ?? versions.at(-1) ?? null;
   const isOut = shown === null || (status === undefined && shown.status === 'archived');

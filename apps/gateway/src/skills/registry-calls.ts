@@ -33,7 +33,7 @@ export const registryCalls = {
     const { baseVersion, requestId } = request;
     const registration = { ...registrationOf(request.skill, call, baseVersion), isReviewer: hasRole(roles, 'reviewer') };
     const { draft, reader } = registration;
-    if (baseVersion < 0) throw invalidField('base_version', `must be the version that was edited, or 0; it is ${baseVersion}`);
+    if (baseVersion < 0) throw invalidField('base_version', `must be the edited version, or 0; it is ${baseVersion}`);
     const memory = await deps.memory.open();
     const { procedural } = memory;
     const { digest: _digest, createdAt: _createdAt, updatedAt: _updatedAt, ...body } = draft.skill;
@@ -73,12 +73,12 @@ function requireVerifiable(skill: Skill, call: CallContext, deps: SkillDeps): vo
   const isReviewer = hasRole(call.roles, 'reviewer');
   if (status === 'rejected') {
     if (isReviewer || !wasRejectedByPerson(skill)) return;
-    throw new EtudeError('PERMISSION_DENIED', `${what} by somebody; a key with the role "reviewer" may have it verified again.`);
+    throw new EtudeError('PERMISSION_DENIED', `${what} by a reviewer. Only a key with the role "reviewer" may verify it again.`);
   }
-  if (status !== 'deprecated') throw new EtudeError('FAILED_PRECONDITION', `${what}; restore it before it is verified again.`);
+  if (status !== 'deprecated') throw new EtudeError('FAILED_PRECONDITION', `${what}. Restore it before you verify it again.`);
   if (isProven(skill, deps.checker))
-    throw new EtudeError('FAILED_PRECONDITION', `${what}, and its evidence is believed; roll back to it, and it is used again.`);
-  if (!isReviewer) throw new EtudeError('PERMISSION_DENIED', `${what}; a key with the role "reviewer" may have it verified again.`);
+    throw new EtudeError('FAILED_PRECONDITION', `${what} and has a valid proof. RollbackSkill makes it active again.`);
+  if (!isReviewer) throw new EtudeError('PERMISSION_DENIED', `${what}. Only a key with the role "reviewer" may verify it again.`);
 }
 
 /** Makes a rejected or deprecated version a candidate again. */

@@ -42,7 +42,7 @@ export const taskCalls = {
     return { tasks: records.map(taskMessage), nextPageToken: pageToken(nextAfter, bound) };
   },
 
-  /** Repeating it has the same outcome, so the request id isn't stored. */
+  /** A repeated cancellation has the same outcome, so the request id isn't stored. */
   async cancelTask({ name, requestId }, call, deps) {
     optionalRequestId(requestId);
     const taskId = taskIdOfName(name);
@@ -67,9 +67,13 @@ export const taskCalls = {
 
 function found(record: TaskRecord | null, name: string): TaskRecord {
   if (record) return record;
-  throw new EtudeError('NOT_FOUND', `There is no ${name}. It may have belonged to another key, or ended longer ago than tasks are kept.`, {
-    metadata: { name },
-  });
+  throw new EtudeError(
+    'NOT_FOUND',
+    `There is no ${name}. It may belong to another tenant, or be deleted because its retention time is over.`,
+    {
+      metadata: { name },
+    },
+  );
 }
 
 /** Sorts labels, so that page tokens don't depend on the order of a caller's map. */

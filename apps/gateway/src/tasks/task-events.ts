@@ -9,7 +9,7 @@ import type { TaskStore } from '@etude/queue/tasks/task-store';
 import { unlessAborted } from '../calls/local-client.js';
 import { eventMessage, type StoredEvent } from './task-message.js';
 
-const AWAY = 'Redis went away while events were read; call again, with the last resume_token.';
+const AWAY = 'Redis became unreachable while events were read. Call again with the last resume_token.';
 
 /** Follows tasks by their event streams, without polling. */
 export class TaskWatcher {
@@ -68,7 +68,7 @@ export class TaskWatcher {
     } catch (error) {
       throw isConnectionError(error) ? new EtudeError('QUEUE_UNAVAILABLE', AWAY, {}, { cause: error }) : error;
     } finally {
-      // Not awaited: a reader that waits for an unreachable Redis ends later. Nobody is left to learn of its error.
+      // Not awaited, because a read from an unreachable Redis may take long. Nobody needs its error.
       source.return().catch(() => undefined);
     }
   }

@@ -18,7 +18,7 @@ const MIB = 1_048_576;
  */
 export function taskSpecOf(message: TaskSpecMessage | undefined): TaskSpec {
   if (!message) throw invalidField('spec', 'is required');
-  // Before anything is copied out of them.
+  // Before any file is copied.
   refuseAny(fileViolations(message.files));
   const found = [...labelViolations(message.labels), ...commandViolations(message.evaluator)];
   const spec = fromWire(TaskSpec, TaskSpecSchema, message, { root: 'spec', found });
@@ -41,24 +41,24 @@ function namedViolations({ evaluator }: TaskSpec): readonly Violation[] {
   });
 }
 
-/** The shell's own rules for commands and paths. */
+/** Rules that the schema doesn't have. */
 function commandViolations(evaluator: Evaluator | undefined): readonly Violation[] {
   if (evaluator?.kind.case !== 'command') return [];
   const { command, answerPath } = evaluator.kind.value;
   const at = 'spec.evaluator.command';
   const problem = answerPath === '' ? null : pathProblem(answerPath);
   return [
-    ...(command.includes('\0') ? [{ field: `${at}.command`, description: 'must not hold a NUL character; no shell takes one' }] : []),
+    ...(command.includes('\0') ? [{ field: `${at}.command`, description: 'must not contain a NUL character' }] : []),
     ...(problem === null ? [] : [{ field: `${at}.answer_path`, description: problem }]),
   ];
 }
 
-/** Files that fill the disk would be held against every answer. */
+/** With a full disk, every answer would fail. */
 function diskViolations(files: readonly TaskFile[], diskMiB: number): readonly Violation[] {
   const bytes = files.reduce((sum, { content }) => sum + Math.ceil(content.byteLength / BLOCK_BYTES) * BLOCK_BYTES, 0);
   if (bytes < diskMiB * MIB) return [];
   return [
-    { field: 'spec.limits.sandbox.disk_mib', description: `must be more than what spec.files take, ${bytes} bytes; it is ${diskMiB}` },
+    { field: 'spec.limits.sandbox.disk_mib', description: `must be larger than spec.files, which take ${bytes} bytes; it is ${diskMiB}` },
   ];
 }
 
@@ -67,7 +67,7 @@ function pathViolations(files: readonly TaskFile[]): Violation[] {
   const seen = new Set<string>();
   for (const [index, { path }] of files.entries()) {
     const field = `spec.files[${index}].path`;
-    const problem = pathProblem(path) ?? (seen.has(path) ? `is there twice: ${JSON.stringify(path)}` : null);
+    const problem = pathProblem(path) ?? (seen.has(path) ? `is given twice: ${JSON.stringify(path)}` : null);
     if (problem) found.push({ field, description: problem });
     seen.add(path);
   }
@@ -77,12 +77,12 @@ function pathViolations(files: readonly TaskFile[]): Violation[] {
       .map((_, at, parts) => parts.slice(0, at).join('/'))
       .find((folder) => folder !== '' && seen.has(folder));
     if (parent !== undefined)
-      found.push({ field: `spec.files[${index}].path`, description: `lies in ${JSON.stringify(parent)}, which is a file` });
+      found.push({ field: `spec.files[${index}].path`, description: `is below ${JSON.stringify(parent)}, which is a file` });
   }
   return found;
 }
 
-/** Sizes come first: a caller must not be able to have a million paths looked at. */
+/** Checks sizes first, so that a caller can't make this process check a million paths. */
 function fileViolations(files: readonly TaskFile[]): readonly Violation[] {
   if (files.length > FILES_MAX)
     return [{ field: 'spec.files', description: `must not have more than ${FILES_MAX} entries; it has ${files.length}` }];

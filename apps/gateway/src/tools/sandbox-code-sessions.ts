@@ -37,7 +37,7 @@ export interface CodeSessionParts {
 
 /** Gives tool sessions sandboxes of `etude.v1.Sandboxes`, with the same tenant, quota, limits and lifetime. */
 export class SandboxCodeSessions implements CodeSessions {
-  /** Among concurrent calls, only one opens the sandbox and the others find it, so that they don't take up room for several. */
+  /** Of concurrent calls, only the first creates a sandbox. The others then use this sandbox. */
   readonly #openings = new SessionTurns();
   readonly #turns = new SessionTurns();
 
@@ -62,7 +62,7 @@ export class SandboxCodeSessions implements CodeSessions {
     // A claim without a sandbox was already counted.
     const isCounted = requestId !== null && sandbox === null;
     const open = isCounted ? 0 : await sandboxes.openCount(key.tenant);
-    if (open >= openMax) return { unavailable: `${open} sandboxes are open, and with ${openMax} the tools open no other; close one` };
+    if (open >= openMax) return { unavailable: `${open} sandboxes are open, and tools may open ${openMax} at most; close one` };
     const another = { requestId: `tool-${randomUUID()}`, template };
     const claim = await sessions.claimSandbox(key, sandbox === null ? null : requestId, another);
     const opened = await this.#create(key, claim, context);
@@ -72,7 +72,7 @@ export class SandboxCodeSessions implements CodeSessions {
     const unused = { name: sandboxName(opened.id) };
     if (outcome === 'replaced')
       await this.parts.router.ask(opened.id, context, (client, settings) => client.closeSandbox(unused, settings));
-    throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox of session ${key.session} ended while it was opened; call again.`);
+    throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox of session ${key.session} ended while it was being opened. Call again.`);
   }
 
   /**

@@ -3,54 +3,24 @@ import { SessionTurns } from './session-turns.js';
 
 const never = new AbortController().signal;
 
-/** Work that ends when it is told to, and notes when it begins. */
-function pieces(turns: SessionTurns) {
-  const begun: string[] = [];
-  const ends = new Map<string, () => void>();
-  const take = (name: string, signal = never, session = 's') =>
-    turns.take(
-      session,
-      () => {
-        begun.push(name);
-        return new Promise<string>((resolve) => ends.set(name, () => resolve(name)));
-      },
-      signal,
-    );
-  return { begun, take, end: (name: string) => ends.get(name)?.() };
-}
-
-it('lets calls of a session run one by one, in the order in which they came, beside those of others', async () => {
-  const { begun, take, end } = pieces(new SessionTurns());
-  const all = ['a', 'b', 'c'].map((name) => take(name));
-  const other = take('other', never, 't');
-  await expect.poll(() => begun).toEqual(['a', 'other']);
-  for (const [i, name] of ['a', 'b', 'c'].entries()) {
-    await expect.poll(() => begun.at(-1) === name || begun.includes(name)).toBe(true);
-    end(name);
-    expect(await all[i]).toBe(name);
-  }
-  end('other');
-  await other;
-  expect(begun).toEqual(['a', 'other', 'b', 'c']);
-});
-
-it('goes on behind one that failed, and begins nothing of who has given up', async () => {
+it('starts the next call after a failed one, and never a call whose caller gave up', async () => {
   const turns = new SessionTurns();
-  const { begun, take, end } = pieces(turns);
+  const begun: string[] = [];
+  const first = Promise.withResolvers<void>();
+  const take = (name: string, signal = never, work: () => Promise<void> = async () => undefined) =>
+    turns.take('s', () => (begun.push(name), work()), signal);
   const gone = new AbortController();
-  const [first, failing, left, last] = [
-    take('a'),
-    turns.take('s', () => Promise.reject(new Error('no')), never),
-    take('b', gone.signal),
-    take('c'),
-  ];
+  const running = take('first', never, () => first.promise);
+  const failing = take('failing', never, () => Promise.reject(new Error('no')));
+  const left = take('left', gone.signal);
+  const last = take('last');
   gone.abort(new Error('gone'));
   await expect(left).rejects.toThrow('gone');
-  await expect(take('d', gone.signal)).rejects.toThrow('gone');
-  end('a');
-  await first;
+  await expect(take('late', gone.signal)).rejects.toThrow('gone');
+  expect(begun).toEqual(['first']);
+  first.resolve();
+  await running;
   await expect(failing).rejects.toThrow('no');
-  await expect.poll(() => begun).toEqual(['a', 'c']);
-  end('c');
   await last;
+  expect(begun).toEqual(['first', 'failing', 'last']);
 });

@@ -62,7 +62,7 @@ export class AgentSkillRegistrar implements SkillRegistrar {
 }
 
 function reasonOf(status: SkillStatus, reason: string): string {
-  if (STATUSES[status] === 'waiting') return 'its verification is not over; look for it again later';
+  if (STATUSES[status] === 'waiting') return 'its verification is still running; search for it later';
   return reason === '' ? `the same content is ${status}` : reason;
 }
 

@@ -104,7 +104,7 @@ function wireMessage(field: DescField, desc: DescMessage, value: unknown): unkno
 interface WireOptions {
   /** Path of the message in the request, for errors. */
   readonly root?: string;
-  /** Violations that were found before. */
+  /** Violations that the caller of `fromWire` found. */
   readonly found?: readonly Violation[];
 }
 
@@ -130,7 +130,7 @@ export function fromWire<S extends z.ZodType>(
 /** Maximum of entries in a list that are read. A small message can hold a million empty ones. */
 const ENTRIES_MAX = 20_000;
 
-/** Reads messages by the schemas of their fields, and notes violations that no schema would see. */
+/** Reads messages by the schemas of their fields, and collects violations that the schemas can't detect. */
 class MessageReader {
   constructor(readonly found: Violation[]) {}
 
@@ -189,7 +189,7 @@ class MessageReader {
   #message(type: z.ZodType, field: DescField, desc: DescMessage, value: unknown, at: string): unknown {
     if (isOf(field, 'Duration')) return millisecondsOf(value as Parameters<typeof millisecondsOf>[0]);
     if (isOf(field, 'Struct')) {
-      if (type instanceof z.ZodRecord && hasUnnameable(value)) this.#say(`${at}.${UNNAMEABLE}`, 'is no name of an argument');
+      if (type instanceof z.ZodRecord && hasUnnameable(value)) this.#say(`${at}.${UNNAMEABLE}`, 'is not a valid name of an argument');
       return value;
     }
     if (!isOf(field, 'Value') && !isOf(field, 'ListValue')) return this.object(type, desc, value as Values, at);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { afterPageToken, eventIdOf, pageToken } from './names.js';
 
-it('gives back where a page ended, for the same filter only', () => {
+it('returns the place of a page token for the same filter only', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1, maxLength: 100 }), fc.jsonValue(), (after, filter) => {
       const token = pageToken(after, filter);
@@ -12,7 +12,7 @@ it('gives back where a page ended, for the same filter only', () => {
   );
 });
 
-it('takes no text for a token that it did not make, and throws nothing else', () => {
+it('refuses any text that is not a token, with the name of the field', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1 }), (text) => {
       expect(() => afterPageToken(text, null)).toThrow('page_token');

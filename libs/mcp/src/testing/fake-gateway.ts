@@ -21,7 +21,7 @@ export interface SeenCall {
 export const manifest = (name: string, description: string, more = '') =>
   `---\nname: ${name}\ndescription: ${description}\n${more}---\n\n# ${name}\n\nRun \`scripts/main.py\`.\n`;
 
-/** An error as gRPC rejects with. */
+/** An error in the shape of a failed gRPC call. */
 export const refusal = (code: number, details: string) => Object.assign(new Error(`${code}: ${details}`), { code, details });
 const NOT_FOUND = 5;
 
@@ -47,28 +47,27 @@ export class FakeGateway implements GatewayCalls {
   pageSize = 100;
   refuse: Error | null = null;
 
-  readonly tools = {
-    listTools: (request: object, settings?: CallSettings) =>
-      this.#answer('listTools', request, settings, () => ({ tools: this.definitions })),
-    callTool: (request: object, settings?: CallSettings) =>
-      this.#answer('callTool', request, settings, () => this.#call(request as never, settings)),
-  } as unknown as GatewayCalls['tools'];
+  readonly tools: GatewayCalls['tools'] = this.#served({
+    listTools: () => ({ tools: this.definitions }),
+    callTool: (request, settings) => this.#call(request, settings),
+  });
 
-  readonly skills = {
-    listSkills: (request: object, settings?: CallSettings) =>
-      this.#answer('listSkills', request, settings, () => this.#page(request as never)),
-    listSkillVersions: (request: object, settings?: CallSettings) =>
-      this.#answer('listSkillVersions', request, settings, () => ({
-        skills: this.#versions(request as never).map(onWire),
-      })),
-    exportSkill: (request: object, settings?: CallSettings) =>
-      this.#answer('exportSkill', request, settings, () => this.#export(request as never)),
-  } as unknown as GatewayCalls['skills'];
+  readonly skills: GatewayCalls['skills'] = this.#served({
+    listSkills: (request) => this.#page(request),
+    listSkillVersions: (request) => ({ skills: this.#versions(request).map(onWire) }),
+    exportSkill: (request) => this.#export(request),
+  });
 
-  async #answer(method: string, request: object, settings: CallSettings = {}, answer: () => unknown): Promise<unknown> {
-    this.seen.push({ method, request: request as never, settings });
-    if (this.refuse) throw this.refuse;
-    return answer();
+  #served(answers: Readonly<Record<string, (request: never, settings: CallSettings) => unknown>>): never {
+    const methods = Object.entries(answers).map(([method, answer]) => {
+      const served = async (request: object, settings: CallSettings = {}) => {
+        this.seen.push({ method, request: request as never, settings });
+        if (this.refuse) throw this.refuse;
+        return answer(request as never, settings);
+      };
+      return [method, served];
+    });
+    return Object.fromEntries(methods) as never;
   }
 
   #call({ tool, arguments: args }: { tool: string; arguments: { text?: string } }, { signal }: CallSettings = {}): unknown {
