@@ -117,18 +117,12 @@ describe('documents', () => {
     ['only spaces', document('knots.md', ' \n\n '), 'has no text'],
     ['a broken PDF', document('knots.pdf', 'no PDF at all'), 'knots.pdf'],
     ['a wrong digest', document('knots.md', text, { sha256: '0'.repeat(64) }), 'sha256'],
-    ['text that is not UTF-8', latin1(), 'UTF-8'],
   ])('are refused with %s', async (_what, requests, said) => {
     const { status: code, message } = await refusal(memory().importDocument(requests));
     expect(code).toBe(status.INVALID_ARGUMENT);
     expect(message).toContain(said);
   });
 });
-
-async function* latin1() {
-  yield { part: { case: 'head' as const, value: { name: 'latin.txt', agent: AGENT } } };
-  yield { part: { case: 'data' as const, value: Buffer.from([0xe9, 0x20, 0xff]) } };
-}
 
 it('archives and restores the selected records', async () => {
   await store('The south buoy rings in fog.');

@@ -13,6 +13,7 @@ import { describe, expect, it } from 'vitest';
 import { collect, gatewayForFile, refusal, SPEC } from './gateway.harness.js';
 
 const rig = gatewayForFile();
+const bytes = (value: Buffer) => value;
 const fields = async (call: Promise<unknown>) => (await refusal(call)).fields;
 
 describe('consolidation', () => {
@@ -64,7 +65,6 @@ describe('queues', () => {
 describe('reflection', () => {
   it('lists every service', async () => {
     const client = new Client(rig.address, credentials.createInsecure());
-    const bytes = (value: Buffer) => value;
     const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
     const call = client.makeBidiStreamRequest(path, bytes, bytes, new Metadata());
     // The request with an empty `list_services`, which is field 7.

@@ -28,11 +28,11 @@ const answersOf = (calls: Calls, method: DescMethod, handle: Handle) =>
     const timer = timeoutMs === Infinity ? undefined : setTimeout(late, Math.max(0, timeoutMs));
     const authorization = metadata['authorization'] ?? [];
     const arrival = { authorization: [authorization].flat(), signal: ended.signal, deadlineMs: Date.now() + timeoutMs };
-    const message = (asked: object) => create(method.input, asked as never);
     try {
       const context = calls.admit(method, arrival);
       const isUpload = method.methodKind === 'client_streaming';
-      const work = handle(isUpload ? eachOf(request as AsyncIterable<object>, message) : message(request), context);
+      const message = isUpload ? messages(method, request as AsyncIterable<object>) : create(method.input, request as never);
+      const work = handle(message, context);
       if (method.methodKind !== 'server_streaming')
         yield create(method.output, (await unlessAborted(work as Promise<object>, ended.signal)) as never);
       else for await (const answer of work as AsyncIterable<object>) yield create(method.output, answer as never);
@@ -42,8 +42,8 @@ const answersOf = (calls: Calls, method: DescMethod, handle: Handle) =>
     }
   };
 
-async function* eachOf(requests: AsyncIterable<object>, message: (request: object) => object): AsyncGenerator<object> {
-  for await (const request of requests) yield message(request);
+async function* messages({ input }: DescMethod, requests: AsyncIterable<object>): AsyncGenerator<object> {
+  for await (const request of requests) yield create(input, request as never);
 }
 
 /** Stops waiting for `work` when the signal aborts. @throws the signal's reason */

@@ -45,15 +45,6 @@ it('does the work of a request once, and returns the stored result to a repeat',
   await expect(send({ body: { colour: 'blue' } })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
 });
 
-it.each([
-  ['has no id', { requestId: '' }],
-  ['has no result to store', { resultOf: () => null }],
-  ['has a result that no longer exists', { again: () => Promise.resolve(null) }],
-])('does the work again if a request %s', async (_what, more) => {
-  const send = painting(claims());
-  expect([await send(more), await send(more)]).toEqual(['coat 1', 'coat 2']);
-});
-
 it('repeats a failed request with the time and the version of the first call', async () => {
   const { store, state } = claims();
   const times: FirstTime[] = [];

@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
-import { DocumentHeadSchema, type ImportDocumentRequest, type Memory as MemoryService } from '@etude/contracts/gen/etude/v1/memory_pb';
+import {
+  type DocumentHead,
+  DocumentHeadSchema,
+  type ImportDocumentRequest,
+  type Memory as MemoryService,
+} from '@etude/contracts/gen/etude/v1/memory_pb';
 import { type DocumentChunk, DocumentRecord, type Scope } from '@etude/contracts/memory';
 import { isVisible } from '@etude/contracts/visible-text';
 import { chunkDocument } from '@etude/documents/chunk-document';
@@ -12,7 +17,7 @@ import type { Handlers } from '../calls/calls.js';
 import { ownScope, readScope } from '../readers/readers.js';
 import { fromWire } from '../wire/messages.js';
 import { afterPageToken, optionalRequestId, pageOf } from '../wire/names.js';
-import { boundedCount, invalidField } from '../wire/validation.js';
+import { boundedCount, invalidField, opened } from '../wire/validation.js';
 import type { MemoryDeps } from './record-calls.js';
 import { documentMessage } from './record-message.js';
 
@@ -21,8 +26,8 @@ const PAGE = { max: 1_000, standard: 100 };
 /** The document calls of `etude.v1.Memory`. */
 export const documentCalls = {
   async importDocument(requests, call, deps) {
-    const { head, data } = await readHead(requests);
-    const input = { head, data, scope: ownScope(call, head), at: Date.now() };
+    const { head, rest } = await opened(requests, 'head');
+    const input = { head, data: bytesOf(rest), scope: ownScope(call, head), at: Date.now() };
     const { document, outcome } = await importDocument(input, await deps.memory.open(), call.signal);
     return { document: documentMessage(document), outcome };
   },
@@ -58,18 +63,9 @@ const Head = DocumentRecord.pick({ name: true }).extend({
     .optional(),
 });
 
-/** The first message of an import, and the bytes that follow. @throws EtudeError INVALID_ARGUMENT */
-async function readHead(requests: AsyncIterable<ImportDocumentRequest>) {
-  const incoming = requests[Symbol.asyncIterator]();
-  const first = await incoming.next();
-  if (first.done || first.value.part.case !== 'head') throw invalidField('head', 'is required in the first message of an import');
-  return { head: first.value.part.value, data: bytesOf(incoming) };
-}
-
-async function* bytesOf(incoming: AsyncIterator<ImportDocumentRequest>): AsyncGenerator<Uint8Array> {
+async function* bytesOf(requests: AsyncIterable<ImportDocumentRequest>): AsyncGenerator<Uint8Array> {
   let size = 0;
-  for (let next = await incoming.next(); !next.done; next = await incoming.next()) {
-    const { part } = next.value;
+  for await (const { part } of requests) {
     if (part.case !== 'data') throw invalidField(part.case ?? 'part', 'must be data in every message but the first');
     size += part.value.byteLength;
     if (size > BYTES_MAX) throw new EtudeError('PAYLOAD_TOO_LARGE', `A document may have at most ${BYTES_MAX} bytes. Split the document.`);
@@ -77,7 +73,9 @@ async function* bytesOf(incoming: AsyncIterator<ImportDocumentRequest>): AsyncGe
   }
 }
 
-interface DocumentImport extends Awaited<ReturnType<typeof readHead>> {
+interface DocumentImport {
+  readonly head: DocumentHead;
+  readonly data: AsyncIterable<Uint8Array>;
   readonly scope: Scope;
   /** ms since 1970 */
   readonly at: number;

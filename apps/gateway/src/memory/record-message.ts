@@ -61,12 +61,15 @@ const rfc3339 = (at: number) => new Date(at).toISOString();
 
 /** Adds or renames fields as callers expect them. */
 function knownTo(kind: PlainRecord['kind'], fields: Fields): Fields {
-  if (kind === 'fact') return factFields(fields as unknown as Fact);
+  if (kind === 'fact') {
+    const { text, ...fact } = fields;
+    return { fact: text, ...fact };
+  }
   if (kind === 'episode') return episodeFields(fields as unknown as Episode);
-  return kind === 'skill' ? skillFields(fields as unknown as Skill) : fields;
+  if (kind !== 'skill') return fields;
+  const { kind: form, description, usage } = fields as unknown as Skill;
+  return { ...fields, ...(form === 'procedure' ? { prompt: description } : {}), usageCount: usage?.used ?? 0 };
 }
-
-const factFields = ({ text, ...fact }: Fact): Fields => ({ fact: text, ...fact });
 
 /** Shows an episode of a rollout like one of an outside agent: its task, its code, and the outcome. */
 function episodeFields({ experience, ...episode }: Episode): Fields {
@@ -74,9 +77,3 @@ function episodeFields({ experience, ...episode }: Episode): Fields {
   const outcomes = [{ type: success ? 'solved' : 'action_error', summary }];
   return { ...episode, ...(experience ?? { context: [prompt], actions: code === null ? [] : [code], outcomes }) };
 }
-
-const skillFields = (skill: Skill): Fields => ({
-  ...skill,
-  ...(skill.kind === 'procedure' ? { prompt: skill.description } : {}),
-  usageCount: skill.usage?.used ?? 0,
-});

@@ -4,7 +4,6 @@ import {
   RenewSandboxRequestSchema,
   type Sandboxes,
   SandboxStateSchema,
-  type UploadFileRequest,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { RequestId } from '@etude/contracts/ids';
 import { SandboxLimits } from '@etude/contracts/sandbox';
@@ -18,7 +17,7 @@ import { forwardedError } from '../controllers/controller-client.js';
 import { forwardSettings, SandboxRouter } from '../controllers/sandbox-router.js';
 import { fromWire, wordOf } from '../wire/messages.js';
 import { afterPageToken, pageToken, sandboxIdOfName } from '../wire/names.js';
-import { boundedCount, invalidField, parseField } from '../wire/validation.js';
+import { boundedCount, opened, parseField } from '../wire/validation.js';
 
 const LABELS_MAX = 64;
 const PAGE = { max: 200, standard: 50 };
@@ -101,12 +100,14 @@ export const sandboxCalls = {
 
   /** Forwards an upload no faster than the owner reads it. Nothing is kept here, so the caller must continue after an interruption. */
   async uploadFile(requests, call, { router }) {
-    const incoming = requests[Symbol.asyncIterator]();
-    const first = await incoming.next();
-    if (first.done || first.value.part.case !== 'header') throw invalidField('header', 'is required in the first message of an upload');
-    const client = await router.owner(call.tenant, sandboxIdOfName(first.value.part.value.name, 'header.name'));
+    const { head, rest } = await opened(requests, 'header');
+    const client = await router.owner(call.tenant, sandboxIdOfName(head.name, 'header.name'));
+    async function* all() {
+      yield { part: { case: 'header' as const, value: head } };
+      yield* rest;
+    }
     try {
-      return await client.uploadFile(withRest(first.value, incoming), forwardSettings(call));
+      return await client.uploadFile(all(), forwardSettings(call));
     } catch (error) {
       call.signal.throwIfAborted();
       throw forwardedError(error);
@@ -137,8 +138,3 @@ export const sandboxCalls = {
     return deps.router.ask(id, call, (client, settings) => client.deleteSandboxFile(request, settings));
   },
 } satisfies Handlers<typeof Sandboxes, SandboxDeps>;
-
-async function* withRest(first: UploadFileRequest, rest: AsyncIterator<UploadFileRequest>): AsyncGenerator<UploadFileRequest> {
-  yield first;
-  yield* { [Symbol.asyncIterator]: () => rest };
-}

@@ -5,7 +5,7 @@ import { contentDigest } from '@etude/domain/skills/content-digest';
 import { filesOfFolder, FOLDER_LIMITS, type FolderFile, type FoundFolder, tooLarge } from '@etude/documents/skill-folder/file-collector';
 import { ARCHIVE_BYTES_MAX, ARCHIVE_FORMATS, filesOfArchive } from '@etude/documents/skill-folder/read-archive';
 import { readSkill } from '@etude/documents/skill-folder/skill-folder';
-import { invalidField } from '../wire/validation.js';
+import { invalidField, opened } from '../wire/validation.js';
 import { candidateFields, type CheckedDraft, digested } from '../registration/skill-draft.js';
 
 export interface ImportedSkill extends CheckedDraft {
@@ -60,14 +60,11 @@ const FORMATS = ['folder', ...ARCHIVE_FORMATS] as const;
  * @throws EtudeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, CANCELLED
  */
 export async function readImport(requests: AsyncIterable<ImportSkillRequest>, signal: AbortSignal) {
-  const incoming = requests[Symbol.asyncIterator]();
-  const first = await incoming.next();
-  if (first.done || first.value.part.case !== 'head') throw invalidField('head', 'is required in the first message of an import');
-  const head = first.value.part.value;
+  const { head, rest } = await opened(requests, 'head');
   const format = FORMATS.find((one) => one === head.format);
   if (format === undefined) throw invalidField('head.format', `must be ${FORMATS.join(', ')}; it is ${JSON.stringify(head.format)}`);
   const bytesMax = format === 'folder' ? FOLDER_LIMITS.bytesMax : ARCHIVE_BYTES_MAX;
-  const files = await filesIn({ [Symbol.asyncIterator]: () => incoming }, bytesMax);
+  const files = await filesIn(rest, bytesMax);
   if (format === 'folder') return { head, came: filesOfFolder(files) };
   if (files.length > 1) throw invalidField('file.path', 'must be the same in every message, because the messages are parts of one archive');
   return { head, came: await filesOfArchive(files[0]?.bytes ?? new Uint8Array(), format, signal) };

@@ -75,6 +75,17 @@ export function parseField<S extends z.ZodType>(schema: S, value: unknown, field
   return data as z.output<S>;
 }
 
+/** An upload: its first message, which must have the part `name`, and the other messages. @throws EtudeError INVALID_ARGUMENT */
+export async function opened<R extends { part: { case?: string | undefined; value?: unknown } }, N extends R['part']['case'] & string>(
+  requests: AsyncIterable<R>,
+  name: N,
+) {
+  const rest = requests[Symbol.asyncIterator]();
+  const first = await rest.next();
+  if (first.done || first.value.part.case !== name) throw invalidField(name, 'is required in the first message of an upload');
+  return { head: first.value.part.value as Extract<R['part'], { case: N }>['value'], rest: { [Symbol.asyncIterator]: () => rest } };
+}
+
 /** Returns the default for zero. Refuses negative values and those above `max`. */
 export function boundedCount(value: number, field: string, { max, standard }: { max: number; standard: number }): number {
   if (value === 0) return standard;
