@@ -30,7 +30,7 @@ describe('submit', () => {
       agent: 'solver',
       user: 'u1',
       prompt: 'Zeichen: äöü 😀',
-      files: [{ path: 'data/in.bin', content: new Uint8Array([0, 255, 10]) }],
+      files: [{ path: 'data/in.bin', content: Buffer.from([0, 255, 10]) }],
       labels: { 'a.b': 'x', B: '' },
       untrusted: true,
       evaluator: {

@@ -10,7 +10,7 @@ export interface SkillPlace {
   readonly path: string;
 }
 
-/** The place that a URI names; null if it can't be one of a skill. The Agent Skills format has "-" where Etude's names have "_". */
+/** The place that a URI names; null if the URI can't name a skill. The Agent Skills format has "-" where Etude's names have "_". */
 export function placeOf(uri: string): SkillPlace | null {
   const [, folder = '', path = ''] = /^skill:\/\/([a-z0-9-]+)(?:\/([^?#]*))?$/.exec(uri) ?? [];
   const skill = SkillName.safeParse(folder.replaceAll('-', '_'));

@@ -97,7 +97,7 @@ export class GatewaySkillSource implements SkillSource {
   }
 }
 
-/** Undefined if the bytes aren't UTF-8, so that decoding would change them. */
+/** Undefined if the bytes aren't UTF-8, because decoding would change such bytes. */
 function textOf(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -63,7 +63,7 @@ class LineTransport implements Transport {
 }
 
 /**
- * Serves one client until its input ends. Only protocol messages go to `stdout`. A line that is no message gets an error answer, and
+ * Serves one client until its input ends. Only protocol messages go to `stdout`. An invalid line gets an error answer, and
  * reading continues.
  */
 export async function serveOverStdio(calls: GatewayCalls, caller: McpCaller, options: StdioOptions): Promise<void> {

@@ -38,7 +38,7 @@ function reportProgress({ mcpReq }: ServerContext, everyMs: number): () => void 
   const begun = performance.now();
   const timer = setInterval(() => {
     const progress = Math.round((performance.now() - begun) / 10) / 100;
-    // A client that is gone ends the call by its signal.
+    // If the client has left, its signal ends the call.
     notify({ method: 'notifications/progress', params: { progressToken, progress, message: 'running' } }).catch(() => undefined);
   }, everyMs);
   timer.unref();

@@ -134,7 +134,7 @@ export class Calls {
       const { message, details } = error as EtudeError;
       if (ERROR_KINDS[code].fault === 'system')
         this.parts.log.warn({ method: nameOf(method), errorCode: code, reason: message }, 'Call failed');
-      // It may come from another process or another copy of the class, so only its shape is used.
+      // The error may come from another process or another copy of the class, so `instanceof` would miss it.
       return new EtudeError(code, message, details ?? {}, { cause: error });
     }
     const id = randomUUID();
@@ -143,7 +143,7 @@ export class Calls {
     return new EtudeError('INTERNAL', message, { metadata: { id } });
   }
 
-  /** Counts a call until its work ends, even if its caller has left, so that calling and cancelling in bulk can't slow down others. */
+  /** Counts a call until its work ends, even if its caller has left. So a tenant can't overload this process by cancelling many calls. */
   #take(tenant: string): void {
     const working = this.#working.get(tenant) ?? 0;
     if (working < this.parts.perTenantMax) return void this.#working.set(tenant, working + 1);

@@ -4,7 +4,7 @@ import type { Memory } from '@etude/memory/memory';
 /** Codes for a memory of another embedder or another version of Etude. Retries can't help; the operator must decide. */
 const FATAL = new Set(['MEMORY_VERSION', 'EMBEDDING_LENGTH_WRONG']);
 
-/** Memory as this service reads it: opened once, and again after a failure. It recovers by itself from a full disk or a late mount. */
+/** Opens memory once, and again after a failure, for example after a full disk or a late mount. */
 export class MemoryAccess {
   #opening: Promise<Memory> | null = null;
 

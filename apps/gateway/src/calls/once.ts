@@ -25,7 +25,7 @@ export interface Changed {
 
 /** The state of the first call with this request id. */
 export interface FirstTime {
-  /** An earlier call had this request id. It may have died midway. */
+  /** An earlier call had this request id, and may have failed midway. */
   readonly isRepeat: boolean;
   /** The version that the first call chose; 0: none. */
   readonly version: number;
@@ -34,7 +34,7 @@ export interface FirstTime {
 }
 
 export interface Work<T> {
-  /** Does the work. After a first call that died midway, it does only the rest. */
+  /** Does the work. If the first call failed midway, does only the missing part. */
   readonly act: (first: FirstTime) => Promise<T>;
   /** The result to store for `again`; null: a repeat does everything again. */
   readonly resultOf: (done: T) => string | null;
@@ -44,7 +44,7 @@ export interface Work<T> {
 
 /**
  * Does the work of a request once. The request id is claimed before any change.
- * A repeat of a completed request changes nothing, whatever others have changed since.
+ * A repeat of a completed request changes nothing, even if the records have changed since.
  *
  * @throws EtudeError ALREADY_EXISTS if the request id was used for another request
  */
@@ -78,7 +78,7 @@ export async function once<T>(
   return done;
 }
 
-/** Contains no tenant, because exports carry it to other tenants. */
+/** Stored without a tenant, because exports may carry the result to another tenant. */
 interface Noted extends Pick<Scope, 'agent' | 'user'>, Pick<Skill, 'name' | 'version'> {
   readonly isGlobal: boolean;
 }

@@ -11,7 +11,7 @@ const KEEPALIVE = { 'grpc.keepalive_time_ms': 3_000, 'grpc.keepalive_timeout_ms'
 /** Delays before an unreachable address is tried again. */
 const RECONNECT = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 1_000 };
 
-/** One channel per sandbox controller, shared by all calls. The channel of a controller that is gone is idle. */
+/** One channel per sandbox controller, shared by all calls. The channel of a stopped controller stays idle. */
 export class ControllerChannels {
   readonly #clients = new Map<string, ControllerClient>();
 
@@ -47,7 +47,7 @@ const PLAIN: Readonly<Record<number, ErrorCode>> = {
 const BROKEN: ReadonlySet<number> = new Set([status.UNAVAILABLE, status.CANCELLED]);
 
 /**
- * Whether the controller is unreachable, shutting down, or no longer the owner, so that the session's next owner may answer the same call.
+ * Whether the controller is unreachable, shutting down, or no longer the owner. The session's next owner may then answer the same call.
  * Check first that the caller hasn't cancelled.
  */
 export function isAway(error: unknown): boolean {

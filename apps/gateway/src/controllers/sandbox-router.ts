@@ -8,7 +8,7 @@ import type { CallContext } from '../calls/caller.js';
 import { unlessAborted } from '../calls/local-client.js';
 import { type ControllerChannels, type ControllerClient, forwardedError, isAway } from './controller-client.js';
 
-/** How long to retry while a session's owner is unreachable. Longer than it takes until the owner counts as dead. */
+/** How long to retry while a session's owner is unreachable. Longer than the time after which an owner counts as dead. */
 const AWAY_MAX_MS = 12_000;
 const RETRY_MS = 200;
 
@@ -28,7 +28,7 @@ export function forwardSettings({ tenant, signal, deadlineMs }: CallContext): Ca
 const SWITCHED_OFF =
   'Sandboxes for callers are off. The operator must set ETUDE_SANDBOX_INTERNAL_TOKEN to the same secret for the gateway and every sandbox controller ("etude up" does).';
 
-/** Whether another controller may accept. It can't if the tenant's quota is used up. */
+/** Whether another controller may accept the sandbox. If the tenant's quota is used up, no controller does. */
 const mayHaveRoomElsewhere = (error: EtudeError) =>
   ['SANDBOX_UNAVAILABLE', 'SANDBOX_CAPACITY', 'SHUTTING_DOWN'].includes(error.code) && !error.details.metadata?.['openMax'];
 
@@ -48,7 +48,7 @@ function endedError({ session: { id, state, stateReason } }: StoredSession): Etu
   });
 }
 
-/** Finds the controller for a call. Any live controller can take over the sessions of a dead one. */
+/** Finds the controller for a call. Any live controller can take over sessions of a dead controller. */
 export class SandboxRouter {
   constructor(private readonly parts: RouterParts) {}
 
@@ -75,7 +75,7 @@ export class SandboxRouter {
   }
 
   /**
-   * Calls the owner of a session. If it is unreachable, calls it again, or the controller that takes over.
+   * Calls the owner of a session. If the owner is unreachable, retries there, or at the controller that takes over.
    *
    * @param work must be safe to repeat
    * @throws EtudeError as the controller says; NOT_FOUND, SANDBOX_UNAVAILABLE
@@ -119,8 +119,8 @@ export class SandboxRouter {
   }
 
   /**
-   * Follows one execution to its result. If its controller is lost, the next owner continues after the last event, so that none is missed or
-   * repeated.
+   * Follows one execution to its result. If its controller is lost, the next owner continues after the last event, without missing or
+   * repeating an event.
    *
    * @throws EtudeError as the controller says; FAILED_PRECONDITION with the reason if the sandbox was lost
    */

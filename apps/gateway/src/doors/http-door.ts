@@ -47,7 +47,7 @@ export class HttpDoor {
     await listenOn(this.#server, { host, port, setting: this.settings.setting });
   }
 
-  /** Gives running requests a grace period, then cuts them. @param cut ends streams that have no end of their own */
+  /** Gives running requests a grace period, then disconnects them. @param cut ends streams that never end by themselves */
   async close(cut: () => Promise<void> = () => Promise.resolve()): Promise<void> {
     if (!this.#server.listening) return;
     this.#server.close();
@@ -58,7 +58,7 @@ export class HttpDoor {
   }
 }
 
-/** The body of a refused request is still unread. A sender that continues too long is disconnected. */
+/** Reads and drops the rest of a refused body. Disconnects senders that continue too long. */
 function dropRest(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return;
   const timer = setTimeout(() => request.destroy(), REFUSED_BODY_MS);

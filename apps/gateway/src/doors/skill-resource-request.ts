@@ -53,7 +53,7 @@ const DECIDED = [
 ] as const;
 const decided = Json.optional().meta({ readOnly: true });
 
-/** The fields that an author writes, named as in `SkillDraft`. */
+/** The fields of an author, with the names of `SkillDraft`. */
 const Said = z.strictObject({
   name: SkillName.optional(),
   display_name: z.string().nullish(),
@@ -164,7 +164,7 @@ function ownerOf(place: ResourcePlace, { scope, agent }: Skill): string | null {
   return scope === SkillScope.AGENT ? objectId({ ...place, provider }, 'agents', agent) : null;
 }
 
-/** An id that all versions of one skill of one owner share. */
+/** One id for all versions of a skill of one owner. */
 function idOf({ agent, user, name }: Skill): string {
   const hex = contentDigest([agent, user, name]);
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');

@@ -129,7 +129,7 @@ export const recordCalls = {
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
 
-/** Without a mask, the fields that aren't empty; an unset number can't be told from 0. @throws EtudeError INVALID_ARGUMENT */
+/** The paths of the mask, or without a mask the fields that aren't empty or 0. @throws EtudeError INVALID_ARGUMENT */
 function updatedPaths({ updateMask, text, confidence }: UpdateFactRequest): readonly string[] {
   const given = [...(text === '' ? [] : ['text']), ...(confidence === 0 ? [] : ['confidence'])];
   const paths = updateMask?.paths ?? given;

@@ -99,7 +99,7 @@ const SEARCHES: Readonly<Record<MemoryLayer, Search>> = {
   procedural: async ({ procedural }, scope, query) => (await readableSkills(procedural, scope, query)).map(skillHitMessage),
 };
 
-/** The reading half of `etude.v1.Memory`. Hits are sorted within each layer only, since scores of different layers aren't comparable. */
+/** The reading calls of `etude.v1.Memory`. Hits are sorted within each layer, because scores of different layers aren't comparable. */
 export const searchCalls = {
   async searchMemory(request, call, deps) {
     const { layers, queryOf } = checkedSearch(request);

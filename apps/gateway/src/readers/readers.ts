@@ -52,7 +52,7 @@ export function viewsOf({ tenant, agent, user, everyUser }: AskedSkills): readon
 }
 
 /**
- * The requested version, or the newest in any status. If several owners have the name, the narrowest one's.
+ * The requested version, or the newest in any status. If several owners have the name, the narrowest owner's skill.
  *
  * @param name "skills/{skill}"
  * @throws EtudeError INVALID_ARGUMENT, NOT_FOUND; FAILED_PRECONDITION if a reviewer names no user, and several users have one
@@ -81,7 +81,7 @@ async function firstOf(procedural: ProceduralMemory, asked: AskedSkills, name: s
   return null;
 }
 
-/** The skill without a user, else that of the only user who has one. @throws EtudeError FAILED_PRECONDITION if several users have one */
+/** Returns the found skill. @throws EtudeError FAILED_PRECONDITION if it belongs to a user, and other users have that name too */
 async function oneUsers(procedural: ProceduralMemory, found: Skill, version?: number): Promise<Skill> {
   const { scope, name } = found;
   if (scope.user === null) return found;
@@ -120,7 +120,7 @@ export async function meantVersion(
   return versions.find(({ status }) => statuses.includes(status)) ?? skill;
 }
 
-/** Whether the caller may read tests made from tasks' cases, some of which are hidden. For skills of all tenants, only operators may. */
+/** Whether the caller may read tests made from tasks, which may contain hidden cases. For skills of all tenants, only operators may. */
 export function readsHiddenTests(roles: readonly Role[], { scope }: Pick<Skill, 'scope'>): boolean {
   return hasRole(roles, scope.tenant === GLOBAL_TENANT ? 'operator' : 'reviewer');
 }

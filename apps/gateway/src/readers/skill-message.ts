@@ -25,7 +25,7 @@ export const named = <T extends { readonly name: string }>(skills: readonly T[] 
 export const briefMessage = ({ name, scope, version, status, digest }: Skill): SkillInit =>
   toWire(SkillSchema, { name: skillResourceName(name), agent: ownerName(scope), user: scope.user, version, status, digest });
 
-/** A skill as callers see it, without tests, since some are made from hidden cases. Reviews show all but the held-out ones. */
+/** A skill as callers see it. It has no tests, because these may contain hidden cases. Reviews show all tests except held-out ones. */
 export function skillMessage(skill: Skill): SkillInit {
   const { scope, contract, proof, replacedBy, usage = UNUSED } = skill;
   return toWire(SkillSchema, {

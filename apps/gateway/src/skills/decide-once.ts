@@ -19,14 +19,14 @@ export interface MoveRequest {
 
 export interface Move {
   readonly method: string;
-  /** If no version is named, the newest with one of these statuses is meant. */
+  /** If the request names no version, the newest version with one of these statuses is changed. */
   readonly from: readonly SkillStatus[];
   readonly reason?: string;
   /** @throws EtudeError PERMISSION_DENIED */
   readonly allow: (call: CallContext, skill: Skill) => void;
 }
 
-/** Decides once per request. A repeat after a crash decides again about the version of the first call, which changes nothing twice. */
+/** Decides once per request. A repeat after a crash decides again about the version of the first call; decisions are idempotent. */
 export async function decideOnce(
   deps: SkillDeps,
   call: CallContext,

@@ -72,7 +72,7 @@ interface Looked {
   readonly ready: readonly Registration[];
   /** The skills of `ready` as they would be stored. */
   readonly checked: readonly Skill[];
-  /** One message for each skill that calls another which isn't active yet, such as one of the same import. */
+  /** One message for each skill that waits for a called skill to become active, for example one of the same import. */
   readonly waiting: readonly string[];
 }
 

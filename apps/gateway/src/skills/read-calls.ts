@@ -18,7 +18,7 @@ import { everySkillBehind, placeOf } from './list-skills.js';
 const PAGE = { max: 1_000, standard: 50 };
 const RESULTS = { max: 100, standard: 5 };
 const SIMILARITY_MIN = 0.7;
-/** Tags filter after the search, so the search fetches this many times more hits. */
+/** Factor for the hits of a search with tags, because tags are filtered after the search. */
 const PER_TAGGED_HIT = 10;
 
 const Tags = z.array(z.string().min(1).max(64)).max(50);
@@ -65,7 +65,7 @@ export const readCalls = {
     const query = { text, limit, similarityMin, tags };
     const isAgents = agent !== null && !agent.startsWith('@');
     const hits = isAgents ? await searchSkills(procedural, { tenant, agent, user }, query) : await searchEvery(procedural, asked, query);
-    // Search hits count as offers to the agent. Nobody waits for the count, which may be lost: writing it would delay this call.
+    // Search hits count as offers to the agent. Not awaited, because writing the count would delay this call. A lost count does no harm.
     if (isAgents) setImmediate(() => void procedural.countOffers(hits.map(({ skill }) => keyOf(skill))).catch(() => undefined));
     return { hits: hits.map(({ skill, similarity }) => ({ skill: skillMessage(skill), similarity })) };
   },

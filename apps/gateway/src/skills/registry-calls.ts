@@ -65,7 +65,7 @@ export const registryCalls = {
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
-/** @throws EtudeError FAILED_PRECONDITION for an archived version, and for one that a rollback could restore; PERMISSION_DENIED */
+/** @throws EtudeError FAILED_PRECONDITION for archived versions and for versions with a valid proof; PERMISSION_DENIED */
 function requireVerifiable(skill: Skill, call: CallContext, deps: SkillDeps): void {
   const { status, name, version } = skill;
   if (WITH_EVIDENCE.has(status)) return;

@@ -124,7 +124,7 @@ export const reviewCalls = {
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
-/** Decides once, then has the callers of a skill that became active verified again. */
+/** Decides once. If the skill became active, its callers are verified again. */
 async function decided(
   deps: SkillDeps,
   call: CallContext,

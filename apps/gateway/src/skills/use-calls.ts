@@ -61,7 +61,7 @@ export const useCalls = {
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
-/** The named agent, or without one any owner of the skill; null if nobody has it. */
+/** The named agent, else any owner of the skill; null if no owner has the skill. */
 async function readerOf({ procedural }: Memory, request: UseSkillRequest, call: CallContext): Promise<SkillReader | null> {
   if (request.agent !== '') return ownScope(call, request);
   const asked = askedSkills(call, request);
@@ -84,7 +84,7 @@ async function requireEnabled(deps: SkillDeps, { tenant, agent }: SkillReader): 
   );
 }
 
-/** Requests the missing skill, so that it may exist next time. The wish isn't vouched for. */
+/** Requests the missing skill for later uses. No reviewer vouches for this wish. */
 async function missing(deps: SkillDeps, request: UseSkillRequest, reader: SkillReader, example: JsonObject) {
   const name = skillOfName(request.name);
   const wrong = wrongName(name);
@@ -106,7 +106,7 @@ interface Use {
   readonly content: unknown;
 }
 
-/** The id of a use, and for a request id its claim, which throws EtudeError ALREADY_EXISTS if the id had another request. */
+/** The id of a use. With a request id, also its claim, which throws EtudeError ALREADY_EXISTS if another request had the id. */
 function identifiedUse(
   { store }: Pick<Memory, 'store'>,
   { tenant, agent, user }: SkillReader,

@@ -68,7 +68,11 @@ export const wishCalls = {
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
-/** A wish has the same readers as the resulting skill: its user, or everybody if it has none. @throws EtudeError NOT_FOUND */
+/**
+ * A wish has the same readers as the resulting skill. A wish without a user is shown to every caller of the tenant.
+ *
+ * @throws EtudeError NOT_FOUND
+ */
 async function seenWish(deps: SkillDeps, request: { name: string; user: string }, { tenant, roles }: CallContext): Promise<WantedSkill> {
   const { name } = request;
   const id = parseField(WishName, name, 'name').slice('wantedSkills/'.length);
@@ -78,7 +82,7 @@ async function seenWish(deps: SkillDeps, request: { name: string; user: string }
   throw new EtudeError('NOT_FOUND', `There is no ${name} for this reader. To see a user's wish, name the user.`);
 }
 
-/** undefined: all users, for a reviewer who names none; null: no particular user. */
+/** undefined: all users, if a reviewer names no user; null: wishes without a user. */
 function wishUserOf({ user }: { readonly user: string }, roles: readonly Role[]): string | null | undefined {
   if (user !== '') return parseField(UserId, user, 'user');
   return hasRole(roles, 'reviewer') ? undefined : null;

@@ -16,7 +16,7 @@ import { SessionTurns } from './session-turns.js';
 /** Lifetime of a sandbox after its last call. */
 const TTL_MS = SESSION_TTL_MS_DEFAULT;
 const FILES_MAX = 1_000;
-/** Errors after which the request has created no sandbox and never will. */
+/** Error codes that prove that the request created no sandbox. */
 const REFUSED: ReadonlySet<string> = new Set([
   'INVALID_ARGUMENT',
   'NOT_FOUND',

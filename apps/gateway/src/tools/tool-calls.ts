@@ -23,7 +23,7 @@ export interface ToolDeps extends Pick<SkillDeps, 'settings' | 'toolCalls'> {
   readonly registry: ToolRegistry;
 }
 
-/** `etude.v1.Tools`: one registry for all agents. The key and the request decide whose call it is, never the arguments. */
+/** `etude.v1.Tools`: one registry for all agents. The key and the request identify the caller; the arguments don't. */
 export const toolCalls = {
   async listTools(request, call, deps) {
     const { tenant } = call;
@@ -51,7 +51,7 @@ export const toolCalls = {
   },
 } satisfies Handlers<typeof Tools, ToolDeps>;
 
-/** The same for repeats of a request, so that they start nothing twice. */
+/** Repeats of a request get the same id, so that they start no second execution. */
 const callIdOf = (call: RepeatableCall | null): string => (call === null ? randomUUID() : contentDigest(call));
 
 export function toolMessage(tool: ToolDefinition, settings: ProceduralMemorySettings): MessageInitShape<typeof ToolDefinitionSchema> {

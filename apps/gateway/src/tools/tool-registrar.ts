@@ -28,7 +28,7 @@ const STATUSES: Readonly<Record<SkillStatus, RegisteredSkill['status']>> = {
   archived: 'rejected',
 };
 
-/** Registers skills of agents like those of people. They belong to the agent, and to its user if it has one. */
+/** Registers skills that agents write. The owner is the calling agent with its user. */
 export class AgentSkillRegistrar implements SkillRegistrar {
   constructor(private readonly deps: SkillDeps) {}
 
@@ -66,7 +66,7 @@ function reasonOf(status: SkillStatus, reason: string): string {
   return reason === '' ? `the same content is ${status}` : reason;
 }
 
-/** The reasons why a skill was refused. @throws errors that aren't the skill's fault */
+/** The reasons for refusing a skill. @throws any error that the skill didn't cause */
 function refusalsOf(error: unknown): readonly string[] {
   if (!REFUSALS.has(errorCode(error))) throw error;
   const { message, details } = error as EtudeError;

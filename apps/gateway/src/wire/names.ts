@@ -58,7 +58,7 @@ export function afterPageToken(token: string, filter: unknown): string | null {
   );
 }
 
-/** A page of the records found, of which one more than `pageSize` shows that another page follows. @param placeOf its place, for the token */
+/** A page of `found`. If `found` has more records than `pageSize`, another page follows. @param placeOf gives the place for the token */
 export function pageOf<T>(found: readonly T[], pageSize: number, placeOf: (last: T) => string, filter: unknown) {
   const items = found.slice(0, pageSize);
   const last = found.length > pageSize ? items.at(-1) : undefined;
@@ -70,7 +70,7 @@ const EVENT_ID = /^[0-9]{1,19}-[0-9]{1,19}$/;
 /** An opaque token: the task, and the last event that the caller saw. */
 export const resumeToken = (taskId: string, eventId: string) => Buffer.from(`${taskId}/${eventId}`).toString('base64url');
 
-/** null: from the start. @throws EtudeError INVALID_ARGUMENT for a token of another task, or one that wasn't made here */
+/** null: from the start. @throws EtudeError INVALID_ARGUMENT for a token of another task, and for an invented token */
 export function eventIdOf(token: string, taskId: string): string | null {
   if (token === '') return null;
   const [task, eventId = ''] = Buffer.from(token, 'base64url').toString('utf8').split('/');

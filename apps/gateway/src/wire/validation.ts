@@ -62,7 +62,7 @@ export function parsedBy<S extends z.ZodType>(
   const parsed = schema.safeParse(value, { error: inSentences });
   if (parsed.success) return { data: parsed.data, violations: [] };
   const found = parsed.error.issues.map(({ path, message }) => ({ field: fieldOf(path), description: message }));
-  // One value can break many rules. The first says enough.
+  // Reports only the first violation of each field.
   return { violations: found.filter(({ field }, index) => found.findIndex((one) => one.field === field) === index) };
 }
 
@@ -119,7 +119,7 @@ function* walk(value: unknown, path: string): Generator<Violation> {
 }
 
 /**
- * Refuses fields that this server doesn't know. Ignoring one could ignore a limit that the caller set.
+ * Refuses fields that this server doesn't know. An ignored field could be a limit that the caller set.
  *
  * @throws EtudeError INVALID_ARGUMENT
  */
