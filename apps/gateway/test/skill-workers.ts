@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { JsonObject } from '@bufbuild/protobuf';
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { startProcess, type TestProcess } from '@etude/test-support/processes';
 import { afterAll, beforeAll } from 'vitest';
-import { GatewayRig } from './gateway.harness.js';
+import { GatewayRig, type KeyName } from './gateway.harness.js';
 import { writeProofKeys } from './skill-store.js';
 
 const apps = join(import.meta.dirname, '..', '..');
@@ -50,3 +52,20 @@ export function skillsForFile(settings: () => Settings | Promise<Settings> = () 
   });
   return rig;
 }
+
+/** The caller; default: agent "coder" of tenant "acme". */
+export interface Caller {
+  readonly key?: KeyName;
+  readonly agent?: string;
+  readonly user?: string;
+  readonly session?: string;
+  readonly requestId?: string;
+}
+
+/** Calls tools of a gateway. */
+export const toolCalls =
+  (rig: GatewayRig) =>
+  async (tool: string, args: JsonObject, { key = 'acme', ...caller }: Caller = {}) => {
+    const { success, result, error } = await rig.client(Tools, key).callTool({ tool, arguments: args, agent: 'coder', ...caller });
+    return { success, error, result: (result ?? {}) as Record<string, unknown> };
+  };

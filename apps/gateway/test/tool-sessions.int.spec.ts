@@ -4,8 +4,7 @@ import { QueueErasure } from '@etude/queue/erasure/queue-erasure';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { collect, type KeyName } from './gateway.harness.js';
-import { skillsForFile } from './skill-workers.js';
-import { type Caller, toolCalls } from './tool-calls.js';
+import { type Caller, skillsForFile, toolCalls } from './skill-workers.js';
 
 const OPEN_MAX = 6;
 const rig = skillsForFile(() => ({

@@ -3,8 +3,7 @@ import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { refusal } from './gateway.harness.js';
-import { skillsForFile } from './skill-workers.js';
-import { type Caller, toolCalls } from './tool-calls.js';
+import { type Caller, skillsForFile, toolCalls } from './skill-workers.js';
 
 const SLUG = 'def slug(text: str, sep: str = "-") -> str:\n    """Makes a slug."""\n    return sep.join(text.lower().split())\n';
 

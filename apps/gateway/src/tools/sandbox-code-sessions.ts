@@ -8,10 +8,10 @@ import type { SessionKey } from '@etude/domain/tools/tool-ports';
 import type { RedisToolSessions, ToolSandboxClaim } from '@etude/queue/agents/tool-sessions';
 import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { CallContext } from '../calls/caller.js';
+import { unlessAborted } from '../calls/local-client.js';
 import type { SandboxRouter } from '../controllers/sandbox-router.js';
 import { sandboxIdOfName } from '../wire/names.js';
 import { runCell } from './run-cell.js';
-import { SessionTurns } from './session-turns.js';
 
 /** Lifetime of a sandbox after its last call. */
 const TTL_MS = SESSION_TTL_MS_DEFAULT;
@@ -33,6 +33,27 @@ export interface CodeSessionParts {
   readonly sessions: Pick<RedisToolSessions, 'readSandbox' | 'claimSandbox' | 'dropClaim' | 'keepSandbox' | 'ownSandbox'>;
   /** Tools open no sandbox while the tenant has this many open, including those that callers opened. */
   readonly openMax: number;
+}
+
+/** Runs calls with the same name one at a time, in order, within this process. */
+export class SessionTurns {
+  /** By name; resolves after the last call. */
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** @throws the signal's reason, if it aborts before the turn comes */
+  async take<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const turn = this.#last.get(name) ?? Promise.resolve();
+    const over = Promise.withResolvers<void>();
+    const last = turn.then(() => over.promise);
+    this.#last.set(name, last);
+    try {
+      await unlessAborted(turn, signal);
+      return await work();
+    } finally {
+      over.resolve();
+      if (this.#last.get(name) === last) this.#last.delete(name);
+    }
+  }
 }
 
 /** Gives tool sessions sandboxes of `etude.v1.Sandboxes`, with the same tenant, quota, limits and lifetime. */

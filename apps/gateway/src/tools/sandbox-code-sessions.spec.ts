@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { SessionTurns } from './session-turns.js';
+import { SessionTurns } from './sandbox-code-sessions.js';
 
 const never = new AbortController().signal;
 
