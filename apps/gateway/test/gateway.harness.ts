@@ -132,7 +132,7 @@ export class GatewayRig {
       scripted: true,
       model: 'scripted',
     } as const;
-    await journal.finish({ state: 'succeeded', stopReason: 'solved', result, usage, error: null }, [{ type: 'state', state: 'succeeded' }]);
+    await journal.finish({ state: 'succeeded', stopReason: 'solved', result, usage, error: null });
   }
 
   async #open(tenant: string, taskName: string) {

@@ -80,10 +80,13 @@ export async function openRollout(
 
 async function giveUp(journal: RedisJournal): Promise<EtudeError> {
   const message = `Rollout ${journal.rolloutId} was taken ${journal.epoch} times and never ended. Find out why its workers end, then redrive its job.`;
-  await journal.finish(
-    { state: 'failed', stopReason: 'error', result: null, usage: journal.usage, error: { code: 'WORKER_LOST', message } },
-    [],
-  );
+  await journal.finish({
+    state: 'failed',
+    stopReason: 'error',
+    result: null,
+    usage: journal.usage,
+    error: { code: 'WORKER_LOST', message },
+  });
   return new EtudeError('WORKER_LOST', message);
 }
 

@@ -5,7 +5,7 @@ import type { ProceduralMemory } from '../src/ports/memory.js';
 import { PythonSandboxes } from './python-sandboxes.js';
 import type { AdmissionDeps } from '../src/skills/proof/admit-skill.js';
 import { skillDigest } from '../src/skills/content-digest.js';
-import { TEST_SIGNER } from './proven-fixture.js';
+import { TEST_SIGNER } from './bundle-fixture.js';
 import { candidateFromTests } from '../src/skills/proof/skill-candidate.js';
 
 export const scope = { tenant: 'acme', agent: 'solver', user: null };

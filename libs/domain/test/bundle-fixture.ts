@@ -1,7 +1,11 @@
 import type { Skill } from '@etude/contracts/memory';
+import type { SkillContract } from '@etude/contracts/skill-proof';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import type { VerificationGround } from '../src/skills/proof/keep-what-worked.js';
 import type { ProceduralMemory } from '../src/ports/memory.js';
+import type { ProofChecker, ProofSigner } from '../src/ports/proof-signer.js';
+import { contentDigest, skillDigest } from '../src/skills/content-digest.js';
+import { NOTHING_FOUND, signProof } from '../src/skills/proof/proof.js';
 import { FakeProceduralMemory } from './fake-procedural-memory.js';
 import { skillOf as recordOf } from './memory-records.js';
 import { PythonSandboxes } from './python-sandboxes.js';
@@ -51,3 +55,47 @@ export const errorOf = (work: Promise<unknown>): Promise<string> =>
     () => 'none',
     (error: Error & { code?: string }) => `${error.code}: ${error.message}`,
   );
+
+/** An active skill; a program unless it is given an entry point. */
+export function programOf(given: Partial<Skill> = {}): Skill {
+  const program = {
+    scope: { ...scope, agent: 'default' },
+    description: 'Doubles a number.',
+    entryPoint: null,
+    digest: '0'.repeat(64),
+    model: 'fake',
+  };
+  return skillOf('double_it', 'print("right")', { ...program, ...given });
+}
+
+/** Signs for tests; anybody could. */
+export const TEST_SIGNER: ProofSigner & ProofChecker = {
+  keyId: 'test',
+  sign: (text) => contentDigest(['signed', text]),
+  isSigned: (text, keyId, signature) => keyId === 'test' && signature === contentDigest(['signed', text]),
+};
+
+const FOUND = { ...NOTHING_FOUND, testsPassed: 2, mutantsMade: 2, mutantsNoticed: 2 };
+
+/** The same with a contract of these parameters, by JSON Schema, and a proof that `TEST_SIGNER` takes. */
+export function provenSkillOf(name: string, code: string, parameters: Record<string, object> = {}, given: SkillGiven = {}): Skill {
+  const skill = skillOf(name, code, { contract: contractOf(name, parameters), ...given });
+  return proven(skill);
+}
+
+/** Signed as it is now. */
+export function proven(skill: Skill): Skill {
+  const whole = { ...skill, digest: skillDigest(skill) };
+  return { ...whole, proof: signProof(whole, FOUND, TEST_SIGNER, 1) };
+}
+
+function contractOf(name: string, properties: Record<string, object>): SkillContract {
+  const required = Object.keys(properties).filter((key) => !('default' in (properties[key] ?? {})));
+  return {
+    parameters: Object.keys(properties).map((key) => ({ name: key, type: '', description: '', required: required.includes(key) })),
+    inputSchema: { type: 'object', properties, required, additionalProperties: false } as SkillContract['inputSchema'],
+    outputSchema: null,
+    signature: `def ${name}(${Object.keys(properties).join(', ')})`,
+    docstring: '',
+  };
+}

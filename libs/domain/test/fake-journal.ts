@@ -44,7 +44,7 @@ export class FakeJournalStore {
       startedAt: this.startedAt,
       entries: new Map(this.#entries),
       append: async (entry, events) => this.#append(epoch, entry, events),
-      finish: async (end, events) => this.#finish(epoch, end, events),
+      finish: async (end) => this.#finish(epoch, end),
     };
   }
 
@@ -64,14 +64,10 @@ export class FakeJournalStore {
     return { cancelRequested: this.#cancelRequested };
   }
 
-  #finish(epoch: number, end: RolloutEnd, events: readonly TaskEvent[]): void {
+  #finish(epoch: number, end: RolloutEnd): void {
     this.#check(epoch);
     if (isFinal(this.#task.state)) return;
-    this.events.push(
-      ...asJson(events.filter(({ type }) => type !== 'finished' && type !== 'state')),
-      { type: 'state', state: end.state },
-      { type: 'finished' },
-    );
+    this.events.push({ type: 'state', state: end.state }, { type: 'finished' });
     this.#task = { state: end.state, usage: end.usage, end: asJson(end) };
   }
 

@@ -6,7 +6,7 @@ import { skillDigest } from '../src/skills/content-digest.js';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { approveSkill, archiveSkill, deprecateSkill, rejectSkill, restoreSkill, rollbackSkill } from '../src/skills/life/decisions.js';
 import { NOTHING_FOUND } from '../src/skills/proof/proof.js';
-import { promoteSkill } from '../src/skills/life/promote-skill.js';
+import { promoteSkill } from '../src/skills/life/register-skill.js';
 import { type Decision, isSameOwner, keyOf } from '../src/skills/life/skill-life.js';
 import { NEW_YEAR } from './memory-records.js';
 

@@ -231,7 +231,7 @@ describe('dead letters', () => {
       RolloutRun,
       async ({ tenant, taskId, rolloutId }) => {
         const journal = await openJournal(rig.redis, rig.keys, { tenant, taskId, rolloutId });
-        await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: journal.usage, error: null }, []);
+        await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: journal.usage, error: null });
         return { outcome: 'succeeded' as const };
       },
       rig.options,

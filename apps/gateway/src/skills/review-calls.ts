@@ -4,7 +4,7 @@ import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import { approveSkill, archiveSkill, deprecateSkill, rejectSkill, restoreSkill, rollbackSkill } from '@etude/domain/skills/life/decisions';
 import { ownerOf, searchSkills } from '@etude/domain/skills/life/find-skill';
-import { promoteSkill } from '@etude/domain/skills/life/promote-skill';
+import { promoteSkill } from '@etude/domain/skills/life/register-skill';
 import type { Memory } from '@etude/memory/memory';
 import { hasRole } from '@etude/platform/auth';
 import { z } from 'zod';

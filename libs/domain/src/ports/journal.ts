@@ -32,5 +32,5 @@ export interface Journal {
   /** Returns whether somebody asked to cancel the task. */
   append(entry: JournalEntry, events: readonly TaskEvent[]): Promise<{ cancelRequested: boolean }>;
   /** The last write: sets the task's final state, and its `finished` event ends every watch. */
-  finish(end: RolloutEnd, events: readonly TaskEvent[]): Promise<void>;
+  finish(end: RolloutEnd): Promise<void>;
 }

@@ -2,13 +2,13 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import { expect, it } from 'vitest';
 import type { MemoryHit, ReadScope, SearchQuery } from '../ports/memory.js';
 import { factOf, hitOf } from '../../test/memory-records.js';
-import { skillOf } from '../../test/skill-fixture.js';
+import { programOf } from '../../test/bundle-fixture.js';
 import { factEntry } from '../retrieval/entries.js';
 import { provenanceOf, recall } from './recall.js';
 
 const hit = (id: string, text = id, layer: MemoryLayer = 'episodic') => hitOf({ id, text, layer });
 
-function memory(episodic: MemoryHit[], semantic: MemoryHit[], skills = [skillOf()]) {
+function memory(episodic: MemoryHit[], semantic: MemoryHit[], skills = [programOf()]) {
   const queries: SearchQuery[] = [];
   const answer = <T>(query: SearchQuery, found: T[]) => (queries.push(query), Promise.resolve(found));
   return {
@@ -88,9 +88,9 @@ it('searches the layers of the policy for its number of items', async () => {
 });
 
 it('returns visible skills of all owners, and lists them as offered', async () => {
-  const shared = skillOf({ name: 'shared', code: 'print(2)', scope: { tenant: 'acme', agent: '@tenant', user: null } });
-  const theirs = skillOf({ name: 'theirs', code: 'print(3)', scope: { tenant: 'acme', agent: 'default', user: 'bob' } });
-  const layers = { ...memory([], []), procedural: { search: ownedBy(skillOf(), shared, theirs, skillOf({ name: 'hidden' })) } };
+  const shared = programOf({ name: 'shared', code: 'print(2)', scope: { tenant: 'acme', agent: '@tenant', user: null } });
+  const theirs = programOf({ name: 'theirs', code: 'print(3)', scope: { tenant: 'acme', agent: 'default', user: 'bob' } });
+  const layers = { ...memory([], []), procedural: { search: ownedBy(programOf(), shared, theirs, programOf({ name: 'hidden' })) } };
   const { items, offered } = await recall({ ...input({ layers: ['procedural'] }), shows: ({ name }) => name !== 'hidden' }, layers);
   expect(items.map(({ id }) => id)).toEqual(['double_it@1', 'shared@1']);
   expect(offered).toEqual([
@@ -99,7 +99,7 @@ it('returns visible skills of all owners, and lists them as offered', async () =
   ]);
 });
 
-function ownedBy(...skills: ReadonlyArray<ReturnType<typeof skillOf>>) {
+function ownedBy(...skills: ReadonlyArray<ReturnType<typeof programOf>>) {
   return ({ tenant, agent, also = [] }: ReadScope) =>
     Promise.resolve(
       skills

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Journal } from '../ports/journal.js';
 import { AnsweringModel, HIDDEN, learnsFromCritique, REFERENCE, runsCode, type SpecGiven, World } from '../../test/rollout-fixture.js';
 import { runRollout } from './run-rollout.js';
-import { skillOf } from '../../test/skill-fixture.js';
+import { programOf } from '../../test/bundle-fixture.js';
 
 interface Story {
   readonly spec: SpecGiven;
@@ -21,10 +21,10 @@ const STORIES: Record<string, Story> = {
     },
   },
   'a run that a limit stops': { spec: { limits: { modelTokensMax: 40 } } },
-  'a skill that fails, then attempts': { spec: {}, skills: [{ skill: skillOf({ code: 'print("no")' }), similarity: 0.9 }] },
+  'a skill that fails, then attempts': { spec: {}, skills: [{ skill: programOf({ code: 'print("no")' }), similarity: 0.9 }] },
   'a skill that needs its parameters': {
     spec: { evaluator: { kind: 'none' } },
-    skills: [{ skill: skillOf({ code: 'def double(n):\n    return 2 * n', entryPoint: 'double' }), similarity: 0.9 }],
+    skills: [{ skill: programOf({ code: 'def double(n):\n    return 2 * n', entryPoint: 'double' }), similarity: 0.9 }],
   },
 };
 
@@ -43,7 +43,7 @@ function dyingAt(journal: Journal, n: number, when: 'before' | 'after'): Journal
   return {
     ...journal,
     append: (entry, events) => dying(() => journal.append(entry, events)),
-    finish: (end, events) => dying(() => journal.finish(end, events)),
+    finish: (end) => dying(() => journal.finish(end)),
   };
 }
 

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { fingerprintOf } from '../recall/fingerprint.js';
 import { dependencyOn } from '../skills/proof/bundle-code.js';
-import { proven, provenSkillOf } from '../../test/proven-fixture.js';
+import { proven, provenSkillOf, programOf } from '../../test/bundle-fixture.js';
 import { AnsweringModel, fenced, specOf, type SpecGiven, World } from '../../test/rollout-fixture.js';
-import { skillOf } from '../../test/skill-fixture.js';
 
-const near = (given: Parameters<typeof skillOf>[0], similarity = 0.85) => [{ skill: skillOf(given), similarity }];
+const near = (given: Parameters<typeof programOf>[0], similarity = 0.85) => [{ skill: programOf(given), similarity }];
 const askedIn = (world: World) => (world.model as AnsweringModel).asked;
 const solver = () => new AnsweringModel(() => fenced('right'));
 const FUNCTION_CASES: SpecGiven = { evaluator: { kind: 'function_cases', entryPoint: 'twice', cases: [{ args: [2], expected: 2 }] } };
@@ -112,24 +111,24 @@ describe('reuse of skills', () => {
     const fingerprints = [fingerprintOf(specOf())];
     const own = { tenant: 'acme', agent: 'default', user: null };
     const skills = ['@global', 'acme'].map((tenant) =>
-      skillOf({ name: `of_${tenant.slice(-4)}`, fingerprints, scope: { ...own, tenant, agent: '@tenant' } }),
+      programOf({ name: `of_${tenant.slice(-4)}`, fingerprints, scope: { ...own, tenant, agent: '@tenant' } }),
     );
-    const all = [...skills, skillOf({ name: 'own', fingerprints, scope: own })].map((skill) => ({ skill, similarity: 0 }));
+    const all = [...skills, programOf({ name: 'own', fingerprints, scope: own })].map((skill) => ({ skill, similarity: 0 }));
     expect((await new World({ skills: all }).run()).result?.skill).toBe('own@1');
     expect((await new World({ skills: all.slice(0, 2) }).run()).result?.skill).toBe('of_acme@1');
   });
 
   it('runs only proven skills', async () => {
-    const unsigned = { ...proven(skillOf({})), code: 'print("right") # changed' };
+    const unsigned = { ...proven(programOf({})), code: 'print("right") # changed' };
     const world = new World({ skills: [{ skill: unsigned, similarity: 1 }], model: solver() });
     expect((await world.run()).result?.skill).toBeNull();
     expect(askedIn(world).join()).not.toContain('# changed');
   });
 
   it('loads dependencies, and skips a skill without them', async () => {
-    const dependency = proven(skillOf({ name: 'half', code: 'def half(x): ...', entryPoint: 'half' }));
+    const dependency = proven(programOf({ name: 'half', code: 'def half(x): ...', entryPoint: 'half' }));
     const code = 'from skills import half\nprint("right")';
-    const caller = skillOf({ name: 'caller', code, dependencies: [dependencyOn(dependency)] });
+    const caller = programOf({ name: 'caller', code, dependencies: [dependencyOn(dependency)] });
     const both = [caller, dependency].map((skill, at) => ({ skill, similarity: at === 0 ? 0.9 : 0 }));
     const world = new World({ skills: both });
     expect(await world.run()).toMatchObject({ result: { skill: 'caller@1', code } });
@@ -147,7 +146,7 @@ describe('reuse of skills', () => {
   });
 
   it('passes only arguments that the contract accepts', async () => {
-    const skill = provenSkillOf('double', 'def double(n): ...', { n: { type: 'integer' } }, { scope: skillOf({}).scope });
+    const skill = provenSkillOf('double', 'def double(n): ...', { n: { type: 'integer' } }, { scope: programOf({}).scope });
     const model = new AnsweringModel((text) => (text.includes('JSON object') ? '{"m": 2}' : fenced('right')));
     const world = new World({ spec: { evaluator: { kind: 'none' } }, skills: [{ skill, similarity: 0.9 }], model });
     expect((await world.run()).result?.skill).toBeNull();

@@ -51,6 +51,6 @@ async function attemptUntilStopped(context: RolloutContext): Promise<StopReason>
 async function finish({ steps, deps, attempts }: RolloutContext, stopReason: StopReason, error: RolloutEnd['error']): Promise<RolloutEnd> {
   const state = stopReason === 'solved' ? 'succeeded' : stopReason === 'cancelled' ? 'cancelled' : 'failed';
   const end: RolloutEnd = { state, stopReason, result: resultOf(attempts), usage: steps.usage, error };
-  await deps.journal.finish(end, []);
+  await deps.journal.finish(end);
   return end;
 }

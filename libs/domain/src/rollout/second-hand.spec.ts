@@ -11,7 +11,7 @@ import { toldProcedure } from '../skills/life/told-procedure.js';
 import { FakeProceduralMemory } from '../../test/fake-procedural-memory.js';
 import { episodeOf, factOf, hitOf, NEW_YEAR } from '../../test/memory-records.js';
 import { AnsweringModel, World, type WorldGiven } from '../../test/rollout-fixture.js';
-import { skillOf } from '../../test/skill-fixture.js';
+import { programOf } from '../../test/bundle-fixture.js';
 
 const isTrusted = (skill: Pick<Skill, 'sources' | 'untrusted'>) => (withMarks(skill).untrusted ?? []).length === 0;
 
@@ -78,6 +78,13 @@ describe('a skill learned from memories that were made with a document', () => {
     const skill = proposeSkill(group, [], { description: 'Adds.', scenarios: [], scripted: false, at: NEW_YEAR });
     expect(isTrusted(skill!)).toBe(false);
   });
+
+  it('is marked by consolidation if an outside agent told one of the episodes', () => {
+    const told = episodeOf({ id: 'x0f', success: false, code: null, experience: { context: ['c'], actions: [], outcomes: [] } });
+    const group = [solved('tbbbbbbbb-r1.episode'), solved('tcccccccc-r1.episode'), told];
+    const skill = proposeSkill(group, [], { description: 'Adds.', scenarios: [], scripted: false, at: NEW_YEAR });
+    expect(skill?.untrusted).toHaveLength(1);
+  });
 });
 
 describe('a skill learned without sources from outside', () => {
@@ -137,7 +144,7 @@ describe('a skill learned from an untrusted task', () => {
 });
 
 describe('a marked and approved skill', () => {
-  const marked = skillOf({ untrusted: ['its code is also that of a marked skill of this tenant'], sources: [] });
+  const marked = programOf({ untrusted: ['its code is also that of a marked skill of this tenant'], sources: [] });
 
   it('marks a skill whose rollout recalls it', async () => {
     const { skill } = await learn({ skills: [{ skill: marked, similarity: 0.7 }] });

@@ -135,7 +135,7 @@ describe('erasing outside memory', () => {
     const kept = await Promise.all(others.map(lasting));
     await rig.tasks.requestCancel('acme', tasks[1] ?? '');
     const journal = await openJournal(rig.redis, rig.keys, { tenant: 'acme', taskId: tasks[1] ?? '', rolloutId: `${tasks[1]}-r1` });
-    await journal?.finish({ state: 'cancelled', stopReason: 'cancelled', result: null, error: null, usage: USAGE }, []);
+    await journal?.finish({ state: 'cancelled', stopReason: 'cancelled', result: null, error: null, usage: USAGE });
     const before = await rig.erasure.find('acme', { user: 'bob-user' });
     expect(before).toMatchObject({ 'queue.tasks': 2, 'queue.executions': 4, 'queue.outbox': 2 });
     const removed = await rig.erasure.erase('acme', { user: 'bob-user' }, never());

@@ -114,7 +114,7 @@ describe('an outage of Redis', () => {
     const appending = journal?.append({ key: 'a1.two', value: 2, usage }, [{ type: 'attempt_started', attempt: 2 }]);
     await server.resume();
     await appending;
-    await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage, error: null }, []);
+    await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage, error: null });
     await watching;
     expect(seen).toEqual(['state', 'state', 'attempt_started', 'attempt_started', 'state', 'finished']);
     await until(async () => (await redis.ping().catch(() => '')) === 'PONG');

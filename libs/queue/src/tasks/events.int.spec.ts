@@ -15,7 +15,7 @@ async function start() {
   const read = (afterId = '', signal = never()) => readEvents(redis, keys, 'acme', record.id, afterId, signal);
   const step = (n: number) =>
     journal.append({ key: `a1.s${n}`, value: n, usage: Usage.parse({}) }, [{ type: 'attempt_started', attempt: n }]);
-  const finish = () => journal.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: Usage.parse({}), error: null }, []);
+  const finish = () => journal.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: Usage.parse({}), error: null });
   return { tasks, redis, keys, record, journal, read, step, finish };
 }
 
@@ -45,7 +45,7 @@ describe('reading events', () => {
     const fromStart = collect(read());
     const fromEnd = collect(read(end?.id));
     const again = await openJournal(redis, keys, { tenant: 'acme', taskId: record.id, rolloutId: `${record.id}-r1` });
-    await again?.finish({ state: 'failed', stopReason: 'attempts', result: null, usage: Usage.parse({}), error: null }, []);
+    await again?.finish({ state: 'failed', stopReason: 'attempts', result: null, usage: Usage.parse({}), error: null });
     expect(states(await fromStart)).toEqual(['queued', 'running', 'failed', 'queued', 'running', 'failed', 'finished']);
     expect(states(await fromEnd)).toEqual(['queued', 'running', 'failed', 'finished']);
   });

@@ -55,7 +55,7 @@ describe('journal in Redis', () => {
     const { redis, keys, address, open } = await makeRollout(60_000);
     const journal = await open();
     await journal?.append({ key: 'a1.draft', value: 1, usage: Usage.parse({}) }, []);
-    await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: Usage.parse({}), error: null }, []);
+    await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: Usage.parse({}), error: null });
     const all = [
       keys.task('acme', address.taskId),
       keys.rollout(address.rolloutId),

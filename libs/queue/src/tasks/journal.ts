@@ -89,12 +89,12 @@ export class RedisJournal implements Journal {
     return { cancelRequested: answer === 1 };
   }
 
-  async finish(end: RolloutEnd, events: readonly TaskEvent[]): Promise<void> {
+  async finish(end: RolloutEnd): Promise<void> {
     const fields = ['state', end.state, 'stopReason', end.stopReason, 'usage', JSON.stringify(end.usage)];
     if (end.result) fields.push('result', JSON.stringify(end.result));
     if (end.error) fields.push('error', JSON.stringify(end.error));
-    const last = [...events.filter(({ type }) => type !== 'finished' && type !== 'state'), { type: 'state', state: end.state }];
-    const args = [...this.#holder, this.#member, this.retentionMs, fields.length, ...fields, ...last.map((event) => JSON.stringify(event))];
+    const last = JSON.stringify({ type: 'state', state: end.state } satisfies TaskEvent);
+    const args = [...this.#holder, this.#member, this.retentionMs, fields.length, ...fields, last];
     const answer = await runScript<number>(this.redis, 'finishRollout', this.#keys, args);
     if (answer < 0) throw this.#fenced('its end');
   }

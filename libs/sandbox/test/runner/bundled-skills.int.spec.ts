@@ -1,7 +1,6 @@
 import { SandboxLimits } from '@etude/contracts/sandbox';
 import { bundledCode, dependencyOn, loadingCode } from '@etude/domain/skills/proof/bundle-code';
-import { registryOf, skillOf } from '@etude/domain/testing/bundle-fixture';
-import { provenSkillOf, TEST_SIGNER } from '@etude/domain/testing/proven-fixture';
+import { registryOf, skillOf, provenSkillOf, TEST_SIGNER } from '@etude/domain/testing/bundle-fixture';
 import { useSkill } from '@etude/domain/skills/proof/use-skill';
 import { FakeMemoryOutbox } from '@etude/domain/testing/fake-memory-outbox';
 import { describe, expect, it } from 'vitest';

@@ -4,9 +4,8 @@ import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE, skillOf } from '../../../test/memory-records.js';
 import { storeAt } from '../../../test/skill-lives.js';
 import { hasHiddenTests } from '../content-digest.js';
-import { registerSkill } from './register-skill.js';
+import { registerSkill, promoteSkill } from './register-skill.js';
 import { keyOf } from './skill-life.js';
-import { promoteSkill } from './promote-skill.js';
 
 const clock = { now: () => NEW_YEAR + 60_000 };
 const ON = { enabled: true, maxSkills: 0 };

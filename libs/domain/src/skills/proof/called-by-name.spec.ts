@@ -6,8 +6,7 @@ import { FakeMemoryOutbox } from '../../../test/fake-memory-outbox.js';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { inspectCode } from './inspect-code.js';
 import { runTrial } from './run-skill-tests.js';
-import { registryOf, skillOf } from '../../../test/bundle-fixture.js';
-import { proven, TEST_SIGNER } from '../../../test/proven-fixture.js';
+import { registryOf, skillOf, proven, TEST_SIGNER } from '../../../test/bundle-fixture.js';
 import { useSkill } from './use-skill.js';
 
 const sandboxes = new PythonSandboxes();

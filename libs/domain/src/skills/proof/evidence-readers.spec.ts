@@ -2,8 +2,7 @@ import type { Scope, Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { keyOf } from '../life/skill-life.js';
-import { skillOf } from '../../../test/bundle-fixture.js';
-import { proven } from '../../../test/proven-fixture.js';
+import { skillOf, proven } from '../../../test/bundle-fixture.js';
 import { admissionDeps } from '../../../test/admission-fixture.js';
 import { admitSkill } from './admit-skill.js';
 

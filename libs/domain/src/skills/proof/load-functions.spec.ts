@@ -2,8 +2,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillOffer } from '../../ports/skill-registry.js';
 import { describe, expect, it } from 'vitest';
-import { errorOf, printed, registryOf, skillOf } from '../../../test/bundle-fixture.js';
-import { provenSkillOf, TEST_SIGNER } from '../../../test/proven-fixture.js';
+import { errorOf, printed, registryOf, skillOf, provenSkillOf, TEST_SIGNER } from '../../../test/bundle-fixture.js';
 import { loadFunctions } from './load-functions.js';
 import { pinnedTo } from './bundle-code.js';
 

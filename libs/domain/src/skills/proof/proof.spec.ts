@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { skillOf } from '../../../test/bundle-fixture.js';
+import { skillOf, TEST_SIGNER } from '../../../test/bundle-fixture.js';
 import { skillDigest } from '../content-digest.js';
 import { confidenceOf, isProven, NOTHING_FOUND, signProof } from './proof.js';
-import { TEST_SIGNER } from '../../../test/proven-fixture.js';
 
 const found = { ...NOTHING_FOUND, testsPassed: 4, mutantsMade: 8, mutantsNoticed: 8 };
 const bare = skillOf('add', 'def add(a, b):\n    return a + b');

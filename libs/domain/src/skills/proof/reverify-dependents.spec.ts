@@ -5,8 +5,7 @@ import { admissionDeps } from '../../../test/admission-fixture.js';
 import { type AdmissionDeps, admitSkill } from './admit-skill.js';
 import { dependencyOn } from './bundle-code.js';
 import { keyOf } from '../life/skill-life.js';
-import { skillOf, type SkillGiven } from '../../../test/bundle-fixture.js';
-import { proven } from '../../../test/proven-fixture.js';
+import { skillOf, type SkillGiven, proven } from '../../../test/bundle-fixture.js';
 import { reverifyDependents } from './reverify-dependents.js';
 import { rollbackSkill } from '../life/decisions.js';
 

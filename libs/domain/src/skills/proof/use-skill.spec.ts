@@ -4,8 +4,7 @@ import { afterUse } from '../../retrieval/reinforce.js';
 import { FakeMemoryOutbox } from '../../../test/fake-memory-outbox.js';
 import { FakeSandboxes, type FakeRun } from '../../../test/fake-sandboxes.js';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
-import { errorOf, registryOf } from '../../../test/bundle-fixture.js';
-import { proven, provenSkillOf, TEST_SIGNER } from '../../../test/proven-fixture.js';
+import { errorOf, registryOf, proven, provenSkillOf, TEST_SIGNER } from '../../../test/bundle-fixture.js';
 import { type SkillCall, useSkill, type UseSkillDeps } from './use-skill.js';
 
 const reader = { tenant: 'acme', agent: 'solver', user: null };
