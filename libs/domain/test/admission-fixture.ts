@@ -23,7 +23,7 @@ export const settingsOf = (settings: Partial<ProceduralMemorySettings>): AgentSe
   get: async (_tenant, agent) => ({ agent, settings: ProceduralMemorySettings.parse(settings), isSet: true, updatedAt: 1, etag: '' }),
 });
 
-/** With the machine's own Python, an analyser that finds nothing, and a list of what was asked to be verified. */
+/** With the machine's own Python, an analyser that finds nothing, and a list of the skills whose verification was requested. */
 export function admissionDeps(
   procedural: ProceduralMemory,
   settings: Partial<ProceduralMemorySettings> = {},

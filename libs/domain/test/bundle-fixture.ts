@@ -35,7 +35,7 @@ export function skillOf(name: string, code: string, { needs = [], ...more }: Ski
   return recordOf({ ...UNTRIED, name, code, scope, description: `Does what ${name} does.`, entryPoint: name, ...pins, ...more });
 }
 
-/** Skills as a registry would give them. */
+/** A registry with these skills. */
 export function registryOf(...skills: readonly Skill[]): Pick<ProceduralMemory, 'versions'> {
   const memory = new FakeProceduralMemory().keep(...skills);
   return { versions: (...asked) => memory.versions(...asked) };
@@ -68,7 +68,7 @@ export function programOf(given: Partial<Skill> = {}): Skill {
   return skillOf('double_it', 'print("right")', { ...program, ...given });
 }
 
-/** Signs for tests; anybody could. */
+/** A signer for tests, without a secret key. */
 export const TEST_SIGNER: ProofSigner & ProofChecker = {
   keyId: 'test',
   sign: (text) => contentDigest(['signed', text]),
@@ -77,13 +77,13 @@ export const TEST_SIGNER: ProofSigner & ProofChecker = {
 
 const FOUND = { ...NOTHING_FOUND, testsPassed: 2, mutantsMade: 2, mutantsNoticed: 2 };
 
-/** The same with a contract of these parameters, by JSON Schema, and a proof that `TEST_SIGNER` takes. */
+/** `skillOf` with a contract for these parameters (JSON Schemas by name) and a proof that `TEST_SIGNER` signed. */
 export function provenSkillOf(name: string, code: string, parameters: Record<string, object> = {}, given: SkillGiven = {}): Skill {
   const skill = skillOf(name, code, { contract: contractOf(name, parameters), ...given });
   return proven(skill);
 }
 
-/** Signed as it is now. */
+/** The skill with a proof for its present content. */
 export function proven(skill: Skill): Skill {
   const whole = { ...skill, digest: skillDigest(skill) };
   return { ...whole, proof: signProof(whole, FOUND, TEST_SIGNER, 1) };

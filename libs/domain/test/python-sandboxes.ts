@@ -59,6 +59,6 @@ function programOf(run: SandboxRun): string {
     case 'checked':
       return `${run.setup}${run.code}\n${run.tests}`;
     default:
-      throw new Error(`a run of kind "${run.kind}" is not played here`);
+      throw new Error(`PythonSandboxes can't run the kind "${run.kind}"; use program, call or checked`);
   }
 }

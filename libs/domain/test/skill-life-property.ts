@@ -21,7 +21,7 @@ export const SIGNER: ProofSigner & ProofChecker = {
   isSigned: (text, keyId, signature) => keyId === SIGNER.keyId && signature === SIGNER.sign(text),
 };
 
-/** A crash of a process, before or behind its n-th change to the registry. */
+/** A crash of a process, before or after its n-th change to the registry. */
 export interface Death {
   readonly change: number;
   readonly when: 'before' | 'behind';
@@ -93,7 +93,7 @@ export const TURNS = fc.array(fc.array(CALL, { minLength: 1, maxLength: 4 }), { 
  * Makes calls in any order, at the same time, repeated and with crashes. Requires that each verified, reviewed or active skill has a proof
  * that verification signed for exactly its content, and that each status was reached by `TRANSITIONS`.
  *
- * @returns how many calls were made, and how many skills were active behind a turn
+ * @returns how many calls were made, and how many skills were active after a turn
  */
 export async function liveThrough(
   registry: ProceduralMemory,
@@ -223,8 +223,9 @@ class Town {
     const isChain = steps.every(([from, to], i) =>
       i === 0 ? from === null && to === 'candidate' : from === steps[i - 1]?.[1] && from !== null && TRANSITIONS[from].includes(to),
     );
-    if (!isChain || steps.at(-1)?.[1] !== status) throw lawless(skill, 'reached its status against the table of transitions');
-    if (skill.digest !== skillDigest(skill)) throw lawless(skill, 'has not the digest of its content');
+    if (!isChain || steps.at(-1)?.[1] !== status)
+      throw lawless(skill, 'reached its status by a move that the table of transitions forbids');
+    if (skill.digest !== skillDigest(skill)) throw lawless(skill, 'does not have the digest of its content');
     if (status !== 'verified' && status !== 'pending_review' && status !== 'active') return;
     this.active += status === 'active' ? 1 : 0;
     const isSigned = proof !== undefined && proof.digest === skillDigest(skill) && this.#issued.has(proofText(proof));

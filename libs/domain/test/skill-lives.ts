@@ -89,7 +89,7 @@ export interface Decided extends Decision {
   readonly toVersion?: number | undefined;
 }
 
-/** Makes the decision that `what` names; an unknown one is an approval. */
+/** Makes the decision named by `what`. An unknown name means an approval. */
 export function decideOn(registry: ProceduralMemory, skill: Skill, { what, digest = skill.digest, ...decided }: Decided): Promise<unknown> {
   const { replacedBy, toVersion, ...decision } = decided;
   switch (what) {

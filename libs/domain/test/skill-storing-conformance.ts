@@ -13,7 +13,7 @@ const other = (letter: string) => ({ code: `def total(xs): return '${letter}'` }
 
 /** The conformance suite for storing a skill: the limit of names, its marks and its version. */
 export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): void {
-  describe('as where skills are stored', () => {
+  describe('as a store of skills', () => {
     it('never exceeds the limit of names, also with concurrent calls', async () => {
       const memory = await start(make);
       const register = (name: string, more: Partial<Skill> = {}) => memory.store(skillOf({ name, ...more }), { namesMax: 3 });

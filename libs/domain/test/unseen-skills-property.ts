@@ -54,7 +54,8 @@ export const STEPS: fc.Arbitrary<readonly Step[]> = fc
  * Makes the same calls over two stores, over the second without the other user's calls. One user, and callers without a user, must get
  * equal answers and refusals from both.
  *
- * Not compared: scores, which depend on words of the whole tenant, and marks, which marked code has for everybody.
+ * Scores are not compared, because they depend on words of the whole tenant. Marks are not compared, because they follow marked code to
+ * every user.
  *
  * @returns how many answers were compared, and how many calls of the other user took place
  */
@@ -81,7 +82,7 @@ export async function seesNothingOfOthers(
 function requireSame(step: Step, there: unknown, alone: unknown): void {
   if (isDeepStrictEqual(there, alone)) return;
   throw new Error(
-    `another user's skills can be told by ${JSON.stringify(step)}: ${JSON.stringify(there)}, and without them ${JSON.stringify(alone)}`,
+    `the answer to ${JSON.stringify(step)} depends on another user's skills: with them ${JSON.stringify(there)}, without them ${JSON.stringify(alone)}`,
   );
 }
 
@@ -130,9 +131,9 @@ async function act(registry: ProceduralMemory, step: Step, at: number): Promise<
   if (what === 'calling') {
     return storeAt(registry, { ...(await pinnedTo([NAMES[place]!], told, registry)), status: 'active' }, { at });
   }
-  // What is promoted is for everybody to see.
+  // Everybody sees a promoted skill.
   if (what === 'promote' && step.who === 'unseen') return null;
-  // Reviewers archive, and are told of every user's skills that call what is nobody's.
+  // A refusal to archive a shared skill names the callers of every user, because only reviewers archive.
   if (what === 'archive' && step.who === 'nobody') return null;
   const versions = await registry.versions(scope, name);
   const skill = versions[place % Math.max(1, versions.length)];

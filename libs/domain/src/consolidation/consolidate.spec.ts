@@ -54,7 +54,7 @@ function ignoreCrash(error: unknown): void {
   if (!(error instanceof Crash)) throw error;
 }
 
-/** A memory that applies outbox writes at once. After `dieAfter(n)` it throws behind the n-th effect. */
+/** A memory that applies outbox writes at once. After `dieAfter(n)` it throws after the n-th effect. */
 function world(
   episodes: readonly Episode[],
   answer: (text: string, call: number) => string = () => FACTS,
@@ -68,7 +68,7 @@ function world(
   const effect = <T>(work: () => T): T => {
     const result = work();
     effectsLeft -= 1;
-    if (effectsLeft === 0) throw new Crash('killed behind an effect');
+    if (effectsLeft === 0) throw new Crash('killed after an effect');
     return result;
   };
   const episodic: Pick<EpisodicMemory, 'every'> = {
@@ -157,7 +157,7 @@ describe('consolidate', () => {
 
   it.each([
     ['skills are off', { enabled: false }, 0],
-    ['nothing is to be registered by itself', { autoRegisterSkills: false }, 0],
+    ['automatic registration is off', { autoRegisterSkills: false }, 0],
     ['there is room for one', { maxSkills: 1 }, 1],
     ['there is room', { maxSkills: 2 }, 2],
   ])('proposes only the skills that the settings allow: %s', async (_, set, count) => {

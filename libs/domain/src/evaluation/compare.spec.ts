@@ -23,12 +23,12 @@ describe('sameOutput', () => {
     expect(sameOutput(actual, expected, comparison, 1e-6)).toBe(same);
   });
 
-  // What looks at each digit anew from every other one would not come to an end.
-  it('comes to an end with a long row of digits that is no number', () => {
+  // A regular expression that backtracks from every digit would not finish.
+  it('finishes on a long text of digits that is not a number', () => {
     expect(sameOutput(`${'1'.repeat(1_000_000)}x`, '5', 'numeric', 1e-6)).toBe(false);
   });
 
-  it('tells long whole numbers apart where the tolerance is zero', () => {
+  it('distinguishes long whole numbers if the tolerance is zero', () => {
     expect(sameOutput('100000000000000000001', '100000000000000000000', 'numeric', 0)).toBe(false);
   });
 });
@@ -77,7 +77,7 @@ describe('sameValue', () => {
     expect(sameValue(actual, expected, 1e-9)).toBe(same);
   });
 
-  it.each([1e-9, 0.5])('takes nothing else for a whole number that no float can hold, with tolerance %d', (tolerance) => {
+  it.each([1e-9, 0.5])('finds a whole number beyond the range of floats equal only to itself, with tolerance %d', (tolerance) => {
     const large = { $int: `1${'0'.repeat(375)}` };
     expect(sameValue(large, structuredClone(large), tolerance)).toBe(true);
     for (const other of [{ $float: 'inf' }, Infinity, 1e308, { $int: `2${'0'.repeat(375)}` }]) {
@@ -86,7 +86,7 @@ describe('sameValue', () => {
     }
   });
 
-  it('takes a raised tolerance for whole numbers too', () => {
+  it('applies a raised tolerance to whole numbers too', () => {
     expect(sameValue(101, 100, 0.02)).toBe(true);
   });
 
@@ -100,7 +100,7 @@ describe('sameValue', () => {
     );
   });
 
-  it.each(['', 'infinity', '0', ' ', 'nan2'])('takes %j under $float for no number', (text) => {
+  it.each(['', 'infinity', '0', ' ', 'nan2'])('does not read %j under $float as a number', (text) => {
     for (const wanted of [0, null, { $float: 'nan' }, { $float: 'inf' }]) expect(sameValue({ $float: text }, wanted, 1e-9)).toBe(false);
   });
 });

@@ -176,7 +176,7 @@ describe('settings of the agent', () => {
   });
 
   it.each([
-    ['nothing is to be registered by itself', { autoRegisterSkills: false }, 0],
+    ['automatic registration is off', { autoRegisterSkills: false }, 0],
     ['there is no room for another', { maxSkills: 1 }, 0],
     ['there is room', { maxSkills: 2 }, 1],
   ])('decide whether a learned skill is kept: %s', async (_, settings, count) => {

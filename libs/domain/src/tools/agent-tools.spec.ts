@@ -203,9 +203,9 @@ describe('register_skill', () => {
   it.each<[string, object, () => Partial<RunResult>, readonly string[], string]>([
     ['an example that answers differently each time', exampled, () => ({ value: (runs += 1) }), [], 'a different value'],
     ['an example that fails', exampled, () => failed, [], "KeyError: 'a'"],
-    ['an example whose answer is no value', exampled, () => ({ value: { $repr: '<object>' } }), [], "a value that JSON can't hold"],
-    ['what has no tests', {}, () => ({}), [], 'no tests'],
-    ['what the parser refuses', exampled, () => ({}), ['line 3: it calls print()'], 'line 3: it calls print()'],
+    ['an example that returns no JSON value', exampled, () => ({ value: { $repr: '<object>' } }), [], "a value that JSON can't hold"],
+    ['a draft without tests', {}, () => ({}), [], 'no tests'],
+    ['code that the parser refuses', exampled, () => ({}), ['line 3: it calls print()'], 'line 3: it calls print()'],
   ])('rejects %s', async (_what, more, run, problems, reason) => {
     const { call, fake } = startTools([], run);
     fake.problems = [...problems];

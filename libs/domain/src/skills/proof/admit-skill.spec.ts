@@ -1,6 +1,6 @@
 import { EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import { type ApprovalMode, SKILL_STATUSES, type SkillStatus } from '@etude/contracts/skill-proof';
+import { SKILL_STATUSES, type SkillStatus } from '@etude/contracts/skill-proof';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
@@ -27,21 +27,9 @@ function memoryOf(...skills: Skill[]) {
   return { procedural, statuses, dieAfter: (changes: number) => (changesLeft = changes) };
 }
 
-function admit(skill: Skill, procedural: ProceduralMemory, approval: ApprovalMode = 'automatic') {
-  return admitSkill(keyOf(skill), admissionDeps(procedural, { approvalMode: approval }), signal);
-}
+const admit = (skill: Skill, procedural: ProceduralMemory) => admitSkill(keyOf(skill), admissionDeps(procedural), signal);
 
 describe('admitSkill', () => {
-  it('makes a verified candidate active where approval is automatic', async () => {
-    const { procedural } = memoryOf(candidate());
-    expect(await admit(candidate(), procedural)).toMatchObject({
-      status: 'active',
-      statusReason: 'approved automatically after verification',
-      evidence: expect.arrayContaining(['the code parses']),
-      updatedAt: 9,
-    });
-  });
-
   it('ends in the same state after a crash at any move', async () => {
     const better = candidate({ version: 2, code: 'n = int(input())\nprint(n + n)' });
     for (const death of [1, 2]) {

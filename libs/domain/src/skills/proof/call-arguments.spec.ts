@@ -86,7 +86,7 @@ describe('names of arguments', () => {
     expect(refused({}, named)).toMatchObject({ code: 'INVALID_ARGUMENT', fields: ['parameters.constructor'] });
   });
 
-  it('and their values stay unchanged', () => {
+  it('stay unchanged, with their values', () => {
     const dict = taking({ counts: { type: 'object', additionalProperties: { type: 'integer' } }, rest: {} });
     const text = '{"counts":{"__proto__":2,"constructor":1},"rest":{"__proto__":{"a":1}}}';
     expect(JSON.stringify(validateArguments(dict, json(text)))).toBe(text);

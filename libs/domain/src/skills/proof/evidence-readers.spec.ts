@@ -37,7 +37,7 @@ async function admitted(scope: Scope, caller: Scope) {
   return { skill, callers: (await procedural.versions(caller, 'secret_project')).toReversed() };
 }
 
-describe('what verification says of a skill', () => {
+describe('the verification of a skill', () => {
   it.each([
     ['another tenant', GLOBAL, OWN],
     ['one agent', TENANT, OWN],

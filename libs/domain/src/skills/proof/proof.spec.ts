@@ -23,9 +23,12 @@ describe('isProven', () => {
     ['the entry point', { entryPoint: 'other' }],
     ['tests', { tests: [{ kind: 'python' as const, setup: '', tests: '' }] }],
     ['parameters', { parameters: [{ name: 'a', type: '', description: '', required: true }] }],
-    ['what it calls', { dependencies: [{ name: 'x', tenant: 'acme', agent: 'solver', user: null, version: 1, digest: 'f'.repeat(64) }] }],
+    [
+      'its dependencies',
+      { dependencies: [{ name: 'x', tenant: 'acme', agent: 'solver', user: null, version: 1, digest: 'f'.repeat(64) }] },
+    ],
     ['packages', { packages: ['numpy==2.3.1'] }],
-    ['what it is', { kind: 'snippet' as const }],
+    ['its kind', { kind: 'snippet' as const }],
     ['files', { files: [{ path: 'a', contentBase64: '' }] }],
     ['the digest', { digest: 'f'.repeat(64) }],
   ])('does not hold once %s changed', (_what, change) => {
