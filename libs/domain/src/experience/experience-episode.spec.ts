@@ -11,18 +11,16 @@ const told = {
   at: 1_000,
 };
 
-describe('succeeded', () => {
-  it.each([
-    [0, 0, false],
-    [1, 0, true],
-    [10, 2, true],
-    [10, 3, false],
-    [3, 1, false],
-    [4, 1, true],
-  ])('%i outcomes with %i errors: %s', (count, errors, expected) => {
-    const outcomes = Array.from({ length: count }, (_, i) => ({ type: i < errors ? 'action_error' : 'done' }));
-    expect(succeeded({ outcomes })).toBe(expected);
-  });
+it.each([
+  [0, 0, false],
+  [1, 0, true],
+  [10, 2, true],
+  [10, 3, false],
+  [3, 1, false],
+  [4, 1, true],
+])('counts %i outcomes with %i errors as a success: %s', (count, errors, expected) => {
+  const outcomes = Array.from({ length: count }, (_, i) => ({ type: i < errors ? 'action_error' : 'done' }));
+  expect(succeeded({ outcomes })).toBe(expected);
 });
 
 describe('experienceEpisode', () => {

@@ -87,15 +87,13 @@ describe('a skill learned from memories that were made with a document', () => {
   });
 });
 
-describe('a skill learned without sources from outside', () => {
-  it('is not marked', async () => {
-    const first = await learn({});
-    expect([first.skill.untrusted, first.episode.touched, first.skill.origin]).toEqual([undefined, undefined, 'rollout']);
-    const hits = leftBy(first);
-    const second = await learn({ deps: { episodic: found(...hits), semantic: found(foundAs(factEntry(await learnedFact({})), 'f1')) } });
-    expect(second.skill.sources).toContain('episodes/taaaaaaaa-r1');
-    expect(isTrusted(second.skill)).toBe(true);
-  });
+it('does not mark a skill learned without sources from outside', async () => {
+  const first = await learn({});
+  expect([first.skill.untrusted, first.episode.touched, first.skill.origin]).toEqual([undefined, undefined, 'rollout']);
+  const hits = leftBy(first);
+  const second = await learn({ deps: { episodic: found(...hits), semantic: found(foundAs(factEntry(await learnedFact({})), 'f1')) } });
+  expect(second.skill.sources).toContain('episodes/taaaaaaaa-r1');
+  expect(isTrusted(second.skill)).toBe(true);
 });
 
 /** The fact that consolidation makes from two episodes. */
@@ -135,12 +133,10 @@ describe('a fact', () => {
   });
 });
 
-describe('a skill learned from an untrusted task', () => {
-  it('is marked, also through recalled memories', async () => {
-    const first = await learn({ spec: { untrusted: true } });
-    expect(first.skill.untrusted).toEqual([expect.stringContaining('came from where nobody is trusted')]);
-    for (const hit of leftBy(first)) expect(isTrusted((await learn({ deps: { episodic: found(hit) } })).skill)).toBe(false);
-  });
+it('marks a skill learned from an untrusted task, also through recalled memories', async () => {
+  const first = await learn({ spec: { untrusted: true } });
+  expect(first.skill.untrusted).toEqual([expect.stringContaining('came from where nobody is trusted')]);
+  for (const hit of leftBy(first)) expect(isTrusted((await learn({ deps: { episodic: found(hit) } })).skill)).toBe(false);
 });
 
 describe('a marked and approved skill', () => {

@@ -73,44 +73,40 @@ describe('tools without procedural memory', () => {
   });
 });
 
-describe('search', () => {
-  it('finds skills and tools, and recommends from the threshold on', async () => {
-    const { call, fake } = startTools([skillOf('parse_csv'), skillOf('write_csv')]);
-    fake.similarity = 0.82;
-    const outcome = await call('search', { query: 'execute code', max_results: 1 });
-    expect(outcome).toMatchObject({
-      success: true,
-      result: {
-        skills: [
-          { name: 'parse_csv', similarity: 0.82, recommended: true, parameters: [{ name: 'text', type: 'str', description: 'the text' }] },
-        ],
-        tools: [{ name: 'execute_code' }, {}, {}].slice(0, 1),
-      },
-    });
-    expect(fake.offered).toEqual(['parse_csv']);
-    fake.skills[0] = skillOf('parse_csv', { sources: ['tabcdefgh-r1.episode', 'documents/d1'] });
-    expect(await call('search', { query: 'x', max_results: 1 })).toMatchObject({
-      result: { skills: [{ origins: ['episodes/tabcdefgh-r1', 'documents/d1'], untrusted_origins: ['documents/d1'] }] },
-    });
-    expect(await call('search', { query: 'x' }, { skillSearchThreshold: 0.9 })).toMatchObject({
-      result: { skills: [{ recommended: false }, {}] },
-    });
-    expect(await call('search', { query: 'x', min_similarity: 0.85 })).toMatchObject({ result: { skills: [] } });
+it('search finds skills and tools, and recommends skills from the threshold on', async () => {
+  const { call, fake } = startTools([skillOf('parse_csv'), skillOf('write_csv')]);
+  fake.similarity = 0.82;
+  const outcome = await call('search', { query: 'execute code', max_results: 1 });
+  expect(outcome).toMatchObject({
+    success: true,
+    result: {
+      skills: [
+        { name: 'parse_csv', similarity: 0.82, recommended: true, parameters: [{ name: 'text', type: 'str', description: 'the text' }] },
+      ],
+      tools: [{ name: 'execute_code' }, {}, {}].slice(0, 1),
+    },
   });
+  expect(fake.offered).toEqual(['parse_csv']);
+  fake.skills[0] = skillOf('parse_csv', { sources: ['tabcdefgh-r1.episode', 'documents/d1'] });
+  expect(await call('search', { query: 'x', max_results: 1 })).toMatchObject({
+    result: { skills: [{ origins: ['episodes/tabcdefgh-r1', 'documents/d1'], untrusted_origins: ['documents/d1'] }] },
+  });
+  expect(await call('search', { query: 'x' }, { skillSearchThreshold: 0.9 })).toMatchObject({
+    result: { skills: [{ recommended: false }, {}] },
+  });
+  expect(await call('search', { query: 'x', min_similarity: 0.85 })).toMatchObject({ result: { skills: [] } });
 });
 
 const begunTodos = (count: number) => Array.from({ length: count }, (_, at) => ({ content: `Step ${at}`, status: 'in_progress' }));
 
-describe('write_todos', () => {
-  it('refuses more than one item in progress', async () => {
-    const { call } = startTools();
-    expect(await call('write_todos', { todos: begunTodos(1) })).toMatchObject({ success: true });
-    expect(await call('write_todos', { todos: begunTodos(3) })).toEqual({
-      success: false,
-      error: 'Wrong arguments. "todos" must have at most one item in_progress; the plan has 3.',
-    });
-    expect(await call('execute_code', { code: '1' })).toMatchObject({ result: { todos: begunTodos(1) } });
+it('write_todos refuses more than one item in progress', async () => {
+  const { call } = startTools();
+  expect(await call('write_todos', { todos: begunTodos(1) })).toMatchObject({ success: true });
+  expect(await call('write_todos', { todos: begunTodos(3) })).toEqual({
+    success: false,
+    error: 'Wrong arguments. "todos" must have at most one item in_progress; the plan has 3.',
   });
+  expect(await call('execute_code', { code: '1' })).toMatchObject({ result: { todos: begunTodos(1) } });
 });
 
 describe('use_skill', () => {

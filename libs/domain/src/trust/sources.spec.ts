@@ -2,30 +2,28 @@ import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { reasonsNotTrusted, sourceOf, touchedSources, withMarks } from './sources.js';
 
-describe('touchedSources', () => {
-  it('names documents, episodes and skills, each once', () => {
-    expect(
-      touchedSources([
-        { id: 'd1f.0a1b', kind: 'chunk' },
-        { id: 'd1f.ffff', kind: 'chunk' },
-        { id: 'tabcdefgh-r1.a2', kind: 'transition' },
-        { id: 'tabcdefgh-r1.episode', kind: 'summary' },
-        { id: 'x0f', kind: 'episode' },
-        { id: 'sum_even@2', kind: 'skill' },
-        { id: 'fact-1', kind: 'fact' },
-        { id: 'fact-2', kind: 'fact', sources: ['tabcdefgh-r1.episode', 'tbcdefghi-r2.episode', 'told.1'] },
-        { id: 'fact-3', kind: 'fact', sources: ['facts/fact-3'] },
-      ]),
-    ).toEqual([
-      'documents/d1f',
-      'episodes/tabcdefgh-r1',
-      'episodes/x0f',
-      'skills/sum_even@2',
-      'episodes/tbcdefghi-r2',
-      'episodes/told.1',
-      'facts/fact-3',
-    ]);
-  });
+it('names the touched documents, episodes and skills, each once', () => {
+  expect(
+    touchedSources([
+      { id: 'd1f.0a1b', kind: 'chunk' },
+      { id: 'd1f.ffff', kind: 'chunk' },
+      { id: 'tabcdefgh-r1.a2', kind: 'transition' },
+      { id: 'tabcdefgh-r1.episode', kind: 'summary' },
+      { id: 'x0f', kind: 'episode' },
+      { id: 'sum_even@2', kind: 'skill' },
+      { id: 'fact-1', kind: 'fact' },
+      { id: 'fact-2', kind: 'fact', sources: ['tabcdefgh-r1.episode', 'tbcdefghi-r2.episode', 'told.1'] },
+      { id: 'fact-3', kind: 'fact', sources: ['facts/fact-3'] },
+    ]),
+  ).toEqual([
+    'documents/d1f',
+    'episodes/tabcdefgh-r1',
+    'episodes/x0f',
+    'skills/sum_even@2',
+    'episodes/tbcdefghi-r2',
+    'episodes/told.1',
+    'facts/fact-3',
+  ]);
 });
 
 describe('reasonsNotTrusted', () => {

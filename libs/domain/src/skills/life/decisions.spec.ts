@@ -93,13 +93,11 @@ describe('settleVerified', () => {
   });
 });
 
-describe('recordVerification again', () => {
-  it('deprecates a failed skill and removes its proof', async () => {
-    const failed = await recordVerification(procedural, await stored('active'), FAILED, NEW_YEAR + 5);
-    expect(failed).toMatchObject({ status: 'deprecated', statusReason: 'its tests fail' });
-    await expect(rollbackSkill(procedural, failed, { ...decision(6), toVersion: 1 })).rejects.toMatchObject({
-      code: 'FAILED_PRECONDITION',
-    });
+it('deprecates an active skill that fails its verification, and removes its proof', async () => {
+  const failed = await recordVerification(procedural, await stored('active'), FAILED, NEW_YEAR + 5);
+  expect(failed).toMatchObject({ status: 'deprecated', statusReason: 'its tests fail' });
+  await expect(rollbackSkill(procedural, failed, { ...decision(6), toVersion: 1 })).rejects.toMatchObject({
+    code: 'FAILED_PRECONDITION',
   });
 });
 
@@ -196,14 +194,12 @@ describe('deprecateSkill', () => {
   });
 });
 
-describe('archiveSkill', () => {
-  it('counts callers of other tenants without their names', async () => {
-    const called = await stored('active', { name: 'shared', scope: { ...TENANT, tenant: '@global' } });
-    await calling(called, 'private_name', 'active');
-    const archiving = archiveSkill(procedural, [called], decision(1));
-    await expect(archiving).rejects.toMatchObject({ message: expect.stringContaining('is called by 1 of other tenants') as string });
-    await expect(archiving).rejects.not.toThrow(/private_name/);
-  });
+it('counts callers of an archived skill in other tenants without their names', async () => {
+  const called = await stored('active', { name: 'shared', scope: { ...TENANT, tenant: '@global' } });
+  await calling(called, 'private_name', 'active');
+  const archiving = archiveSkill(procedural, [called], decision(1));
+  await expect(archiving).rejects.toMatchObject({ message: expect.stringContaining('is called by 1 of other tenants') as string });
+  await expect(archiving).rejects.not.toThrow(/private_name/);
 });
 
 describe('restoreSkill', () => {

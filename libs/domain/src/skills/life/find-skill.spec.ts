@@ -67,24 +67,22 @@ describe('findSkill', () => {
   });
 });
 
-describe('searchSkills', () => {
-  it('finds the narrowest skill of a name, with all tags', async () => {
-    const procedural = new FakeProceduralMemory();
-    for (const scope of WIDEST_FIRST) await storeAt(procedural, ownOf(scope, { tags: ['math'] }));
-    await storeAt(procedural, ownOf(GLOBAL, { name: 'even_too', tags: ['math', 'lists'] }));
-    const names = async (reader: SkillReader, tags?: string[]) =>
-      (await searchSkills(procedural, reader, { text: 'even numbers', limit: 5, ...(tags === undefined ? {} : { tags }) })).map(
-        ({ skill }) => [skill.name, skill.scope.agent, skill.scope.user],
-      );
-    expect(new Set(await names(ANN))).toEqual(
-      new Set([
-        ['even_too', '@tenant', null],
-        ['sum_even', 'coder', 'ann'],
-      ]),
+it('searches for the narrowest skill of a name, with all tags', async () => {
+  const procedural = new FakeProceduralMemory();
+  for (const scope of WIDEST_FIRST) await storeAt(procedural, ownOf(scope, { tags: ['math'] }));
+  await storeAt(procedural, ownOf(GLOBAL, { name: 'even_too', tags: ['math', 'lists'] }));
+  const names = async (reader: SkillReader, tags?: string[]) =>
+    (await searchSkills(procedural, reader, { text: 'even numbers', limit: 5, ...(tags === undefined ? {} : { tags }) })).map(
+      ({ skill }) => [skill.name, skill.scope.agent, skill.scope.user],
     );
-    expect(await names(NOBODY, ['lists'])).toEqual([['even_too', '@tenant', null]]);
-    expect(await names(NOBODY, ['none'])).toEqual([]);
-  });
+  expect(new Set(await names(ANN))).toEqual(
+    new Set([
+      ['even_too', '@tenant', null],
+      ['sum_even', 'coder', 'ann'],
+    ]),
+  );
+  expect(await names(NOBODY, ['lists'])).toEqual([['even_too', '@tenant', null]]);
+  expect(await names(NOBODY, ['none'])).toEqual([]);
 });
 
 const PEOPLE = fc.record({

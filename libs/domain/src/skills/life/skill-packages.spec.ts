@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { templateFor } from './skill-packages.js';
+import { templatesOf } from './skill-packages.js';
 
 const templates = {
   default: ['attrs==25.1.0'],
@@ -9,29 +9,29 @@ const templates = {
 
 describe('the sandbox for packages', () => {
   it('is the default kind where no package is needed or it has them', () => {
-    expect(templateFor([], {})).toBeUndefined();
-    expect(templateFor(['attrs==25.1.0'], templates)).toBeUndefined();
+    expect(templatesOf({})([])).toBeUndefined();
+    expect(templatesOf(templates)(['attrs==25.1.0'])).toBeUndefined();
   });
 
   it('is the kind with the fewest packages that has them all', () => {
-    expect(templateFor(['numpy==2.3.1'], templates)).toBe('science');
-    expect(templateFor(['numpy==2.3.1', 'pandas==2.3.0'], templates)).toBe('everything');
+    expect(templatesOf(templates)(['numpy==2.3.1'])).toBe('science');
+    expect(templatesOf(templates)(['numpy==2.3.1', 'pandas==2.3.0'])).toBe('everything');
   });
 
   it('ignores the spelling of a name', () => {
-    expect(templateFor(['typing-extensions==4.14.0'], templates)).toBe('everything');
+    expect(templatesOf(templates)(['typing-extensions==4.14.0'])).toBe('everything');
   });
 
   it.each([[['numpy==2.3.2']], [['numpy==2.3.1', 'attrs==25.1.0']], [['scipy==1.0']]])(
     'is refused for %j, with the allowed packages',
     (packages) => {
-      expect(() => templateFor(packages, templates)).toThrow(
+      expect(() => templatesOf(templates)(packages)).toThrow(
         expect.objectContaining({ code: 'FAILED_PRECONDITION', message: expect.stringContaining('numpy==2.3.1 (science)') }),
       );
     },
   );
 
   it('is refused where only the standard library exists', () => {
-    expect(() => templateFor(['numpy==2.3.1'], { default: [] })).toThrow(/standard library alone/);
+    expect(() => templatesOf({ default: [] })(['numpy==2.3.1'])).toThrow(/standard library alone/);
   });
 });

@@ -14,19 +14,17 @@ const DEFAULT = 'default';
  *
  * @throws EtudeError FAILED_PRECONDITION naming the packages that were asked for and those that there are
  */
-export function templateFor(packages: readonly string[], templates: SandboxPackages): string | undefined {
-  const wanted = packages.map(normal);
-  const fitting = Object.entries(templates)
-    .filter(([, has]) => wanted.every((one) => has.some((other) => normal(other) === one)))
-    .toSorted(([a, hasA], [b, hasB]) => Number(b === DEFAULT) - Number(a === DEFAULT) || hasA.length - hasB.length || (a < b ? -1 : 1));
-  if (wanted.length === 0 || fitting[0]?.[0] === DEFAULT) return undefined;
-  if (fitting[0] !== undefined) return fitting[0][0];
-  throw new EtudeError('FAILED_PRECONDITION', `No sandbox has ${packages.join(', ')}. ${allowed(templates)}`);
-}
-
-export function templatesOf(templates: SandboxPackages): TemplateFor {
-  return (packages) => templateFor(packages, templates);
-}
+export const templatesOf =
+  (templates: SandboxPackages): TemplateFor =>
+  (packages) => {
+    const wanted = packages.map(normal);
+    const fitting = Object.entries(templates)
+      .filter(([, has]) => wanted.every((one) => has.some((other) => normal(other) === one)))
+      .toSorted(([a, hasA], [b, hasB]) => Number(b === DEFAULT) - Number(a === DEFAULT) || hasA.length - hasB.length || (a < b ? -1 : 1));
+    if (wanted.length === 0 || fitting[0]?.[0] === DEFAULT) return undefined;
+    if (fitting[0] !== undefined) return fitting[0][0];
+    throw new EtudeError('FAILED_PRECONDITION', `No sandbox has ${packages.join(', ')}. ${allowed(templates)}`);
+  };
 
 function allowed(templates: SandboxPackages): string {
   const kinds = Object.entries(templates).filter(([, has]) => has.length > 0);

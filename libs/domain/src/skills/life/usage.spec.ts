@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
-import { NEW_YEAR, SCOPE } from '../../../test/memory-records.js';
-import { DAY_MS, provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
-import { pruneSkills } from './prune.js';
-import { afterOffers, skillStats } from './usage.js';
+import { SCOPE } from '../../../test/memory-records.js';
+import { provenSkill } from '../../../test/hygiene-fixture.js';
+import { skillStats } from './usage.js';
 
 const usage = { offered: 5, used: 4, fellBack: 1, lastUsedAt: 1, failures: [], outputs: [], nondeterministic: false };
 
@@ -34,16 +33,4 @@ it('names the most used, the failing and the unused', async () => {
     ['worse', 'bad'],
     ['old', 'young'],
   ]);
-});
-
-const offerOf = (name: string) => ({ ...SCOPE, name, version: 1 });
-
-it('counts a load as activity for pruning and for unused skills', async () => {
-  const at = NEW_YEAR + 100 * DAY_MS;
-  const loaded = afterOffers(provenSkill('loaded'), [{ ...offerOf('loaded'), loadedAt: at - DAY_MS }, offerOf('loaded')]);
-  const shown = afterOffers(provenSkill('shown'), [offerOf('shown')]);
-  const input = { tenant: 'acme', agent: null, policy: { unusedDays: 30 }, pruneId: 'p1', by: 'ann', dryRun: true, at };
-  const { pruned } = await pruneSkills(input, new Shelf(loaded, shown));
-  expect(pruned.map(({ skill, reason }) => `${skill.name}: ${reason}`)).toEqual(['shown: not used for 100 days']);
-  expect((await skillStats([loaded, shown])).unused.map(({ name }) => name)).toEqual(['shown']);
 });

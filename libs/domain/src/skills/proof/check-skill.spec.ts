@@ -25,19 +25,17 @@ async function registeredReason(given: Skill, procedural: FakeProceduralMemory) 
   return (await admitSkill(keyOf(stored), admissionDeps(procedural), signal)).statusReason;
 }
 
-describe('checkSkill', () => {
-  it('returns the findings of verification and stores nothing', async () => {
-    const procedural = new FakeProceduralMemory();
-    const deps = admissionDeps(procedural);
-    expect(await checkSkill(candidate(), deps, signal)).toMatchObject({
-      passed: true,
-      digest: candidate().digest,
-      confidence: 0.375,
-      found: { testsPassed: 1 },
-    });
-    expect(await checkSkill(candidate({ code: 'print(5)' }), deps, signal)).toMatchObject({ passed: false, confidence: 0 });
-    expect(await procedural.versions(scope, candidate().name)).toEqual([]);
+it('returns the findings of verification and stores nothing', async () => {
+  const procedural = new FakeProceduralMemory();
+  const deps = admissionDeps(procedural);
+  expect(await checkSkill(candidate(), deps, signal)).toMatchObject({
+    passed: true,
+    digest: candidate().digest,
+    confidence: 0.375,
+    found: { testsPassed: 1 },
   });
+  expect(await checkSkill(candidate({ code: 'print(5)' }), deps, signal)).toMatchObject({ passed: false, confidence: 0 });
+  expect(await procedural.versions(scope, candidate().name)).toEqual([]);
 });
 
 describe('checkSkill of an existing name', () => {

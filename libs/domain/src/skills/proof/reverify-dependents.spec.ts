@@ -70,21 +70,19 @@ describe('a new version of a skill that others call', () => {
 
 const review = (procedural: FakeProceduralMemory) => ({ settings: admissionDeps(procedural, { approvalMode: 'review' }).settings });
 
-describe('a skill that is rolled back', () => {
-  it('activates the caller versions that were verified with it', async () => {
-    const { deps, drain, lives, procedural } = registry(step, twice, newStep);
-    await admitSkill(keyOf(newStep), deps, signal);
-    await drain();
-    const present = await procedural.get(step.scope, 'step');
-    const decision = { by: 'ann', reason: 'it was better', at: 20 };
-    const back = present && (await rollbackSkill(procedural, present, decision));
-    await reverifyDependents(back ?? step, { ...deps, clock: { now: () => 21 } });
-    expect([await lives('step'), await lives('twice'), await drain()]).toEqual([
-      ['1 active', '2 deprecated'],
-      ['1 active', '2 deprecated'],
-      [],
-    ]);
-  });
+it('activates the caller versions that were verified with a rolled-back skill', async () => {
+  const { deps, drain, lives, procedural } = registry(step, twice, newStep);
+  await admitSkill(keyOf(newStep), deps, signal);
+  await drain();
+  const present = await procedural.get(step.scope, 'step');
+  const decision = { by: 'ann', reason: 'it was better', at: 20 };
+  const back = present && (await rollbackSkill(procedural, present, decision));
+  await reverifyDependents(back ?? step, { ...deps, clock: { now: () => 21 } });
+  expect([await lives('step'), await lives('twice'), await drain()]).toEqual([
+    ['1 active', '2 deprecated'],
+    ['1 active', '2 deprecated'],
+    [],
+  ]);
 });
 
 describe('approval', () => {

@@ -107,28 +107,24 @@ describe('skillName', () => {
   });
 });
 
-describe('skill tests', () => {
-  it('turn back into their evaluator', () => {
-    for (const evaluator of [calls, python]) {
-      const entryPoint = 'entryPoint' in evaluator ? evaluator.entryPoint : null;
-      expect(testsFrom(evaluator).map((test) => evaluatorOf(test, entryPoint))).toEqual([evaluator]);
-    }
-    const cases = testsFrom(io).map((test) => evaluatorOf(test, null));
-    expect(cases).toMatchObject([
-      { kind: 'io_cases', cases: [{ stdin: '1 2', expectedStdout: '3' }] },
-      { kind: 'io_cases', cases: [{ stdin: '2 2', expectedStdout: '4' }] },
-    ]);
-  });
+it('makes the evaluator again from the tests of a skill', () => {
+  for (const evaluator of [calls, python]) {
+    const entryPoint = 'entryPoint' in evaluator ? evaluator.entryPoint : null;
+    expect(testsFrom(evaluator).map((test) => evaluatorOf(test, entryPoint))).toEqual([evaluator]);
+  }
+  const cases = testsFrom(io).map((test) => evaluatorOf(test, null));
+  expect(cases).toMatchObject([
+    { kind: 'io_cases', cases: [{ stdin: '1 2', expectedStdout: '3' }] },
+    { kind: 'io_cases', cases: [{ stdin: '2 2', expectedStdout: '4' }] },
+  ]);
 });
 
-describe('canonicalJson', () => {
-  it('does not depend on the order of keys', () => {
-    fc.assert(
-      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
-        const turned = Object.fromEntries(Object.entries(value).toReversed());
-        expect(canonicalJson(turned)).toBe(canonicalJson(value));
-        expect(canonicalJson(JSON.parse(canonicalJson(value)))).toBe(canonicalJson(value));
-      }),
-    );
-  });
+it('gives the same canonical JSON for any order of keys', () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
+      const turned = Object.fromEntries(Object.entries(value).toReversed());
+      expect(canonicalJson(turned)).toBe(canonicalJson(value));
+      expect(canonicalJson(JSON.parse(canonicalJson(value)))).toBe(canonicalJson(value));
+    }),
+  );
 });

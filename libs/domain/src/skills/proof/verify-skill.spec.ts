@@ -243,12 +243,10 @@ describe('skills that call a skill', () => {
   });
 });
 
-describe('words', () => {
-  it('are not parsed', async () => {
-    const sandboxes = new PythonSandboxes();
-    const procedure = { ...skillOf('First stir,\nthen bake.', [io('', '')]), kind: 'procedure' as const, tests: [] };
-    expect(await verify(procedure, sandboxes)).toMatchObject({ passed: true });
-    expect(await verify({ ...procedure, code: '' }, sandboxes)).toMatchObject({ passed: true });
-    expect(sandboxes.requests).toEqual([]);
-  });
+it('parses no procedure in words', async () => {
+  const sandboxes = new PythonSandboxes();
+  const procedure = { ...skillOf('First stir,\nthen bake.', [io('', '')]), kind: 'procedure' as const, tests: [] };
+  expect(await verify(procedure, sandboxes)).toMatchObject({ passed: true });
+  expect(await verify({ ...procedure, code: '' }, sandboxes)).toMatchObject({ passed: true });
+  expect(sandboxes.requests).toEqual([]);
 });
