@@ -7,8 +7,7 @@ import type { Embedder } from '../ports/embedder.js';
 import type { EpisodicMemory, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import { episodeOf } from '../../test/memory-records.js';
 import { AnsweringModel } from '../../test/rollout-fixture.js';
-import { consolidate, type ConsolidationDeps } from './consolidate.js';
-import { groupEpisodes } from './group-episodes.js';
+import { consolidate, type ConsolidationDeps, groupEpisodes } from './consolidate.js';
 
 const NOW = 10 * 86_400_000;
 const signal = new AbortController().signal;

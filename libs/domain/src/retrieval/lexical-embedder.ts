@@ -1,6 +1,6 @@
 import type { Embedder, EmbedderProfile } from '../ports/embedder.js';
 import { through } from './calibration.js';
-import { featuresOf } from './lexical-features.js';
+import { STOP_WORDS, type Word, wordsOf } from './words.js';
 
 const DIMENSION = 384;
 /** How many places of the vector a feature is added to. Two features rarely collide in both, so one shared place misleads less. */
@@ -60,4 +60,77 @@ function hashOf(text: string, seed: number): number {
   hash = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2_ae35);
   return (hash ^ (hash >>> 16)) >>> 0;
+}
+
+const CONTENT_WEIGHT = 1;
+const ROUTINE_WEIGHT = 0.3;
+const NAME_WEIGHT = 0.35;
+const NUMBER_WEIGHT = 0.15;
+const STOP_WEIGHT = 0.08;
+const NEIGHBOURS_WEIGHT = 0.3;
+const GRAMS_WEIGHT = 0.4;
+const GRAM_CHARS = 3;
+
+/** Words that occur in most programming tasks, whatever their topic. */
+const ROUTINE_WORDS: ReadonlySet<string> = new Set(
+  wordsOf(
+    [
+      'write implement create define complete function method program script code python given give take takes accept',
+      'return returns print output input argument parameter value values list array number numbers integer int string str',
+      'called named using use following example please task problem solution answer result should must read line standard',
+      'one two three four five first second third nth th st nd rd',
+    ].join(' '),
+  ).map((word) => word.text),
+);
+
+const ARGUMENTS = /[\p{L}\p{N}_]\(([\p{L}\p{N}_,:= \t]*)\)/gu;
+
+/** The weighted features of a text: stemmed words, pairs of neighbouring content words, and character trigrams. */
+function featuresOf(text: string): Map<string, number> {
+  const words = withArgumentsAsNames(text);
+  const features = new Map<string, number>();
+  for (const [word, count] of counted(words)) addWord(features, word, 1 + Math.log(count));
+  const content = words.filter((word) => weightOf(word) === CONTENT_WEIGHT && word.kind === 'word');
+  for (const [i, { text: next }] of content.slice(1).entries()) features.set(`n:${content[i]?.text} ${next}`, NEIGHBOURS_WEIGHT);
+  return features;
+}
+
+/** Words that name a function's arguments count as names in code everywhere in the text, since the author chose them freely. */
+function withArgumentsAsNames(text: string): Word[] {
+  const signatures = [...text.matchAll(ARGUMENTS)].map((match) => match[1] ?? '').join(' ');
+  const names = new Set(wordsOf(signatures).map((word) => word.text));
+  return wordsOf(text)
+    .filter((word) => word.kind !== 'whole')
+    .map((word) => (names.has(word.text) ? { ...word, inName: true } : word));
+}
+
+/** Counts each word. It counts as part of a name in code only if it occurs nowhere else. */
+function counted(words: readonly Word[]): Map<Word, number> {
+  const first = new Map<string, { word: Word; count: number }>();
+  for (const word of words) {
+    const seen = first.get(word.text);
+    const plain = seen && !seen.word.inName ? seen.word : word;
+    first.set(word.text, { word: plain, count: (seen?.count ?? 0) + 1 });
+  }
+  return new Map([...first.values()].map(({ word, count }) => [word, count]));
+}
+
+function addWord(features: Map<string, number>, word: Word, frequency: number): void {
+  const weight = weightOf(word) * frequency;
+  add(features, `w:${word.text}`, weight);
+  if (word.kind !== 'word' || weight < NAME_WEIGHT || word.text.length <= GRAM_CHARS) return;
+  const marked = `^${word.text}$`;
+  const grams = Array.from({ length: marked.length - GRAM_CHARS + 1 }, (_, i) => marked.slice(i, i + GRAM_CHARS));
+  for (const gram of grams) add(features, `g:${gram}`, (GRAMS_WEIGHT * weight) / Math.sqrt(grams.length));
+}
+
+function weightOf(word: Word): number {
+  if (word.kind === 'number' || (word.kind === 'word' && word.text.length === 1)) return NUMBER_WEIGHT;
+  if (STOP_WORDS.has(word.text)) return STOP_WEIGHT;
+  if (ROUTINE_WORDS.has(word.text)) return ROUTINE_WEIGHT;
+  return word.inName ? NAME_WEIGHT : CONTENT_WEIGHT;
+}
+
+function add(features: Map<string, number>, feature: string, weight: number): void {
+  features.set(feature, (features.get(feature) ?? 0) + weight);
 }
