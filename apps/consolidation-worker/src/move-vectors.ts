@@ -1,9 +1,8 @@
-import { SENTENCE_MODEL, builtInOf, modelNameOf } from '@etude/contracts/embedder-names';
+import { builtInOf, modelNameOf } from '@etude/contracts/embedder-names';
 import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { Reembedding } from '@etude/contracts/memory-upkeep';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
-import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import type { Memory, Progress } from '@etude/memory/memory';
 import { type EmbedderConfig, embedderFrom } from '@etude/model/model-config';
 import type { JobContext } from '@etude/queue/jobs/consumer';
@@ -129,8 +128,7 @@ export async function embedderByName(config: EmbedderConfig, model: string, dime
     ETUDE_EMBEDDING_COSINE_SAME_TASK: undefined,
     ETUDE_EMBEDDING_COSINE_SAME_WORDS: undefined,
   };
-  const lexical = new LexicalEmbedder();
-  if (model === 'lexical' || model === lexical.profile.model) return lexical;
-  if (model === 'sentence' || model === SENTENCE_MODEL.name) return embedderFrom({ ...base, ETUDE_EMBEDDER: 'sentence' });
+  const builtIn = builtInOf(model);
+  if (builtIn !== null) return embedderFrom({ ...base, ETUDE_EMBEDDER: builtIn });
   return embedderFrom({ ...base, ETUDE_EMBEDDING_MODEL: model, ...(dimension === null ? {} : { ETUDE_EMBEDDING_DIMENSION: dimension }) });
 }

@@ -1,7 +1,6 @@
 import { MemoryUpkeepJob } from '@etude/contracts/queues';
 import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { DAY_MS, provenSkill, Shelf } from '@etude/domain/testing/hygiene-fixture';
-import { undoPrune } from '@etude/domain/skills/life/prune';
 import { NEW_YEAR } from '@etude/domain/testing/memory-records';
 import { expect, it } from 'vitest';
 import { consolidationWorkerConfig } from './consolidation-worker.config.js';
@@ -36,14 +35,6 @@ it('prunes by the limits of the schedule, once per firing', async () => {
     ['top', 'pruning'],
     ['leaf', 'pruning'],
   ]);
-});
-
-it('records the prune id in the history, so that the prune can be reverted', async () => {
-  const shelf = new Shelf(provenSkill('idle'));
-  await prune(shelf);
-  const [pruneId = ''] = /p[0-9a-f]{16}/.exec(shelf.moves[0]?.reason ?? '') ?? [];
-  await undoPrune({ tenant: 'acme', pruneId, by: 'ann', at: clock.now() + 1 }, shelf);
-  expect(shelf.statuses()).toEqual(['idle@1 active']);
 });
 
 it('requires a limit and a time zone with the schedule', () => {

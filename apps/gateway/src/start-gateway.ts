@@ -1,5 +1,4 @@
 import type { Embedder } from '@etude/domain/ports/embedder';
-import { HealthModule } from '@etude/platform/health';
 import { createLogger, loggerModule } from '@etude/platform/logging';
 import { runService } from '@etude/platform/run-service';
 import type { INestApplicationContext } from '@nestjs/common';
@@ -21,10 +20,11 @@ export function startGateway(config: GatewayConfig, embedder: Embedder): Promise
     name: 'gateway',
     module: {
       module: GatewayModule,
-      imports: [loggerModule('gateway', config), HealthModule.forRoot({ checks: gateway.checks })],
+      imports: [loggerModule('gateway', config)],
       providers: [{ provide: Gateway, useValue: gateway }],
     },
     config,
+    checks: gateway.checks,
     listen: () => gateway.listen(),
     ready: () => ({ grpcHost, grpcPort, ...(restPort > 0 ? { restPort } : {}), ...(mcpPort > 0 ? { mcpPort } : {}) }),
   });

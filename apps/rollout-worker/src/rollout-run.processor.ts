@@ -7,14 +7,13 @@ import { runRollout } from '@etude/domain/rollout/run-rollout';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
 import type { RedisKeys, RolloutAddress } from '@etude/queue/redis/keys';
 import { type connectRedis, isConnectionError } from '@etude/queue/redis/redis';
-import type { CancelBus } from '@etude/queue/redis/channels';
+import { watchCancel } from '@etude/queue/redis/channels';
 import { openJournal, type RedisJournal } from '@etude/queue/tasks/journal';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
 
 export interface RolloutRunDeps {
   readonly tasks: TaskStore;
   readonly journals: JournalSource;
-  readonly cancels: CancelBus;
   readonly ports: Omit<RolloutDeps, 'journal' | 'givesUp'>;
 }
 
@@ -26,14 +25,13 @@ export interface RolloutRunDeps {
 export function rolloutRunProcessor({
   tasks,
   journals,
-  cancels,
   ports,
 }: RolloutRunDeps): JobHandler<typeof RolloutRun.payload, typeof RolloutRun.result> {
   return async (rollout, job) => {
     try {
       const opened = await openRollout(rollout, tasks, journals);
       if ('outcome' in opened) return opened;
-      using stop = stopSignal(rollout, opened, { tasks, cancels, signal: job.signal });
+      using stop = await stopSignal(rollout, opened, { tasks, journals, signal: job.signal });
       const deps = { ...ports, journal: opened.journal, givesUp: (error: unknown) => givesUp(error, job) };
       const { state } = await runRollout({ task: opened.task, rolloutId: rollout.rolloutId }, deps, stop.signal);
       return { outcome: state };
@@ -90,23 +88,15 @@ async function giveUp(journal: RedisJournal): Promise<EtudeError> {
   return new EtudeError('WORKER_LOST', message);
 }
 
-interface StopSources {
-  readonly tasks: TaskStore;
-  readonly cancels: CancelBus;
-  /** The job's signal: aborts on shutdown or when the lock is lost. */
-  readonly signal: AbortSignal;
-}
-
-/** Aborts when the task is cancelled, its wall time is over or the job's signal aborts, each with its reason. */
-export function stopSignal(
-  { tenant, taskId }: { tenant: string; taskId: string },
+/** Aborts when the task is cancelled, its wall time is over, or the job's signal aborts (shutdown or lost lock), each with its reason. */
+async function stopSignal(
+  { tenant, taskId }: RolloutAddress,
   { task, journal }: OpenedRollout,
-  { tasks, cancels, signal }: StopSources,
-): Disposable & { readonly signal: AbortSignal } {
+  { tasks, journals: { redis, keys }, signal }: Pick<RolloutRunDeps, 'tasks' | 'journals'> & { readonly signal: AbortSignal },
+): Promise<Disposable & { readonly signal: AbortSignal }> {
   const stop = new AbortController();
   const cancel = () => stop.abort(new RolloutStop('cancelled'));
-  if (journal.cancelRequested) cancel();
-  const release = cancels.watch({ tenant, id: taskId }, () => tasks.cancelRequested(tenant, taskId), cancel);
+  const release = await watchCancel(redis, keys.cancel(tenant, taskId), () => tasks.cancelRequested(tenant, taskId), cancel);
   const leftMs = Math.max(0, journal.startedAt + task.spec.limits.wallMs - Date.now());
   const timer = setTimeout(() => stop.abort(new RolloutStop('wall_time')), leftMs);
   return {

@@ -14,7 +14,6 @@ import { consume } from '@etude/queue/jobs/consumer';
 import { Producer } from '@etude/queue/jobs/producer';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
-import { CancelBus } from '@etude/queue/redis/channels';
 import { retentionFrom, taskConfig, TaskStore } from '@etude/queue/tasks/task-store';
 import { z } from 'zod';
 import { rolloutRunProcessor } from './rollout-run.processor.js';
@@ -58,7 +57,6 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
   const producer = new Producer(redisUrl, prefix, logger, { patient: true });
   const retention = retentionFrom(config);
   const redis = connectRedis(redisUrl, 'worker', logger);
-  const cancels = new CancelBus(redis, producer.keys.cancel);
   const tasks = new TaskStore(producer, retention);
   const { episodic, semantic, procedural } = memory;
   const ports = {
@@ -73,20 +71,12 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
     templateFor: templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH)),
     checker,
   };
-  await cancels.ready();
-  const consumer = consume(
-    RolloutRun,
-    rolloutRunProcessor({ tasks, journals: { redis, keys: producer.keys, ...retention }, cancels, ports }),
-    {
-      redisUrl,
-      prefix,
-      concurrency: config.ETUDE_ROLLOUT_CONCURRENCY,
-      logger,
-      async onDead(rollout, failure, diedAt) {
-        if (rollout) await tasks.markFailed(rollout.tenant, rollout.taskId, failure, diedAt);
-      },
-    },
-  );
+  const consumer = consume(RolloutRun, rolloutRunProcessor({ tasks, journals: { redis, keys: producer.keys, ...retention }, ports }), {
+    redisUrl,
+    prefix,
+    concurrency: config.ETUDE_ROLLOUT_CONCURRENCY,
+    logger,
+  });
   await consumer.ready();
   return {
     checks: () => ({ [RolloutRun.name]: () => consumer.check(), memory: () => memory.check() }),

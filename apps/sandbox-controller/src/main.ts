@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { runWorker } from '@etude/platform/run-service';
 import { sandboxControllerConfig } from './sandbox-controller.config.js';
-import { SandboxController } from './sandbox-controller.js';
+import { startSandboxController } from './sandbox-controller.js';
 
-await runWorker('sandbox-controller', sandboxControllerConfig, (config, logger) => SandboxController.start(config, logger));
+await runWorker('sandbox-controller', sandboxControllerConfig, startSandboxController);

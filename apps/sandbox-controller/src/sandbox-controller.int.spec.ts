@@ -7,7 +7,7 @@ import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { sandboxControllerConfig } from './sandbox-controller.config.js';
-import { SandboxController } from './sandbox-controller.js';
+import { startSandboxController } from './sandbox-controller.js';
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const never = () => new AbortController().signal;
@@ -31,7 +31,7 @@ describe('the sandbox controller', () => {
   afterAll(() => redis.stop());
 
   const startOne = (prefix: string) =>
-    SandboxController.start(
+    startSandboxController(
       sandboxControllerConfig.parse({ ETUDE_REDIS_URL: redis.url, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_WARM: '1' }),
       silent,
     );

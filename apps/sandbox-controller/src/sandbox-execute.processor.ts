@@ -2,16 +2,12 @@ import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { SandboxExecute } from '@etude/contracts/queues';
 import { EXIT_REASONS, type ExecutionResult, type ExitReason, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
-import type { CancelBus } from '@etude/queue/redis/channels';
-import type { ConsumerOptions, JobContext, JobHandler } from '@etude/queue/jobs/consumer';
-import type { ExecutionStore, StoredExecution } from '@etude/queue/executions/executions';
+import { watchCancel } from '@etude/queue/redis/channels';
+import type { RedisKeys } from '@etude/queue/redis/keys';
+import type { connectRedis } from '@etude/queue/redis/redis';
+import type { JobContext, JobHandler } from '@etude/queue/jobs/consumer';
+import { ExecutionStore, type StoredExecution } from '@etude/queue/executions/executions';
 import { unmeasuredRun } from '@etude/sandbox/run-assembly';
-
-export interface SandboxExecuteDeps {
-  readonly sandboxes: Sandboxes;
-  readonly executions: ExecutionStore;
-  readonly cancels: CancelBus;
-}
 
 /** Throws if the infrastructure failed a run, so that the queue retries the execution. Failures of the code are results. */
 function throwIfRetryable({ executionId, runs }: ExecutionResult): void {
@@ -56,16 +52,16 @@ async function resultOf(
  *
  * @throws EtudeError NOT_FOUND for an execution that is no longer stored; SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, retried by the queue
  */
-export function sandboxExecuteProcessor({
-  sandboxes,
-  executions,
-  cancels,
-}: SandboxExecuteDeps): JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> {
+export function sandboxExecuteProcessor(
+  sandboxes: Sandboxes,
+  { redis, keys }: { readonly redis: ReturnType<typeof connectRedis>; readonly keys: RedisKeys },
+): JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> {
+  const executions = new ExecutionStore(redis, keys);
   return async ({ tenant, executionId }, context) => {
     const cancelled = new AbortController();
     const isCancelled = () => executions.cancelRequested(tenant, executionId);
     // Watches for a cancel before the execution is loaded, so that no cancel is missed.
-    const release = cancels.watch({ tenant, id: executionId }, isCancelled, () => cancelled.abort());
+    const release = await watchCancel(redis, keys.cancelExecution(tenant, executionId), isCancelled, () => cancelled.abort());
     try {
       const stored = await executions.load(tenant, executionId);
       if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer stored; request it again`);
@@ -74,17 +70,9 @@ export function sandboxExecuteProcessor({
       await executions.save(tenant, executionId, result);
     } catch (error) {
       if (!cancelled.signal.aborted) throw error;
-      await executions.end(tenant, executionId);
     } finally {
       release();
     }
     return { executionId };
-  };
-}
-
-/** Ends an execution whose job became a dead letter, so that its callers don't wait for longer. */
-export function tellOfDeath(executions: Pick<ExecutionStore, 'end'>): ConsumerOptions<typeof SandboxExecute.payload>['onDead'] {
-  return async (dead) => {
-    if (dead !== null) await executions.end(dead.tenant, dead.executionId);
   };
 }

@@ -4,11 +4,13 @@ import { promisify } from 'node:util';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
 import { decodeStatus } from '@etude/contracts/rich-status';
+import type { SandboxSession } from '@etude/contracts/sandbox-session';
+import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis } from '@etude/queue/redis/redis';
 import { startProcess, type TestProcess } from '@etude/test-support/processes';
-import { startRedis, type TestRedis } from '@etude/test-support/redis';
+import { startRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 
 export const TOKEN = 'a token of gateways and controllers';
@@ -26,9 +28,9 @@ export interface TestController {
 }
 
 export interface TestInstallation {
-  readonly redis: TestRedis;
-  readonly directory: ControllerDirectory;
-  start(env?: Readonly<Record<string, string>>): Promise<TestController>;
+  /** The record of a session. */
+  session(tenant: string, name: string): Promise<SandboxSession>;
+  start(): Promise<TestController>;
   close(): Promise<void>;
 }
 
@@ -47,17 +49,18 @@ export async function startInstallation(): Promise<TestInstallation> {
   await promisify(execFile)(TSC, ['-b', APP]);
   const redis = await startRedis();
   const connection = connectRedis(redis.url, 'producer');
-  const directory = new ControllerDirectory(connection, new RedisKeys('etude'));
+  const keys = new RedisKeys('etude');
+  const directory = new ControllerDirectory(connection, keys);
+  const sessions = new SandboxSessionStore(connection, keys);
   const clients: SandboxesClient[] = [];
   const processes: TestProcess[] = [];
-  const start = async (env: Readonly<Record<string, string>> = {}): Promise<TestController> => {
+  const start = async (): Promise<TestController> => {
     const before = new Set((await directory.live()).map(({ controllerId }) => controllerId));
     const settings = {
       ETUDE_REDIS_URL: redis.url,
       ETUDE_LOG_LEVEL: 'warn',
       ETUDE_SANDBOX_WARM: '1',
       ETUDE_SANDBOX_INTERNAL_TOKEN: TOKEN,
-      ...env,
     };
     const child = await startProcess({ args: [`${APP}dist/main.js`], env: settings });
     processes.push(child);
@@ -72,8 +75,11 @@ export async function startInstallation(): Promise<TestInstallation> {
     return { process: child, address: found.address, client };
   };
   return {
-    redis,
-    directory,
+    async session(tenant, name) {
+      const stored = await sessions.get(tenant, name.slice('sandboxes/'.length));
+      if (stored === null) throw new Error(`there is no ${name}`);
+      return stored.session;
+    },
     start,
     async close() {
       for (const client of clients) client.close();

@@ -18,19 +18,16 @@ export const SENTENCE_MODEL = {
 const BUILT_IN_EMBEDDERS = { sentence: SENTENCE_MODEL.name, lexical: 'lexical-hash-1' } as const;
 export type BuiltInEmbedder = keyof typeof BUILT_IN_EMBEDDERS;
 
-const isBuiltIn = (name: string): name is BuiltInEmbedder => Object.hasOwn(BUILT_IN_EMBEDDERS, name);
-
-/** The name of the model. Accepts a model name or a built-in embedder name ("sentence", "lexical"). */
-export const modelNameOf = (name: string): string => (isBuiltIn(name) ? BUILT_IN_EMBEDDERS[name] : name);
-
 /** The built-in embedder with this name or model name; null for a model of an embeddings server. */
 export function builtInOf(name: string): BuiltInEmbedder | null {
-  if (isBuiltIn(name)) return name;
-  return (
-    Object.keys(BUILT_IN_EMBEDDERS)
-      .filter(isBuiltIn)
-      .find((builtIn) => BUILT_IN_EMBEDDERS[builtIn] === name) ?? null
-  );
+  const all = Object.keys(BUILT_IN_EMBEDDERS) as BuiltInEmbedder[];
+  return all.find((builtIn) => name === builtIn || name === BUILT_IN_EMBEDDERS[builtIn]) ?? null;
+}
+
+/** The name of the model. Accepts a model name or a built-in embedder name ("sentence", "lexical"). */
+export function modelNameOf(name: string): string {
+  const builtIn = builtInOf(name);
+  return builtIn === null ? name : BUILT_IN_EMBEDDERS[builtIn];
 }
 
 /** The environment settings that start services with this model. @param dimension length of its vectors, where known */

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { Writable } from 'node:stream';
 import type { DescMethod, DescService } from '@bufbuild/protobuf';
 import {
   type CallOptions,
@@ -6,9 +7,9 @@ import {
   type ChannelOptions,
   Client,
   type ClientReadableStream,
-  type ClientWritableStream,
   credentials,
   Metadata,
+  type requestCallback,
 } from '@grpc/grpc-js';
 import { type Caller, methodDefinition } from './grpc.js';
 
@@ -56,25 +57,32 @@ function cancelOn(signal: AbortSignal | undefined, call: { cancel(): void }): ()
   return () => signal?.removeEventListener('abort', cancel);
 }
 
-function unary(client: Client, method: DescMethod, metadata: Metadata) {
-  const { path, requestSerialize, responseDeserialize } = methodDefinition(method);
-  return (request: object, settings: CallSettings = {}) =>
-    new Promise<object>((resolve, reject) => {
-      const call = client.makeUnaryRequest(
-        path,
-        requestSerialize,
-        responseDeserialize,
-        request,
-        withMore(metadata, settings),
-        options(settings),
-        (error, value) => {
-          release();
-          if (error || value === undefined) reject(error ?? new Error(`${path} sent no answer`));
-          else resolve(value);
-        },
-      );
-      const release = cancelOn(settings.signal, call);
-    });
+/** Unary calls and calls with a request stream, which both have one answer. */
+function oneAnswer(client: Client, method: DescMethod, metadata: Metadata) {
+  const { path, requestSerialize, responseDeserialize, requestStream } = methodDefinition(method);
+  return async (request: object, settings: CallSettings = {}): Promise<object> => {
+    const answer = Promise.withResolvers<object>();
+    const over = new AbortController();
+    const answered: requestCallback<object> = (error, value) => {
+      over.abort();
+      if (error || value === undefined) answer.reject(error ?? new Error(`${path} sent no answer`));
+      else answer.resolve(value);
+    };
+    const all = withMore(metadata, settings);
+    const call = requestStream
+      ? client.makeClientStreamRequest(path, requestSerialize, responseDeserialize, all, options(settings), answered)
+      : client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, all, options(settings), answered);
+    const release = cancelOn(settings.signal, call);
+    if (call instanceof Writable) {
+      call.on('error', () => undefined); // the error also reaches the callback above
+      send(call, request as AsyncIterable<object>, over.signal).catch((error: unknown) => {
+        if (over.signal.aborted) return;
+        answer.reject(error);
+        call.cancel();
+      });
+    }
+    return answer.promise.finally(release);
+  };
 }
 
 function serverStreaming(client: Client, method: DescMethod, metadata: Metadata) {
@@ -100,7 +108,7 @@ function serverStreaming(client: Client, method: DescMethod, metadata: Metadata)
 }
 
 /** Sends requests until the source ends, or until `over` aborts because the server has answered early. */
-async function send(call: ClientWritableStream<object>, requests: AsyncIterable<object>, over: AbortSignal): Promise<void> {
+async function send(call: Writable, requests: AsyncIterable<object>, over: AbortSignal): Promise<void> {
   for await (const request of requests) {
     if (over.aborted) return;
     if (!call.write(request)) await once(call, 'drain', { signal: over }).catch(() => undefined);
@@ -108,33 +116,7 @@ async function send(call: ClientWritableStream<object>, requests: AsyncIterable<
   call.end();
 }
 
-function clientStreaming(client: Client, method: DescMethod, metadata: Metadata) {
-  const { path, requestSerialize, responseDeserialize } = methodDefinition(method);
-  return async (requests: AsyncIterable<object>, settings: CallSettings = {}): Promise<object> => {
-    const answer = Promise.withResolvers<object>();
-    const over = new AbortController();
-    const all = withMore(metadata, settings);
-    const call = client.makeClientStreamRequest(path, requestSerialize, responseDeserialize, all, options(settings), (error, value) => {
-      over.abort();
-      if (error || value === undefined) answer.reject(error ?? new Error(`${path} sent no answer`));
-      else answer.resolve(value);
-    });
-    call.on('error', () => undefined); // the error also reaches the callback above
-    const release = cancelOn(settings.signal, call);
-    send(call, requests, over.signal).catch((error: unknown) => {
-      if (over.signal.aborted) return;
-      answer.reject(error);
-      call.cancel();
-    });
-    try {
-      return await answer.promise;
-    } finally {
-      release();
-    }
-  };
-}
-
-const CALLS = { unary, server_streaming: serverStreaming, client_streaming: clientStreaming } as const;
+const CALLS = { unary: oneAnswer, server_streaming: serverStreaming, client_streaming: oneAnswer } as const;
 
 /** @param address "host:port". Calls reject with the `ServiceError` of grpc-js: `code`, `details`, `metadata`. */
 export function createServiceClient<S extends DescService>(service: S, address: string, settings: ClientSettings = {}): ServiceClient<S> {

@@ -26,10 +26,6 @@ const STATES: Readonly<Record<SandboxSession['state'], SandboxState>> = {
   lost: SandboxState.LOST,
 };
 
-/** null for UNSPECIFIED. */
-export const sessionStateOf = (state: SandboxState): SandboxSession['state'] | null =>
-  (Object.keys(STATES) as Array<SandboxSession['state']>).find((name) => STATES[name] === state) ?? null;
-
 /** The names of limits in messages, by their names in the contract. */
 const LIMITS = {
   cpuMs: 'cpuTime',

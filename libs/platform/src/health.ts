@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
-import type { DynamicModule } from '@nestjs/common';
 import { metricsContentType, renderMetrics, startProcessMetrics } from './metrics.js';
 
 /** Resolves if the part works. Otherwise throws an error with the reason. */
@@ -29,18 +28,6 @@ export class HealthChecks {
 
   close(): void {
     this.#closing = true;
-  }
-}
-
-export class HealthModule {
-  /** A global module; `runService` serves the checks over HTTP. */
-  static forRoot({ checks }: { checks: Readonly<Record<string, HealthCheck>> }): DynamicModule {
-    return {
-      module: HealthModule,
-      global: true,
-      providers: [{ provide: HealthChecks, useValue: new HealthChecks(checks) }],
-      exports: [HealthChecks],
-    };
   }
 }
 

@@ -1,11 +1,11 @@
 import type { Server } from 'node:http';
 import { errorCode } from '@etude/contracts/errors';
-import type { DynamicModule, INestApplicationContext, Type } from '@nestjs/common';
+import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Logger } from 'nestjs-pino';
 import type { z } from 'zod';
 import { type BaseConfig, loadConfig } from './config.js';
-import { type HealthCheck, HealthChecks, HealthModule, startHealthServer } from './health.js';
+import { type HealthCheck, HealthChecks, startHealthServer } from './health.js';
 import { createLogger, loggerModule } from './logging.js';
 
 /** A close that takes longer is cut off; another process takes over the work in progress. */
@@ -13,21 +13,19 @@ export const CLOSE_TIMEOUT_MS = 10_000;
 
 export interface ServiceOptions {
   readonly name: string;
-  readonly module: Type<unknown> | DynamicModule;
+  readonly module: DynamicModule;
   readonly config: BaseConfig;
-  /** Port of health and metrics; default `ETUDE_HTTP_PORT`, 0 disables them. */
-  readonly port?: number;
-  /** Makes an application with its own server, such as gRPC. Default: a Nest context without one. */
-  readonly create?: (module: Type<unknown> | DynamicModule) => Promise<INestApplicationContext>;
-  /** Starts the server that `create` made, once the logger is in place. */
-  readonly listen?: (app: INestApplicationContext) => Promise<void>;
+  /** Checks for readiness, by name. */
+  readonly checks: Readonly<Record<string, HealthCheck>>;
+  /** Opens the service's own server, once the logger is in place. */
+  readonly listen?: () => Promise<void>;
   /** Additional fields of the ready line, such as the server's port. */
   readonly ready?: () => Readonly<Record<string, unknown>>;
 }
 
 const printLine = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
-function closeOnSignals(app: INestApplicationContext, http: Server | undefined): void {
+function closeOnSignals(app: INestApplicationContext, health: HealthChecks, http: Server | undefined): void {
   let closing = false;
   const close = (signal: NodeJS.Signals) => {
     if (closing) process.exit(130);
@@ -38,7 +36,7 @@ function closeOnSignals(app: INestApplicationContext, http: Server | undefined):
       logger.error(`Not closed within ${CLOSE_TIMEOUT_MS} ms; ending anyway`);
       process.exit(1);
     }, CLOSE_TIMEOUT_MS).unref();
-    app.get(HealthChecks, { strict: false }).close();
+    health.close();
     http?.close();
     app.close().then(
       () => process.exit(0),
@@ -53,26 +51,26 @@ function closeOnSignals(app: INestApplicationContext, http: Server | undefined):
 
 /**
  * Starts one service: logger, module, health over HTTP. On SIGTERM or SIGINT it closes within `CLOSE_TIMEOUT_MS`; a second signal ends it
- * at once. Prints `{"ready":true,"service":...,"pid":...}` as one line on stdout once it takes work. The module must import `loggerModule`
- * and `HealthModule`.
+ * at once. Prints `{"ready":true,"service":...,"pid":...}` as one line on stdout once it takes work. The module must import
+ * `loggerModule`.
  */
 export async function runService(options: ServiceOptions): Promise<INestApplicationContext> {
   const { name, module, config } = options;
-  const port = options.port ?? config.ETUDE_HTTP_PORT;
-  const create = options.create ?? ((root) => NestFactory.createApplicationContext(root, { bufferLogs: true, abortOnError: false }));
-  const app = await create(module);
+  const port = config.ETUDE_HTTP_PORT;
+  const health = new HealthChecks(options.checks);
+  const app = await NestFactory.createApplicationContext(module, { bufferLogs: true, abortOnError: false });
   app.useLogger(app.get(Logger));
   app.flushLogs();
   let http: Server | undefined;
   try {
-    http = port > 0 ? await startHealthServer(app.get(HealthChecks, { strict: false }), config.ETUDE_HTTP_HOST, port) : undefined;
-    await options.listen?.(app);
+    http = port > 0 ? await startHealthServer(health, config.ETUDE_HTTP_HOST, port) : undefined;
+    await options.listen?.();
   } catch (error) {
     http?.close();
     await app.close();
     throw error;
   }
-  closeOnSignals(app, http);
+  closeOnSignals(app, health, http);
   printLine({ ready: true, service: name, pid: process.pid, ...(port > 0 ? { httpPort: port } : {}), ...options.ready?.() });
   return app;
 }
@@ -111,9 +109,9 @@ export async function runWorker<C extends BaseConfig>(
     const worker = await start(config, createLogger(name, config));
     const module = {
       module: WorkerModule,
-      imports: [loggerModule(name, config), HealthModule.forRoot({ checks: worker.checks() })],
+      imports: [loggerModule(name, config)],
       providers: [{ provide: 'worker', useValue: { onApplicationShutdown: () => worker.close() } }],
     };
-    await runService({ name, config, module });
+    await runService({ name, config, module, checks: worker.checks() });
   });
 }

@@ -240,16 +240,4 @@ describe('dead letters', () => {
     await until(async () => (await rig.rollouts.getCompletedCount()) === 1);
     expect(await pass(rig)).toBe(0);
   });
-
-  it('redrives a job that lost too many workers', async () => {
-    const rig = start();
-    const writes = rig.producer.queue(MemoryWriteJob.name);
-    await rig.producer.add(MemoryWriteJob, { v: 1, tenant: 'acme', writeId: 'w1' });
-    await rig.redis.hset(writes.toKey('w1'), 'stc', 1_000);
-    startConsumer(MemoryWriteJob, async () => ({ applied: true }), rig.options);
-    await until(async () => (await writes.getFailedCount()) === 1);
-    expect(await rig.letters.list(MemoryWriteJob.name, { pageSize: 5 })).toMatchObject({ letters: [{ id: 'w1', code: 'WORKER_LOST' }] });
-    await rig.letters.redrive(MemoryWriteJob.name, { ids: ['w1'] });
-    await until(async () => (await writes.getCompletedCount()) === 1);
-  });
 });

@@ -3,8 +3,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Sandboxes, UploadFileHeader, UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { ServedCall, ServiceHandlers } from '@etude/contracts/grpc-server';
 import { TenantId } from '@etude/contracts/ids';
-import { sandboxFileMessage, sandboxMessage, sessionStateOf } from '@etude/contracts/sandbox-wire';
-import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import { sandboxFileMessage, sandboxMessage } from '@etude/contracts/sandbox-wire';
 import type { SandboxFiles } from '@etude/sandbox/sandbox-driver';
 import { readFile, statFile, type UploadPlace, writeFile } from './session-files.js';
 import type { SessionHost } from './session-host.js';
@@ -45,16 +44,11 @@ export function internalCallers(token: string): (call: ServedCall) => InternalCa
   };
 }
 
-const SESSIONS_PAGE = { standard: 50, max: 200 };
-const FILES_PAGE = { standard: 1_000, max: 1_000 };
+const FILES_PAGE_MAX = 1_000;
 
-function pageSize(asked: number, { standard, max }: { standard: number; max: number }): number {
-  if (asked < 0 || asked > max) throw invalidField('page_size', `must be between 1 and ${max}, or 0 for the default of ${standard}`);
-  return asked || standard;
-}
-
-const tokenOf = (after: string) => Buffer.from(after).toString('base64url');
-const afterToken = (token: string) => Buffer.from(token, 'base64url').toString('utf8');
+/** Gateways read the records of sessions from Redis. */
+const atGateway = () =>
+  Promise.reject(new EtudeError('FAILED_PRECONDITION', 'A sandbox controller does not answer this call. Call the gateway.'));
 
 function bytesOf(bytes: bigint, field: string): number {
   if (bytes < 0n || bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw invalidField(field, 'must be a number of bytes');
@@ -74,7 +68,7 @@ async function opened(requests: AsyncIterable<UploadFileRequest>) {
 }
 
 /** `etude.v1.Sandboxes` of a controller, for gateways. Every lookup uses the tenant that the gateway authenticated. */
-export function sandboxesHandlers(host: SessionHost, store: SandboxSessionStore): ServiceHandlers<typeof Sandboxes, InternalCaller> {
+export function sandboxesHandlers(host: SessionHost): ServiceHandlers<typeof Sandboxes, InternalCaller> {
   const find = (name: string, tenant: string) => host.find(tenant, sandboxIdOf(name));
   async function withFiles<T>(name: string, tenant: string, act: (files: SandboxFiles) => Promise<T>): Promise<T> {
     const held = await find(name, tenant);
@@ -84,13 +78,8 @@ export function sandboxesHandlers(host: SessionHost, store: SandboxSessionStore)
   }
   return {
     createSandbox: async (request, { tenant, signal }) => sandboxMessage(await host.open(sessionRequestOf(tenant, request), signal)),
-    getSandbox: async ({ name }, { tenant }) => sandboxMessage(await host.get(tenant, sandboxIdOf(name))),
-    async listSandboxes(request, { tenant }) {
-      const state = sessionStateOf(request.state) ?? undefined;
-      const filter = { pageSize: pageSize(request.pageSize, SESSIONS_PAGE), after: afterToken(request.pageToken) || undefined, state };
-      const { items: sessions, nextAfter } = await store.list(tenant, filter);
-      return { sandboxes: sessions.map(sandboxMessage), nextPageToken: nextAfter === null ? '' : tokenOf(nextAfter) };
-    },
+    getSandbox: atGateway,
+    listSandboxes: atGateway,
     renewSandbox: async ({ name, ttl }, { tenant }) => sandboxMessage(await host.renew(tenant, sandboxIdOf(name), ttlOf(ttl))),
     closeSandbox: async ({ name }, { tenant }) => sandboxMessage(await host.close(tenant, sandboxIdOf(name))),
     async *execute(request, { tenant, signal }) {
@@ -117,11 +106,15 @@ export function sandboxesHandlers(host: SessionHost, store: SandboxSessionStore)
       }
     },
     getSandboxFile: ({ name, path }, { tenant }) => withFiles(name, tenant, (files) => statFile(files, path)),
-    async listSandboxFiles({ name, pageSize: asked, pageToken }, { tenant }) {
-      const limit = pageSize(asked, FILES_PAGE);
-      const { entries, more } = await withFiles(name, tenant, (files) => files.list(afterToken(pageToken), limit));
+    async listSandboxFiles({ name, pageSize, pageToken }, { tenant }) {
+      if (pageSize < 0 || pageSize > FILES_PAGE_MAX) throw invalidField('page_size', `must be between 0 and ${FILES_PAGE_MAX}`);
+      const after = Buffer.from(pageToken, 'base64url').toString('utf8');
+      const { entries, more } = await withFiles(name, tenant, (files) => files.list(after, pageSize || FILES_PAGE_MAX));
       const last = entries.at(-1);
-      return { files: entries.map((entry) => sandboxFileMessage(entry)), nextPageToken: more && last ? tokenOf(last.path) : '' };
+      return {
+        files: entries.map((entry) => sandboxFileMessage(entry)),
+        nextPageToken: more && last ? Buffer.from(last.path).toString('base64url') : '',
+      };
     },
     async deleteSandboxFile({ name, path }, { tenant }) {
       await withFiles(name, tenant, (files) => files.delete(path));

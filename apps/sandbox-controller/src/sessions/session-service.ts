@@ -52,7 +52,7 @@ export class SessionService {
     const collect = () => host.sessionCount;
     gauge({ name: 'etude_sandbox_sessions', help: 'Sessions that this controller holds or opens', collect });
     try {
-      const server = await listen(config, token, host, store, logger);
+      const server = await listen(config, token, host, logger);
       const address = advertisedAddress(config.ETUDE_SANDBOX_ADVERTISED_ADDRESS, config.ETUDE_SANDBOX_GRPC_HOST, server.port);
       const upkeep = new SessionUpkeep({ host, store, directory, self: { controllerId, address, sessionsMax }, logger });
       const service = new SessionService(server, host, upkeep, redis);
@@ -82,19 +82,13 @@ export class SessionService {
   }
 }
 
-async function listen(
-  config: SandboxControllerConfig,
-  token: string,
-  host: SessionHost,
-  store: SandboxSessionStore,
-  logger: QueueLogger,
-): Promise<ListeningServer> {
+async function listen(config: SandboxControllerConfig, token: string, host: SessionHost, logger: QueueLogger): Promise<ListeningServer> {
   const { ETUDE_SANDBOX_GRPC_HOST: address, ETUDE_SANDBOX_GRPC_PORT: port } = config;
   const onMistake = (method: string, errorId: string, error: unknown) =>
     logger.error({ method, errorId, err: error }, 'Call failed with an error that has no code');
   try {
     return await listenGrpc(address, port, (server) =>
-      addService(server, Sandboxes, sandboxesHandlers(host, store), { open: internalCallers(token), onMistake }),
+      addService(server, Sandboxes, sandboxesHandlers(host), { open: internalCallers(token), onMistake }),
     );
   } catch (error) {
     throw portError(error as Error, address, port, 'ETUDE_SANDBOX_GRPC_PORT');

@@ -5,9 +5,8 @@ import type { ExecutionResult, RunResult } from '@etude/contracts/sandbox';
 import { CLEAN_RUN } from '@etude/domain/testing/run-results';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
-import type { z } from 'zod';
 import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
-import { CancelBus } from '../redis/channels.js';
+import { watchCancel } from '../redis/channels.js';
 import type { JobHandler } from '../jobs/consumer.js';
 import { ExecutionStore, QueueSandboxes } from './executions.js';
 import { LeaseEnded } from '../jobs/job-end.js';
@@ -25,32 +24,23 @@ async function start(execute: Execute) {
   const prefix = file.prefix();
   const { producer, redis, keys } = startProducer(file.server.url, prefix);
   const store = new ExecutionStore(redis, keys);
-  const bus = new CancelBus(redis, keys.cancelExecution);
-  await bus.ready();
   const handler: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }, ctx) => {
     const stored = await store.load(tenant, executionId);
     if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer kept`);
     if (stored.result) return { executionId };
     const stop = new AbortController();
-    const release = bus.watch(
-      { tenant, id: executionId },
-      () => store.cancelRequested(tenant, executionId),
-      () => stop.abort(),
-    );
+    const isCancelled = () => store.cancelRequested(tenant, executionId);
+    const release = await watchCancel(redis, keys.cancelExecution(tenant, executionId), isCancelled, () => stop.abort());
     try {
       await store.save(tenant, executionId, await execute(stored.request, AbortSignal.any([ctx.signal, stop.signal])));
     } catch (error) {
       if (!stop.signal.aborted) throw error;
-      await store.end(tenant, executionId);
     } finally {
       release();
     }
     return { executionId };
   };
-  const onDead = async (dead: z.infer<typeof SandboxExecute.payload> | null) => {
-    if (dead) await store.end(dead.tenant, dead.executionId);
-  };
-  const consumer = startConsumer(SandboxExecute, handler, { redisUrl: file.server.url, prefix, concurrency: 4, onDead });
+  const consumer = startConsumer(SandboxExecute, handler, { redisUrl: file.server.url, prefix, concurrency: 4 });
   await consumer.ready();
   return { sandboxes: new QueueSandboxes(producer), store, producer, redis, keys };
 }
@@ -177,32 +167,5 @@ describe('sandboxes over the queue', () => {
     await until(async () => (await producer.queue(SandboxExecute.name).getWaitingCount()) === 1);
     stop.abort();
     await expect(executing).rejects.toMatchObject({ name: 'AbortError' });
-  });
-});
-
-describe('cancel bus', () => {
-  it('reports a cancel to its watcher, also one that was requested earlier', async () => {
-    const prefix = file.prefix();
-    const { redis, keys } = startProducer(file.server.url, prefix);
-    const bus = new CancelBus(redis, keys.cancel);
-    await bus.ready();
-    let stopped = 0;
-    const release = bus.watch(
-      { tenant: 'acme', id: 't1' },
-      async () => false,
-      () => stopped++,
-    );
-    bus.watch(
-      { tenant: 'acme', id: 't2' },
-      async () => true,
-      () => stopped++,
-    );
-    await until(() => stopped === 1);
-    await redis.publish(`${prefix}:cancel`, 'acme/t1');
-    await until(() => stopped === 2);
-    release();
-    await redis.publish(`${prefix}:cancel`, 'acme/t1');
-    await bus.ready();
-    expect(stopped).toBe(2);
   });
 });

@@ -12,7 +12,7 @@ function scripts.prepareExecution()
 end
 
 -- Stores a result unless there is one, or the execution is gone.
--- KEYS execution. ARGV result, ttl ms, whether the infrastructure spoilt it (1 or 0), channel, message.
+-- KEYS execution. ARGV result, ttl ms, whether the infrastructure spoilt it (1 or 0), channel.
 function scripts.saveExecution()
   if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
   local saved = redis.call('HSETNX', KEYS[1], 'result', ARGV[1])
@@ -24,15 +24,15 @@ function scripts.saveExecution()
     redis.call('HDEL', KEYS[1], 'brief')
   end
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
-  redis.call('PUBLISH', ARGV[4], ARGV[5])
+  redis.call('PUBLISH', ARGV[4], '')
   return saved
 end
 
--- KEYS execution. ARGV channel, message. Answers 0 when there is nothing left to cancel.
+-- KEYS execution. ARGV channel. Answers 0 when there is nothing left to cancel.
 function scripts.cancelExecution()
   local execution = redis.call('HMGET', KEYS[1], 'request', 'result')
   if not execution[1] or execution[2] then return 0 end
   redis.call('HSET', KEYS[1], 'cancelRequested', 1)
-  redis.call('PUBLISH', ARGV[1], ARGV[2])
+  redis.call('PUBLISH', ARGV[1], '')
   return 1
 end

@@ -5,10 +5,10 @@ import { ExecutionRequest, ExecutionResult, RETRYABLE_EXITS } from '@etude/contr
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Bell, MemberBus } from '../redis/channels.js';
+import { Bell, channelsOf } from '../redis/channels.js';
 import { ExecutionLines, type PlaceInLine } from './execution-lines.js';
 import { type JobEnd, leaseEndOf, parseOr } from '../jobs/job-end.js';
-import { memberOf, type RedisKeys } from '../redis/keys.js';
+import type { RedisKeys } from '../redis/keys.js';
 import type { AddOptions, Producer } from '../jobs/producer.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
@@ -17,7 +17,7 @@ const REQUEST_TTL_MS = 24 * 3_600_000;
 /** How long a cancelled caller waits until the cancel is stored. */
 const CANCEL_WAIT_MS = 1_000;
 const ROUNDS_MAX = 3;
-/** How often the stored end is read, in case the job had ended before, or a message was lost (a reconnect, a restart of Redis). */
+/** How often the end is read: a job without a result sends no message, and a message may be lost (a reconnect, a restart of Redis). */
 const LOOK_EVERY_MS = 1_000;
 
 export interface StoredExecution {
@@ -29,7 +29,7 @@ export interface StoredExecution {
 interface Errand {
   readonly request: ExecutionRequest;
   readonly signal: AbortSignal;
-  /** Rings when the execution has ended; also wakes the waiter every LOOK_EVERY_MS. */
+  /** Rings when the result is stored; also wakes the waiter every LOOK_EVERY_MS. */
   readonly bell: Bell;
   readonly place: PlaceInLine;
   /** Settles once the job was added. */
@@ -62,13 +62,8 @@ export class ExecutionStore {
   /** Stores a result and tells the waiters. The first result stays. One with a retryable exit is dropped at the next request. */
   async save(tenant: string, executionId: string, result: ExecutionResult): Promise<void> {
     const spoilt = result.runs.some(({ exit }) => RETRYABLE_EXITS.has(exit));
-    const args = [JSON.stringify(result), RESULT_TTL_MS, spoilt ? 1 : 0, this.keys.endedExecutions, memberOf(tenant, executionId)];
+    const args = [JSON.stringify(result), RESULT_TTL_MS, spoilt ? 1 : 0, this.keys.endedExecution(tenant, executionId)];
     await runScript(this.redis, 'saveExecution', [this.keys.execution(tenant, executionId)], args);
-  }
-
-  /** Tells the waiters that the execution ended without a result. If the message is lost, they notice within LOOK_EVERY_MS. */
-  async end(tenant: string, executionId: string): Promise<void> {
-    await whileRedisAnswers(this.redis, this.redis.publish(this.keys.endedExecutions, memberOf(tenant, executionId)));
   }
 
   /**
@@ -102,33 +97,32 @@ export class ExecutionStore {
 
   /** Stores the cancel request and tells the controllers. @returns whether there was anything to cancel */
   async cancel(tenant: string, executionId: string): Promise<boolean> {
-    const args = [this.keys.cancelExecution, memberOf(tenant, executionId)];
-    return (await runScript<number>(this.redis, 'cancelExecution', [this.keys.execution(tenant, executionId)], args)) === 1;
+    const places = [this.keys.execution(tenant, executionId)];
+    return (await runScript<number>(this.redis, 'cancelExecution', places, [this.keys.cancelExecution(tenant, executionId)])) === 1;
   }
 }
 
 /** `Sandboxes` through the queue `sandbox.execute`, whose consumers run the code. Tenants take turns (`ExecutionLines`). */
 export class QueueSandboxes implements Sandboxes {
   readonly #store: ExecutionStore;
-  readonly #ended: MemberBus;
   readonly #lines = new ExecutionLines();
 
   constructor(private readonly producer: Producer) {
     this.#store = new ExecutionStore(producer.redis, producer.keys);
-    this.#ended = new MemberBus(producer.redis, producer.keys.endedExecutions);
   }
 
   async execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
     if (signal.aborted) throw abortError(signal);
-    await whileRedisAnswers(this.producer.redis, this.#ended.ready());
+    const { redis, keys } = this.producer;
     const bell = new Bell(LOOK_EVERY_MS);
-    const release = this.#ended.on(memberOf(request.tenant, request.executionId), bell.ring);
+    const listening = channelsOf(redis).listen(keys.endedExecution(request.tenant, request.executionId), bell.ring);
     const place = this.#lines.enter(request.tenant, () => void this.#moveUp(errand));
     const errand: Errand = { request, signal, bell, place, added: Promise.resolve() };
     try {
+      await whileRedisAnswers(redis, listening);
       return await this.#untilItEnds(errand);
     } finally {
-      release();
+      void listening.then((release) => release()).catch(() => undefined);
       this.#lines.leave(place);
     }
   }

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
 import { consume } from './consumer.js';
 import type { JobContext } from './consumer.js';
-import { type JobFailure, leaseEndOf } from './job-end.js';
+import { leaseEndOf, readFailure } from './job-end.js';
 
 const file = redisForFile();
 
@@ -27,13 +27,12 @@ function start(declaration = Echo) {
   const prefix = file.prefix();
   const options = { redisUrl: file.server.url, prefix, concurrency: 4 };
   const { producer } = startProducer(file.server.url, prefix);
-  const dead: Array<[unknown, JobFailure]> = [];
-  const onDead = async (lost: unknown, failure: JobFailure) => void dead.push([lost, failure]);
+  const queue = producer.queue(declaration.name);
   return {
     producer,
-    options: { ...options, onDead },
-    dead,
-    queue: producer.queue(declaration.name),
+    options,
+    queue,
+    dead: () => until(async () => (await queue.getFailed())[0]),
     ask: (id: string, text = '') => producer.addAndWait(declaration, { v: 1, id, text }, never()),
   };
 }
@@ -108,9 +107,9 @@ describe('consume', () => {
     const { options, queue, dead } = start();
     startConsumer(Echo, async () => ({ text: '' }), options);
     await queue.add(Echo.name, { v: 1, id: 'j1', extra: true }, { jobId: 'bad', attempts: 5 });
-    await until(() => dead.length > 0);
-    expect(dead[0]).toEqual([null, { code: 'JOB_PAYLOAD_INVALID', message: expect.stringContaining('extra'), path: 'extra' }]);
-    expect((await queue.getJob('bad'))?.attemptsMade).toBe(1);
+    const { failedReason, attemptsMade } = await dead();
+    expect(readFailure(failedReason)).toEqual({ code: 'JOB_PAYLOAD_INVALID', message: expect.stringContaining('extra'), path: 'extra' });
+    expect(attemptsMade).toBe(1);
   });
 
   it('retries a retryable error up to the declared attempts', async () => {
@@ -124,13 +123,12 @@ describe('consume', () => {
       },
       options,
     );
-    await producer.add(Echo, { v: 1, id: 'j1', text: 'kept' });
-    await until(() => dead.length > 0);
+    await producer.add(Echo, { v: 1, id: 'j1', text: '' });
+    await dead();
     expect(seen).toEqual([
       [1, false],
       [2, true],
     ]);
-    expect(dead[0]?.[0]).toEqual({ v: 1, id: 'j1', text: 'kept' });
   });
 
   it('refuses a result that does not match its schema', async () => {
@@ -214,7 +212,7 @@ describe('consume', () => {
 
   it('makes a job a dead letter when it ends its workers, and a redrive resets the count', async () => {
     const Fragile = { ...Echo, workersLostMax: 1 };
-    const { producer, options, queue, dead, ask } = start(Fragile);
+    const { producer, options, queue, ask } = start(Fragile);
     let lost = 0;
     const runs: number[] = [];
     startConsumer(
@@ -227,9 +225,9 @@ describe('consume', () => {
       },
       { ...options, lockMs: 300, stalledCheckMs: 100 },
     );
-    await expect(ask('j1')).rejects.toMatchObject({ code: 'WORKER_LOST' });
-    await until(() => dead.length === 1);
-    expect([runs, dead[0]?.[1].message]).toEqual([[0, 1], expect.stringContaining('2 workers were lost with test.echo job j1')]);
+    const message = expect.stringContaining('2 workers were lost with test.echo job j1');
+    await expect(ask('j1')).rejects.toMatchObject({ code: 'WORKER_LOST', message });
+    expect(runs).toEqual([0, 1]);
     expect(await ask('j1')).toEqual({ text: 'survived' });
     expect(runs).toEqual([0, 1, 0]);
   });

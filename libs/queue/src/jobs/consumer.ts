@@ -4,7 +4,7 @@ import type { QueueDeclaration } from '@etude/contracts/queues';
 import { UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import type { Job } from 'bullmq';
 import type { z } from 'zod';
-import { type JobFailure, type LeaseEnd, LeaseEnded, leaseEndOf, parseOr, readFailure, toFailure } from './job-end.js';
+import { type LeaseEnd, LeaseEnded, leaseEndOf, parseOr, readFailure, toFailure } from './job-end.js';
 import { RedisKeys } from '../redis/keys.js';
 import { connectRedis, isConnectionError, type QueueLogger } from '../redis/redis.js';
 
@@ -21,7 +21,7 @@ export interface JobContext {
 
 export type JobHandler<P extends z.ZodType, R extends z.ZodType> = (payload: z.infer<P>, ctx: JobContext) => Promise<z.input<R>>;
 
-export interface ConsumerOptions<P extends z.ZodType = z.ZodType> {
+export interface ConsumerOptions {
   readonly redisUrl: string;
   readonly prefix: string;
   readonly concurrency: number;
@@ -30,8 +30,6 @@ export interface ConsumerOptions<P extends z.ZodType = z.ZodType> {
   readonly lockMs?: number;
   /** How often the worker looks for jobs whose lock ran out. Default 1,000. */
   readonly stalledCheckMs?: number;
-  /** Called after a job became a dead letter. `payload` is null where it doesn't parse. A crash may skip the call. */
-  readonly onDead?: (payload: z.infer<P> | null, failure: JobFailure, diedAt: number) => Promise<void>;
 }
 
 export type Consumer = Pick<QueueConsumer<z.ZodType, z.ZodType>, 'queue' | 'ready' | 'check' | 'close'>;
@@ -52,7 +50,7 @@ const STALLED_COUNT_MAX = 1_000_000;
 export function consume<P extends z.ZodType, R extends z.ZodType>(
   declaration: QueueDeclaration<P, R>,
   handler: JobHandler<P, R>,
-  options: ConsumerOptions<P>,
+  options: ConsumerOptions,
 ): Consumer {
   return new QueueConsumer(declaration, handler, options);
 }
@@ -74,7 +72,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
   constructor(
     private readonly declaration: QueueDeclaration<P, R>,
     private readonly handler: JobHandler<P, R>,
-    private readonly options: ConsumerOptions<P>,
+    private readonly options: ConsumerOptions,
   ) {
     this.queue = declaration.name;
     this.#redis = connectRedis(options.redisUrl, 'worker', options.logger);
@@ -194,14 +192,10 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
   }
 
   #onFailed(job: Job | undefined, error: Error): void {
-    const { onDead, logger } = this.options;
     if (!job?.finishedOn) return;
-    const failure = readFailure(error.message);
-    // Logged as `errorCode`, because `code` means a program's source in the logs, and is left out of them.
-    const { code: errorCode, message: reason, path } = failure;
-    logger?.error({ queue: this.declaration.name, jobId: job.id, errorCode, reason, path }, 'job is a dead letter');
-    const payload = this.declaration.payload.safeParse(job.data);
-    onDead?.(payload.success ? payload.data : null, failure, job.finishedOn).catch((cause: unknown) => this.#report(cause as Error));
+    // Logged as `errorCode`, because logs leave out the key `code`, which means a program's source there.
+    const { code: errorCode, message: reason, path } = readFailure(error.message);
+    this.options.logger?.error({ queue: this.declaration.name, jobId: job.id, errorCode, reason, path }, 'job is a dead letter');
   }
 
   /** Logs an error of the queue. `connectRedis` logs outages itself. */

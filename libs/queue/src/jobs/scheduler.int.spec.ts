@@ -1,7 +1,7 @@
 import { ConsolidationRunJob } from '@etude/contracts/queues';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
-import { redisForFile, startConsumer, startProducer } from '../../test/rig.js';
+import { redisForFile, startProducer } from '../../test/rig.js';
 import { ConsolidationStore } from '../memory/consolidation-store.js';
 import { schedule } from './scheduler.js';
 
@@ -9,50 +9,18 @@ const file = redisForFile();
 const ASK = { agent: null, days: 7, dryRun: false };
 
 describe('nightly schedule', () => {
-  it('fires runs with different ids', async () => {
-    const prefix = file.prefix();
-    const { producer } = startProducer(file.server.url, prefix);
-    const runs: string[] = [];
-    startConsumer(
-      ConsolidationRunJob,
-      async ({ runId, tenant, days }) => {
-        runs.push(`${tenant} ${runId} ${days}`);
-        return { runId };
-      },
-      { redisUrl: file.server.url, prefix, concurrency: 1 },
-    );
-    await schedule(producer, 'nightly', 'acme', { pattern: '0 3 * * *', timeZone: 'Europe/Berlin', days: 3 });
-    for (const fired of [1, 2]) {
-      const due = await until(async () => (await producer.queue(ConsolidationRunJob.name).getDelayed())[0]);
-      await due.promote();
-      await until(() => runs.length === fired);
-    }
-    expect(new Set(runs).size).toBe(2);
-    for (const run of runs) expect(run).toMatch(/^acme nightly-all-\d{14} 3$/);
-  });
-
   it('keeps a due firing when the schedule is unchanged, and replaces it when the schedule changes', async () => {
     const { producer } = startProducer(file.server.url, file.prefix());
     const queue = producer.queue(ConsolidationRunJob.name);
     const times = { pattern: '* * * * * *', timeZone: 'UTC', days: 7 };
     await schedule(producer, 'nightly', 'acme', times);
-    const [due] = await queue.getDelayed();
-    await until(() => Date.now() > (due?.timestamp ?? 0) + (due?.delay ?? 0));
+    const due = await until(async () => (await queue.getDelayed())[0]);
+    await until(() => Date.now() > due.timestamp + due.delay);
     await schedule(producer, 'nightly', 'acme', times);
-    expect((await queue.getDelayed()).map(({ id }) => id)).toEqual([due?.id]);
+    expect((await queue.getDelayed()).map(({ id }) => id)).toEqual([due.id]);
     await schedule(producer, 'nightly', 'acme', { ...times, days: 3 });
     expect(await queue.getDelayed()).toMatchObject([{ data: { days: 3 } }]);
-    expect((await queue.getDelayed()).map(({ id }) => id)).not.toEqual([due?.id]);
-  });
-
-  it('refuses an invalid pattern or time zone', async () => {
-    const { producer } = startProducer(file.server.url, file.prefix());
-    await expect(schedule(producer, 'nightly', 'acme', { pattern: 'at night', timeZone: 'UTC', days: 7 })).rejects.toMatchObject({
-      code: 'INVALID_ARGUMENT',
-    });
-    await expect(schedule(producer, 'nightly', 'acme', { pattern: '0 3 * * *', timeZone: 'Moon/Base', days: 7 })).rejects.toMatchObject({
-      code: 'INVALID_ARGUMENT',
-    });
+    expect((await queue.getDelayed()).map(({ id }) => id)).not.toEqual([due.id]);
   });
 });
 

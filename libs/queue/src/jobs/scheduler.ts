@@ -1,10 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { ConsolidationRunJob, MemoryUpkeepJob } from '@etude/contracts/queues';
 import type { QueueDeclaration } from '@etude/contracts/queues';
 import { z } from 'zod';
 import { whileRedisAnswers } from '../redis/redis.js';
-import { parseOr } from './job-end.js';
 import { declaredOptions } from './producer.js';
 import type { Producer } from './producer.js';
 
@@ -55,7 +53,7 @@ const WORKS: Readonly<Record<WorkName, Work>> = {
  * id is made from the time of the firing (`QueueDeclaration.firing`).
  *
  * @returns whether the schedule was new or differed from the one before
- * @throws EtudeError INVALID_ARGUMENT for a pattern, a time zone or a limit that can't be read
+ * @throws Error for a pattern or a time zone that BullMQ can't read, or a limit out of bounds
  */
 export async function schedule<W extends WorkName>(
   producer: Producer,
@@ -64,26 +62,15 @@ export async function schedule<W extends WorkName>(
   { pattern, timeZone, ...settings }: ScheduledWork[W],
 ): Promise<boolean> {
   const { declaration, schedulerId, payload } = WORKS[name];
-  const data = parseOr(declaration.payload, { ...payload(tenant), ...settings }, 'INVALID_ARGUMENT', `the schedule "${name}"`) as object;
+  const data = declaration.payload.parse({ ...payload(tenant), ...settings }) as object;
   const queue = producer.queue(declaration.name);
   const template = { data, opts: declaredOptions(declaration) };
   const known = await whileRedisAnswers(producer.redis, queue.getJobScheduler(schedulerId(tenant)));
   // Writing an unchanged schedule again would skip a firing that is due now.
   if (known?.pattern === pattern && known.tz === timeZone && isDeepStrictEqual(known.template, template)) return false;
   const added = queue.upsertJobScheduler(schedulerId(tenant), { pattern, tz: timeZone }, { name: declaration.name, ...template });
-  try {
-    await whileRedisAnswers(producer.redis, added);
-    return true;
-  } catch (error) {
-    if (errorCode(error) !== 'INTERNAL') throw error;
-    const why = (error as Error).message;
-    throw new EtudeError(
-      'INVALID_ARGUMENT',
-      `the schedule "${pattern}" in time zone "${timeZone}" can't be read: ${why}`,
-      {},
-      { cause: error },
-    );
-  }
+  await whileRedisAnswers(producer.redis, added);
+  return true;
 }
 
 /** Removes a schedule. A run in progress continues. @returns whether there was a schedule */

@@ -5,11 +5,7 @@ import type { Producer } from '../jobs/producer.js';
 import { memberOf, newId, RETENTION_MS } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
 
-export interface ConsolidationAsk {
-  readonly agent: string | null;
-  readonly days: number;
-  readonly dryRun: boolean;
-}
+type ConsolidationAsk = Pick<ConsolidationRecord, 'agent' | 'days' | 'dryRun'>;
 
 /**
  * The consolidation runs that callers asked for: a record each, then its job `consolidation.run`. A record is kept for `retentionMs`

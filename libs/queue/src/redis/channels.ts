@@ -1,7 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { memberOf } from './keys.js';
 import { reportOutages } from './redis.js';
 
 /** Called with each message of a channel, and with null after a reconnect, when messages may have been missed. */
@@ -55,61 +54,27 @@ export function channelsOf(redis: Redis): Channels {
 }
 
 /**
- * One channel whose messages name a task or execution that changed, as `<tenant>/<id>`. A message carries no data and may be lost
- * with its connection: the change itself is stored, and listeners read it again after every reconnect.
+ * Calls `stop` when a message arrives on a channel of cancels, or at once if the cancel was requested before. The request itself is
+ * stored with the task or execution. Waits for Redis.
+ *
+ * @param isRequested reads the stored request: now and after every reconnect
+ * @returns a function that ends the watch
  */
-export class MemberBus {
-  readonly #listeners = new EventEmitter().setMaxListeners(0);
-  #subscribed: Promise<unknown> | null = null;
-
-  constructor(
-    private readonly redis: Redis,
-    private readonly channel: string,
-  ) {}
-
-  /** Resolves once subscribed; waits for Redis. */
-  async ready(): Promise<void> {
-    await (this.#subscribed ??= channelsOf(this.redis).listen(this.channel, (member) => {
-      if (member !== null) this.#listeners.emit(member, true);
-      else for (const each of this.#listeners.eventNames()) this.#listeners.emit(each, false);
-    }));
-  }
-
-  /** @param hear called with true for a message about `member`, with false after a reconnect @returns a function that ends it */
-  on(member: string, hear: (isTold: boolean) => void): () => void {
-    this.#listeners.on(member, hear);
-    return () => void this.#listeners.off(member, hear);
-  }
-}
-
-/**
- * Listens for cancels of tasks or executions, on `RedisKeys.cancel` or `RedisKeys.cancelExecution`. The cancel request itself is stored
- * with the task or execution, and is read when work starts and after every reconnect.
- */
-export class CancelBus extends MemberBus {
-  /**
-   * Calls `stop` when the task or execution is cancelled, or at once if it already is.
-   *
-   * @param isRequested reads the stored request: now and after every reconnect
-   * @returns a function that ends the watch
-   */
-  watch(
-    { tenant, id }: { readonly tenant: string; readonly id: string },
-    isRequested: () => Promise<boolean>,
-    stop: () => void,
-  ): () => void {
-    const release = this.on(memberOf(tenant, id), (isCancelled) => (isCancelled ? stop() : readStored(isRequested, stop)));
-    readStored(isRequested, stop);
-    return release;
-  }
-}
-
-/** When Redis is away, the request is read again after the next reconnect. */
-function readStored(isRequested: () => Promise<boolean>, stop: () => void): void {
-  void isRequested().then(
-    (requested) => requested && stop(),
-    () => undefined,
-  );
+export async function watchCancel(
+  redis: Redis,
+  channel: string,
+  isRequested: () => Promise<boolean>,
+  stop: () => void,
+): Promise<() => void> {
+  // When Redis is away, the request is read again after the next reconnect.
+  const read = () =>
+    isRequested().then(
+      (requested) => requested && stop(),
+      () => undefined,
+    );
+  const release = await channelsOf(redis).listen(channel, (message) => (message === null ? void read() : stop()));
+  await read();
+  return release;
 }
 
 /** Remembers whether anything was published to a channel. */

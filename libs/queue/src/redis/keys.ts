@@ -31,14 +31,14 @@ export class RedisKeys extends PrefixedKeys {
   readonly rollout = (rolloutId: string): string => `${this.prefix}:rollout:${rolloutId}`;
   readonly journal = (rolloutId: string): string => `${this.prefix}:journal:${rolloutId}`;
   readonly rolloutOutbox = this.outbox('rollouts');
-  /** Channel with `<tenant>/<task>` of each task to cancel. */
-  readonly cancel = `${this.prefix}:cancel`;
+  /** Channel of a task, with an empty message when its cancel is requested. */
+  readonly cancel = this.of('cancel');
 
   readonly execution = this.of('execution');
-  /** Channel with `<tenant>/<execution>` of each execution that has ended. */
-  readonly endedExecutions = `${this.prefix}:ended`;
-  /** Channel with `<tenant>/<execution>` of each execution to cancel. */
-  readonly cancelExecution = `${this.prefix}:cancel:execution`;
+  /** Channel of an execution, with an empty message when its result is stored. */
+  readonly endedExecution = this.of('ended');
+  /** Channel of an execution, with an empty message when its cancel is requested. */
+  readonly cancelExecution = this.of('cancel:execution');
 
   /** A caller's sandbox session. */
   readonly sandbox = this.of('sandbox');
@@ -80,7 +80,7 @@ export class RedisKeys extends PrefixedKeys {
   readonly wantedSkillOutbox = this.outbox('wanted-skills');
 }
 
-/** Names a record in a set or on a channel that all tenants share. Neither a tenant nor an id holds a "/". */
+/** Names a record in a set that all tenants share. Neither a tenant nor an id holds a "/". */
 export const memberOf = (tenant: string, id: string): string => `${tenant}/${id}`;
 
 /** null where the text is no `<tenant>/<id>`. */

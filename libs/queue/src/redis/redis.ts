@@ -28,7 +28,7 @@ const RETRY_MOST_MS = 1_000;
  */
 export function connectRedis(url: string, role: RedisRole, logger?: QueueLogger): Redis {
   const redis = new Redis(url, {
-    scripts: loadScripts(),
+    scripts: (loaded ??= readScripts()),
     retryStrategy: (times) => Math.min(RETRY_FIRST_MS * 2 ** Math.min(times, 10), RETRY_MOST_MS),
     connectTimeout: 2_000,
     keepAlive: 10_000,
@@ -124,23 +124,17 @@ function unavailable(redis: Redis, why: string, cause?: Error): EtudeError {
 const SOURCES = fileURLToPath(new URL('../../src/', import.meta.url));
 const PRELUDE = 'redis/prelude.lua';
 const DECLARED = /^function scripts\.(\w+)\(\)/gm;
-
-type Scripts = Readonly<Record<string, { readonly lua: string }>>;
-let loaded: Scripts | undefined;
+let loaded: ReturnType<typeof readScripts> | undefined;
 
 /**
- * Reads every `.lua` file of this package once. Each `function scripts.NAME()` in a file becomes one script: the prelude, the whole
+ * Reads every `.lua` file of this package. Each `function scripts.NAME()` in a file becomes one script: the prelude, the whole
  * file, and a call of that function. ioredis sends scripts by digest.
  *
  * @throws Error where two files declare the same name
  */
-function loadScripts(): Scripts {
-  return (loaded ??= readScripts());
-}
-
-function readScripts(): Scripts {
+function readScripts(): Record<string, { readonly lua: string }> {
   const prelude = readFileSync(join(SOURCES, PRELUDE), 'utf8');
-  const scripts: Record<string, { lua: string }> = {};
+  const scripts: ReturnType<typeof readScripts> = {};
   for (const file of globSync('*/*.lua', { cwd: SOURCES })) {
     const text = readFileSync(join(SOURCES, file), 'utf8');
     for (const [, name = ''] of text.matchAll(DECLARED)) {

@@ -99,7 +99,7 @@ export class TaskStore {
    * when it appends to the journal. @returns the task as it is now; null where there is none
    */
   async requestCancel(tenant: string, taskId: string): Promise<TaskRecord | null> {
-    await this.#run<string>('cancelTask', addressOf(tenant, taskId), [this.#retentionMs, this.#keys.cancel, memberOf(tenant, taskId)]);
+    await this.#run<string>('cancelTask', addressOf(tenant, taskId), [this.#retentionMs, this.#keys.cancel(tenant, taskId)]);
     return this.get(tenant, taskId);
   }
 

@@ -41,7 +41,7 @@ function scripts.submitTask()
 end
 
 -- Takes the rollout for a worker. The new epoch fences every earlier worker. ARGV outbox member, wake.
--- Answers {'gone'}, {'final', state} or {'open', generation, epoch, startedAt, cancelRequested, journal as a flat list}.
+-- Answers {'gone'}, {'final', state} or {'open', generation, epoch, startedAt, journal as a flat list}.
 function scripts.openRollout()
   local state = redis.call('HGET', TASK, 'state')
   if not state or isFinal(state) then redis.call('ZREM', OUTBOX, ARGV[1]) end
@@ -56,7 +56,7 @@ function scripts.openRollout()
   redis.call('HINCRBY', TASK, 'revision', 1)
   redis.call('PUBLISH', ARGV[2], '')
   return {'open', redis.call('HGET', ROLLOUT, 'generation'), tostring(epoch), redis.call('HGET', ROLLOUT, 'startedAt'),
-    redis.call('HGET', TASK, 'cancelRequested') or '0', redis.call('HGETALL', JOURNAL)}
+    redis.call('HGETALL', JOURNAL)}
 end
 
 -- Appends one step to the journal. ARGV generation, epoch, wake, step key, entry, usage, events...
@@ -122,7 +122,7 @@ function scripts.requeueTask()
   return 'queued'
 end
 
--- Requests a cancel. A queued task ends at once. ARGV outbox member, wake, retention ms, cancel channel, message.
+-- Requests a cancel. A queued task ends at once. ARGV outbox member, wake, retention ms, cancel channel.
 -- Answers 'gone', 'final', 'cancelled' or 'requested'.
 function scripts.cancelTask()
   local state = redis.call('HGET', TASK, 'state')
@@ -135,7 +135,7 @@ function scripts.cancelTask()
     return 'cancelled'
   end
   redis.call('HINCRBY', TASK, 'revision', 1)
-  redis.call('PUBLISH', ARGV[4], ARGV[5])
+  redis.call('PUBLISH', ARGV[4], '')
   return 'requested'
 end
 
