@@ -27,7 +27,7 @@ export interface Tenancy {
 
 /** A real control plane with simulated nodes, whose pods' addresses are all this machine's own inside the cluster's network. */
 export async function startSimulatedCluster(nodes: number, note: (text: string) => void): Promise<SimulatedCluster> {
-  const plane = await startControlPlane({ note, flags: FLAGS });
+  const plane = await startControlPlane(note, FLAGS);
   try {
     await plane.inside('ip', 'route', 'add', 'local', plane.podRange, 'dev', 'lo');
     note(`adding ${nodes} simulated nodes ...`);

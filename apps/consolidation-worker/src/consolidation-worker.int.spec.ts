@@ -1,10 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Episode, MemoryWrite, Skill, SkillTest } from '@etude/contracts/memory';
+import type { Episode, MemoryWrite, SkillTest } from '@etude/contracts/memory';
 import { ConsolidationRunJob, MemoryWriteJob, SandboxExecute } from '@etude/contracts/queues';
-import { candidateFromTests } from '@etude/domain/skills/proof/skill-candidate';
-import { episodeOf } from '@etude/domain/testing/memory-records';
+import { episodeOf, skillOf } from '@etude/domain/testing/memory-records';
 import { PythonSandboxes } from '@etude/domain/testing/python-sandboxes';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import type { Memory } from '@etude/memory/memory';
@@ -19,9 +18,9 @@ import { OutboxReader, RedisMemoryOutbox } from '@etude/queue/memory/memory-outb
 import { Producer } from '@etude/queue/jobs/producer';
 import { TaskStore } from '@etude/queue/tasks/task-store';
 import { writeProofKeys } from '@etude/test-support/proof-keys';
-import { startRedis, type TestRedis } from '@etude/test-support/redis';
+import { redisForFile } from '@etude/test-support/redis-for-file';
 import { until } from '@etude/test-support/until';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startConsolidationWorker } from './consolidation-worker.js';
 import { consolidationWorkerConfig } from './consolidation-worker.config.js';
 
@@ -51,30 +50,7 @@ const episode = (id: string): Episode =>
     scripted: true,
     createdAt: Date.now() - 1_000,
   });
-function candidate(changed: string = code): Skill {
-  const skill = candidateFromTests({
-    scope,
-    prompt: 'Double it.',
-    fingerprint: 'f',
-    code: changed,
-    description: 'Doubles.',
-    scenarios: [],
-    model: 'm',
-    scripted: true,
-    at: 1,
-    entryPoint: null,
-    tests,
-    sources: ['tasks/t1'],
-  });
-  if (skill === null) throw new Error('no candidate');
-  return skill;
-}
-
-let redis: TestRedis;
-beforeAll(async () => {
-  redis = await startRedis({ durable: false });
-});
-afterAll(() => redis.stop());
+const redis = redisForFile();
 
 describe('the consolidation worker', () => {
   let dir: string;
@@ -85,7 +61,6 @@ describe('the consolidation worker', () => {
   let controller: Consumer;
   let prefix: string;
   let runs: ConsolidationStore;
-  let rounds = 0;
 
   async function start(env: Record<string, string> = {}): Promise<void> {
     const settings = {
@@ -121,7 +96,7 @@ describe('the consolidation worker', () => {
 
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'etude-consolidation-'));
-    prefix = `etude${(rounds += 1)}`;
+    prefix = redis.prefix();
     model = await startScriptedModel({ script: { rules: [{ system: 'You extract facts', reply: lessons }] } });
     producer = new Producer(redis.url, prefix);
     runs = new ConsolidationStore(producer);
@@ -156,12 +131,13 @@ describe('the consolidation worker', () => {
 
   it('keeps a write that fails until its job is redriven', async () => {
     await start();
+    const skill = skillOf({ scope });
     const outbox = new OutboxReader(producer.redis, producer.keys);
     const dead = new DeadLetters(producer, new TaskStore(producer));
-    await put('use-1', { kind: 'skill_use', scope, name: candidate().name, version: 1, success: true, fingerprint: 'f', cue: 'c', at: 2 });
+    await put('use-1', { kind: 'skill_use', scope, name: skill.name, version: 1, success: true, fingerprint: 'f', cue: 'c', at: 2 });
     await until(async () => (await dead.list(MemoryWriteJob.name, { pageSize: 5 })).letters.length === 1, { what: 'a dead letter' });
     expect(await outbox.pending(tenant)).toBe(1);
-    await memory.procedural.store(candidate());
+    await memory.procedural.store(skill);
     expect(await dead.redrive(MemoryWriteJob.name, { all: true })).toEqual({ redriven: 1, refused: [] });
     await allApplied();
   });
@@ -243,6 +219,13 @@ describe('consolidationWorkerConfig', () => {
   it('has no default for the signing key', () => {
     expect(wrongSettings({ ETUDE_MEMORY_PATH: '/m.db' })).toEqual(['ETUDE_SKILLS_SIGNING_KEY_PATH']);
     expect(wrongSettings(needed)).toBeUndefined();
+  });
+
+  it('requires a limit and a time zone with a schedule of pruning', () => {
+    const schedule = { ...needed, ETUDE_SKILLS_PRUNE_SCHEDULE: '0 5 * * *' };
+    expect(wrongSettings(schedule)).toEqual(['ETUDE_SKILLS_PRUNE_TIME_ZONE', 'ETUDE_SKILLS_PRUNE_UNUSED_DAYS']);
+    const limits = { ETUDE_SKILLS_PRUNE_TIME_ZONE: 'UTC', ETUDE_SKILLS_PRUNE_UNUSED_DAYS: '180' };
+    expect(wrongSettings({ ...schedule, ...limits })).toBeUndefined();
   });
 
   it('refuses a schedule without a time zone, and unreadable values', () => {

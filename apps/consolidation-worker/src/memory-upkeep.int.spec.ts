@@ -16,9 +16,9 @@ import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { Producer } from '@etude/queue/jobs/producer';
 import { TaskStore } from '@etude/queue/tasks/task-store';
 import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
-import { startRedis, type TestRedis } from '@etude/test-support/redis';
+import { redisForFile } from '@etude/test-support/redis-for-file';
 import { until } from '@etude/test-support/until';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { memoryUpkeepProcessor } from './memory-upkeep.processor.js';
 import type { ReembedDeps } from './move-vectors.js';
 
@@ -40,11 +40,7 @@ function otherEmbedder(embedding: () => Promise<void> = async () => undefined): 
   };
 }
 
-let redis: TestRedis;
-beforeAll(async () => {
-  redis = await startRedis({ durable: false });
-});
-afterAll(() => redis.stop());
+const redis = redisForFile();
 
 describe('memory upkeep', () => {
   let dir: string;
@@ -52,12 +48,11 @@ describe('memory upkeep', () => {
   let memory: Memory;
   let producer: Producer;
   let store: UpkeepStore;
-  let rounds = 0;
   let closers: Array<() => Promise<unknown>>;
 
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'etude-upkeep-'));
-    prefix = `u${process.pid}-${(rounds += 1)}`;
+    prefix = redis.prefix();
     memory = await openMemory({ store: { adapter: 'sqlite', path: join(dir, 'memory.db') }, embedder: new LexicalEmbedder() });
     producer = new Producer(redis.url, prefix);
     store = new UpkeepStore(producer);

@@ -1,15 +1,11 @@
 import { ConsolidationRunJob, MemoryUpkeepJob } from '@etude/contracts/queues';
 import { Producer } from '@etude/queue/jobs/producer';
 import { unschedule } from '@etude/queue/jobs/scheduler';
-import { startRedis, type TestRedis } from '@etude/test-support/redis';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { NightlySchedules, type ScheduleParts } from './nightly-schedules.js';
 
-let redis: TestRedis;
-beforeAll(async () => {
-  redis = await startRedis({ durable: false });
-});
-afterAll(() => redis.stop());
+const redis = redisForFile();
 
 const NIGHTLY = { pattern: '0 3 * * *', timeZone: 'UTC' };
 const ALL = {
@@ -19,9 +15,8 @@ const ALL = {
 };
 const NONE = { nightly: null, archive: null, prune: null };
 
-let rounds = 0;
 function start() {
-  const producer = new Producer(redis.url, `nightly${(rounds += 1)}`);
+  const producer = new Producer(redis.url, redis.prefix());
   onTestFinished(() => producer.close());
   const clock = { time: 0, now: () => clock.time };
   const info = vi.fn();

@@ -3,7 +3,6 @@ import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { DAY_MS, provenSkill, Shelf } from '@etude/domain/testing/hygiene-fixture';
 import { NEW_YEAR } from '@etude/domain/testing/memory-records';
 import { expect, it } from 'vitest';
-import { consolidationWorkerConfig } from './consolidation-worker.config.js';
 import { pruneBySchedule } from './memory-upkeep.processor.js';
 
 const clock = { now: () => NEW_YEAR + 100 * DAY_MS };
@@ -19,13 +18,6 @@ const template = {
 const firing = MemoryUpkeepJob.firing?.({ ...template, unusedDays: 90 }, 77);
 const prune = (shelf: Shelf) => (firing?.work === 'prune' ? pruneBySchedule(firing, { memory: shelf, clock }) : null);
 
-/** The invalid settings of pruning. */
-const wrong = (more: object) =>
-  consolidationWorkerConfig
-    .safeParse({ ETUDE_SKILLS_PRUNE_SCHEDULE: '0 5 * * *', ...more })
-    .error?.issues.map(({ path }) => path.join('.'))
-    .filter((name) => name.startsWith('ETUDE_SKILLS_PRUNE'));
-
 it('prunes by the limits of the schedule, once per firing', async () => {
   const leaf = provenSkill('leaf');
   const shelf = new Shelf(leaf, provenSkill('top', { dependencies: [dependencyOn(leaf)] }));
@@ -35,15 +27,4 @@ it('prunes by the limits of the schedule, once per firing', async () => {
     ['top', 'pruning'],
     ['leaf', 'pruning'],
   ]);
-});
-
-it('requires a limit and a time zone with the schedule', () => {
-  const whole = {
-    ETUDE_REDIS_URL: 'redis://127.0.0.1:1',
-    ETUDE_MEMORY_PATH: 'm',
-    ETUDE_SKILLS_SIGNING_KEY_PATH: 'k',
-    ETUDE_SKILLS_APPROVAL: 'review',
-  };
-  expect(wrong(whole)).toEqual(['ETUDE_SKILLS_PRUNE_TIME_ZONE', 'ETUDE_SKILLS_PRUNE_UNUSED_DAYS']);
-  expect(wrong({ ...whole, ETUDE_SKILLS_PRUNE_TIME_ZONE: 'UTC', ETUDE_SKILLS_PRUNE_UNUSED_DAYS: '180' }) ?? []).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { errorCode, EtudeError, isAbort, isRetryable } from '@etude/contracts/errors';
 import type { RolloutRun } from '@etude/contracts/queues';
-import { isFinal, type TaskRecord } from '@etude/contracts/task';
+import { isFinal } from '@etude/contracts/task';
 import type { RolloutDeps } from '@etude/domain/rollout/rollout-context';
 import { RolloutStop } from '@etude/domain/rollout/durable-steps';
 import { runRollout } from '@etude/domain/rollout/run-rollout';
@@ -11,9 +11,14 @@ import { watchCancel } from '@etude/queue/redis/channels';
 import { openJournal, type RedisJournal } from '@etude/queue/tasks/journal';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
 
-export interface RolloutRunDeps {
+interface RolloutRunDeps {
   readonly tasks: TaskStore;
-  readonly journals: JournalSource;
+  readonly journals: {
+    /** Waits while Redis is unreachable, because a finished step must be written. */
+    readonly redis: ReturnType<typeof connectRedis>;
+    readonly keys: RedisKeys;
+    readonly retentionMs: number;
+  };
   readonly ports: Omit<RolloutDeps, 'journal' | 'givesUp'>;
 }
 
@@ -29,11 +34,15 @@ export function rolloutRunProcessor({
 }: RolloutRunDeps): JobHandler<typeof RolloutRun.payload, typeof RolloutRun.result> {
   return async (rollout, job) => {
     try {
-      const opened = await openRollout(rollout, tasks, journals);
-      if ('outcome' in opened) return opened;
-      using stop = await stopSignal(rollout, opened, { tasks, journals, signal: job.signal });
-      const deps = { ...ports, journal: opened.journal, givesUp: (error: unknown) => givesUp(error, job) };
-      const { state } = await runRollout({ task: opened.task, rolloutId: rollout.rolloutId }, deps, stop.signal);
+      const { tenant, taskId, rolloutId } = rollout;
+      const opening = openJournal(journals.redis, journals.keys, rollout, journals);
+      const [journal, task] = await Promise.all([opening, tasks.get(tenant, taskId)]);
+      if (journal === null || task === null) return { outcome: task && isFinal(task.state) ? task.state : 'fenced' };
+      if (journal.epoch > EPOCHS_MAX) throw await giveUp(journal);
+      const endsAt = journal.startedAt + task.spec.limits.wallMs;
+      using stop = await stopSignal(rollout, endsAt, { tasks, journals, signal: job.signal });
+      const deps = { ...ports, journal, givesUp: (error: unknown) => givesUp(error, job) };
+      const { state } = await runRollout({ task, rolloutId }, deps, stop.signal);
       return { outcome: state };
     } catch (error) {
       if (errorCode(error) === 'JOURNAL_FENCED') return { outcome: 'fenced' };
@@ -42,40 +51,10 @@ export function rolloutRunProcessor({
   };
 }
 
-export interface JournalSource {
-  /** Waits while Redis is unreachable, because a finished step must be written. */
-  readonly redis: ReturnType<typeof connectRedis>;
-  readonly keys: RedisKeys;
-  readonly retentionMs: number;
-}
-
-export interface OpenedRollout {
-  readonly task: TaskRecord;
-  readonly journal: RedisJournal;
-}
-
 /** A rollout that was taken over this often probably crashes its workers. */
 const EPOCHS_MAX = 20;
 
-/**
- * Takes the rollout for this worker, or returns its outcome if it has ended.
- *
- * @throws EtudeError WORKER_LOST, after the task was marked failed with it
- */
-export async function openRollout(
-  address: RolloutAddress,
-  tasks: TaskStore,
-  { redis, keys, retentionMs }: JournalSource,
-): Promise<OpenedRollout | { outcome: 'succeeded' | 'failed' | 'cancelled' | 'fenced' }> {
-  const [journal, task] = await Promise.all([
-    openJournal(redis, keys, address, { retentionMs }),
-    tasks.get(address.tenant, address.taskId),
-  ]);
-  if (journal === null || task === null) return { outcome: task && isFinal(task.state) ? task.state : 'fenced' };
-  if (journal.epoch > EPOCHS_MAX) throw await giveUp(journal);
-  return { task, journal };
-}
-
+/** Marks the task as failed. @returns the error for the job */
 async function giveUp(journal: RedisJournal): Promise<EtudeError> {
   const message = `Rollout ${journal.rolloutId} was taken ${journal.epoch} times and never ended. Find out why its workers end, then redrive its job.`;
   await journal.finish({
@@ -91,14 +70,13 @@ async function giveUp(journal: RedisJournal): Promise<EtudeError> {
 /** Aborts when the task is cancelled, its wall time is over, or the job's signal aborts (shutdown or lost lock), each with its reason. */
 async function stopSignal(
   { tenant, taskId }: RolloutAddress,
-  { task, journal }: OpenedRollout,
+  endsAt: number,
   { tasks, journals: { redis, keys }, signal }: Pick<RolloutRunDeps, 'tasks' | 'journals'> & { readonly signal: AbortSignal },
 ): Promise<Disposable & { readonly signal: AbortSignal }> {
   const stop = new AbortController();
   const cancel = () => stop.abort(new RolloutStop('cancelled'));
   const release = await watchCancel(redis, keys.cancel(tenant, taskId), () => tasks.cancelRequested(tenant, taskId), cancel);
-  const leftMs = Math.max(0, journal.startedAt + task.spec.limits.wallMs - Date.now());
-  const timer = setTimeout(() => stop.abort(new RolloutStop('wall_time')), leftMs);
+  const timer = setTimeout(() => stop.abort(new RolloutStop('wall_time')), Math.max(0, endsAt - Date.now()));
   return {
     signal: AbortSignal.any([signal, stop.signal]),
     [Symbol.dispose]() {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { SandboxExecute } from '@etude/contracts/queues';
 import type { RunResult, SandboxRun } from '@etude/contracts/sandbox';
 import { isFinal, type TaskRecord, TaskSpec } from '@etude/contracts/task';
-import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scripted-server';
+import { startScriptedModel } from '@etude/model/scripted-server';
 import { loadConfig } from '@etude/platform/config';
 import type { RunningWorker } from '@etude/platform/run-service';
 import { consume } from '@etude/queue/jobs/consumer';
@@ -12,7 +12,7 @@ import { DeadLetters } from '@etude/queue/jobs/dead-letters';
 import { ExecutionStore } from '@etude/queue/executions/executions';
 import { Producer } from '@etude/queue/jobs/producer';
 import { TaskStore } from '@etude/queue/tasks/task-store';
-import { type TestRedis, startRedis } from '@etude/test-support/redis';
+import { startRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 import { onTestFinished } from 'vitest';
 import { rolloutWorkerConfig, startRolloutWorker } from '../src/rollout-worker.js';
@@ -30,20 +30,10 @@ export const spec = (given: object = {}) =>
     ...given,
   });
 
-export interface Rig {
-  readonly redis: TestRedis;
-  readonly producer: Producer;
-  readonly tasks: TaskStore;
-  readonly dead: DeadLetters;
-  readonly model: RunningScriptedModel;
-  /** The test closes the worker at its end. */
-  startWorker(): Promise<RunningWorker>;
-  submit(given?: object): Promise<string>;
-  finished(taskId: string): Promise<TaskRecord>;
-}
+export type Rig = Awaited<ReturnType<typeof startRig>>;
 
 /** Real Redis, the real queue, memory file and model client; code with the word "right" answers 2. */
-export async function startRig(script: Script): Promise<Rig> {
+export async function startRig(script: Script) {
   const dir = await mkdtemp(join(tmpdir(), 'rollout-worker-'));
   const [redis, model] = await Promise.all([startRedis(), startScriptedModel({ script })]);
   const producer = new Producer(redis.url, 'etude', silent);
@@ -67,18 +57,18 @@ export async function startRig(script: Script): Promise<Rig> {
     OPENAI_MODEL: 'scripted',
   });
   return {
-    redis,
     producer,
     tasks,
     model,
     dead: new DeadLetters(producer, tasks),
-    async startWorker() {
+    /** The test closes the worker at its end. */
+    async startWorker(): Promise<RunningWorker> {
       const worker = await startRolloutWorker(config, silent);
       workers.push(worker);
       return worker;
     },
-    submit: async (given) => (await tasks.submit(TENANT, spec(given), '')).record.id,
-    finished: (taskId) =>
+    submit: async (given?: object) => (await tasks.submit(TENANT, spec(given), '')).record.id,
+    finished: (taskId: string): Promise<TaskRecord> =>
       until(
         async () => {
           const task = await tasks.get(TENANT, taskId);

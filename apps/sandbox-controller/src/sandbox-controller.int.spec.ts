@@ -3,9 +3,9 @@ import { SandboxLimits, type ExecutionRequest } from '@etude/contracts/sandbox';
 import { repeatsConformance, sandboxesConformance } from '@etude/domain/testing/sandboxes-conformance';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { Producer } from '@etude/queue/jobs/producer';
-import { startRedis, type TestRedis } from '@etude/test-support/redis';
+import { redisForFile } from '@etude/test-support/redis-for-file';
 import { until } from '@etude/test-support/until';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { sandboxControllerConfig } from './sandbox-controller.config.js';
 import { startSandboxController } from './sandbox-controller.js';
 
@@ -23,12 +23,7 @@ const request = (executionId: string, code: string, more: Partial<ExecutionReque
 });
 
 describe('the sandbox controller', () => {
-  let redis: TestRedis;
-  let prefixes = 0;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(() => redis.stop());
+  const redis = redisForFile();
 
   const startOne = (prefix: string) =>
     startSandboxController(
@@ -37,7 +32,7 @@ describe('the sandbox controller', () => {
     );
 
   async function start() {
-    const prefix = `controller${(prefixes += 1)}`;
+    const prefix = redis.prefix();
     const controller = await startOne(prefix);
     const producer = new Producer(redis.url, prefix);
     const close = async () => {

@@ -4,24 +4,19 @@ import { ExecutionRequest, type ExecutionResult } from '@etude/contracts/sandbox
 import { consume } from '@etude/queue/jobs/consumer';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { Producer } from '@etude/queue/jobs/producer';
-import { startRedis, type TestRedis } from '@etude/test-support/redis';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { runResult } from '../test/fake-driver.js';
 import { sandboxExecuteProcessor } from './sandbox-execute.processor.js';
 
-let redis: TestRedis;
-let prefixes = 0;
-beforeAll(async () => {
-  redis = await startRedis({ durable: false });
-});
-afterAll(() => redis.stop());
+const redis = redisForFile();
 
 const request = ExecutionRequest.parse({ executionId: 'e1', tenant: 'acme', limits: {}, runs: [{ kind: 'program', code: '' }] });
 const never = () => new AbortController().signal;
 
 /** The queue and the processor, over sandboxes with one scripted result per try. */
 async function start(tries: ReadonlyArray<() => ExecutionResult['runs']>) {
-  const prefix = `processor${(prefixes += 1)}`;
+  const prefix = redis.prefix();
   const producer = new Producer(redis.url, prefix);
   let tried = 0;
   const sandboxes = {

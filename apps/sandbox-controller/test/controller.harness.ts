@@ -20,19 +20,8 @@ const TSC = fileURLToPath(new URL('../../../node_modules/.bin/tsc', import.meta.
 
 export type SandboxesClient = ServiceClient<typeof Sandboxes>;
 
-export interface TestController {
-  readonly process: TestProcess;
-  readonly address: string;
-  /** As a gateway calls for this tenant. */
-  client(tenant?: string): SandboxesClient;
-}
-
-export interface TestInstallation {
-  /** The record of a session. */
-  session(tenant: string, name: string): Promise<SandboxSession>;
-  start(): Promise<TestController>;
-  close(): Promise<void>;
-}
+export type TestInstallation = Awaited<ReturnType<typeof startInstallation>>;
+export type TestController = Awaited<ReturnType<TestInstallation['start']>>;
 
 /** The tenant with each call, as a gateway sends it. */
 function forTenant(client: SandboxesClient, tenant: string): SandboxesClient {
@@ -45,7 +34,7 @@ function forTenant(client: SandboxesClient, tenant: string): SandboxesClient {
 }
 
 /** A Redis, and controllers as real processes with local sandboxes. Compiles the service first. */
-export async function startInstallation(): Promise<TestInstallation> {
+export async function startInstallation() {
   await promisify(execFile)(TSC, ['-b', APP]);
   const redis = await startRedis();
   const connection = connectRedis(redis.url, 'producer');
@@ -54,7 +43,7 @@ export async function startInstallation(): Promise<TestInstallation> {
   const sessions = new SandboxSessionStore(connection, keys);
   const clients: SandboxesClient[] = [];
   const processes: TestProcess[] = [];
-  const start = async (): Promise<TestController> => {
+  const start = async () => {
     const before = new Set((await directory.live()).map(({ controllerId }) => controllerId));
     const settings = {
       ETUDE_REDIS_URL: redis.url,
@@ -67,6 +56,7 @@ export async function startInstallation(): Promise<TestInstallation> {
     const found = await until(async () => (await directory.live()).find(({ controllerId }) => !before.has(controllerId)), {
       what: 'the announcement of a controller',
     });
+    /** As a gateway calls for this tenant. */
     const client = (tenant = 'acme') => {
       const made = createServiceClient(Sandboxes, found.address, { apiKey: TOKEN });
       clients.push(made);
@@ -75,7 +65,8 @@ export async function startInstallation(): Promise<TestInstallation> {
     return { process: child, address: found.address, client };
   };
   return {
-    async session(tenant, name) {
+    /** The record of a session. */
+    async session(tenant: string, name: string): Promise<SandboxSession> {
       const stored = await sessions.get(tenant, name.slice('sandboxes/'.length));
       if (stored === null) throw new Error(`there is no ${name}`);
       return stored.session;
@@ -102,10 +93,4 @@ export async function refusal(
     return { code: said?.code ?? `no code: ${String(error)}`, message: details, metadata: said?.metadata ?? {} };
   }
   throw new Error('the call was answered');
-}
-
-export async function all<T>(stream: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of stream) items.push(item);
-  return items;
 }

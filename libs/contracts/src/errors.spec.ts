@@ -9,10 +9,6 @@ it('reads the details of an error, also after it crossed a queue', () => {
   expect(errorDetails(JSON.parse(JSON.stringify(error)))).toEqual({ field: 'name' });
 });
 
-it.each([null, 'thrown', { details: null }, { details: 'text of a failed call' }])('finds no details in %o', (error) =>
-  expect(errorDetails(error)).toEqual({}),
-);
-
 it('distinguishes a refusal of one request from a refusal of all requests', () => {
   const errors = [refused('400'), refused('401'), new EtudeError('MODEL_ANSWER_EMPTY', 'no'), new EtudeError('MODEL_UNAVAILABLE', 'no')];
   expect(errors.map(isOnlyThisAnswer)).toEqual([true, false, true, false]);

@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { Writable } from 'node:stream';
 import type { DescMethod, DescService } from '@bufbuild/protobuf';
 import {
   type CallOptions,
@@ -7,6 +6,7 @@ import {
   type ChannelOptions,
   Client,
   type ClientReadableStream,
+  type ClientWritableStream,
   credentials,
   Metadata,
   type requestCallback,
@@ -69,18 +69,19 @@ function oneAnswer(client: Client, method: DescMethod, metadata: Metadata) {
       else answer.resolve(value);
     };
     const all = withMore(metadata, settings);
-    const call = requestStream
-      ? client.makeClientStreamRequest(path, requestSerialize, responseDeserialize, all, options(settings), answered)
-      : client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, all, options(settings), answered);
-    const release = cancelOn(settings.signal, call);
-    if (call instanceof Writable) {
+    const start = () => {
+      if (!requestStream)
+        return client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, all, options(settings), answered);
+      const call = client.makeClientStreamRequest(path, requestSerialize, responseDeserialize, all, options(settings), answered);
       call.on('error', () => undefined); // the error also reaches the callback above
       send(call, request as AsyncIterable<object>, over.signal).catch((error: unknown) => {
         if (over.signal.aborted) return;
         answer.reject(error);
         call.cancel();
       });
-    }
+      return call;
+    };
+    const release = cancelOn(settings.signal, start());
     return answer.promise.finally(release);
   };
 }
@@ -108,7 +109,7 @@ function serverStreaming(client: Client, method: DescMethod, metadata: Metadata)
 }
 
 /** Sends requests until the source ends, or until `over` aborts because the server has answered early. */
-async function send(call: Writable, requests: AsyncIterable<object>, over: AbortSignal): Promise<void> {
+async function send(call: ClientWritableStream<object>, requests: AsyncIterable<object>, over: AbortSignal): Promise<void> {
   for await (const request of requests) {
     if (over.aborted) return;
     if (!call.write(request)) await once(call, 'drain', { signal: over }).catch(() => undefined);

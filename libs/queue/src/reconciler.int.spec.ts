@@ -9,7 +9,8 @@ import {
 } from '@etude/contracts/queues';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { redisForFile, SPEC, startConsumer, startProducer, WRITE } from '../test/rig.js';
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { SPEC, startConsumer, startProducer, WRITE } from '../test/rig.js';
 import { DeadLetters } from './jobs/dead-letters.js';
 import { openJournal } from './tasks/journal.js';
 import { OutboxReader, RedisMemoryOutbox } from './memory/memory-outbox.js';
@@ -24,7 +25,7 @@ const file = redisForFile();
 
 function start() {
   const prefix = file.prefix();
-  const rig = startProducer(file.server.url, prefix);
+  const rig = startProducer(file.url, prefix);
   const { producer, tasks } = rig;
   const reconciler = startReconciler({ producer, tasks, intervalMs: 3_600_000 });
   onTestFinished(() => reconciler.close());
@@ -34,7 +35,7 @@ function start() {
     const { record } = await tasks.submit('acme', { ...SPEC, priority: 4 }, '');
     return { taskId: record.id, rolloutId: `${record.id}-r1`, state: async () => (await tasks.get('acme', record.id))?.state };
   };
-  return { ...rig, prefix, options: { redisUrl: file.server.url, prefix, concurrency: 1 }, reconciler, letters, rollouts, submit };
+  return { ...rig, prefix, options: { redisUrl: file.url, prefix, concurrency: 1 }, reconciler, letters, rollouts, submit };
 }
 type Rig = ReturnType<typeof start>;
 
@@ -119,7 +120,7 @@ const WORKS: readonly Work[] = [
 describe('reconciler', () => {
   it.each(WORKS)('adds the job of a %s whose process died before adding it', async (_what, { name }, request) => {
     const rig = start();
-    const dying = new DyingProducer(file.server.url, rig.prefix);
+    const dying = new DyingProducer(file.url, rig.prefix);
     onTestFinished(() => dying.close());
     await request(dying);
     const queue = rig.producer.queue(name);

@@ -1,9 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { MemoryWrite } from '@etude/contracts/memory';
 import { TaskSpec } from '@etude/contracts/task';
-import { startRedis } from '@etude/test-support/redis';
-import type { TestRedis } from '@etude/test-support/redis';
-import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { consume } from '../src/jobs/consumer.js';
 import { Producer } from '../src/jobs/producer.js';
 import { TaskStore } from '../src/tasks/task-store.js';
@@ -23,22 +20,6 @@ export const WRITE = MemoryWrite.parse({
 });
 
 export const never = (): AbortSignal => new AbortController().signal;
-
-/** One Redis for a test file. Each test uses its own key prefix. */
-export function redisForFile(options: { durable?: boolean } = { durable: false }): { readonly server: TestRedis; prefix(): string } {
-  let server: TestRedis | undefined;
-  beforeAll(async () => {
-    server = await startRedis(options);
-  });
-  afterAll(() => server?.stop());
-  return {
-    get server() {
-      if (!server) throw new Error('Redis is not started');
-      return server;
-    },
-    prefix: () => `t${randomUUID().slice(0, 8)}`,
-  };
-}
 
 /** A producer and a task store that are closed with the test. */
 export function startProducer(url: string, prefix: string, retentionMs?: number) {

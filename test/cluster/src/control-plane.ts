@@ -77,14 +77,16 @@ async function sweep(): Promise<void> {
   }
 }
 
-export interface ControlPlaneOptions {
-  readonly note: Note;
-  /** Flags in addition to those of `daemons.ts`. */
-  readonly flags?: Partial<Record<(typeof PROGRAMS)[number], readonly string[]>>;
-}
-
-/** Starts etcd, API server, controllers and scheduler, and waits until namespaces can be made. @throws as `startPlace` */
-export async function startControlPlane({ note, flags = {} }: ControlPlaneOptions): Promise<ControlPlane> {
+/**
+ * Starts etcd, API server, controllers and scheduler, and waits until namespaces can be made.
+ *
+ * @param flags in addition to those of `daemons.ts`
+ * @throws as `startPlace`
+ */
+export async function startControlPlane(
+  note: Note,
+  flags: Readonly<Record<(typeof PROGRAMS)[number], readonly string[]>>,
+): Promise<ControlPlane> {
   const place = await startPlace(note, async (started) => {
     await startDaemon(started, 'etcd');
     for (const name of PROGRAMS) {

@@ -86,25 +86,16 @@ export async function daemonRuns(place: Place, name: Daemon): Promise<boolean> {
   );
 }
 
-export async function signalDaemon(place: Place, name: Daemon, signal: 'KILL' | 'TERM' | 'STOP' | 'CONT'): Promise<void> {
+export async function signalDaemon(place: Place, name: Daemon, signal: 'KILL' | 'STOP' | 'CONT'): Promise<void> {
   if (!(await daemonRuns(place, name))) throw new Error(`${name} does not run, so it can't be sent SIG${signal}`);
   await inside(place, 'kill', `-${signal}`, await pidOf(place, name));
 }
 
-const GRACE_MS = 3_000;
-
-/** Resolves when the program has ended, at once if it does not run. SIGKILL by default. */
-export async function stopDaemon(place: Place, name: Daemon, how: 'kill' | 'ask-first' = 'kill'): Promise<void> {
-  const gone = async () => !(await daemonRuns(place, name));
-  if (await gone()) return;
-  if (how === 'ask-first') {
-    await signalDaemon(place, name, 'TERM');
-    // The API server waits for its open watches for up to a minute.
-    const ended = until(gone, { timeoutMs: GRACE_MS, everyMs: 50 });
-    if (await ended.catch(() => false)) return;
-  }
+/** Sends SIGKILL. Resolves when the program has ended, at once if it does not run. */
+export async function stopDaemon(place: Place, name: Daemon): Promise<void> {
+  if (!(await daemonRuns(place, name))) return;
   await signalDaemon(place, name, 'KILL');
-  await until(gone, { everyMs: 50, what: `the end of ${name}` });
+  await until(async () => !(await daemonRuns(place, name)), { everyMs: 50, what: `the end of ${name}` });
 }
 
 /** The last lines of its log, for messages. */

@@ -16,10 +16,6 @@ export function faultsOf(place: Place) {
     await startDaemon(place, name);
     await becomesReady(place, name);
   };
-  const restart = async (name: Daemon) => {
-    await stopDaemon(place, name, 'ask-first');
-    await start(name);
-  };
   return {
     /** The node stops reporting. Its pods continue, and the control plane counts it as lost after about 12 s. */
     stopKubelet: () => stopDaemon(place, 'kubelet'),
@@ -35,7 +31,10 @@ export function faultsOf(place: Place) {
      * silence from then on. A test that stops the API server calls this at its end.
      */
     settle: async () => {
-      for (const name of ['controllers', 'scheduler', 'kubelet'] as const) await restart(name);
+      for (const name of ['controllers', 'scheduler', 'kubelet'] as const) {
+        await stopDaemon(place, name);
+        await start(name);
+      }
     },
     stopContainerd: () => stopDaemon(place, 'containerd'),
     startContainerd: () => start('containerd'),

@@ -1,33 +1,11 @@
-import { fileURLToPath } from 'node:url';
-import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
-import { RedisKeys } from '@etude/queue/redis/keys';
-import { connectRedis } from '@etude/queue/redis/redis';
-import { startStack, type TestStack } from '@etude/test-support/stack';
-import type { TestProcess } from '@etude/test-support/processes';
+import { SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { until } from '@etude/test-support/until';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TENANT } from './observed.js';
+import { describe, expect, it } from 'vitest';
+import { KEYS, startSkillStack, TENANT } from './observed.js';
 
-const SCRIPT = fileURLToPath(new URL('./skill-architect.yaml', import.meta.url));
 const SETTLED: ReadonlySet<SkillStatus> = new Set([SkillStatus.PENDING_REVIEW, SkillStatus.ACTIVE, SkillStatus.REJECTED]);
-const keys = new RedisKeys('etude');
-
-let stack: TestStack;
-let worker: TestProcess;
-let redis: ReturnType<typeof connectRedis>;
-let skills: ServiceClient<typeof Skills>;
-beforeAll(async () => {
-  stack = await startStack({ script: SCRIPT });
-  worker = stack.consolidator;
-  redis = connectRedis(stack.redis.url, 'producer');
-  skills = createServiceClient(Skills, stack.address);
-});
-afterAll(async () => {
-  skills.close();
-  redis.disconnect();
-  await stack.stop();
-});
+const { stack, redis, skills } = await startSkillStack();
+let worker = stack.consolidator;
 
 interface Moment {
   readonly field: 'state' | 'draft' | 'registered';
@@ -49,7 +27,7 @@ describe('a consolidation worker that is killed with SIGKILL', () => {
       const { field, is } = MOMENTS[name];
       const agent = `killed-when-${name.replaceAll(/\W+/g, '-')}`;
       const asked = await skills.requestSkill({ name: 'count_vowels', agent, description: 'Counts vowels.' });
-      const record = keys.wantedSkill(TENANT, asked.name.slice('wantedSkills/'.length));
+      const record = KEYS.wantedSkill(TENANT, asked.name.slice('wantedSkills/'.length));
       await until(async () => is(await redis.hget(record, field)), { what: `that ${name}`, everyMs: 2 });
       await worker.kill();
       worker = await stack.start('consolidation-worker');

@@ -1,46 +1,32 @@
-import { fileURLToPath } from 'node:url';
-import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
-import { RedisKeys } from '@etude/queue/redis/keys';
-import { connectRedis } from '@etude/queue/redis/redis';
+import { SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { TestProcess } from '@etude/test-support/processes';
-import { startStack, type TestStack } from '@etude/test-support/stack';
 import { until } from '@etude/test-support/until';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TENANT } from './observed.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { KEYS, startSkillStack, TENANT } from './observed.js';
 
-const SCRIPT = fileURLToPath(new URL('./skill-architect.yaml', import.meta.url));
 /** Ends a case that hangs. */
 const TIMEOUT_MS = 300_000;
 const AGENT = 'user-of-skills';
 const NAME = 'slow_double';
 /** Slow enough to be killed while it runs. */
 const CODE = `import time\n\ndef ${NAME}(number: int) -> int:\n    """Doubles a number."""\n    time.sleep(0.2)\n    return number * 2\n`;
-const keys = new RedisKeys('etude');
 const number = (value: number) => ({ kind: { case: 'numberValue' as const, value } });
 
 type Victim = 'gateway' | 'sandbox-controller' | 'consolidation-worker';
-const victims = {} as Record<Victim, TestProcess>;
-let stack: TestStack;
-let redis: ReturnType<typeof connectRedis>;
-let skills: ServiceClient<typeof Skills>;
+const { stack, redis, skills } = await startSkillStack();
+const victims: Record<Victim, TestProcess> = {
+  gateway: stack.gateway,
+  'sandbox-controller': stack.controller,
+  'consolidation-worker': stack.consolidator,
+};
 
 beforeAll(async () => {
-  stack = await startStack({ script: SCRIPT });
-  Object.assign(victims, { gateway: stack.gateway, 'sandbox-controller': stack.controller, 'consolidation-worker': stack.consolidator });
-  redis = connectRedis(stack.redis.url, 'producer');
-  skills = createServiceClient(Skills, stack.address);
   const tests = [3, -7, 11].map((given) => ({
     test: { case: 'call' as const, value: { args: { values: [number(given)] }, expected: number(given * 2) } },
   }));
   const skill = { name: NAME, agent: AGENT, code: CODE, description: 'Doubles a number, slowly.', tests };
   const { status } = await skills.registerSkill({ skill, wait: true }, { timeoutMs: 60_000 });
   if (status !== SkillStatus.ACTIVE) throw new Error(`${NAME} is ${SkillStatus[status]}`);
-});
-afterAll(async () => {
-  skills.close();
-  redis.disconnect();
-  await stack.stop();
 });
 
 /** Retries under the same request id until it gets an answer. */
@@ -62,12 +48,12 @@ async function counted(): Promise<readonly [number, number]> {
   const { usedCount, executionCount } = await skills.getSkill({ name: `skills/${NAME}`, agent: AGENT });
   return [Number(usedCount), Number(executionCount)];
 }
-const executions = () => redis.keys(keys.execution(TENANT, 'use-*'));
+const executions = () => redis.keys(KEYS.execution(TENANT, 'use-*'));
 
 const MOMENTS = {
   'the use is requested': async () => true,
   'its result is saved': async (execution: string) => (await redis.hget(execution, 'result')) !== null,
-  'its count is pending': async () => (await redis.hlen(keys.memoryOutbox(TENANT))) > 0,
+  'its count is pending': async () => (await redis.hlen(KEYS.memoryOutbox(TENANT))) > 0,
 } satisfies Record<string, (execution: string) => Promise<boolean>>;
 
 /** For each moment, the processes that take part in the use. */
@@ -94,7 +80,7 @@ describe('a use of a skill', () => {
       victims[victim] = await stack.start(victim);
       expect(await answered).toBe(42);
       expect(await useUntilAnswered(requestId)).toBe(42);
-      await until(async () => (await redis.hlen(keys.memoryOutbox(TENANT))) === 0, { what: 'that all is counted' });
+      await until(async () => (await redis.hlen(KEYS.memoryOutbox(TENANT))) === 0, { what: 'that all is counted' });
       expect(await counted()).toEqual([used + 1, executed + 1]);
     },
     TIMEOUT_MS,

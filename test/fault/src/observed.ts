@@ -1,11 +1,28 @@
+import { fileURLToPath } from 'node:url';
+import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tasks, TaskState, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
 import { connectRedis } from '@etude/queue/redis/redis';
 import { readJournal } from '@etude/queue/tasks/journal';
 import { RedisKeys } from '@etude/queue/redis/keys';
-import type { TestStack } from '@etude/test-support/stack';
+import { startStack, type TestStack } from '@etude/test-support/stack';
+import { afterAll } from 'vitest';
 
 export const TENANT = 'test';
+export const KEYS = new RedisKeys('etude');
+
+/** A stack whose scripted model writes requested skills, with a connection to its Redis and a client of `Skills`. */
+export async function startSkillStack() {
+  const stack = await startStack({ script: fileURLToPath(new URL('./skill-architect.yaml', import.meta.url)) });
+  const redis = connectRedis(stack.redis.url, 'producer');
+  const skills = createServiceClient(Skills, stack.address);
+  afterAll(async () => {
+    skills.close();
+    redis.disconnect();
+    await stack.stop();
+  });
+  return { stack, redis, skills };
+}
 
 const TIMES = new Set(['createdAt', 'startedAt', 'endedAt', 'at', 'durationMs', 'cpuMs', 'wallMs', 'memoryPeakKiB']);
 
@@ -24,7 +41,7 @@ export function comparable(value: unknown, taskId: string): unknown {
 export async function journalOf(stack: TestStack, taskId: string): Promise<Array<readonly [string, unknown]>> {
   const redis = connectRedis(stack.redis.url, 'producer');
   try {
-    const entries = await readJournal(redis, new RedisKeys('etude'), `${taskId}-r1`);
+    const entries = await readJournal(redis, KEYS, `${taskId}-r1`);
     return entries.map(({ key, value }) => [key, comparable(value, taskId)] as const);
   } finally {
     redis.disconnect();

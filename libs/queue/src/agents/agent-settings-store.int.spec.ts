@@ -1,6 +1,7 @@
 import { errorCode } from '@etude/contracts/errors';
 import { describe, expect, it } from 'vitest';
-import { redisForFile, startProducer } from '../../test/rig.js';
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { startProducer } from '../../test/rig.js';
 import { agentSettingsConfig, installationSettings } from './agent-settings-config.js';
 import { AgentSettingsStore } from './agent-settings-store.js';
 
@@ -8,7 +9,7 @@ const file = redisForFile();
 const INSTALLATION = installationSettings(agentSettingsConfig.parse({ ETUDE_SKILLS_ENABLED: 'on', ETUDE_SKILLS_MAX: '9' }));
 
 function start() {
-  const { redis, keys } = startProducer(file.server.url, file.prefix());
+  const { redis, keys } = startProducer(file.url, file.prefix());
   return { redis, keys, store: new AgentSettingsStore(redis, keys, INSTALLATION) };
 }
 

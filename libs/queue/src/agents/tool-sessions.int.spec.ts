@@ -1,7 +1,8 @@
 import { SessionRequest } from '@etude/contracts/sandbox-session';
 import type { ToolOutcome } from '@etude/domain/tools/tool-definition';
 import { describe, expect, it } from 'vitest';
-import { redisForFile, startProducer } from '../../test/rig.js';
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { startProducer } from '../../test/rig.js';
 import { newSandboxId, SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
 import { RedisToolSessions, SESSION_KEPT_MS, ToolCalls } from './tool-sessions.js';
 
@@ -12,7 +13,7 @@ const pin = (name: string, version = 1) => ({ name, tenant: 'acme', agent: 'code
 const anew = (requestId: string) => ({ requestId, template: 'default' });
 
 function start() {
-  const rig = startProducer(file.server.url, file.prefix());
+  const rig = startProducer(file.url, file.prefix());
   const sandboxes = new SandboxSessionStore(rig.redis, rig.keys);
   const open = async (requestId: string) => {
     const request = SessionRequest.parse({ tenant: 'acme', requestId, limits: {} });

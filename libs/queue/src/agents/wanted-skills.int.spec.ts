@@ -1,6 +1,7 @@
 import { SkillRequest } from '@etude/contracts/queues';
 import { describe, expect, it } from 'vitest';
-import { redisForFile, startProducer } from '../../test/rig.js';
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { startProducer } from '../../test/rig.js';
 import { ROUNDS_MAX, type Wish, WantedSkills } from './wanted-skills.js';
 
 const file = redisForFile();
@@ -8,25 +9,11 @@ const WISH: Wish = { tenant: 'acme', agent: 'coder', user: null, skill: 'parse_c
 const asked = (more: Partial<Wish> = {}, requestId = '') => ({ wish: { ...WISH, ...more }, requestId });
 
 function start() {
-  const { producer } = startProducer(file.server.url, file.prefix());
+  const { producer } = startProducer(file.url, file.prefix());
   return { producer, store: new WantedSkills(producer), queue: producer.queue(SkillRequest.name) };
 }
 
 describe('WantedSkills', () => {
-  it('keeps a wish and adds its job with its priority', async () => {
-    const { store, queue } = start();
-    const wanted = await store.request(asked());
-    expect(wanted).toMatchObject({
-      skill: 'parse_csv',
-      state: 'waiting',
-      asked: 1,
-      priority: 7,
-      example: { text: 'a,b' },
-      registered: null,
-    });
-    expect((await queue.getJob(`acme~${wanted.id}`))?.priority).toBe(3);
-  });
-
   it('cuts a wish to the length that a model sees', async () => {
     const { store } = start();
     const wanted = await store.request(asked({ description: 'x'.repeat(5_000), example: { text: 'y'.repeat(20_000) } }));
@@ -42,21 +29,6 @@ describe('WantedSkills', () => {
     const others = [{ agent: 'tester' }, { user: 'bob' }, { skill: 'write_csv' }, { tenant: 'globex' }];
     const ids = await Promise.all(others.map(async (other) => (await store.request(asked(other))).id));
     expect(new Set([first.id, ...ids]).size).toBe(5);
-  });
-
-  it('limits the open wishes of an agent', async () => {
-    const { producer, queue } = start();
-    const store = new WantedSkills(producer, 2);
-    const first = await store.request(asked({ skill: 'one' }));
-    await store.request(asked({ skill: 'two', user: 'bob' }));
-    const full = { code: 'FAILED_PRECONDITION', message: expect.stringContaining('"coder" has 2 requested skills') as string };
-    await expect(store.request(asked({ skill: 'three' }, 'r3'))).rejects.toMatchObject(full);
-    expect(await store.request(asked({ skill: 'one' }))).toMatchObject({ id: first.id, asked: 2 });
-    for (const other of [{ agent: 'tester' }, { tenant: 'globex' }]) await store.request(asked({ skill: 'three', ...other }));
-    expect(await queue.getJobCountByTypes('waiting', 'prioritized')).toBe(4);
-    await store.end({ tenant: 'acme', id: first.id, round: 1 }, { state: 'failed', reason: 'no JSON', registered: null, scripted: false });
-    expect(await store.request(asked({ skill: 'three' }, 'r3'))).toMatchObject({ state: 'waiting', asked: 1 });
-    await expect(store.request(asked({ skill: 'one' }))).rejects.toMatchObject(full);
   });
 
   it('answers a repeated request without counting it, and refuses its id for another wish', async () => {

@@ -9,7 +9,8 @@ import type { Redis } from 'ioredis';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { never, startConsumer, startProducer } from '../../test/rig.js';
 import { AgentSettingsStore } from '../agents/agent-settings-store.js';
 import { ConsolidationStore } from '../memory/consolidation-store.js';
 import { ExecutionStore } from '../executions/executions.js';
@@ -39,10 +40,16 @@ const specOf = (agent: string) => TaskSpec.parse({ prompt: `of ${agent}`, agent,
 
 function start(stopWaitMs = 5_000) {
   const prefix = file.prefix();
-  const rig = startProducer(file.server.url, prefix);
-  const options = { redisUrl: file.server.url, prefix, concurrency: 4 };
+  const rig = startProducer(file.url, prefix);
+  const options = { redisUrl: file.url, prefix, concurrency: 4 };
   const erasure = new QueueErasure(rig.producer, { skillIsGone: async ({ name }) => name.startsWith('gone'), stopWaitMs });
-  return { ...rig, prefix, options, erasure, outbox: new RedisMemoryOutbox(rig.producer) };
+  const sandboxes = new SandboxSessionStore(rig.redis, rig.keys);
+  const open = async (tenant: string, requestId: string, labels: Record<string, string> = {}) => {
+    const request = SessionRequest.parse({ tenant, requestId, limits: {}, labels });
+    return (await sandboxes.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 100)).stored.session.id;
+  };
+  const stores = { sandboxes, sessions: new RedisToolSessions(rig.redis, rig.keys), outbox: new RedisMemoryOutbox(rig.producer) };
+  return { ...rig, ...stores, prefix, options, erasure, open };
 }
 type Rig = ReturnType<typeof start>;
 
@@ -83,13 +90,12 @@ async function live(rig: Rig, person: Person, state: 'queued' | 'running' = 'run
     wish: { ...person, skill: 'wanted', description: secret, example: null },
     requestId: `wish-of-${record.id}`,
   });
-  await new RedisToolSessions(rig.redis, rig.keys).putTodos({ ...person, session: 's' }, [{ content: secret, status: 'pending' }]);
-  const sandboxes = new SandboxSessionStore(rig.redis, rig.keys);
-  const request = SessionRequest.parse({ tenant, requestId: `sandbox-${record.id}`, limits: {}, labels: { of: secret } });
-  const { stored } = await sandboxes.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 100);
+  await rig.sessions.putTodos({ ...person, session: 's' }, [{ content: secret, status: 'pending' }]);
+  const requestId = `sandbox-${record.id}`;
+  const sandbox = await rig.open(tenant, requestId, { of: secret });
   const toolSession = { ...person, session: record.id };
-  await new RedisToolSessions(rig.redis, rig.keys).claimSandbox(toolSession, null, { requestId: request.requestId, template: 'default' });
-  await new RedisToolSessions(rig.redis, rig.keys).keepSandbox(toolSession, request.requestId, stored.session.id);
+  await rig.sessions.claimSandbox(toolSession, null, { requestId, template: 'default' });
+  await rig.sessions.keepSandbox(toolSession, requestId, sandbox);
   const calls = new ToolCalls(rig.redis, rig.keys);
   await calls.keep({ ...person, requestId: 'r', content: secret }, { success: false, error: secret });
   return record.id;
@@ -98,26 +104,18 @@ async function live(rig: Rig, person: Person, state: 'queued' | 'running' = 'run
 /** All keys of the prefix and their values as text, without the marks of erasures. */
 async function everything(redis: Redis, prefix: string): Promise<Map<string, string>> {
   const keys = (await redis.keys(`${prefix}:*`)).filter((key) => !key.startsWith(`${prefix}:erased:`));
-  const values = await Promise.all(keys.map((key) => read(redis, key)));
+  const values = await Promise.all(keys.map(async (key) => READS[await redis.type(key)]?.(redis, key)));
   return new Map(keys.map((key, i) => [key, JSON.stringify(values[i])]));
 }
 
-async function read(redis: Redis, key: string): Promise<unknown> {
-  switch (await redis.type(key)) {
-    case 'hash':
-      return redis.hgetall(key);
-    case 'set':
-      return redis.smembers(key);
-    case 'zset':
-      return redis.zrange(key, '0', '-1');
-    case 'list':
-      return redis.lrange(key, 0, -1);
-    case 'stream':
-      return redis.xrange(key, '-', '+');
-    default:
-      return redis.get(key);
-  }
-}
+const READS: Readonly<Record<string, (redis: Redis, key: string) => Promise<unknown>>> = {
+  hash: (redis, key) => redis.hgetall(key),
+  set: (redis, key) => redis.smembers(key),
+  zset: (redis, key) => redis.zrange(key, '0', '-1'),
+  list: (redis, key) => redis.lrange(key, 0, -1),
+  stream: (redis, key) => redis.xrange(key, '-', '+'),
+  string: (redis, key) => redis.get(key),
+};
 
 async function mentions(rig: Rig, text: string): Promise<string[]> {
   const all = await everything(rig.redis, rig.prefix);
@@ -150,12 +148,8 @@ describe('erasing outside memory', () => {
 
   it.each([{ user: 'bob-user' }, { agent: 'coder' }])('ends every sandbox that tool sessions of %o claimed or named', async (subject) => {
     const rig = start();
-    const sessions = new RedisToolSessions(rig.redis, rig.keys);
-    const sandboxes = new SandboxSessionStore(rig.redis, rig.keys);
-    const open = async (requestId: string) => {
-      const request = SessionRequest.parse({ tenant: 'acme', requestId, limits: {} });
-      return (await sandboxes.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 100)).stored.session.id;
-    };
+    const { sessions, sandboxes } = rig;
+    const open = (requestId: string) => rig.open('acme', requestId);
     const claim = async (person: Person, requestId: string) => {
       await sessions.claimSandbox({ ...person, session: requestId }, null, { requestId, template: 'default' });
       return open(requestId);
@@ -260,9 +254,7 @@ describe('erasing outside memory', () => {
     await live(rig, BOB, 'queued');
     await live(rig, EVE);
     const stranger = await live(rig, STRANGER);
-    const sessions = new SandboxSessionStore(rig.redis, rig.keys);
-    const request = SessionRequest.parse({ tenant: 'acme', requestId: 's1', limits: {}, labels: { who: 'bob' } });
-    await sessions.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 5);
+    await rig.open('acme', 's1', { who: 'bob' });
     await rig.producer.add(ConsolidationRunJob, { v: 1, tenant: 'acme', runId: 'c1', agent: null, days: 7, dryRun: false });
     await rig.producer.queue(MemoryWriteJob.name).add('x', { tenant: 'acme', bad: true }, { jobId: 'bad' });
     const upkeep = { v: 1, tenant: 'acme', id: 'nightly-acme' } as const;

@@ -3,7 +3,8 @@ import { ExecutionRequest } from '@etude/contracts/sandbox';
 import { CLEAN_RUN } from '@etude/domain/testing/run-results';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
-import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { never, startConsumer, startProducer } from '../../test/rig.js';
 import { FIRST_LINE_MAX } from './execution-lines.js';
 import { ExecutionStore, QueueSandboxes } from './executions.js';
 import { oldestWaitingMs } from '../jobs/dead-letters.js';
@@ -13,7 +14,7 @@ const file = redisForFile();
 /** A controller that runs one execution at a time. It starts after `open` is called. */
 async function start() {
   const prefix = file.prefix();
-  const { producer, redis, keys } = startProducer(file.server.url, prefix);
+  const { producer, redis, keys } = startProducer(file.url, prefix);
   const store = new ExecutionStore(redis, keys);
   const gate = Promise.withResolvers<void>();
   const taken: string[] = [];
@@ -25,7 +26,7 @@ async function start() {
       await store.save(tenant, executionId, { executionId, runs: [CLEAN_RUN] });
       return { executionId };
     },
-    { redisUrl: file.server.url, prefix, concurrency: 1 },
+    { redisUrl: file.url, prefix, concurrency: 1 },
   );
   await consumer.ready();
   const sandboxes = new QueueSandboxes(producer);

@@ -143,19 +143,28 @@ export class QueueSandboxes implements Sandboxes {
     );
   }
 
-  /** null where the job ended without a result. @throws the EtudeError that the job died of; AbortError */
+  /**
+   * Stores the request, adds its job and waits for its end.
+   *
+   * @returns null where the job ended without a result
+   * @throws the EtudeError that the job died of; AbortError
+   */
   async #askAndWait(errand: Errand): Promise<ExecutionResult | null> {
-    const { request, signal, bell } = errand;
+    const { request, signal, bell, place } = errand;
+    const { tenant, executionId } = request;
     const askedAt = Date.now();
-    const result = await this.#ask(errand);
-    if (result) return result;
+    const known = await this.#store.prepare(request);
+    if (known !== null) return known;
+    const payload = { v: 1, tenant, executionId, taskId: taskOfExecution(executionId) } as const;
+    errand.added = this.producer.add(SandboxExecute, payload, place.isFirst ? {} : SECOND_LINE);
+    await errand.added;
     for (;;) {
       await bell.rung(signal);
       if (signal.aborted) throw await this.#abandon(request, signal);
       const end = await this.#look(request);
       if (end === 'running') {
         // Another process may have added the job to the second line, or Redis was away when it should have moved up.
-        if (errand.place.isFirst) void this.#moveUp(errand);
+        if (place.isFirst) void this.#moveUp(errand);
         continue;
       }
       if (signal.aborted) throw abortError(signal);
@@ -163,18 +172,6 @@ export class QueueSandboxes implements Sandboxes {
       if (end.kind === 'failed') await this.#forgive(request, end.error, askedAt);
       return null;
     }
-  }
-
-  /** Stores the request and adds its job. @returns the stored result; null where the execution has to run */
-  async #ask(errand: Errand): Promise<ExecutionResult | null> {
-    const { request, place } = errand;
-    const { tenant, executionId } = request;
-    const result = await this.#store.prepare(request);
-    if (result !== null) return result;
-    const payload = { v: 1, tenant, executionId, taskId: taskOfExecution(executionId) } as const;
-    errand.added = this.producer.add(SandboxExecute, payload, place.isFirst ? {} : SECOND_LINE);
-    await errand.added;
-    return null;
   }
 
   /** Moves the job into the first line, unless it is there already or the caller has aborted. */

@@ -4,7 +4,8 @@ import type { QueueDeclaration } from '@etude/contracts/queues';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { never, redisForFile, startConsumer, startProducer } from '../../test/rig.js';
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { never, startConsumer, startProducer } from '../../test/rig.js';
 import { consume } from './consumer.js';
 import type { JobContext } from './consumer.js';
 import { leaseEndOf, readFailure } from './job-end.js';
@@ -25,8 +26,8 @@ const Echo: QueueDeclaration<typeof payload, typeof result> = {
 
 function start(declaration = Echo) {
   const prefix = file.prefix();
-  const options = { redisUrl: file.server.url, prefix, concurrency: 4 };
-  const { producer } = startProducer(file.server.url, prefix);
+  const options = { redisUrl: file.url, prefix, concurrency: 4 };
+  const { producer } = startProducer(file.url, prefix);
   const queue = producer.queue(declaration.name);
   return {
     producer,

@@ -1,7 +1,8 @@
 import { ConsolidationRunJob } from '@etude/contracts/queues';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
-import { redisForFile, startProducer } from '../../test/rig.js';
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { startProducer } from '../../test/rig.js';
 import { ConsolidationStore } from '../memory/consolidation-store.js';
 import { schedule } from './scheduler.js';
 
@@ -10,7 +11,7 @@ const ASK = { agent: null, days: 7, dryRun: false };
 
 describe('nightly schedule', () => {
   it('keeps a due firing when the schedule is unchanged, and replaces it when the schedule changes', async () => {
-    const { producer } = startProducer(file.server.url, file.prefix());
+    const { producer } = startProducer(file.url, file.prefix());
     const queue = producer.queue(ConsolidationRunJob.name);
     const times = { pattern: '* * * * * *', timeZone: 'UTC', days: 7 };
     await schedule(producer, 'nightly', 'acme', times);
@@ -26,7 +27,7 @@ describe('nightly schedule', () => {
 
 describe('consolidation records', () => {
   it('keeps a record for its retention after the end', async () => {
-    const { redis, keys, producer } = startProducer(file.server.url, file.prefix());
+    const { redis, keys, producer } = startProducer(file.url, file.prefix());
     const store = new ConsolidationStore(producer, { retentionMs: 60_000 });
     const { record } = await store.create('acme', ASK, '');
     await store.put({ ...record, state: 'running', groups: 2 });

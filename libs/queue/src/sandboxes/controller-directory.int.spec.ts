@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { redisForFile, startProducer } from '../../test/rig.js';
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { startProducer } from '../../test/rig.js';
 import { ControllerDirectory } from './controller-directory.js';
 
 const file = redisForFile();
 const announcement = (controllerId: string, sessions = 0) => ({ controllerId, address: '127.0.0.1:7000', sessions, sessionsMax: 8 });
 
 function start() {
-  const { redis, keys } = startProducer(file.server.url, file.prefix());
+  const { redis, keys } = startProducer(file.url, file.prefix());
   return { redis, keys, directory: new ControllerDirectory(redis, keys) };
 }
 

@@ -1,7 +1,8 @@
 import { SessionRequest } from '@etude/contracts/sandbox-session';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { redisForFile, startProducer } from '../../test/rig.js';
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { startProducer } from '../../test/rig.js';
 import { newSandboxId, SandboxSessionStore, SESSION_KEPT_MS, type SessionEnd } from './sandbox-sessions.js';
 
 const file = redisForFile();
@@ -10,7 +11,7 @@ const request = (requestId: string, more: object = {}) => SessionRequest.parse({
 const owner = (controllerId = 'c1', place: string | null = 'there') => ({ controllerId, place });
 
 function start() {
-  const { redis, keys } = startProducer(file.server.url, file.prefix());
+  const { redis, keys } = startProducer(file.url, file.prefix());
   const store = new SandboxSessionStore(redis, keys);
   const open = async (requestId: string, more: object = {}) =>
     (await store.open(newSandboxId(), request(requestId, more), owner(), 100)).stored;

@@ -1,6 +1,7 @@
 import { Usage } from '@etude/contracts/task';
 import { describe, expect, it } from 'vitest';
-import { never, redisForFile, SPEC, startProducer } from '../../test/rig.js';
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { never, SPEC, startProducer } from '../../test/rig.js';
 import { readEvents } from './events.js';
 import type { StoredEvent } from './events.js';
 import { openJournal } from './journal.js';
@@ -9,7 +10,7 @@ import type { RedisJournal } from './journal.js';
 const file = redisForFile();
 
 async function start() {
-  const { tasks, redis, keys } = startProducer(file.server.url, file.prefix());
+  const { tasks, redis, keys } = startProducer(file.url, file.prefix());
   const { record } = await tasks.submit('acme', SPEC, '');
   const journal = (await openJournal(redis, keys, { tenant: 'acme', taskId: record.id, rolloutId: `${record.id}-r1` })) as RedisJournal;
   const read = (afterId = '', signal = never()) => readEvents(redis, keys, 'acme', record.id, afterId, signal);
@@ -19,11 +20,6 @@ async function start() {
   return { tasks, redis, keys, record, journal, read, step, finish };
 }
 
-async function collect(events: AsyncIterable<StoredEvent>): Promise<StoredEvent[]> {
-  const all: StoredEvent[] = [];
-  for await (const stored of events) all.push(stored);
-  return all;
-}
 const states = (events: readonly StoredEvent[]) => events.map(({ event }) => (event.type === 'state' ? event.state : event.type));
 
 describe('reading events', () => {
@@ -31,19 +27,19 @@ describe('reading events', () => {
     const { read, step, finish } = await start();
     for (let n = 1; n <= 250; n++) await step(n);
     await finish();
-    const all = await collect(read());
+    const all = await Array.fromAsync(read());
     for (const from of [0, 1, 99, 100, 101, 200, all.length - 2, all.length - 1]) {
-      expect((await collect(read(all[from]?.id))).map(({ id }) => id)).toEqual(all.slice(from + 1).map(({ id }) => id));
+      expect((await Array.fromAsync(read(all[from]?.id))).map(({ id }) => id)).toEqual(all.slice(from + 1).map(({ id }) => id));
     }
   });
 
   it('continues after the end of a redriven run', async () => {
     const { read, tasks, record, redis, keys } = await start();
     await tasks.markFailed('acme', record.id, { code: 'INTERNAL', message: 'x' }, Date.now());
-    const [end] = (await collect(read())).slice(-1);
+    const [end] = (await Array.fromAsync(read())).slice(-1);
     await tasks.requeue('acme', record.id);
-    const fromStart = collect(read());
-    const fromEnd = collect(read(end?.id));
+    const fromStart = Array.fromAsync(read());
+    const fromEnd = Array.fromAsync(read(end?.id));
     const again = await openJournal(redis, keys, { tenant: 'acme', taskId: record.id, rolloutId: `${record.id}-r1` });
     await again?.finish({ state: 'failed', stopReason: 'attempts', result: null, usage: Usage.parse({}), error: null });
     expect(states(await fromStart)).toEqual(['queued', 'running', 'failed', 'queued', 'running', 'failed', 'finished']);

@@ -1,13 +1,14 @@
 import { RolloutRun } from '@etude/contracts/queues';
 import { TaskSpec } from '@etude/contracts/task';
 import { describe, expect, it } from 'vitest';
-import { redisForFile, SPEC, startProducer } from '../../test/rig.js';
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { SPEC, startProducer } from '../../test/rig.js';
 import { openJournal } from './journal.js';
 import { newId } from '../redis/keys.js';
 import { retentionFrom, taskConfig } from './task-store.js';
 
 const file = redisForFile();
-const start = (retentionMs?: number) => startProducer(file.server.url, file.prefix(), retentionMs);
+const start = (retentionMs?: number) => startProducer(file.url, file.prefix(), retentionMs);
 const spec = (more: object) => TaskSpec.parse({ ...SPEC, ...more });
 
 it('reads the retention of tasks from the settings', () => {
