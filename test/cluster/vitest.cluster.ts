@@ -3,13 +3,13 @@ import base from '../../vitest.base.js';
 
 const here = new URL('.', import.meta.url).pathname;
 
-/** A run of some specs with time for pods to start. Lists would be merged, and `include` names all that there is. */
+/** A project with timeouts long enough for the start of pods. `include` is set after the merge, because a merge joins lists. */
 function project(root: string, include: string, test: ViteUserConfig['test']) {
   const merged = mergeConfig(base, { root, test: { testTimeout: 300_000, hookTimeout: 300_000, ...test } });
   return defineConfig({ ...merged, test: { ...merged.test, include: [include], exclude: ['**/node_modules/**'] } });
 }
 
-/** What holds for every driver of sandboxes, in pods; the ordinary run has it in local processes. */
+/** The conformance suite of sandbox drivers, run in pods. The ordinary run uses local processes. */
 const pods = project(new URL('../../libs/sandbox', import.meta.url).pathname, 'test/conformance/**/*.int.spec.ts', {
   name: 'kubernetes',
   env: { ETUDE_TEST_SANDBOX_DRIVER: 'kubernetes' },

@@ -9,17 +9,17 @@ export interface BuildOptions {
   readonly file: string;
   readonly name: string;
   readonly buildArgs?: Readonly<Record<string, string>>;
-  /** Seen while building only, as `FROM:TO:ro`. */
+  /** Folders that are mounted only during the build, each as `FROM:TO:ro`. */
   readonly volumes?: readonly string[];
 }
 
-/** Builds images without a daemon, in a store of its own. Steps run under chroot: nested containers are often forbidden. */
+/** Builds images without a daemon, in its own store. Steps run under chroot, because nested containers are often forbidden. */
 export class Buildah {
   private constructor(private readonly store: readonly string[]) {}
 
   static async in(dir: string): Promise<Buildah> {
     await mkdir(dir, { recursive: true });
-    // An overlay can't lie on an overlay; copies always work.
+    // One overlay file system can't lie on another. The driver `vfs` copies the files and works everywhere.
     const driver = (await statfs(dir)).type === OVERLAYFS_MAGIC ? 'vfs' : 'overlay';
     return new Buildah(['--root', join(dir, 'storage'), '--runroot', join(dir, 'run'), '--storage-driver', driver]);
   }
@@ -32,7 +32,7 @@ export class Buildah {
     return (await this.call('images', '--noheading', '--format', '{{.Name}}:{{.Tag}}')).split('\n').includes(name);
   }
 
-  /** Uses local bases and pulls missing ones. */
+  /** Builds an image. Uses local base images and pulls missing ones. */
   async build({ context, file, name, buildArgs = {}, volumes = [] }: BuildOptions): Promise<void> {
     const given = Object.entries(buildArgs).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
     const seen = volumes.flatMap((volume) => ['--volume', volume]);
@@ -50,7 +50,7 @@ export class Buildah {
     }
   }
 
-  /** Writes it as docker-archive. */
+  /** Writes an image as a docker-archive. */
   async save(name: string, archive: string): Promise<void> {
     await rm(archive, { force: true });
     await this.call('push', '-q', name, `docker-archive:${archive}:${name}`);

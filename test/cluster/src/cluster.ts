@@ -5,14 +5,14 @@ import { missingForImages, missingForOwnCluster } from './machine.js';
 import { runningOwnCluster, startOwnCluster } from './own-cluster.js';
 import type { Note } from './settings.js';
 
-/** A Kubernetes cluster for tests, which may break it if it has `faults`. */
+/** A Kubernetes cluster for tests. Tests may break a cluster that has `faults`. */
 export interface Cluster {
   readonly kind: 'own' | 'given';
-  /** Path of a kubeconfig whose user may do everything. */
+  /** Path of a kubeconfig. Its user has all rights. */
   readonly kubeconfig: string;
   /** The value of ETUDE_CLUSTER_DIR with which another process finds this cluster; '' for a given cluster. */
   readonly dir: string;
-  /** Answers stdout. @throws Error with kubectl's words */
+  /** @returns stdout @throws Error with the stderr of kubectl */
   readonly kubectl: (args: readonly string[], input?: string) => Promise<string>;
   /** @param archive docker-archive, as `docker save` and `buildah push` write it */
   readonly loadImage: (archive: string) => Promise<void>;

@@ -14,7 +14,7 @@ export interface CommandOptions {
 export async function run(command: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
   const { cwd, env = {}, input } = options;
   const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
-  child.stdin.on('error', () => {}); // a program that reads no input: its exit code says whether that was wrong
+  child.stdin.on('error', () => {}); // the program closed its stdin early; its exit code tells whether it failed
   child.stdin.end(input ?? '');
   const stdout: Buffer[] = [];
   let stderr = '';

@@ -16,29 +16,29 @@ const PREFIX = 'etude-cluster-';
 /** The programs that nodes, real or simulated, report to. */
 const PROGRAMS = ['apiserver', 'controllers', 'scheduler'] as const satisfies readonly Daemon[];
 
-/** A Kubernetes without a node, in namespaces of its own. It ends with this process. */
+/** A Kubernetes without a node, in its own namespaces. It ends with this process. */
 export interface ControlPlane {
   readonly dir: string;
   readonly kubeconfig: string;
   /** The URL of the API server. */
   readonly server: string;
-  /** A range that the machine routes nowhere: pods of simulated nodes may have its addresses. */
+  /** A range of addresses without a route on this machine, for the pods of simulated nodes. */
   readonly podRange: string;
   readonly kubectl: (args: readonly string[], input?: string) => Promise<string>;
   /** Runs a program in the network of the cluster to its end. */
   readonly inside: (command: string, ...args: string[]) => Promise<string>;
-  /** What to put before a command so that it runs in the network of the cluster, and sees all else as this process does. */
+  /** The words before a command that run it in the network of the cluster, with the files and processes of this machine. */
   readonly enter: readonly string[];
-  /** Process 1 of its namespaces, as the machine sees it; all its programs are below. */
+  /** Process id, on this machine, of process 1 of the cluster's namespaces. All programs of the cluster descend from it. */
   readonly init: number;
-  /** Nothing of it is left when this resolves. */
+  /** Resolves when every process and file of the cluster is gone. */
   readonly stop: () => Promise<void>;
 }
 
 /**
- * Makes the namespaces, the network and the identities of a cluster, and has its programs started in there.
+ * Makes the namespaces, the network and the identities of a cluster. Then starts its programs in the namespaces.
  *
- * @throws MachineLacks; Error saying which program did not become ready and its last words
+ * @throws MachineLacks; Error with the name of the program that did not become ready, and the end of its log
  */
 export async function startPlace(note: Note, startPrograms: (place: Place) => Promise<void>): Promise<Place> {
   const missing = missingForOwnCluster();
@@ -56,13 +56,13 @@ export async function startPlace(note: Note, startPrograms: (place: Place) => Pr
     await startPrograms(place);
     return place;
   } catch (error) {
-    // The folder is kept: its logs say more than the message.
+    // The folder stays, because its logs say more than the error.
     await leaveNamespaces(init);
     throw error;
   }
 }
 
-/** Ends it and removes its folder. Pods are not asked: nothing of them outlives the namespaces. */
+/** Ends a cluster and removes its folder. Its pods end with its namespaces. */
 export async function stopPlace(place: Place): Promise<void> {
   await leaveNamespaces(place.init);
   await removeGroupsOf(place);

@@ -17,7 +17,7 @@ export const ctr = ({ dir }: Place, ...args: string[]): Promise<string> =>
 const QUESTIONS: Partial<Record<Daemon, (place: Place) => Promise<unknown>>> = {
   containerd: (place) => ctr(place, 'images', 'ls', '-q'),
   apiserver: (place) => kubectl(place, ['get', '--raw', '/readyz']),
-  controllers: (place) => kubectl(place, ['get', 'serviceaccount', 'default']), // without it no pod is admitted
+  controllers: (place) => kubectl(place, ['get', 'serviceaccount', 'default']), // Kubernetes admits no pod without this account
   kubelet: (place) => kubectl(place, ['wait', '--for=condition=Ready', 'node/node1', '--timeout=1s']),
 };
 

@@ -4,7 +4,7 @@ import { until } from '@etude/test-support/until';
 import { inside } from './namespaces.js';
 import type { Place } from './place.js';
 
-/** The command line of each program of the cluster. Ports are the usual ones: the network is the cluster's own. */
+/** The command line of each program of the cluster. Ports are the usual ones, because the cluster has its own network. */
 const COMMANDS = {
   etcd: ({ dir }) => ['etcd', '--data-dir', `${dir}/etcd`, '--unsafe-no-fsync', '--log-level', 'warn'],
   containerd: ({ dir }) => ['containerd', '-c', `${dir}/containerd.toml`],
@@ -18,7 +18,7 @@ const COMMANDS = {
     `--client-ca-file=${dir}/pki/ca.crt`,
     `--kubelet-client-certificate=${dir}/pki/admin.crt`,
     `--kubelet-client-key=${dir}/pki/admin.key`,
-    '--kubelet-preferred-address-types=InternalIP', // no server knows the node's name
+    '--kubelet-preferred-address-types=InternalIP', // no DNS server knows the name of the node
     '--service-account-issuer=https://kubernetes.default.svc',
     `--service-account-key-file=${dir}/pki/accounts.pub`,
     `--service-account-signing-key-file=${dir}/pki/accounts.key`,
@@ -63,9 +63,9 @@ const COMMANDS = {
 export type Daemon = keyof typeof COMMANDS;
 
 /**
- * Starts it in the background; the process id inside the namespaces is noted in `dir/pids`.
+ * Starts a program in the background. Writes its process id inside the namespaces to `dir/pids`.
  *
- * @param more flags in addition to its own
+ * @param more flags in addition to those of `COMMANDS`
  */
 export async function startDaemon(place: Place, name: Daemon, more: readonly string[] = []): Promise<void> {
   if (await daemonRuns(place, name)) return;
@@ -76,7 +76,7 @@ export async function startDaemon(place: Place, name: Daemon, more: readonly str
 
 const pidOf = async (place: Place, name: Daemon) => (await readFile(join(place.dir, 'pids', name), 'utf8').catch(() => '')).trim();
 
-/** Process ids count up and nothing else in here starts thousands, so one is not used again within a cluster's life. */
+/** Whether the program runs. Process ids in the namespaces only grow, so a later process doesn't get the id of this program. */
 export async function daemonRuns(place: Place, name: Daemon): Promise<boolean> {
   const pid = await pidOf(place, name);
   if (pid === '') return false;
@@ -98,7 +98,7 @@ export async function stopDaemon(place: Place, name: Daemon): Promise<void> {
   await until(async () => !(await daemonRuns(place, name)), { everyMs: 50, what: `the end of ${name}` });
 }
 
-/** The last lines of its log, for messages. */
+/** The last lines of a program's log, for messages. */
 export async function logOf(place: Place, name: Daemon): Promise<string> {
   const log = await readFile(join(place.dir, 'log', `${name}.log`), 'utf8').catch(() => '(no log)');
   return log.trimEnd().split('\n').slice(-15).join('\n');

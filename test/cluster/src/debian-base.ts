@@ -7,7 +7,7 @@ import { cacheDir, type Note } from './settings.js';
 
 const SUITE = 'bookworm';
 const PACKAGES = ['python3'];
-/** Nothing that runs reads these. */
+/** Files that no program of the sandbox reads. */
 const UNUSED = [
   'dev/*',
   'var/cache/apt/*',
@@ -19,13 +19,13 @@ const UNUSED = [
   'usr/share/locale',
 ];
 
-/** ETUDE_DEBIAN_MIRROR: where debootstrap fetches from. */
+/** URL of the Debian mirror for debootstrap (ETUDE_DEBIAN_MIRROR). */
 const mirror = () => process.env['ETUDE_DEBIAN_MIRROR'] ?? 'http://deb.debian.org/debian';
 
 /**
- * A small Debian with Python and its whole standard library, for where no registry can be reached. Made once.
+ * Makes a small Debian with Python and its whole standard library, once. It is the base image on machines without a registry.
  *
- * @returns its name in the builder's store
+ * @returns the name of the image in the builder's store
  */
 export async function debianBase(buildah: Buildah, note: Note): Promise<string> {
   const recipe = createHash('sha256')

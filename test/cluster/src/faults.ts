@@ -26,9 +26,8 @@ export function faultsOf(place: Place) {
     pauseApiServer: () => signalDaemon(place, 'apiserver', 'STOP'),
     resumeApiServer: () => signalDaemon(place, 'apiserver', 'CONT'),
     /**
-     * Restarts controllers, scheduler and kubelet, so that they see the present state at once. Otherwise they ask the API server again
-     * after up to a minute, the longer the more often they missed it within two minutes (client-go's back-off), and count a node's
-     * silence from then on. A test that stops the API server calls this at its end.
+     * Restarts controllers, scheduler and kubelet, so that they connect to the API server at once. Otherwise the back-off of client-go
+     * delays their next request by up to a minute. A test that stops the API server calls this at its end.
      */
     settle: async () => {
       for (const name of ['controllers', 'scheduler', 'kubelet'] as const) {
@@ -51,12 +50,12 @@ export function faultsOf(place: Place) {
   };
 }
 
-/** First in the table `raw`, so that connections which are tracked already are cut as well. */
+/** Adds or removes the rules. They are in the table `raw`, so that they also cut connections that are tracked already. */
 async function dropPackets(place: Place, change: '-I' | '-D', podIp: string): Promise<void> {
   for (const side of ['-s', '-d']) await inside(place, 'iptables', '-w', '-t', 'raw', change, 'PREROUTING', side, podIp, '-j', 'DROP');
 }
 
-/** Process ids of the machine, by whether they are process 1 of a container. */
+/** Process ids, on this machine, of a pod's processes. `first`: process 1 of each container. */
 function processesOf(podUid: string): { readonly first: number[]; readonly others: number[] } {
   const found: { first: number[]; others: number[] } = { first: [], others: [] };
   for (const file of globSync('/proc/[0-9]*/cgroup')) {
@@ -66,7 +65,7 @@ function processesOf(podUid: string): { readonly first: number[]; readonly other
       const first = /^NSpid:.*\t1$/m.test(readFileSync(join(folder, 'status'), 'utf8'));
       found[first ? 'first' : 'others'].push(Number(folder.slice('/proc/'.length)));
     } catch {
-      // It ended meanwhile.
+      // The process ended meanwhile.
     }
   }
   return found;

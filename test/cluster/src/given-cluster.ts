@@ -4,7 +4,7 @@ import { run } from './command.js';
 
 const NO_IMAGE = 'a given cluster pulls images from a registry: set ETUDE_SANDBOX_IMAGE to an image that it can pull';
 
-/** @throws Error that says why nothing could be done in it */
+/** @throws Error with the reason why tests can't use the cluster */
 export async function checkGivenCluster(kubeconfig: string): Promise<void> {
   if (!existsSync(kubeconfig)) throw new Error(`KUBECONFIG names ${kubeconfig || 'nothing'}, which does not exist`);
   try {

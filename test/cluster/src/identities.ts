@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { run } from './command.js';
 import type { Network } from './place.js';
 
-/** Who speaks in the cluster, and as whom. */
+/** The programs that have a certificate, each with its subject. */
 const SUBJECTS = {
   apiserver: '/CN=kube-apiserver',
   admin: '/O=system:masters/CN=admin',
@@ -14,7 +14,7 @@ const SUBJECTS = {
 };
 const EC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
-/** A certificate authority, keys and certificates in `dir/pki`, and a kubeconfig in `dir` for each client. All are good for a day. */
+/** Writes a certificate authority, keys and certificates to `dir/pki`, and a kubeconfig per client to `dir`. All are valid for a day. */
 export async function writeIdentities(dir: string, { nodeIp, apiServiceIp }: Network): Promise<void> {
   const openssl = (...args: string[]) => run('openssl', args, { cwd: join(dir, 'pki') });
   await openssl('req', '-x509', ...EC, '-keyout', 'ca.key', '-out', 'ca.crt', '-days', '1', '-subj', '/CN=etude-test-cluster');
@@ -26,7 +26,7 @@ export async function writeIdentities(dir: string, { nodeIp, apiServiceIp }: Net
     Object.entries(SUBJECTS).map(async ([name, subject]) => {
       await openssl('req', ...EC, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', subject);
       const authority = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-days', '1', '-extfile', 'names'];
-      // Serial numbers are random without a file to count them in, which parallel calls would fight for.
+      // A random serial number needs no counter file, which parallel calls would overwrite.
       await openssl('x509', '-req', '-in', `${name}.csr`, ...authority, '-set_serial', serial(), '-out', `${name}.crt`);
       if (name !== 'apiserver') await writeKubeconfig(dir, name, nodeIp);
     }),
@@ -35,7 +35,7 @@ export async function writeIdentities(dir: string, { nodeIp, apiServiceIp }: Net
 
 const serial = () => `0x${crypto.randomUUID().replaceAll('-', '')}`;
 
-/** JSON is YAML. */
+/** Writes JSON, which is also valid YAML. */
 async function writeKubeconfig(dir: string, name: string, nodeIp: string): Promise<void> {
   const read = async (file: string) => (await readFile(join(dir, 'pki', file))).toString('base64');
   const cluster = { server: `https://${nodeIp}:6443`, 'certificate-authority-data': await read('ca.crt') };

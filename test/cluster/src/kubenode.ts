@@ -8,7 +8,7 @@ import { cacheDir, kubenodeSources, type Note } from './settings.js';
 
 const PROGRAMS = ['kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kube-scheduler', 'kubectl', 'kubelet'];
 
-/** The release that go.mod pins, such as 1.34.2: Kubernetes learns its own version from the linker. */
+/** The release that go.mod pins, such as 1.34.2. The linker stamps it into the programs. */
 async function version(): Promise<string> {
   const found = /k8s\.io\/kubernetes v(\S+)/.exec(await readFile(join(kubenodeSources, 'go.mod'), 'utf8'))?.[1];
   if (!found) throw new Error(`${kubenodeSources}/go.mod pins no k8s.io/kubernetes`);
@@ -30,13 +30,13 @@ async function compile(out: string, release: string): Promise<void> {
   const stamp = Object.entries({ gitVersion: `v${release}`, gitMajor: major, gitMinor: minor });
   const linked = ['-s', '-w', ...stamp.map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`)].join(' ');
   await go({}, '-ldflags', linked, '-o', join(out, 'kubenode'), '.');
-  await go({ CGO_ENABLED: '0' }, '-ldflags', '-s -w', '-o', join(out, 'pause'), './pause'); // static: alone in its image
+  await go({ CGO_ENABLED: '0' }, '-ldflags', '-s -w', '-o', join(out, 'pause'), './pause'); // static, because its image has no libraries
 }
 
 /**
- * The folder with the cluster's programs, by their names, and the archive `pause.tar`. Built once from the same sources.
+ * Builds the programs of the cluster, once for the same sources. @returns the folder with the programs and the archive `pause.tar`
  *
- * @throws Error with the compiler's words
+ * @throws Error with the compiler's message
  */
 export async function kubenode(note: Note): Promise<string> {
   const cache = join(cacheDir(), 'kubenode');
@@ -55,7 +55,7 @@ export async function kubenode(note: Note): Promise<string> {
     await rm(next, { recursive: true, force: true });
     if (!existsSync(dir)) throw error; // otherwise another process has built the same
   }
-  // Earlier versions take 170 MB each. A cluster that still runs one keeps its file open.
+  // Removes earlier versions, which take 170 MB each. A running cluster keeps its files open.
   for (const name of await readdir(cache))
     if (/^[0-9a-f]{16}$/.test(name) && join(cache, name) !== dir) await rm(join(cache, name), { recursive: true });
   return dir;

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
-/** Debian's packages of the programs that a cluster is made of, by a program of each. The launcher installs the same. */
+/** The Debian packages that a cluster needs, each by one of its programs. The launcher installs the same packages. */
 const PACKAGES = {
   etcd: 'etcd-server',
   containerd: 'containerd',

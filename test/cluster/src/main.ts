@@ -16,7 +16,7 @@ const NO_CLUSTER = 3;
 
 const note = (line: string) => process.stderr.write(`cluster: ${line}\n`);
 
-/** The command's exit code; its cluster ends before this does, however it ends. */
+/** Starts a cluster, runs a command in it, and always stops the cluster. @returns the exit code of the command */
 async function runIn([program = '', ...args]: readonly string[]): Promise<number> {
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stopping.abort());

@@ -7,8 +7,8 @@ import { run } from './command.js';
 import { identify, isRunning, type Network, type Place, type ProcessId } from './place.js';
 
 /**
- * Folders that are in memory in the cluster's own mount namespace, so that no files stay on the machine: sockets of containerd's
- * shims, network namespaces and the lock of iptables under /run, address leases, links to logs.
+ * Folders that the cluster's mount namespace keeps in memory, so that no files stay on the machine. They hold sockets of containerd's
+ * shims, network namespaces, the lock of iptables, address leases and links to logs.
  */
 const PRIVATE = ['/run', '/var/lib/cni', '/var/log'];
 const PREPARE = `set -e
@@ -19,9 +19,8 @@ ip link set lo up
 exec "$0"`;
 
 /**
- * Starts process 1 of new process, mount and network namespaces. When it ends, the kernel ends every process in them, and with
- * the last one go mounts, interfaces and rules of iptables. So no clean-up is needed, even after a SIGKILL. Process 1 ends with
- * this process, even if this process is killed.
+ * Starts process 1 of new process, mount and network namespaces. Process 1 ends with this process, even if this process is killed. The
+ * kernel then ends every process in the namespaces and removes their mounts, interfaces and rules of iptables.
  */
 export async function enterNamespaces(programs: string, dir: string): Promise<ProcessId> {
   await mkdir('/var/lib/cni', { recursive: true });
@@ -45,7 +44,7 @@ export async function enterNamespaces(programs: string, dir: string): Promise<Pr
   return identify(init);
 }
 
-/** The only child of `unshare`, once it runs `pause`. All preparations are then done. */
+/** Process id of the only child of `unshare`; null until the child runs `pause`, which is the last step of its start. */
 async function initOf(unshare: number): Promise<number | null> {
   const child = Number((await readFile(`/proc/${unshare}/task/${unshare}/children`, 'utf8').catch(() => '')).trim());
   if (child === 0) return null;
@@ -53,7 +52,7 @@ async function initOf(unshare: number): Promise<number | null> {
   return name.trim() === 'pause' ? child : null;
 }
 
-/** The networks 10.100.0.0/16 to 10.199.0.0/16 without a route, in a random order, so that two clusters that start at once differ. */
+/** The networks of 10.100.0.0/16 to 10.199.0.0/16 without a route. The order is random, so that two new clusters rarely choose the same. */
 async function freeNetworks(): Promise<Network[]> {
   const routes = await run('ip', ['-4', 'route', 'show', 'table', 'all']);
   return Array.from({ length: 100 }, (_, index) => ({ base: `10.${index + 100}`, at: Math.random() }))
@@ -69,7 +68,7 @@ async function freeNetworks(): Promise<Network[]> {
     }));
 }
 
-/** Joins the namespaces to the machine by a subnet that is free. */
+/** Connects the namespaces to the machine by a free subnet. */
 export async function joinNetwork(init: ProcessId): Promise<Network> {
   let last: unknown = new Error('every subnet of 10.100.0.0/16 to 10.199.0.0/16 is routed already');
   for (const network of (await freeNetworks()).slice(0, 5)) {
@@ -77,7 +76,7 @@ export async function joinNetwork(init: ProcessId): Promise<Network> {
     try {
       await run('ip', ['link', 'add', device, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(init.pid)]);
     } catch (error) {
-      last = error; // another cluster took the name a moment ago
+      last = error; // another cluster has just taken this name
       continue;
     }
     await run('sh', ['-ec', `ip address add ${hostIp}/30 dev ${device}; ip link set ${device} up`]);

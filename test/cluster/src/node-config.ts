@@ -7,24 +7,24 @@ import type { Place } from './place.js';
 
 const OVERLAYFS_MAGIC = 0x794c7630;
 
-/** Where this cluster's pods are counted: a second kubelet on the machine would end them if both used the default. */
+/** The control group of this cluster's pods. With the default group, a second kubelet on the machine would end them. */
 export const cgroupOf = (place: Pick<Place, 'id'>): string => `/etude-${place.id}`;
 
 const CONTROLLERS = /\/(cpu|cpuacct|cpu,cpuacct|cpuset|memory|pids|blkio|freezer|devices|hugetlb|systemd)$/;
 
-/** The folders that this control group is to have: one, or with version 1 one for each controller. */
+/** The folders of the cluster's control group: one in version 2 of cgroups, one per controller in version 1. */
 function cgroupDirs(place: Pick<Place, 'id'>): string[] {
   const versionOne = globSync('/sys/fs/cgroup/*/').filter((dir) => CONTROLLERS.test(dir));
   return (versionOne.length > 0 ? versionOne : ['/sys/fs/cgroup']).map((dir) => `${dir}${cgroupOf(place)}`);
 }
 
-/** Waits for the end of the processes in them. On a machine with both versions, the runtime has added a group of version 2. */
+/** Removes the control groups after their processes have ended. With both versions on a machine, there is also a group of version 2. */
 export async function removeGroupsOf(place: Pick<Place, 'id'>): Promise<void> {
   for (const dir of globSync(`/sys/fs/cgroup/{,*/}${cgroupOf(place).slice(1)}`))
     await until(() => removeGroups(dir), { everyMs: 50, what: `the end of what ran in ${dir}` });
 }
 
-/** A control group goes by rmdir, from the innermost on; false while a process of it is still ending. */
+/** Removes a control group and those inside. @returns false while a process of the group still ends */
 async function removeGroups(dir: string): Promise<boolean> {
   for (const entry of await readdir(dir, { withFileTypes: true }).catch(() => []))
     if (entry.isDirectory() && !(await removeGroups(join(dir, entry.name)))) return false;
@@ -34,9 +34,9 @@ async function removeGroups(dir: string): Promise<boolean> {
   );
 }
 
-/** Containers that print little and start fast; images come from archives and never from a registry. */
+/** The configuration of containerd. Images come from archives, never from a registry. */
 async function containerd({ dir }: Place): Promise<string> {
-  // An overlay can't lie on an overlay, and a container's root is an overlay.
+  // One overlay file system can't lie on another, and the root of a container is an overlay.
   const snapshotter = (await statfs(dir)).type === OVERLAYFS_MAGIC ? 'native' : 'overlayfs';
   return `version = 2
 root = "${dir}/containerd"
@@ -84,20 +84,20 @@ const kubelet = (place: Place) => ({
   authorization: { mode: 'Webhook' },
   containerRuntimeEndpoint: `unix://${place.dir}/containerd.sock`,
   cgroupRoot: cgroupOf(place),
-  cgroupDriver: 'cgroupfs', // no systemd is asked to make groups: there may be none
-  failCgroupV1: false, // some machines have only version 1, which Kubernetes 1.34 runs on with this setting
+  cgroupDriver: 'cgroupfs', // systemd may be absent, so the kubelet makes the groups
+  failCgroupV1: false, // lets Kubernetes 1.34 run on machines that have only version 1
   failSwapOn: false,
   podPidsLimit: 256, // a fork bomb ends inside its pod
   maxPods: 250,
   kubeAPIQPS: 200,
   kubeAPIBurst: 400,
-  // A test disk is often nearly full; the node must not evict pods because of that, nor throw away images that no pod has just now.
+  // A test disk is often nearly full. The node must then not evict pods or remove unused images.
   evictionHard: { 'memory.available': '200Mi', 'nodefs.available': '2%', 'imagefs.available': '2%' },
   imageGCHighThresholdPercent: 100,
-  // Faults are seen in seconds, not in a minute: with the controller manager's grace period of 12 s.
+  // The controller manager's grace period is 12 s. With these values, faults show after seconds instead of a minute.
   nodeStatusUpdateFrequency: '2s',
   nodeLeaseDurationSeconds: 8,
-  resolvConf: join(place.dir, 'resolv.conf'), // names are not served here
+  resolvConf: join(place.dir, 'resolv.conf'), // the cluster has no DNS server
   podLogsDir: join(place.dir, 'pod-logs'),
   volumePluginDir: join(place.dir, 'volume-plugins'),
 });

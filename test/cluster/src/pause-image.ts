@@ -7,7 +7,7 @@ export const PAUSE_IMAGE = 'localhost/etude-pause:1';
 
 const sha256 = (content: Buffer | string) => createHash('sha256').update(content).digest('hex');
 
-/** Packs the static program `dir/pause` as an image with nothing else in it; answers the archive. No container engine is needed. */
+/** Packs the static program `dir/pause` as an image, without a container engine. @returns the path of the archive */
 export async function writePauseImage(dir: string): Promise<string> {
   const archive = join(dir, 'pause.tar');
   const tar = (...args: string[]) => run('tar', ['--owner=0', '--group=0', '--mtime=@0', ...args], { cwd: dir });

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { z } from 'zod';
 
 /**
- * Addresses of one cluster. It lives in a network namespace of its own, which a pair of virtual interfaces joins to the machine:
- * only the subnet has to be free, every port is.
+ * Addresses of one cluster. A pair of virtual interfaces connects its network namespace to the machine. The subnet must be free on the
+ * machine; every port of the namespace is free.
  */
 export const Network = z.object({
   /** The machine's end of the pair. */
   device: z.string(),
   hostIp: z.string(),
-  /** The other end, which is the node's address: the kubelet refuses a loopback one. */
+  /** The cluster's end of the pair. It is the node's address, because the kubelet refuses a loopback address. */
   nodeIp: z.string(),
   pods: z.string(),
   services: z.string(),
-  /** First address of `services`, which is the API server's. */
+  /** The first address of `services`. The API server has it. */
   apiServiceIp: z.string(),
 });
 export type Network = z.infer<typeof Network>;
@@ -23,16 +23,16 @@ export type Network = z.infer<typeof Network>;
 export const ProcessId = z.object({ pid: z.number(), startedAt: z.string() });
 export type ProcessId = z.infer<typeof ProcessId>;
 
-/** The place of a cluster, with everything that another process needs in order to use, break or end it. */
+/** The data by which any process can use, break or end a cluster. */
 export const Place = z.object({
   dir: z.string(),
   id: z.string(),
   /** Folder with the programs by their names. */
   programs: z.string(),
   network: Network,
-  /** Process 1 of the cluster's namespaces, as the machine sees it. Everything ends with it. */
+  /** Process 1 of the cluster's namespaces, with its id on this machine. The whole cluster ends with it. */
   init: ProcessId,
-  /** Ends with this process. */
+  /** The process that started the cluster. The cluster ends with it. */
   owner: ProcessId,
 });
 export type Place = z.infer<typeof Place>;
@@ -45,7 +45,7 @@ export function writePlace(place: Place): void {
   writeFileSync(fileOf(place.dir), JSON.stringify(place, null, 2));
 }
 
-/** null where no cluster was started in this folder. */
+/** Reads the place of a cluster; null where no cluster was started in this folder. */
 export function readPlace(dir: string): Place | null {
   return existsSync(fileOf(dir)) ? Place.parse(JSON.parse(readFileSync(fileOf(dir), 'utf8'))) : null;
 }
@@ -57,7 +57,7 @@ function startOf(pid: number): string | null {
     const [state, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return state === 'Z' ? null : (rest[18] ?? null);
   } catch {
-    return null; // gone
+    return null; // the process has ended
   }
 }
 

@@ -5,13 +5,6 @@ import { cluster } from './cluster.js';
 import { makeNamespace, useNamespace } from './pod-namespace.js';
 import { claimOnce, ENDLESS, execute, refusal, startDriver, type DriverOptions, type WatchedExecution } from './watched-executions.js';
 
-/** Whether a claim succeeds. */
-const claims = (driver: KubernetesDriver) =>
-  claimOnce(driver).then(
-    () => true,
-    () => false,
-  );
-
 /** How callers see the failure of one pod in a healthy cluster. */
 describe('a pod that fails', () => {
   const test = cluster();
@@ -75,7 +68,11 @@ describe('a pod that fails', () => {
     expect(told).toMatchObject({ code: 'SANDBOX_CAPACITY', exit: 'capacity', message: expect.stringContaining('exceeded quota: full') });
     expect(told.tookMs).toBeLessThan(settings.claimWaitMs);
     await test.kubectl(['-n', full, 'delete', 'quota', 'full']);
-    await until(() => claims(driver), { everyMs: 200, what: 'a pod once there is room' });
+    const claims = () =>
+      claimOnce(driver)
+        .then(() => true)
+        .catch(() => false);
+    await until(claims, { everyMs: 200, what: 'a pod once there is room' });
   });
 
   const remove = ({ pod }: WatchedExecution, ...flags: string[]) => kubectl('delete', 'pod', pod.pod, '--wait=false', ...flags);

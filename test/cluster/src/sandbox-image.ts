@@ -12,15 +12,15 @@ const CERTIFICATES = '/etc/ssl/certs';
 const INPUTS = [DOCKERFILE, `${DOCKERFILE}.dockerignore`, 'docker/*.txt', 'libs/sandbox/runner/*.py'];
 
 export interface SandboxImage {
-  /** With a tag made from all that the image is made of. */
+  /** Name of the image. Its tag is a digest of its sources. */
   readonly name: string;
   /** docker-archive; '' for an image that the cluster pulls by itself. */
   readonly archive: string;
 }
 
 /**
- * The sandbox pod's image of this working tree, built if missing. ETUDE_SANDBOX_IMAGE names a finished one instead,
- * ETUDE_SANDBOX_BASE another base than the one that debootstrap makes.
+ * Builds the image of sandbox pods from this working tree, once for the same sources. ETUDE_SANDBOX_IMAGE names a finished image
+ * instead. ETUDE_SANDBOX_BASE names a base image; the default is a Debian made by debootstrap.
  *
  * @throws MachineLacks; Error with the builder's words
  */
@@ -52,7 +52,7 @@ async function digestOf(base: string): Promise<string> {
 
 async function build(buildah: Buildah, { base, name, archive }: SandboxImage & { base: string }): Promise<void> {
   const index = process.env['PIP_INDEX_URL'];
-  // The machine's own authorities, because the index may need one that the base image lacks.
+  // Uses the machine's certificate authorities, because the package index may need one that the base image lacks.
   const authorities = existsSync(`${CERTIFICATES}/ca-certificates.crt`);
   await buildah.build({
     context: root,

@@ -2,7 +2,7 @@ import type { TestProject } from 'vitest/node';
 import { cluster } from './cluster.js';
 import { makeNamespace } from './pod-namespace.js';
 
-/** A namespace under the "restricted" standard for the sandboxes of one run; gone with all in it when the run ends. */
+/** Makes a namespace under the "restricted" standard for the sandboxes of one run, and deletes it after the run. */
 export default async function sandboxNamespace({ provide }: TestProject): Promise<() => Promise<void>> {
   const { kubectl } = cluster();
   const name = await makeNamespace({ kubectl }, 'conformance');

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url';
 /** Reports a long step. */
 export type Note = (line: string) => void;
 
-/** The checkout. Both src/ and dist/ lie three folders below it. */
+/** The checkout, three folders above src/ and dist/. */
 export const root = fileURLToPath(new URL('../../..', import.meta.url));
 export const kubenodeSources = join(root, 'test/cluster/kubenode');
 
-/** ETUDE_CLUSTER_CACHE: where built programs and images are kept. */
+/** Folder of built programs and images (ETUDE_CLUSTER_CACHE). */
 export const cacheDir = (): string => process.env['ETUDE_CLUSTER_CACHE'] ?? join(root, '.etude/cache/cluster');

@@ -16,7 +16,7 @@ export const SHAPE = { template: 'default', memoryMiB: MEMORY_MIB, diskMiB: DISK
 const never = new AbortController().signal;
 const silent = () => undefined;
 
-/** Templates with one pod kind that is small, so that many pods fit on one node. */
+/** Templates of small pods, so that many fit on one node. */
 export const smallTemplates = (more: object = {}): SandboxTemplates =>
   SandboxTemplates.parse({
     default: { image: process.env['ETUDE_SANDBOX_IMAGE'], cpuRequest: '5m', memoryMiB: MEMORY_MIB, diskMiB: DISK_MIB, ...more },
@@ -31,7 +31,7 @@ export interface DriverOptions {
   readonly hear?: (message: string) => void;
 }
 
-/** A controller's driver whose pods are gone when it is closed. */
+/** Starts the driver of a controller. Its pods end when it is closed. */
 export function startDriver(
   { kubeconfig }: Cluster,
   namespace: string,
@@ -55,7 +55,7 @@ export async function claimFree(driver: KubernetesDriver): Promise<void> {
   while ((driver.figures().default?.free ?? 0) > 0) await claimOnce(driver);
 }
 
-/** One execution in a pod, as its caller and this test see it. */
+/** One execution in a pod. */
 export interface WatchedExecution {
   readonly pod: PodPlace;
   /** The text that was printed so far. */
@@ -96,21 +96,21 @@ export async function execute(driver: SandboxDriver, code: string): Promise<Watc
   return { pod: readPlace(sandbox.place ?? ''), printed: () => watched.text, result };
 }
 
-/** Prints its numbers one by one, so that a gap or a repeat would show. */
+/** Code that prints numbers one by one, so that tests notice a gap or a repeat. */
 export const counting = (to: number): string => `import time\nfor i in range(${to}):\n    print(i, flush=True)\n    time.sleep(0.1)`;
-/** The result of that. */
+/** The result of `counting`. */
 export const counted = (to: number) => ({ exit: 'ok', stdout: Array.from({ length: to }, (_, i) => `${i}\n`).join('') });
 
-/** Prints one line and never ends by itself. */
+/** Code that prints one line and never ends by itself. */
 export const ENDLESS = 'import time\nprint("so far", flush=True)\ntime.sleep(600)';
 
-/** A claim whose sandbox is released at once. */
+/** Claims a sandbox and releases it at once. */
 export async function claimOnce(driver: SandboxDriver): Promise<void> {
   const sandbox = await driver.claim(SHAPE, never);
   void sandbox.release();
 }
 
-/** The error of a claim that gets no pod, and its time. */
+/** Claims a sandbox. @returns the error of the claim, and how long the claim took */
 export async function refusal(driver: SandboxDriver) {
   const from = performance.now();
   const error = await claimOnce(driver).then(

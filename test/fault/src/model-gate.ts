@@ -3,17 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A proxy of a model server that delays each call until a condition holds. */
-export interface ModelGate {
-  /** Base URL without "/v1". */
-  readonly url: string;
-  /** Forwards a call to `modelUrl` once `open` resolves to true. A call whose process has ended is dropped. */
-  hold(modelUrl: string, open: () => Promise<boolean>): void;
-  close(): Promise<void>;
-}
+export type ModelGate = Awaited<ReturnType<typeof startModelGate>>;
 
-export async function startModelGate(): Promise<ModelGate> {
-  let held: Parameters<ModelGate['hold']> | undefined;
+/** A proxy of a model server that delays each call until a condition holds. Its URL has no "/v1". */
+export async function startModelGate() {
+  let held: [modelUrl: string, open: () => Promise<boolean>] | undefined;
   const server = createServer((request, response) => void answer(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -33,7 +27,8 @@ export async function startModelGate(): Promise<ModelGate> {
 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    hold: (...given) => {
+    /** Forwards a call to `modelUrl` once `open` resolves to true. A call whose process has ended is dropped. */
+    hold: (...given: NonNullable<typeof held>) => {
       held = given;
     },
     close: async () => {

@@ -7,7 +7,6 @@ import { startProcess } from './processes.js';
 
 export interface TestRedis {
   readonly url: string;
-  readonly port: number;
   readonly pid: number;
   /** Sends SIGTERM. Resolves when the process has ended. Its data stay until `stop`. */
   pause(): Promise<void>;
@@ -17,13 +16,12 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-export interface TestRedisOptions {
-  /** Whether Redis has an append-only file with an fsync on every write, as in production. Default true. */
-  readonly durable?: boolean;
-}
-
-/** Starts a redis-server on a free port of loopback, with its data in a temporary folder. */
-export async function startRedis({ durable = true }: TestRedisOptions = {}): Promise<TestRedis> {
+/**
+ * Starts a redis-server on a free port of loopback, with its data in a temporary folder.
+ *
+ * @param durable whether it has an append-only file with an fsync on every write, as in production
+ */
+export async function startRedis({ durable = true }: { readonly durable?: boolean } = {}): Promise<TestRedis> {
   const dir = await mkdtemp(join(tmpdir(), 'etude-redis-'));
   const port = await freePort();
   const persistence = durable ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
@@ -34,7 +32,6 @@ export async function startRedis({ durable = true }: TestRedisOptions = {}): Pro
   let redis = await launch();
   return {
     url: `redis://127.0.0.1:${port}`,
-    port,
     get pid() {
       return redis.pid;
     },

@@ -49,9 +49,6 @@ export interface StoredWantedSkill {
 
 export type WishEnd = Pick<WantedSkill, 'state' | 'reason' | 'registered' | 'scripted'>;
 
-/** Answers of the script for a wish that is past withdrawing. `written`: its draft is about to be registered. */
-const WITHDRAWN_TOO_LATE: ReadonlySet<string> = new Set(['written', 'registered', 'failed']);
-
 function bounded(wish: Wish): Wish {
   const isLong = JSON.stringify(wish.example).length > EXAMPLE_MAX_CHARS;
   return { ...wish, description: wish.description.slice(0, DESCRIPTION_MAX_CHARS), ...(isLong ? { example: null } : {}) };
@@ -202,7 +199,7 @@ export class WantedSkills {
     const { redis, keys } = this.producer;
     const args = [memberOf(tenant, id), WISH_KEPT_MS, reason];
     const was = await this.#run<string>('withdrawWish', { tenant, id }, args, [keys.wantedSkillOutbox]);
-    if (WITHDRAWN_TOO_LATE.has(was))
+    if (['written', 'registered', 'failed'].includes(was))
       throw new EtudeError('FAILED_PRECONDITION', `wantedSkills/${id} is ${was}; only one whose skill isn't written yet can be withdrawn`);
     // A job that a worker runs is not removed: the worker finds that the wish is over.
     await whileRedisAnswers(redis, this.producer.queue(SkillRequest.name).remove(SkillRequest.jobId({ v: 1, tenant, id })));

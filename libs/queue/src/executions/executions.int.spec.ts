@@ -1,7 +1,8 @@
 import { EtudeError } from '@etude/contracts/errors';
+import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { SandboxExecute } from '@etude/contracts/queues';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
-import type { ExecutionResult, RunResult } from '@etude/contracts/sandbox';
+import type { RunResult } from '@etude/contracts/sandbox';
 import { CLEAN_RUN } from '@etude/domain/testing/run-results';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
@@ -18,10 +19,8 @@ const request = (executionId: string, stdin = '') =>
   ExecutionRequest.parse({ executionId, tenant: 'acme', limits: {}, runs: [{ kind: 'program', code: 'print(1)', stdin }] });
 const run = (stdout: string): RunResult => ({ ...CLEAN_RUN, stdout });
 
-type Execute = (request: ExecutionRequest, signal: AbortSignal) => Promise<ExecutionResult>;
-
 /** A controller on this library: it loads, runs and saves. A cancelled execution ends without a result. */
-async function start(execute: Execute) {
+async function start(execute: Sandboxes['execute']) {
   const prefix = file.prefix();
   const { producer, redis, keys } = startProducer(file.url, prefix);
   const store = new ExecutionStore(redis, keys);

@@ -73,13 +73,12 @@ export async function reconcileWork(
   return closed;
 }
 
-interface Looked {
-  /** ms until the next check; null: the entry leaves the outbox. */
-  readonly nextMs: number | null;
-  readonly isClosed: boolean;
-}
-
-async function reconcileEntry(producer: Producer, work: DurableWork, entry: string): Promise<Looked> {
+/** @returns ms until the next check, or null where the entry leaves the outbox; and whether a job or record was changed */
+async function reconcileEntry(
+  producer: Producer,
+  work: DurableWork,
+  entry: string,
+): Promise<{ readonly nextMs: number | null; readonly isClosed: boolean }> {
   const address = parseMember(entry);
   const due = address && (await work.due(address.tenant, address.id));
   if (!due) return { nextMs: null, isClosed: false };
@@ -102,7 +101,7 @@ async function reconcileEntry(producer: Producer, work: DurableWork, entry: stri
 /** Durable work whose records are stored as one JSON text each. */
 export interface RecordKind<S extends z.ZodType> {
   readonly schema: S;
-  /** Name of a record in messages, such as "erasure". */
+  /** Name of one record in messages, such as "erasure". */
   readonly what: string;
   readonly outbox: string;
   readonly key: (tenant: string, id: string) => string;

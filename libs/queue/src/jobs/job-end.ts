@@ -54,8 +54,8 @@ function pathOf(issue: z.core.$ZodIssue | undefined): string {
 }
 
 /**
- * Why this worker's lease of a running job ended: the worker shuts down, or it lost the job's lock. Nobody asked to stop the work.
- * Another worker takes the job, so an execution that was started for it must be left running.
+ * Why this worker's lease of a running job ended: the worker shuts down, or it lost the job's lock. No caller asked to stop the work.
+ * Another worker takes the job, so an execution that was started for it must continue.
  */
 export type LeaseEnd = 'shutdown' | 'lost';
 

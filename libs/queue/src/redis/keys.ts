@@ -83,7 +83,7 @@ export class RedisKeys extends PrefixedKeys {
 /** Names a record in a set that all tenants share. Neither a tenant nor an id holds a "/". */
 export const memberOf = (tenant: string, id: string): string => `${tenant}/${id}`;
 
-/** null where the text is no `<tenant>/<id>`. */
+/** Parses `<tenant>/<id>`; null for another text. */
 export function parseMember(member: string): { readonly tenant: string; readonly id: string } | null {
   const cut = member.indexOf('/');
   return cut < 1 ? null : { tenant: member.slice(0, cut), id: member.slice(cut + 1) };
