@@ -79,15 +79,15 @@ export interface Owners {
 }
 
 export interface RecordFilter {
-  readonly kinds?: readonly RecordKind[];
+  readonly kinds?: readonly RecordKind[] | undefined;
   /** All fields must match. A list of values matches any of them. */
-  readonly where?: Fields;
+  readonly where?: Fields | undefined;
   readonly shown?: boolean;
   /** Inclusive, in ms since 1970. */
-  readonly createdSince?: number;
+  readonly createdSince?: number | undefined;
   /** Exclusive, in ms since 1970. */
   readonly createdBefore?: number;
-  readonly worthMin?: number;
+  readonly worthMin?: number | undefined;
   /** Name of a model. Only records with searchable words that have neither vectors of it nor a note that it gives them no direction. */
   readonly withoutVectorsOf?: string;
 }

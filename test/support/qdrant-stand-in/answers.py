@@ -1,4 +1,4 @@
-"""The answers of a back end that are no results."""
+"""Errors of the database."""
 
 
 class Missing(Exception):

@@ -1,7 +1,7 @@
-"""Collections in Qdrant's own engine, the one of servers 1.18: one shard of `qdrant-edge-py` each, in a folder of its own.
+"""Collections in Qdrant's own engine, version 1.18. Each collection is one shard of `qdrant-edge-py` in its own folder.
 
-Requests come as models of Qdrant's client and go on as the engine's; what Etude does not send is refused. A shard has segments,
-payload indexes, word statistics and optimizers as a server's; unlike there, optimizers run only when a collection is updated.
+Translates requests from the models of Qdrant's client to those of the engine, and refuses types that Etude doesn't send. A shard has
+segments, payload indexes, word statistics and optimizers like a server. Its optimizers run only when a collection is updated.
 """
 
 import shutil
@@ -14,12 +14,11 @@ from qdrant_client import models
 
 from answers import Missing, Refused, Taken, dump
 
-DISTANCES = {"Cosine": edge.Distance.Cosine, "Dot": edge.Distance.Dot, "Euclid": edge.Distance.Euclid, "Manhattan": edge.Distance.Manhattan}
+DISTANCES = {"Cosine": edge.Distance.Cosine}
 MODES = {"upsert": edge.UpdateMode.Upsert, "insert_only": edge.UpdateMode.InsertOnly, "update_only": edge.UpdateMode.UpdateOnly}
 INDEXES = {"keyword": edge.KeywordIndexParams, "integer": edge.IntegerIndexParams, "float": edge.FloatIndexParams, "bool": edge.BoolIndexParams}
 HNSW = {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000}
 MAX_SIM = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim)
-RRF_K = 2
 LIMIT = 10
 
 
@@ -149,7 +148,7 @@ def config_of(asked, optimizers=None):
     }
     idf = {name: edge.Modifier.Idf if params.modifier else None for name, params in (asked.sparse_vectors or {}).items()}
     words = {name: edge.EdgeSparseVectorParams(modifier=modifier) for name, modifier in idf.items()}
-    # Unlike a server, a shard does not go without.
+    # A shard needs at least one vector, unlike a server.
     words = words if vectors or words else {"none": edge.EdgeSparseVectorParams()}
     graph = edge.HnswIndexConfig(**{**HNSW, **(dump(asked.hnsw_config) or {})})
     return edge.EdgeConfig(vectors, words, hnsw_config=graph, optimizers=edge.EdgeOptimizersConfig(**(dump(optimizers) or {})))
@@ -165,27 +164,18 @@ def vector_of(vector):
 
 def query_of(asked, kind=edge.QueryRequest, **more):
     """A query, or a prefetch of one."""
-    prefetch = asked.prefetch if isinstance(asked.prefetch, list) else [asked.prefetch] if asked.prefetch else []
+    prefetch = [asked.prefetch] if asked.prefetch else []
     if kind is edge.QueryRequest:
-        more = {"with_payload": selected(asked.with_payload, False), "offset": asked.offset or 0, "with_vector": False}
+        more = {"with_payload": selected(asked.with_payload, False), "offset": 0, "with_vector": False}
     return kind(
         limit=asked.limit or LIMIT,
-        query=scoring_of(asked),
+        query=edge.Query.Nearest(vector_of(asked.query), using=asked.using),
         prefetches=[query_of(each, edge.Prefetch) for each in prefetch],
         filter=filter_of(asked.filter),
-        score_threshold=asked.score_threshold,
-        params=asked.params and edge.SearchParams(hnsw_ef=asked.params.hnsw_ef, exact=bool(asked.params.exact)),
+        score_threshold=None,
+        params=None,
         **more,
     )
-
-
-def scoring_of(asked):
-    query = asked.query.nearest if isinstance(asked.query, models.NearestQuery) else asked.query
-    if isinstance(query, models.FusionQuery) and query.fusion == models.Fusion.RRF:
-        return edge.Fusion.Rrf(RRF_K)
-    if isinstance(query, (list, models.SparseVector)):
-        return edge.Query.Nearest(vector_of(query), using=asked.using)
-    raise Refused(f"the stand-in does not know the query {type(query).__name__}")
 
 
 def filter_of(asked):
@@ -209,11 +199,11 @@ def condition_of(asked):
         return edge.FieldCondition(asked.key, match=edge.MatchValue(plain(asked.match.value)))
     if isinstance(asked, models.FieldCondition) and isinstance(asked.match, models.MatchAny):
         return edge.FieldCondition(asked.key, match=edge.MatchAny(list(asked.match.any)))
-    raise Refused(f"the stand-in does not know the condition {asked!r}")
+    raise Refused(f"the stand-in doesn't support the condition {asked!r}")
 
 
 def plain(value):
-    """The engine's package takes Python's own True for the number 1, and NumPy's for what it is."""
+    """Wraps booleans for the engine's package, which reads Python's True as the number 1."""
     return np.bool_(value) if isinstance(value, bool) else value
 
 

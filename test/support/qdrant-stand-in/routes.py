@@ -1,4 +1,4 @@
-"""The routes of `server.py`: what is asked for, checked by the models of Qdrant's client, as calls of a back end."""
+"""The routes of `server.py`. Each validates its request with the models of Qdrant's client and calls the database."""
 
 from pydantic import TypeAdapter
 from qdrant_client import models
@@ -7,11 +7,10 @@ from answers import Refused
 
 SELECTOR = TypeAdapter(models.PointsSelector)
 VECTOR_NAME = TypeAdapter(models.VectorNameConfig)
-VERSION_WITH_CORPUS = (1, 19)
 
 
 def filters_in(asked):
-    """Every filter of a request, of its searches, and of their prefetches."""
+    """All filters of a request, of its searches, and of their prefetches."""
     if isinstance(asked, list):
         return [found for each in asked for found in filters_in(each)]
     if isinstance(asked, models.Filter):
@@ -21,7 +20,7 @@ def filters_in(asked):
 
 
 def checked(server, name, asked):
-    """As a server in strict mode, and Qdrant's cloud by default: filters look at indexed fields only."""
+    """Refuses filters on fields without an index, like a server in strict mode and Qdrant's cloud by default."""
     indexed = server.database.indexed(name)
     for each in filters_in(asked):
         conditions = [condition for kind in (each.must, each.should, each.must_not) for condition in (kind if isinstance(kind, list) else [kind])]
@@ -105,19 +104,8 @@ def facet(server, request, name):
     return {"hits": server.database.facet(name, checked(server, name, models.FacetRequest.model_validate(request)))}
 
 
-def without_corpus(server, query):
-    """A server that does not know a parameter passes over it."""
-    if tuple(int(part) for part in server.options.version.split(".")[:2]) < VERSION_WITH_CORPUS and query.params is not None:
-        query.params.idf = None
-    prefetches = query.prefetch if isinstance(query.prefetch, list) else [query.prefetch] if query.prefetch else []
-    for each in prefetches:
-        without_corpus(server, each)
-
-
 def query_batch(server, request, name):
     asked = checked(server, name, models.QueryRequestBatch.model_validate(request))
-    for query in asked.searches:
-        without_corpus(server, query)
     return [{"points": points} for points in server.database.query(name, asked.searches)]
 
 

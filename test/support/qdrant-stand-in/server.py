@@ -1,10 +1,7 @@
-"""Stands in for a Qdrant server in tests: the REST routes that Etude calls, over Qdrant's engine (`edge.py`) or what does in
-Python what the engine does (`local.py`).
+"""Stands in for a Qdrant server in tests: serves the REST routes that Etude calls from Qdrant's engine (`edge.py`).
 
-Usage: server.py --port PORT (--engine local | --engine edge --folder FOLDER) [--version 1.18.2] [--api-key KEY] [--certificate FILE --key FILE]
-Prints "ready" once it listens on loopback. FOLDER is where the engine keeps its files; they are not found again.
-
-One tenant's document frequencies (`params.idf`) came with 1.19.
+Usage: server.py --port PORT --folder FOLDER [--api-key KEY] [--certificate FILE --key FILE]
+Prints "ready" once it listens on loopback. The engine keeps its files in FOLDER. A later start doesn't read them.
 """
 
 import argparse
@@ -19,19 +16,11 @@ from urllib.parse import unquote, urlsplit
 from pydantic import ValidationError
 
 from answers import Missing, Refused, Taken
+from edge import EdgeDatabase
 from routes import find_route
 
 BODY_BYTES_MAX = 32 * 1024 * 1024
-
-
-def open_database(options):
-    if options.engine == "edge":
-        from edge import EdgeDatabase
-
-        return EdgeDatabase(options.folder)
-    from local import LocalDatabase
-
-    return LocalDatabase()
+VERSION = "1.18.2"
 
 
 class Server(ThreadingHTTPServer):
@@ -41,14 +30,14 @@ class Server(ThreadingHTTPServer):
     def __init__(self, options):
         super().__init__(("127.0.0.1", options.port), Handler)
         self.options = options
-        self.database = open_database(options)
-        # One request at a time, as the update queue of a shard has it.
+        self.database = EdgeDatabase(options.folder)
+        # One request at a time, like the update queue of a shard.
         self.lock = threading.Lock()
 
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Else the kernel holds small answers back for 40 ms.
+    # Otherwise the kernel delays small answers by 40 ms.
     disable_nagle_algorithm = True
 
     def log_message(self, *args):
@@ -61,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
         if length > BODY_BYTES_MAX:
             return self.reply(413, {"status": {"error": f"JSON payload ({length} bytes) is larger than allowed (limit: {BODY_BYTES_MAX} bytes)."}})
         if path == "/":
-            return self.reply(200, {"title": "qdrant - vector search engine", "version": self.server.options.version})
+            return self.reply(200, {"title": "qdrant - vector search engine", "version": VERSION})
         if self.server.options.api_key and self.headers.get("api-key") != self.server.options.api_key:
             return self.reply(401, {"status": {"error": "Must provide an API key or an Authorization bearer token"}})
         status, result = self.result(path, body)
@@ -74,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
         if route is None:
             return 404, f"no such route here: {self.command} {path}"
         try:
-            # The server reads bytes as UTF-8 and refuses halves of surrogate pairs, which Python's parser lets pass.
+            # Python's parser accepts halves of surrogate pairs. Qdrant refuses them, because it reads bytes as UTF-8.
             request = json.loads(body.decode("utf-8")) if body else {}
             json.dumps(request, ensure_ascii=False).encode("utf-8")
             with self.server.lock:
@@ -83,14 +72,12 @@ class Handler(BaseHTTPRequestHandler):
             return 404, str(error)
         except Taken as error:
             return 409, str(error)
-        except KeyError as error:
-            return 404, f"Not found: No point with id {error.args[0]} found"
         except ValidationError as error:
             return 422, f"Validation error in JSON body: {error}"
         except (Refused, ValueError, TypeError) as error:
             return 400, f"Wrong input: {error}"
         except Exception as error:
-            # The engine raises this one class for everything that it refuses.
+            # The engine raises the base class for every refusal.
             return (404, f"Not found: {error} found") if str(error).startswith("No point with id") else (400, f"Wrong input: {error}")
 
     def reply(self, status, answer):
@@ -105,9 +92,7 @@ class Handler(BaseHTTPRequestHandler):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--engine", choices=["edge", "local"], required=True)
-    parser.add_argument("--folder")
-    parser.add_argument("--version", default="1.18.2")
+    parser.add_argument("--folder", required=True)
     parser.add_argument("--api-key")
     parser.add_argument("--certificate")
     parser.add_argument("--key")
@@ -119,7 +104,7 @@ def main():
         context.load_cert_chain(options.certificate, options.key)
         server.socket = context.wrap_socket(server.socket, server_side=True)
     print("ready", flush=True)
-    # Ends with the process that started it, however that ends.
+    # Ends when the process that started it ends.
     threading.Thread(target=lambda: (sys.stdin.read(), server.shutdown()), daemon=True).start()
     server.serve_forever()
 

@@ -16,21 +16,18 @@ const INSTALL_TIMEOUT_MS = 300_000;
  * Returns the Python of a virtual environment, which is made once. When several processes make it at once, the first stays.
  *
  * @param name folder in `.etude/cache`; each list of packages needs its own
- * @param lists arguments of pip, one call each. The first call must succeed; others may fail on platforms without the package.
+ * @param packages arguments of pip
  * @throws Error of Python or pip
  */
-export async function pythonWith(name: string, [needed = [], ...wished]: ReadonlyArray<readonly string[]>): Promise<string> {
+export async function pythonWith(name: string, packages: readonly string[]): Promise<string> {
   const made = join(CACHE, name);
   const python = join(made, 'bin', 'python');
   if (existsSync(python)) return python;
   await mkdir(dirname(made), { recursive: true });
   const making = `${made}.${process.pid}`;
-  const install = (args: readonly string[]) =>
-    run(join(making, 'bin', 'python'), ['-m', 'pip', 'install', '-q', ...args], { timeout: INSTALL_TIMEOUT_MS });
   try {
     await makeEnvironment(making);
-    await install(needed);
-    for (const args of wished) await install(args).catch(() => undefined);
+    await run(join(making, 'bin', 'python'), ['-m', 'pip', 'install', '-q', ...packages], { timeout: INSTALL_TIMEOUT_MS });
     await rename(making, made).catch((error: unknown) => {
       if (!existsSync(python)) throw error;
     });

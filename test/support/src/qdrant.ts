@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, statfsSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
@@ -6,20 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { freePort } from './ports.js';
 import { startProcess } from './processes.js';
 import { pythonWith } from './python.js';
 
 const STAND_IN = fileURLToPath(new URL('../qdrant-stand-in/', import.meta.url));
 
-/** `edge`: Qdrant's own engine, version 1.18. `local`: a reimplementation in Python. */
-type StandInEngine = 'edge' | 'local';
-
 /** The sources of Qdrant for tests, best first. */
 export type QdrantSource =
   | { readonly kind: 'given'; readonly url: string; readonly apiKey: string | null; readonly caPath: string | null }
-  | { readonly kind: 'stand-in'; readonly python: string; readonly engine: StandInEngine }
+  | { readonly kind: 'stand-in'; readonly python: string }
   | { readonly kind: 'none'; readonly why: string };
 
 export interface TestQdrant {
@@ -35,22 +30,18 @@ export interface TestQdrant {
 
 /** Options of the stand-in. */
 export interface TestQdrantOptions {
-  /** The version of Qdrant whose behaviour it imitates. */
-  readonly version?: string;
   /** The key that it requires of requests. Absent: none. */
   readonly apiKey?: string;
   /** Paths of PEM files. */
   readonly tls?: { readonly certificate: string; readonly key: string };
 }
 
-/** The version of the pinned engine. Only the local mode imitates later versions. */
-const ENGINE_VERSION = '1.18.';
 const MEMORY_FOLDER = '/dev/shm';
 const MEMORY_FOLDER_FREE_BYTES = 4 * 1024 ** 3;
 
 /**
- * Finds the Qdrant for tests: `QDRANT_URL` (with `QDRANT_API_KEY` and `QDRANT_CA_PATH`), or else the stand-in. The stand-in uses
- * Qdrant's engine if it can be installed and `ETUDE_TEST_QDRANT_ENGINE` isn't `local`.
+ * Finds the Qdrant for tests: `QDRANT_URL` (with `QDRANT_API_KEY` and `QDRANT_CA_PATH`), or else the stand-in over Qdrant's own engine,
+ * if the engine can be installed.
  */
 export async function findQdrant(env: NodeJS.ProcessEnv = process.env): Promise<QdrantSource> {
   const url = env['QDRANT_URL'];
@@ -58,27 +49,19 @@ export async function findQdrant(env: NodeJS.ProcessEnv = process.env): Promise<
   const lists = ['requirements.txt', 'requirements-edge.txt'].map((name) => join(STAND_IN, name));
   const digest = createHash('sha256').update(Buffer.concat(lists.map((path) => readFileSync(path))));
   try {
-    const installs = lists.map((path) => ['--require-hashes', '-r', path]);
-    const python = await pythonWith(`qdrant/${digest.digest('hex').slice(0, 12)}`, installs);
-    const hasEngine = env['ETUDE_TEST_QDRANT_ENGINE'] !== 'local' && (await imports(python, 'qdrant_edge'));
-    return { kind: 'stand-in', python, engine: hasEngine ? 'edge' : 'local' };
+    const packages = ['--require-hashes', ...lists.flatMap((path) => ['-r', path])];
+    const python = await pythonWith(`qdrant/${digest.digest('hex').slice(0, 12)}`, packages);
+    return { kind: 'stand-in', python };
   } catch (error) {
     return { kind: 'none', why: String((error as { stderr?: string }).stderr || error).trim() };
   }
 }
 
-const imports = (python: string, name: string): Promise<boolean> =>
-  promisify(execFile)(python, ['-c', `import ${name}`]).then(
-    () => true,
-    () => false,
-  );
-
 /** Describes the source in one line for people. */
 export function describeQdrant(source: QdrantSource): string {
   if (source.kind === 'given') return `Qdrant for tests: the server at ${new URL(source.url).origin} (QDRANT_URL)`;
   if (source.kind === 'none') return `Qdrant for tests: none, so tests of its adapter are skipped (${source.why.split('\n').at(-1)})`;
-  const over = source.engine === 'edge' ? "Qdrant's own engine (qdrant-edge-py)" : "qdrant-client's local mode";
-  return `Qdrant for tests: a stand-in over ${over}; set QDRANT_URL for a real server`;
+  return "Qdrant for tests: a stand-in over Qdrant's own engine (qdrant-edge-py). Set QDRANT_URL to test with a real server";
 }
 
 /** @throws Error for a source of kind `none` */
@@ -88,13 +71,12 @@ export async function startQdrant(source: QdrantSource, options: TestQdrantOptio
     if (source.caPath !== null) setDefaultCACertificates([...getCACertificates('default'), readFileSync(source.caPath, 'utf8')]);
     return testQdrant(source.kind, source, async () => {});
   }
-  const { version = '1.18.2', apiKey, tls } = options;
+  const { apiKey, tls } = options;
   const dir = await mkdtemp(join(scratch(), 'etude-qdrant-'));
   const remove = () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
   process.once('exit', remove);
   const port = await freePort();
-  const engine = version.startsWith(ENGINE_VERSION) ? source.engine : 'local';
-  const args = [join(STAND_IN, 'server.py'), '--port', String(port), '--version', version, '--engine', engine, '--folder', dir];
+  const args = [join(STAND_IN, 'server.py'), '--port', String(port), '--folder', dir];
   if (apiKey !== undefined) args.push('--api-key', apiKey);
   if (tls !== undefined) args.push('--certificate', tls.certificate, '--key', tls.key);
   const server = await startProcess({ command: source.python, args, env: { OMP_NUM_THREADS: '1' }, ready: 'ready\n' });

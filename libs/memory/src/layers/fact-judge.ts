@@ -1,6 +1,7 @@
 import type { RecordStore } from '../record-store.js';
 import type { LogFailure } from './fact-access.js';
-import { factRecord, knownFact, LAYER } from './fact-records.js';
+import { factRecord, knownFact, LAYER, RELATED_MIN } from './fact-records.js';
+import type { TakenFact } from './fact-writes.js';
 import { untilTaken } from './records.js';
 import { errorCode } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
@@ -11,7 +12,7 @@ import { factTime } from '@etude/domain/retrieval/reinforce';
 import { wholeTenant } from '@etude/domain/retrieval/scopes';
 
 /** Two current facts that may contradict each other and that the rules can't decide on. `fresh` is the one told later. */
-export interface UndecidedPair extends FactPair {
+interface UndecidedPair extends FactPair {
   readonly scope: Scope;
   readonly knownId: string;
   readonly freshId: string;
@@ -21,6 +22,8 @@ export interface UndecidedPair extends FactPair {
 const FACTS_PER_CALL = 5;
 const TOKENS_PER_FACT = 500;
 const PAIRS_MAX = 200;
+/** Maximum number of known facts that are compared with one new fact. */
+const OPEN_MAX = 4;
 /** Beyond this number, the least recently active owner is dropped and its pairs stay undecided. */
 const OWNERS_MAX = 1_000;
 
@@ -48,8 +51,11 @@ export class PairJudge {
     this.#log = log;
   }
 
-  /** Queues the undecided pairs of a stored fact. Call it once for each stored fact; the model is asked in the background. */
-  offer(scope: Scope, pairs: readonly UndecidedPair[]): void {
+  /** Queues the undecided pairs of a stored fact. Call it once for each stored fact. The model is asked in the background. */
+  offer({ fact, isAdded, undecided }: TakenFact): void {
+    const { scope, id: freshId, text: fresh } = fact;
+    const near = isAdded && isCurrent(fact) ? undecided.filter(({ similarity }) => similarity >= RELATED_MIN).slice(0, OPEN_MAX) : [];
+    const pairs = near.map(({ fact: known }) => ({ scope, knownId: known.id, freshId, known: known.text, fresh }));
     const owner = this.#owner(scope);
     owner.facts += 1;
     owner.pairs = [...owner.pairs, ...pairs].slice(-PAIRS_MAX);

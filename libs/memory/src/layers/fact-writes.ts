@@ -4,16 +4,13 @@ import { factRecord, LAYER, similarFacts, type StoredKnownFact, surroundingFacts
 import { type LayerDeps, untilTaken, withTaken } from './records.js';
 import { markApplied } from './repeats.js';
 import type { Fact } from '@etude/contracts/memory';
-import { type FactPlan, type KnownFact, planFact, type Told } from '@etude/domain/facts/fact-plan';
+import { type FactPlan, planFact, type Told } from '@etude/domain/facts/fact-plan';
 
-export interface TakenFact {
+export interface TakenFact extends Pick<FactPlan, 'replaced' | 'undecided'> {
   readonly fact: Fact;
   readonly outcome: FactOutcome;
   /** Whether this write inserted a record. */
   readonly isAdded: boolean;
-  readonly replaced: readonly string[];
-  /** Other current facts that may contradict it, for a model to judge. */
-  readonly undecided: readonly KnownFact[];
 }
 
 export interface FactWrite {
@@ -43,21 +40,14 @@ export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }
       // Plan again with the fact stored, to see facts that others stored at the same time.
       plan = planFact(told, await surroundingFacts(deps, fact, similar));
     }
-    return writePlan(deps, told, plan, { isAdded, note });
+    const { kept, replaced, undecided } = plan;
+    if (kept === null) return null;
+    const changes = [...changesOf(plan), ...(note ? [notedFact(told, kept)] : [])];
+    const done = changes.length === 0 ? [] : await deps.store.write(tenant, changes);
+    // Another writer changed one of the facts.
+    if (plan.changes.some((_, at) => done[at] !== true)) return null;
+    return { fact: kept, outcome: outcomeOf(plan, isAdded), isAdded, replaced, undecided };
   });
-}
-
-type Finish = { readonly isAdded: boolean; readonly note: boolean };
-
-/** Returns null if another writer was faster. */
-async function writePlan(deps: LayerDeps, told: Told, plan: FactPlan, { isAdded, note }: Finish): Promise<TakenFact | null> {
-  if (plan.kept === null) return null;
-  const changes = changesOf(plan);
-  const marker = note ? [notedFact(told, plan.kept)] : [];
-  const done = changes.length + marker.length === 0 ? [] : await deps.store.write(told.fact.scope.tenant, [...changes, ...marker]);
-  if (changes.some((_, at) => done[at] !== true)) return null;
-  const { kept: fact, replaced, undecided } = plan;
-  return { fact, outcome: outcomeOf(plan, isAdded), isAdded, replaced, undecided };
 }
 
 function outcomeOf({ replaced, isTaken }: FactPlan, isAdded: boolean): FactOutcome {

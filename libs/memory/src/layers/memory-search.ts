@@ -71,15 +71,9 @@ export function idOf({ fields, key }: Pick<StoredRecord, 'fields' | 'key'>): str
 }
 
 function storeQuery({ text, kinds, worthMin, category, createdSince }: LayerQuery, vector: StoreQuery['vector'], wanted: number) {
-  return {
-    text: searchableText(text),
-    vector,
-    limit: Math.max(CANDIDATES_MIN, wanted * CANDIDATES_PER_HIT),
-    ...(kinds === undefined ? {} : { kinds }),
-    ...(worthMin === undefined ? {} : { worthMin }),
-    ...(createdSince === undefined ? {} : { createdSince }),
-    ...(category === undefined ? {} : { where: { category } }),
-  } satisfies StoreQuery;
+  const where = category === undefined ? {} : { category };
+  const limit = Math.max(CANDIDATES_MIN, wanted * CANDIDATES_PER_HIT);
+  return { text: searchableText(text), vector, limit, kinds, worthMin, createdSince, where } satisfies StoreQuery;
 }
 
 /** Ranks candidates, best first. Drops those that have neither a word nor any similarity in common with the query. */

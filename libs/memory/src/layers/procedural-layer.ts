@@ -53,7 +53,7 @@ export function proceduralLayer(deps: LayerDeps) {
      * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, for words that a person took out of use, and for a new name
      *   beyond `namesMax` (see `StoreSkillOptions`)
      */
-    storeProcedure: (...args: ProcedureArgs) => storeProcedure(deps, ...args),
+    storeProcedure: (...args: ProcedureArgs) => inTurn(deps, args[1].tenant, () => storeProcedure(deps, ...args)),
     async get(scope: ReadScope, name: string, version?: number): Promise<Skill | null> {
       const where = version === undefined ? { name } : { id: `${name}@${version}` };
       return narrowestNewest(await Array.fromAsync(skillsIn(store, scope, where)), scope.user);
@@ -170,18 +170,15 @@ type ProcedureArgs = [
 async function storeProcedure(deps: LayerDeps, ...args: ProcedureArgs): Promise<Skill> {
   const [writeId, scope, name, words, { namesMax = 0, by = 'told' } = {}] = args;
   const { clock, store } = deps;
-  requireScope(wholeTenant(scope));
-  return inTurn(deps, scope.tenant, async () => {
-    const isRepeat = await wasApplied(store, scope.tenant, LAYER, writeId);
-    const stored = await untilTaken(`procedure ${name}`, async () => {
-      const versions = await versionsOf(deps, { scope, name });
-      const [newest] = versions;
-      if (newest !== undefined && isRepeat) return newest.skill;
-      return storeWords(deps, { writeId, namesMax, telling: { scope, name, words, by, at: clock.now() } }, versions);
-    });
-    if (!isRepeat) await store.write(scope.tenant, [markApplied(LAYER, scope, writeId, stored.updatedAt)]);
-    return stored;
+  const isRepeat = await wasApplied(store, scope.tenant, LAYER, writeId);
+  const stored = await untilTaken(`procedure ${name}`, async () => {
+    const versions = await versionsOf(deps, { scope, name });
+    const [newest] = versions;
+    if (newest !== undefined && isRepeat) return newest.skill;
+    return storeWords(deps, { writeId, namesMax, telling: { scope, name, words, by, at: clock.now() } }, versions);
   });
+  if (!isRepeat) await store.write(scope.tenant, [markApplied(LAYER, scope, writeId, stored.updatedAt)]);
+  return stored;
 }
 
 /** Newest first. */

@@ -29,8 +29,6 @@ export interface StoredBody<T> {
 /** Maximum number of write ids that a record remembers. Later only the `applied` record shows that a write was applied. */
 export const TAKEN_MAX = 256;
 
-const REASON_CHARS_MAX = 300;
-
 export function bodyOf(value: object, taken: readonly string[] = []): string {
   return JSON.stringify(taken.length === 0 ? { value } : { value, taken });
 }
@@ -44,20 +42,6 @@ export function parseBody<T>({ layer, kind, key, body }: Pick<MemoryRecord, 'lay
     throw damaged(layer, kind, key, cause);
   }
   throw damaged(layer, kind, key, null);
-}
-
-/**
- * Runs `work` for one of many records. If it fails for that record, adds a sentence to `problems`, so that the caller can continue.
- *
- * @throws EtudeError if the store as a whole doesn't answer
- */
-export async function unlessUnreadable(store: RecordStore, problems: string[], what: string, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    await store.check();
-    problems.push(`${what} could not be looked at: ${(error instanceof Error ? error.message : String(error)).slice(0, REASON_CHARS_MAX)}`);
-  }
 }
 
 export function withTaken(taken: readonly string[], writeId: string): readonly string[] {

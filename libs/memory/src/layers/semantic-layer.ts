@@ -1,6 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type DocumentChunk, type DocumentRecord, Fact, type Scope } from '@etude/contracts/memory';
-import { isCurrent } from '@etude/domain/facts/fact-plan';
 import { factId } from '@etude/domain/facts/fact-keys';
 import type { ChatModel } from '@etude/domain/ports/model';
 import type { MemoryHit, ReadScope, SemanticMemory } from '@etude/domain/ports/memory';
@@ -13,7 +12,7 @@ import { hitOf, searchLayer } from './memory-search.js';
 import { embedTexts, indexedTextsOf } from './indexed-texts.js';
 import { AccessCounts, type LogFailure } from './fact-access.js';
 import { PairJudge } from './fact-judge.js';
-import { factOfRecord, factRecord, historyOf, knownFact, LAYER, RELATED_MIN } from './fact-records.js';
+import { factOfRecord, factRecord, historyOf, knownFact, LAYER } from './fact-records.js';
 import { listDocuments, removeDocument, storeDocument, wholeDocument } from './documents.js';
 import { type FactWrite, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
 
@@ -24,14 +23,18 @@ export interface SemanticOptions {
   readonly log?: LogFailure;
 }
 
-/** How many known facts the judge compares with one new fact, at most. */
-const OPEN_MAX = 4;
-
 /** Facts, notes on episodes, and documents. Users who tell the same fact get a record each, so that neither sees the other's. */
 export function semanticLayer(deps: LayerDeps, { log = () => undefined, judge }: SemanticOptions = {}) {
   const { store, embedder } = deps;
   const access = new AccessCounts(store, log);
-  const taking = takingTurns(deps, judge === undefined ? null : new PairJudge(store, judge, log));
+  const turns = new OwnerTurns();
+  const pairJudge = judge === undefined ? null : new PairJudge(store, judge, log);
+  /** Stores the facts of one owner one after another, so that writes of one process don't collide. */
+  const take = async (write: FactWrite): Promise<TakenFact> => {
+    const taken = await turns.take(write.fact.scope, () => takeFact(deps, write));
+    pairJudge?.offer(taken);
+    return taken;
+  };
   const applied = (tenant: string, unitId: string) => wasApplied(store, tenant, LAYER, unitId);
   return {
     wasApplied: applied,
@@ -44,7 +47,7 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, judge }:
       const indexed = await embedTexts(embedder, texts);
       let added = 0;
       for (const [at, fact] of told.entries())
-        if ((await taking.take({ writeId: `${unitId}#${at}`, fact, indexed: indexed[at]!, note: false })).isAdded) added += 1;
+        if ((await take({ writeId: `${unitId}#${at}`, fact, indexed: indexed[at]!, note: false })).isAdded) added += 1;
       const at = Math.max(0, ...told.map(({ createdAt }) => createdAt));
       const scope = told[0]?.scope ?? { tenant, agent: 'consolidation', user: null };
       const [noted] = await store.write(tenant, [markApplied(LAYER, scope, unitId, at)]);
@@ -56,7 +59,7 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, judge }:
       requireScope(wholeTenant(fact.scope));
       if (await applied(fact.scope.tenant, writeId)) return unchanged(store, writeId, fact);
       const [indexed] = await embedTexts(embedder, [fact.text]);
-      const { outcome, replaced, fact: kept } = await taking.take({ writeId, fact, indexed: indexed!, note: true });
+      const { outcome, replaced, fact: kept } = await take({ writeId, fact, indexed: indexed!, note: true });
       return { fact: kept, outcome, replaced };
     },
     /** Finds facts, summaries, reflections and chunks of documents; without `kinds`, all of them. */
@@ -89,29 +92,10 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, judge }:
     removeDocument: (scope: ReadScope, id: string) => removeDocument(store, scope, id),
     /** Waits for background work. Call it before closing the store. */
     async close(): Promise<void> {
-      await taking.settle();
+      await pairJudge?.settle();
       await access.flush();
     },
   } satisfies SemanticMemory & Record<string, unknown>;
-}
-
-/** Stores the facts of one owner one after another, so that writes of one process don't collide. */
-function takingTurns(deps: LayerDeps, judge: PairJudge | null) {
-  const turns = new OwnerTurns();
-  return {
-    async take(write: FactWrite): Promise<TakenFact> {
-      const taken = await turns.take(write.fact.scope, () => takeFact(deps, write));
-      const { fact, isAdded, undecided } = taken;
-      const open = isAdded && isCurrent(fact) ? undecided.filter(({ similarity }) => similarity >= RELATED_MIN).slice(0, OPEN_MAX) : [];
-      const pairs = open.map(({ fact: known }) => ({ knownId: known.id, freshId: fact.id, known: known.text, fresh: fact.text }));
-      judge?.offer(
-        fact.scope,
-        pairs.map((pair) => ({ scope: fact.scope, ...pair })),
-      );
-      return taken;
-    },
-    settle: async () => judge?.settle(),
-  };
 }
 
 interface FactChange {

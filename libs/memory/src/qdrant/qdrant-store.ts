@@ -77,7 +77,7 @@ function storeOn({ server, names, models, secret, model }: Opened): RecordStore 
     // Qdrant writes a point whole or not at all.
     damage: async () => [],
     diskBytes: () => null,
-    check: () => models.check(),
+    check: async () => void (await models.check()),
     close: () => server.close(),
   };
 }

@@ -50,25 +50,17 @@ export class StoreModels {
   /** Creates what is missing and returns the store's secret. @throws EtudeError MEMORY_VERSION */
   async open(model: Model): Promise<string> {
     await ensureCollection(this.#server, this.#names.meta);
-    const secret = await this.#begin(model);
+    await this.#insert(SCHEMA_POINT, { schema: SCHEMA, secret: randomBytes(16).toString('hex') });
+    if ((await this.list()).length === 0) await this.#insert(this.#idOf(model.name), payloadOf(model, 'ready'));
+    const secret = await this.check();
     const models = await this.list();
     requireReadable(models, model, this.#where);
     await ensureCollections(this.#server, this.#names, models);
     return secret;
   }
 
-  async #begin(model: Model): Promise<string> {
-    await this.#insert(SCHEMA_POINT, { schema: SCHEMA, secret: randomBytes(16).toString('hex') });
-    if ((await this.list()).length === 0) await this.#insert(this.#idOf(model.name), payloadOf(model, 'ready'));
-    return this.#schema();
-  }
-
-  async check(): Promise<void> {
-    await this.#schema();
-  }
-
-  /** The store's secret. @throws EtudeError MEMORY_VERSION for another schema version, MEMORY_UNAVAILABLE if it is gone */
-  async #schema(): Promise<string> {
+  /** Returns the store's secret. @throws EtudeError MEMORY_VERSION for another schema version, MEMORY_UNAVAILABLE if it is gone */
+  async check(): Promise<string> {
     const { meta } = this.#names;
     const [point] = await this.#server.ask(`read ${meta}`, (client) => client.retrieve(meta, { ids: [SCHEMA_POINT] }));
     const { schema, secret } = point?.payload ?? {};

@@ -86,14 +86,13 @@ function firstLook({ records, texts }: LayerSize, { query: { limit }, known }: N
 /** The cosine of each record's closest vector, nearest first. */
 export function cosinesOf(rows: TenantRows, model: number, { direction }: VectorBytes, records: readonly number[]): Map<number, number> {
   if (records.length === 0) return new Map();
-  return closestOf(
-    rows.all<Neighbour>(
-      `SELECT near.id AS id, vec_distance_l2(embedding, :direction) AS distance
-       FROM json_each(:records) CROSS JOIN ${vectorTable(model)} AS near ON ${ofRecord('value')}
-       WHERE near.tenant = :tenant ORDER BY distance`,
-      { direction, records: JSON.stringify(records) },
-    ),
+  const closest = rows.all<{ record: number; distance: number }>(
+    `SELECT value AS record, min(vec_distance_l2(embedding, :direction)) AS distance
+     FROM json_each(:records) CROSS JOIN ${vectorTable(model)} AS near ON ${ofRecord('value')}
+     WHERE near.tenant = :tenant GROUP BY value ORDER BY distance`,
+    { direction, records: JSON.stringify(records) },
   );
+  return new Map(closest.map(({ record, distance }) => [record, cosineOf(distance)]));
 }
 
 /** A condition that the vector `near` belongs to a record. */
@@ -132,14 +131,7 @@ function nearestCodes(rows: TenantRows, { layer, query, vector, model }: Nearest
      FROM ${codeTable(model)} AS codes CROSS JOIN ${vectorTable(model)} AS near ON near.id = codes.id
      WHERE code MATCH vec_bit(:code) AND k = :k${near} AND codes.tenant = :tenant AND layer = :layer${sql}${rows.within}
        AND near.tenant = :tenant`,
-    {
-      ...values,
-      ...vector,
-      k,
-      layer: layerCode(layer),
-      beyond,
-      within,
-    },
+    { ...values, ...vector, k, layer: layerCode(layer), beyond, within },
   );
   return found.map(([id, differing, distance]) => ({ record: recordOfVector(id), differing, cosine: cosineOf(distance) }));
 }
@@ -162,21 +154,6 @@ function codeCondition(layer: MemoryLayer, query: StoreQuery, model: number): Co
   const looked = filterCondition({ where });
   const ids = `SELECT near.id FROM record CROSS JOIN ${vectorTable(model)} AS near ON ${ofRecord('record.id')} WHERE +record.tenant = :tenant${looked.sql}`;
   return { sql: `${sql} AND codes.id IN (${ids})`, values: { ...values, ...looked.values } };
-}
-
-interface Neighbour {
-  readonly id: number;
-  readonly distance: number;
-}
-
-/** The closest vector of each record. The input must be nearest first. */
-function closestOf(neighbours: readonly Neighbour[]): Map<number, number> {
-  const closest = new Map<number, number>();
-  for (const { id, distance } of neighbours) {
-    const record = recordOfVector(id);
-    if (!closest.has(record)) closest.set(record, cosineOf(distance));
-  }
-  return closest;
 }
 
 /** The closest vector of each record, nearest first. */

@@ -40,11 +40,6 @@ export interface Condition {
   readonly values: Readonly<Record<string, Value>>;
 }
 
-/** Kinds are our own numbers. They stand in the statement itself, so that SQLite can walk an index in the order of one kind. */
-function kindCondition(layer: MemoryLayer, kinds: RecordFilter['kinds']): string {
-  return ` AND record.kind IN (${kindCodes(layer, kinds).join(', ')})`;
-}
-
 /**
  * The tenant's records of a layer. If fields are looked up, few records match. SQLite can't know that, so plus signs keep it from using the
  * tenant's index instead.
@@ -87,7 +82,7 @@ const BOUNDS = [
 export function searchCondition(rows: TenantRows, layer: MemoryLayer, query: StoreQuery): Condition {
   const { sql, values } = filterCondition({ ...query, shown: query.shown ?? true });
   const within = rows.within.replaceAll(' AND agent', ' AND record.agent').replaceAll(' AND user', ' AND record.user');
-  return { sql: `${kindCondition(layer, query.kinds)}${sql}${within}`, values };
+  return { sql: ` AND record.kind IN (${kindCodes(layer, query.kinds).join(', ')})${sql}${within}`, values };
 }
 
 /** The most selective fields first: those whose values have few records each. */

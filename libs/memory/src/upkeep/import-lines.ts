@@ -1,12 +1,14 @@
 import { insertsOf } from '../layers/indexed-texts.js';
+import { parseBody } from '../layers/records.js';
 import type { ImportReport } from '../memory.js';
 import type { MemoryRecord } from '../record-store.js';
 import { isErased } from './erasure-marks.js';
 import { readHeader, readLine } from './export-lines.js';
 import { readRecord } from './imported-record.js';
-import { importOf, inOrder, proposalOf, type ProposeSkill, type ToldSkill, toldSkill } from './imported-skill.js';
+import { importOf, inOrder, proposalOf, type ProposeSkill, type ToldSkill } from './imported-skill.js';
 import type { UpkeepDeps } from './record-upkeep.js';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
 import { setImmediate as letOthers } from 'node:timers/promises';
 
 export interface ImportOptions {
@@ -60,7 +62,8 @@ export async function importRecords(
     const line = await readLine(text);
     const read = typeof line === 'string' ? line : readRecord(deps, tenant, line);
     if (typeof read === 'string') intake.refuse(intake.lines, read);
-    else if (options.proposeSkill !== undefined && read.kind === 'skill') skills.push(toldSkill(intake.lines, read));
+    else if (options.proposeSkill !== undefined && read.kind === 'skill')
+      skills.push({ line: intake.lines, told: parseBody<Skill>(read).value });
     else await intake.take(read);
     // Reading a line is synchronous, so other work gets its turn between lines.
     await letOthers();

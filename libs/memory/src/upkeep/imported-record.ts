@@ -27,7 +27,8 @@ export function readRecord({ clock, proofChecker }: UpkeepDeps, tenant: string, 
   if (!kinds.includes(line.kind)) return `kind: ${line.kind} is no kind of the ${line.layer} layer`;
   const now = clock.now();
   const raw = parseJson(line.body);
-  const parsed = storedBodyOf(line.kind).safeParse(raw);
+  const [schema, build] = KINDS[line.kind];
+  const parsed = z.strictObject({ value: schema, taken: z.array(z.string()).max(TAKEN_READ_MAX).optional() }).safeParse(raw);
   if (!parsed.success) return `body.${reasonOf(parsed.error)}`;
   const { value, taken = [] } = parsed.data as { value: Owned; taken?: readonly string[] };
   const wrong = wrongNumber({ createdAt: line.createdAt }, now) ?? wrongNumber({ ...value }, now);
@@ -37,7 +38,7 @@ export function readRecord({ clock, proofChecker }: UpkeepDeps, tenant: string, 
     return 'body.value.scope: is of another agent or user than the line';
   const scoped = value.scope === undefined ? value : { ...value, scope: { tenant, agent, user } };
   const own = line.kind === 'skill' ? withOwnPins(scoped as Skill, tenant) : scoped;
-  const made = BUILDERS[line.kind]({ line, body: { value: own, taken } as StoredBody<never> });
+  const made = build({ line, body: { value: own, taken } as StoredBody<never> });
   if (typeof made === 'string') return made;
   const unproven = line.kind === 'skill' ? unprovenAsCandidate(own as Skill, now, proofChecker) : null;
   if (unproven !== null) return skillRecord(unproven, taken);
@@ -56,17 +57,19 @@ interface Told {
 const DIGEST = /^[0-9a-f]{64}$/;
 
 const NAME_CHARS_MAX = 1_000;
+const TAKEN_READ_MAX = 10_000;
 
-/** Rebuilds a record from its body with the layer's own functions, by kind. Returns a text if the record is refused. */
-const BUILDERS: { readonly [kind in ExportLine['kind']]: (told: Told) => MemoryRecord | string } = {
-  transition: ({ body }) => transitionRecord(body.value),
-  episode: ({ body }) => episodeRecord(body.value),
-  fact: ({ body }) => factRecord(body.value, body.taken),
-  summary: noteRecord,
-  reflection: noteRecord,
-  document: ({ line, body }) => ofDigest(line, (digest) => documentRecord({ document: body.value, digest })),
-  chunk: chunkOf,
-  skill: ({ body }) => skillRecord(body.value, body.taken),
+/** By kind: the schema of the body's value, and the layer's function that rebuilds the record. A text is the reason for a refusal. */
+const KINDS: { readonly [kind in ExportLine['kind']]: readonly [z.ZodType, (told: Told) => MemoryRecord | string] } = {
+  transition: [Transition, ({ body }) => transitionRecord(body.value)],
+  episode: [Episode, ({ body }) => episodeRecord(body.value)],
+  fact: [Fact, ({ body }) => factRecord(body.value, body.taken)],
+  summary: [EpisodeNote, noteRecord],
+  reflection: [EpisodeNote, noteRecord],
+  document: [DocumentRecord, ({ line, body }) => ofDigest(line, (digest) => documentRecord({ document: body.value, digest }))],
+  // A stored chunk has the title of its document.
+  chunk: [DocumentChunk.extend({ title: z.string().optional() }), chunkOf],
+  skill: [Skill, ({ body }) => skillRecord(body.value, body.taken)],
 };
 
 /** A note's body lacks the title and worth of its episode, so the line gives both. */
@@ -89,27 +92,10 @@ function ofDigest({ fields: { digest } }: ExportLine, made: (digest: string) => 
   return typeof digest === 'string' && DIGEST.test(digest) ? made(digest) : 'fields.digest: has to be 64 hexadecimal digits';
 }
 
-/** Schemas of the body's value, by kind of record. */
-const VALUES: { readonly [kind in ExportLine['kind']]: z.ZodType } = {
-  transition: Transition,
-  episode: Episode,
-  fact: Fact,
-  summary: EpisodeNote,
-  reflection: EpisodeNote,
-  document: DocumentRecord,
-  /** Includes the title of its document. */
-  chunk: DocumentChunk.extend({ title: z.string().optional() }),
-  skill: Skill,
-};
-
 const TIMES: ReadonlySet<string> = new Set(['createdAt', 'updatedAt', 'validFrom', 'validTo']);
 const DAY_MS = 86_400_000;
 /** The API reports counts as 32-bit numbers. */
 const COUNT_MAX = 2 ** 31 - 1;
-
-function storedBodyOf(kind: ExportLine['kind']): z.ZodType {
-  return z.strictObject({ value: VALUES[kind], taken: z.array(z.string()).max(10_000).optional() });
-}
 
 /** Describes the first impossible number, or returns null. Times may be a day ahead, since clocks differ. `now`: ms since 1970. */
 function wrongNumber(value: Readonly<Record<string, unknown>>, now: number): string | null {

@@ -1,6 +1,4 @@
-import { parseBody } from '../layers/records.js';
 import { skillKey } from '../layers/skill-records.js';
-import type { MemoryRecord } from '../record-store.js';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
@@ -33,11 +31,6 @@ export interface ToldSkill {
   /** The skill as its line describes it, with the importing tenant as its tenant. */
   readonly told: Skill;
 }
-
-export const toldSkill = (line: number, record: MemoryRecord): ToldSkill => ({
-  line,
-  told: { ...parseBody<Skill>(record).value, scope: record.scope },
-});
 
 /** Sorts by version, so that skills are numbered in that order. `isToldElsewhere`: out of use, but another line has its content in use. */
 export function inOrder(skills: readonly ToldSkill[]): ReadonlyArray<ToldSkill & { readonly isToldElsewhere: boolean }> {

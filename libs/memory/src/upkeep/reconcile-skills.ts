@@ -1,9 +1,10 @@
 import { callGraph, type MoveDeps, moveSkills } from '../layers/skill-moves.js';
-import { unlessUnreadable } from '../layers/records.js';
 import { openedSkill, ownedSkills } from '../layers/skill-records.js';
 import type { Skill } from '@etude/contracts/memory';
 import { neededSkills, refusalOf, versionKey } from '@etude/domain/skills/life/call-graph';
 import { activatedAt, IN_USE, keyOf, lastActivated, VERIFIER } from '@etude/domain/skills/life/skill-life';
+
+const REASON_CHARS_MAX = 300;
 
 /**
  * If a skill has several active versions, only the last activated stays. An interrupted move can leave two in a store without transactions.
@@ -21,14 +22,18 @@ export async function reconcileSkills(
   for await (const page of deps.store.each({ tenant }, 'procedural', { kinds: ['skill'], where: { status: [...IN_USE] } })) {
     checked += page.length;
     for (const record of page)
-      await unlessUnreadable(deps.store, problems, `skill ${JSON.stringify(record.key)} of ${tenant}`, async () => {
+      try {
         const { skill } = openedSkill(record);
         const name = versionKey({ ...skill, version: 0 });
         if (skill.status === 'active') active.set(name, (active.get(name) ?? 0) + 1);
         if (active.get(name) === 2) repaired.push(await leaveOneActive(deps, skill));
         const reason = await neededSkills(callGraph(deps.store), skill).catch(refusalOf);
         if (typeof reason === 'string') problems.push(`${textOf(skill)} is ${skill.status} and can't run: ${reason}`);
-      });
+      } catch (error) {
+        // Throws if the store as a whole doesn't answer.
+        await deps.store.check();
+        problems.push(`skill ${JSON.stringify(record.key)} of ${tenant} can't be read: ${String(error).slice(0, REASON_CHARS_MAX)}`);
+      }
   }
   return checked;
 }

@@ -9,9 +9,6 @@ export interface ReembedOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Maximum number of characters embedded in one call, unless a single record has more. */
-const BATCH_CHARS = 200_000;
-const BATCH_RECORDS = 64;
 /** Maximum number of passes. A record that changes while it is embedded is left for the next pass. */
 const PASSES_MAX = 1_000;
 
@@ -30,11 +27,11 @@ export async function reembedRecords(store: RecordStore, to: Embedder, { onProgr
   let left = total;
   try {
     for (let pass = 0; pass < PASSES_MAX && left > 0; pass += 1) {
-      for await (const batch of batchesLeft(store, name)) {
-        signal?.throwIfAborted();
-        embedded += await fillBatch(store, to, batch, signal);
-        onProgress?.({ done: Math.min(embedded, total), total });
-      }
+      for (const tenant of await store.tenants())
+        for await (const page of walkOwned(store, { tenant }, { withoutVectorsOf: name }, { signal })) {
+          embedded += await fillPage(store, to, page, signal);
+          onProgress?.({ done: Math.min(embedded, total), total });
+        }
       left = await countLeft(store, name);
     }
   } catch (error) {
@@ -48,39 +45,13 @@ export async function reembedRecords(store: RecordStore, to: Embedder, { onProgr
 }
 
 /** @returns how many records got their vectors */
-async function fillBatch(store: RecordStore, to: Embedder, batch: readonly Texts[], signal?: AbortSignal): Promise<number> {
-  const all = batch.flatMap(({ texts }) => texts);
-  const vectors = (await embedTexts(to, all, signal)).map(({ vector }) => vector);
+async function fillPage(store: RecordStore, to: Embedder, page: readonly StoredRecord[], signal?: AbortSignal): Promise<number> {
+  const texts = page.map(indexedTextsOf);
+  const vectors = (await embedTexts(to, texts.flat(), signal)).map(({ vector }) => vector);
   let filled = 0;
-  for (const { record, texts } of batch)
-    if (await store.setVectors(record.scope.tenant, record, to.profile.model, vectors.splice(0, texts.length))) filled += 1;
+  for (const [at, record] of page.entries())
+    if (await store.setVectors(record.scope.tenant, record, to.profile.model, vectors.splice(0, texts[at]!.length))) filled += 1;
   return filled;
-}
-
-interface Texts {
-  readonly record: StoredRecord;
-  readonly texts: readonly string[];
-}
-
-function* batchesOf(page: readonly StoredRecord[]): Generator<readonly Texts[]> {
-  let batch: Texts[] = [];
-  let chars = 0;
-  for (const record of page) {
-    const texts = indexedTextsOf(record);
-    const length = texts.reduce((sum, text) => sum + text.length, 0);
-    if (batch.length > 0 && (batch.length === BATCH_RECORDS || chars + length > BATCH_CHARS)) {
-      yield batch;
-      [batch, chars] = [[], 0];
-    }
-    batch.push({ record, texts });
-    chars += length;
-  }
-  if (batch.length > 0) yield batch;
-}
-
-async function* batchesLeft(store: RecordStore, model: string): AsyncGenerator<readonly Texts[]> {
-  for (const tenant of await store.tenants())
-    for await (const page of walkOwned(store, { tenant }, { withoutVectorsOf: model })) yield* batchesOf(page);
 }
 
 async function countLeft(store: RecordStore, model: string): Promise<number> {

@@ -268,7 +268,7 @@ describe('reconciling', () => {
     await write(skillRecord(skillOf({ name: 'whole', status: 'active' }), []));
     const { checked, problems } = await upkeep.reconcile();
     expect(checked).toMatchObject({ skills: 2 });
-    expect(problems).toContainEqual(expect.stringContaining('skill "odd" of acme could not be looked at'));
+    expect(problems).toContainEqual(expect.stringContaining('skill "odd" of acme can\'t be read'));
   });
 
   it('drops the notes of writes that nobody repeats any more', async () => {
