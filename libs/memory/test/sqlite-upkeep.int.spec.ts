@@ -8,7 +8,7 @@ upkeepUnderKills(
   () => {
     const { path, remove } = temporaryDirectory();
     onTestFinished(remove);
-    return { adapter: 'sqlite', path: join(path, 'memory.db'), lockWaitMs: 30_000 };
+    return { adapter: 'sqlite', path: join(path, 'memory.db'), lockWaitMs: 60_000 };
   },
   { records: 40 },
 );

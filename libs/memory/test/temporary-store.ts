@@ -6,24 +6,34 @@ import type { StoreUnderTest } from './record-store-conformance.js';
 import { SAMPLE_MODEL } from './record-store-samples.js';
 import { temporaryDirectory } from './temporary-memory.js';
 
-/** An empty store in a file of its own. */
+/** An empty store in its own file. */
 export async function temporaryStore(options: Partial<SqliteStoreOptions> = {}): Promise<StoreUnderTest & { path: string }> {
   const directory = temporaryDirectory();
   const path = join(directory.path, 'memory.db');
+  const { model = SAMPLE_MODEL } = options;
+  return { path, ...(await storeUnderTest((other) => openSqliteStore({ path, ...options, model: other }), model, directory.remove)) };
+}
+
+/** A store and further connections to its data. `remove` removes the data after all of them were closed. */
+export async function storeUnderTest(
+  open: (model: StoreOptions['model']) => Promise<RecordStore>,
+  first: StoreOptions['model'],
+  remove: () => void | Promise<void>,
+): Promise<StoreUnderTest> {
   const opened: RecordStore[] = [];
-  const second = async (model: StoreOptions['model'] = SAMPLE_MODEL) => {
-    const store = await openSqliteStore({ path, ...options, model });
+  const second = async (model = first) => {
+    const store = await open(model);
     opened.push(store);
     return store;
   };
-  const store = await second(options.model);
+  const store = await second();
   const reopen = async (model?: StoreOptions['model']) => {
     await store.close();
     return second(model);
   };
   const close = async () => {
-    for (const one of opened) await one.close();
-    directory.remove();
+    for (const each of opened) await each.close();
+    await remove();
   };
-  return { store, path, second, reopen, close };
+  return { store, second, reopen, close };
 }

@@ -1,3 +1,4 @@
+import type { Fact } from '@etude/contracts/memory';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { readFileSync } from 'node:fs';
@@ -31,13 +32,13 @@ function newFile(): string {
   return join(path, 'lines');
 }
 
-/** The second pass finds nothing that the first has not mended. */
+/** Requires that a second reconciliation finds nothing to repair. */
 async function expectClean({ upkeep }: Memory): Promise<void> {
   expect(await upkeep.reconcile()).toMatchObject({ problems: [] });
   expect(await upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
 }
 
-/** What is left when processes are killed at whatever moment, and that a repeat finishes it. `place`: an empty one for each call. */
+/** Kills processes at random moments and checks that a repeat completes their work. `place` returns an empty place at each call. */
 export function upkeepUnderKills(name: string, place: () => MemoryPlace, { records }: { readonly records: number }): void {
   describe(`${name} when processes are killed`, () => {
     it('has every write that was answered, whole', { timeout: TIMEOUT_MS }, async () => {
@@ -51,6 +52,9 @@ export function upkeepUnderKills(name: string, place: () => MemoryPlace, { recor
     });
     it('moves to another model while others write', { timeout: TIMEOUT_MS }, async () => {
       expect(await modelsAfterMove(place(), records)).toEqual(['other']);
+    });
+    it('stores one current value of a subject when several processes store facts', { timeout: TIMEOUT_MS }, async () => {
+      expect(await factsOfManyWriters(place())).toMatchObject([{ text: "Ann's favourite colour is green", support: 30 }]);
     });
   });
 }
@@ -91,6 +95,30 @@ async function leftByErasure(at: MemoryPlace, records: number): Promise<number[]
   await expectClean(memory);
   expect((await memory.semantic.search(ALL, { text: 'bob', limit: 50 })).filter(({ text }) => text.includes('bob'))).toEqual([]);
   return Promise.all(LAYERS.map((layer) => memory.store.count(owners, layer, {})));
+}
+
+/** Four processes store 60 facts of one subject, are killed, and store them again. Returns the current facts. */
+async function factsOfManyWriters(at: MemoryPlace): Promise<readonly Fact[]> {
+  const subject = "Ann's favourite colour";
+  const facts = Array.from({ length: 60 }, (_, i) => ({
+    id: `f${i}`,
+    text: `${subject} is ${i % 2 ? 'green' : 'blue'}`,
+    subject,
+    at: 5 * (i % 2),
+  }));
+  const shares = [0, 1, 2, 3].map((share) => JSON.stringify(facts.filter((_, i) => Math.floor(i / 2) % 4 === share)));
+  const killed = shares.map((share) => startProcess('tell', at, share));
+  await Promise.all(killed.map((each) => each.printed(6)));
+  await Promise.all(killed.map((each) => each.kill()));
+  await Promise.all(shares.map((share) => startProcess('tell', at, share).ended()));
+  const memory = await open(at);
+  await expectClean(memory);
+  const current = await memory.semantic.list(ALL, 10);
+  const history = await memory.semantic.history(ALL, current[0]?.id ?? '');
+  const blues = history.filter(({ text }) => text.includes('blue')).map(({ support }) => support);
+  expect(blues.reduce((sum, support) => sum + support, 0)).toBeGreaterThanOrEqual(30);
+  expect(Math.max(...blues)).toBeLessThanOrEqual(30);
+  return current;
 }
 
 async function importedAgain(from: MemoryPlace, to: MemoryPlace, records: number): Promise<ImportReport> {
@@ -138,7 +166,7 @@ async function modelsAfterMove(at: MemoryPlace, records: number): Promise<string
   return (await moved.store.models()).map((model) => model.name);
 }
 
-/** Lines of one adapter in another: those that it gives back, beside those that it was given. */
+/** Exports from one place, imports into another, and returns the lines of both exports. */
 export async function carried(from: MemoryPlace, to: MemoryPlace): Promise<{ given: string[]; back: string[]; restored: number[] }> {
   const embedder = new LexicalEmbedder();
   const [source, target] = [await openMemory({ store: from, embedder }), await openMemory({ store: to, embedder })];

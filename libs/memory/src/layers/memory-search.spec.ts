@@ -1,9 +1,12 @@
+import { EtudeError } from '@etude/contracts/errors';
 import type { ChatModel } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { episodeOf, NEW_YEAR, transitionOf } from '@etude/domain/testing/memory-records';
+import { keyOf } from '@etude/domain/skills/life/skill-life';
+import { episodeOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import { episodicLayer } from './episodic-layer.js';
+import { sharedEmbedding } from './indexed-texts.js';
 import { proceduralLayer } from './procedural-layer.js';
 
 const ALL = { tenant: 'acme', agent: null };
@@ -136,14 +139,36 @@ describe('episodes', () => {
     expect((await episodic.bySkill(ALL, 'b', 5)).map(({ id }) => id)).toEqual(['e1']);
     expect(await episodic.bySkill(ALL, 'a@2', 5)).toEqual([]);
   });
+});
 
-  it('are given whole by their id, as transitions are', async () => {
-    const { episodic } = layers();
-    await episodic.storeEpisode(episodeOf());
-    await episodic.storeTransition(transitionOf());
-    expect(await episodic.get(ALL, episodeOf().id)).toEqual(episodeOf());
-    expect(await episodic.get(ALL, transitionOf().id)).toEqual(transitionOf());
-    expect(await episodic.get(ALL, 'nothing')).toBeNull();
-    expect(await episodic.get({ tenant: 'beta', agent: null }, episodeOf().id)).toBeNull();
+it.each(['MEMORY_FULL', 'MEMORY_UNAVAILABLE'] as const)(
+  'loses an offer of a skill if the store answers %s, and fails no reader',
+  async (code) => {
+    const { deps, procedural } = layers();
+    const skill = await procedural.store(skillOf());
+    const write = () => Promise.reject(new EtudeError(code, 'nothing can be written'));
+    const failing = proceduralLayer({ ...deps, store: { ...deps.store, write } });
+    await expect(failing.countOffers([{ ...keyOf(skill), loadedAt: NEW_YEAR }])).resolves.toBeUndefined();
+    expect((await failing.get(SCOPE, skill.name))?.usage?.offered ?? 0).toBe(0);
+  },
+);
+
+it('embeds a text once for concurrent callers, and again after a failure', async () => {
+  const inner = new LexicalEmbedder();
+  const asked: string[] = [];
+  const embedder = sharedEmbedding({
+    profile: inner.profile,
+    async embed(texts) {
+      asked.push(...texts);
+      await Promise.resolve();
+      if (texts.includes('broken')) throw new Error('down');
+      return inner.embed(texts);
+    },
   });
+  const [a, b, c] = await Promise.all([embedder.embed(['one']), embedder.embed(['one']), embedder.embed(['two'])]);
+  expect(asked).toEqual(['one', 'two']);
+  expect(a).toEqual(b);
+  expect(a).not.toEqual(c);
+  for (const _ of [1, 2]) await expect(embedder.embed(['broken'])).rejects.toThrow('down');
+  expect(asked).toHaveLength(4);
 });

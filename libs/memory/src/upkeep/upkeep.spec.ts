@@ -7,7 +7,7 @@ import type { MemoryRecord, Owners, RecordStore } from '../record-store.js';
 import { episodeRecord, transitionRecord } from '../layers/episodic-layer.js';
 import { insertsOf } from '../layers/indexed-texts.js';
 import { markApplied } from '../layers/repeats.js';
-import { factRecord as factRecordOf } from '../layers/fact-records.js';
+import { factOfRecord, factRecord as factRecordOf, learnedRecords } from '../layers/fact-records.js';
 import { skillRecord } from '../layers/skill-records.js';
 import { forbid, guardedStore, isErased } from './erasure-marks.js';
 import type { MemoryUpkeep } from '../memory.js';
@@ -259,6 +259,16 @@ describe('export and import', () => {
     expect(report).toMatchObject({ added: 1 });
     expect(report.refused[0]?.reason).toContain('was erased');
   });
+});
+
+it('revises each current fact of one tenant', async () => {
+  await write(factRecord({ id: 'f1', text: 'Zebras eat grass.' }), factRecord({ id: 'f2', text: 'Walruses eat clams.', validTo: 1 }));
+  await store.write('globex', await insertsOf(embedder, [factRecord({ id: 'f3', scope: { ...SCOPE, tenant: 'globex' } })]));
+  for (const tenant of ['acme', 'nobody']) await learnedRecords(store).reviseFacts(tenant, (fact) => ({ ...fact, validTo: 9 }));
+  const facts = async (tenant: string) =>
+    (await store.load({ tenant, agent: null }, 'semantic', 'fact', ['f1', 'f2', 'f3'])).map(factOfRecord);
+  expect((await facts('acme')).map(({ validTo }) => validTo)).toEqual([9, 1]);
+  expect((await facts('globex')).map(({ validTo }) => validTo)).toEqual([undefined]);
 });
 
 describe('reconciling', () => {
