@@ -14,15 +14,15 @@ console.log(describeQdrant(source));
 
 export interface OnQdrant {
   readonly name: string;
-  /** Where the tests cannot do with every source; all by default. */
+  /** The kinds of source that the tests work with. Default: all. */
   readonly kinds?: readonly QdrantSource['kind'][];
-  /** Asked right before the server starts. */
+  /** Called just before the server starts. */
   readonly options?: () => TestQdrantOptions;
 }
 
 /**
- * Tests on a server of their own, which ends behind them. They are skipped where there is none of these kinds; the line printed above
- * says what there is. `server` is there once hooks and tests run.
+ * Runs tests on their own server, which stops after them. Skips them if the source isn't of these kinds. The line printed above names the
+ * source. `server` may be called in hooks and tests only.
  */
 export function describeOnQdrant({ name, kinds, options }: OnQdrant, tests: (server: () => TestQdrant) => void): void {
   const fits = source.kind !== 'none' && (kinds === undefined || kinds.includes(source.kind));

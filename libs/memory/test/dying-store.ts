@@ -3,7 +3,7 @@ import { modelStore } from './model-store.js';
 
 export class Crash extends Error {}
 
-/** A store without transactions, whose process dies behind any single change or removal, once so many more took place. */
+/** A store without transactions. After `dieAfter(n)` it throws `Crash` behind the change or removal that follows n others. */
 export function dyingStore(): { store: RecordStore; dieAfter: (changes: number) => void } {
   const store = modelStore();
   let left = Number.POSITIVE_INFINITY;

@@ -12,14 +12,14 @@ export interface MemoryUnderTest {
   readonly close: () => Promise<void>;
 }
 
-/** Alike on purpose: one is the beginning of another, and agents are called like tenants. */
+/** Similar names: one tenant is a prefix of another, and an agent has the name of a tenant. */
 const TENANTS = ['acme', 'acm', '@global'];
 const AGENTS = ['coder', 'acme', '@user', '@tenant'];
 const USERS = [null, 'ann', 'an'];
 const NAMES = ['sum_even', 'sum_odd'] as const;
 const QUERY = 'even numbers of a list, refund, and whose it is';
 const RECALL = { context: QUERY, facts: 50, experiences: 50, procedures: 50, tokensMax: 100_000 };
-/** Read in every tenant. */
+/** The mark of global skills, which every tenant may read. */
 const EVERYBODYS = 'owner:@global:@tenant:nobody';
 const TIMEOUT_MS = 300_000;
 
@@ -73,7 +73,7 @@ const READERS = {
   record: async (memory, scope, id) => Promise.all((['episodic', 'semantic'] as const).map((layer) => memory.get(scope, layer, id))),
 } satisfies Record<string, (memory: Memory, scope: ReadScope, id: string) => Promise<unknown>>;
 
-/** Skills as a person or an agent finds them: of several owners, of two tenants. */
+/** Look-ups of skills by a person or an agent. They cover several owners and two tenants. */
 const SKILL_READERS = {
   found: ({ procedural }, reader, id) => findSkill(procedural, reader, nameOf(id)),
   version: ({ procedural }, reader, id) => findSkill(procedural, reader, nameOf(id), { version: 1 }),
@@ -90,7 +90,7 @@ const READ = fc.record({
   read: fc.constantFrom(...keysOf(READERS)),
   number: fc.integer({ min: 0, max: 2 }),
 });
-/** Several owners in one view, only ever on behalf of somebody. */
+/** A view of several agents always has a user. */
 const READ_SEVERAL = fc.record({
   ...OWNER,
   user: fc.constantFrom('ann', 'an', '@nobody'),
@@ -110,7 +110,7 @@ type Step = { tenant: string; agent: string | null; user: string | null; number:
   | { readSkill: keyof typeof SKILL_READERS; agent: string }
 );
 
-/** Random operations of tenants, agents and users with names alike: whatever is answered says whose it is, and nothing is of others. */
+/** Runs random operations of tenants, agents and users with similar names. Each result names its owner, who must be visible to the reader. */
 export function layersIsolation(name: string, open: () => Promise<MemoryUnderTest>, { runs }: { readonly runs: number }): void {
   describe(`the layers over ${name}`, () => {
     const counts: Counts = { operations: 0, marks: 0, shared: 0 };
@@ -121,7 +121,7 @@ export function layersIsolation(name: string, open: () => Promise<MemoryUnderTes
     );
 
     it(
-      'never show anything of another tenant, agent or user',
+      'never return a record of another tenant, agent or user',
       async () => {
         const steps = fc.array(fc.oneof({ weight: 4, arbitrary: WRITE }, { weight: 2, arbitrary: READ }, READ_SEVERAL, READ_SKILL), {
           minLength: 80,
@@ -159,7 +159,7 @@ async function isolates({ memory, close }: MemoryUnderTest, steps: readonly Step
   }
 }
 
-/** Whose records a reading step was shown; a writing step shows none. */
+/** The owners whose records a reading step returned. A writing step returns none. */
 async function marksAnswered(memory: Memory, step: Step): Promise<readonly string[]> {
   const { tenant, user, also } = step;
   const id = `${step.number}`;
@@ -185,7 +185,7 @@ function mayBeSeen(mark: string, { tenant, agent, user = null, also = [] }: Read
   return ofTenant === tenant && isRead && (user === null || ofUser === 'nobody' || ofUser === user);
 }
 
-/** An agent's own, a user's wherever they are, a tenant's, and everybody's: nothing else, whatever lies beside it under the same name. */
+/** Whether the skill belongs to the agent, the user, the tenant or everybody. */
 function mayBeRead(mark: string, { tenant, agent, user }: SkillReader): boolean {
   const readable = [markOf({ tenant, agent, user: null }), markOf({ tenant, agent: '@tenant', user: null })];
   if (user !== null) readable.push(markOf({ tenant, agent, user }), markOf({ tenant, agent: '@user', user }));

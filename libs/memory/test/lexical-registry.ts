@@ -5,10 +5,10 @@ import type { RecordStore } from '../src/record-store.js';
 
 const embedder = new LexicalEmbedder();
 
-/** The stores under a registry. */
+/** The vector model of the stores under a registry. */
 export const LEXICAL_MODEL = { name: embedder.profile.model, dimension: embedder.profile.dimension };
 
-/** Skills over one store, at the time zero unless a clock is given. */
+/** The procedural layer over one store. Its time is 0 unless a clock is given. */
 export function registryOver(store: RecordStore, more: Partial<LayerDeps> = {}) {
   return proceduralLayer({ store, embedder, clock: { now: () => 0 }, ...more });
 }

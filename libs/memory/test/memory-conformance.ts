@@ -7,7 +7,7 @@ import type { MemoryUnderTest } from './layers-isolation.js';
 import { ISOLATION_CLOCK, layersIsolation } from './layers-isolation.js';
 import { memoryRecallConformance } from './memory-recall-conformance.js';
 
-/** What every adapter makes of the three layers. `open` makes an empty memory, and is called once per test. */
+/** The behaviour of the three layers over every adapter. `open` makes an empty memory, and is called once per test. */
 export function memoryConformance(
   name: string,
   open: (options?: { readonly clock: Clock }) => Promise<MemoryUnderTest>,

@@ -10,7 +10,7 @@ import { live, otherEmbedder, TENANT } from './upkeep-samples.js';
 
 /**
  * A process that uses memory: `write PLACE USER NAME` until it is stopped, `erase PLACE USER`, `export PLACE FILE`, `import PLACE FILE`,
- * `reembed PLACE`, `tell PLACE FACTS`. Prints a line for each thing that is done, and `done` at the end.
+ * `reembed PLACE`, `tell PLACE FACTS`. Prints a line for each finished step, and `done` at the end.
  */
 const [role, place = '', name = '', other = ''] = process.argv.slice(2);
 const memory = await openMemory({ store: JSON.parse(place) as MemoryPlace, embedder: new LexicalEmbedder() });
@@ -24,7 +24,7 @@ if (role === 'tell') await tellFacts(name);
 if (role !== 'tell') console.log('done');
 await memory.close();
 
-/** Tries again as the job of an erasure does: on a busy machine others may read an old state of the file for longer than it waits. */
+/** Retries like the erasure job, because other processes may read an old state of the file for longer than `purge` waits. */
 async function erase(): Promise<void> {
   const owners = { tenant: TENANT, user: name };
   for (let left = 5; ; left -= 1) {
@@ -43,7 +43,7 @@ async function write(): Promise<void> {
       await live(memory, name, n);
       console.log(`${name}-${n}`);
     } catch (error) {
-      // It began before the erasure and would have ended behind it.
+      // The write began before the erasure and would have ended after it.
       if (!isErased(error)) throw error;
     }
   }
@@ -68,7 +68,7 @@ function tell({ done }: { done: number }): void {
   console.log(String(done));
 }
 
-/** All at once, each under its own id. */
+/** Stores all facts at the same time, each under its own id. */
 async function tellFacts(facts: string): Promise<void> {
   const told = JSON.parse(facts) as Array<{ id: string; text: string; subject?: string; at: number }>;
   await Promise.all(

@@ -15,7 +15,7 @@ const YEAR_MS = 365 * 86_400_000;
 const markOf = ({ tenant, agent, user }: Scope) => `${tenant}-${agent}-${user ?? 'nobody'}`;
 const A_YEAR_LATER: Clock = { now: () => NEW_YEAR + YEAR_MS };
 
-/** What is made of all three layers together. `open` is called once per test. */
+/** The behaviour of all three layers together. `open` is called once per test. */
 export function memoryRecallConformance(open: (options: { readonly clock: Clock }) => Promise<MemoryUnderTest>): void {
   const opened = async (): Promise<Memory> => {
     const { memory, close } = await open({ clock: A_YEAR_LATER });
@@ -23,7 +23,7 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
     return memory;
   };
   describe('as a whole', () => {
-    it('recalls facts, experiences and procedures, no two alike, with what they come from', async () => {
+    it('recalls different facts, experiences and procedures with their sources', async () => {
       const memory = await opened();
       await fill(memory);
       const { facts, experiences, procedures, tokens, missing } = await memory.recall(ALL, { context: CONTEXT });
@@ -35,7 +35,7 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       expect(missing).toEqual([]);
     });
 
-    it('recalls for a rollout what its tenant, agent and user may read, and nothing of a user without one', async () => {
+    it('recalls for a rollout exactly the records that its tenant, agent and user may read', async () => {
       const memory = await opened();
       const scopes = ['acme', 'globex'].flatMap((tenant) =>
         ['coder', 'other'].flatMap((agent) => [null, 'ann', 'bob'].map((user) => ({ tenant, agent, user }))),
@@ -67,7 +67,7 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       }
     });
 
-    it('recalls nothing where nothing has to do with the context, unless that is asked for', async () => {
+    it('recalls nothing unrelated to the context, unless the minimum similarity is 0', async () => {
       const memory = await opened();
       await fill(memory);
       const context = 'mooring a list in fog';
@@ -115,7 +115,7 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       expect(await memory.get(ALL, 'episodic', 'nothing')).toBeNull();
     });
 
-    it('finds what was archived only where that is asked for, until it is restored', async () => {
+    it('finds archived records only with `archived`, until they are restored', async () => {
       const memory = await opened();
       await fill(memory);
       const query = { text: CONTEXT, limit: 9 };
@@ -139,7 +139,7 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
   });
 }
 
-/** One task that was solved, with all that it left behind. */
+/** Stores the transition, episode, fact and skill of one solved task. */
 async function fill({ episodic, semantic, procedural }: Memory): Promise<void> {
   await episodic.storeTransition(transitionOf());
   await episodic.storeEpisode(episodeOf({ reflection: 'The sum of even numbers of an empty list is 0.' }));

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 
-/** The fate of one request. `forget`: the server carries it out, and its answer is lost. `hang`: it is never answered. */
+/** The treatment of one request. `forget`: the server executes the request, but its answer is lost. `hang`: no answer is sent. */
 export type Misbehaviour =
   | 'forget'
   | 'hang'
@@ -16,9 +16,9 @@ export interface SeenRequest {
 
 export interface Proxy {
   readonly url: string;
-  /** Since the last `misbehave`. */
+  /** The requests since the last `misbehave`. */
   readonly seen: readonly SeenRequest[];
-  /** Asked for each request from now on; null passes it on. */
+  /** Calls `how` for each request from now on. null passes the request on. */
   misbehave(how: Decide): void;
   close(): Promise<void>;
 }
@@ -26,7 +26,7 @@ export interface Proxy {
 type Decide = (request: SeenRequest, count: number) => Misbehaviour | null;
 const behave: Decide = () => null;
 
-/** In front of a server over http, and behaves until it is told otherwise. */
+/** Starts a proxy in front of an HTTP server. It passes all requests on until `misbehave` is called. */
 export async function startProxy(target: string): Promise<Proxy> {
   let decide = behave;
   let seen: SeenRequest[] = [];

@@ -9,7 +9,7 @@ describeOnQdrant({ name: 'memory' }, (server) => {
   memoryConformance(
     'qdrant',
     async (options) => {
-      // Collections take a server longer to make than to empty.
+      // Emptying collections is faster than creating them.
       const memory = await openMemory({ store: qdrantPlace(server(), 'shared'), embedder: new LexicalEmbedder(), ...options });
       for (const tenant of await memory.store.tenants()) for (const layer of LAYERS) await memory.store.remove({ tenant }, layer, {});
       return { memory, close: () => memory.close() };

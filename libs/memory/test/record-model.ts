@@ -9,12 +9,12 @@ interface Kept {
   readonly indexed: readonly IndexedText[];
 }
 
-/** What a record store does, as plainly as it can be said: an array that is looked through. Of one tenant or of all. */
+/** The simplest record store: an array that every call scans. */
 export class RecordModel {
   #kept: Kept[] = [];
   #removed: Kept[] = [];
 
-  /** Changes that are refused are not applied, and end the list. */
+  /** A refused update or replacement ends the list. Later changes aren't applied. */
   write(changes: readonly Change[]): boolean[] {
     let stopped = false;
     return changes.map((change) => {
@@ -44,7 +44,7 @@ export class RecordModel {
 
   /**
    * Both lists without a limit, ordered.
-   * @param removedCount whether what was removed still counts in how frequent a word is, as Qdrant has it until it cleans up
+   * @param removedCount whether removed records still count in word frequencies, as in Qdrant until it rewrites a segment
    */
   search(
     scope: ReadScope,

@@ -9,17 +9,17 @@ import { recordStoreUpkeepConformance } from './record-store-upkeep-conformance.
 /** An empty store of the kind under test that reads and writes with `SAMPLE_MODEL`. */
 export interface StoreUnderTest {
   readonly store: RecordStore;
-  /** Closes the store and opens what it left, with `SAMPLE_MODEL` unless another is named. */
+  /** Closes the store and opens its data again, with the first model unless another is given. */
   readonly reopen: (model?: StoreOptions['model']) => Promise<RecordStore>;
-  /** Another connection to the same data, as another process has it. */
+  /** Opens another connection to the same data, like another process. */
   readonly second: (model?: StoreOptions['model']) => Promise<RecordStore>;
-  /** Closes all that were opened, and removes the data. */
+  /** Closes all connections and removes the data. */
   readonly close: () => Promise<void>;
 }
 
 export type OpenStore = () => Promise<StoreUnderTest>;
 
-/** What every adapter of `RecordStore` does alike. `open` is called once per test. */
+/** The behaviour of every `RecordStore` adapter. `open` is called once per test. */
 export function recordStoreConformance(name: string, open: OpenStore): void {
   const opened = async (): Promise<StoreUnderTest> => {
     const made = await open();
@@ -37,7 +37,7 @@ export function recordStoreConformance(name: string, open: OpenStore): void {
 }
 
 function keeping(opened: OpenStore): void {
-  it('gives back a record as it was stored', async () => {
+  it('returns a record as it was stored', async () => {
     const { store } = await opened();
     const record = recordOf({
       scope: { tenant: 'acme', agent: 'coder', user: 'ann' },
@@ -166,7 +166,7 @@ function changing(opened: OpenStore): void {
     expect((await store.load(ACME, 'semantic', 'fact', ['k1']))[0]).toMatchObject({ text: 'text of k1', revision: 1 });
   });
 
-  it('takes a change of what the same list inserted', async () => {
+  it('applies a change of a record that the same list inserted', async () => {
     const { store } = await opened();
     const answers = await store.write('acme', [
       searchable({ key: 'a' }, 'first', 1),
@@ -179,7 +179,7 @@ function changing(opened: OpenStore): void {
   });
 }
 
-/** Adds one to the number that is the body of k1, however often it takes. */
+/** Adds one to the number in the body of k1. Retries after a conflict. */
 async function addOne(store: RecordStore): Promise<void> {
   for (;;) {
     const [known] = await store.load(ACME, 'semantic', 'fact', ['k1']);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { OpenStore } from './record-store-conformance.js';
 import { ACME, collect, insert, keysFound, recordOf } from './record-store-samples.js';
 
-/** What `find` and `each` answer, in which order. */
+/** Tests of the results of `find` and `each`, and of their order. */
 export function recordStoreFindingConformance(opened: OpenStore): void {
   it('pages by key in the order of code points', async () => {
     const { store } = await opened();
@@ -60,7 +60,7 @@ export function recordStoreFindingConformance(opened: OpenStore): void {
     expect([await found({ status: 'active' }), await found({ fingerprint: 'f2' }), await found({ fingerprint: 'f3' })]).toEqual([1, 1, 1]);
   });
 
-  it('comes by every record once, beyond any page', async () => {
+  it('returns every record once across pages', async () => {
     const { store } = await opened();
     const many = Array.from({ length: 2_500 }, (_, i) => insert(recordOf({ key: `k${i}`, createdAt: i % 3, shown: i % 2 === 0 })));
     await store.write('acme', many);

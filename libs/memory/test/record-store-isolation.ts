@@ -17,7 +17,7 @@ import { collect, recordOf, vectorOf } from './record-store-samples.js';
 
 const RUNS = Number(process.env.ETUDE_TEST_ISOLATION_RUNS ?? 25);
 const TIMEOUT_MS = 300_000;
-/** Vectors are of single precision, and databases add up in different orders. */
+/** Tolerance, because vectors have single precision and databases sum in different orders. */
 const CLOSE = 2e-4;
 
 const TENANTS = ['acme', 'acme2', 'Acme', '@global'];
@@ -113,13 +113,13 @@ const operation = fc.oneof(
 );
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 
-/** Random operations of random tenants, agents and users, each compared with a plain array. Prints how many there were. */
+/** Compares random operations of random tenants, agents and users with a plain array. Prints the number of operations. */
 export function recordStoreIsolation(opened: OpenStore): void {
   let operations = 0;
   let name = '';
   afterAll(() => console.log(`memory isolation: ${operations.toLocaleString('en-US')} operations, ${name}`));
 
-  it('answers like an array, and shows nobody anything of others', { timeout: TIMEOUT_MS }, async () => {
+  it('answers like an array, and shows nobody records of others', { timeout: TIMEOUT_MS }, async () => {
     const { store } = await opened();
     name = store.name;
     const model = new RecordModel();
@@ -164,7 +164,7 @@ function changeOf(model: RecordModel, one: Extract<Operation, { record: MemoryRe
     : { do: 'replace', record: one.record, indexed: one.indexed, revision };
 }
 
-/** Keys are equal in two kinds now and then, and their order is nobody's business. */
+/** Compares within one kind, because the order of equal keys of two kinds is undefined. */
 async function compareFind(store: RecordStore, model: RecordModel, one: Extract<Operation, { do: 'find' }>): Promise<void> {
   const { order, limit, afterKey } = one;
   const narrow = { ...one.filter, kinds: [one.filter.kinds?.[0] ?? KINDS[0]] };
@@ -204,7 +204,7 @@ function wrongIn(found: Candidates, expected: Candidates, limit: number): unknow
   ];
 }
 
-/** The same values in the same places; of equal ones at the end of the list, any. */
+/** Candidates whose value isn't the expected value at their place. Among equal values at the end of the list, any may be returned. */
 function differences(found: readonly Candidate[], expected: readonly Candidate[], value: 'cosine' | 'bm25', limit: number): unknown[] {
   const names = new Set(found.map(({ kind: of, key: by }) => `${of} ${by}`));
   const complete = found.length === Math.min(expected.length, limit) && names.size === found.length;
@@ -220,7 +220,7 @@ function same(candidate: Candidate, list: readonly Candidate[]): Candidate | und
   return list.find((other) => other.kind === candidate.kind && other.key === candidate.key);
 }
 
-/** `one` only explains a failure. */
+/** `one` is the operation, shown if the comparison fails. */
 function expectEqual(found: unknown, expected: unknown, one: unknown): void {
   expect({ one, found }).toEqual({ one, found: expected });
 }

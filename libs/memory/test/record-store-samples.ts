@@ -6,7 +6,7 @@ export const OTHER_MODEL = { name: 'other-4', dimension: 4 } as const;
 export const ACME = { tenant: 'acme', agent: null } as const;
 export const BETA = { tenant: 'beta', agent: null } as const;
 
-/** A fact of acme's coder; every part can be another. */
+/** A fact of the agent "coder" of acme. `part` replaces any of its parts. */
 export function recordOf(part: Partial<MemoryRecord> = {}): MemoryRecord {
   const key = part.key ?? 'k1';
   return {
@@ -26,7 +26,7 @@ export function recordOf(part: Partial<MemoryRecord> = {}): MemoryRecord {
   };
 }
 
-/** A unit vector of 8 numbers: `towards` says how far along each axis, by its number. */
+/** A unit vector. `towards` has its length along each axis, by the number of the axis. */
 export function vectorOf(towards: Readonly<Record<number, number>>, dimension: number = SAMPLE_MODEL.dimension): Float32Array {
   const vector = Float32Array.from({ length: dimension }, (_, axis) => towards[axis] ?? 0);
   const length = Math.hypot(...vector);
@@ -37,7 +37,7 @@ export function insert(record: MemoryRecord, ...indexed: readonly IndexedText[])
   return { do: 'insert', record, indexed };
 }
 
-/** A record that is found by its text and, with an axis, along it. */
+/** Inserts a record that search finds by its text and, if given, by the vector along `axis`. */
 export function searchable(part: Partial<MemoryRecord>, text: string, axis?: number): Change {
   return insert(recordOf(part), { text, vector: axis === undefined ? null : vectorOf({ [axis]: 1 }) });
 }

@@ -6,7 +6,7 @@ import { ACME, insert, recordOf, searchable, vectorOf } from './record-store-sam
 
 const query = (part: Partial<StoreQuery>): StoreQuery => ({ vector: null, text: '', limit: 10, ...part });
 
-/** The two lists of `search`. */
+/** Tests of the two lists that `search` returns. */
 export function recordStoreSearchConformance(opened: OpenStore): void {
   describe('searching', () => {
     lists(opened);
@@ -72,7 +72,7 @@ function wording(opened: OpenStore): void {
     expect(await found('numbers parsing')).toEqual(['camel', 'other', 'plain', 'snake']);
   });
 
-  it('takes nothing in a query for syntax', async () => {
+  it('treats no character of a query as syntax', async () => {
     const { store } = await opened();
     await store.write('acme', [searchable({}, 'plain words', 1)]);
     for (const text of [

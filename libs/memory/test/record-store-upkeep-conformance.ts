@@ -4,7 +4,7 @@ import type { Change } from '../src/record-store.js';
 import type { OpenStore } from './record-store-conformance.js';
 import { ACME, collect, insert, keysOfAll, OTHER_MODEL, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
 
-/** Removing, refusing, moving to another model, mending. */
+/** Tests of removal, refusals, vector models and maintenance. */
 export function recordStoreUpkeepConformance(opened: OpenStore): void {
   removing(opened);
   guarding(opened);
@@ -17,7 +17,7 @@ function owned(key: string, agent: string, user: string | null): Change {
 }
 
 function removing(opened: OpenStore): void {
-  it('says what it did to leave nothing behind', async () => {
+  it('purges removed records and reports the steps', async () => {
     const { store } = await opened();
     await store.write('acme', [owned('a', 'coder', null), owned('b', 'coder', 'ann')]);
     await store.remove({ tenant: 'acme', user: 'ann' }, 'semantic', {});
@@ -59,7 +59,7 @@ function guarding(opened: OpenStore): void {
     expect(await keysOfAll(store, { tenant: 'acme' })).toEqual(['k1']);
   });
 
-  it('refuses a record of another tenant, and all that came with it', async () => {
+  it('refuses a record of another tenant, with the whole list', async () => {
     const { store } = await opened();
     const strange = insert(recordOf({ key: 'b', scope: { tenant: 'beta', agent: 'coder', user: null } }));
     await expect(store.write('acme', [insert(recordOf({ key: 'a' })), strange])).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
@@ -85,7 +85,7 @@ function guarding(opened: OpenStore): void {
 }
 
 function models(opened: OpenStore): void {
-  it('refuses another model, or dimension, and says what to do', async () => {
+  it('refuses another model or dimension, and names the way out', async () => {
     const { second } = await opened();
     for (const model of [OTHER_MODEL, { ...SAMPLE_MODEL, dimension: 9 }]) {
       await expect(second(model)).rejects.toMatchObject({
@@ -96,7 +96,7 @@ function models(opened: OpenStore): void {
     await expect(second(OTHER_MODEL)).rejects.toMatchObject({ message: expect.stringContaining('other-4') });
   });
 
-  it('moves to another model beside the old one', async () => {
+  it('adds another model beside the old one', async () => {
     const { store, second } = await opened();
     await store.write('acme', [searchable({ key: 'a' }, 'apple', 1), searchable({ key: 'b' }, 'pear'), insert(recordOf({ key: 'c' }))]);
     await store.addModel(OTHER_MODEL);
@@ -126,7 +126,7 @@ function models(opened: OpenStore): void {
     expect(words).toMatchObject([{ key: 'b', cosine: 0 }]);
   });
 
-  it('asks anew for vectors of what was replaced, not of what was updated', async () => {
+  it('drops vectors of other models on a replacement, not on an update', async () => {
     const { store } = await opened();
     await store.write('acme', [searchable({ key: 'a' }, 'apple', 1), searchable({ key: 'b' }, 'pear', 2)]);
     await store.addModel(OTHER_MODEL);

@@ -21,7 +21,7 @@ const ADDED_MAX = 7;
 
 type Open = () => Promise<Pick<StoreUnderTest, 'store' | 'second' | 'close'>>;
 
-/** How often each property is tried, and how many turns it has at most: a server takes ten times as long as a file. */
+/** The number of runs of each property and its maximum number of turns. A server takes ten times as long as a file. */
 interface Runs {
   readonly life: number;
   readonly unseen: number;
@@ -49,10 +49,10 @@ const PLAIN: Call = {
   twice: false,
   death: null,
 };
-/** Make one skill active, so that every run looks at one. */
+/** These turns make one skill active, so that every run checks an active skill. */
 const FIRST_TURNS: ReadonlyArray<readonly Call[]> = [[PLAIN], [{ ...PLAIN, what: 'admit' }]];
 
-/** A skill becomes active with the signed proof for its digest, and no other way. */
+/** A skill becomes active only with the signed proof for its digest. */
 function provenLife(open: Open, numRuns: number, turnsMax = Infinity): void {
   it('reaches no active skill without the signed proof for its digest', { timeout }, async () => {
     let active = 0;
@@ -103,7 +103,7 @@ async function expectHeld(raced: ReadonlyArray<PromiseSettledResult<unknown>>, n
 
 /** Skills with code and procedures in words count alike. */
 function room(open: Open): void {
-  it('holds fifty that are added at once over two connections to what an agent may have', { timeout }, async () => {
+  it('limits fifty concurrent new skills over two connections to the maximum of the agent', { timeout }, async () => {
     const { registries, close } = await twoRegistries(open);
     onTestFinished(close);
     const add = (i: number) => {
@@ -122,7 +122,7 @@ function skillProperties(open: Open, { life, unseen, decisions, turnsMax, decisi
   unseenSkills(open, unseen, turnsMax);
   room(open);
 
-  it('leaves one version active, and what is in use able to run, when two decide at once', { timeout }, async () => {
+  it('leaves one version active and every active skill able to run after concurrent decisions', { timeout }, async () => {
     const limits = decisionsMax === undefined ? {} : { turnsMax: decisionsMax };
     const { inUse } = await decideAtOnce(() => twoRegistries(open), { numRuns: decisions, ...limits });
     expect(inUse).toBeGreaterThan(0);
@@ -133,7 +133,7 @@ describe('skills in SQLite', () => {
   skillProperties(() => temporaryStore({ model: LEXICAL_MODEL }), { life: 25, unseen: 12, decisions: 60, turnsMax: Infinity });
 });
 
-/** Without transactions: of every third list of changes only a beginning is written. */
+/** A store without transactions. It writes only the first change of every third list. */
 function torn(store: RecordStore): RecordStore {
   let writes = 0;
   const write: RecordStore['write'] = async (tenant, changes) => {
@@ -151,12 +151,12 @@ describe('skills in a store without transactions', () => {
   provenLife(async () => inArray(torn(modelStore())), 30);
   unseenSkills(async () => inArray(modelStore()), 40, Infinity);
 
-  it('wait for the turn of a lost writer until that is over', async () => {
+  it('wait until the turn of a lost writer expires', async () => {
     const store = modelStore();
     let [now, writes] = [1_000_000, 0];
     const dying: RecordStore['write'] = async (...args) => {
       writes += 1;
-      // The first writer takes its turn, and dies.
+      // The first writer takes its turn, then fails.
       if (writes === 2 || writes === 3) throw new Error('killed');
       return store.write(...args);
     };

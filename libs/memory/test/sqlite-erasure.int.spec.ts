@@ -9,7 +9,7 @@ import { temporaryStore } from './temporary-store.js';
 
 const MARK = 'zanzibar';
 const ANN = { tenant: 'acme', user: 'ann-zanzibar' };
-/** Of unit length, as it is stored. */
+/** Has unit length, like stored vectors. */
 const SECRET_VECTOR = unit(vectorOf({ 0: 0.123, 1: 0.456, 2: -0.789, 3: 0.321, 4: 0.654, 5: 0.987, 6: -0.111, 7: 0.222 }));
 
 function unit(vector: Float32Array): Float32Array {
@@ -23,7 +23,7 @@ async function opened(lockWaitMs = 5_000): Promise<StoreUnderTest & { path: stri
   return made;
 }
 
-/** A record of ann's that has the mark in every part it has. */
+/** A record of the user ann with the mark in each of its parts. */
 function secret(i: number): Change {
   const record = recordOf({
     key: `${MARK}-key-${i}`,
@@ -37,7 +37,7 @@ function secret(i: number): Change {
   return { do: 'insert', record, indexed: [{ text: `${MARK}${'abc'[i % 3]} word`, vector: SECRET_VECTOR }] };
 }
 
-/** Which of the files of a store hold what. */
+/** The traces of the secret in the files of a store. */
 function traces(path: string): string[] {
   const vector = Buffer.from(SECRET_VECTOR.buffer);
   const code = vectorCode(SECRET_VECTOR);
@@ -66,7 +66,7 @@ async function filled(store: RecordStore, secrets: number): Promise<void> {
 }
 
 describe('erasing from a SQLite store', () => {
-  it('leaves no byte of what was removed while others have the file open', async () => {
+  it('leaves no byte of removed records while others have the file open', async () => {
     const { store, second, path } = await opened();
     const other = await second();
     await filled(store, 100);
@@ -79,7 +79,7 @@ describe('erasing from a SQLite store', () => {
     expect(await store.damage()).toEqual([]);
   });
 
-  it('leaves nothing of what a replacement replaced', async () => {
+  it('leaves no byte of replaced texts', async () => {
     const { store, path } = await opened();
     await store.write('acme', [secret(0)]);
     const record = recordOf({ key: `${MARK}-key-0`.replace(MARK, 'x') });
@@ -90,7 +90,7 @@ describe('erasing from a SQLite store', () => {
     expect(traces(path)).toEqual([]);
   });
 
-  it('says so when another process holds on to the old state, and finishes once it lets go', async () => {
+  it('fails while another process reads the old state, and succeeds after it', async () => {
     const { store, path } = await opened(200);
     await filled(store, 10);
     const reader = new DatabaseSync(path);

@@ -22,7 +22,7 @@ function directory(): string {
   return path;
 }
 
-/** Another program that has the file open. */
+/** A connection of another program to the file. */
 function stranger(path: string): DatabaseSync {
   const db = new DatabaseSync(path, { allowExtension: true });
   load(db);
@@ -31,7 +31,7 @@ function stranger(path: string): DatabaseSync {
 }
 
 describe('a SQLite store’s file', () => {
-  it('is created with its directory, for its owner alone', async () => {
+  it('is created with its directory, readable by its owner only', async () => {
     const path = join(directory(), 'a', 'b', 'memory.db');
     const store = await openSqliteStore({ path, model });
     await store.check();
@@ -52,7 +52,7 @@ describe('a SQLite store’s file', () => {
     }
   });
 
-  it('is refused where it belongs to another program, or is no database', async () => {
+  it('is refused if it belongs to another program or is no database', async () => {
     const at = directory();
     stranger(join(at, 'other.db')).exec('CREATE TABLE t (x)');
     writeFileSync(join(at, 'text'), 'not a database, but long enough to be taken for one at first sight'.repeat(20));
@@ -81,7 +81,7 @@ describe('a SQLite store’s file', () => {
     await expect(use).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE', message: expect.stringMatching(/damaged.*backup/) });
   });
 
-  it('is waited for while it is locked, within a bound', async () => {
+  it('is retried while it is locked, up to the time limit', async () => {
     const { store, path } = await opened({ lockWaitMs: 150 });
     const other = stranger(path);
     other.exec('BEGIN IMMEDIATE');
@@ -95,7 +95,7 @@ describe('a SQLite store’s file', () => {
     expect(await waiting).toEqual([true]);
   });
 
-  it('keeps nothing of a write for which there is no room', async () => {
+  it('stores no part of a write that exceeds the size limit', async () => {
     const { store } = await opened({ sizeMaxMiB: 1 });
     await store.write('acme', [searchable({ key: 'first' }, 'first', 1)]);
     const large = insert(recordOf({ key: 'large', text: 'x'.repeat(2_000_000) }), { text: 'large', vector: vectorOf({ 2: 1 }) });
@@ -120,7 +120,7 @@ describe('a SQLite store’s file', () => {
     await expect(store.write('acme', [searchable({ key: 'late' }, 'late', 1)])).rejects.toMatchObject(refused);
   });
 
-  it('is told to be damaged where its parts do not fit together', async () => {
+  it('is reported as damaged if its tables do not match', async () => {
     const { store, path } = await opened();
     await store.write(
       'acme',

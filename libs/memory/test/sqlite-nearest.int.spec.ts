@@ -13,7 +13,7 @@ async function opened() {
   return made.store;
 }
 
-/** The same in every run. */
+/** Pseudorandom numbers, the same in every run. */
 function numbers(): () => number {
   let state = 7;
   return () => {
@@ -22,7 +22,7 @@ function numbers(): () => number {
   };
 }
 
-/** Around 20 topics; with few numbers that are not zero, as hashed words have. */
+/** Directions around 20 topics. Sparse ones have few nonzero numbers, like vectors of hashed words. */
 function directions(count: number, isSparse: boolean): Float32Array[] {
   const next = numbers();
   const one = () => Array.from({ length: DIMENSION }, () => (isSparse && next() > 0.1 ? 0 : next() - 0.5));

@@ -7,10 +7,10 @@ import type { MemoryPlace } from '../src/open-memory.js';
 /** A process that runs `memory-process.ts`. It ends with the test. */
 export interface Started {
   readonly lines: string[];
-  /** Resolves once so many lines were printed, or the process ended. */
+  /** Resolves once the process has printed this many lines or has ended. */
   printed(count: number): Promise<void>;
   kill(): Promise<void>;
-  /** @throws what the process wrote to stderr where it failed */
+  /** Fails with the process's stderr if its exit code isn't 0. */
   ended(): Promise<void>;
 }
 

@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import type { Memory } from '../src/memory.js';
 import { openMemory } from '../src/open-memory.js';
 
-/** A directory of its own for one test, and how to remove it. */
+/** A directory for one test, and a function that removes it. */
 export function temporaryDirectory(): { path: string; remove: () => void } {
   const path = mkdtempSync(join(tmpdir(), 'etude-memory-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** An empty memory in a SQLite file of its own. */
+/** An empty memory in its own SQLite file. */
 export async function temporaryMemory(
   options: { readonly clock?: Clock } = {},
 ): Promise<{ memory: Memory; path: string; close: () => Promise<void> }> {

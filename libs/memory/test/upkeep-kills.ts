@@ -41,13 +41,13 @@ async function expectClean({ upkeep }: Memory): Promise<void> {
 /** Kills processes at random moments and checks that a repeat completes their work. `place` returns an empty place at each call. */
 export function upkeepUnderKills(name: string, place: () => MemoryPlace, { records }: { readonly records: number }): void {
   describe(`${name} when processes are killed`, () => {
-    it('has every write that was answered, whole', { timeout: TIMEOUT_MS }, async () => {
+    it('has every answered write in full', { timeout: TIMEOUT_MS }, async () => {
       expect(await answeredWrites(place())).toBeGreaterThanOrEqual(6);
     });
-    it('erases exactly, also what others write meanwhile', { timeout: TIMEOUT_MS }, async () => {
+    it('erases exactly, also records written meanwhile', { timeout: TIMEOUT_MS }, async () => {
       expect(await leftByErasure(place(), records)).toEqual([0, 0, 0]);
     });
-    it('imports all that was exported, each record once', { timeout: TIMEOUT_MS }, async () => {
+    it('imports every exported record once', { timeout: TIMEOUT_MS }, async () => {
       expect(await importedAgain(place(), place(), records)).toMatchObject({ added: 0, refused: [] });
     });
     it('moves to another model while others write', { timeout: TIMEOUT_MS }, async () => {

@@ -7,7 +7,7 @@ export const TENANT = 'acme';
 
 export const ownerOf = (user: string) => ({ tenant: TENANT, agent: 'coder', user });
 
-/** One of each thing that memory keeps, whole in all layers once this returns. */
+/** Stores one transition, episode, skill and fact. */
 export async function live({ appliedWrites, semantic }: Memory, user: string, n: string, createdAt = Date.now()): Promise<void> {
   const scope = ownerOf(user);
   const id = `${user}-${n}`;
@@ -20,7 +20,7 @@ export async function live({ appliedWrites, semantic }: Memory, user: string, n:
   await semantic.store(`f-${id}`, factOf({ scope, text: `The list ${id} ends with ${id}x.`, createdAt }));
 }
 
-/** The lexical one under another name and of half the length. */
+/** The lexical embedder with another name and half the dimension. */
 export function otherEmbedder(): Embedder {
   const lexical = new LexicalEmbedder();
   const dimension = lexical.profile.dimension / 2;

@@ -80,7 +80,7 @@ export async function mendDocuments(store: RecordStore, tenant: string): Promise
   const mended: string[] = [];
   for (const [id, scope] of scopes) {
     const removed = await removeStaleChunks(store, { id, scope });
-    if (removed > 0) mended.push(`took away ${removed} chunks of document ${id} that an import had left behind`);
+    if (removed > 0) mended.push(`removed ${removed} chunks of document ${id} that an interrupted import left`);
   }
   return mended;
 }

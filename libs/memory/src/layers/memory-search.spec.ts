@@ -31,7 +31,7 @@ function layers(chat?: (content: string) => string | Error) {
 }
 
 describe('a search of a layer', () => {
-  it('says whose a hit is, and what the scripted model wrote', async () => {
+  it('returns the user of a hit, and whether the scripted model wrote it', async () => {
     const { episodic } = layers();
     const told = { context: ['even'], actions: [], outcomes: [{ scripted: true }] };
     await episodic.storeEpisode(episodeOf({ id: 'told', scope: scopeOf('ann'), experience: told }));
@@ -46,7 +46,7 @@ describe('a search of a layer', () => {
     );
   });
 
-  it('explains a score with the names of the documentation', async () => {
+  it('explains a score with the documented names', async () => {
     const { episodic } = layers();
     await episodic.storeTransition(transitionOf());
     const [hit] = await episodic.search(ALL, { text: 'even numbers', limit: 1, explain: true });
@@ -54,7 +54,7 @@ describe('a search of a layer', () => {
     expect(Object.keys(hit?.explanation ?? {}).toSorted()).toEqual(names.toSorted());
   });
 
-  it('refuses vectors of a wrong length, those that are no numbers, and holes in their place', async () => {
+  it('refuses vectors of a wrong length, with NaN, and missing vectors', async () => {
     const { deps } = layers();
     for (const vector of [new Float32Array(3), new Float32Array(deps.embedder.profile.dimension).fill(Number.NaN), undefined]) {
       const embed = (texts: readonly string[]) => Promise.resolve(texts.map(() => vector as Float32Array));
@@ -74,7 +74,7 @@ const threeEpisodes = async (chat?: (content: string) => string | Error) => {
 };
 
 describe('a reranked search', () => {
-  it('follows the order of the model, and keeps those that it left out', async () => {
+  it('follows the order of the model, and keeps hits that the model left out', async () => {
     const search = await threeEpisodes((content) => {
       const { results } = JSON.parse(content) as { results: Array<{ id: number; text: string }> };
       return `Sure: {"order": [${results.find(({ text }) => text.includes('e1'))?.id}, 77, 1.0, -1]}`;
@@ -89,8 +89,8 @@ describe('a reranked search', () => {
     ['throws', () => new Error('down')],
     ['answers no JSON', () => 'the second one'],
     ['answers another shape', () => '{"order": "2"}'],
-    ['is not there', undefined],
-  ])('keeps its order and says so where the model %s', async (_, chat) => {
+    ['is missing', undefined],
+  ])('keeps its order and reports it if the model %s', async (_, chat) => {
     const search = await threeEpisodes(chat);
     const hits = await search(false);
     expect(hits.map(({ id }) => id)).toEqual(['e3', 'e2', 'e1'].toSorted());
@@ -99,7 +99,7 @@ describe('a reranked search', () => {
 });
 
 describe('a procedure in words', () => {
-  it('starts at one half and keeps its counts in other words', async () => {
+  it('starts with a success rate of one half and keeps its counts in a new version', async () => {
     const { procedural } = layers();
     const scope = { tenant: 'acme', agent: 'coder', user: null };
     const first = await procedural.storeProcedure('w1', scope, 'refund', 'Look up the order, then refund it.');
@@ -129,7 +129,7 @@ describe('a procedure in words', () => {
 });
 
 describe('episodes', () => {
-  it('are found by the skills that they used, newest first', async () => {
+  it('are found by the skills used in them, newest first', async () => {
     const { episodic } = layers();
     for (const [i, skillsUsed] of [['a@1'], ['a@1', 'b@1'], []].entries()) {
       await episodic.storeEpisode(episodeOf({ id: `e${i}`, skillsUsed, createdAt: NEW_YEAR + i }));

@@ -25,7 +25,7 @@ function layersOver(store: RecordStore) {
 }
 
 describe('applied writes', () => {
-  it('answer a stored skill again, for what follows it', async () => {
+  it('return a stored skill again on a repeat', async () => {
     const { writes } = layersOver(modelStore());
     const first = await writes.apply('acme', 'w', { kind: 'skill', skill: skillOf({ version: 9 }) });
     expect(first).toEqual({ applied: true, skill: newSkill(skillOf(), 1) });
@@ -35,7 +35,7 @@ describe('applied writes', () => {
     });
   });
 
-  it.each([0, 1, 2, 3])('leave the same whether or not a process died behind change %i', async (changes) => {
+  it.each([0, 1, 2, 3])('leave the same state after a crash behind change %i', async (changes) => {
     const dying = dyingStore();
     const layers = layersOver(dying.store);
     for (const [i, write] of WRITES.entries()) {
@@ -55,7 +55,7 @@ describe('applied writes', () => {
     ]);
   });
 
-  it('lose none of many uses that come at once', async () => {
+  it('lose none of many concurrent uses', async () => {
     const store = modelStore();
     await layersOver(store).procedural.store(skillOf({ status: 'active', cues: [] }));
     await Promise.all(
@@ -66,7 +66,7 @@ describe('applied writes', () => {
     expect(after?.fingerprints).toHaveLength(41);
   });
 
-  it('refuse what belongs to another tenant', async () => {
+  it('refuse a record of another tenant', async () => {
     const { writes } = layersOver(modelStore());
     const foreign = { kind: 'transition', transition: transitionOf({ scope: { ...SCOPE, tenant: 'beta' } }) } as const;
     await expect(writes.apply('acme', 'w', foreign)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });

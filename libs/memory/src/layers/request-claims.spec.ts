@@ -9,7 +9,7 @@ const scope = { tenant: 'acme', agent: 'scout', user: 'ann' };
 const claim = { layer: 'semantic', scope, requestId: 'r1', digest: 'a', at: 1 } as const;
 
 describe('a claimed request id', () => {
-  it('is good for the same request again, and for nothing else', async () => {
+  it('accepts a repeat of the same request, and refuses another request', async () => {
     const store = modelStore();
     await claimRequest(store, claim);
     await claimRequest(store, { ...claim, at: 2 });
@@ -19,7 +19,7 @@ describe('a claimed request id', () => {
     await claimRequest(store, { ...bob, scope: { ...bob.scope, tenant: 'globex' } });
   });
 
-  it('lets one of many go on that come at once', async () => {
+  it('lets one of many concurrent requests continue', async () => {
     const store = modelStore();
     const tries = Array.from({ length: 20 }, (_, i) => claimRequest(store, { ...claim, digest: String(i) }));
     expect((await Promise.allSettled(tries)).filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -27,7 +27,7 @@ describe('a claimed request id', () => {
 });
 
 describe('the result of a request', () => {
-  it('is known once it is noted, and stays what it was first', async () => {
+  it('is returned once it is stored, and never changes', async () => {
     const store = modelStore();
     await claimRequest(store, claim);
     expect(await earlierResult(store, claim)).toBeNull();
@@ -38,7 +38,7 @@ describe('the result of a request', () => {
   });
 });
 
-it('a write id shows nobody the fact of another owner', async () => {
+it('refuses a write id that another owner used', async () => {
   const layer = semanticLayer({ store: modelStore(), embedder: new LexicalEmbedder(), clock: { now: Date.now } });
   await layer.store('w1', factOf({ scope, text: 'The safe opens with 4711.' }));
   const bob = factOf({ scope: { ...scope, user: 'bob' }, text: 'The gate is green.' });

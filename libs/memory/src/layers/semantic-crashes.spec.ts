@@ -42,7 +42,7 @@ const TELLINGS = fc.uniqueArray(fc.record({ text: fc.constantFrom(...TEXTS), day
 });
 
 describe('a semantic layer that is killed', () => {
-  it('ends as if it never had been, and counts each write once', async () => {
+  it('ends in the same state as without a crash, and counts each write once', async () => {
     const drawn = fc.asyncProperty(TELLINGS, fc.array(fc.nat(4), { maxLength: 12 }), async (tellings, deaths) => {
       const calm = modelStore();
       const undisturbed = layerOver(calm);
@@ -59,7 +59,7 @@ describe('a semantic layer that is killed', () => {
     await expect(fc.assert(drawn, { numRuns: 60 })).resolves.toBeUndefined();
   });
 
-  it('applies a unit whole when it is repeated', async () => {
+  it('applies a whole unit when the unit is repeated', async () => {
     const drawn = fc.asyncProperty(TELLINGS, fc.array(fc.nat(6), { maxLength: 8 }), async (tellings, deaths) => {
       const facts = tellings.map(({ text, day }) => told(text, day));
       const calm = modelStore();
@@ -78,7 +78,7 @@ describe('a semantic layer that is killed', () => {
     await expect(fc.assert(drawn, { numRuns: 40 })).resolves.toBeUndefined();
   });
 
-  it('keeps one edition of a document, whole, after a repeat or a mending', async () => {
+  it('keeps one whole edition of a document after a repeat or a repair', async () => {
     const drawn = fc.asyncProperty(fc.nat(12), fc.boolean(), async (death, isRepeated) => {
       const { store, dieAfter } = dyingStore();
       await layerOver(store).storeDocument(...documentOf(['a', 'b', 'c']));

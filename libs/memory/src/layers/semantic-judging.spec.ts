@@ -38,7 +38,7 @@ function pairsIn(prompt: string): ReadonlyArray<{ older: string; newer: string }
 }
 
 describe('a judge of undecided facts', () => {
-  it('is asked about many pairs once for five facts, and its verdict supersedes', async () => {
+  it('gets many pairs in one call per five facts, and its verdict supersedes a fact', async () => {
     const { layer, model, tell } = layerWith(['{"contradict": [0]}']);
     await tell(LUNCHES);
     const [asked] = model.requests;
@@ -50,7 +50,7 @@ describe('a judge of undecided facts', () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  it('stays within a fifth of a call and 500 tokens for each fact', async () => {
+  it('uses at most a fifth of a call and 500 tokens per fact', async () => {
     const { model, tell } = layerWith(Array.from({ length: 20 }, () => '{"contradict": []}'));
     const texts = Array.from(
       { length: 30 },
@@ -64,19 +64,22 @@ describe('a judge of undecided facts', () => {
     expect(promptTokens).toBeLessThanOrEqual(texts.length * 500);
   });
 
-  it.each(['Well, all of them.', '{"contradict": [99]}', new Error('gone')])('decides nothing by %s, and says so', async (answer) => {
-    const { layer, model, logged, tell } = layerWith([answer]);
-    await tell(LUNCHES.slice(0, 5));
-    expect(await layer.list(ALL, 10)).toHaveLength(5);
-    expect(model.requests).toHaveLength(1);
-    expect(logged).toHaveLength(1);
-  });
+  it.each(['Well, all of them.', '{"contradict": [99]}', new Error('gone')])(
+    'changes nothing after the answer %s, and logs it',
+    async (answer) => {
+      const { layer, model, logged, tell } = layerWith([answer]);
+      await tell(LUNCHES.slice(0, 5));
+      expect(await layer.list(ALL, 10)).toHaveLength(5);
+      expect(model.requests).toHaveLength(1);
+      expect(logged).toHaveLength(1);
+    },
+  );
 
   it.each([
     ['tenants', { ...SCOPE, tenant: 'evil' }],
     ['users', { ...SCOPE, user: 'eve' }],
     ['agents', { ...SCOPE, agent: 'tester' }],
-  ])('never sees facts of two %s in one prompt, nor lets one pay for the other', async (_, other) => {
+  ])('never sees facts of two %s in one prompt, and budgets each alone', async (_, other) => {
     const { layer, model, tell } = layerWith(Array.from({ length: 9 }, () => '{"contradict": []}'));
     for (const [at, text] of LUNCHES.entries()) {
       await layer.store(`a${at}`, factOf({ scope: SCOPE, text, episodes: [] }));

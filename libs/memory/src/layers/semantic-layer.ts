@@ -127,7 +127,7 @@ async function unchanged(store: RecordStore, writeId: string, fact: Fact): Promi
   const { tenant, agent, user } = fact.scope;
   const record = await factWithId(store, wholeTenant(fact.scope), (await notedFactId(store, tenant, writeId)) ?? fact.id);
   if (record !== null && (record.scope.agent !== agent || record.scope.user !== user))
-    throw new EtudeError('ALREADY_EXISTS', 'this write was used for a fact of another owner; use a new id for it');
+    throw new EtudeError('ALREADY_EXISTS', 'this write id was used for a fact of another owner; use a new write id');
   return { fact: record === null ? fact : factOfRecord(record), outcome: 'unchanged', replaced: [] };
 }
 
@@ -146,5 +146,5 @@ function checked(fact: Fact): Fact {
   const parsed = Fact.safeParse(fact);
   if (parsed.success) return parsed.data;
   const wrong = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
-  throw new EtudeError('INVALID_ARGUMENT', `a fact can't be stored like this: ${wrong}`);
+  throw new EtudeError('INVALID_ARGUMENT', `the fact is invalid: ${wrong}`);
 }

@@ -70,5 +70,5 @@ function tenantOf(moves: readonly SkillMove[]): string {
   const [tenant = '', ...others] = new Set(moves.map(({ key }) => key?.tenant));
   requireScope({ tenant, agent: null });
   if (others.length === 0) return tenant;
-  throw new EtudeError('INVALID_ARGUMENT', 'skills of several tenants were to be moved at once; move those of each by themselves');
+  throw new EtudeError('INVALID_ARGUMENT', 'one call may only move skills of one tenant; send a call for each tenant');
 }

@@ -39,7 +39,7 @@ async function layerWith(skills: readonly Skill[] = [], store: RecordStore = mod
 const livesOf = (versions: readonly Skill[]) => versions.map(({ version, status, description }) => [version, status, description]);
 
 describe('a procedure that is told', () => {
-  it('is in use at once, marked, and names itself', async () => {
+  it('is active at once, untrusted, and has itself as its source', async () => {
     const { tell } = await layerWith();
     const stored = await tell('Throw the bow line first.');
     const source = stored.sources[0] ?? '';
@@ -47,7 +47,7 @@ describe('a procedure that is told', () => {
     expect(stored).toMatchObject({ status: 'active', successRate: 0.5, untrusted: [expect.stringContaining(source)] });
   });
 
-  it('gets other words in a version of its own, with who and when', async () => {
+  it('stores other words as a new version with author and time', async () => {
     const { tell, versions, layer } = await layerWith();
     await tell('Throw the bow line first.');
     await tell('Throw the stern line first.');
@@ -66,7 +66,7 @@ describe('a procedure that is told', () => {
     expect((await layer.search(ALL, { text: 'bow line stern line', limit: 5 })).map(({ skill }) => skill.version)).toEqual([2]);
   });
 
-  it('has one version in use, however many tell it at once', async () => {
+  it('has one active version after concurrent calls', async () => {
     const { tell, versions } = await layerWith();
     await Promise.all(Array.from({ length: 8 }, (_, i) => tell(`Words ${i}.`)));
     const all = await versions();
@@ -78,7 +78,7 @@ describe('a procedure that is told', () => {
     ['the repeat', 'lost', 'Throw the stern line first.', ['active', 'deprecated']],
     ['the next telling', 'next', 'Throw no line.', ['active', 'deprecated', 'deprecated']],
     ['the next telling of the same words', 'next', 'Throw the stern line first.', ['active', 'deprecated']],
-  ])('leaves one in use where its writer was lost between, and %s finishes it', async (_what, writeId, words, after) => {
+  ])('has one active version after a crash, once %s completes the write', async (_what, writeId, words, after) => {
     const { store, dieAfter } = dyingStore();
     const { tell, versions } = await layerWith([], store);
     await tell('Throw the bow line first.');
@@ -91,21 +91,21 @@ describe('a procedure that is told', () => {
   });
 });
 
-describe('words that are told for a name on which somebody decided', () => {
+describe('new words for a procedure that a person decided on', () => {
   it.each([
     ['what a reviewer approved', 'active', decided('candidate', 'pending_review', 'active')],
     ['what waits for review', 'pending_review', decided('candidate', 'pending_review')],
     ['what was archived', 'archived', decided('candidate', 'active', 'archived')],
     ['what was deprecated', 'deprecated', decided('candidate', 'active', 'deprecated')],
     ['what was rejected', 'rejected', decided('candidate', 'rejected')],
-  ] as const)('leave %s as it is, and wait beside it', async (_what, status, history) => {
+  ] as const)('leave %s unchanged, and become a candidate', async (_what, status, history) => {
     const before = imported({ status, history: [...history] });
     const { tell, versions } = await layerWith([before]);
     expect(await tell('EVIL words.')).toMatchObject({ version: 2, status: 'candidate', history: [{ by: 'platform', to: 'candidate' }] });
     expect((await versions())[1]).toEqual(before);
   });
 
-  it.each(['archived', 'deprecated', 'rejected'] as const)('are refused where they are those that were %s', async (status) => {
+  it.each(['archived', 'deprecated', 'rejected'] as const)('are refused if they equal words that were %s', async (status) => {
     const before = imported({ status, history: decided('candidate', 'active', status) });
     const { tell, versions } = await layerWith([before]);
     await expect(tell(before.description)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
@@ -113,7 +113,7 @@ describe('words that are told for a name on which somebody decided', () => {
   });
 });
 
-it('holds words that are those of a marked procedure of the tenant, whatever they are called', async () => {
+it('stores the words of a marked procedure as a candidate, also under another name', async () => {
   const { tell } = await layerWith([imported({ status: 'pending_review', history: decided('candidate', 'pending_review') })]);
   expect(await tell('Throw the bow\nline first. ', 'other')).toMatchObject({
     status: 'candidate',

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { insertRequests, PointVectors } from './point-vectors.js';
 
-/** What a server takes as the body of a request, unless it was told otherwise. */
+/** The default limit of a server for the body of a request. */
 const BODY_BYTES_MAX = 32 * 1024 * 1024;
 const MODEL = { name: 'sample', dimension: 384 };
 const vectors = new PointVectors('secret', 'acme');
@@ -18,7 +18,7 @@ const TEXTS = {
   'a script without spaces': Array.from({ length: 700 }, (_, i) => String.fromCodePoint(0x4e00 + ((i * 7) % 20_000))).join(''),
 };
 
-it.each(Object.entries(TEXTS))('have no larger body than a server takes, with %s', (_, text) => {
+it.each(Object.entries(TEXTS))('keeps insert requests within the body limit of a server, with %s', (_, text) => {
   const point = pointOf(text);
   const prepared = Array.from({ length: 1_000 }, () => point);
   const requests = [...insertRequests(prepared)];

@@ -13,7 +13,7 @@ import { ACME, recordOf, SAMPLE_MODEL, searchable, vectorOf } from '../../test/r
 import type { RecordStore } from '../record-store.js';
 import { openQdrantStore, type QdrantStoreOptions } from './qdrant-store.js';
 
-/** A server that was given speaks as it does; these need one that we start. */
+/** Tests that need the stand-in, because they change how the server answers. */
 const OWN = ['stand-in'] as const;
 const KEY = 'key-3f8a1c';
 
@@ -26,7 +26,7 @@ const options = (url: string, more: Partial<QdrantStoreOptions> = {}): QdrantSto
 });
 
 describe('a Qdrant that cannot be reached', () => {
-  it('is named with its address and what to do', async () => {
+  it('is reported with its address and a way out', async () => {
     const at = `127.0.0.1:${await freePort()}`;
     const refused = openQdrantStore(options(`http://user:secret@${at}`));
     await expect(refused).rejects.toMatchObject({
@@ -38,8 +38,8 @@ describe('a Qdrant that cannot be reached', () => {
   });
 });
 
-describe('options that cannot be', () => {
-  it('are a file without a certificate in it', async () => {
+describe('invalid options', () => {
+  it('include a CA file without a certificate', async () => {
     const caPath = fileURLToPath(import.meta.url);
     await expect(openQdrantStore(options('https://127.0.0.1:9', { caPath }))).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -56,7 +56,7 @@ const answering = async (how: Misbehaviour) => {
 };
 const error = (text: string) => ({ status: { error: text } });
 
-describe('a Qdrant whose answers are all wrong', () => {
+describe('a Qdrant that answers with errors', () => {
   it.each([
     [401, error(`Invalid API key ${KEY}`), 'MEMORY_UNAVAILABLE', /refused our API key/, 1],
     [507, error('full'), 'MEMORY_FULL', /no room left; free space/, 1],
@@ -68,7 +68,7 @@ describe('a Qdrant whose answers are all wrong', () => {
       1,
     ],
     [503, error('starting'), 'MEMORY_UNAVAILABLE', /failed; see its log \(503: starting\)/, 4],
-    [429, error('slow down'), 'MEMORY_UNAVAILABLE', /given too much to do/, 4],
+    [429, error('slow down'), 'MEMORY_UNAVAILABLE', /gets too many requests/, 4],
     [400, error('Wrong input'), 'INTERNAL', /refused it \(400: Wrong input\)/, 1],
   ])('answers %i %j as %s', async (status, body, code, message, asked) => {
     const proxy = await answering({ status, body });
@@ -79,7 +79,7 @@ describe('a Qdrant whose answers are all wrong', () => {
     expect(proxy.seen).toHaveLength(asked);
   });
 
-  it('is given up when it does not answer in time', async () => {
+  it('fails the call after the time limit', async () => {
     const proxy = await answering('hang');
     await expect(openQdrantStore(options(proxy.url, { timeoutMs: 100 }))).rejects.toMatchObject({
       code: 'MEMORY_UNAVAILABLE',
@@ -88,7 +88,7 @@ describe('a Qdrant whose answers are all wrong', () => {
     expect(proxy.seen).toHaveLength(1);
   });
 
-  it('is too old', async () => {
+  it('is refused if its version is too old', async () => {
     const proxy = await answering({ status: 200, body: { title: 'qdrant', version: '1.16.3' } });
     await expect(openQdrantStore(options(proxy.url))).rejects.toMatchObject({
       code: 'MEMORY_VERSION',
@@ -100,7 +100,7 @@ describe('a Qdrant whose answers are all wrong', () => {
     { status: 200, body: '<html>a list of files</html>' },
     { status: 200, body: { name: 'another', version: { number: '8.1' } } },
     { status: 404, body: 'not found' },
-  ])('is another server, which answers %j', async (answer) => {
+  ])('is refused if it is another program, which answers %j', async (answer) => {
     const proxy = await answering(answer);
     await expect(openQdrantStore(options(proxy.url))).rejects.toMatchObject({
       code: 'MEMORY_UNAVAILABLE',
@@ -108,7 +108,7 @@ describe('a Qdrant whose answers are all wrong', () => {
     });
   });
 
-  it('does not speak TLS', async () => {
+  it('is reported if it does not speak TLS', async () => {
     const proxy = await answering({ status: 200 });
     await expect(openQdrantStore(options(proxy.url.replace('http:', 'https:')))).rejects.toMatchObject({
       code: 'MEMORY_UNAVAILABLE',
@@ -117,7 +117,7 @@ describe('a Qdrant whose answers are all wrong', () => {
   });
 });
 
-describeOnQdrant({ name: 'one that fails now and then', kinds: OWN }, (server) => {
+describeOnQdrant({ name: 'with transient failures', kinds: OWN }, (server) => {
   let proxy: Proxy;
   let store: RecordStore;
 
@@ -130,7 +130,7 @@ describeOnQdrant({ name: 'one that fails now and then', kinds: OWN }, (server) =
     await proxy.close();
   });
 
-  it('is asked again, and nothing is done twice when an answer is lost', async () => {
+  it('gets a request again after a lost answer, without a second effect', async () => {
     proxy.misbehave((_request, count) => (count % 2 === 1 ? 'forget' : null));
     expect(await store.write('acme', [searchable({}, 'word', 1), searchable({ key: 'k2' }, 'word', 2)])).toEqual([true, true]);
     expect(await store.write('acme', [searchable({}, 'word', 1)])).toEqual([false]);
@@ -141,7 +141,7 @@ describeOnQdrant({ name: 'one that fails now and then', kinds: OWN }, (server) =
     expect(await store.remove({ tenant: 'acme' }, 'semantic', {})).toBe(2);
   });
 
-  it('is asked again when it was away for a moment', async () => {
+  it('gets a request again after a short outage', async () => {
     await store.write('acme', [searchable({}, 'word', 1)]);
     for (const how of ['reset', { status: 503 }, { status: 502 }, { status: 429 }] as const) {
       proxy.misbehave((_request, count) => (count <= 2 ? how : null));
@@ -149,7 +149,7 @@ describeOnQdrant({ name: 'one that fails now and then', kinds: OWN }, (server) =
     }
   });
 
-  it('fails every call while it is down, and serves again afterwards', async () => {
+  it('fails every call during an outage, and answers after it', async () => {
     await store.write('acme', [searchable({}, 'word', 1)]);
     proxy.misbehave(() => 'reset');
     const down = { code: 'MEMORY_UNAVAILABLE' };
@@ -161,7 +161,7 @@ describeOnQdrant({ name: 'one that fails now and then', kinds: OWN }, (server) =
     expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(1);
   });
 
-  it('keeps nothing of a write that found it full', async () => {
+  it('stores no part of a write when its disk is full', async () => {
     proxy.misbehave(({ method }) => (method === 'PUT' ? { status: 507 } : null));
     await expect(store.write('acme', [searchable({}, 'word', 1)])).rejects.toMatchObject({ code: 'MEMORY_FULL' });
     proxy.misbehave(() => null);
@@ -181,10 +181,10 @@ function selfSigned(): NonNullable<TestQdrantOptions['tls']> {
 }
 
 const guarded = { kinds: ['stand-in'], options: () => ({ apiKey: KEY, tls: selfSigned() }) } as const;
-describeOnQdrant({ name: 'one with a key and TLS', ...guarded }, (server) => {
+describeOnQdrant({ name: 'with a key and TLS', ...guarded }, (server) => {
   afterAll(() => rmSync(TLS_FOLDER, { recursive: true, force: true }));
 
-  it('is not trusted without its authority, nor with a wrong key, and serves with both', async () => {
+  it('answers only with the right CA file and API key', async () => {
     await expect(openQdrantStore(options(server().url, { apiKey: KEY }))).rejects.toMatchObject({
       code: 'MEMORY_UNAVAILABLE',
       message: expect.stringContaining('certificate is not trusted'),

@@ -125,7 +125,7 @@ const isMissing = ({ status, said }: Reply) => status === 404 || (status === 400
 const REPLIES: readonly Known[] = [
   { is: isFull, code: 'MEMORY_FULL', text: 'and has no room left; free space on its disk. Nothing of this write was kept, repeat it then' },
   { is: ({ status }) => status === 401 || status === 403, code: UNAVAILABLE, text: 'and refused our API key; check ETUDE_QDRANT_API_KEY' },
-  { is: ({ status }) => status === 429, code: UNAVAILABLE, text: 'and is given too much to do; try again later', retry: true },
+  { is: ({ status }) => status === 429, code: UNAVAILABLE, text: 'and gets too many requests; try again later', retry: true },
   { is: ({ said }) => NO_COLLECTION.test(said), code: UNAVAILABLE, text: 'and has lost a collection; restore it from a snapshot' },
   { is: isMissing, code: 'NOT_FOUND', text: 'and found nothing' },
   { is: ({ status }) => PASSING.has(status), code: UNAVAILABLE, text: 'and failed; see its log', retry: true },

@@ -154,9 +154,9 @@ async function purge(server: QdrantServer, names: CollectionNames): Promise<stri
   const slow = collections.filter((_collection, i) => !done[i]);
   return [
     slow.length === 0
-      ? 'wrote segments with more than 100 points anew, without deleted ones'
-      : `Qdrant was still busy with ${slow.join(', ')} after ${VACUUM_WAIT_MS / 1_000} s, and goes on to write segments anew by itself`,
-    'segments with fewer points, the last pieces of the write-ahead log (32 MiB each) and snapshots may hold bytes of what was deleted until Qdrant writes over them; nothing that it answers shows them',
+      ? 'rewrote segments with more than 100 points without the deleted points'
+      : `Qdrant was still busy with ${slow.join(', ')} after ${VACUUM_WAIT_MS / 1_000} s, and continues to rewrite segments in the background`,
+    'segments with fewer points, the last pieces of the write-ahead log (32 MiB each) and snapshots may hold bytes of deleted points until Qdrant overwrites them; its answers never contain them',
   ];
 }
 

@@ -12,8 +12,8 @@ const ACME = { tenant: 'acme', agent: null };
 const RECORDS = 300;
 const OTHER = { name: 'other-4', dimension: 4 };
 
-/** Qdrant writes segments anew, and treats what is in them differently from what came since. */
-describeOnQdrant({ name: 'records in a segment that was written anew' }, (server) => {
+/** Qdrant treats points in a rewritten segment differently from points written since. */
+describeOnQdrant({ name: 'records in a rewritten segment' }, (server) => {
   let store: RecordStore;
   let collection: string;
 
@@ -70,7 +70,7 @@ describeOnQdrant({ name: 'records in a segment that was written anew' }, (server
     expect(dense.find(({ key }) => key === 'k7')).toMatchObject({ worth: 0.3, cosine: expect.closeTo(1, 4) });
   });
 
-  it('weigh more for what few have, also where most are deleted', async () => {
+  it('get a higher weight for a rare word, also if most records are deleted', async () => {
     await store.remove({ tenant: 'acme' }, 'semantic', {});
     await store.write('acme', [
       searchable({ key: 'both' }, 'pear quince', 1),

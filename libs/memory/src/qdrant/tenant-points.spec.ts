@@ -16,7 +16,7 @@ const point = {
 const query = { indices: [1], values: [1] };
 const search = { using: 'words', query, limit: 5, payload: ['key'] };
 
-/** Every way to ask. */
+/** Every method that sends a request. */
 const CALLS: Readonly<Record<string, Call>> = {
   scroll: (points, conditions) =>
     points.scroll('c', conditions, { limit: 5, offset: 'x', orderBy: { key: 'created_at', direction: 'desc' } }),
@@ -44,7 +44,7 @@ interface Filter {
   readonly must: readonly unknown[];
 }
 
-/** Every filter in a request, however deep, but that of the anchor. */
+/** Every filter in a request, at any depth. */
 function filtersIn(value: unknown, name = ''): Filter[] {
   if (typeof value !== 'object' || value === null) return [];
   if (['filter', 'update_filter'].includes(name)) return [value as Filter];
@@ -63,7 +63,7 @@ describe('points of a tenant', () => {
   beforeEach(() => proxy.misbehave(answered));
   afterAll(() => proxy.close());
 
-  it.each(Object.entries(CALLS))('are asked for with the tenant, whatever else is asked: %s', async (name, call) => {
+  it.each(Object.entries(CALLS))('are requested with the tenant, for any conditions: %s', async (name, call) => {
     await fc.assert(
       fc.asyncProperty(
         text.filter((tenant) => tenant.trim() !== ''),
@@ -86,14 +86,14 @@ describe('points of a tenant', () => {
     );
   });
 
-  it('filters each of several searches, and what they choose among', async () => {
+  it('filters each search and its prefetch', async () => {
     await CALLS['search']?.(pointsOf(server, 'acme'), []);
     const filters = filtersIn(JSON.parse(proxy.seen[0]?.body ?? ''));
     expect(filters).toHaveLength(4);
     expect(filters.filter(ofAnchor)).toHaveLength(1);
   });
 
-  it.each(Object.entries(CALLS))('are asked for with all owners of a view and no others: %s', async (name, call) => {
+  it.each(Object.entries(CALLS))('are requested with exactly the owners of a view: %s', async (name, call) => {
     const agent = fc.constantFrom('coder', '@user', '@tenant');
     const scope = fc.record({ tenant: fc.constantFrom('acme', '@global'), agent, user: text, also: fc.array(agent, { maxLength: 3 }) });
     await fc.assert(

@@ -37,12 +37,12 @@ export async function purgeFile({ path, lockWaitMs }: StoreFile): Promise<readon
   if (outcome.log === 'read')
     throw new EtudeError(
       'MEMORY_UNAVAILABLE',
-      `another process keeps reading an old state of the memory file ${path}, so its write-ahead log still has what was removed; ` +
-        'repeat this when that process has finished or was stopped',
+      `another process keeps reading an old state of the memory file ${path}, so its write-ahead log still holds removed data; ` +
+        'repeat this after that process has ended',
     );
   return [
-    'merged the word lists into one without what was removed',
-    'wrote the file anew without free pages; freed bytes were overwritten with zeros before',
+    'merged the word lists without the removed words',
+    'rewrote the file without free pages; their bytes had been overwritten with zeros',
     'emptied the write-ahead log',
   ];
 }
@@ -55,7 +55,7 @@ function rewriteInThread(workerData: { readonly path: string; readonly lockWaitM
     worker.once('message', resolve);
     worker.once('error', reject);
     worker.once('exit', (code) =>
-      reject(new EtudeError('MEMORY_UNAVAILABLE', `the thread that writes ${workerData.path} anew ended early (${code}); repeat this`)),
+      reject(new EtudeError('MEMORY_UNAVAILABLE', `the thread that rewrites ${workerData.path} ended early (${code}); repeat this`)),
     );
   });
 }

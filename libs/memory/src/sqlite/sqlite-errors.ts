@@ -13,8 +13,8 @@ const SQLITE_NOTADB = 26;
 const SQLITE_IOERR_SHMSIZE = SQLITE_IOERR | (19 << 8);
 
 const WAYS_OUT: Readonly<Record<number, string>> = {
-  [SQLITE_BUSY]: 'is locked by another process for too long; find out which one holds it',
-  [SQLITE_LOCKED]: 'is locked by another process for too long; find out which one holds it',
+  [SQLITE_BUSY]: 'was locked by another process for too long; find and stop the process that holds the lock',
+  [SQLITE_LOCKED]: 'was locked by another process for too long; find and stop the process that holds the lock',
   [SQLITE_READONLY]: 'cannot be written; give this process the right to write the file and its directory',
   [SQLITE_IOERR]: 'cannot be read or written; check the disk it is on',
   [SQLITE_CORRUPT]: 'is damaged; stop the services and restore it from a backup, or move it away to start with an empty one',

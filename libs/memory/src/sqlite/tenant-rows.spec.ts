@@ -16,7 +16,7 @@ const writtenBy = (prepare: ConstructorParameters<typeof TenantRows>[0], tenant:
   new TenantRows(prepare, ownedBy({ tenant }), true);
 
 describe('TenantRows', () => {
-  it('refuses a statement that does not ask for the tenant', () => {
+  it('refuses a statement without a condition on the tenant', () => {
     const rows = writtenBy(prepared(), 'acme');
     for (const sql of ['SELECT * FROM thing', 'DELETE FROM thing', 'SELECT :tenants', "SELECT 'tenant'"]) {
       for (const use of [() => rows.all(sql), () => rows.run(sql), () => rows.iterate(sql)]) {
@@ -25,7 +25,7 @@ describe('TenantRows', () => {
     }
   });
 
-  it('binds the tenant over whatever a caller passes', () => {
+  it('binds its own tenant, not the value of the caller', () => {
     const prepare = prepared();
     const acme = writtenBy(prepare, 'acme');
     const beta = writtenBy(prepare, 'beta');

@@ -137,7 +137,7 @@ function planOf(text: string): Plan {
   const known = PLANS.get(text);
   if (known !== undefined) return known;
   const names = Array.from(text.matchAll(NAMED), ([, name = '']) => name);
-  if (!names.includes('tenant')) throw new EtudeError('TENANT_MISSING', `a statement on memory does not ask for the tenant: ${text}`);
+  if (!names.includes('tenant')) throw new EtudeError('TENANT_MISSING', `a statement on memory has no condition on the tenant: ${text}`);
   if (PLANS.size >= PLANS_MAX) PLANS.clear();
   const own = new Set(names.filter((name) => name === 'tenant' || name === USER || name.startsWith(AGENT)));
   const plan = { sql: text.replaceAll(NAMED, '?'), names, own };

@@ -115,7 +115,7 @@ async function refuseErased(store: RecordStore, tenant: string, made: Parameters
   if (!(await removeForbidden(store, await findForbidden(store, tenant, made)))) return;
   throw new EtudeError(
     'ABORTED',
-    'the agent, user or tenant of this record was erased after the record was made; nothing of it is kept, make it anew if it shall be',
+    'the agent, user or tenant of this record was erased after the record was made, so the record is not stored; create a new record to keep it',
     { metadata: { reason: ERASED } },
   );
 }

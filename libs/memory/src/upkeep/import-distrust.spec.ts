@@ -90,7 +90,7 @@ const chunkLine = (change: object) => lineOf(chunkRecord({ document, digest: DIG
 const factLine = (change: Partial<Fact>) => lineOf(factRecord(factOf(change), []));
 const skillLines = (...skills: readonly Skill[]) => skills.map((skill) => lineOf(skillRecord(skill, [])));
 const signedWith = (name: string, signature: string) => skillOf({ name, status: 'active', proof: proofOf(skillOf(), { signature }) });
-describe('what an import believes of a line', () => {
+describe('an import of lines', () => {
   it('is lossless for records of every kind, archived ones too', async () => {
     await write(...RECORDS);
     now += 90 * DAY_MS;
@@ -107,13 +107,13 @@ describe('what an import believes of a line', () => {
     expect((await exported()).map(parsed)).toEqual(before.map(parsed));
   });
 
-  it('is no name of a document or of an edition that it could not have', async () => {
+  it('refuses a chunk without a valid digest or document name', async () => {
     const reasons = await reasonsOf(chunkLine({ fields: { id: 'c1' } }), chunkLine({ sources: [] }));
     expect(reasons).toEqual(['fields.digest: has to be 64 hexadecimal digits', 'sources: has to be the name of its document']);
     expect(await upkeep.findErased({ tenant: 'acme' })).toEqual({});
   });
 
-  it('is no key, field or place in search that its body does not give', async () => {
+  it('derives key, fields and visibility from the body alone', async () => {
     const skill = skillRecord(skillOf(), []);
     const fields = { ...skill.fields, name: 'other', status: 'active' };
     expect(await taken([lineOf(skill, { key: 'zzz', shown: true, fields })])).toMatchObject({ added: 1, refused: [] });
@@ -121,7 +121,7 @@ describe('what an import believes of a line', () => {
   });
 });
 
-describe('a skill of an import', () => {
+describe('an imported skill', () => {
   it.each(['active', 'verified', 'pending_review'] as const)('is %s only with a proof for its content', async (status) => {
     const forged = [undefined, proofOf(skillOf({ code: 'other' })), proofOf(skillOf(), { digest: 'f'.repeat(64) })];
     const wrongDigest = { name: 'wrong_digest', digest: 'f'.repeat(64), proof: proofOf(skillOf(), { digest: 'f'.repeat(64) }) };
@@ -136,7 +136,7 @@ describe('a skill of an import', () => {
     }
   });
 
-  it('is in use only with a proof that was signed here, where signatures are known', async () => {
+  it('is active only with a proof signed here, if a checker is given', async () => {
     upkeep = recordUpkeep({
       store,
       embedder,
@@ -147,14 +147,14 @@ describe('a skill of an import', () => {
     expect([(await skillNow('ours')).status, (await skillNow('forged')).status]).toEqual(['active', 'candidate']);
   });
 
-  it('calls what its new tenant has', async () => {
+  it('calls skills of its new tenant', async () => {
     const pin = { name: 'parse', tenant: 'beta', agent: 'coder', user: null, version: 1, digest: DIGEST };
     await taken(skillLines(skillOf({ dependencies: [pin, { ...pin, name: 'all', tenant: '@global', agent: '@tenant' }] })));
     expect((await skillNow()).dependencies?.map(({ tenant }) => tenant)).toEqual(['acme', '@global']);
   });
 });
 
-describe('a skill that somebody proposes', () => {
+describe('a skill that an import proposes', () => {
   const proposed: Proposal[] = [];
   const proposeSkill: ProposeSkill = (proposal) => {
     proposed.push(proposal);
@@ -166,7 +166,7 @@ describe('a skill that somebody proposes', () => {
     return { ...report, skills: proposed.map(({ skill }) => skill) };
   };
 
-  it('names the import that it came in with, the same for the same lines, and no tasks that it solved', async () => {
+  it('has the import as a source, the same for the same lines, and no solved tasks', async () => {
     const skills = [skillOf({ name: 'a', examplePrompts: ['Sum it.'] }), skillOf({ name: 'b', untrusted: ['it was told'] })];
     const first = await proposedBy(...skills);
     expect(first.skills.map(({ name, cues, fingerprints, untrusted }) => ({ name, cues, fingerprints, untrusted }))).toEqual([
@@ -180,7 +180,7 @@ describe('a skill that somebody proposes', () => {
     expect((await proposedBy(...skills.slice(1))).skills[0]?.sources).not.toEqual(sources[0]);
   });
 
-  it('comes by version, and out of use where it is so where it came from', async () => {
+  it('comes in the order of versions, and is set aside if its source had it out of use', async () => {
     const versions = (['deprecated', 'active', 'archived', 'rejected'] as const).map((status, i) =>
       skillOf({ version: i + 1, status, statusReason: status === 'archived' ? 'harmful' : '', code: `def total(xs): return ${i}` }),
     );
@@ -202,7 +202,7 @@ describe('a skill that somebody proposes', () => {
     for (const name of ['usage', 'history', 'proof']) expect(skills[0]).not.toHaveProperty(name);
   });
 
-  it('keeps hidden what was made from tasks among its tests', async () => {
+  it('keeps tests hidden that were made from tasks', async () => {
     const { skills } = await proposedBy(skillOf({ name: 'learned', origin: 'rollout' }), skillOf({ name: 'told', origin: 'person' }));
     expect(skills.map((skill) => [skill.name, skill.origin, hasHiddenTests(skill)])).toEqual([
       ['learned', 'import', true],
@@ -210,7 +210,7 @@ describe('a skill that somebody proposes', () => {
     ]);
   });
 
-  it('is refused by its line where it may not be registered', async () => {
+  it('is refused with its line if registering it is refused', async () => {
     const denied = new EtudeError('PERMISSION_DENIED', 'only reviewers may');
     expect(await taken(skillLines(skillOf()), { proposeSkill: () => Promise.reject(denied) })).toMatchObject({
       added: 0,
@@ -224,7 +224,7 @@ describe('a skill that somebody proposes', () => {
 });
 
 describe('numbers of an import', () => {
-  it('are times from 1970 to a day from now', async () => {
+  it('must be times from 1970 to a day from now', async () => {
     const reason = 'has to be a time in ms since 1970, at most a day from now';
     expect(
       await reasonsOf(

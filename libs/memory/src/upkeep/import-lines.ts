@@ -150,7 +150,7 @@ class Intake {
     const [known] = await this.#deps.store.load({ tenant: this.#tenant, agent: null }, layer, kind, [key]);
     const isOneOwner = known?.scope.agent === scope.agent && known.scope.user === scope.user;
     if (isOneOwner && known.text === text && known.fields.digest === fields.digest) this.#counts.unchanged += 1;
-    else this.refuse(line, `a ${kind} of its key is there with other content; it was left as it is`);
+    else this.refuse(line, `a ${kind} with this key is stored with other content, and was not changed`);
   }
 
   async #unlessRefused(line: number, work: () => Promise<unknown>): Promise<void> {

@@ -35,7 +35,7 @@ export function readRecord({ clock, proofChecker }: UpkeepDeps, tenant: string, 
   if (wrong !== null) return wrong;
   const { agent, user } = line;
   if (value.scope !== undefined && (value.scope.agent !== agent || value.scope.user !== user))
-    return 'body.value.scope: is of another agent or user than the line';
+    return 'body.value.scope: must have the agent and user of the line';
   const scoped = value.scope === undefined ? value : { ...value, scope: { tenant, agent, user } };
   const own = line.kind === 'skill' ? withOwnPins(scoped as Skill, tenant) : scoped;
   const made = build({ line, body: { value: own, taken } as StoredBody<never> });

@@ -16,7 +16,7 @@ function opened() {
   return { ...memory, statuses, dieAfter };
 }
 
-it('leaves one of two versions in use that a killed writer left there', async () => {
+it('deactivates one of two active versions that a killed writer left', async () => {
   const { procedural, upkeep, statuses, dieAfter } = opened();
   const first = await storeAt(procedural, skillOf({ name: 'top', status: 'active' }));
   const second = await storeAt(procedural, skillOf({ name: 'top', status: 'verified', code: 'def top(x):\n    return 2 * x\n' }));
@@ -30,7 +30,7 @@ it('leaves one of two versions in use that a killed writer left there', async ()
   expect(await upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
 });
 
-it('reports a skill in use that calls what is being verified again', async () => {
+it('reports an active skill whose callee is a candidate again', async () => {
   const { procedural, upkeep, statuses } = opened();
   const base = await storeAt(procedural, skillOf({ name: 'base', status: 'deprecated' }));
   await storeAt(procedural, skillOf({ name: 'top', status: 'active', dependencies: [dependencyOn(base)] }));

@@ -52,7 +52,7 @@ async function leaveOneActive(deps: MoveDeps, { scope, name }: Skill): Promise<s
     deps,
     active.filter(({ version }) => version !== stays.version).map((skill) => ({ ...decision, key: keyOf(skill) })),
   );
-  return `of several versions of ${textOf(stays)} in use, the last that was taken into use is left`;
+  return `of several versions of ${textOf(stays)} in use, only the last activated one stays active`;
 }
 
 const textOf = ({ name, version, scope }: Skill) => `skill ${name}@${version} of "${scope.agent}" in ${scope.tenant}`;

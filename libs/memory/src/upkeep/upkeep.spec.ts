@@ -49,7 +49,7 @@ const erase = async (owners: Owners) => upkeep.erase(owners, { before: await upk
 describe('erasing', () => {
   const bobs = { tenant: 'acme', agent: 'coder', user: 'bob' };
 
-  it('removes exactly what the owner has, in every layer', async () => {
+  it('removes exactly the records of the owner, in every layer', async () => {
     await write(
       factRecord({ id: 'f1', scope: bobs }),
       factRecord({ id: 'f2', text: 'Whales sing at night.' }),
@@ -67,7 +67,7 @@ describe('erasing', () => {
     expect(await upkeep.findErased(ACME)).toEqual({ 'memory.semantic.fact': 1, 'memory.episodic.episode': 1 });
   });
 
-  it('cuts what others have recalled of the owner', async () => {
+  it("removes the owner's memories from the recalled lists of others", async () => {
     const item = { layer: 'semantic', kind: 'fact', title: 't', text: 'bob likes tea', score: 1, similarity: 1 } as const;
     const recalled = [
       { ...item, id: 'f1' },
@@ -83,7 +83,7 @@ describe('erasing', () => {
     expect(JSON.parse(left?.body ?? '')).toEqual({ value: transitionOf({ recalled: recalled.slice(1) }) });
   });
 
-  it('refuses what was made before, and takes what is made after', async () => {
+  it('refuses records made before it, and stores records made after it', async () => {
     await forbid(store, BOB, now);
     const late = await write(factRecord({ id: 'f1', scope: bobs, createdAt: now - 1 })).catch((error: unknown) => error);
     expect(isErased(late)).toBe(true);
@@ -94,7 +94,7 @@ describe('erasing', () => {
     expect(await upkeep.findErased(BOB)).toEqual({});
   });
 
-  it('takes back a write that ends after the erasure', async () => {
+  it('undoes a write that ends after the erasure', async () => {
     const plain = modelStore();
     const racing = guardedStore({
       ...plain,
@@ -109,7 +109,7 @@ describe('erasing', () => {
     expect(await plain.count(ACME, 'semantic', { kinds: ['fact'] })).toBe(0);
   });
 
-  it('takes nothing that was made since it began, however often it is repeated', async () => {
+  it('removes no record made since it began, in any repeat', async () => {
     await write(factRecord({ id: 'f1', scope: bobs, createdAt: now }));
     const before = await upkeep.newFrom(BOB);
     await upkeep.erase(BOB, { before });
@@ -122,7 +122,7 @@ describe('erasing', () => {
     expect(await erase(BOB)).toEqual({ 'memory.semantic.fact': 1 });
   });
 
-  it('takes what is dated ahead, by a clock that is wrong or by somebody who is', async () => {
+  it('removes records that are dated ahead', async () => {
     await write(
       factRecord({ id: 'soon', scope: bobs, createdAt: now + 2_000 }),
       factRecord({ id: 'never', scope: bobs, createdAt: now + 900 * DAY_MS }),
@@ -134,7 +134,7 @@ describe('erasing', () => {
     expect(await upkeep.findErased(BOB, before)).toEqual({});
   });
 
-  it('is not undone by who changes a record that it has yet to remove', async () => {
+  it('refuses changes of records that it has yet to remove', async () => {
     await write(factRecord({ id: 'f1', scope: bobs, createdAt: now }), factRecord({ id: 'f2', createdAt: now }));
     const [bob, nobody] = await store.load({ tenant: 'acme', agent: null }, 'semantic', 'fact', ['f1', 'f2']);
     await forbid(store, BOB, now + 1);
@@ -144,7 +144,7 @@ describe('erasing', () => {
     expect(await write(factRecord({ id: 'f1', scope: bobs, createdAt: now + 1 }))).toEqual([true]);
   });
 
-  it('keeps no name in its mark, and its mark when all is erased', async () => {
+  it('stores no name in its mark, and keeps its mark when all is erased', async () => {
     await erase({ ...ACME, agent: 'secret-agent', user: 'secret-user' });
     await erase(ACME);
     const marks = await store.find({ tenant: 'acme', agent: null }, 'semantic', {}, { order: 'key', limit: 9 });
@@ -161,7 +161,7 @@ function archivedBefore({ fields, ...record }: MemoryRecord): MemoryRecord {
 describe('archiving', () => {
   const policy = { scoreMax: 0.2, olderThanDays: 30 };
 
-  it('hides what is old and of little worth, and shows it again as it was', async () => {
+  it('hides old records of low worth, and restores them unchanged', async () => {
     await write(
       factRecord({ id: 'poor', confidence: 0.1 }),
       factRecord({ id: 'old', confidence: 0.5, validTo: 5 }),
@@ -190,7 +190,7 @@ describe('archiving', () => {
     expect(skill?.fields.status).toBe('active');
   });
 
-  it('restores what an earlier version archived, once it was reconciled or imported', async () => {
+  it('restores records that an earlier version archived, after reconciling or importing', async () => {
     const records = [episodeRecord(episodeOf()), skillRecord(skillOf({ name: 'active_one', status: 'active' }), [])];
     await write(...records.map(archivedBefore), skillRecord(skillOf({ name: 'archived_one', status: 'archived' }), []));
     const lines = await exportOf({ upkeep });
@@ -210,14 +210,14 @@ const exported = () => exportOf({ upkeep });
 const refusal = (line: string) => upkeep.importLines('acme', linesOf([line]), {}).catch((error: { code: string }) => error.code);
 
 describe('export and import', () => {
-  it('refuse what is no export of a version that is known', async () => {
+  it('refuse a file that is no export of a known version', async () => {
     expect(await refusal('{"etude":"memory","version":2,"tenant":"acme"}')).toBe('FAILED_PRECONDITION');
     expect(await refusal('{"kind":"fact"}')).toBe('INVALID_ARGUMENT');
     expect(await refusal('no json')).toBe('INVALID_ARGUMENT');
     expect(await upkeep.importLines('acme', linesOf([]), {}).catch((error: { code: string }) => error.code)).toBe('INVALID_ARGUMENT');
   });
 
-  it('refuse single lines with their numbers, and take the others', async () => {
+  it('refuse invalid lines by number, and import the others', async () => {
     await write(factRecord({ id: 'f1' }));
     const lines = await exported();
     const header = lines[0] ?? '';
@@ -245,11 +245,11 @@ describe('export and import', () => {
     );
     expect(report).toMatchObject({ lines: 12, added: 1, unchanged: 0 });
     expect(report.refused.map(({ line }) => line)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 12]);
-    expect(report.refused.at(-1)?.reason).toContain('is there with other content');
+    expect(report.refused.at(-1)?.reason).toContain('is stored with other content');
     expect(report.refused[3]?.reason).toContain('body.value');
   });
 
-  it('refuse what belongs to somebody who was erased', async () => {
+  it('refuse records of an erased user', async () => {
     await write(factRecord({ id: 'f1' }), factRecord({ id: 'f2', scope: { ...SCOPE, user: 'bob' } }));
     const lines = await exported();
     [store, upkeep] = opened();
@@ -272,7 +272,7 @@ it('revises each current fact of one tenant', async () => {
 });
 
 describe('reconciling', () => {
-  it('reports a record that cannot be read, and goes on with the others', async () => {
+  it('reports an unreadable record, and checks the others', async () => {
     const skill = { ...skillRecord(skillOf({ status: 'active' }), []), key: 'odd', body: 'no json' };
     await store.write('acme', [{ do: 'insert', record: skill, indexed: [] }]);
     await write(skillRecord(skillOf({ name: 'whole', status: 'active' }), []));
@@ -281,7 +281,7 @@ describe('reconciling', () => {
     expect(problems).toContainEqual(expect.stringContaining('skill "odd" of acme can\'t be read'));
   });
 
-  it('drops the notes of writes that nobody repeats any more', async () => {
+  it('removes old notes of applied writes', async () => {
     const marks = ['old', 'recent'].map((id, i) => markApplied('semantic', SCOPE, id, now - (i === 0 ? 31 : 29) * DAY_MS));
     await store.write('acme', marks);
     await upkeep.reconcile();
