@@ -6,16 +6,8 @@ import { conversationOf } from './scripted-answer.js';
 function asking(script: ScriptInput) {
   const matcher = new ScriptMatcher(checkScript(script));
   return (...contents: string[]) => {
-    const messages = contents.map((content) => ({
-      role: content.startsWith('system ')
-        ? 'system'
-        : content.startsWith('tool ')
-          ? 'tool'
-          : content.startsWith('me ')
-            ? 'assistant'
-            : 'user',
-      content,
-    }));
+    const roles: Record<string, string> = { system: 'system', me: 'assistant' };
+    const messages = contents.map((content) => ({ role: roles[content.split(' ')[0] ?? ''] ?? 'user', content }));
     const match = matcher.match(conversationOf({ messages }));
     return match ? (match.answer.status ?? filled(match.answer.reply ?? '', match.captures)) : null;
   };
@@ -33,16 +25,14 @@ describe('script rules', () => {
     expect(asking({ default: { reply: 'd' } })('else')).toBe('d');
   });
 
-  it('matches the last user message, any message, the system prompt, a tool result', () => {
+  it('matches the last user message, any message, the system prompt', () => {
     const ask = asking({
       rules: [
-        { tool_result: 'tool 42', reply: 'tool' },
         { system: 'critic', reply: 'system' },
         { match_all: ['first', 'me '], unless: 'stop', reply: 'all' },
         { match: 'last', reply: 'last' },
       ],
     });
-    expect(ask('q', 'tool 42')).toBe('tool');
     expect(ask('system be a critic', 'q')).toBe('system');
     expect(ask('first', 'me hm', 'q')).toBe('all');
     expect(ask('first', 'me hm', 'stop')).toBeNull();

@@ -73,13 +73,12 @@ export function filled(template: string, captures: ReadonlyMap<string, string>):
   return template.replace(/\{\{(\w+)\}\}/g, (whole, name: string) => captures.get(name) ?? whole);
 }
 
-function conditionsKey({ match, match_all, unless, system, tool_result }: ScriptRule): string {
-  return JSON.stringify([match, match_all, unless, system, tool_result]);
+function conditionsKey({ match, match_all, unless, system }: ScriptRule): string {
+  return JSON.stringify([match, match_all, unless, system]);
 }
 
 function conditionsHold(rule: ScriptRule, { messages }: Conversation): Map<string, string> | null {
   const captures = new Map<string, string>();
-  const last = messages.at(-1);
   const user = messages.findLast((message) => message.role === 'user')?.text ?? '';
   const system = messages.filter((message) => message.role === 'system' || message.role === 'developer').map((message) => message.text);
   const all = messages.map((message) => message.text);
@@ -87,7 +86,6 @@ function conditionsHold(rule: ScriptRule, { messages }: Conversation): Map<strin
     everyFound(rule.match, [user], captures) &&
     everyFound(rule.match_all, all, captures) &&
     everyFound(rule.system, system, captures) &&
-    everyFound(rule.tool_result, last?.role === 'tool' ? [last.text] : [], captures) &&
     !(rule.unless ?? []).some((pattern) => all.some((text) => found(pattern, text, new Map())));
   return holds ? captures : null;
 }

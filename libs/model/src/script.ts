@@ -27,12 +27,9 @@ const Patterns = z.union(
   'must be a text, {regex, flags} that make a regular expression, or a list of these',
 );
 
-const ToolCall = z.strictObject({ name: z.string().min(1), arguments: z.union([z.string(), z.record(z.string(), z.json())]).default({}) });
-
 const answerFields = {
   reply: z.string().optional(),
-  tool_calls: z.array(ToolCall).min(1).optional(),
-  finish_reason: z.enum(['stop', 'length', 'tool_calls']).optional(),
+  finish_reason: z.enum(['stop', 'length']).default('stop'),
   empty: z.literal(true).optional(),
   status: z.number().int().min(300).max(599).optional(),
   headers: z.record(z.string().regex(/^[A-Za-z0-9-]+$/, 'must be a header name'), z.coerce.string().regex(/^[^\r\n]*$/)).optional(),
@@ -47,7 +44,6 @@ const conditionFields = {
   match_all: Patterns.optional(),
   unless: Patterns.optional(),
   system: Patterns.optional(),
-  tool_result: Patterns.optional(),
   attempt: z.number().int().min(1).optional(),
   key: z.string().min(1).optional(),
   times: z.number().int().min(1).optional(),
@@ -55,14 +51,13 @@ const conditionFields = {
 
 interface AnswerShape {
   reply?: string | undefined;
-  tool_calls?: unknown;
   status?: number | undefined;
   empty?: true | undefined;
 }
 
-const answersOnce = ({ reply, tool_calls, status, empty }: AnswerShape) =>
-  [reply !== undefined || tool_calls !== undefined, status !== undefined, empty === true].filter(Boolean).length === 1;
-const ONE_ANSWER = 'needs exactly one answer: reply and/or tool_calls; or status; or empty: true';
+const answersOnce = ({ reply, status, empty }: AnswerShape) =>
+  [reply !== undefined, status !== undefined, empty === true].filter(Boolean).length === 1;
+const ONE_ANSWER = 'needs exactly one answer: reply, status, or empty: true';
 
 export const ScriptAnswer = z.strictObject(answerFields).refine(answersOnce, ONE_ANSWER);
 export const ScriptRule = z.strictObject({ ...conditionFields, ...answerFields }).refine(answersOnce, ONE_ANSWER);

@@ -25,12 +25,6 @@ export function conversationOf(request: ChatBody): Conversation {
   };
 }
 
-/** Estimates the tokens of a request's messages and tools. */
-export function inputTokensOf(body: ChatBody): number {
-  const tools = body['tools'] === undefined ? '' : JSON.stringify(body['tools']);
-  return approximateTokens(body.messages.reduce((sum, message) => sum + textOf(message.content).length, tools.length));
-}
-
 function textOf(content: ChatBody['messages'][number]['content']): string {
   if (typeof content === 'string') return content;
   return (content ?? []).map((part) => (typeof part === 'string' ? part : (part.text ?? ''))).join('');
@@ -40,7 +34,6 @@ export interface ScriptedReply {
   readonly id: string;
   readonly model: string;
   readonly text: string;
-  readonly toolCalls: ReadonlyArray<{ id: string; name: string; arguments: string }>;
   readonly finishReason: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -49,30 +42,16 @@ export interface ScriptedReply {
 /** Length of a chunk of streamed text. */
 const PIECE_CHARS = 32;
 
-export function replyOf({ answer, captures }: Match, origin: { model: string; digest: string; inputTokens: number }): ScriptedReply {
+export function replyOf({ answer, captures }: Match, { digest, messages }: Conversation, model: string): ScriptedReply {
   const text = answer.empty ? '' : filled(answer.reply ?? '', captures);
-  const toolCalls = (answer.tool_calls ?? []).map((call, i) => ({
-    id: `call_${origin.digest.slice(0, 8)}_${i + 1}`,
-    name: call.name,
-    arguments: typeof call.arguments === 'string' ? filled(call.arguments, captures) : JSON.stringify(filledDeep(call.arguments, captures)),
-  }));
   return {
-    id: `chatcmpl-scripted-${origin.digest.slice(0, 16)}`,
-    model: origin.model,
+    id: `chatcmpl-scripted-${digest.slice(0, 16)}`,
+    model,
     text,
-    toolCalls,
-    finishReason: answer.finish_reason ?? (toolCalls.length > 0 ? 'tool_calls' : 'stop'),
-    inputTokens: answer.usage?.input_tokens ?? origin.inputTokens,
-    outputTokens:
-      answer.usage?.output_tokens ?? approximateTokens([text, ...toolCalls.flatMap((call) => [call.name, call.arguments])].join('').length),
+    finishReason: answer.finish_reason,
+    inputTokens: answer.usage?.input_tokens ?? approximateTokens(messages.reduce((sum, message) => sum + message.text.length, 0)),
+    outputTokens: answer.usage?.output_tokens ?? approximateTokens(text.length),
   };
-}
-
-function filledDeep(value: unknown, captures: ReadonlyMap<string, string>): unknown {
-  if (typeof value === 'string') return filled(value, captures);
-  if (Array.isArray(value)) return value.map((item) => filledDeep(item, captures));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, filledDeep(item, captures)]));
 }
 
 const common = (reply: ScriptedReply, object: string) => ({
@@ -82,25 +61,15 @@ const common = (reply: ScriptedReply, object: string) => ({
   model: reply.model,
   system_fingerprint: 'scripted',
 });
-const wireCall = (call: ScriptedReply['toolCalls'][number]) => ({
-  id: call.id,
-  type: 'function',
-  function: { name: call.name, arguments: call.arguments },
-});
 
 function usageOf({ inputTokens, outputTokens }: ScriptedReply) {
   return { prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: inputTokens + outputTokens };
 }
 
 export function completion(reply: ScriptedReply): object {
-  const message = {
-    role: 'assistant',
-    content: reply.text === '' && reply.toolCalls.length > 0 ? null : reply.text,
-    ...(reply.toolCalls.length > 0 ? { tool_calls: reply.toolCalls.map(wireCall) } : {}),
-  };
   return {
     ...common(reply, 'chat.completion'),
-    choices: [{ index: 0, message, finish_reason: reply.finishReason }],
+    choices: [{ index: 0, message: { role: 'assistant', content: reply.text }, finish_reason: reply.finishReason }],
     usage: usageOf(reply),
   };
 }
@@ -111,12 +80,8 @@ export function streamEvents(reply: ScriptedReply, includeUsage: boolean): strin
     event({ ...common(reply, 'chat.completion.chunk'), choices: [{ index: 0, delta, finish_reason: finishReason }] });
   const begin = chunk({ role: 'assistant', content: '' });
   const text = pieces(reply.text).map((content) => chunk({ content }));
-  const calls = reply.toolCalls.flatMap((call, index) => [
-    chunk({ tool_calls: [{ index, ...wireCall({ ...call, arguments: '' }) }] }),
-    ...pieces(call.arguments).map((part) => chunk({ tool_calls: [{ index, function: { arguments: part } }] })),
-  ]);
   const usage = includeUsage ? [event({ ...common(reply, 'chat.completion.chunk'), choices: [], usage: usageOf(reply) })] : [];
-  return [begin, ...text, ...calls, chunk({}, reply.finishReason), ...usage, 'data: [DONE]\n\n'].join('');
+  return [begin, ...text, chunk({}, reply.finishReason), ...usage, 'data: [DONE]\n\n'].join('');
 }
 
 const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;

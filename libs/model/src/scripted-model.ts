@@ -8,7 +8,6 @@ import {
   type ChatBody as ChatRequestBody,
   completion,
   conversationOf,
-  inputTokensOf,
   replyOf,
   type ScriptedReply,
   streamEvents,
@@ -38,7 +37,7 @@ export class ScriptedModel {
     const conversation = conversationOf(body);
     const about = conversation.messages.at(-1)?.text ?? '';
     const match = this.#matcher.match(conversation);
-    const reply = match ? replyOf(match, { model: this.name, digest: conversation.digest, inputTokens: inputTokensOf(body) }) : null;
+    const reply = match ? replyOf(match, conversation, this.name) : null;
     const status = match ? (match.answer.status ?? 200) : 404;
     const answered = this.calls.add({
       rule: match?.rule ?? null,

@@ -2,9 +2,7 @@
 import builtins
 import importlib
 import json
-import sys
 import threading
-import types
 
 from runner.frames import PeerGone
 from runner.outcome import bounded_error
@@ -48,13 +46,10 @@ class AnswerLine:
             self.peer.fail("it sent something else than its names")
         return {name for name in names if type(name) is str}, {name for name in classes if type(name) is str}
 
-    def fetch(self, name):
-        """The answer's value of a top-level name; its own standard library modules and classes become ours."""
-        return self.ask("global", {}, (name,), {})
-
     def borrow(self, name):
-        """As `fetch`, for names that the tests don't define. A stand-in named like one of our modules becomes that module."""
-        value = self.fetch(name)
+        """The answer's value of a top-level name that the tests don't define. Modules and classes of the standard library become those
+        of this process. So does a stand-in that has the name of such a module."""
+        value = self.ask("global", {}, (name,), {})
         return importlib.import_module(name) if isinstance(value, Stub) and name in _OWN_MODULES else value
 
     def ask(self, op, target, args, kwargs):
@@ -94,13 +89,10 @@ class AnswerLine:
 
     def goodbye(self):
         """Lets the answer print the traceback of its last exception before it is stopped; does not wait for long."""
-        if self.peer.broken:
-            return
         try:
             self.peer.socket.settimeout(GOODBYE_S)
-            self.peer.send({"op": "bye"})
-            self.peer.receive()
-        except PeerGone:
+            self._ask("bye", {}, (), {})
+        except (PeerGone, Exception):
             return
 
     def _serve_callbacks(self):
@@ -190,36 +182,30 @@ class AnswerLine:
             if body[2] not in _STUBS or (body[2] == "object" and not self.lives):
                 self.peer.fail("it sent an object that is not plain data")
             return self.stubs.setdefault(body[1], _STUBS[body[2]](self, {"on": body[1]}))
-        if tag == "M" and body[2] in sys.stdlib_module_names and body[2] in _OWN_MODULES:
-            return importlib.import_module(body[2])
         if tag == "K":
-            return self._resolve_class(body)
+            return self._resolve_class(*body[1:])
         if tag == "cb" and type(body[1]) is int and body[1] >= 0:
             return self.local[body[1]]
-        return self._resolve("h", ["h", body[1], "name"]) if tag == "M" else _refuse(tag)
+        raise ValueError("unknown tag %r" % (tag,))
 
-    def _resolve_class(self, body):
-        _tag, number, module, name, names = body
-        if module in _OWN_CLASSES and name in _OWN_CLASSES[module]:
-            return getattr(importlib.import_module(module), name)
-        own = self.setup_classes.get(name)
-        if own is not None and module == "solution":
-            return own
-        if type(names) is list and "Exception" in names:
+    def _resolve_class(self, number, module, names):
+        """The class or module of this process in place of the answer's, otherwise a stand-in. A module has no `module`."""
+        if module is None and names[0] in _OWN_MODULES:
+            return importlib.import_module(names[0])
+        if names[0] in _OWN_CLASSES.get(module, ()):
+            return getattr(importlib.import_module(module), names[0])
+        if module == "solution" and names[0] in self.setup_classes:
+            return self.setup_classes[names[0]]
+        if "Exception" in names:
             return self._exception_class(names)
         return self._resolve("h", ["h", number, "name"])
 
     def _foreign(self, value):
         if isinstance(value, Stub):
             target = target_of(value)
-            if "on" in target:
-                return ["h", target["on"]]
-            return self._foreign(self.fetch(target["name"]))
+            return ["h", target["on"]] if "on" in target else ["g", target["name"]]
         if isinstance(value, type) and self.setup_classes.get(value.__name__) is value:
             return ["C", value.__name__]
-        name = getattr(value, "__name__", None)
-        if type(value) is types.BuiltinFunctionType and getattr(builtins, str(name), None) is value:
-            return ["bf", name]
         if hasattr(value, "__next__"):
             return ["it", self._keep(value)]
         if callable(value):
@@ -244,10 +230,6 @@ class AnswerLine:
         for name, kind in self.namespace.items():
             if isinstance(kind, type) and self._shared(kind) == name:
                 self.setup_classes[name] = kind
-
-
-def _refuse(tag):
-    raise ValueError("unknown tag %r" % (tag,))
 
 
 _STUBS = {"name": Stub, "function": FunctionStub, "iterator": IteratorStub, "object": LiveStub}

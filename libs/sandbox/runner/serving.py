@@ -92,15 +92,7 @@ class AnswerServer:
                 request = self.peer.receive()
             except PeerGone:
                 return
-            if request["op"] == "bye":
-                self._say_goodbye()
-                return
             self.answer(request)
-
-    def _say_goodbye(self):
-        sys.stderr.write(self.last_traceback)
-        flush()
-        self.peer.send({"bye": True})
 
     def answer(self, request):
         """Sends one reply: a value, or the exception, and what changed in the arguments."""
@@ -144,6 +136,9 @@ class AnswerServer:
 
     def _perform(self, request, args, kwargs):
         op = request["op"]
+        if op == "bye":
+            sys.stderr.write(self.last_traceback)
+            return None
         if op == "global":
             return self.namespace[args[0]]
         if "name" not in request:
@@ -173,8 +168,8 @@ class AnswerServer:
     def _resolve(self, tag, body):
         if tag == "h":
             return self.handles[body[1]]
-        if tag == "bf":
-            return getattr(builtins, body[1])
+        if tag == "g":
+            return self.namespace[body[1]]
         if tag == "C":
             return self._class_of(body[1])
         if tag == "cb":
@@ -211,10 +206,9 @@ class AnswerServer:
             number = len(self.handles)
             self.handles.append(value)
             self.numbers[id(value)] = number
-        if isinstance(value, types.ModuleType):
-            return ["M", number, value.__name__]
-        if isinstance(value, type):
-            return ["K", number, value.__module__, value.__name__, [base.__name__ for base in value.__mro__]]
+        if isinstance(value, (type, types.ModuleType)):
+            bases = getattr(value, "__mro__", [value])
+            return ["K", number, getattr(value, "__module__", None), [base.__name__ for base in bases]]
         return ["h", number, self._kind(value)]
 
     def _kind(self, value):
