@@ -1,5 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { loadScript, parseScript } from './script.js';
+import { loadScript, parseScript, ScriptRule } from './script.js';
 
 const complaint = (text: string) => {
   try {
@@ -31,5 +32,12 @@ describe('script files', () => {
 
   it('says which file is missing', async () => {
     await expect(loadScript('/nowhere/none.yaml')).rejects.toMatchObject({ message: expect.stringContaining('/nowhere/none.yaml') });
+  });
+
+  it('are shown in the docs without a mistake, with every field of a rule', async () => {
+    const page = await readFile(new URL('../../../docs/scripted-model.md', import.meta.url), 'utf8');
+    const scripts = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '');
+    expect(scripts.map((script) => parseScript(script, 'the page').name)).toEqual(['weather']);
+    expect(Object.keys(ScriptRule.shape).filter((field) => !page.includes(`\`${field}`))).toEqual([]);
   });
 });

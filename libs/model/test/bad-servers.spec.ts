@@ -44,16 +44,6 @@ describe('servers that are busy or broken', () => {
     expect(waits).toEqual([250, 500]);
   });
 
-  it('bounds all waiting together', async () => {
-    const { waits, timers } = impatient();
-    const server = await rawServer(json({}, 429, { 'retry-after': '50' }));
-    expect(await failure(chatModel(server.url, { timers }).chat(ask(), never()))).toMatchObject({
-      code: 'MODEL_RATE_LIMITED',
-      details: { retryAfterMs: 50_000 },
-    });
-    expect(waits).toEqual([50_000, 50_000]);
-  });
-
   it.each([
     [401, 'OPENAI_API_KEY'],
     [403, 'OPENAI_API_KEY'],

@@ -47,7 +47,7 @@ const verify = (skill: Skill) =>
       sandboxes: local.sandboxes,
       analyser: { analyse: async () => [] },
       mutationScoreMin: 0.5,
-      ground: NO_GROUND,
+      ground: { replaced: null, needed: [], dependents: [], similar: [] },
       attempt: 1,
       templateFor,
     },

@@ -20,25 +20,15 @@ describe('code that calls skills', () => {
     expect(await sandboxes.one(call(bundle(code), [3]))).toMatchObject({ exit: 'ok', value: 5 });
     expect(await sandboxes.one(checked(bundle(code), 'assert f(3) == 5'))).toMatchObject({ exit: 'ok', passed: true });
     expect(await sandboxes.one(checked(bundle(code), 'assert f(3) == 6'))).toMatchObject({ passed: false });
-    expect(
-      await sandboxes.one(checked(bundle('def f(x):\n    return twice(x)'), 'assert f(3) == 5', 'from skills import twice')),
-    ).toMatchObject({
-      passed: false,
-    });
   });
 
   it('tells lines of the code and not of what was brought in', async () => {
     const code = 'from skills import twice\n\ndef f(x):\n    y = 1\n    return twice(x)\n';
     expect((await sandboxes.one(call(bundle(code), ['a']))).error).toMatchObject({ type: 'TypeError', line: 5 });
-    expect((await sandboxes.one(call(bundle('\n\nx = = 1'), []))).error).toMatchObject({ type: 'SyntaxError', line: 3 });
     expect((await sandboxes.one(checked(bundle(code), 'f("a")'))).error).toMatchObject({ type: 'TypeError', line: 5 });
     expect((await sandboxes.one(program(bundle(`${code}f(None)\n`)))).stderr).toMatch(
       /File "solution.py", line 5, in f\n\s+return twice\(x\)/,
     );
-  });
-
-  it('finds the entry point of the code, not that of a skill', async () => {
-    expect((await sandboxes.one(call(bundle('x = 1'), []))).error).toMatchObject({ type: 'NameError', message: 'the code defines no f' });
   });
 
   it('runs behind skills that were loaded before it', async () => {
@@ -53,12 +43,10 @@ describe('a use of a skill', () => {
     b: { type: 'integer', default: 1 },
   });
   const CALLS = provenSkillOf('calls', 'from skills import add\ndef calls(x):\n    return sorted(add(x))[:2]', { x: {} }, { needs: [ADD] });
-  const SLOW = provenSkillOf('slow', 'def slow():\n    while True: pass');
-
-  const use = (name: string, parameters: Record<string, unknown>, limits = {}) => {
+  const use = (name: string, parameters: Record<string, unknown>) => {
     const outbox = new FakeMemoryOutbox();
     const deps = {
-      procedural: registryOf(ADD, CALLS, SLOW),
+      procedural: registryOf(ADD, CALLS),
       sandboxes: sandboxes.sandboxes,
       outbox,
       checker: TEST_SIGNER,
@@ -66,7 +54,7 @@ describe('a use of a skill', () => {
     };
     const reader = { tenant: 'acme', agent: 'solver', user: null };
     const asked = { reader, name, parameters, useId: `${name}-${Math.random()}` };
-    return useSkill(asked, { ...deps, limits: SandboxLimits.parse(limits) }, new AbortController().signal);
+    return useSkill(asked, { ...deps, limits: SandboxLimits.parse({}) }, new AbortController().signal);
   };
 
   it('answers what the function returned, as plain JSON', async () => {
@@ -79,9 +67,5 @@ describe('a use of a skill', () => {
       success: false,
       error: expect.stringMatching(/^TypeError: .*, line 3$/) as string,
     });
-  });
-
-  it('ends at its limits', async () => {
-    expect(await use('slow', {}, { wallMs: 300 })).toMatchObject({ success: false, exit: 'wall', error: 'it ran out of wall time' });
   });
 });

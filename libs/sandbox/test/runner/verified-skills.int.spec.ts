@@ -24,7 +24,8 @@ const io = (stdin: string, expectedStdout: string): SkillTest => ({
 const DOUBLE = [call([2], 4), call([3], 6), call([0], 0)];
 
 let attempts = 0;
-function verify(skill: Skill, ground = NO_GROUND): Promise<Verification> {
+function verify(skill: Skill): Promise<Verification> {
+  const ground = { replaced: null, needed: [], dependents: [], similar: [] };
   const deps = { sandboxes: sandboxes.sandboxes, analyser, mutationScoreMin: 0.5, ground, attempt: (attempts += 1) };
   return verifySkill(skill, deps, new AbortController().signal);
 }
@@ -54,12 +55,6 @@ describe('a skill in the sandbox', () => {
       'import time\ndef double(n):\n    return n * 2 if time.time() < 2_000_000_000 else 7',
       /under another hash seed and clock/,
     ],
-    [
-      'the date',
-      'from datetime import date\ndef double(n):\n    return n * 2 if date.today().year < 2033 else 7',
-      /under another hash seed and clock/,
-    ],
-    ['the order of a set', 'def double(n):\n    return n * 2 if n == 2 else "".join(set("abcdefgh"))', /.+/],
     ['the order of a set, in what it prints', 'def double(n):\n    print(*set("abcdefgh"))\n    return n * 2', /it printed something else/],
     ['chance', 'import random\ndef double(n):\n    return n * 2 + random.random() * 1e-9', /^its tests fail|other results/],
   ])('is not verified where its answers lean on %s', async (_what, code, reason) => {
@@ -95,12 +90,6 @@ describe('a skill in the sandbox', () => {
     const { stdout } = await sandboxes.one(program('print(hash("a"))'));
     const code = `def double(n):\n    return n * 2 if hash("a") == ${stdout.trim()} else 7`;
     expect(await reasonFor(code)).toMatch(/^its tests fail under another hash seed and clock: test 1 of 3: wrong answer$/);
-  });
-
-  it('is not verified by tests that it answers from a list', async () => {
-    const learned = 'KNOWN = {2: 4, 3: 6, 0: 0}\ndef double(n):\n    return KNOWN.get(n)';
-    const { passed, reason } = await verify(skillOf('double', learned, { tests: DOUBLE, heldOut: [call([8], 16)] }));
-    expect({ passed, reason }).toEqual({ passed: false, reason: 'its held-out tests fail: wrong answer' });
   });
 
   it('is parsed within its limits, however it is nested', async () => {
