@@ -22,12 +22,10 @@ export interface OpenAiChatOptions extends ConnectionOptions {
  */
 export class OpenAiChatModel implements ChatModel {
   readonly #connection: OpenAiConnection;
-  readonly #options: OpenAiChatOptions;
   #dialect: Dialect = FULL_DIALECT;
   #model: string | undefined;
 
-  constructor(options: OpenAiChatOptions) {
-    this.#options = options;
+  constructor(private readonly options: OpenAiChatOptions) {
     this.#model = options.model;
     this.#connection = new OpenAiConnection(options);
   }
@@ -62,12 +60,12 @@ export class OpenAiChatModel implements ChatModel {
 
   async #ask(request: ChatRequest, model: string, dialect: Dialect, send: Send): Promise<Answer> {
     const sent = await send('/chat/completions', requestBody(request, model, dialect));
-    const answer = await readAnswer(sent, this.#options.answerBytesMax, this.#connection.context);
+    const answer = await readAnswer(sent, this.options.answerBytesMax, this.#connection.context);
     return sent.headers['x-etude-scripted'] === undefined ? answer : { ...answer, scripted: true };
   }
 
   #response(request: ChatRequest, model: string, answer: Answer): ChatResponse {
-    const { priceInputUsdPerMtok, priceOutputUsdPerMtok } = this.#options;
+    const { priceInputUsdPerMtok, priceOutputUsdPerMtok } = this.options;
     const inputTokens = answer.inputTokens ?? approximateTokens(requestChars(request));
     const outputTokens = answer.outputTokens ?? approximateTokens(answer.text.length);
     const costUsd = (inputTokens * priceInputUsdPerMtok + outputTokens * priceOutputUsdPerMtok) / 1e6;

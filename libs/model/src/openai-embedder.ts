@@ -27,11 +27,9 @@ const ANSWER_CHARS_MAX = 64 * 1024 * 1024;
 export class OpenAiEmbedder implements Embedder {
   readonly profile: EmbedderProfile;
   readonly #connection: OpenAiConnection;
-  readonly #options: OpenAiEmbedderOptions;
 
-  constructor(options: OpenAiEmbedderOptions) {
+  constructor(private readonly options: OpenAiEmbedderOptions) {
     const { model, dimension } = options;
-    this.#options = options;
     this.#connection = new OpenAiConnection(options);
     this.profile = { model, dimension, denseWeight: DENSE_WEIGHT, calibrate: calibration(ANCHORS) };
   }
@@ -39,7 +37,7 @@ export class OpenAiEmbedder implements Embedder {
   /** @throws EtudeError EMBEDDING_LENGTH_WRONG when vectors don't have the length `dimension`; MODEL_*; an AbortError */
   async embed(texts: readonly string[], signal: AbortSignal = new AbortController().signal): Promise<readonly Float32Array[]> {
     if (signal.aborted) throw abortError(signal);
-    const { batchSize } = this.#options;
+    const { batchSize } = this.options;
     const vectors: Float32Array[] = [];
     for (let from = 0; from < texts.length; from += batchSize) {
       const batch = texts.slice(from, from + batchSize);
@@ -53,7 +51,7 @@ export class OpenAiEmbedder implements Embedder {
   }
 
   async #ask(texts: readonly string[], send: Send): Promise<Float32Array[]> {
-    const { model, textCharsMax } = this.#options;
+    const { model, textCharsMax } = this.options;
     // Servers refuse an empty text, so a space stands for it.
     const input = texts.map((whole) => whole.slice(0, textCharsMax).toWellFormed() || ' ');
     const answer = await send('/embeddings', { model, input, encoding_format: 'float' });

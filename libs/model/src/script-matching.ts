@@ -22,21 +22,18 @@ export interface Match {
  * answer with a fault count each repetition, so that a retry can succeed.
  */
 export class ScriptMatcher {
-  readonly #script: Script;
   readonly #attempts = new Map<string, Map<string, number>>();
   readonly #faults = new Map<string, number>();
 
-  constructor(script: Script) {
-    this.#script = script;
-  }
+  constructor(private readonly script: Script) {}
 
   match(conversation: Conversation): Match | null {
-    for (const [i, rule] of this.#script.rules.entries()) {
+    for (const [i, rule] of this.script.rules.entries()) {
       const captures = conditionsHold(rule, conversation);
       if (captures && this.#countHolds(rule, i, captures, conversation.digest))
         return { rule: rule.name ?? `rule ${i + 1}`, answer: rule, captures };
     }
-    const answer = this.#script.default;
+    const answer = this.script.default;
     return answer ? { rule: 'default', answer, captures: new Map() } : null;
   }
 

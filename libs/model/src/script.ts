@@ -49,17 +49,12 @@ const conditionFields = {
   times: z.number().int().min(1).optional(),
 };
 
-interface AnswerShape {
-  reply?: string | undefined;
-  status?: number | undefined;
-  empty?: true | undefined;
-}
-
-const answersOnce = ({ reply, status, empty }: AnswerShape) =>
+const Answer = z.strictObject(answerFields);
+const answersOnce = ({ reply, status, empty }: z.output<typeof Answer>) =>
   [reply !== undefined, status !== undefined, empty === true].filter(Boolean).length === 1;
 const ONE_ANSWER = 'needs exactly one answer: reply, status, or empty: true';
 
-export const ScriptAnswer = z.strictObject(answerFields).refine(answersOnce, ONE_ANSWER);
+export const ScriptAnswer = Answer.refine(answersOnce, ONE_ANSWER);
 export const ScriptRule = z.strictObject({ ...conditionFields, ...answerFields }).refine(answersOnce, ONE_ANSWER);
 
 export const Script = z.strictObject({

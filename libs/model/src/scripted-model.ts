@@ -17,11 +17,13 @@ import {
 export class ScriptedModel {
   readonly name: string;
   readonly calls = new ScriptedCalls();
-  readonly #source: string;
   readonly #matcher: ScriptMatcher;
 
-  constructor(script: Script, source: string) {
-    this.#source = source;
+  /** @param source names the script in messages */
+  constructor(
+    script: Script,
+    private readonly source: string,
+  ) {
     this.#matcher = new ScriptMatcher(script);
     this.name = `scripted/${script.name}`;
   }
@@ -55,7 +57,7 @@ export class ScriptedModel {
       return refuse(
         response,
         404,
-        `no rule of ${this.#source} fits the message that starts ${JSON.stringify(about.slice(0, 120))}; add a rule to the script, or a default`,
+        `no rule of ${this.source} fits the message that starts ${JSON.stringify(about.slice(0, 120))}; add a rule to the script, or a default`,
         'no_rule',
       );
     await send(response, match, reply, body);

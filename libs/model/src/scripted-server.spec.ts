@@ -43,7 +43,7 @@ describe('the scripted model', () => {
   });
 
   it.each([
-    ['{', 400, 'no JSON'],
+    ['{', 400, 'not JSON'],
     ['{"messages": []}', 400, 'messages'],
     ['{"messages": [{"content": "x"}]}', 400, 'messages.0.role'],
   ])('refuses the body %s', async (body, status, message) => {

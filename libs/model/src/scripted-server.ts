@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import { checkScript, loadScript, type ScriptInput } from './script.js';
 import type { ScriptedCall } from './script-matching.js';
 import { refuse, ScriptedModel, sendJson } from './scripted-model.js';
@@ -25,8 +26,6 @@ export interface RunningScriptedModel {
   /** Stops the server and ends every connection. */
   close(): Promise<void>;
 }
-
-const BODY_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
  * Starts an HTTP server that speaks OpenAI's protocol and answers from a script. Every answer says that it comes from no model:
@@ -80,24 +79,9 @@ async function serve(model: ScriptedModel, request: IncomingMessage, response: S
     request.resume();
     return refuse(response, 404, `${route} is not served here; there are POST /v1/chat/completions, GET /v1/models, GET /scripted/calls`);
   }
-  const body = await readJson(request);
-  if ('problem' in body) return refuse(response, body.status, body.problem);
-  return model.chat(body.value, response);
-}
-
-async function readJson(request: IncomingMessage): Promise<{ value: unknown } | { problem: string; status: number }> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > BODY_BYTES_MAX) return { problem: `the request is larger than ${BODY_BYTES_MAX} bytes`, status: 413 };
-    chunks.push(chunk);
-  }
-  try {
-    return { value: JSON.parse(Buffer.concat(chunks).toString()) };
-  } catch (error) {
-    return { problem: `the request is no JSON: ${(error as Error).message}`, status: 400 };
-  }
+  const body = await json(request).catch((error: Error) => error);
+  if (body instanceof Error) return refuse(response, 400, `the request is not JSON: ${body.message}`);
+  return model.chat(body, response);
 }
 
 /** Answers an error of this server with a status. Does nothing if the caller went away. */

@@ -19,17 +19,17 @@ const REST_MS = 500;
 export const isSilence = (error: unknown) => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(String((error as { code?: unknown }).code));
 
 export class ServerAnswer {
-  readonly headers: IncomingHttpHeaders;
-  readonly #body: Dispatcher.ResponseData['body'];
-  readonly #signal: AbortSignal;
-  readonly #typed: (error: unknown) => unknown;
   #rest: NodeJS.Timeout | undefined;
 
-  constructor({ headers, body }: Dispatcher.ResponseData, signal: AbortSignal, typed: (error: unknown) => unknown) {
-    this.headers = headers;
-    this.#body = body;
-    this.#signal = signal;
-    this.#typed = typed;
+  /** @param typed returns the error to throw for a failed read */
+  constructor(
+    private readonly response: Dispatcher.ResponseData,
+    private readonly signal: AbortSignal,
+    private readonly typed: (error: unknown) => unknown,
+  ) {}
+
+  get headers(): IncomingHttpHeaders {
+    return this.response.headers;
   }
 
   /**
@@ -41,9 +41,9 @@ export class ServerAnswer {
   async *text(): AsyncGenerator<string> {
     const decoder = new TextDecoder();
     try {
-      for await (const bytes of this.#body) yield decoder.decode(bytes as Buffer, { stream: true });
+      for await (const bytes of this.response.body) yield decoder.decode(bytes as Buffer, { stream: true });
     } catch (error) {
-      if (this.#signal.aborted || isSilence(error)) throw this.#typed(error);
+      if (this.signal.aborted || isSilence(error)) throw this.typed(error);
     } finally {
       clearTimeout(this.#rest);
       // One turn of the event loop frees the connection. Then the next call can use it.
@@ -60,7 +60,7 @@ export class ServerAnswer {
 
   /** Call it when everything needed has arrived: the rest of the body, such as the usage, gets REST_MS. */
   finishSoon(): void {
-    this.#rest ??= setTimeout(() => this.#body.destroy(), REST_MS);
+    this.#rest ??= setTimeout(() => this.response.body.destroy(), REST_MS);
   }
 }
 

@@ -92,20 +92,16 @@ export class SentenceEmbedder implements Embedder {
     const thread = (this.#thread ??= this.#start());
     const id = (this.#lastId += 1);
     const post = (message: ToSentenceThread) => thread.postMessage(message, []);
+    const giveUp = () => {
+      post({ cancel: id });
+      this.#settled(id)?.reject(abortError(signal as AbortSignal));
+    };
     return new Promise<Float32Array>((resolve, reject) => {
-      const giveUp = () => {
-        post({ cancel: id });
-        this.#settled(id)?.reject(abortError(signal as AbortSignal));
-      };
-      const done = () => signal?.removeEventListener('abort', giveUp);
-      this.#waiting.set(id, {
-        resolve: (vectors) => (done(), resolve(vectors)),
-        reject: (error) => (done(), reject(error)),
-      });
+      this.#waiting.set(id, { resolve, reject });
       signal?.addEventListener('abort', giveUp, { once: true });
       thread.ref();
       post({ id, texts });
-    });
+    }).finally(() => signal?.removeEventListener('abort', giveUp));
   }
 
   #start(): Worker {
