@@ -12,7 +12,7 @@ const START_CHARS = 1_000;
 /**
  * Reads the body of a chat completion: server-sent events or one JSON document.
  *
- * The first character tells which, because servers may ignore `stream` and send a wrong content type.
+ * The first character tells which of them it is, because servers may ignore `stream` and send a wrong content type.
  * @throws EtudeError MODEL_ANSWER_EMPTY, MODEL_ANSWER_TRUNCATED, MODEL_REFUSED, or what the server's own error says
  */
 export async function readAnswer(body: ServerAnswer, textBytesMax: number, context: ServerContext): Promise<Answer> {
@@ -62,7 +62,7 @@ function emptyAnswer({ finishReason }: AnswerAssembler, document: string, contex
 function noCompletion(text: string, context: ServerContext): EtudeError {
   return new EtudeError(
     'MODEL_REFUSED',
-    `${serverName(context)} answered something that is no chat completion: ${quoted(text, context)} ` +
+    `${serverName(context)} answered with something other than a chat completion: ${quoted(text, context)} ` +
       `Check ${context.settings.baseUrl}; it usually ends with /v1.`,
   );
 }

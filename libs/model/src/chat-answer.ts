@@ -15,7 +15,7 @@ export interface Answer extends Pick<ChatResponse, 'text' | 'finishReason'> {
 
 /**
  * Puts an answer together from the chunks of a stream or from one whole completion. Both have the same parts, under `delta` or
- * `message`. It accepts what servers leave out or write differently.
+ * `message`. Fields may be absent or have other names.
  */
 export class AnswerAssembler {
   /** Whether the server named a finish reason: nothing more is needed. */
@@ -105,7 +105,7 @@ function count(usage: Json, ...names: string[]): number | null {
   return value === undefined ? null : Math.round(value);
 }
 
-/** Estimates the tokens of a text that nobody counted: one for four characters, as in English prose. */
+/** Estimates the tokens of a text: one for four characters, as in English prose. */
 export const approximateTokens = (chars: number) => Math.ceil(chars / 4);
 
 export function requestChars({ messages }: ChatRequest): number {

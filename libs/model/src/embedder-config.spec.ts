@@ -27,26 +27,26 @@ async function modelFolder(): Promise<string> {
 }
 
 describe('embedderFrom', () => {
-  it('takes the sentence model where its files are', async () => {
+  it('takes the sentence model if its files are there', async () => {
     const folder = await modelFolder();
     expect(await from({ ETUDE_EMBEDDER_PATH: folder })).toMatchObject({ model: 'all-minilm-l6-v2', warnings: [] });
     expect(await from({ ETUDE_EMBEDDER_PATH: folder, ETUDE_EMBEDDER: 'lexical' })).toMatchObject({ model: 'lexical-hash-1', warnings: [] });
   });
 
-  it('goes by words with one warning where they are not', async () => {
+  it('uses the lexical embedder with one warning if they are missing', async () => {
     const { model, warnings } = await from(NOWHERE);
     expect(model).toBe('lexical-hash-1');
     expect(warnings).toEqual([expect.stringContaining('model.safetensors, tokenizer.json of the sentence model are not in /nowhere')]);
     expect((await from({ ...NOWHERE, ETUDE_EMBEDDER: 'lexical' })).warnings).toEqual([]);
   });
 
-  it('refuses a sentence model that is asked for and cut short', async () => {
+  it('refuses the sentence model if it is set and a file is too short', async () => {
     const folder = await modelFolder();
     await truncate(join(folder, 'model.safetensors'), 1_000);
     await expect(from({ ETUDE_EMBEDDER_PATH: folder, ETUDE_EMBEDDER: 'sentence' })).rejects.toEqual(wrong('ETUDE_EMBEDDER'));
   });
 
-  it('asks a server whose model is named, whatever is built in', async () => {
+  it('uses the server if its embedding model is set', async () => {
     const named = { ...LOCAL, ETUDE_EMBEDDER: 'lexical', ETUDE_EMBEDDING_MODEL: 'nomic' };
     await expect(from(named)).rejects.toEqual(wrong('ETUDE_EMBEDDING_DIMENSION'));
     expect((await from({ ...named, ETUDE_EMBEDDING_DIMENSION: '768' })).embedder.profile).toMatchObject({ model: 'nomic', dimension: 768 });
@@ -54,7 +54,7 @@ describe('embedderFrom', () => {
     expect(known.embedder.profile.dimension).toBe(1_536);
   });
 
-  it('keeps the key from a server that it was not given for', async () => {
+  it('sends the key of the chat server to no other server', async () => {
     const env = {
       ...LOCAL,
       OPENAI_API_KEY: 'k',
@@ -64,12 +64,12 @@ describe('embedderFrom', () => {
     await expect(from(env)).rejects.toEqual(wrong('ETUDE_EMBEDDING_API_KEY'));
   });
 
-  it('caches unless told to keep nothing', async () => {
+  it('caches unless the cache size is 0', async () => {
     expect((await from(NOWHERE)).embedder).toBeInstanceOf(CachedEmbedder);
     expect((await from({ ...NOWHERE, ETUDE_EMBEDDING_CACHE_MAX_BYTES: '0' })).embedder).not.toBeInstanceOf(CachedEmbedder);
   });
 
-  it('lets settings win over the profile of any embedder', async () => {
+  it('overrides the profile of any embedder by settings', async () => {
     const { profile } = (
       await from({
         ...NOWHERE,

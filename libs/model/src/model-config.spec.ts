@@ -23,7 +23,7 @@ describe('model settings', () => {
     expect(modelConfig.safeParse(env).success).toBe(false);
   });
 
-  it('asks the server it names, at its price', async () => {
+  it('calls the configured server and counts its price', async () => {
     const server = await startScriptedModel({ script: { default: { reply: 'hi', usage: { input_tokens: 1_000, output_tokens: 1_000 } } } });
     const model = chatModelFrom(
       config({ OPENAI_BASE_URL: server.url, ETUDE_MODEL_PRICE_INPUT_USD_PER_MTOK: '1', ETUDE_MODEL_PRICE_OUTPUT_USD_PER_MTOK: '3' }),

@@ -114,8 +114,10 @@ async function chosen(config: EmbedderConfig, { warn }: EmbedderNotes): Promise<
   }
   const what = `${missing.join(', ')} of the sentence model ${missing.length === 1 ? 'is' : 'are'} not in ${folder}`;
   if (config.ETUDE_EMBEDDER === 'sentence')
-    throw wrongSetting('ETUDE_EMBEDDER', `is sentence, but ${what}; fetch them ("etude embedder fetch" does), or set it to lexical`);
-  warn?.(`${what}: memory goes by words alone, and misses the same wish in other words. "etude embedder fetch" brings them.`);
+    throw wrongSetting('ETUDE_EMBEDDER', `is sentence, but ${what}; run "etude embedder fetch", or set it to lexical`);
+  warn?.(
+    `${what}: memory search compares words only, and misses the same request in other words. Run "etude embedder fetch" to fetch them.`,
+  );
   return new LexicalEmbedder();
 }
 

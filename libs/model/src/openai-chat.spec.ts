@@ -33,7 +33,7 @@ describe('OpenAiChatModel against the scripted model', () => {
     return { model: chatModel(server.url), close: () => server.close() };
   });
 
-  it('marks what a script answered as scripted', async () => {
+  it('marks answers of a script as scripted', async () => {
     const { model } = await start({ name: 'demo', rules: [{ match: 'hello', reply: 'hi' }] });
     expect(await model.chat(ask('hello'), never())).toMatchObject({ scripted: true, model: 'scripted/demo' });
   });
@@ -48,7 +48,7 @@ describe('OpenAiChatModel against the scripted model', () => {
     await until(() => server.calls().some((call) => call.answered === 'aborted'));
   });
 
-  it('asks an overloaded server again until it answers', async () => {
+  it('retries an overloaded server until it answers', async () => {
     const rules: Rule[] = [
       { match: 'x', empty: true, times: 1 },
       { match: 'x', status: 429, headers: { 'retry-after': '0' }, times: 1 },
@@ -64,7 +64,7 @@ describe('OpenAiChatModel against the scripted model', () => {
     expect(new Set(server.calls().map((call) => call.bodyDigest)).size).toBe(1);
   });
 
-  it('says what no rule fitted', async () => {
+  it('quotes the message that no rule fits', async () => {
     const { model } = await start({ rules: [{ match: 'other', reply: 'x' }] });
     await expect(model.chat(ask('what is this'), never())).rejects.toMatchObject({
       code: 'MODEL_REFUSED',

@@ -72,7 +72,7 @@ describe('OpenAiEmbedder', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('asks again when vectors are missing or the server is busy', async () => {
+  it('retries when vectors are missing or the server is busy', async () => {
     const server = await rawServer(json({}, 503), vectors([1, 2, 3]), vectors([1, 2, 3], [4, 5, 6]));
     expect(await embedderFor(server.url).embed(['a', 'b'])).toHaveLength(2);
     expect(server.requests).toHaveLength(3);
@@ -94,7 +94,7 @@ describe('CachedEmbedder', () => {
     return { embedder: new CachedEmbedder(embedder) };
   });
 
-  it('asks once for the same text and forgets the one used longest ago', async () => {
+  it('embeds the same text once and drops the least recently used one', async () => {
     const asked: string[][] = [];
     const inner = {
       profile: { model: 'm', dimension: 1, denseWeight: 1, calibrate: (cosineValue: number) => cosineValue },

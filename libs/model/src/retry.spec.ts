@@ -13,7 +13,7 @@ const failing = (errors: Error[]) => async () => {
 };
 
 describe('withRetries', () => {
-  it('throws what is not retryable at once and as it is', async () => {
+  it('throws an error that is not retryable at once, unchanged', async () => {
     const refused = new EtudeError('MODEL_REFUSED', 'no');
     await expect(withRetries(failing([refused]), never(), RETRY_POLICY)).rejects.toBe(refused);
     const bug = new TypeError('x is not a function');
@@ -33,7 +33,7 @@ describe('withRetries', () => {
     await expect(outcome).rejects.toMatchObject({ name: 'AbortError' });
   });
 
-  it('never exceeds its attempts or its waiting, and never waits less than asked up to the maximum', async () => {
+  it('keeps its limits of attempts and waits, and waits at least as long as the server asks, up to the maximum', async () => {
     const failure = record({
       code: constantFrom('MODEL_UNAVAILABLE', 'MODEL_RATE_LIMITED', 'MODEL_ANSWER_EMPTY', 'MODEL_ANSWER_TRUNCATED'),
       retryAfterMs: constantFrom(undefined, 0, 700, 90_000),

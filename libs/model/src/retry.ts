@@ -16,7 +16,7 @@ const BACKOFF_MAX_MS = 20_000;
 /** The longest Retry-After that is obeyed. */
 const RETRY_AFTER_MAX_MS = 60_000;
 
-/** Time and chance, which tests replace so that they needn't wait. */
+/** The wait and the random number. Tests replace them, so that they don't wait. */
 export interface RetryTimers {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** A number from 0 to 1. */
@@ -71,7 +71,7 @@ const ADVICE: Partial<Record<ReturnType<typeof errorCode>, string>> = {
   MODEL_UNAVAILABLE: 'Check that the server runs and can be reached from here.',
   MODEL_RATE_LIMITED: 'Lower ETUDE_MODEL_CONCURRENCY, raise the limit of the account, or try again later.',
   MODEL_ANSWER_EMPTY: 'Check the model; a reasoning model needs a larger limit of output tokens.',
-  MODEL_ANSWER_TRUNCATED: 'Check the server and what is between here and there, such as the time limits of a proxy.',
+  MODEL_ANSWER_TRUNCATED: 'Check the server, and the time limits of any proxy before it.',
 };
 
 function givenUp(error: unknown, made: number, waitedMs: number): EtudeError {

@@ -12,7 +12,7 @@ const complaint = (text: string) => {
 };
 
 describe('script files', () => {
-  it('takes YAML and JSON alike', () => {
+  it('accept YAML and JSON', () => {
     const yaml = 'name: demo\nrules:\n  - match: hello\n    reply: |\n      hi\n      there\n';
     expect(parseScript(yaml, 'a')).toEqual(
       parseScript(JSON.stringify({ name: 'demo', rules: [{ match: 'hello', reply: 'hi\nthere\n' }] }), 'b'),
@@ -26,11 +26,11 @@ describe('script files', () => {
     ['rules:\n  - match: {regex: "(a"}\n    reply: x\n', /must be a text.*\n  → at rules\[0\]\.match/],
     ['rules: [\n', /^demo\.yaml: /],
     ['', /^demo\.yaml is wrong/],
-  ])('says what is wrong with %j', (text, message) => {
+  ])('are refused with the mistake in %j', (text, message) => {
     expect(complaint(text)).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) });
   });
 
-  it('says which file is missing', async () => {
+  it('are refused with the path of a missing file', async () => {
     await expect(loadScript('/nowhere/none.yaml')).rejects.toMatchObject({ message: expect.stringContaining('/nowhere/none.yaml') });
   });
 

@@ -14,7 +14,7 @@ function asking(script: ScriptInput) {
 }
 
 describe('script rules', () => {
-  it('answers by the first rule that fits, else the default, else nothing', () => {
+  it('answer by the first rule that fits, otherwise by the default, otherwise not', () => {
     const ask = asking({
       rules: [
         { match: 'sum', reply: '1' },
@@ -25,7 +25,7 @@ describe('script rules', () => {
     expect(asking({ default: { reply: 'd' } })('else')).toBe('d');
   });
 
-  it('matches the last user message, any message, the system prompt', () => {
+  it('match the last user message, any message, or the system prompt', () => {
     const ask = asking({
       rules: [
         { system: 'critic', reply: 'system' },
@@ -40,14 +40,14 @@ describe('script rules', () => {
     expect(ask('q', 'me hm', 'last')).toBe('last');
   });
 
-  it('puts what a regular expression caught into the reply, and leaves other braces', () => {
+  it('put groups of regular expressions into the reply, and keep other braces', () => {
     const ask = asking({
       rules: [{ match: { regex: 'add (\\d+) and (?<b>\\d+)', flags: 'i' }, reply: 'print({{1}} + {{b}}, f"{{x}}", {{}}, {{9}})' }],
     });
     expect(ask('Add 2 and 3')).toBe('print(2 + 3, f"{{x}}", {{}}, {{9}})');
   });
 
-  it('gives the same body the same attempt, however often it comes', () => {
+  it('give a repeated body the same attempt', () => {
     const ask = asking({
       rules: [
         { match: 'task', attempt: 1, reply: 'wrong' },
@@ -65,7 +65,7 @@ describe('script rules', () => {
     ]);
   });
 
-  it('counts apart what has another key', () => {
+  it('count attempts per key', () => {
     const pattern = { regex: 'task (?<id>\\w)' };
     const ask = asking({
       rules: [
@@ -82,12 +82,12 @@ describe('script rules', () => {
     ]);
   });
 
-  it('breaks each body as often as said, then answers it', () => {
+  it('fail each body as often as the rule says, then answer it', () => {
     const ask = asking({ rules: [{ status: 503, times: 2 }, { reply: 'ok' }] });
     expect([ask('a'), ask('a'), ask('b'), ask('a'), ask('b'), ask('b')]).toEqual([503, 503, 503, 'ok', 503, 'ok']);
   });
 
-  it('answers only so many different bodies', () => {
+  it('answer only as many different bodies as the rule says', () => {
     const ask = asking({ rules: [{ times: 1, reply: 'one' }, { reply: 'rest' }] });
     expect([ask('a'), ask('b'), ask('a')]).toEqual(['one', 'rest', 'one']);
   });

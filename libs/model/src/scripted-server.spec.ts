@@ -67,7 +67,7 @@ describe('the scripted model', () => {
     expect(await listed.json()).toMatchObject({ total: 2, calls: expected });
   });
 
-  it('says so when its port is taken', async () => {
+  it('refuses to start when its port is taken', async () => {
     const { server } = await start({});
     await expect(startScriptedModel({ script: {}, port: server.port })).rejects.toMatchObject({
       code: 'FAILED_PRECONDITION',

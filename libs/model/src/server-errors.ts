@@ -58,7 +58,7 @@ function codeOf({ status, code }: ServerFault): ErrorCode {
 }
 
 function refusalAdvice({ status, location }: ServerFault, { settings }: ServerContext): string {
-  if (status >= 300 && status < 400) return `Set ${settings.baseUrl} to where it redirects${location ? ` (${location})` : ''}.`;
+  if (status >= 300 && status < 400) return `It redirects${location ? ` to ${location}` : ''}; set ${settings.baseUrl} to the new address.`;
   if (status === 401 || status === 403) return `Check ${settings.apiKey}.`;
   if (status === 402 || status === 429) return `The account behind ${settings.apiKey} has no credit left; check its billing.`;
   if (status === 404 || status === 405 || status === 501)

@@ -11,7 +11,7 @@ const failure = (promise: Promise<unknown>) =>
   );
 
 describe('servers that are busy or broken', () => {
-  it('waits as long as a 429 asks, in seconds or until a date', async () => {
+  it('are retried after the time that a 429 names, in seconds or as a date', async () => {
     const { waits, timers } = impatient();
     const date = new Date(Date.now() + 30_000).toUTCString();
     const server = await rawServer(
@@ -27,7 +27,7 @@ describe('servers that are busy or broken', () => {
     expect(waits[2]).toBe(60_000);
   });
 
-  it('gives up on 429 with what the server said and what to do', async () => {
+  it('end with the message of a 429 and advice', async () => {
     const server = await rawServer(json({ error: { message: 'You are too fast.' } }, 429));
     const error = await failure(chatModel(server.url).chat(ask(), never()));
     expect(error).toMatchObject({ code: 'MODEL_RATE_LIMITED' });
@@ -37,7 +37,7 @@ describe('servers that are busy or broken', () => {
     expect(server.requests).toHaveLength(6);
   });
 
-  it.each([408, 409, 500, 502, 503, 504, 529])('asks again after %i, backing off', async (status) => {
+  it.each([408, 409, 500, 502, 503, 504, 529])('are retried after %i, with growing waits', async (status) => {
     const { waits, timers } = impatient();
     const server = await rawServer(json('<html>oops</html>', status), json({ detail: 'overloaded' }, status), good);
     expect((await chatModel(server.url, { timers }).chat(ask(), never())).text).toBe('whole');
@@ -51,7 +51,7 @@ describe('servers that are busy or broken', () => {
     [400, 'OPENAI_MODEL'],
     [501, 'OPENAI_BASE_URL'],
     [308, 'OPENAI_BASE_URL'],
-  ])('is refused at once by %i and names %s', async (status, setting) => {
+  ])('are not retried after %i, and the error names %s', async (status, setting) => {
     const server = await rawServer(json({ error: { message: 'no, sk-very-secret is wrong' } }, status));
     const error = await failure(chatModel(server.url, { apiKey: 'sk-very-secret' }).chat(ask(), never()));
     expect(error.code).toBe('MODEL_REFUSED');
@@ -61,7 +61,7 @@ describe('servers that are busy or broken', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('takes an account without credit for a refusal', async () => {
+  it('are not retried when the account has no credit', async () => {
     const server = await rawServer(json({ error: { message: 'You exceeded your current quota.', code: 'insufficient_quota' } }, 429));
     expect(await failure(chatModel(server.url).chat(ask(), never()))).toMatchObject({
       code: 'MODEL_REFUSED',
@@ -74,7 +74,7 @@ describe('servers that are busy or broken', () => {
     ['a stream without text', raw(delta('', 'stop') + 'data: [DONE]\n\n')],
     ['a message without content', json(whole(null))],
     ['no choices', json({ choices: [] })],
-  ])('asks again after %s, then says it is empty', async (_what, answer) => {
+  ])('are retried after %s, then the error says that the answer is empty', async (_what, answer) => {
     const recovering = await rawServer(answer, good);
     expect((await chatModel(recovering.url).chat(ask(), never())).text).toBe('whole');
     const empty = await rawServer(answer);
@@ -97,7 +97,7 @@ describe('servers that are busy or broken', () => {
         typeof raw
       >,
     ],
-  ])('asks again after %s, then says it was cut', async (_what, answer) => {
+  ])('are retried after %s, then the error says that the answer was cut', async (_what, answer) => {
     const recovering = await rawServer(answer, good);
     expect((await chatModel(recovering.url).chat(ask(), never())).text).toBe('whole');
     const cutting = await rawServer(answer);
@@ -105,7 +105,7 @@ describe('servers that are busy or broken', () => {
     expect(cutting.requests).toHaveLength(3);
   });
 
-  it('takes an error inside a good status for what it is', async () => {
+  it('are refused or retried by an error in an answer with status 200', async () => {
     const overloaded = `data: ${JSON.stringify({ error: { message: 'overloaded', code: 503 } })}\n\n`;
     const server = await rawServer(raw(delta('ha') + overloaded), json({ error: { message: 'slow', type: 'rate_limit_error' } }), good);
     expect((await chatModel(server.url).chat(ask(), never())).text).toBe('whole');
@@ -113,15 +113,15 @@ describe('servers that are busy or broken', () => {
     expect(await failure(chatModel(refusing.url).chat(ask(), never()))).toMatchObject({ code: 'MODEL_REFUSED' });
   });
 
-  it('says so when what answers is no model server', async () => {
+  it('are refused when they are no model servers', async () => {
     const server = await rawServer(raw('<!doctype html><title>Hello</title>', { 'content-type': 'text/html' }));
     expect(await failure(chatModel(server.url).chat(ask(), never()))).toMatchObject({
       code: 'MODEL_REFUSED',
-      message: expect.stringMatching(/no chat completion.*Hello.*OPENAI_BASE_URL/),
+      message: expect.stringMatching(/other than a chat completion.*Hello.*OPENAI_BASE_URL/),
     });
   });
 
-  it('says so when nothing listens', async () => {
+  it('can not be reached when nothing listens', async () => {
     const port = await freePort();
     const error = await failure(chatModel(`http://user:pass@127.0.0.1:${port}/v1?key=1`).chat(ask(), never()));
     expect(error).toMatchObject({
@@ -133,7 +133,7 @@ describe('servers that are busy or broken', () => {
 });
 
 describe('servers that say nothing or too much', () => {
-  it('gives up on silence, before and inside an answer', async () => {
+  it('fail after a silence, before and inside an answer', async () => {
     const mute = await rawServer(() => {});
     const limits = { idleTimeoutMs: 30 };
     const retry = { attemptsMax: 2 };
@@ -145,7 +145,7 @@ describe('servers that say nothing or too much', () => {
     expect(await failure(chatModel(stuck.url, { limits, retry }).chat(ask(), never()))).toMatchObject({ code: 'MODEL_UNAVAILABLE' });
   });
 
-  it('gives up on an answer that never ends', async () => {
+  it('fail at an answer that never ends', async () => {
     const server = await rawServer((response) => {
       const timer = setInterval(() => response.write(': still thinking\n\n'), 5);
       response.once('close', () => clearInterval(timer));
@@ -157,7 +157,7 @@ describe('servers that say nothing or too much', () => {
     });
   });
 
-  it('cuts a thousand pages off at the limit and stops reading', async () => {
+  it('are read up to the limit of an answer and no further', async () => {
     const page = delta('é'.repeat(1_500));
     let closed = false;
     const server = await rawServer((response) => {

@@ -15,7 +15,7 @@ async function pairsFile(content: string): Promise<string> {
 const report = (pairs = builtInPairs()) => calibrateEmbedder(pairs, new LexicalEmbedder(), new AbortController().signal);
 
 describe('calibrating an embedder', () => {
-  it('finds settings that judge at least as many pairs right as those in use', async () => {
+  it('finds settings that judge at least as many pairs right as the current ones', async () => {
     const { fitted, now, cosines } = await report();
     expect(fitted?.settings).toHaveLength(3);
     expect(fitted?.sameness).toBeGreaterThanOrEqual(now.sameness);

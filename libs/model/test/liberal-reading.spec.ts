@@ -17,7 +17,7 @@ const refusing = (field: string, message: string) =>
   });
 
 describe('answers of minimal servers', () => {
-  it('takes one JSON body where a stream was asked for', async () => {
+  it('may be one JSON body in place of a stream', async () => {
     expect(await answerTo(json(whole('hi')))).toMatchObject({
       text: 'hi',
       finishReason: 'stop',
@@ -40,16 +40,16 @@ describe('answers of minimal servers', () => {
       raw(`: ping\r\nevent: message\r\nid: 1\r\n${delta('a').trim()}\r\n\r\n: ping\r\n\r\n${delta('b', 'stop').trim()}`),
     ],
     ['a whole message inside an event', raw(`data: ${JSON.stringify(whole('ab', { finish_reason: 'stop' }))}\n\n`)],
-  ])('takes %s', async (_what, answer) => {
+  ])('may be %s', async (_what, answer) => {
     expect((await answerTo(answer)).text).toBe('ab');
   });
 
-  it('does not wait for a server that never ends after [DONE]', async () => {
+  it('end at [DONE], even if the connection stays open', async () => {
     const server = await rawServer((response) => response.writeHead(200).write(delta('hi') + DONE));
     expect((await chatModel(server.url).chat(ask(), never())).text).toBe('hi');
   });
 
-  it('believes no count of zero tokens', async () => {
+  it('have estimated tokens if the server counts zero', async () => {
     const body = { ...whole('four letters!'), usage: { prompt_tokens: 0, completion_tokens: 0 } };
     expect(await answerTo(json(body))).toMatchObject({ inputTokens: 2, outputTokens: 4 });
   });
@@ -61,7 +61,7 @@ describe('answers of minimal servers', () => {
     expect(server.requests.map((request) => request.headers.authorization)).toEqual([undefined, 'Bearer secret']);
   });
 
-  it('asks the first model that is listed, or default', async () => {
+  it('come from the first listed model, or from default', async () => {
     const listing = await rawServer(json({ data: [{ id: 'one' }, { id: 'two' }] }), json(whole('hi')));
     const model = chatModel(listing.url, { model: undefined });
     await model.chat(ask(), never());
@@ -74,14 +74,14 @@ describe('answers of minimal servers', () => {
     }
   });
 
-  it('uses one connection for calls one after the other', async () => {
+  it('use one connection for calls one after the other', async () => {
     const server = await rawServer(raw(delta('hi', 'stop') + DONE));
     const model = chatModel(server.url);
     for (let i = 0; i < 5; i++) await model.chat(ask(), never());
     expect(server.connections()).toBe(1);
   });
 
-  it('asks no more at once than it may', async () => {
+  it('use no more connections than the limit of concurrency', async () => {
     const answers: Array<() => void> = [];
     const server = await rawServer((response, request) => void answers.push(() => json(whole('hi'))(response, request)));
     const model = chatModel(server.url, { concurrency: 2 });
@@ -94,7 +94,7 @@ describe('answers of minimal servers', () => {
     expect(server.connections()).toBe(2);
   });
 
-  it('reads a character that two packets share', async () => {
+  it('may split a character over two packets', async () => {
     const stream = Buffer.from(delta('😀', 'stop') + DONE);
     const middle = stream.indexOf('😀') + 2;
     const server = await rawServer((response) => {
@@ -105,7 +105,7 @@ describe('answers of minimal servers', () => {
 });
 
 describe('servers that refuse a part of the protocol', () => {
-  it('leaves out what was refused, and keeps leaving it out', async () => {
+  it('are sent later requests without the refused part', async () => {
     const server = await refusing('stream_options', 'Unrecognized request argument: stream_options');
     const model = chatModel(server.url);
     expect((await model.chat(ask(), never())).text).toBe('hi');
@@ -114,24 +114,24 @@ describe('servers that refuse a part of the protocol', () => {
     expect(server.requests[2]?.body['stream']).toBe(true);
   });
 
-  it('asks without streaming where streams are refused', async () => {
+  it('are called without streaming if they refuse streams', async () => {
     const server = await refusing('stream', 'streaming is not supported');
     expect((await chatModel(server.url).chat(ask(), never())).text).toBe('hi');
   });
 
-  it('names the token limit as the server wants it', async () => {
+  it('get the token limit under the name that they accept', async () => {
     const server = await refusing('max_tokens', "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.");
     await chatModel(server.url).chat({ ...ask(), outputTokensMax: 50 }, never());
     expect(server.requests[1]?.body).toMatchObject({ max_completion_tokens: 50, stream: true });
   });
 
-  it('leaves out a temperature that is refused', async () => {
+  it('get no temperature if they refuse it', async () => {
     const server = await refusing('temperature', "Unsupported value: 'temperature' does not support 0 with this model.");
     await chatModel(server.url).chat({ ...ask(), temperature: 0 }, never());
     expect(server.requests[1]?.body).not.toHaveProperty('temperature');
   });
 
-  it('asks once when the refusal is about the prompt', async () => {
+  it('are called once if they refuse the prompt', async () => {
     const server = await rawServer(json({ error: { message: "This model's maximum context length is 8192 tokens." } }, 400));
     await expect(chatModel(server.url).chat(ask(), never())).rejects.toMatchObject({
       code: 'MODEL_REFUSED',

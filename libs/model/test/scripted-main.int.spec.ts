@@ -9,7 +9,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 const MAIN = fileURLToPath(new URL('../dist/scripted-main.js', import.meta.url));
 const run = promisify(execFile);
 describe('the scripted model as a process', () => {
-  it('only reads the script where it is to check it', async () => {
+  it('only checks the script with --check', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'scripted-'));
     onTestFinished(() => rm(directory, { recursive: true }));
     const [script, text] = [join(directory, 'good.yaml'), join(directory, 'README.md')];
@@ -25,7 +25,7 @@ describe('the scripted model as a process', () => {
   it.each([
     [[], '--script is missing'],
     [['--script', 'x', '--port', 'many'], '--port must be 0 to 65535'],
-  ])('ends with 2 and a reason for %j', async (args, reason) => {
+  ])('exits with 2 and a reason for %j', async (args, reason) => {
     await expect(run(process.execPath, [MAIN, ...args])).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(reason) });
   });
 });

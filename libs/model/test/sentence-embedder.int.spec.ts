@@ -33,7 +33,7 @@ describe.skipIf(missing.length > 0)(`SentenceEmbedder${why}`, () => {
     expect(Math.max(...off)).toBeLessThan(1e-4);
   });
 
-  it('knows a paraphrase in other words', async () => {
+  it('recognises a paraphrase in other words', async () => {
     const [a, b, c] = await start().embed([
       'Tell whether a word reads the same backwards.',
       'Check for palindromes.',
@@ -55,7 +55,7 @@ describe.skipIf(missing.length > 0)(`SentenceEmbedder${why}`, () => {
     expect(new Set(await Promise.all(under))).toEqual(new Set(['given up']));
   });
 
-  it('says how to get out of damaged weights, and fails again', async () => {
+  it('says how to replace damaged weights, on every call', async () => {
     const damaged = await mkdtemp(join(tmpdir(), 'weights-'));
     onTestFinished(() => rm(damaged, { recursive: true }));
     await writeFile(join(damaged, 'tokenizer.json'), '{"model": 1');
@@ -65,7 +65,7 @@ describe.skipIf(missing.length > 0)(`SentenceEmbedder${why}`, () => {
     await expect(embedder.embed(['a'])).rejects.toEqual(failed);
   });
 
-  it('fails what is under way when it is closed, and starts again', async () => {
+  it('fails running calls when it is closed, and starts again at the next call', async () => {
     const embedder = start();
     const failed = embedder.embed(['a']).catch((error: unknown) => error);
     await embedder.close();

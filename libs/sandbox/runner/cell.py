@@ -15,7 +15,7 @@ from runner.workspace import WORK
 # Memory of an interpreter before the first line of an answer, added to the answer's limit.
 BASE_MEMORY_MIB = 16
 STACK_BYTES = 120 * 1024 * 1024
-# The folder that the runner was imported from, which answers may not import from. A bundle has no such folder.
+# Folder of the runner's modules, from which answers must not import. A bundle has no such folder.
 RUNNER_ROOT = os.path.dirname(os.path.dirname(globals().get("__file__") or ""))
 
 
@@ -126,7 +126,7 @@ def _reset_interpreter():
     for name in [name for name in sys.modules if name.partition(".")[0] == "runner"]:
         del sys.modules[name]
     sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "BundleFinder"]
-    # -c and -S left these out, but answers may use them as in any interpreter.
+    # Python's options -c and -S leave out the working directory and `exit`; answers may use both.
     sys.path[:] = [WORK] + [path for path in sys.path if path and path != RUNNER_ROOT]
     sys.argv[:] = ["solution.py"]
     sys.dont_write_bytecode = True

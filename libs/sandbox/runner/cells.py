@@ -16,9 +16,9 @@ class CellPool:
         self.spares = []
         # The interpreter of a session, which keeps the names of its cells. Most sandboxes never start it.
         self.session = None
-        # Whether cells have run, so that the next one expects their names.
+        # Whether a cell has run in it. When such an interpreter is lost, the next cell reports `stateLost`.
         self.session_began = False
-        # Number of the last cell. Reports carry it, so that late ones are not taken for the next cell's.
+        # Number of the last cell. Each report has the number of its cell, so that a late report isn't taken for the next cell's.
         self.session_cells = 0
 
     def fill(self, count):
@@ -34,7 +34,7 @@ class CellPool:
         return self.spares.pop(0) if self.spares else self._fork()
 
     def _fork(self):
-        """Call only while no code runs: code could take a new interpreter over before it has hidden itself."""
+        """Call it only while no code runs. Code could take over a new interpreter that has not hidden itself yet."""
         try:
             return SpareCell(self.zygote)
         except ZygoteLost:
@@ -48,8 +48,8 @@ class CellPool:
             self.zygote.start_fresh(hash_seed)
 
     def forget(self, reaped):
-        """Drops processes that have ended, whose pids may be reused, and those that the code has signalled, which may end late.
-        To be called when no code is alive."""
+        """Drops processes that have ended, since their pids may be reused, and processes that the code has signalled, since they may
+        end late. Call it when no code is alive."""
         for cell in [cell for cell in self.spares if cell.pid in reaped or processes.is_doomed(cell.pid)]:
             self.spares.remove(cell)
             cell.close()

@@ -10,8 +10,8 @@ LEASE_MS_MAX = 3_600_000
 
 
 class Claim:
-    """`token_digest`: SHA-256 of the token that a claim needs, in hex, and its owner must renew it; None over a pipe.
-    `unclaimed_s`: how long it waits for a claim while nobody is connected."""
+    """`token_digest`: SHA-256, in hex, of the token that a claim needs. The owner must then renew its lease. None over a pipe, where
+    a claim needs no token and no lease. `unclaimed_s`: seconds that the sandbox waits for a claim while nobody is connected."""
 
     def __init__(self, token_digest=None, unclaimed_s=FOREVER):
         self.token_digest = token_digest
@@ -20,7 +20,7 @@ class Claim:
         self.ends_at = time.monotonic() + unclaimed_s
 
     def bind(self, frame):
-        """The first claim wins; the same claim again is fine. Raises Refused, Malformed."""
+        """Accepts only the first claim, and repeats of that claim. Raises Refused, Malformed."""
         claim = text(frame, "claim", 200)
         if self.token_digest is not None:
             digest = hashlib.sha256(text(frame, "token", 1000).encode("utf-8", "replace")).hexdigest()

@@ -40,16 +40,16 @@ class Loop:
 
 
 UNBOUND_BYTES_MAX = 64 * 1024
-# Read per turn of the loop, so that an endless sender without a token can't hold up other connections.
+# Bytes read per turn from an unbound connection, so that an endless sender without a token can't delay other connections.
 UNBOUND_READ_BYTES = 1024
-# Most bytes of unsent replies; beyond it nothing more is read from the connection.
+# Most bytes of unsent replies. Above this size nothing more is read from the connection.
 REPLIES_BYTES_MAX = 1024 * 1024
 READ_BYTES = 256 * 1024
 
 
 class Connection:
-    """`obey(connection, frame)` is called for each frame, `ended(connection)` at the end. Output comes from two places:
-    the queue of replies, and the execution that the connection follows, which keeps its own frames."""
+    """Calls `obey(connection, frame)` for each frame, and `ended(connection)` at the end. Sends the queued replies first, then the
+    frames of the execution that it follows."""
 
     def __init__(self, loop, read_fd, write_fd, obey, ended):
         self.loop = loop
@@ -80,7 +80,7 @@ class Connection:
         self.flush()
 
     def follow(self, execution, number):
-        """Sends the frames of `execution` from `number` on, those to come included."""
+        """Sends the frames of `execution` from `number` on, and later frames when they are added."""
         self.following = execution
         self.number = number
         self.flush()
@@ -112,7 +112,7 @@ class Connection:
             self.ended(self)
 
     def _next(self):
-        """Takes the next frame that is ready. False where none is."""
+        """Takes the next frame. Returns False if no frame is ready."""
         if self.replies:
             frame = self.replies.popleft()
             self.replies_bytes -= len(frame)
@@ -176,7 +176,7 @@ def listen(loop, sock, opened):
             return
         peer = _socket.socket(fileno=fd)
         peer.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
-        # A controller whose machine fails closes no connection; keepalive finds out.
+        # Detects the failure of a controller's machine, which closes no connection.
         peer.setsockopt(_socket.SOL_SOCKET, _socket.SO_KEEPALIVE, 1)
         fd = peer.detach()
         # Two descriptors of the socket, so that the loop can watch reading and writing apart, as with pipes.

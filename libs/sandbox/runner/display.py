@@ -9,7 +9,7 @@ TEXT_CHARS_MAX = 64 * 1024
 JSON_VALUES_MAX = 100_000
 TABLE_MEDIA_TYPE = "application/vnd.dataresource+json"
 ROWS_MAX = 1000
-# Display methods of a class, as in notebooks. The first gives data by media type.
+# Display methods of a class, as in notebooks. `_repr_mimebundle_` returns data by media type.
 METHODS = (
     ("_repr_mimebundle_", None),
     ("_repr_html_", "text/html"),
@@ -22,7 +22,7 @@ METHODS = (
 
 
 def bundle_of(value):
-    """The displays of a value. An Exception in its own methods becomes a line of the text; interrupts pass."""
+    """All forms of a value, by media type. If a method of the value raises an Exception, a line of the text says so."""
     bundle = {"text/plain": _text(value)}
     for name, form_of in FORMS:
         try:
@@ -67,7 +67,8 @@ def _json_or_none(value):
 
 
 def _method(name, media):
-    """What that method of the value's class returns, without its metadata. In its class, since some objects have every attribute."""
+    """A function that calls this method of a value and drops the metadata of the result. The class must have the method, since some
+    objects have every attribute."""
 
     def form_of(value):
         method = None if isinstance(value, type) else getattr(type(value), name, None)
@@ -88,14 +89,14 @@ def _figure(value):
 
 
 def _table(value):
-    """A data frame's first rows as a data resource; `rowsTotal` is the number of all, where there are more. Frames are
+    """The first rows of a data frame as a data resource. If there are more, `rowsTotal` is the number of all rows. Data frames are
     recognised by their attributes, so that no library is imported."""
     kind = type(value)
     if not hasattr(kind, "columns") or not hasattr(kind, "to_dict"):
         return None
     frame = value.head(ROWS_MAX)
     index = getattr(frame, "index", None)
-    # A default index only numbers the rows and is no column; an index with names or groups is one.
+    # An index with names or groups becomes a column. A default index only numbers the rows.
     if index is not None and (index.name is not None or type(index).__name__ not in ("RangeIndex", "Index")):
         frame = frame.reset_index()
     names = [str(column) for column in frame.columns]
@@ -108,7 +109,7 @@ def _table(value):
 
 
 def _cell(value):
-    """The value as JSON that all readers understand alike; otherwise as text."""
+    """The value if all readers of JSON understand it alike, otherwise its text."""
     if value is None or type(value) in (bool, str) or (type(value) is int and abs(value) < EXACT_INT):
         return value
     if isinstance(value, float):

@@ -12,7 +12,7 @@ REQUIRED = {
 }
 FIELDS = {**dict.fromkeys(("code", "entryPoint", "tests", "command", "stdin", "setup"), str), "args": list, "kwargs": dict}
 FIELDS.update(valueKiB=int, valueParts=int)
-# Bytes of frames kept for all executions of this sandbox. Beyond it the oldest go first, those of the running execution last.
+# Most bytes of frames kept for all executions of this sandbox. The oldest are dropped first, those of the running execution last.
 KEPT_BYTES_MAX = 32 * 1024 * 1024
 
 
@@ -63,13 +63,13 @@ class Execution:
         self.tell()
 
     def note(self, kind, **fields):
-        """Adds a frame without a call of `tell()`, to be sent with the next one."""
+        """Adds a frame that is sent together with the next one, since `tell()` is not called."""
         frame = encode_frame({"type": kind, "executionId": self.name, "seq": self.count, **fields})
         self.frames.append(frame)
         self.kept_bytes += len(frame)
 
     def frame(self, number):
-        """The frame; None where it does not exist yet. Raises Refused when it is no longer kept."""
+        """The frame with this number, or None if it does not exist yet. Raises Refused if it is no longer kept."""
         if number < self.first:
             raise Refused("forgotten", "frames of this execution before number %d are no longer kept" % self.first)
         return self.frames[number - self.first] if number < self.count else None
@@ -83,7 +83,8 @@ class Execution:
 
 
 def trim(executions, current, sent):
-    """Frees frames beyond KEPT_BYTES_MAX, oldest first. Of `current` only the first `sent` may go, which a reader has got."""
+    """Frees the oldest frames until at most KEPT_BYTES_MAX are left. Frees of `current` only frames below number `sent`, which a reader
+    has received."""
     excess = sum(execution.kept_bytes for execution in executions) - KEPT_BYTES_MAX
     for execution in executions:
         if excess <= 0:

@@ -68,7 +68,7 @@ class SessionFiles:
         return closing(folders.open_folder(self.root, names[:-1], make))
 
     def _size(self, path):
-        """Bytes of an upload that have arrived; 0 where there is none."""
+        """Received bytes of an unfinished upload; 0 if there is none."""
         return self.uploads[path][1] if path in self.uploads else 0
 
     def _write(self, frame):
@@ -82,7 +82,7 @@ class SessionFiles:
         reached = self._size(path)
         if offset != reached:
             raise Refusal("offset", "the upload of %r has reached %d bytes, not %d" % (path, reached, offset), size=reached)
-        # Checked before any data is taken, since the file could not be put in place later.
+        # Checks the place before it accepts data, since the file could not be put there later.
         with self._folder(names, make=True) as folder:
             folders.regular_file_or_none(folder, names[-1])
         self._append(path, data)
@@ -154,7 +154,7 @@ class SessionFiles:
         return {"type": "file.entries", "entries": [_entry(path, status) for path, status in files[:limit]], "more": len(files) > limit}
 
     def _delete(self, frame):
-        """Also gives up an upload to that path which is not final yet."""
+        """Deletes the file, and an unfinished upload to its path."""
         path, names = _path_of(frame)
         dropped = self._drop(path)
         try:
@@ -173,6 +173,6 @@ def _path_of(frame):
 
 
 def _entry(path, status):
-    """The code may set any time of change."""
+    """The time of change is bounded, since code may set any."""
     modified_ms = max(0, min(status.st_mtime_ns // 1_000_000, INTEGER_MAX))
     return {"path": path, "sizeBytes": status.st_size, "modifiedMs": modified_ms}

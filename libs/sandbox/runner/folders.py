@@ -5,7 +5,7 @@ import stat
 from contextlib import contextmanager, suppress
 
 PATH_CHARS_MAX = 512
-# Null, and halves of surrogate pairs: the latter stand for bytes that are not UTF-8.
+# The null character, and halves of surrogate pairs, which stand for bytes that are not UTF-8.
 UNFIT = re.compile("[\0\ud800-\udfff]")
 # Most entries that one listing may look at, so that it takes some tenths of a second. A folder counts as FOLDER_COSTS entries
 # and one more for each folder above it, which are opened again.
@@ -13,7 +13,7 @@ LOOKED_AT_MAX = 100_000
 FOLDER_COSTS = 10
 WORK_NAME = "work"
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# O_NONBLOCK: neither a FIFO nor a lease that the code took on the file holds the opening up.
+# O_NONBLOCK: opening must not wait for a FIFO, or for a lease that the code has taken on the file.
 FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 

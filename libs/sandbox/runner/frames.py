@@ -100,7 +100,7 @@ class TooLarge(ValueError):
 
 
 class Peer:
-    """One side of the exchange. `broken` says why it has ended; None while it goes on."""
+    """One side of the exchange. `broken` is the reason why the exchange ended, or None."""
 
     def __init__(self, sock):
         self.socket = sock

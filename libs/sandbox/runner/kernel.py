@@ -56,7 +56,8 @@ MS_PRIVATE = 1 << 18
 
 
 def set_readable(readable):
-    """Whether others of this user may open /proc/PID/fd and /proc/PID/mem or attach. Inherited by forks, reset by exec."""
+    """Allows or forbids other processes of this user to open /proc/PID/fd and /proc/PID/mem and to attach. Forks inherit the setting,
+    exec resets it."""
     _call("prctl", PR_SET_DUMPABLE, 1 if readable else 0, 0, 0, 0)
 
 

@@ -1,7 +1,7 @@
 """Process 1 of a nest: a warm interpreter inside bubblewrap that opens one fresh set of namespaces per sandbox.
 
-It never sees a payload: it only hands each sandbox that sandbox's socket to the controller.
-Bubblewrap's walls stand around the nest and all its sandboxes.
+It never reads a payload. It only passes to each sandbox the socket to the controller.
+Bubblewrap isolates the nest with all its sandboxes from the host.
 """
 import fcntl
 import json
@@ -25,7 +25,7 @@ IFF_UP = 1
 
 
 class Nest:
-    """Opens sandboxes on command, destroys them on command, and tells when one is gone."""
+    """Opens and destroys sandboxes on command, and reports the end of each."""
 
     def __init__(self, first_fd, filter_program, own_network, start_supervisor):
         self.first_fd = first_fd
@@ -37,7 +37,7 @@ class Nest:
         self.wake, wake = os.pipe()
         os.set_blocking(wake, False)
         _signal.set_wakeup_fd(wake)
-        # Process 1 gets no signal without a handler; SIGCHLD tells that a sandbox has ended.
+        # SIGCHLD reports the end of a sandbox. The kernel sends process 1 only signals that have a handler.
         _signal.signal(_signal.SIGCHLD, lambda *_: None)
 
     def serve(self):
@@ -66,7 +66,7 @@ class Nest:
     def open(self, slot, disk_mib):
         fd = self.first_fd + slot
         pid = fork_orphan(lambda kept: self._open_namespaces(fd, kept), lambda: self._become_supervisor(disk_mib))
-        # A negative key stands for a sandbox that could not be opened; it is reported as gone.
+        # A sandbox that could not be opened has a negative key, and is reported as gone.
         self.slots[pid or -fd] = slot
         os.close(fd)
         self.reap()

@@ -8,7 +8,7 @@ import _signal
 
 DISPLAY_BYTES_MAX = 8 * 1024 * 1024
 DISPLAYS_MAX = 1000
-# A value costs its reader some hundred times the one character that it takes in JSON.
+# A value that takes one character in JSON takes its reader about a hundred bytes of memory.
 VALUES_MAX = 400_000
 # Most values in the return value of a call.
 RETURNED_VALUES_MAX = 2_000_000
@@ -18,7 +18,7 @@ DIGITS_MAX = 300
 
 
 def value_excess(body, run):
-    """Why the report of a call exceeds the limits of its run; None where it doesn't."""
+    """The reason why the report of a call exceeds the limits of its run, or None."""
     parts_max = run.get("valueParts", RETURNED_VALUES_MAX)
     if has_too_many_values(body, parts_max):
         return "the value has more than %d commas and brackets; %s" % (parts_max, WHAT_TO_DO)

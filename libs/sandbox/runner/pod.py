@@ -1,6 +1,6 @@
-"""Process 1 of a container. The container's runtime does the work of bubblewrap, except for the walls set up below.
+"""Process 1 of a container. The container runtime isolates it as bubblewrap does locally; `main` adds the remaining controls.
 
-It listens last, so that connections find warm cells. Settings come in the environment, which is wiped before code runs:
+It starts to listen when its cells are warm. Settings come in the environment, which is wiped before code runs:
 ETUDE_SANDBOX_HOST, _PORT, _NAME, _TOKEN_SHA256, _FILTER (a system call filter, in hex) and _UNCLAIMED_MS.
 """
 import os
@@ -41,8 +41,8 @@ def main():
 
 
 def announce(address):
-    """Sends a datagram to an unused address, so that the kernel asks for its gateway. The question tells neighbours where this
-    pod's address is now. Their entries for the pod that had it before would delay connections by 9 s."""
+    """Sends a datagram to an unused address, so that the kernel asks for its gateway. Neighbours learn from this request
+    where the pod's address is now. An entry for the previous pod with this address would delay connections by 9 s."""
     nobody = {"0.0.0.0": (_socket.AF_INET, "192.0.2.1"), "::": (_socket.AF_INET6, "2001:db8::1")}.get(address)
     if nobody is None:
         return
@@ -51,7 +51,7 @@ def announce(address):
     try:
         sock.sendto(b"", (there, DISCARD_PORT))
     except OSError:
-        # Without a route no neighbour is asked, and none has a stale entry.
+        # Without a route there are no neighbours with a stale entry.
         pass
     finally:
         sock.close()

@@ -1,7 +1,7 @@
-"""Tries every control from inside, as code would meet it. Prints control names with what was found instead.
+"""Tests every control from inside the sandbox. Prints a JSON object: the names of failed controls, each with the finding.
 
-Its stdin is the limits of the run as JSON. In a pod they have one field more, `pod`, `{"internet": false}` where not even a
-socket may be opened, `{"internet": true}` where a NetworkPolicy decides what it reaches.
+Its stdin is the limits of the run as JSON. In a pod the limits have the further field `pod`: `{"internet": false}` if no socket
+may be opened, `{"internet": true}` if a NetworkPolicy decides which addresses can be reached.
 """
 import json
 import os

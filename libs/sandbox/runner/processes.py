@@ -44,7 +44,7 @@ def cpu_ms_of(fields):
 
 
 def measure(apart):
-    """Sums over all live processes that are not in `apart`. Threads count as processes, as the kernel's limit has it."""
+    """Sums over all live processes that are not in `apart`. Threads count as processes, as in the kernel's limit."""
     cpu_ms = memory_kib = count = mapped_kib = 0
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or int(entry) in apart:
@@ -136,7 +136,7 @@ def _alive():
 
 
 def memory_kills():
-    """Number of processes that the kernel killed for lack of memory in this control group; 0 where it isn't counted."""
+    """Number of processes of this control group that the kernel killed for lack of memory; 0 if the kernel doesn't count them."""
     try:
         with open("/sys/fs/cgroup/memory.events", encoding="ascii") as file:
             return int(dict(line.split() for line in file).get("oom_kill", 0))

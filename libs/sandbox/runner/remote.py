@@ -17,7 +17,7 @@ class RemoteError(Exception):
 
 
 class AnswerLine:
-    """Sends requests to the answer and checks its replies. Once the answer has lied or died, it sends no more."""
+    """Sends requests to the answer and checks its replies. After a malformed reply, or the end of the answer, it sends nothing more."""
 
     def __init__(self, peer, namespace):
         self.peer = peer
@@ -29,13 +29,14 @@ class AnswerLine:
         self.last_raised = None
         # Whether objects of the answer's classes may cross as stand-ins.
         self.lives = False
-        # Results of looks at objects since the last request that may change one, and the result of the last request.
+        # Results of looks at objects since the last request that may change an object. `seen` is the result of the last request.
         self.looks = {}
         self.seen = None
         self.turn = threading.RLock()
 
     def load(self):
-        """Names that the answer defined, and those of its classes. Raises PeerGone; `peer.broken` gives the reason if loading failed."""
+        """Returns the names that the answer defines, and the names of classes among them. Raises PeerGone if loading failed; `peer.broken` is
+        the reason."""
         message = self.peer.receive()
         failed = message.get("failed")
         if failed is not None:
@@ -88,7 +89,7 @@ class AnswerLine:
         return self._take(op, reply, encoder.kept)
 
     def goodbye(self):
-        """Lets the answer print the traceback of its last exception before it is stopped; does not wait for long."""
+        """Has the answer print the traceback of its last exception. Waits at most GOODBYE_S for each message."""
         try:
             self.peer.socket.settimeout(GOODBYE_S)
             self._ask("bye", {}, (), {})
@@ -124,7 +125,7 @@ class AnswerLine:
         return {"kind": "value", "root": encoder.value(value), "table": encoder.table()}
 
     def _take(self, op, reply, sent):
-        """The value of a reply, with what the answer changed in our arguments copied back."""
+        """The value of a reply. First copies into our arguments the changes that the answer made in its copies."""
         kind = reply.get("kind")
         if kind == "left":
             self.last_raised = (None, bounded_error(reply))
@@ -138,14 +139,14 @@ class AnswerLine:
                 decoder.fill(sent[number], content)
             if kind == "value":
                 value = decoder.value(reply["root"])
-                # A reference is to a new object each time, which has looks of its own.
+                # Each reference is to a new object, whose looks are recorded apart.
                 self.seen = "reference" if decoder.has_references else json.dumps([reply["root"], reply["table"]])
                 return value
             error = self._exception(reply, decoder) if kind == "raised" else None
         except Exception:
             self.peer.fail("it sent something malformed")
         if kind == "stop":
-            # Outside of iteration it would end a loop of the tests as if all were well.
+            # Outside of iteration, StopIteration would end a loop of the tests without any error.
             raise StopIteration if op == "next" else RuntimeError("the answer raised StopIteration")
         if error is None:
             self.peer.fail("it sent something malformed")
@@ -160,7 +161,7 @@ class AnswerLine:
             return RemoteError("%(type)s: %(message)s" % bounded_error(reply))
 
     def _exception_class(self, names):
-        """The builtin exception of that name, or one made for the answer's own, below the builtin that it extends."""
+        """The exception class of that name: of the setup, a builtin one, or a new subclass of the builtin class that it extends."""
         if type(names) is not list or not names or not all(type(name) is str for name in names):
             raise ValueError("the exception names no class")
         own = self.setup_classes.get(names[0])
@@ -220,13 +221,13 @@ class AnswerLine:
         return len(self.local) - 1
 
     def _shared(self, kind):
-        """Name under which instances of a class travel by value: classes of the trusted code, never stand-ins."""
+        """The name of a class of the trusted code, whose instances are sent by value; None for any other class."""
         if self.namespace.get(kind.__name__) is kind and kind.__module__ == self.namespace.get("__name__"):
             return kind.__name__
         return None
 
     def remember_setup_classes(self):
-        """Remembers the classes of the setup. The answer knows no others of the trusted code, and may send instances of none."""
+        """Remembers the classes of the setup. The answer knows no other class of the trusted code, and may send no instances of another."""
         for name, kind in self.namespace.items():
             if isinstance(kind, type) and self._shared(kind) == name:
                 self.setup_classes[name] = kind

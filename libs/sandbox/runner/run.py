@@ -83,7 +83,7 @@ class Run:
         if request["kind"] != "checked":
             cell = self._cell()
             given = {name: value for name, value in request.items() if name not in ("kind", "stdin")}
-            # Outside a session there is nothing that a cell could keep.
+            # Outside a session a cell keeps nothing, so it runs as a program.
             role = "program" if request["kind"] == "cell" else request["kind"]
             cell.start({**base, "role": role, **given}, request.get("stdin", "").encode("utf-8", "replace"))
             return cell, None
@@ -197,7 +197,7 @@ class Run:
         return sum(ended.cpu_ms for ended in self.reaped.values()) - self.cpu_before_ms
 
     def _note_how_cells_ended(self):
-        """Before anything is killed from here, so that our own SIGKILL is never taken for the code's end."""
+        """Call it before the runner kills anything, so that the runner's SIGKILL isn't taken for the end of the code."""
         processes.reap(self.reaped)
         deadline = time.monotonic() + 0.5
         while self._answer_is_ending() and self.answer.pid not in self.reaped and time.monotonic() < deadline:

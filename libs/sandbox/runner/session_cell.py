@@ -21,12 +21,12 @@ from runner.frames import encode_frame
 from runner.kernel import receive_fds
 from runner.outcome import DISPLAYS_MAX, DISPLAY_BYTES_MAX, has_too_many_values
 
-# Number of ended children that are not reaped, so that the code that started them may still ask how they ended.
+# Number of ended children that are not reaped, so that the code can still read their exit status.
 LEFT_BEHIND_MAX = 4
 ENVIRONMENT = {"MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp/.matplotlib"}
 FIONREAD = 0x541B
-# Longest wait for process 1 to read the text printed before a display, so that both keep their order. It reads at once unless
-# it waits for a core. The wait is bounded, since threads may print without end.
+# Longest wait for process 1 to read the text printed before a display, so that both keep their order. Process 1 reads
+# at once if it has a core. The wait is bounded, since threads may print without end.
 PRINTED_WAIT_S = 1
 
 
@@ -57,7 +57,7 @@ class Session:
     def install(self):
         os.environ.update(ENVIRONMENT)
         sys.argv[:] = [""]
-        # A cell is watched while it runs.
+        # Callers see the output of a cell while it runs.
         sys.stdout.reconfigure(line_buffering=True)
         builtins.display = self.show
         builtins.input = _no_input
@@ -80,12 +80,12 @@ class Session:
             exit_code, error = exit_code or figures_code, error or figures_error
         answer.flush()
         if os.getpid() != self.pid:
-            # A fork that came back from the cell: the session goes on in its parent alone.
+            # This process is a fork that the cell made. The session continues only in the parent.
             os._exit(exit_code)
         self.reports.ended(exit_code, error)
 
     def show(self, *objects):
-        """display(): shows each value as text and in the richer ways that it knows."""
+        """display(): shows each value in all its forms."""
         for value in objects:
             self.reports.display(display.bundle_of(value))
             if hasattr(type(value), "savefig"):
@@ -135,7 +135,7 @@ class Session:
 
 
 def _no_input(_prompt=""):
-    raise EOFError("a cell has no stdin, so input() can't be answered: put the value into the code")
+    raise EOFError("a cell has no stdin, so input() can't read anything: put the value into the code")
 
 
 def _reap_left_behind():
@@ -146,7 +146,7 @@ def _reap_left_behind():
         for pid in children[:-LEFT_BEHIND_MAX]:
             os.waitpid(int(pid), os.WNOHANG)
     except Exception:
-        # The code may have replaced any function used here. The children then stay, and the session goes on.
+        # The code may have replaced any function used here. Then the children remain, and the session continues.
         pass
 
 
@@ -191,7 +191,7 @@ class Reports:
 
     def display(self, bundle):
         if os.getpid() != self.pid:
-            # A fork of the interpreter has no way to report; its text is better than nothing.
+            # A fork of the interpreter can't report displays, so it prints the text.
             print(bundle["text/plain"])
             return
         self._await_printed()
@@ -206,7 +206,7 @@ class Reports:
         self._send(frame)
 
     def began(self):
-        """From here on an interrupt ends the cell, and none before: process 1 waits for this with its own."""
+        """Reports that an interrupt ends the cell from now on. Process 1 sends no interrupt before this report."""
         self._send(encode_frame({"type": "began", "cell": self.cell}))
 
     def ended(self, exit_code, error):

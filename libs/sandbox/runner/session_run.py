@@ -1,7 +1,7 @@
 """A run in a session's interpreter, which outlives the run if possible.
 
-Between cells the interpreter is stopped by SIGSTOP: no code runs that nobody watches, and what its threads would print, they
-print while the next cell runs.
+Between cells the interpreter is stopped by SIGSTOP, so that no code runs unwatched. Its threads continue while the next
+cell runs.
 """
 import json
 import os
@@ -17,9 +17,9 @@ from runner.outcome import DEPTH_MAX, DISPLAYS_MAX, DISPLAY_BYTES_MAX, bounded_e
 from runner.run import Run
 from runner.zygote import sealed
 
-# From the interrupt to the end of the interpreter: what shares its cores with many others needs a while to end by itself.
+# Seconds from the interrupt to the end of the interpreter. On busy cores an interrupted cell takes a while to end by itself.
 INTERRUPT_S = 0.5
-# An honest interpreter keeps to its bounds; more reports are forged. One display more says how many were left out.
+# An honest interpreter keeps these bounds, so further reports are forged. The one further display says how many were left out.
 REPORTED_DISPLAYS_MAX = DISPLAYS_MAX + 1
 REPORTED_BYTES_MAX = DISPLAY_BYTES_MAX + 64 * 1024
 CPU_UNLIMITED_MS = 10**12
@@ -47,7 +47,7 @@ class SessionRun(Run):
             pool.lose_session()
             pool.session = pool.take()
             pool.session.reports = FrameReader(REPORTED_BYTES_MAX)
-            # Processor time is counted anew for each cell. Only the looks of the run can do that.
+            # CPU time is limited per cell. The run measures it, since the kernel's limit would count all cells together.
             limits = dict(self.limits, cpuMs=CPU_UNLIMITED_MS)
             pool.session.start({"role": "session", "limits": limits, "processesApart": PROCESSES_APART})
             self.state_lost, pool.session_began = pool.session_began, True
@@ -66,7 +66,7 @@ class SessionRun(Run):
         return {self.answer.control.fileno(): self.report, **super()._streams()}
 
     def _take_report(self, data):
-        """Raises ValueError, RecursionError for what is malformed: the interpreter can't be trusted to end its cell then."""
+        """Raises ValueError, RecursionError for a malformed report. Then the interpreter can't be trusted to end its cell."""
         try:
             for body in self.answer.reports.feed(data):
                 if not self.over:
@@ -106,7 +106,7 @@ class SessionRun(Run):
             raise ValueError("an unknown report")
 
     def _stop(self, reason):
-        """Interrupts first, so that the names survive. Stops the run if that doesn't help within INTERRUPT_S."""
+        """Interrupts the cell first, so that its names survive. Stops the run if the cell has not ended within INTERRUPT_S."""
         now = time.monotonic()
         if self.interrupted is None:
             self.interrupted = reason
@@ -119,7 +119,7 @@ class SessionRun(Run):
             self.turn(self.interrupted_at + INTERRUPT_S)
 
     def _interrupt(self):
-        """Ctrl-C: for the interpreter and the processes that it started. Before its cell has begun, as soon as it has."""
+        """Sends SIGINT to the interpreter and to the processes that it started."""
         try:
             os.killpg(self.answer.pid, _signal.SIGINT)
         except ProcessLookupError:

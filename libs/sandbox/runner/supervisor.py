@@ -19,7 +19,7 @@ from runner.zygote import Zygote, hide, preload
 
 PROTOCOL = 2
 CONNECTIONS_MAX = 32
-# A local sandbox serves one execution, and most take one cell. A second spare would cost each a fork, and help checked runs only.
+# A local sandbox serves one execution, and most executions use one cell. A second spare cell would cost each sandbox a fork.
 LOCAL_SPARES = 1
 
 

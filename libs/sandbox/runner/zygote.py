@@ -1,7 +1,7 @@
 """The zygote: a warm interpreter that forks cells and never sees a payload.
 
-It gets descriptors only: each cell gets its payload over its own socket. So no cell can find the payload of another
-in its memory.
+It receives only descriptors. Each cell receives its payload over its own socket, so that its memory holds no other cell's
+payload.
 """
 import fcntl
 import gc
@@ -132,7 +132,7 @@ class Zygote:
         answer = b""
         if self.connection is not None:
             try:
-                # The end of each run stops all processes.
+                # The zygote was stopped at the end of the last run.
                 os.kill(self.pid, _signal.SIGCONT)
                 send_fds(self.connection, b"f", fds)
                 answer = self.connection.recv(PID.size)

@@ -83,7 +83,7 @@ print(written)`;
       expect(await print(code)).toBe('{} True True True True');
     });
 
-    it('can not watch who uses the files that it shares with the host', async () => {
+    it('can not watch the use of files that it shares with the host', async () => {
       const code = `
 import ctypes, fcntl, os
 libc = ctypes.CDLL(None)

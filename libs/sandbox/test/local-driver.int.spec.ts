@@ -18,7 +18,7 @@ describe('local sandboxes with a bubblewrap for each', () => {
 });
 
 describe('local sandboxes', () => {
-  it('goes through more sandboxes than one nest opens', async () => {
+  it('run more executions than one nest has slots', async () => {
     const sandboxes = await start({ warm: 2, isolation: 'nest' });
     const numbers = Array.from({ length: 4 }, (_, i) => Array.from({ length: 52 }, (__, n) => `${n} of ${i}\n`));
     const inTurn = async (lines: string[]) => {
@@ -32,7 +32,7 @@ describe('local sandboxes', () => {
     expect(await Promise.all(numbers.map(inTurn))).toEqual(numbers);
   });
 
-  it('keeps as many sandboxes ready as it was told', async () => {
+  it('keep as many sandboxes ready as configured', async () => {
     const sandboxes = await start({ warm: 3 });
     expect(sandboxes.driver.counts().free).toBe(3);
     await sandboxes.execute(requestOf([program('print(1)')]), never());
@@ -40,7 +40,7 @@ describe('local sandboxes', () => {
     await expect.poll(sandboxCount).toBe(3);
   });
 
-  it('stops the code at an abort, not at a limit, and then says so', async () => {
+  it('stop the code at an abort before they answer', async () => {
     const sandboxes = await start({ warm: 0 });
     const stop = new AbortController();
     const code = 'import os\nfor _ in range(3): os.fork()\nwhile True: pass';
@@ -53,13 +53,13 @@ describe('local sandboxes', () => {
     expect(await processesIn(inside)).toBe(0);
   });
 
-  it('gives a run its own disk size', async () => {
+  it('give a run its own disk size', async () => {
     const sandboxes = await start({ warm: 1 });
     const size = program('import os\ns = os.statvfs("/tmp")\nprint(s.f_blocks * s.f_frsize >> 20)');
     expect((await sandboxes.execute(requestOf([size], { limits: { diskMiB: 7 } }), never())).runs[0]).toMatchObject({ stdout: '7\n' });
   });
 
-  it('tells a lost sandbox from a result, and goes on behind it', async () => {
+  it('report a lost sandbox, and go on with the next run', async () => {
     const sandboxes = await start({ warm: 1 });
     // The code can't do this; the machine's owner can.
     const request = requestOf([program('import os, time\nfor _ in range(4): os.fork()\ntime.sleep(60)'), program('print(2)')]);
@@ -71,7 +71,7 @@ describe('local sandboxes', () => {
     expect((await running).runs).toMatchObject([{ exit: 'kernel_lost' }, { exit: 'ok', stdout: '2\n' }]);
   });
 
-  it('leaves no process behind when it is closed', async () => {
+  it('leave no process behind when they are closed', async () => {
     const sandboxes = await start({ warm: 2 });
     const running = sandboxes.execute(requestOf([program('while True: pass')]), never()).catch((error: Error) => error.name);
     await sandboxes.close();
@@ -84,7 +84,7 @@ describe('local sandboxes', () => {
     ['bubblewrap is missing', { bwrapPath: '/nonexistent/bwrap' }, 'apt-get install -y bubblewrap python3'],
     ['Python is missing', { pythonPath: '/nonexistent/python3' }, 'apt-get install -y bubblewrap python3'],
     ['an unknown control is to be done without', { allowMissingControls: ['everything'] }, 'network, nested-namespaces'],
-  ])('are refused with what to do where %s', async (_what, options, advice) => {
+  ])('are refused with advice if %s', async (_what, options, advice) => {
     await expect(start(options)).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING', message: expect.stringContaining(advice) });
   });
 });

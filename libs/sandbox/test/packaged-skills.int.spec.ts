@@ -61,7 +61,7 @@ const startWith = async (path: string) => {
 };
 
 describe('a skill with a package', () => {
-  it('is verified and used in the sandbox that has it', async () => {
+  it('is verified and used in the sandbox that has the package', async () => {
     const skill = needing([PACKAGE]);
     const verification = await verify(skill);
     expect(verification).toMatchObject({ passed: true, reason: '', found: { testsPassed: 3 } });
@@ -75,21 +75,21 @@ describe('a skill with a package', () => {
     expect(used).toMatchObject({ outcome: 'used', success: true, result: 'IIIIIIII' });
   });
 
-  it('is refused with what there is where no sandbox has the package', async () => {
+  it('is refused with the allowed packages if no sandbox has its own', async () => {
     expect(await verify(needing(['roman-digits==1.5.0']))).toMatchObject({
       passed: false,
       reason: 'No sandbox has roman-digits==1.5.0. Allowed are, together: roman-digits==1.4.0 (numerals).',
     });
   });
 
-  it('is not verified where it does not declare what it imports', async () => {
+  it('is not verified if it imports an undeclared package', async () => {
     const { passed, reason } = await verify({ ...needing([]), origin: 'person' });
     expect({ passed, reason }).toEqual({ passed: false, reason: expect.stringMatching(/raised ModuleNotFoundError at line 1/) });
   });
 });
 
 describe('packages of a pod', () => {
-  it('are there in every interpreter of its supervisor', async () => {
+  it('can be imported in every interpreter of its supervisor', async () => {
     const supervisor = await SupervisorProcess.start({}, '', join(overlaysPath, 'numerals'));
     onTestFinished(() => supervisor.stop());
     const peer = await supervisor.bound();
@@ -101,7 +101,7 @@ describe('packages of a pod', () => {
 });
 
 describe('packages of a local sandbox', () => {
-  it('are there in their template alone, in every interpreter of it', async () => {
+  it('can be imported only in their template, in each of its interpreters', async () => {
     const looking = program('import roman_digits; print(roman_digits.__file__)');
     const where = '/opt/etude/packages/roman_digits/__init__.py\n';
     const [warm, called] = await run('numerals', looking, call(`import roman_digits\ndef f(n):\n    return roman_digits.digits(n)`, [2]));
@@ -121,7 +121,7 @@ describe('packages of a local sandbox', () => {
     expect(result?.stdout).toBe('[1]\n');
   });
 
-  it('are there in single sandboxes, and in those of the default template', async () => {
+  it('can be imported in single sandboxes, and in the default template', async () => {
     const everywhere = await mkdtemp(join(tmpdir(), 'etude-overlays-'));
     await chmod(everywhere, 0o755);
     await mkdir(join(everywhere, 'default'));
@@ -133,7 +133,7 @@ describe('packages of a local sandbox', () => {
     expect(runs[0]?.stdout).toBe('1\n');
   });
 
-  it('are refused before anything runs where their folder is of no use', async () => {
+  it('are refused at the start if their folder can not be used', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'etude-overlays-'));
     await chmod(folder, 0o755);
     const starting = () => startWith(folder);
@@ -154,7 +154,7 @@ describe('packages of a local sandbox', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('names the templates that there are to who asks for another', async () => {
+  it('are listed by template if a request names an unknown template', async () => {
     await expect(run('science', program('1'))).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       message: 'there is no sandbox template "science", only default, numerals',

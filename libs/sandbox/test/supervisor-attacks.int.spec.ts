@@ -24,7 +24,7 @@ describe('code against its supervisor', () => {
     expect(await nextRun()).toMatchObject(SERVED);
   });
 
-  it('stops the zygote again and again, and limits hold all the same', async () => {
+  it('stops the zygote repeatedly, and limits still hold', async () => {
     const code = `
 import os, signal
 while True:
@@ -38,7 +38,7 @@ while True:
     expect(await nextRun()).toMatchObject(SERVED);
   });
 
-  it('finds every wall of a pod in its place', async () => {
+  it('finds every control of a pod in effect', async () => {
     const limits = limitsOf({ processes: 8, memoryMiB: 128, wallMs: 110_000 });
     const probe = readFileSync(new URL('../runner/probe.py', import.meta.url), 'utf8');
     const run = program(probe, JSON.stringify({ ...limits, pod: { internet: false } }));
@@ -54,7 +54,7 @@ while True:
     expect(await nextRun()).toMatchObject(SERVED);
   });
 
-  it('forges a report whose reading would take process 1 more memory than there is', async () => {
+  it('forges a report that would take process 1 too much memory to read', async () => {
     const before = residentKiB(supervisor, 'VmHWM');
     const code = `
 def f():
@@ -69,13 +69,13 @@ def f():
     expect(await nextRun()).toMatchObject(SERVED);
   });
 
-  it('makes no end of empty files in shared memory', async () => {
+  it('creates endless empty files in shared memory', async () => {
     const code = 'import os\nfor n in range(10_000_000):\n    os.close(os.open("/dev/shm/%d" % n, os.O_CREAT))';
     expect(await peer.run(program(code))).toMatchObject({ exit: 'disk' });
     expect(await nextRun()).toMatchObject(SERVED);
   });
 
-  it('prints without end to a reader who is away, and memory stays bounded', async () => {
+  it('prints endlessly while nobody reads, and memory stays bounded', async () => {
     const runs = ['x', 'y'].map((letter) => program(`while True: print("${letter}" * 1000)`));
     await peer.run(program('pass'));
     const before = residentKiB(supervisor);

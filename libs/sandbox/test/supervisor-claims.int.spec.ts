@@ -39,7 +39,7 @@ describe('a claim', () => {
     expect(answers.filter(({ type, code }) => type === 'refused' && code === 'claimed')).toHaveLength(19);
   });
 
-  it('is served in time while others without a token send without end', async () => {
+  it('is served in time while connections without a token send endlessly', async () => {
     const supervisor = await start();
     const owner = await supervisor.bound();
     const junk = Buffer.concat(Array.from({ length: 50_000 }, () => Buffer.from([0, 0, 0, 2, 0x7b, 0x7d])));
@@ -53,7 +53,7 @@ describe('a claim', () => {
     expect(result['wallMs']).toBeLessThan(30_000);
   });
 
-  it('lets others do nothing, neither before it nor beside it', async () => {
+  it('is needed for every frame, before and after a bind', async () => {
     const supervisor = await start();
     const stranger = await supervisor.connect();
     const frames = [
@@ -134,7 +134,7 @@ describe('a sandbox without a claim', () => {
     await visited.ended;
   });
 
-  it('takes 32 connections, and then gives up the oldest that nobody bound', async () => {
+  it('keeps 32 connections, and closes the oldest unbound one for a further one', async () => {
     const supervisor = await start();
     const owner = await supervisor.bound();
     const others = [];

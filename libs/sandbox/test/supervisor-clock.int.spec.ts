@@ -15,7 +15,7 @@ describe('a clock that is set while a sandbox runs', () => {
   const start = async () => (supervisor = await SupervisorProcess.start({}, JUMPING));
   afterEach(() => supervisor.stop());
 
-  it('neither shortens nor lengthens what code may take', async () => {
+  it('does not change the time limits of code', async () => {
     const peer = await (await start()).bound();
     const jumps = await peer.run(program('import time\nprint(abs(time.time() - time.time()) > 1_000_000)'));
     expect(jumps).toMatchObject({ exit: 'ok', stdout: 'True\n' });
@@ -29,7 +29,7 @@ describe('a clock that is set while a sandbox runs', () => {
     expect(stopped.wallMs).toBeLessThan(30_000);
   });
 
-  it('neither ends a lease nor extends it', async () => {
+  it('does not change the end of a lease', async () => {
     const leaseMs = 3_000;
     await start();
     const from = performance.now();

@@ -16,7 +16,7 @@ const cell = (code: string) => ({ kind: 'cell' as const, code });
 const again = (executionId: string, after: number) => peer.send({ type: 'execute', claim: CLAIM, executionId, after });
 
 describe('an execution', () => {
-  it('of many runs keeps what its reader needs, and no more', async () => {
+  it('of many runs keeps only the frames that its reader needs', async () => {
     const noisy = program('import sys\nsys.stdout.write("x" * (1 << 20))');
     const executionId = peer.execute(
       Array.from({ length: 60 }, () => noisy),
@@ -32,7 +32,7 @@ describe('an execution', () => {
 });
 
 describe('output that is streamed', () => {
-  it('is together exactly what was printed, head and tail', async () => {
+  it('is exactly the printed head and tail', async () => {
     const chunk = fc
       .oneof(fc.constantFrom('é', '漢字', '🙂', 'a', '\n'), fc.string({ unit: 'binary', maxLength: 200 }))
       .map((text) => Buffer.from(text));
@@ -82,7 +82,7 @@ describe('a cancel', () => {
     'import os, time\nopen("/proc/self/comm", "w").write("tree")\nfor _ in range(4): os.fork()\nos.setsid() if os.getpid() != os.getpgrp() else None\nprint("up", flush=True)\ntime.sleep(60)',
   );
 
-  it('has the whole tree dead before it is answered, not at a limit', async () => {
+  it('ends the whole process tree before its answer', async () => {
     const limits = limitsOf({ wallMs: 3_600_000 });
     for (let i = 0; i < 10; i += 1) {
       peer.execute([tree], { limits });
@@ -95,7 +95,7 @@ describe('a cancel', () => {
     }
   });
 
-  it('keeps the names of a session also where its cell has not begun yet', async () => {
+  it('keeps the names of a session even if its cell has not begun', async () => {
     await peer.run(cell('kept = 41'), { keep: true });
     for (let i = 0; i < 20; i += 1) {
       peer.execute([cell('while True: pass')], { keep: true });
@@ -121,7 +121,7 @@ describe('files that can not be placed', () => {
     ['a folder as file', [file('a/b'), file('a')]],
     ['no base64', [{ path: 'a', contentBase64: 'x' }]],
     ['half a character', [file('\ud800')]],
-  ])('are a result, not a lost sandbox: %s', async (_name, files) => {
+  ])('give a result, not a lost sandbox: %s', async (_name, files) => {
     for (const keep of [false, true]) {
       const result = await peer.run(program('print(1)'), { files, keep });
       expect(result).toMatchObject({ exit: 'nonzero', error: { type: 'FileRefused' }, stdout: '' });
@@ -129,7 +129,7 @@ describe('files that can not be placed', () => {
     expect(await peer.run(program('print(open("b").read())'), { files: [file('b')] })).toMatchObject({ exit: 'ok', stdout: 'x\n' });
   });
 
-  it('are told apart where the disk is full', async () => {
+  it('give the exit disk if the disk is full', async () => {
     const files = Array.from({ length: 10 }, (_, i) => file(`f${i}`, 'x'.repeat(16 * 1024 * 1024)));
     expect(await peer.run(program('print(1)'), { files })).toMatchObject({ exit: 'disk', error: { type: 'FileRefused' } });
     expect(await peer.run(program('print(1)'))).toMatchObject({ exit: 'ok' });

@@ -26,7 +26,7 @@ const Vector = z.strictObject({ about: z.string(), steps: z.array(Step) });
 
 const names = readdirSync(VECTORS).filter((name) => name.endsWith('.json'));
 
-it.each(names)('the supervisor answers %s as it is written down', async (name) => {
+it.each(names)('the supervisor answers as in the vector %s', async (name) => {
   const { steps } = Vector.parse(JSON.parse(readFileSync(new URL(name, VECTORS), 'utf8')));
   const supervisor = await SupervisorProcess.start();
   try {

@@ -136,6 +136,6 @@ export class SentenceEmbedder implements Embedder {
   }
 
   #wayOut(): string {
-    return `Fetch its files again into ${this.#data.folder} ("etude embedder fetch --again" does), or set ETUDE_EMBEDDER=lexical for a new memory.`;
+    return `Fetch its files again into ${this.#data.folder} with "etude embedder fetch --again", or set ETUDE_EMBEDDER=lexical for a new memory.`;
   }
 }

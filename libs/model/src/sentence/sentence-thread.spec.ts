@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { takeTurn } from './sentence-thread.js';
 
-it('lets questions go before imports that came earlier, which take turns', () => {
+it('runs short queries before earlier imports, and lets imports take turns', () => {
   const calls = new Map(['A', 'B', 'C'].map((name, id) => [id, { name, texts: ['text', 'text'] }]));
   const order = (count: number) =>
     Array.from({ length: count }, () => {

@@ -75,7 +75,7 @@ describe('a claimed sandbox', () => {
     return { claimed, run };
   };
 
-  it('tells output while the code runs', async () => {
+  it('sends output while the code runs', async () => {
     const claimed = await claim();
     const heard = new Heard();
     const code = 'import time\nprint("first", flush=True)\ntime.sleep(0.5)\nprint("last")';
@@ -86,7 +86,7 @@ describe('a claimed sandbox', () => {
     expect(heard.text).toBe('first\nlast\n');
   });
 
-  it('follows an execution again from where it is asked to, and runs nothing twice', async () => {
+  it('repeats the frames of an execution from a given number, and runs nothing twice', async () => {
     const { claimed, run } = await session();
     const asked = { executionId: `again-${randomUUID()}` };
     const code = 'n = globals().get("n", 0) + 1\nprint("one", flush=True)\nimport time; time.sleep(0.1)\nprint("two")';
@@ -126,7 +126,7 @@ describe('a claimed sandbox', () => {
     expect((await next.run([cell(look)])).text).toBe('[] False False False\n');
   });
 
-  it('is told apart from any other by its claim: what is released takes nothing more', async () => {
+  it('runs nothing after its release', async () => {
     const { claimed } = await session();
     await claimed.release();
     const heard = new Heard();
@@ -135,11 +135,11 @@ describe('a claimed sandbox', () => {
     expect(heard.results).toEqual([]);
   });
 
-  it('refuses a template that is not there', async () => {
+  it('refuses an unknown template', async () => {
     await expect(sandboxes.driver.claim({ ...SHAPE, template: 'no-such' }, never())).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
-  it('refuses to be found from a place that does not exist', async () => {
+  it('refuses to attach to an unknown place', async () => {
     await expect(sandboxes.driver.attach('nowhere', never())).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
   });
 });

@@ -172,7 +172,7 @@ describe('a forged value', () => {
     expect(await passes(forged, tests)).toBe(false);
   });
 
-  it.each(CALLED)('is returned as what it holds: %s', async (_name, forged, honest, value) => {
+  it.each(CALLED)('is returned with its real contents: %s', async (_name, forged, honest, value) => {
     expect((await sandboxes.one(call(honest))).value).toEqual(value);
     expect((await sandboxes.one(call(forged))).value).not.toEqual(value);
   });
@@ -193,7 +193,7 @@ describe('a forged value', () => {
     ['an object inside a list', `${LINKED}def f(x): return [Node(1), Node(2)]`, 'assert [n.value for n in f(1)] == [1, 2] and Node'],
   ])('is not %s', async (_name, code, tests) => expect(await passes(code, tests)).toBe(true));
 
-  it('is named where it is an object', async () => {
+  it('is named in the error if it is an object', async () => {
     const { error } = await sandboxes.one(checked(`${LINKED}def f(x): return Node(1)`, 'f(1)'));
     expect(error).toMatchObject({ type: 'NotPlain', message: expect.stringContaining('gave a Node, which is not plain data') });
   });

@@ -233,7 +233,7 @@ describe('a forged verdict', () => {
     expect(result.stdout).not.toMatch(/opened [1-9]|won \[['"]/);
   });
 
-  it('is not what an honest answer needs', async () => {
+  it('is not needed by an honest answer', async () => {
     const honest = 'def f(x):\n    return {1: 8671309, 2: "the secret is 8671309"}[x] if x in (1, 2) else x';
     expect(await sandboxes.one(checked(honest, TESTS))).toMatchObject({ passed: true });
   });
@@ -248,7 +248,7 @@ def f(x):
     expect(await sandboxes.one(checked(code, TESTS), { wallMs: 1_000 })).toMatchObject({ passed: false, exit: 'wall' });
   });
 
-  it('earns nothing where the tests catch every exception', async () => {
+  it('earns nothing if the tests catch every exception', async () => {
     const tests = 'for n in range(3):\n    try:\n        f(n)\n    except BaseException:\n        pass\n';
     expect(await sandboxes.one(checked('import os\ndef f(x):\n    os._exit(0)', tests))).toMatchObject({ passed: false });
     expect(await sandboxes.one(checked('def f(x):\n    raise ValueError', tests))).toMatchObject({ passed: true });
@@ -275,7 +275,7 @@ def f(x):
       'class Anything: pass\ndef f(x):\n    Anything.__module__ = "solution"\n    return Anything()',
       'class Anything:\n    def __eq__(self, other): return True\nassert f(1) == 3',
     ],
-  ])('earns nothing where it %s', async (_name, code, tests) => {
+  ])('earns nothing if it %s', async (_name, code, tests) => {
     expect(await sandboxes.one(checked(code, tests, SETUP))).toMatchObject({ passed: false });
   });
 

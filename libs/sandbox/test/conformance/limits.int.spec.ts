@@ -39,7 +39,7 @@ describe('limits', () => {
     expect(result.memoryPeakKiB).toBeLessThan(600 * 1024);
   });
 
-  it('count what processes share once', async () => {
+  it('count memory that processes share only once', async () => {
     const fill =
       'import mmap, os, time\nf = os.open("/tmp/shared", os.O_RDWR | os.O_CREAT)\nos.truncate(f, 80 << 20)\nm = mmap.mmap(f, 80 << 20)\nfor i in range(0, 80 << 20, 4096): m[i] = 1\n';
     const share =
@@ -47,7 +47,7 @@ describe('limits', () => {
     expect(await sandboxes.one(program(fill + share), { memoryMiB: 128, fileSizeMiB: 100 })).toMatchObject({ exit: 'ok' });
   });
 
-  it('leave no memory that they do not count', async () => {
+  it('count all memory that code can take', async () => {
     const code =
       'import ctypes, os\ntry:\n    os.memfd_create("x")\nexcept PermissionError:\n    print("refused", ctypes.CDLL(None).syscall(447, 0))';
     expect(await sandboxes.one(program(code))).toMatchObject({ stdout: 'refused -1\n' });
@@ -65,14 +65,14 @@ except OSError:
     expect(await sandboxes.one(program(stdin, 'given'))).toMatchObject({ stdout: 'refused given -1\n' });
   });
 
-  it('hold for the next run whatever became of the folders', async () => {
+  it('hold for the next run even if the folders were made unreadable', async () => {
     const code =
       'import os\nfor folder in ("/dev/shm", "/tmp/work", "/tmp"):\n    try:\n        os.chmod(folder, 0)\n    except OSError:\n        pass';
     const next = program('import os\nopen("/dev/shm/f", "w")\nprint(os.listdir("/tmp"), os.listdir("."))');
     expect(await sandboxes.run([program(code), next])).toMatchObject([{ exit: 'ok' }, { exit: 'ok', stdout: "['work'] []\n" }]);
   });
 
-  it('tell out of memory in a call and in a check', async () => {
+  it('report exhausted memory of a call and of a check', async () => {
     const code = 'def f(x):\n    return bytearray(1 << 32)';
     expect(await sandboxes.one(call(code, [1]))).toMatchObject({ exit: 'oom', error: { type: 'MemoryError' } });
     expect(await sandboxes.one(checked(code, 'assert f(1)'))).toMatchObject({ exit: 'oom', passed: false });
@@ -85,7 +85,7 @@ except OSError:
     expect(results[1]).toMatchObject({ exit: 'ok', stdout: 'after\n' });
   });
 
-  it('say when no process is left', async () => {
+  it('report when no further process can start', async () => {
     const code = 'import os, time\nfor _ in range(40):\n    if os.fork() == 0:\n        time.sleep(20)\n        os._exit(0)';
     expect(await sandboxes.one(program(code), { processes: 8 })).toMatchObject({ exit: 'pids' });
     const threads = 'import threading, time\nfor _ in range(40):\n    threading.Thread(target=time.sleep, args=(20,), daemon=True).start()';

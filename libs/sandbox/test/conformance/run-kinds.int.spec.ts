@@ -6,7 +6,7 @@ const base64 = (text: string) => Buffer.from(text).toString('base64');
 describe('a program', () => {
   const sandboxes = useSandboxes();
 
-  it('reads stdin in every way that Python knows', async () => {
+  it('reads stdin in every way that Python offers', async () => {
     const code = 'import sys\nprint(input(), sys.stdin.readline().strip(), open(0).read() if False else sys.stdin.read().split())';
     expect(await sandboxes.one(program(code, 'a\nb\nc d\n'))).toMatchObject({ exit: 'ok', stdout: "a b ['c', 'd']\n" });
     expect(await sandboxes.one(program('print(open(0).read())', 'whole'))).toMatchObject({ stdout: 'whole\n' });
@@ -65,7 +65,7 @@ describe('a program', () => {
     expect((await sandboxes.one(program(`import ${name}`))).stderr).toContain('ModuleNotFoundError');
   });
 
-  it('runs what recurses deeply, forks and uses multiprocessing', async () => {
+  it('may recurse deeply, fork and use multiprocessing', async () => {
     const deep = 'import sys\nsys.setrecursionlimit(200000)\ndef d(n): return 0 if n == 0 else 1 + d(n - 1)\nprint(d(50000))';
     expect(await sandboxes.one(program(deep))).toMatchObject({ exit: 'ok', stdout: '50000\n' });
     const pool =
@@ -122,7 +122,7 @@ describe('a call', () => {
     expect(result.value).toBeUndefined();
   });
 
-  it('reports no larger value than was asked for, and what is wrong with it', async () => {
+  it('reports an error for a value above the requested size', async () => {
     const asked = { valueKiB: 4, valueParts: 100 };
     const results = await sandboxes.run([
       { ...call('def f(): return "x" * 4000'), ...asked },
@@ -146,7 +146,7 @@ describe('a call', () => {
     expect(lied).toMatchObject({ exit: 'nonzero', error: { type: 'NoValue' } });
   });
 
-  it('can not be made to report anything but its own value', async () => {
+  it('can not forge its report', async () => {
     const code =
       'import os, struct\ndef f():\n    for body in (b"[" * 100000, b"{}", b"\\xff", b\'{"value":1e400}\', b\'{"value":\' + b"[" * 5000 + b"]" * 5000 + b"}"):\n        for fd in range(3, 30):\n            try: os.write(fd, struct.pack(">I", len(body)) + body)\n            except OSError: pass\n    return 1';
     expect((await sandboxes.one(call(code))).exit).toBe('nonzero');
@@ -167,7 +167,7 @@ describe('a command', () => {
 describe('several runs', () => {
   const sandboxes = useSandboxes();
 
-  it('see nothing of each other', async () => {
+  it('see neither files nor processes of each other', async () => {
     const leave =
       'import os\nfor d in ("/tmp", "/tmp/work", "/dev/shm"):\n    os.makedirs(d + "/a/b/c", exist_ok=True)\n    open(d + "/left", "w").write("x")\nos.chmod("/tmp/work/a", 0)\nif os.fork() == 0:\n    os.setsid()\n    import time\n    time.sleep(60)';
     const look =
@@ -176,18 +176,18 @@ describe('several runs', () => {
     expect(after).toMatchObject({ stdout: "['work'] ['given'] [] True\n" });
   });
 
-  it('find the files as they were given, whatever the one before did to them', async () => {
+  it('find the files as given, even if an earlier run changed them', async () => {
     const files = [{ path: 'given', contentBase64: base64('first') }];
     const results = await sandboxes.run([program('open("given", "w").write("second")'), program('print(open("given").read())')], { files });
     expect(results[1]).toMatchObject({ stdout: 'first\n' });
   });
 
-  it('go on after one left a deep tree behind', async () => {
+  it('continue after a run that left a deep tree', async () => {
     const deep = 'import os\nfor _ in range(3000):\n    os.mkdir("d")\n    os.chdir("d")';
     expect((await sandboxes.run([program(deep), program('import os\nprint(os.listdir("."))')]))[1]).toMatchObject({ stdout: '[]\n' });
   });
 
-  it('hash alike unless another seed is asked for', async () => {
+  it('hash alike unless the request has another seed', async () => {
     const hash = program('print(hash("etude"))');
     const stdout = async (hashSeed?: number) =>
       (await sandboxes.run([hash, hash], hashSeed === undefined ? {} : { hashSeed })).map((run) => run.stdout);

@@ -20,14 +20,14 @@ describe('a cell of a session', () => {
   const sandboxes = useSandboxes({ warm: 1 });
   const open = () => openSession(sandboxes);
 
-  it('shows its last value, and nothing where that is None or ends with a semicolon', async () => {
+  it('shows its last value, unless it is None or followed by a semicolon', async () => {
     const { cell } = await open();
     expect((await cell('x = 2\nx * 21')).displays).toEqual([{ 'text/plain': '42' }]);
     expect((await cell('_ + 1')).displays).toEqual([{ 'text/plain': '43' }]);
     for (const silent of ['None', 'x;', 'y = x', '', '# only a comment']) expect((await cell(silent)).displays).toEqual([]);
   });
 
-  it('prints tracebacks of its own lines and of those of cells before it, without the frames of the runner', async () => {
+  it('prints tracebacks with lines of its own and of earlier cells, without frames of the runner', async () => {
     const { cell } = await open();
     await cell('def half(n):\n    return n / 0');
     const { stderr, result } = await cell(
@@ -86,7 +86,7 @@ describe('a cell of a session', () => {
     ['catches the interrupt', 'import time\nwhile True:\n    try:\n        time.sleep(60)\n    except KeyboardInterrupt: pass'],
     ['ignores the signal', 'import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass'],
     ['never comes back from C', 'import re\nre.match("(a+)+$", "a" * 40 + "b") if False else sum(range(10**12))'],
-  ])('is ended where it %s', async (_name, code) => {
+  ])('is ended if it %s', async (_name, code) => {
     const { cell } = await open();
     await cell('lost = 1');
     const { result } = await cell(code, { wallMs: 300 });
@@ -115,7 +115,7 @@ describe('a cell of a session', () => {
     expect((await cell('kept')).displays).toEqual([{ 'text/plain': '1' }]);
   });
 
-  it('goes on in its parent alone after a fork', async () => {
+  it('continues only in the parent after a fork', async () => {
     const { cell } = await open();
     const forked = await cell('import os, time\nkept = 1\npid = os.fork()\nif pid:\n    os.waitpid(pid, 0)\nelse:\n    kept = 2\npid > 0');
     expect(forked.displays).toEqual([{ 'text/plain': 'True' }]);
@@ -145,7 +145,7 @@ describe('a cell of a session', () => {
     expect(next).toMatchObject({ result: { exit: 'ok' }, displays: [{ 'text/plain': '12' }] });
   });
 
-  it('runs no thread between cells, and lets it go on in the next', async () => {
+  it('stops threads between cells, and continues them in the next', async () => {
     const { cell, command } = await open();
     const thread = `
 import threading, time
@@ -177,7 +177,7 @@ describe('what a cell displays', () => {
   const sandboxes = useSandboxes({ warm: 1 });
   const show = async (code: string, limits = {}) => (await openSession(sandboxes)).cell(code, limits);
 
-  it('has every form that a value knows', async () => {
+  it('has every form that a value offers', async () => {
     const code = `
 class Rich:
     def __repr__(self): return "rich"
@@ -204,7 +204,7 @@ Rich()`;
     ]);
   });
 
-  it('is exact as JSON, also where readers of JSON are not', async () => {
+  it('is exact as JSON, even for values that JSON readers round', async () => {
     const code = String.raw`
 display([{"id": 9007199254740993, "__proto__": {"b": [2 ** 53, True]}}, "\udc00"])
 display({"\ud800": 1})
@@ -219,13 +219,13 @@ raise ValueError("bad \ud800")`;
     expect(result?.error).toMatchObject({ type: 'ValueError', message: String.raw`bad \ud800` });
   });
 
-  it('stands between what was printed before and after it', async () => {
+  it('keeps its place between the printed texts', async () => {
     const { told } = await show('for i in range(20):\n    print("p%d" % i)\n    display(i)');
     const lines = Array.from({ length: 20 }, (_, i) => [`p${i}\n`, JSON.stringify(String(i))]).flat();
     expect(told).toEqual(lines);
   });
 
-  it('says as text what its methods raised', async () => {
+  it('names in its text the errors that its methods raised', async () => {
     const code =
       'class Bad:\n    def __repr__(self): raise ValueError("no")\n    def _repr_html_(self): 1 / 0\n    def _repr_json_(self): return {1, 2}\nBad()';
     const { displays, result } = await show(code);
@@ -235,7 +235,7 @@ raise ValueError("bad \ud800")`;
     expect(result).toMatchObject({ exit: 'ok' });
   });
 
-  it('is a table where it is a data frame', async () => {
+  it('is a table for a data frame', async () => {
     const code = `
 class Frame:
     columns = ["a", "b"]
@@ -271,7 +271,7 @@ display(figures[2])
     expect((await cell('import os; os.environ["MPLBACKEND"]')).displays).toEqual([{ 'text/plain': "'Agg'" }]);
   });
 
-  it('stays within its bounds and says what was left out', async () => {
+  it('stays within its bounds and says how much was left out', async () => {
     const { cell } = await openSession(sandboxes);
     const many = await cell('for i in range(3000): display(i)');
     expect(many.displays).toHaveLength(1_001);
@@ -296,7 +296,7 @@ display(figures[2])
     ['a display without text', 'forge(b\'{"type":"display","cell":1,"data":{}}\')'],
     ['displays without end', 'for _ in range(12000): forge(b\'{"type":"display","cell":1,"data":{"text/plain":"x"}}\')'],
     ['many values', 'forge(b\'{"type":"display","cell":1,"data":{"text/plain":"x","n":[\' + b"[]," * 2000000 + b"0]}}")'],
-  ])('harms nobody but itself when it forges %s', async (_name, attack) => {
+  ])('harms only its own session when it forges %s', async (_name, attack) => {
     const { cell, command } = await openSession(sandboxes);
     const { result, displays } = await cell(`${FORGE}\n${attack}\ntime.sleep(0.2)`, { wallMs: 2_000 });
     expect(['ok', 'kernel_lost', 'signal', 'nonzero', 'wall']).toContain(result.exit);

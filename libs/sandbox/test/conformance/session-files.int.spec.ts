@@ -20,7 +20,7 @@ describe('files of a session', () => {
     expect((await files.read('big.bin', 200 * PIECE - 3, PIECE)).data).toHaveLength(3);
   });
 
-  it('say where an upload is to go on, and take its last piece twice', async () => {
+  it('name the offset at which an upload continues, and accept its last piece twice', async () => {
     const { files } = await open();
     await files.write('a', 0, bytes('one'), false);
     await expect(files.write('a', 0, bytes('one'), false)).rejects.toMatchObject({
@@ -33,7 +33,7 @@ describe('files of a session', () => {
     expect(await files.stat('a')).toMatchObject({ entry: { path: 'a', sizeBytes: 6 }, uploadedBytes: 0 });
   });
 
-  it('give up an upload that is deleted', async () => {
+  it('drop an upload that is deleted', async () => {
     const { files } = await open();
     await files.write('gone', 0, bytes('one'), false);
     await files.delete('gone');
@@ -41,7 +41,7 @@ describe('files of a session', () => {
     expect(await files.write('gone', 0, bytes('other'), false)).toBe(5);
   });
 
-  it('leave a file as it was until the upload over it is final', async () => {
+  it('keep the old file until the upload is final', async () => {
     const session = await open();
     await session.files.write('f', 0, bytes('old'), true);
     await session.cell('held = open("f")');
@@ -72,7 +72,7 @@ describe('files of a session', () => {
     ['a socket', 'import socket; s = socket.socket(socket.AF_UNIX); s.bind("x")', 'x'],
     ['a folder', 'os.mkdir("x")', 'x'],
     ['a file below a file', 'open("x", "w").close()', 'x/y'],
-  ])('lead through no %s', async (_name, make, path) => {
+  ])('are not reached through %s', async (_name, make, path) => {
     const session = await open();
     await session.cell(`import os\n${make}`);
     const refused = { code: 'INVALID_ARGUMENT', details: { metadata: { reason: 'path' } } };
@@ -83,7 +83,7 @@ describe('files of a session', () => {
     expect((await session.files.list('', 100)).entries.map((entry) => entry.path)).not.toContain(path);
   });
 
-  it('refuse everything where the working directory became a link to process 1', async () => {
+  it('refuse everything if the working directory is a link to process 1', async () => {
     const session = await open();
     await session.cell('import os\nos.rename("/tmp/work", "/tmp/other")\nos.symlink("/proc/1", "/tmp/work")');
     const refused = { code: 'INVALID_ARGUMENT', details: { metadata: { reason: 'path' } } };
@@ -92,7 +92,7 @@ describe('files of a session', () => {
     await expect(session.files.list('', 10)).rejects.toMatchObject(refused);
   });
 
-  it('begin anew where the working directory is gone', async () => {
+  it('start empty if the working directory was removed', async () => {
     const session = await open();
     await session.command('rm -rf /tmp/work');
     expect(await session.files.list('', 10)).toEqual({ entries: [], more: false });
@@ -100,7 +100,7 @@ describe('files of a session', () => {
     expect((await session.command('cat deep/f')).stdout).toBe('back');
   });
 
-  it('give what was there before or after, whatever the code renames in between', async () => {
+  it('give the contents before or after a rename by the code, never others', async () => {
     const session = await open();
     const race = `
 import os, time
@@ -146,14 +146,14 @@ while time.monotonic() < end:
     expect(await session.files.write('after', 0, bytes('x'), true)).toBe(1);
   });
 
-  it('replace a name and never write into what it was linked to', async () => {
+  it('replace a name and never write into the linked file', async () => {
     const session = await open();
     await session.cell('import os\nopen("/tmp/other", "w").write("kept")\nos.link("/tmp/other", "f")');
     await session.files.write('f', 0, bytes('mine'), true);
     expect((await session.cell('print(open("/tmp/other").read(), open("f").read())')).stdout).toBe('kept mine\n');
   });
 
-  it('start an upload anew that the code took away, and keep the code from naming its own', async () => {
+  it('restart an upload that the code removed, and accept no partial file of the code', async () => {
     const session = await open();
     await session.files.write('f', 0, bytes('first'), false);
     const clobber = `
@@ -169,7 +169,7 @@ for name in glob.glob("/tmp/.*upload*"):
     expect(await text(session, 'f')).toBe('again');
   });
 
-  it('come by path and in pages', async () => {
+  it('are listed by path, in pages', async () => {
     const session = await open();
     await session.cell(
       'import os\nfor p in ("b", "a/z", "a/b/c", "a.txt", "a-b", "é", "z"):\n    os.makedirs(os.path.dirname(p) or ".", exist_ok=True); open(p, "w").write(p)',
@@ -183,7 +183,7 @@ for name in glob.glob("/tmp/.*upload*"):
     expect(paths).toEqual(['a-b', 'a.txt', 'a/b/c', 'a/z', 'b', 'z', 'é']);
   });
 
-  it('leave out what no path can name', async () => {
+  it('leave out files that no path can name', async () => {
     const session = await open();
     await session.cell(
       'import os\nopen(b"\\xff", "w").close()\nos.makedirs("d" * 200 + "/" + "d" * 200 + "/" + "d" * 200)\nopen("d" * 200 + "/" + "d" * 200 + "/" + "d" * 200 + "/f", "w").close()\nopen("f", "w").close()',
@@ -205,7 +205,7 @@ for name in glob.glob("/tmp/.*upload*"):
     expect(await session.files.write('still', 0, bytes('x'), true)).toBe(1);
   });
 
-  it('say that the disk is full, and take the rest once there is room', async () => {
+  it('report a full disk, and accept the rest when there is room', async () => {
     const session = await open();
     await session.files.write('up', 0, bytes('begun'), false);
     const fill = 'try:\n    with open("fill", "wb") as f:\n        while True: f.write(bytes(1 << 20)); f.flush()\nexcept OSError: pass';

@@ -27,7 +27,7 @@ describe('what the tests take for granted', () => {
     },
   );
 
-  it('is a helper file as it was given, whatever the answer made of it', async () => {
+  it('includes helper files as given, even if the answer changed them', async () => {
     const files = [
       file('helper.py', 'from tools.more import LIMIT\ndef same(a, b): return a == b and LIMIT == 3'),
       file('./tools/more.py', 'LIMIT = 3'),
@@ -38,19 +38,19 @@ describe('what the tests take for granted', () => {
     expect(await verdict(`${rewrite}def f(x): return 2`, tests, '', files)).toBe(true);
   });
 
-  it('is a method of a class of the setup, whatever an instance has by that name', async () => {
+  it('includes methods of setup classes, even if an instance has an attribute of that name', async () => {
     const returned = `${SETUP}${SHADOW}def f(x):\n    p = P(0)\n    p.same = yes\n    return p`;
     expect(await verdict(returned, 'assert f(1).same(P(5))', SETUP)).toBe(false);
     expect(await verdict(`${SHADOW}def f(p):\n    p.same = yes`, 'p = P(1)\nf(p)\nassert p.same(P(5))', SETUP)).toBe(false);
     expect(await verdict(`${SETUP}def f(x): return P(x)`, 'assert f(5).same(P(5))', SETUP)).toBe(true);
   });
 
-  it('is a module of the standard library that only the answer seems to know', async () => {
+  it('includes standard library modules that only the answer imported', async () => {
     const fake = 'class M:\n    def isclose(self, *a): return True\nmath = M()\ndef f(x): return 0';
     expect(await verdict(fake, 'assert math.isclose(f(1), 2)')).toBe(false);
   });
 
-  it('is that an object is as long as it says', async () => {
+  it('includes that an object is as long as it says', async () => {
     const empty = 'class L:\n    def __len__(self): return 3\n    def __iter__(self): return iter([])\ndef f(x): return L()';
     expect(await verdict(empty, 'r = f(1)\nassert len(r) == 3\nfor a, b in zip(r, [1, 2, 3]): assert a == b')).toBe(false);
     const shrinking = 'class L:\n    told = [3, 0]\n    def __len__(self): return self.told.pop(0)\ndef f(x): return L()';
@@ -65,7 +65,7 @@ describe('what the tests take for granted', () => {
     expect(await verdict(stack + more, tests)).toBe(true);
   });
 
-  it('is that the answer lives, also while it is called back', async () => {
+  it('includes that the answer lives while it calls back', async () => {
     const code =
       'import os, threading, time\ndef f(g):\n    threading.Thread(target=lambda: (time.sleep(0.05), os._exit(0))).start()\n    g()';
     expect(await verdict(code, 'import time\ntry: f(lambda: time.sleep(0.3))\nexcept BaseException: pass')).toBe(false);

@@ -22,7 +22,7 @@ describe('code that calls skills', () => {
     expect(await sandboxes.one(checked(bundle(code), 'assert f(3) == 6'))).toMatchObject({ passed: false });
   });
 
-  it('tells lines of the code and not of what was brought in', async () => {
+  it('reports lines of the code, not of the bundled skills', async () => {
     const code = 'from skills import twice\n\ndef f(x):\n    y = 1\n    return twice(x)\n';
     expect((await sandboxes.one(call(bundle(code), ['a']))).error).toMatchObject({ type: 'TypeError', line: 5 });
     expect((await sandboxes.one(checked(bundle(code), 'f("a")'))).error).toMatchObject({ type: 'TypeError', line: 5 });
@@ -31,7 +31,7 @@ describe('code that calls skills', () => {
     );
   });
 
-  it('runs behind skills that were loaded before it', async () => {
+  it('runs after skills that were loaded before it', async () => {
     const code = `${loadingCode([increment])}\nfrom skills import increment\ndef f(x): return increment(x)`;
     expect(await sandboxes.one(call(code, [1]))).toMatchObject({ exit: 'ok', value: 2 });
   });
@@ -57,12 +57,12 @@ describe('a use of a skill', () => {
     return useSkill(asked, { ...deps, limits: SandboxLimits.parse({}) }, new AbortController().signal);
   };
 
-  it('answers what the function returned, as plain JSON', async () => {
+  it('returns the value of the function as plain JSON', async () => {
     expect(await use('add', { a: 3 })).toMatchObject({ success: true, result: [1, 3, '1152921504606846976'] });
     expect(await use('calls', { x: 5 })).toMatchObject({ success: true, result: [1, 5] });
   });
 
-  it('answers what went wrong in the code, by its line', async () => {
+  it('returns the error of the code with its line', async () => {
     expect(await use('calls', { x: [] })).toMatchObject({
       success: false,
       error: expect.stringMatching(/^TypeError: .*, line 3$/) as string,

@@ -146,7 +146,7 @@ assert values(build(7)) == [7, 8]`;
     ],
   ])('passes %s', async (tests, code) => expect(await verdict(code, tests)).toEqual(PASSED));
 
-  it('tells which assertion failed and why', async () => {
+  it('reports which assertion failed and why', async () => {
     expect(await verdict('def f(x): return x', 'assert f(1) == 1\n\nassert f(2) == 3, "two is %d" % f(2)')).toMatchObject({
       passed: false,
       error: { type: 'AssertionError', message: 'two is 2', line: 3 },
@@ -173,7 +173,7 @@ assert values(build(7)) == [7, 8]`;
     ).toMatchObject({ passed: false, error: { type: 'AssertionError', message: '1 != 2', line: 3 } });
   });
 
-  it('gives what the answer printed, and its traceback only when that ended the tests', async () => {
+  it('returns the output of the answer, and its traceback only if it ended the tests', async () => {
     const expected = await sandboxes.one(
       checked('def f(x):\n    print("got", x)\n    raise ValueError', 'try: f(1)\nexcept ValueError: pass'),
     );
@@ -189,7 +189,7 @@ assert values(build(7)) == [7, 8]`;
     ['computes without end', 'def f(x):\n    while True: pass', 'cpu', { cpuMs: 200 }],
     ['kills itself', 'import os\ndef f(x): os.kill(os.getpid(), 9)', 'signal', {}],
     ['sleeps', 'import time\ndef f(x): time.sleep(60)', 'wall', { wallMs: 300 }],
-  ] as const)('ends with the reason of the answer that %s', async (_name, code, exit, limits) => {
+  ] as const)('has the exit of an answer that %s', async (_name, code, exit, limits) => {
     expect(await sandboxes.one(checked(code, 'assert f(1) == 1'), limits)).toMatchObject({ passed: false, exit });
   });
 });

@@ -57,11 +57,11 @@ describe('a skill in the sandbox', () => {
     ],
     ['the order of a set, in what it prints', 'def double(n):\n    print(*set("abcdefgh"))\n    return n * 2', /it printed something else/],
     ['chance', 'import random\ndef double(n):\n    return n * 2 + random.random() * 1e-9', /^its tests fail|other results/],
-  ])('is not verified where its answers lean on %s', async (_what, code, reason) => {
+  ])('is not verified if its answers depend on %s', async (_what, code, reason) => {
     expect(await reasonFor(code)).toMatch(reason);
   });
 
-  it('is not verified where it prints otherwise while test code calls it', async () => {
+  it('is not verified if test code sees other output under another hash seed', async () => {
     const checked: SkillTest[] = [{ kind: 'python', setup: '', tests: 'assert double(2) == 4\nassert double(3) == 6' }];
     expect(await reasonFor('def double(n):\n    print(*set("abcdefgh"))\n    return n * 2', checked)).toMatch(
       /^its tests give other results under another hash seed and clock: test 1 of 1: it printed something else/,
@@ -86,13 +86,13 @@ describe('a skill in the sandbox', () => {
     60_000,
   );
 
-  it('is not verified where its answers lean on the hash seed', async () => {
+  it('is not verified if its answers depend on the hash seed', async () => {
     const { stdout } = await sandboxes.one(program('print(hash("a"))'));
     const code = `def double(n):\n    return n * 2 if hash("a") == ${stdout.trim()} else 7`;
     expect(await reasonFor(code)).toMatch(/^its tests fail under another hash seed and clock: test 1 of 3: wrong answer$/);
   });
 
-  it('is parsed within its limits, however it is nested', async () => {
+  it('is parsed within its limits at any nesting', async () => {
     const deep = [
       '('.repeat(5_000),
       `${'['.repeat(90)}${']'.repeat(90)}`,
