@@ -77,9 +77,8 @@ async function send(response: ServerResponse, { answer }: Match, reply: Scripted
 async function pause(ms: number, response: ServerResponse): Promise<void> {
   if (ms === 0) return;
   const gone = new AbortController();
-  const abort = () => gone.abort();
-  response.once('close', abort);
-  await sleep(ms, undefined, { signal: gone.signal }).finally(() => response.off('close', abort));
+  response.once('close', () => gone.abort());
+  await sleep(ms, undefined, { signal: gone.signal });
 }
 
 export function refuse(response: ServerResponse, status: number, message: string, code: string | null = null): void {

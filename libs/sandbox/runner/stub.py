@@ -24,9 +24,6 @@ class Stub:
     def __instancecheck__(self, value):
         return isinstance(value, Stub) and _ask_for(self, bool, "isinstance", value)
 
-    def __subclasscheck__(self, value):
-        return isinstance(value, Stub) and _ask_for(self, bool, "issubclass", value)
-
 
 class FunctionStub(Stub):
     """Stands for a function that a call returned. The tests can only call it."""

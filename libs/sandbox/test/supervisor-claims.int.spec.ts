@@ -53,28 +53,6 @@ describe('a claim', () => {
     expect(result['wallMs']).toBeLessThan(30_000);
   });
 
-  it('is needed for every frame, before and after a bind', async () => {
-    const supervisor = await start();
-    const stranger = await supervisor.connect();
-    const frames = [
-      { type: 'execute', claim: CLAIM, executionId: 'x', limits: limitsOf(), runs: [program('')] },
-      { type: 'lease', claim: CLAIM, leaseMs: 1 },
-      { type: 'cancel' },
-      { type: 'file.list', claim: CLAIM, requestId: 'r', after: '', limit: 1 },
-      { type: 'close' },
-    ];
-    const tried = async () => {
-      for (const frame of frames) {
-        stranger.send(frame);
-        expect(await stranger.next('refused')).toMatchObject({ code: 'unbound' });
-      }
-    };
-    await tried();
-    const owner = await supervisor.bound();
-    await tried();
-    expect(await owner.run(program('print(1)'))).toMatchObject({ stdout: '1\n' });
-  });
-
   it('ends process 1 when it is not renewed in time', async () => {
     // Much longer than each run, so that busy cores don't end it before it is renewed, and shorter than all of them.
     const leaseMs = 4_000;
@@ -108,15 +86,6 @@ describe('a claim', () => {
     peer.write(Buffer.concat(frames.map(encodeFrame)));
     const results = [...(await peer.until('done')), ...(await peer.until('done'))].filter(({ type }) => type === 'run');
     expect(results).toMatchObject([{ result: { exit: 'ok' } }, { result: { exit: 'ok' } }]);
-  });
-
-  it('is ended by its owner', async () => {
-    const supervisor = await start();
-    const peer = await supervisor.bound();
-    peer.execute([program('import time; time.sleep(60)')]);
-    peer.send({ type: 'close' });
-    await supervisor.ended;
-    expect(supervisor.alive).toBe(false);
   });
 });
 
