@@ -1,33 +1,74 @@
 import { randomUUID } from 'node:crypto';
 import type { Display, RunResult, SandboxLimits, SandboxRun } from '@etude/contracts/sandbox';
 import { onTestFinished } from 'vitest';
-import type { ClaimedSandbox, SandboxFiles } from '../src/sandbox-driver.js';
+import type { ClaimedSandbox, ExecutionSink, SandboxFiles } from '../src/sandbox-driver.js';
 import { type Fixture, requestOf } from './sandbox-fixture.js';
 
-/** What a run of a session came to: all it printed, and its rich outputs. */
-export interface SessionOutcome {
+/** Everything that an execution sent, in order. */
+export class Heard implements ExecutionSink {
+  readonly stdout: string[] = [];
+  readonly stderr: string[] = [];
+  readonly displays: Display[] = [];
+  /** Printed texts and the texts of displays, in the order in which they came while the code ran. */
+  readonly told: string[] = [];
+  readonly results: RunResult[] = [];
+  readonly numbers: number[] = [];
+  private readonly listeners: Array<() => void> = [];
+
+  output(_run: number, stream: 'stdout' | 'stderr', text: string, at: number): void {
+    this[stream].push(text);
+    this.told.push(text);
+    this.note(at);
+  }
+  display(_run: number, data: Display, at: number): void {
+    this.displays.push(data);
+    this.told.push(JSON.stringify(data['text/plain']));
+    this.note(at);
+  }
+  result(_run: number, result: RunResult, at: number): void {
+    this.results.push(result);
+    this.note(at);
+  }
+  /** Resolves once `condition` holds. */
+  until(condition: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => condition() && resolve();
+      this.listeners.push(look);
+      look();
+    });
+  }
+  get text(): string {
+    return this.stdout.join('') + this.results.map(({ stdout }) => stdout).join('');
+  }
+  private note(at: number): void {
+    this.numbers.push(at);
+    for (const look of this.listeners) look();
+  }
+}
+
+/** The outcome of a run of a session: everything that it printed, and its displays. */
+export interface SessionOutcome extends Pick<Heard, 'displays' | 'told'> {
   readonly stdout: string;
   readonly stderr: string;
-  readonly displays: readonly Display[];
-  /** What was printed and the text of what was displayed, in the order in which it came while the code ran. */
-  readonly told: readonly string[];
   readonly result: RunResult;
 }
 
 export interface TestSession {
+  readonly claimed: ClaimedSandbox;
   readonly files: SandboxFiles;
   /** Executes a cell. */
   readonly cell: (code: string, limits?: Partial<SandboxLimits>) => Promise<SessionOutcome>;
   readonly command: (text: string, limits?: Partial<SandboxLimits>) => Promise<SessionOutcome>;
 }
 
-const SHAPE = { template: 'default', memoryMiB: 256, diskMiB: 128 };
+export const SHAPE = { template: 'default', memoryMiB: 256, diskMiB: 128 };
 
 /** A sandbox claimed for one test, and kept from run to run. */
 export async function openSession(sandboxes: Fixture): Promise<TestSession> {
   const claimed = await sandboxes.driver.claim(SHAPE, new AbortController().signal);
   onTestFinished(() => claimed.release());
   return {
+    claimed,
     files: claimed.files,
     cell: (code, limits) => run(claimed, { kind: 'cell', code }, limits),
     command: (text, limits) => run(claimed, { kind: 'command', command: text, stdin: '' }, limits),
@@ -35,26 +76,11 @@ export async function openSession(sandboxes: Fixture): Promise<TestSession> {
 }
 
 async function run(claimed: ClaimedSandbox, asked: SandboxRun, limits: Partial<SandboxLimits> = {}): Promise<SessionOutcome> {
-  const printed = { stdout: '', stderr: '' };
-  const displays: Display[] = [];
-  const told: string[] = [];
-  const results: RunResult[] = [];
-  const end = await claimed.execute(
-    { ...requestOf([asked], { limits }), executionId: `session-${randomUUID()}`, keep: true },
-    {
-      output: (_run, stream, text) => {
-        printed[stream] += text;
-        told.push(text);
-      },
-      display: (_run, data) => {
-        displays.push(data);
-        told.push(JSON.stringify(data['text/plain']));
-      },
-      result: (_run, result) => void results.push(result),
-    },
-    new AbortController().signal,
-  );
-  const [result] = results;
+  const heard = new Heard();
+  const request = { ...requestOf([asked], { limits }), executionId: `session-${randomUUID()}`, keep: true };
+  const end = await claimed.execute(request, heard, new AbortController().signal);
+  const [result] = heard.results;
   if (!result) throw new Error(`the sandbox gave no result: ${JSON.stringify(end)}`);
-  return { stdout: printed.stdout + result.stdout, stderr: printed.stderr + result.stderr, displays, told, result };
+  const { stdout, stderr, displays, told } = heard;
+  return { stdout: stdout.join('') + result.stdout, stderr: stderr.join('') + result.stderr, displays, told, result };
 }

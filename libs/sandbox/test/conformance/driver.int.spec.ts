@@ -1,51 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { Display, RunResult, SandboxRun } from '@etude/contracts/sandbox';
+import type { SandboxRun } from '@etude/contracts/sandbox';
 import { sandboxesConformance } from '@etude/domain/testing/sandboxes-conformance';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ClaimedSandbox, ExecutionEnd, ExecutionSink, SandboxExecution } from '../../src/sandbox-driver.js';
+import { describe, expect, it } from 'vitest';
+import type { ExecutionEnd, SandboxExecution } from '../../src/sandbox-driver.js';
 import { program, requestOf, startUnderTest, useSandboxes } from '../sandbox-fixture.js';
+import { Heard, openSession, SHAPE } from '../session-fixture.js';
 
-const SHAPE = { template: 'default', memoryMiB: 256, diskMiB: 128 };
 const never = () => new AbortController().signal;
 const cell = (code: string): SandboxRun => ({ kind: 'cell', code });
-
-/** Everything an execution told, in order. */
-class Heard implements ExecutionSink {
-  readonly stdout: string[] = [];
-  readonly stderr: string[] = [];
-  readonly displays: Display[] = [];
-  readonly results: RunResult[] = [];
-  readonly numbers: number[] = [];
-  private readonly listeners: Array<() => void> = [];
-
-  output(_run: number, stream: 'stdout' | 'stderr', text: string, at: number): void {
-    this[stream].push(text);
-    this.note(at);
-  }
-  display(_run: number, data: Display, at: number): void {
-    this.displays.push(data);
-    this.note(at);
-  }
-  result(_run: number, result: RunResult, at: number): void {
-    this.results.push(result);
-    this.note(at);
-  }
-  /** Resolves once `condition` holds of what was heard. */
-  until(condition: () => boolean): Promise<void> {
-    return new Promise((resolve) => {
-      const look = () => condition() && resolve();
-      this.listeners.push(look);
-      look();
-    });
-  }
-  get text(): string {
-    return this.stdout.join('') + this.results.map(({ stdout }) => stdout).join('');
-  }
-  private note(at: number): void {
-    this.numbers.push(at);
-    for (const look of this.listeners) look();
-  }
-}
 
 const execution = (runs: readonly SandboxRun[], more: Partial<SandboxExecution> = {}, limits = {}): SandboxExecution => ({
   ...requestOf(runs, { limits }),
@@ -59,13 +21,8 @@ describe('Sandboxes of the driver', () => {
 
 describe('a claimed sandbox', () => {
   const sandboxes = useSandboxes({ warm: 1 });
-  const claim = async (): Promise<ClaimedSandbox> => {
-    const claimed = await sandboxes.driver.claim(SHAPE, never());
-    onTestFinished(() => claimed.release());
-    return claimed;
-  };
   const session = async () => {
-    const claimed = await claim();
+    const { claimed } = await openSession(sandboxes);
     const run = async (runs: readonly SandboxRun[], more: Partial<SandboxExecution> = {}, limits = {}) => {
       const heard = new Heard();
       const end: ExecutionEnd = await claimed.execute(execution(runs, { keep: true, ...more }, limits), heard, never());
@@ -76,7 +33,7 @@ describe('a claimed sandbox', () => {
   };
 
   it('sends output while the code runs', async () => {
-    const claimed = await claim();
+    const { claimed } = await openSession(sandboxes);
     const heard = new Heard();
     const code = 'import time\nprint("first", flush=True)\ntime.sleep(0.5)\nprint("last")';
     const running = claimed.execute(execution([program(code)]), heard, never());
