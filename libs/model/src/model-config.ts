@@ -84,26 +84,23 @@ export const embedderConfig = connectionConfig.extend({
   ETUDE_EMBEDDING_COSINE_SAME_WORDS: fraction(),
 });
 export type EmbedderConfig = z.infer<typeof embedderConfig>;
-
-export interface EmbedderNotes {
-  /** Called once where `auto` has to choose the lexical embedder, because the sentence model's files are missing. */
-  readonly warn?: (message: string) => void;
-}
+type Notes = { readonly warn?: (message: string) => void };
 
 /**
  * Makes the embedder that the settings name, with its cache. Every service gets its embedder here.
  *
  * ETUDE_EMBEDDING_MODEL goes before ETUDE_EMBEDDER. Opens no connection and loads no weights yet.
+ * @param notes.warn called once if `auto` chooses the lexical embedder because files of the sentence model are missing
  * @throws EtudeError FAILED_PRECONDITION when a file, a dimension or a key is missing, or the cosine anchors don't rise
  */
-export async function embedderFrom(config: EmbedderConfig, notes: EmbedderNotes = {}): Promise<Embedder> {
+export async function embedderFrom(config: EmbedderConfig, notes: Notes = {}): Promise<Embedder> {
   const embedder = withProfile(await chosen(config, notes), config);
   const { ETUDE_EMBEDDING_CACHE_MAX_BYTES: bytesMax } = config;
   return bytesMax > 0 ? new CachedEmbedder(embedder, bytesMax) : embedder;
 }
 
 // Imported only where they are used: the HTTP client costs 20 MiB of memory, the model's runtime 60.
-async function chosen(config: EmbedderConfig, { warn }: EmbedderNotes): Promise<Embedder> {
+async function chosen(config: EmbedderConfig, { warn }: Notes): Promise<Embedder> {
   if (config.ETUDE_EMBEDDING_MODEL) return openAiEmbedder(config, config.ETUDE_EMBEDDING_MODEL);
   if (config.ETUDE_EMBEDDER === 'lexical') return new LexicalEmbedder();
   const folder = config.ETUDE_EMBEDDER_PATH ?? DEFAULT_FOLDER;

@@ -44,7 +44,7 @@ class AnswerLine:
             self.peer.fail("the answer failed while it was loaded")
         names, classes = message.get("ready"), message.get("classes")
         if type(names) is not list or type(classes) is not list:
-            self.peer.fail("it sent something else than its names")
+            self.peer.fail("it did not send its names")
         return {name for name in names if type(name) is str}, {name for name in classes if type(name) is str}
 
     def borrow(self, name):
@@ -111,7 +111,7 @@ class AnswerLine:
             decoder.open(message["table"])
             args, kwargs = decoder.arguments(message)
         except Exception:
-            self.peer.fail("it asked for something malformed")
+            self.peer.fail("it sent a malformed request")
         try:
             value = next(function) if hasattr(function, "__next__") else function(*args, **kwargs)
         except StopIteration:
@@ -144,12 +144,12 @@ class AnswerLine:
                 return value
             error = self._exception(reply, decoder) if kind == "raised" else None
         except Exception:
-            self.peer.fail("it sent something malformed")
+            self.peer.fail("it sent a malformed reply")
         if kind == "stop":
             # Outside of iteration, StopIteration would end a loop of the tests without any error.
             raise StopIteration if op == "next" else RuntimeError("the answer raised StopIteration")
         if error is None:
-            self.peer.fail("it sent something malformed")
+            self.peer.fail("it sent a malformed reply")
         self.last_raised = (error, bounded_error(reply))
         raise error
 

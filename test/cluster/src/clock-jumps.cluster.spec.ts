@@ -5,7 +5,7 @@ import { claimOnce, counted, counting, execute, full, startDriver } from './watc
 
 const DAY_MS = 24 * 3_600_000;
 
-/** A machine's own clock can't be set in a test; the supervisor's is in libs/sandbox/test/supervisor-clock.int.spec.ts. */
+/** A machine's own clock can't be set in a test; the supervisor's is in libs/sandbox/test/supervisor-claims.int.spec.ts. */
 describe("a controller's clock that jumps", () => {
   const test = cluster();
   const namespace = useNamespace(test, 'clock');
