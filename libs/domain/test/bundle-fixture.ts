@@ -5,6 +5,7 @@ import type { VerificationGround } from '../src/skills/proof/keep-what-worked.js
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import type { ProofChecker, ProofSigner } from '../src/ports/proof-signer.js';
 import { contentDigest, skillDigest } from '../src/skills/content-digest.js';
+import type { VerificationGround } from '../src/skills/proof/keep-what-worked.js';
 import { NOTHING_FOUND, signProof } from '../src/skills/proof/proof.js';
 import { FakeProceduralMemory } from './fake-procedural-memory.js';
 import { skillOf as recordOf } from './memory-records.js';
@@ -34,6 +35,9 @@ export function skillOf(name: string, code: string, { needs = [], ...more }: Ski
   const pins = needs.length === 0 ? {} : { dependencies: needs.map(dependencyOn) };
   return recordOf({ ...UNTRIED, name, code, scope, description: `Does what ${name} does.`, entryPoint: name, ...pins, ...more });
 }
+
+/** The ground of a skill without earlier versions, callees, callers and similar skills. */
+export const NO_GROUND: VerificationGround = { replaced: null, needed: [], dependents: [], similar: [] };
 
 /** A registry with these skills. */
 export function registryOf(...skills: readonly Skill[]): Pick<ProceduralMemory, 'versions'> {
