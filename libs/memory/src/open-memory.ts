@@ -21,17 +21,13 @@ export type MemoryPlace =
   | ({ readonly adapter: 'sqlite' } & Omit<SqliteStoreOptions, 'model'>)
   | ({ readonly adapter: 'qdrant' } & Omit<QdrantStoreOptions, 'model'>);
 
-export interface MemoryOptions extends MemoryDeps {
-  readonly store: MemoryPlace;
-}
-
 /**
  * Opens memory in a store, which several processes may open at once. Creates what the store lacks.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE (missing rights, damage, a lock held too long, no server), MEMORY_VERSION (another layout or
  *   embedder), MEMORY_FULL
  */
-export async function openMemory({ store: place, ...deps }: MemoryOptions): Promise<Memory> {
+export async function openMemory({ store: place, ...deps }: MemoryDeps & { readonly store: MemoryPlace }): Promise<Memory> {
   return memoryOver(await openStore(place, deps), deps);
 }
 
@@ -75,20 +71,11 @@ export interface MemoryDeps extends SemanticOptions {
 }
 
 /** The memory over one store. Closing the memory closes the store. */
-export function memoryOver(
-  bare: RecordStore,
-  { embedder, clock = { now: Date.now }, chatModel, proofChecker, ...options }: MemoryDeps,
-): Memory {
+export function memoryOver(bare: RecordStore, given: MemoryDeps): Memory {
   const store = guardedStore(bare);
-  const deps = {
-    store,
-    embedder: sharedEmbedding(embedder),
-    clock,
-    ...(chatModel === undefined ? {} : { chatModel }),
-    ...(proofChecker === undefined ? {} : { proofChecker }),
-  };
+  const deps = { clock: { now: Date.now }, ...given, store, embedder: sharedEmbedding(given.embedder) };
   const episodic = episodicLayer(deps);
-  const semantic = semanticLayer(deps, options);
+  const semantic = semanticLayer(deps, given);
   const procedural = proceduralLayer(deps);
   return {
     store,

@@ -25,20 +25,9 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
   const names = collectionNames(options.collectionPrefix);
   await requireServer(server);
   const models = new StoreModels(server, names);
-  const secret = await models.open(options.model);
-  return storeOn({ server, names, models, secret, model: options.model });
-}
-
-interface Opened {
-  readonly server: QdrantServer;
-  readonly names: CollectionNames;
-  readonly models: StoreModels;
-  readonly secret: string;
-  readonly model: StoreOptions['model'];
-}
-
-function storeOn({ server, names, models, secret, model }: Opened): RecordStore {
+  const { model } = options;
   const { layers } = names;
+  const secret = await models.open(model);
   const seen = (scope: ReadScope) => new TenantPoints(server, seenBy(scope));
   const owned = (owners: Owners) => new TenantPoints(server, ownedBy(owners));
   const vectorsOf = ({ tenant }: TenantPoints) => new PointVectors(secret, tenant);

@@ -31,10 +31,7 @@ const LOCK_WAIT_MS = 30_000;
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<RecordStore> {
   const { path, model, lockWaitMs = LOCK_WAIT_MS, sizeMaxMiB = null } = options;
-  return storeIn(await StoreFile.open({ path, model, lockWaitMs, sizeMaxMiB }), model);
-}
-
-function storeIn(file: StoreFile, model: StoreOptions['model']): RecordStore {
+  const file = await StoreFile.open({ path, model, lockWaitMs, sizeMaxMiB });
   const models = new VectorModels(file);
   return {
     name: 'sqlite',
