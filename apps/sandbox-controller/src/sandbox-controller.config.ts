@@ -14,7 +14,7 @@ const count = (max: number) => z.coerce.number().int().min(1).max(max);
 
 /** Settings of the drivers that run sandboxes. */
 const driverConfig = {
-  /** What runs code: local processes under bubblewrap, or pods. */
+  /** The driver of sandboxes: local processes under bubblewrap, or pods. */
   ETUDE_SANDBOX_DRIVER: z.enum(['local', 'kubernetes']).default('local'),
   /** `local`: sandboxes kept ready. Pools of pods are sized by their templates. */
   ETUDE_SANDBOX_WARM: z.coerce.number().int().min(0).max(1_000).default(2),

@@ -46,8 +46,8 @@ const SHOWN_CHARS_MAX = 40;
 /**
  * Parses JSON without changing numbers or texts.
  *
- * @throws SyntaxError if it isn't JSON; EtudeError INVALID_ARGUMENT for a whole number beyond 2^53 that would be rounded, a number that is
- *   too large, half a surrogate pair, or nesting that is too deep
+ * @throws SyntaxError if the text isn't JSON
+ * @throws EtudeError INVALID_ARGUMENT for a whole number that would be rounded, a number too large, half a surrogate pair, or deep nesting
  */
 export function parseExactJson(text: string): unknown {
   const value = JSON.parse(text) as unknown;

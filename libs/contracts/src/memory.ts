@@ -146,7 +146,7 @@ export const Fact = z.object({
   accessCount: z.number().int().default(0),
   createdAt: z.number().int(),
   /**
-   * The topic, such as "favourite editor"; absent: derived from the text if possible. Of the facts with one subject, agent and user, only
+   * The topic, such as "favourite editor"; absent: derived from the text if possible. Among facts with the same subject, agent and user, only
    * the newest is true.
    */
   subject: VisibleText.max(200).optional(),

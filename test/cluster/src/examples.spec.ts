@@ -41,7 +41,7 @@ const CONFIGS: Readonly<Record<string, string>> = {
   'consolidation-worker': 'apps/consolidation-worker/src/consolidation-worker.config.ts',
 };
 
-/** What a service reads. */
+/** The names of the settings that a service reads. */
 async function settingsOf(app: string): Promise<ReadonlySet<string>> {
   const config = (await import(join(root, CONFIGS[app] ?? ''))) as Readonly<Record<string, { shape?: object }>>;
   return new Set(Object.values(config).flatMap(({ shape = {} }) => Object.keys(shape)));

@@ -59,7 +59,7 @@ export class ExecutionStore {
     };
   }
 
-  /** Stores a result and tells the waiters. The first result stays. One with a retryable exit is dropped at the next request. */
+  /** Stores a result and wakes the waiters. The first result stays. A result with a retryable exit is dropped at the next request. */
   async save(tenant: string, executionId: string, result: ExecutionResult): Promise<void> {
     const spoilt = result.runs.some(({ exit }) => RETRYABLE_EXITS.has(exit));
     const args = [JSON.stringify(result), RESULT_TTL_MS, spoilt ? 1 : 0, this.keys.endedExecution(tenant, executionId)];
@@ -95,7 +95,7 @@ export class ExecutionStore {
     return (await whileRedisAnswers(this.redis, this.redis.hget(this.keys.execution(tenant, executionId), 'cancelRequested'))) === '1';
   }
 
-  /** Stores the cancel request and tells the controllers. @returns whether there was anything to cancel */
+  /** Stores the cancel request and notifies the controller. @returns false for an execution that is unknown or has a result */
   async cancel(tenant: string, executionId: string): Promise<boolean> {
     const places = [this.keys.execution(tenant, executionId)];
     return (await runScript<number>(this.redis, 'cancelExecution', places, [this.keys.cancelExecution(tenant, executionId)])) === 1;

@@ -13,7 +13,7 @@ export interface JobContext {
   /** Counted from 1. */
   readonly attempt: number;
   readonly isLastAttempt: boolean;
-  /** How many workers died while they ran this job. */
+  /** Number of workers that died while they ran this job. */
   readonly stalledCount: number;
   /** Aborts on shutdown, when the lock is lost (see `leaseEndOf`), and after the queue's `timeoutMs` (DEADLINE_EXCEEDED). */
   readonly signal: AbortSignal;
@@ -125,7 +125,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     const earlier = this.#running.get(id);
     if (earlier) {
       // After a lock expired, a worker may fetch a job that it still runs. BullMQ renews locks by job id, and the end of the earlier
-      // run ends the renewal. So the job goes back to waiting, and its next run is renewed from its start.
+      // run ends the renewal. So the job returns to the queue, and its next run gets its own renewal.
       this.#stop(id, 'lost');
       await earlier.settled.catch(() => undefined);
       throw await this.#giveBack(job, token);
@@ -183,10 +183,10 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     return firedAt !== undefined && declaration.firing ? declaration.firing(payload, firedAt) : payload;
   }
 
-  /** Puts the job back to waiting without counting an attempt. @returns the error that tells BullMQ so */
+  /** Returns the job to the queue without counting an attempt. @returns the error that BullMQ needs for this */
   async #giveBack(job: Job, token: string): Promise<Error> {
     await job.moveToWait(token);
-    // BullMQ doesn't wake another worker when a job with a priority goes back to waiting.
+    // BullMQ doesn't wake another worker when a job with a priority returns to the queue.
     await this.#redis.zadd(this.#worker.toKey('marker'), 0, '0');
     return new WaitingError();
   }

@@ -65,7 +65,7 @@ export class DeadLetters {
     };
   }
 
-  /** Puts dead letters back to waiting with a fresh count of attempts. A rollout's task goes back to `queued`. */
+  /** Returns dead letters to their queue, with their attempts counted from 0. The task of a rollout gets the state `queued` again. */
   async redrive(queueName: string, which: { readonly ids: readonly string[] } | { readonly all: true }): Promise<Redriven> {
     const declaration = declarationOf(queueName);
     const queue = this.producer.queue(declaration.name);
@@ -106,7 +106,7 @@ export class DeadLetters {
   }
 }
 
-/** Puts a dead job back to waiting, with its attempts and its lost workers counted from 0. */
+/** Returns a dead job to its queue, with its attempts and its lost workers counted from 0. */
 export async function reviveJob({ redis }: Producer, queue: Queue, job: Job): Promise<void> {
   await redis.hdel(queue.toKey(job.id ?? ''), 'stc');
   await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });

@@ -19,8 +19,8 @@ const CHUNK = 200;
 const PAGE_MAX_BYTES = 2 * 1024 * 1024;
 
 /**
- * Reads one page of an index whose ids are ordered by time, newest first. A page shorter than `pageSize` may not be the last: only
- * `nextAfter` tells.
+ * Reads one page of an index whose ids are ordered by time, newest first. A short page may not be the last one:
+ * `nextAfter` is null only for the last page.
  *
  * @param look reads records by their ids; null for one that is gone, whose id is then dropped from the index
  */

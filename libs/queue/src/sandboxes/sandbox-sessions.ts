@@ -74,7 +74,7 @@ export class SandboxSessionStore {
     return readStoredSession(tenant, id, await this.#bounded(this.redis.hgetall(this.keys.sandbox(tenant, id))));
   }
 
-  /** Newest first. A page shorter than `pageSize` may not be the last: only `nextAfter` tells. */
+  /** Newest first. A short page may not be the last one: `nextAfter` is null only for the last page. */
   async list(tenant: string, filter: SessionFilter): Promise<Page<SandboxSession>> {
     const look = async (ids: readonly string[]) => {
       const reads = this.redis.pipeline();

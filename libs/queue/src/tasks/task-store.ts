@@ -89,7 +89,7 @@ export class TaskStore {
     return readTaskRecord(tenant, taskId, fields);
   }
 
-  /** Newest first. A page shorter than `pageSize` may not be the last: only `nextAfter` tells. */
+  /** Newest first. A short page may not be the last one: `nextAfter` is null only for the last page. */
   async list(tenant: string, filter: TaskFilter): Promise<Page<TaskRecord>> {
     return whileRedisAnswers(this.#redis, listTasks(this.#redis, this.#keys, tenant, filter));
   }
