@@ -20,7 +20,7 @@ const reached = (outcome: string) => expect.objectContaining({ code: outcome });
 
 const redis = redisForFile();
 
-function world({ url } = redis) {
+function world({ url }: { readonly url: string } = redis) {
   const cluster = new FakeCluster();
   const keys = new RedisKeys(redis.prefix());
   const connection = connectRedis(url, 'producer');
