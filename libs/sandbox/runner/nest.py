@@ -8,6 +8,7 @@ import json
 import os
 import select
 import struct
+import sys
 
 import _signal
 import _socket
@@ -19,6 +20,8 @@ from runner.zygote import fork_orphan, hide, preload
 INODES_PER_MIB = 400
 INODES_MAX = 50_000
 SHARED_MEMORY_MIB = 8
+# Python 3.11 and later specialise code in its first runs. Rehearsals do that once here, instead of in each fork.
+REHEARSALS = 20
 SIOCGIFFLAGS = 0x8913
 SIOCSIFFLAGS = 0x8914
 IFF_UP = 1
@@ -133,4 +136,6 @@ def main(zygote_command, first_fd, filter_hex, own_network):
 
     hide()
     preload()
+    for _ in range(REHEARSALS):
+        supervisor.rehearse()
     Nest(first_fd, bytes.fromhex(filter_hex), own_network, lambda: supervisor.serve_sandbox(zygote_command)).serve()

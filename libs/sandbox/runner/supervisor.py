@@ -1,21 +1,23 @@
 """Process 1 of a sandbox. Runs no user code itself; docs/sandbox-protocol.md describes its protocol."""
 import binascii
+import json
 import os
 import sys
 import time
 
-from runner import workspace
+from runner import processes, workspace
 from runner.cells import SPARES, CellPool
 from runner.claim import Claim
-from runner.connection import FOREVER, Connection, Loop, refusal
-from runner.execution import KEPT_BYTES_MAX, Execution, Request, trim
+from runner.connection import FOREVER, READ, Connection, Loop, refusal
+from runner.execution import KEPT_BYTES_MAX, LIMITS, Execution, Request, trim
 from runner.files import SessionFiles
 from runner.folders import Refusal
-from runner.frames import Malformed, Refused, natural, text
+from runner.frames import Malformed, Refused, encode_frame, natural, text
+from runner.kernel import socket_pair
 from runner.outcome import refused_files
 from runner.run import Run
 from runner.session_run import SessionRun
-from runner.zygote import Zygote, hide, preload
+from runner.zygote import Zygote, hide, preload, sealed
 
 PROTOCOL = 2
 CONNECTIONS_MAX = 32
@@ -214,6 +216,48 @@ def warm_pool(zygote_command, spares):
 
 def serve_sandbox(zygote_command):
     """Serves one connection over stdin and stdout. When the controller ends it, the whole sandbox ends."""
-    supervisor = Supervisor(warm_pool(zygote_command, LOCAL_SPARES), Claim())
+    pool = warm_pool(zygote_command, LOCAL_SPARES)
+    # After the forks, since a fork makes all pages shared again.
+    rehearse()
+    supervisor = Supervisor(pool, Claim())
     supervisor.connect(0, 1, lambda _connection: os._exit(0))
     supervisor.serve()
+
+
+RUN = {"kind": "call", "code": "", "entryPoint": "f", "args": [1], "kwargs": {"a": "b"}}
+RESULT = {"exit": "ok", "exitCode": 0, "signal": None, "stdout": "", "stdoutCutBytes": 0, "cpuMs": 0.5, "value": [1, "a", {"b": None}]}
+
+
+def rehearse():
+    """Warms this process up: a temporary supervisor takes an execution over a connection and answers it. No code runs."""
+    supervisor = Supervisor(None, Claim())
+    ours, theirs = socket_pair()
+    fd = ours.detach()
+    supervisor.connect(fd, os.dup(fd), supervisor.disconnected)
+    limits = dict.fromkeys(LIMITS, 1)
+    request = {"executionId": "rehearsal", "limits": limits, "runs": [RUN], "after": 0}
+    theirs.sendall(encode_frame({"type": "bind", "claim": "c"}) + encode_frame({"type": "execute", "claim": "c", **request}))
+    while supervisor.current is None:
+        supervisor.turn(FOREVER)
+    execution = supervisor.current
+    _rehearse_run(Run(execution, 0, None, supervisor.loop, supervisor.turn))
+    execution.note("run", run=0, result=RESULT)
+    execution.add("done")
+    supervisor.owner.end()
+    theirs.close()
+
+
+def _rehearse_run(run):
+    """Rehearses the work around a cell: its payload, the wait for its end, its report and its output."""
+    processes.memory_kills()
+    os.close(sealed(json.dumps(run.request).encode("ascii")))
+    pidfd = os.pidfd_open(os.getpid())
+    run.loop.watch(pidfd, READ, run.loop.turn)
+    run.turn(0)
+    run.loop.forget(pidfd)
+    os.close(pidfd)
+    run._take_report(encode_frame({"value": RESULT["value"]}))
+    for sink in run.output.streams.values():
+        sink.feed(b"text")
+        sink.text()
+        sink.rest()

@@ -32,7 +32,21 @@ describe('local sandboxes', () => {
     expect(await Promise.all(numbers.map(inTurn))).toEqual(numbers);
   });
 
+<<<<<<< ours
   it('keep as many sandboxes ready as configured', async () => {
+=======
+  it('knows nothing of an execution that was only rehearsed', async () => {
+    const sandboxes = await start({ warm: 1 });
+    const request = { ...requestOf([program('import os; print(sorted(os.listdir(".")), len(os.listdir("/proc/self/fd")))')]) };
+    const [rehearsed, other] = [
+      await sandboxes.execute({ ...request, executionId: 'rehearsal' }, never()),
+      await sandboxes.execute(request, never()),
+    ];
+    expect(rehearsed.runs).toEqual([expect.objectContaining({ exit: 'ok', stdout: other.runs[0]?.stdout })]);
+  });
+
+  it('keeps as many sandboxes ready as it was told', async () => {
+>>>>>>> theirs
     const sandboxes = await start({ warm: 3 });
     expect(sandboxes.driver.counts().free).toBe(3);
     await sandboxes.execute(requestOf([program('print(1)')]), never());
