@@ -6,7 +6,7 @@ import { RolloutStop } from '@etude/domain/rollout/durable-steps';
 import { runRollout } from '@etude/domain/rollout/run-rollout';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
 import type { RedisKeys, RolloutAddress } from '@etude/queue/redis/keys';
-import { type connectRedis, isConnectionError } from '@etude/queue/redis/redis';
+import { type connectRedis, isConnectionError, type QueueLogger } from '@etude/queue/redis/redis';
 import { watchCancel } from '@etude/queue/redis/channels';
 import { openJournal, type RedisJournal } from '@etude/queue/tasks/journal';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
@@ -20,6 +20,7 @@ interface RolloutRunDeps {
     readonly retentionMs: number;
   };
   readonly ports: Omit<RolloutDeps, 'journal' | 'givesUp'>;
+  readonly logger: QueueLogger;
 }
 
 /**
@@ -31,6 +32,7 @@ export function rolloutRunProcessor({
   tasks,
   journals,
   ports,
+  logger,
 }: RolloutRunDeps): JobHandler<typeof RolloutRun.payload, typeof RolloutRun.result> {
   return async (rollout, job) => {
     try {
@@ -42,7 +44,12 @@ export function rolloutRunProcessor({
       const endsAt = journal.startedAt + task.spec.limits.wallMs;
       using stop = await stopSignal(rollout, endsAt, { tasks, journals, signal: job.signal });
       const deps = { ...ports, journal, givesUp: (error: unknown) => givesUp(error, job) };
-      const { state } = await runRollout({ task, rolloutId }, deps, stop.signal);
+      const named = { tenant, taskId, rolloutId, epoch: journal.epoch };
+      logger.info(named, 'A rollout has started');
+      const { state, stopReason, usage, error } = await runRollout({ task, rolloutId }, deps, stop.signal);
+      const { attempts, modelCalls } = usage;
+      const ms = Date.now() - journal.startedAt;
+      logger.info({ ...named, state, stopReason, attempts, modelCalls, ms, code: error?.code }, 'A rollout has ended');
       return { outcome: state };
     } catch (error) {
       if (errorCode(error) === 'JOURNAL_FENCED') return { outcome: 'fenced' };

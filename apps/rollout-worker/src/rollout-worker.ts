@@ -71,12 +71,16 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
     templateFor: templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH)),
     checker,
   };
-  const consumer = consume(RolloutRun, rolloutRunProcessor({ tasks, journals: { redis, keys: producer.keys, ...retention }, ports }), {
-    redisUrl,
-    prefix,
-    concurrency: config.ETUDE_ROLLOUT_CONCURRENCY,
-    logger,
-  });
+  const consumer = consume(
+    RolloutRun,
+    rolloutRunProcessor({ tasks, journals: { redis, keys: producer.keys, ...retention }, ports, logger }),
+    {
+      redisUrl,
+      prefix,
+      concurrency: config.ETUDE_ROLLOUT_CONCURRENCY,
+      logger,
+    },
+  );
   await consumer.ready();
   return {
     checks: () => ({ [RolloutRun.name]: () => consumer.check(), memory: () => memory.check() }),

@@ -41,6 +41,7 @@ export async function startRig(script: Script) {
   const controller = fakeController(redis.url, producer);
   await controller.ready();
   const workers: RunningWorker[] = [];
+  const logged: object[] = [];
   onTestFinished(async () => {
     await Promise.all(workers.map((worker) => worker.close()));
     await controller.close(1_000);
@@ -60,10 +61,12 @@ export async function startRig(script: Script) {
     producer,
     tasks,
     model,
+    /** What workers logged for information. */
+    logged,
     dead: new DeadLetters(producer, tasks),
     /** The test closes the worker at its end. */
     async startWorker(): Promise<RunningWorker> {
-      const worker = await startRolloutWorker(config, silent);
+      const worker = await startRolloutWorker(config, { ...silent, info: (details, message) => void logged.push({ ...details, message }) });
       workers.push(worker);
       return worker;
     },

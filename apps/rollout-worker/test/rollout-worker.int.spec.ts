@@ -24,6 +24,10 @@ describe('the rollout worker', () => {
       usage: { attempts: 2, modelCalls: 4, executions: 2 },
     });
     expect(await new OutboxReader(rig.producer.redis, rig.producer.keys).pending(TENANT)).toBe(3);
+    const named = { tenant: TENANT, taskId: task.id, epoch: 1 };
+    const ended = { ...named, state: 'succeeded', stopReason: 'solved', attempts: 2, modelCalls: 4, message: 'A rollout has ended' };
+    await until(() => rig.logged.length === 2, { what: 'the line for the end' });
+    expect(rig.logged).toMatchObject([{ ...named, message: 'A rollout has started' }, ended]);
   });
 
   it('aborts a running model call when the task is cancelled', async () => {

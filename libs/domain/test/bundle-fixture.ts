@@ -1,7 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
-import type { VerificationGround } from '../src/skills/proof/keep-what-worked.js';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import type { ProofChecker, ProofSigner } from '../src/ports/proof-signer.js';
 import { contentDigest, skillDigest } from '../src/skills/content-digest.js';
@@ -10,9 +9,6 @@ import { NOTHING_FOUND, signProof } from '../src/skills/proof/proof.js';
 import { FakeProceduralMemory } from './fake-procedural-memory.js';
 import { skillOf as recordOf } from './memory-records.js';
 import { PythonSandboxes } from './python-sandboxes.js';
-
-/** A skill that replaces no version, calls no skill, has no caller and is like no other. */
-export const NO_GROUND: VerificationGround = { replaced: null, needed: [], dependents: [], similar: [] };
 
 const scope = { tenant: 'acme', agent: 'solver', user: null };
 const UNTRIED: Partial<Skill> = {

@@ -32,10 +32,7 @@ describe('local sandboxes', () => {
     expect(await Promise.all(numbers.map(inTurn))).toEqual(numbers);
   });
 
-<<<<<<< ours
-  it('keep as many sandboxes ready as configured', async () => {
-=======
-  it('knows nothing of an execution that was only rehearsed', async () => {
+  it('know nothing of the execution that warms a supervisor up', async () => {
     const sandboxes = await start({ warm: 1 });
     const request = { ...requestOf([program('import os; print(sorted(os.listdir(".")), len(os.listdir("/proc/self/fd")))')]) };
     const [rehearsed, other] = [
@@ -45,8 +42,7 @@ describe('local sandboxes', () => {
     expect(rehearsed.runs).toEqual([expect.objectContaining({ exit: 'ok', stdout: other.runs[0]?.stdout })]);
   });
 
-  it('keeps as many sandboxes ready as it was told', async () => {
->>>>>>> theirs
+  it('keep as many sandboxes ready as configured', async () => {
     const sandboxes = await start({ warm: 3 });
     expect(sandboxes.driver.counts().free).toBe(3);
     await sandboxes.execute(requestOf([program('print(1)')]), never());
