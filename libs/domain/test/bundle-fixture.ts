@@ -89,7 +89,8 @@ export function proven(skill: Skill): Skill {
   return { ...whole, proof: signProof(whole, FOUND, TEST_SIGNER, 1) };
 }
 
-function contractOf(name: string, properties: Record<string, object>): SkillContract {
+/** A contract with these JSON Schemas by parameter. Parameters without a default are required. */
+export function contractOf(name: string, properties: Record<string, object>): SkillContract {
   const required = Object.keys(properties).filter((key) => !('default' in (properties[key] ?? {})));
   return {
     parameters: Object.keys(properties).map((key) => ({ name: key, type: '', description: '', required: required.includes(key) })),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fingerprintOf } from '../recall/fingerprint.js';
 import { dependencyOn } from '../skills/proof/bundle-code.js';
-import { proven, provenSkillOf, programOf } from '../../test/bundle-fixture.js';
+import { contractOf, proven, provenSkillOf, programOf } from '../../test/bundle-fixture.js';
 import { AnsweringModel, fenced, specOf, type SpecGiven, World } from '../../test/rollout-fixture.js';
 
 const near = (given: Parameters<typeof programOf>[0], similarity = 0.85) => [{ skill: programOf(given), similarity }];
@@ -39,6 +39,24 @@ describe('reuse of skills', () => {
   ])('skips %s that does not fit this evaluator', async (_, spec, skill) => {
     const world = new World({ spec, skills: near(skill), model: solver() });
     expect((await world.run()).result?.skill).toBeNull();
+  });
+
+  const NUMBER = { type: 'number' };
+  it.each([
+    ['takes the calls', { n: NUMBER }, FUNCTION_CASES, true],
+    ['needs another number of arguments', { a: NUMBER, b: NUMBER }, FUNCTION_CASES, false],
+    ['needs arguments of another type', { text: { type: 'string' } }, FUNCTION_CASES, false],
+    [
+      'has calls that only Python tests know',
+      { n: NUMBER },
+      { evaluator: { kind: 'python_tests', entryPoint: 'twice', tests: 'assert twice(1) == 1' } },
+      false,
+    ],
+  ])('tries a function of another name only if it %s', async (_what, parameters, spec, isTried) => {
+    const double = { code: 'def double(n):\n    return "right"', entryPoint: 'double', contract: contractOf('double', parameters) };
+    const world = new World({ spec: spec as SpecGiven, skills: near(double), model: solver() });
+    await world.run();
+    expect(world.steps.includes('a0.skill')).toBe(isTried);
   });
 
   it('records a failing skill and continues with attempts', async () => {

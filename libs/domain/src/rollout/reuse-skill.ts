@@ -114,7 +114,7 @@ async function skillsThatSolved(fingerprint: string, reader: SkillReader, { proc
 
 /** null if the skill doesn't fit, isn't proven, or needs a missing skill or package. The task is then solved without the skill. */
 async function reusableOf(skill: Skill, { deps, spec }: RolloutContext): Promise<ReusableSkill | null> {
-  if (adaptSkill(skill, spec.evaluator) === null || !isProven(skill, deps.checker)) return null;
+  if (adaptSkill(skill, spec.evaluator) === null || !takesCalls(skill, spec.evaluator) || !isProven(skill, deps.checker)) return null;
   try {
     const { needed, ...place } = await loadedWith(skill, deps);
     return { ...kept(skill), ...place, needed: needed.map(kept), ofSkill: untrustedOfSkill(skill) };
@@ -127,6 +127,33 @@ async function reusableOf(skill: Skill, { deps, spec }: RolloutContext): Promise
 /** How a skill can answer a task; null if it can't. */
 function adaptSkill(skill: Pick<Skill, 'kind' | 'entryPoint' | 'code'>, evaluator: Evaluator): SkillAnswer | null {
   return skill.kind === 'function' ? rulesOf(evaluator).adapt(skill) : null;
+}
+
+/** Whether a function can take the task's calls. With another name it has to take each case; Python tests don't tell their calls. */
+function takesCalls(skill: Skill, evaluator: Evaluator): boolean {
+  const asked = rulesOf(evaluator).entryPoint;
+  if (asked === undefined || asked === skill.entryPoint) return true;
+  return evaluator.kind === 'function_cases' && evaluator.cases.every((call) => takesCall(skill, call));
+}
+
+function takesCall(
+  skill: Skill,
+  { args, kwargs }: { readonly args: readonly Json[]; readonly kwargs: Readonly<Record<string, Json>> },
+): boolean {
+  if (skill.contract === undefined) return true;
+  const { parameters } = skill.contract;
+  const rest = parameters.findIndex(({ passed }) => passed === 'rest');
+  const positional = rest < 0 ? parameters : parameters.slice(0, rest);
+  if (rest < 0 && args.length > positional.length) return false;
+  const named = Object.fromEntries(positional.slice(0, args.length).map(({ name }, at) => [name, args[at]]));
+  const others = rest < 0 ? {} : { [parameters[rest]!.name]: args.slice(positional.length) };
+  try {
+    validateArguments(skill, { ...named, ...others, ...kwargs });
+    return true;
+  } catch (error) {
+    if (errorCode(error) === 'INVALID_ARGUMENT') return false;
+    throw error;
+  }
 }
 
 async function answerOf(context: RolloutContext, skill: ReusableSkill): Promise<{ code: string | null; binding: ModelAnswer | null }> {
