@@ -7,6 +7,10 @@ import { AnsweringModel, fenced, specOf, type SpecGiven, World } from '../../tes
 const near = (given: Parameters<typeof programOf>[0], similarity = 0.85) => [{ skill: programOf(given), similarity }];
 const askedIn = (world: World) => (world.model as AnsweringModel).asked;
 const solver = () => new AnsweringModel(() => fenced('right'));
+const pythonTests = (prompt: string): SpecGiven => ({
+  prompt,
+  evaluator: { kind: 'python_tests', entryPoint: 'twice', tests: 'assert twice(1) == 2' },
+});
 const FUNCTION_CASES: SpecGiven = { evaluator: { kind: 'function_cases', entryPoint: 'twice', cases: [{ args: [2], expected: 2 }] } };
 
 describe('reuse of skills', () => {
@@ -46,15 +50,12 @@ describe('reuse of skills', () => {
     ['takes the calls', { n: NUMBER }, FUNCTION_CASES, true],
     ['needs another number of arguments', { a: NUMBER, b: NUMBER }, FUNCTION_CASES, false],
     ['needs arguments of another type', { text: { type: 'string' } }, FUNCTION_CASES, false],
-    [
-      'has calls that only Python tests know',
-      { n: NUMBER },
-      { evaluator: { kind: 'python_tests', entryPoint: 'twice', tests: 'assert twice(1) == 1' } },
-      false,
-    ],
+    ['takes the parameters that the prompt names', { n: NUMBER }, pythonTests('Implement `twice(number)`.'), true],
+    ['takes as many parameters as the prompt names', { n: NUMBER }, pythonTests('Implement `twice(number, times=2)`.'), false],
+    ['has a signature in the prompt', { n: NUMBER }, pythonTests('Double it: twice([1, 2]) is [2, 4].'), false],
   ])('tries a function of another name only if it %s', async (_what, parameters, spec, isTried) => {
     const double = { code: 'def double(n):\n    return "right"', entryPoint: 'double', contract: contractOf('double', parameters) };
-    const world = new World({ spec: spec as SpecGiven, skills: near(double), model: solver() });
+    const world = new World({ spec, skills: near(double), model: solver() });
     await world.run();
     expect(world.steps.includes('a0.skill')).toBe(isTried);
   });

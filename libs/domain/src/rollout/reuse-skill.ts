@@ -1,7 +1,7 @@
 import { errorCode } from '@etude/contracts/errors';
 import { Json } from '@etude/contracts/json';
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
-import type { Evaluator } from '@etude/contracts/task';
+import type { Evaluator, TaskSpec } from '@etude/contracts/task';
 import { z } from 'zod';
 import type { SkillAnswer } from '../evaluation/evaluator.js';
 import { rulesOf } from '../evaluation/evaluators.js';
@@ -114,7 +114,7 @@ async function skillsThatSolved(fingerprint: string, reader: SkillReader, { proc
 
 /** null if the skill doesn't fit, isn't proven, or needs a missing skill or package. The task is then solved without the skill. */
 async function reusableOf(skill: Skill, { deps, spec }: RolloutContext): Promise<ReusableSkill | null> {
-  if (adaptSkill(skill, spec.evaluator) === null || !takesCalls(skill, spec.evaluator) || !isProven(skill, deps.checker)) return null;
+  if (adaptSkill(skill, spec.evaluator) === null || !takesCalls(skill, spec) || !isProven(skill, deps.checker)) return null;
   try {
     const { needed, ...place } = await loadedWith(skill, deps);
     return { ...kept(skill), ...place, needed: needed.map(kept), ofSkill: untrustedOfSkill(skill) };
@@ -129,19 +129,33 @@ function adaptSkill(skill: Pick<Skill, 'kind' | 'entryPoint' | 'code'>, evaluato
   return skill.kind === 'function' ? rulesOf(evaluator).adapt(skill) : null;
 }
 
-/** Whether a function can take the task's calls. With another name it has to take each case; Python tests don't tell their calls. */
-function takesCalls(skill: Skill, evaluator: Evaluator): boolean {
+/** Whether a function of another name can take the task's calls: those of its cases, or else by the signature in its text. */
+function takesCalls(skill: Skill, { evaluator, prompt }: TaskSpec): boolean {
   const asked = rulesOf(evaluator).entryPoint;
-  if (asked === undefined || asked === skill.entryPoint) return true;
-  return evaluator.kind === 'function_cases' && evaluator.cases.every((call) => takesCall(skill, call));
+  if (asked === undefined || asked === skill.entryPoint || skill.contract === undefined) return true;
+  if (evaluator.kind === 'function_cases') return evaluator.cases.every((call) => takesCall(skill, call));
+  const { parameters } = skill.contract;
+  const count = parameterCount(asked, `${evaluator.kind === 'python_tests' ? evaluator.setup : ''}\n${prompt}`);
+  const isRest = parameters.some(({ passed }) => passed === 'rest');
+  return count !== null && parameters.filter(({ required }) => required).length <= count && (isRest || count <= parameters.length);
+}
+
+const PARAMETER = /^\s*[A-Za-z_]\w*\s*(?::[^,=]*)?(?:=[^,]*)?$/;
+
+/** The number of parameters in a signature of that function in the text, such as "solve(text, limit)"; null without one. */
+function parameterCount(name: string, text: string): number | null {
+  for (const [, inside = ''] of text.matchAll(new RegExp(`\\b${name}\\s*\\(([^()]*)\\)`, 'g'))) {
+    const parts = inside.trim() === '' ? [] : inside.split(',');
+    if (parts.every((part) => PARAMETER.test(part))) return parts.length;
+  }
+  return null;
 }
 
 function takesCall(
   skill: Skill,
   { args, kwargs }: { readonly args: readonly Json[]; readonly kwargs: Readonly<Record<string, Json>> },
 ): boolean {
-  if (skill.contract === undefined) return true;
-  const { parameters } = skill.contract;
+  const { parameters = [] } = skill.contract ?? {};
   const rest = parameters.findIndex(({ passed }) => passed === 'rest');
   const positional = rest < 0 ? parameters : parameters.slice(0, rest);
   if (rest < 0 && args.length > positional.length) return false;
