@@ -35,7 +35,7 @@ const RUNS_AT_ONCE = 2;
 const VERIFICATIONS_AT_ONCE = 2;
 /** Skill requests mostly wait for a model. */
 const REQUESTS_AT_ONCE = 2;
-/** More than one, so that an erasure doesn't wait until a move to another model ends. */
+/** More than one, so that an erasure doesn't wait for the end of a re-embedding. */
 const UPKEEP_AT_ONCE = 3;
 /** Less than the 10 s after which a closing service is killed. */
 const CLOSE_GRACE_MS = 8_000;

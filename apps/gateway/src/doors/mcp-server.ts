@@ -81,7 +81,7 @@ export class McpServer {
     if (pathname !== PATH) return refuseHttp(response, 404, `There is no ${pathname}; MCP is at ${PATH}.`);
     if (request.method !== 'POST') {
       response.setHeader('allow', 'POST');
-      return refuseHttp(response, 405, 'Use POST: this server keeps no sessions, and opens streams as answers to requests.');
+      return refuseHttp(response, 405, 'Use POST: this server keeps no sessions and opens a stream only as the answer to a request.');
     }
     keyOf(request, this.parts.authenticator);
     // Any web page could send other types through a browser.

@@ -72,7 +72,7 @@ export class SessionExecutions {
     await this.#telling?.settled;
   }
 
-  /** Stops the running execution, then waits as `settle` does. @param why error for its outcome */
+  /** Stops the running execution, then waits as `settle` does. @param why the error that its result gets */
   async stop(why: RunResult['error']): Promise<void> {
     this.#stoppedBy = why;
     this.#telling?.stop.abort();

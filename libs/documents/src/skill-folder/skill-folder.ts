@@ -55,7 +55,7 @@ export function folderFromSkill(skill: SkillParts): FolderFile[] {
   return (saysTheSame(asItCame, skill) ? asItCame : overlaid(written, extras)).toSorted(byPath);
 }
 
-/** The skill for readers who may not see its tests. Its folder holds no tests, not even as kept files. */
+/** The skill for readers who may not see its tests. The files of its folder don't include tests either. */
 export function withoutTests<S extends SkillParts>({ hiddenTests: _hidden, ...skill }: S) {
   const { files = [] } = skill;
   return { ...skill, tests: [], files: files.filter(({ path }) => path !== CASES && !PYTHON_TEST.test(path)) };

@@ -14,8 +14,8 @@ const TOKENS_MAX = 2_000;
 const KNOWLEDGE = ['fact', 'chunk', 'reflection'] as const;
 
 /**
- * Recalls from all layers; see `Memory.recall`. Skills are those that `readableSkills` finds. If an agent reads, the skills it is shown are
- * counted as offered to it.
+ * Recalls from all layers; see `Memory.recall`. Skills are those that `readableSkills` finds. If an agent reads, each returned
+ * skill counts one offer.
  */
 export async function recallMemory(
   { episodic, semantic, procedural }: Pick<Memory, 'episodic' | 'semantic' | 'procedural'>,

@@ -36,7 +36,7 @@ export class TenantRows {
   /** SQL to append to a WHERE clause. Limits it to the agents and users of the view. */
   readonly within: string;
 
-  /** @param enrols gives a new tenant a number; only in a writing transaction */
+  /** @param enrols whether a tenant without a number gets one; allowed only in a writing transaction */
   constructor(prepare: Prepare, view: TenantView, enrols = false) {
     this.#prepare = prepare;
     this.#name = view.tenant;

@@ -9,7 +9,7 @@ import { reviveJob } from './dead-letters.js';
 import { deathOf, type JobFailure, parseOr } from './job-end.js';
 import type { AddOptions, Producer } from './producer.js';
 
-/** The job of a record. The record needs it until its work is over. */
+/** The job of a record. A missing job is added again until the record's work has ended. */
 export interface DueJob {
   readonly payload: unknown;
   readonly options?: AddOptions;

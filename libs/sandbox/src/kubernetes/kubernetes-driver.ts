@@ -193,7 +193,7 @@ export class KubernetesDriver implements SandboxDriver {
     await this.prove(name).catch((error: unknown) => {
       if (errorCode(error) === 'SANDBOX_CONTROL_MISSING') throw error;
       const { logger } = this.options;
-      logger.warn({ template: name, err: error }, 'no pod of this template could be checked yet; its first claim will try again');
+      logger.warn({ template: name, err: error }, 'no pod of this template could be checked; the first claim of a pod repeats the check');
     });
   }
 

@@ -204,7 +204,7 @@ async function readablePin(procedural: ProceduralMemory, pin: SkillDependency, o
   }
   throw new EtudeError(
     'FAILED_PRECONDITION',
-    `the skill calls "${pin.name}" version ${pin.version} of "${pin.agent}", which the new readers can't see; share and approve that skill first`,
+    `the new readers can't see the called skill "${pin.name}" version ${pin.version} of "${pin.agent}"; share and approve that skill first`,
     { field: 'scope' },
   );
 }

@@ -166,14 +166,14 @@ function requireDigest(skill: Skill, key: SkillKey): void {
 function requireStatus(skill: Skill, { key, to, from = [skill.status] }: SkillMove): void {
   const isUndo = skill.status !== 'archived' || !UNDONE.has(to) || wasBefore(skill) === to;
   if (TRANSITIONS[skill.status].includes(to) && from.includes(skill.status) && isUndo) return;
-  const expected = from.includes(skill.status) ? '' : `, not ${from.join(' or ')}`;
+  const expected = from.includes(skill.status) ? '' : ` instead of ${from.join(' or ')}`;
   throw new EtudeError(
     'ABORTED',
-    `skill ${nameOf(key)} is ${skill.status}${expected}, and can't become ${to} as asked; read the skill again, then decide again`,
+    `skill ${nameOf(key)} is ${skill.status}${expected}, so it can't become ${to}; read the skill again, then decide again`,
   );
 }
 
-/** A procedure in words has no proof. It may return to use unchanged, since nothing in it can be run. */
+/** A procedure in words has no proof. It may become active again unchanged, because it contains no code. */
 function requireProof(before: Skill, moved: Skill, checker: ProofChecker | null): void {
   const { proof } = moved;
   if (isProofOf(moved, proof) && (checker === null || isSigned(proof, checker))) return;

@@ -70,8 +70,8 @@ const REASON_MAX = 300;
 /**
  * Runs an active skill with these arguments and counts the use. No model is asked.
  *
- * Errors of the code and limits that it exceeds are outcomes. @throws EtudeError INVALID_ARGUMENT naming each wrong argument;
- * FAILED_PRECONDITION where the skill is not active, can't be called, or its code or that of a needed skill doesn't match its proof;
+ * An error of the code or an exceeded limit is a normal outcome. @throws EtudeError INVALID_ARGUMENT naming each wrong argument;
+ * FAILED_PRECONDITION if the skill is not active, can't be called, or has a proof for other code, or if a needed skill has;
  * SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE, CANCELLED
  */
 export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: AbortSignal): Promise<UseOutcome> {
