@@ -1,3 +1,4 @@
+import { NullValue } from '@bufbuild/protobuf/wkt';
 import { StopReason, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
@@ -36,7 +37,10 @@ describe('submit', () => {
       evaluator: {
         kind: {
           case: 'functionCases',
-          value: { entryPoint: 'f', cases: [{ kwargs: { k: [null, true] }, expected: { kind: { case: 'nullValue', value: 0 } } }] },
+          value: {
+            entryPoint: 'f',
+            cases: [{ kwargs: { k: [null, true] }, expected: { kind: { case: 'nullValue', value: NullValue.NULL_VALUE } } }],
+          },
         },
       },
       limits: { attempts: 2, sandbox: { memoryMib: 64, cpuTime: { seconds: 1n, nanos: 500_000_000 } } },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
-import { NO_GROUND, registryOf, skillOf, proven, TEST_SIGNER } from '@etude/domain/testing/bundle-fixture';
+import { registryOf, skillOf, proven, TEST_SIGNER } from '@etude/domain/testing/bundle-fixture';
 import { useSkill } from '@etude/domain/skills/proof/use-skill';
 import { verifySkill } from '@etude/domain/skills/proof/verify-skill';
 import { FakeMemoryOutbox } from '@etude/domain/testing/fake-memory-outbox';

@@ -1,5 +1,5 @@
 import type { Skill, SkillTest } from '@etude/contracts/memory';
-import { NO_GROUND, skillOf, type SkillGiven } from '@etude/domain/testing/bundle-fixture';
+import { skillOf, type SkillGiven } from '@etude/domain/testing/bundle-fixture';
 import { inspectCode } from '@etude/domain/skills/proof/inspect-code';
 import { type Verification, verifySkill } from '@etude/domain/skills/proof/verify-skill';
 import { describe, expect, it } from 'vitest';
