@@ -16,6 +16,8 @@ PURE_CALLS = frozenset(
     functools.singledispatch functools.singledispatchmethod functools.total_ordering functools.wraps logging.getLogger numpy.array operator.attrgetter operator.itemgetter pathlib.Path pathlib.PurePath pathlib.PurePosixPath
     textwrap.dedent threading.Lock threading.RLock types.MappingProxyType types.SimpleNamespace zoneinfo.ZoneInfo""".split()
 )
+# These make types. A name that is bound to such a type may be called, too.
+TYPE_MAKERS = frozenset(("collections.namedtuple", "typing.NamedTuple", "typing.NewType"))
 # Methods of values, and the decorators of properties and of generic functions.
 PURE_METHODS = frozenset(
     name for kind in (str, bytes, list, tuple, dict, set, frozenset, int, float) for name in dir(kind) if not name.startswith("_")
@@ -96,19 +98,34 @@ def loaded(module):
 
 def problems_of(module):
     """`{line, message}` for each line that does something when the module is loaded."""
-    nodes = loaded(module)
+    nodes, statements = loaded(module), list(top_level(module.body))
     imported = imported_names(nodes)
-    made = [node for node in nodes if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Call)]
-    types = {target.id for node in made for target in targets_of(node) if isinstance(target, ast.Name)}
-    types |= {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    assigned = [node for node in statements if isinstance(node, (ast.Assign, ast.AnnAssign))]
+    own = {target.id for node in assigned for target in targets_of(node) if isinstance(target, ast.Name)}
+    own |= {node.name for node in statements if isinstance(node, DEFINITIONS)}
     messages = {}
 
+    def full_name(node):
+        """The name with its module, however it was imported; "" for what this module defines itself."""
+        first, _, rest = (dotted(node) or "").partition(".")
+        if first in own and first not in imported:
+            return ""
+        return imported.get(first, first) + ("." + rest if rest else "")
+
+    makers = [node for node in assigned if isinstance(node.value, ast.Call) and full_name(node.value.func) in TYPE_MAKERS]
+    types = {target.id for node in makers for target in targets_of(node) if isinstance(target, ast.Name)}
+    types |= {node.name for node in statements if isinstance(node, ast.ClassDef)}
+
     def is_pure(callee):
-        first, _, rest = (dotted(callee) or "").partition(".")
-        name = imported.get(first, first) + ("." + rest if rest else "")
-        if name in PURE_CALLS or name in types or first in imported and name.split(".")[0] in PURE_MODULES:
+        if isinstance(callee, ast.Name) and callee.id in types:
             return True
-        return isinstance(callee, ast.Attribute) and callee.attr in PURE_METHODS and first not in imported
+        name = full_name(callee)
+        module, *path = name.split(".")
+        is_imported = (dotted(callee) or "").partition(".")[0] in imported
+        is_public = not any(part.startswith("_") for part in path)
+        if name in PURE_CALLS or is_imported and is_public and module in PURE_MODULES:
+            return True
+        return isinstance(callee, ast.Attribute) and callee.attr in PURE_METHODS and not is_imported
 
     def refuse(node, what):
         messages.setdefault(node.lineno, "%s %s" % (what, RULE))

@@ -2,7 +2,7 @@ import { ConsolidationRunJob } from '@etude/contracts/queues';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';
-import { startProducer } from '../../test/rig.js';
+import { startConsumer, startProducer } from '../../test/rig.js';
 import { ConsolidationStore } from '../memory/consolidation-store.js';
 import { schedule } from './scheduler.js';
 
@@ -10,6 +10,28 @@ const file = redisForFile();
 const ASK = { agent: null, days: 7, dryRun: false };
 
 describe('nightly schedule', () => {
+  it('fires runs with an id of their own', async () => {
+    const prefix = file.prefix();
+    const { producer } = startProducer(file.url, prefix);
+    const runs: string[] = [];
+    startConsumer(
+      ConsolidationRunJob,
+      async ({ runId, tenant, days }) => {
+        runs.push(`${tenant} ${runId} ${days}`);
+        return { runId };
+      },
+      { redisUrl: file.url, prefix, concurrency: 1 },
+    );
+    await schedule(producer, 'nightly', 'acme', { pattern: '0 3 * * *', timeZone: 'Europe/Berlin', days: 3 });
+    for (const fired of [1, 2]) {
+      const due = await until(async () => (await producer.queue(ConsolidationRunJob.name).getDelayed())[0]);
+      await due.promote();
+      await until(() => runs.length === fired);
+    }
+    expect(new Set(runs).size).toBe(2);
+    for (const run of runs) expect(run).toMatch(/^acme nightly-all-\d{14} 3$/);
+  });
+
   it('keeps a due firing when the schedule is unchanged, and replaces it when the schedule changes', async () => {
     const { producer } = startProducer(file.url, file.prefix());
     const queue = producer.queue(ConsolidationRunJob.name);
@@ -22,6 +44,16 @@ describe('nightly schedule', () => {
     await schedule(producer, 'nightly', 'acme', { ...times, days: 3 });
     expect(await queue.getDelayed()).toMatchObject([{ data: { days: 3 } }]);
     expect((await queue.getDelayed()).map(({ id }) => id)).not.toEqual([due.id]);
+  });
+
+  it.each([
+    ['a pattern', { pattern: 'at night', timeZone: 'UTC', days: 7 }, /"at night" in time zone "UTC" can't be read/],
+    ['a time zone', { pattern: '0 3 * * *', timeZone: 'Moon/Base', days: 7 }, /time zone "Moon\/Base" can't be read/],
+    ['a limit', { pattern: '0 3 * * *', timeZone: 'UTC', days: -1 }, /days/],
+  ])('refuses %s that cannot be read', async (_what, times, message) => {
+    const { producer } = startProducer(file.url, file.prefix());
+    const refusal = { code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) };
+    await expect(schedule(producer, 'nightly', 'acme', times)).rejects.toMatchObject(refusal);
   });
 });
 

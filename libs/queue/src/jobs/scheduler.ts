@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { ConsolidationRunJob, MemoryUpkeepJob } from '@etude/contracts/queues';
 import type { QueueDeclaration } from '@etude/contracts/queues';
 import { z } from 'zod';
 import { whileRedisAnswers } from '../redis/redis.js';
+import { parseOr } from './job-end.js';
 import { declaredOptions } from './producer.js';
 import type { Producer } from './producer.js';
 
@@ -53,7 +55,7 @@ const WORKS: Readonly<Record<WorkName, Work>> = {
  * id is made from the time of the firing (`QueueDeclaration.firing`).
  *
  * @returns whether the schedule was new or differed from the one before
- * @throws Error for a pattern or a time zone that BullMQ can't read, or a limit out of bounds
+ * @throws EtudeError INVALID_ARGUMENT for a pattern or a time zone that BullMQ can't read, or a limit out of bounds
  */
 export async function schedule<W extends WorkName>(
   producer: Producer,
@@ -62,15 +64,21 @@ export async function schedule<W extends WorkName>(
   { pattern, timeZone, ...settings }: ScheduledWork[W],
 ): Promise<boolean> {
   const { declaration, schedulerId, payload } = WORKS[name];
-  const data = declaration.payload.parse({ ...payload(tenant), ...settings }) as object;
+  const data = parseOr(declaration.payload, { ...payload(tenant), ...settings }, 'INVALID_ARGUMENT', `the schedule "${name}"`) as object;
   const queue = producer.queue(declaration.name);
   const template = { data, opts: declaredOptions(declaration) };
   const known = await whileRedisAnswers(producer.redis, queue.getJobScheduler(schedulerId(tenant)));
   // Writing an unchanged schedule again would skip a firing that is due now.
   if (known?.pattern === pattern && known.tz === timeZone && isDeepStrictEqual(known.template, template)) return false;
   const added = queue.upsertJobScheduler(schedulerId(tenant), { pattern, tz: timeZone }, { name: declaration.name, ...template });
-  await whileRedisAnswers(producer.redis, added);
-  return true;
+  try {
+    await whileRedisAnswers(producer.redis, added);
+    return true;
+  } catch (error) {
+    if (errorCode(error) !== 'INTERNAL') throw error;
+    const message = `the schedule "${pattern}" in time zone "${timeZone}" can't be read: ${(error as Error).message}`;
+    throw new EtudeError('INVALID_ARGUMENT', message, {}, { cause: error });
+  }
 }
 
 /** Removes a schedule. A run in progress continues. @returns whether there was a schedule */

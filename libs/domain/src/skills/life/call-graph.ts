@@ -121,13 +121,16 @@ export function mayCall(
   return dependencies.some((pin) => isPinOf(pin, { name, scope: { tenant, agent, user: user === undefined ? pin.user : user } }));
 }
 
+/** The most skills that one skill may need, at any depth. */
+const NEEDED_MAX = 200;
+
 type Calling = Pick<Skill, 'name' | 'scope' | 'dependencies'>;
 
 /**
  * All skills that this skill needs, at any depth, in the pinned versions. Each skill comes after the skills that it needs.
  *
  * @param isProven whether a skill's proof holds; absent: proofs are not looked at
- * @throws EtudeError FAILED_PRECONDITION for a circle of calls, and for a skill that is missing, out of use, changed,
+ * @throws EtudeError FAILED_PRECONDITION for a circle of calls, for too many skills, and for a skill that is missing, out of use, changed,
  *   unreadable for its caller, not proven, or without anything to call
  */
 export async function neededSkills(
@@ -142,6 +145,7 @@ export async function neededSkills(
       const circle = [...path.slice(from), pin].map(({ name }) => name).join(' -> ');
       if (from >= 0) throw refusal(`skills call each other in a circle: ${circle}; remove one of these calls`);
       if (found.has(contentOf(pin))) continue;
+      if (found.size + path.length > NEEDED_MAX) throw refusal(`${skill.name} needs more than ${NEEDED_MAX} skills; make it need fewer`);
       const needed = await pinnedSkill(registry, pin, caller, isProven);
       await visit(needed, [...path, pin]);
       found.set(contentOf(pin), needed);

@@ -81,6 +81,13 @@ describe('neededSkills', () => {
     expect(await printed(bundledCode(`${root.code}\nprint(root(1))`, needed))).toBe('40');
   });
 
+  it('refuses a skill that needs more than 200 skills', async () => {
+    const skills = chain(201);
+    const caller = (first: number) => skillOf('root', 'x', { needs: skills.slice(first, first + 1) });
+    expect(await neededSkills(registryOf(...skills), caller(1))).toHaveLength(200);
+    expect(await errorOf(neededSkills(registryOf(...skills), caller(0)))).toMatch(/root needs more than 200 skills; make it need fewer/);
+  });
+
   it('refuses a missing, changed, archived or unproven callee, and says what to do', async () => {
     const root = skillOf('root', 'x', { needs: [increment] });
     const refused = (...skills: Skill[]) => errorOf(neededSkills(registryOf(...skills), root));
