@@ -1,19 +1,15 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { EtudeError } from '@etude/contracts/errors';
-import { type Consolidation, ConsolidationRunSchema } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { DeadLetterSchema, type Queues, QueueSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { QUEUES } from '@etude/contracts/queues';
 import { type DeadLetter, DeadLetters, type QueueCounts } from '@etude/queue/jobs/dead-letters';
-import type { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { toWire } from '../wire/messages.js';
-import { afterPageToken, consolidationRunOfName, optionalAgent, optionalRequestId, pageToken } from '../wire/names.js';
+import { afterPageToken, pageToken } from '../wire/names.js';
 import { boundedCount, invalidField, parseField } from '../wire/validation.js';
 
 const PAGE = { max: 1_000, standard: 50 };
 const IDS_MAX = 1_000;
-const DAYS = { max: 3_650, standard: 7 };
 
 /** `etude.v1.Queues`. It covers all tenants, so it is for operators only. */
 export const queueCalls = {
@@ -51,20 +47,3 @@ const queueMessage = (counts: QueueCounts): MessageInitShape<typeof QueueSchema>
 
 const deadLetterMessage = (letter: DeadLetter): MessageInitShape<typeof DeadLetterSchema> =>
   toWire(DeadLetterSchema, { ...letter, payloadJson: JSON.stringify(letter.payload) ?? '' });
-
-/** `etude.v1.Consolidation`: starts runs, and shows how they are going. */
-export const consolidationCalls = {
-  async runConsolidation(request, call, { runs }) {
-    const agent = optionalAgent(request.agent);
-    const days = boundedCount(request.days, 'days', DAYS);
-    const requestId = optionalRequestId(request.requestId) ?? '';
-    const { record } = await runs.create(call.tenant, { agent, days, dryRun: request.dryRun }, requestId);
-    return toWire(ConsolidationRunSchema, { ...record, name: `consolidationRuns/${record.id}` });
-  },
-
-  async getConsolidationRun({ name }, call, { runs }) {
-    const record = await runs.get(call.tenant, consolidationRunOfName(name));
-    if (!record) throw new EtudeError('NOT_FOUND', `There is no ${name}.`, { metadata: { name } });
-    return toWire(ConsolidationRunSchema, { ...record, name });
-  },
-} satisfies Handlers<typeof Consolidation, { readonly runs: ConsolidationStore }>;

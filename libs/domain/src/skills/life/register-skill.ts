@@ -12,7 +12,8 @@ import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory, StoreSkillOptions } from '../../ports/memory.js';
 import { sourceOf } from '../../trust/sources.js';
 import { ownerOf, ownersFor, scopeOf } from './find-skill.js';
-import { PROMOTED_MARK, withCarriedTests } from './marks.js';
+import { withCarriedTests } from './known-version.js';
+import { PROMOTED_MARK } from './marks.js';
 import type { SkillOwner, SkillRegistry } from '../../ports/skill-registry.js';
 import { CALLABLE, type Decision, GONE, isProofOf } from './skill-life.js';
 

@@ -11,7 +11,7 @@ import { refusalOf } from '../life/call-graph.js';
 import { versionOfKey } from '../life/find-skill.js';
 import { isProven, signProof, confidenceOf } from './proof.js';
 import { carryApprovalOver, type ReverificationDeps, reverifyDependents } from './reverify-dependents.js';
-import { withCarriedTests } from '../life/marks.js';
+import { withCarriedTests } from '../life/known-version.js';
 import { skillDigest } from '../content-digest.js';
 import { gatherGround } from './keep-what-worked.js';
 import { type Verification, type VerificationDeps, verificationOf, verifySkill } from './verify-skill.js';

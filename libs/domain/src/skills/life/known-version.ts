@@ -1,0 +1,93 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Skill, SkillTest } from '@etude/contracts/memory';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
+import type { SkillWords } from '../../ports/memory.js';
+import { marksOf } from '../../trust/sources.js';
+import { canonicalJson, hasHiddenTests, skillDigest } from '../content-digest.js';
+import { LIVING } from './skill-life.js';
+
+/** A skill in one of these statuses is not in use yet, so a new mark still takes effect. */
+const UNDECIDED: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review']);
+
+/** The existing version with the content of a given skill. `changed`: this version with added sources and marks; null: nothing is added. */
+interface KnownVersion {
+  readonly version: Skill;
+  readonly changed: Skill | null;
+}
+
+/**
+ * The existing version with the content of the given skill; null where a new version is needed. New sources and their marks are added to
+ * it. An active version without a mark stays as it is: the same content from an untrusted source becomes a marked version beside it.
+ *
+ * @param own the owner's versions, newest first
+ * @param words see `StoreSkillOptions`
+ */
+export function knownVersion(given: Skill, own: readonly Skill[], words: SkillWords = 'ignored'): KnownVersion | null {
+  const digest = skillDigest(given);
+  const same = own.filter((version) => version.digest === digest);
+  const worded = words === 'ignored' ? same : same.filter((version) => hasSameWords(version, given));
+  if (worded.length === 0 && (words === 'kept' || same.some(({ status }) => LIVING.has(status)))) return null;
+  const meant = worded.length === 0 ? same : worded;
+  const marks = marksOf(given);
+  const fitting = meant.filter((version) => marks.length === 0 || takesMarks(version));
+  const version = fitting.find(({ status }) => status === 'active') ?? fitting.find(({ status }) => LIVING.has(status)) ?? fitting[0];
+  return version === undefined ? null : { version, changed: LIVING.has(version.status) ? withSources(version, given) : null };
+}
+
+/** The author's words about a skill, which are not part of its content. */
+const WORDS = ['description', 'tags', 'category', 'displayName', 'examplePrompts', 'metadata'] as const;
+
+/** Whether both skills have the same words. Omitted held-out tests and metadata carry over, so they make no difference. */
+function hasSameWords(stored: Skill, given: Skill): boolean {
+  const asked: Skill = { ...given, metadata: given.metadata ?? stored.metadata };
+  const isNew = joinedTests(stored.heldOut, given.heldOut).length > (stored.heldOut ?? []).length;
+  return !isNew && WORDS.every((field) => canonicalJson(stored[field] ?? []) === canonicalJson(asked[field] ?? []));
+}
+
+const takesMarks = ({ status, untrusted = [] }: Skill) => UNDECIDED.has(status) || !LIVING.has(status) || untrusted.length > 0;
+
+/** null: the version has all sources and marks already. */
+function withSources(version: Skill, given: Skill): Skill | null {
+  const sources = [...new Set([...version.sources, ...given.sources])];
+  const untrusted = [...new Set([...marksOf(version), ...marksOf(given)])];
+  if (sources.length === version.sources.length && untrusted.length === (version.untrusted ?? []).length) return null;
+  const updatedAt = Math.max(version.updatedAt, given.updatedAt);
+  return { ...version, sources, updatedAt, ...(untrusted.length === 0 ? {} : { untrusted }) };
+}
+
+/**
+ * The error for an edit of a version that is not the newest; null for the newest. Rejected versions don't count. The error names the newest
+ * version and its author.
+ *
+ * @param versions all versions of the same owner and user, newest first; the error must not name another user's
+ */
+export function staleEdit(name: string, baseVersion: number, versions: readonly Skill[]): EtudeError | null {
+  const isKnown = versions.some(({ version }) => version === baseVersion);
+  const newer = versions.find(({ version, status }) => version > baseVersion && status !== 'rejected');
+  if (isKnown && newer === undefined) return null;
+  const why = !isKnown
+    ? `skill "${name}" has no version ${baseVersion} to edit; the newest is ${versions[0]?.version ?? 'none'}`
+    : `skill "${name}" changed since version ${baseVersion}: the newest is version ${newer?.version} by ${newer?.history?.[0]?.by ?? 'an unknown author'}; compare both (DiffSkill) and edit the newest`;
+  return new EtudeError('ABORTED', why, { field: 'base_version' });
+}
+
+/**
+ * Adds what carries over from earlier versions: held-out tests, and the flag that some tests are hidden. The flag doesn't depend on the
+ * author, because an edit keeps the tests of the edited version.
+ *
+ * @param versions all of this name that the owner has, newest first
+ */
+export function withCarriedTests(skill: Skill, versions: readonly Skill[]): Skill {
+  const heldOut = joinedTests(versions[0]?.heldOut, skill.heldOut);
+  const hidden = new Set(versions.filter(hasHiddenTests).flatMap((version) => version.tests.map(canonicalJson)));
+  return {
+    ...skill,
+    ...(heldOut.length === 0 ? {} : { heldOut }),
+    ...(skill.tests.some((test) => hidden.has(canonicalJson(test))) ? { hiddenTests: true } : {}),
+  };
+}
+
+/** Both lists without repeats. */
+export function joinedTests(known: readonly SkillTest[] = [], more: readonly SkillTest[] = []): SkillTest[] {
+  return [...new Map([...known, ...more].map((test) => [canonicalJson(test), test])).values()];
+}
