@@ -28,7 +28,7 @@ describe('a network that fails between controller and pod', () => {
       const driver = await start({ template: { warm: { free: 1, max: 4 } }, settings, hear: (message) => heard.push(message) });
       const execution = await execute(driver, counting(100));
       await cutPodNetwork(execution.pod.ip);
-      await sleep(5_000); // the fault lasts until the controller closes the connection, after two pings
+      await sleep(5_000); // the fault itself: longer than the two pings after which the controller closes the connection
       const during = execution.printed();
       await healPodNetwork(execution.pod.ip);
       expect(await execution.result).toMatchObject(counted(100));

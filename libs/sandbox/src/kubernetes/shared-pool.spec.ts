@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as afterLook, setTimeout as sleep } from 'node:timers/promises';
 import { until } from '@etude/test-support/until';
 import { EtudeError } from '@etude/contracts/errors';
 import { assert, asyncProperty, integer, record } from 'fast-check';
@@ -57,19 +57,21 @@ describe('the pool of pods', () => {
     const driver = driverOf(cluster, { free: 4, max: 8 }, () => 0, { quietMs: 60_000 });
     await ready(driver, 4);
     for (let i = 0; i < 2; i += 1) await driver.claim(SHAPE, never);
-    await sleep(50);
-    expect(cluster.creations).toBe(4);
+    await afterLook();
+    expect(driver.figures().default?.creations).toBe(4);
     await driver.claim(SHAPE, never);
+    await afterLook();
+    expect(driver.figures().default?.creations).toBe(7);
     await ready(driver, 4);
   });
 
   it('starts at most startsMax pods at the same time', async () => {
     const cluster = new SimulatedCluster();
-    cluster.startMs = 100;
-    const driver = driverOf(cluster, { free: 5, max: 8 }, () => 0, { startsMax: 2 });
-    await sleep(60);
-    expect(cluster.creations).toBe(2);
-    await ready(driver, 5);
+    await ready(
+      driverOf(cluster, { free: 5, max: 8 }, () => 0, { startsMax: 2 }),
+      5,
+    );
+    expect(cluster.mostStarting).toBe(2);
   });
 
   it('creates no pod twice when the watch is seconds late', async () => {

@@ -17,6 +17,8 @@ const status = { reason: '', message: '', conditions: {}, containers: [] };
 export class SimulatedCluster {
   readonly pods = new Map<string, SimulatedPod>();
   mostPods = 0;
+  /** The most pods that started at the same time. */
+  mostStarting = 0;
   creations = 0;
   /** Every successful bind of a claim that serves somebody: the uid of its pod. */
   readonly bound: string[] = [];
@@ -74,6 +76,8 @@ export class SimulatedCluster {
     const pod: SimulatedPod = { view: { ...identity, ...place, resourceVersion: '0' }, owner: null, links: new Set() };
     this.pods.set(metadata.name, pod);
     this.mostPods = Math.max(this.mostPods, this.pods.size);
+    const starting = [...this.pods.values()].filter(({ view }) => view.phase === 'Pending');
+    this.mostStarting = Math.max(this.mostStarting, starting.length);
     this.change(pod, {}, 'ADDED');
     setTimeout(() => pod.view.phase === 'Pending' && this.change(pod, { phase: 'Running', ip: '127.0.0.1' }), this.startMs);
     return pod.view;
