@@ -37,12 +37,12 @@ export function rolloutRunProcessor({
   return async (rollout, job) => {
     try {
       const { tenant, taskId, rolloutId } = rollout;
+      using stop = stopSignal(rollout, { tasks, journals, signal: job.signal });
       const opening = openJournal(journals.redis, journals.keys, rollout, journals);
-      const [journal, task] = await Promise.all([opening, tasks.get(tenant, taskId)]);
+      const [journal, task] = await Promise.all([opening, tasks.get(tenant, taskId), stop.watching]);
       if (journal === null || task === null) return { outcome: task && isFinal(task.state) ? task.state : 'fenced' };
       if (journal.epoch > EPOCHS_MAX) throw await giveUp(journal);
-      const endsAt = journal.startedAt + task.spec.limits.wallMs;
-      using stop = await stopSignal(rollout, endsAt, { tasks, journals, signal: job.signal });
+      stop.endAt(journal.startedAt + task.spec.limits.wallMs);
       const deps = { ...ports, journal, givesUp: (error: unknown) => givesUp(error, job) };
       const named = { tenant, taskId, rolloutId, epoch: journal.epoch };
       logger.info(named, 'A rollout has started');
@@ -74,21 +74,31 @@ async function giveUp(journal: RedisJournal): Promise<EtudeError> {
   return new EtudeError('WORKER_LOST', message);
 }
 
-/** Aborts when the task is cancelled, its wall time is over, or the job's signal aborts (shutdown or lost lock), each with its reason. */
-async function stopSignal(
+/**
+ * Aborts when the task is cancelled, its wall time is over, or the job's signal aborts (shutdown or lost lock), each with its reason.
+ * `watching` resolves when every cancel is noticed. `endAt` sets the end of the wall time, in ms since 1970.
+ */
+function stopSignal(
   { tenant, taskId }: RolloutAddress,
-  endsAt: number,
   { tasks, journals: { redis, keys }, signal }: Pick<RolloutRunDeps, 'tasks' | 'journals'> & { readonly signal: AbortSignal },
-): Promise<Disposable & { readonly signal: AbortSignal }> {
+) {
   const stop = new AbortController();
   const cancel = () => stop.abort(new RolloutStop('cancelled'));
-  const release = await watchCancel(redis, keys.cancel(tenant, taskId), () => tasks.cancelRequested(tenant, taskId), cancel);
-  const timer = setTimeout(() => stop.abort(new RolloutStop('wall_time')), Math.max(0, endsAt - Date.now()));
+  const watching = watchCancel(redis, keys.cancel(tenant, taskId), () => tasks.cancelRequested(tenant, taskId), cancel);
+  let timer: NodeJS.Timeout | undefined;
   return {
     signal: AbortSignal.any([signal, stop.signal]),
+    watching,
+    endAt(at: number) {
+      timer = setTimeout(() => stop.abort(new RolloutStop('wall_time')), Math.max(0, at - Date.now()));
+    },
     [Symbol.dispose]() {
       clearTimeout(timer);
-      release();
+      // A watch that failed has nothing to release, and its error has ended the job.
+      void watching.then(
+        (release) => release(),
+        () => undefined,
+      );
     },
   };
 }

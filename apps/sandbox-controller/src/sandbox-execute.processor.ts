@@ -60,10 +60,9 @@ export function sandboxExecuteProcessor(
   return async ({ tenant, executionId }, context) => {
     const cancelled = new AbortController();
     const isCancelled = () => executions.cancelRequested(tenant, executionId);
-    // Watches for a cancel before the execution is loaded, so that no cancel is missed.
-    const release = await watchCancel(redis, keys.cancelExecution(tenant, executionId), isCancelled, () => cancelled.abort());
+    const watching = watchCancel(redis, keys.cancelExecution(tenant, executionId), isCancelled, () => cancelled.abort());
     try {
-      const stored = await executions.load(tenant, executionId);
+      const [stored] = await Promise.all([executions.load(tenant, executionId), watching]);
       if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer stored; request it again`);
       if (stored.result) return { executionId };
       const result = await resultOf(sandboxes, stored, context, AbortSignal.any([context.signal, cancelled.signal]));
@@ -71,7 +70,7 @@ export function sandboxExecuteProcessor(
     } catch (error) {
       if (!cancelled.signal.aborted) throw error;
     } finally {
-      release();
+      (await watching)();
     }
     return { executionId };
   };

@@ -32,6 +32,8 @@ interface Errand {
   /** Rings when the result is stored; also wakes the waiter every LOOK_EVERY_MS. */
   readonly bell: Bell;
   readonly place: PlaceInLine;
+  /** Settles once the bell is subscribed, so that it rings for every later result. */
+  readonly listening: Promise<unknown>;
   /** Settles once the job was added. */
   added: Promise<unknown>;
 }
@@ -115,14 +117,18 @@ export class QueueSandboxes implements Sandboxes {
     if (signal.aborted) throw abortError(signal);
     const { redis, keys } = this.producer;
     const bell = new Bell(LOOK_EVERY_MS);
-    const listening = channelsOf(redis).listen(keys.endedExecution(request.tenant, request.executionId), bell.ring);
+    const subscribed = channelsOf(redis).listen(keys.endedExecution(request.tenant, request.executionId), bell.ring);
+    const listening = whileRedisAnswers(redis, subscribed);
     const place = this.#lines.enter(request.tenant, () => void this.#moveUp(errand));
-    const errand: Errand = { request, signal, bell, place, added: Promise.resolve() };
+    const errand: Errand = { request, signal, bell, place, listening, added: Promise.resolve() };
     try {
-      await whileRedisAnswers(redis, listening);
       return await this.#untilItEnds(errand);
     } finally {
-      void listening.then((release) => release()).catch(() => undefined);
+      // A subscription that failed has nothing to release, and the call has thrown its error.
+      void subscribed.then(
+        (release) => release(),
+        () => undefined,
+      );
       this.#lines.leave(place);
     }
   }
@@ -150,10 +156,10 @@ export class QueueSandboxes implements Sandboxes {
    * @throws the EtudeError that the job died of; AbortError
    */
   async #askAndWait(errand: Errand): Promise<ExecutionResult | null> {
-    const { request, signal, bell, place } = errand;
+    const { request, signal, bell, place, listening } = errand;
     const { tenant, executionId } = request;
     const askedAt = Date.now();
-    const known = await this.#store.prepare(request);
+    const [known] = await Promise.all([this.#store.prepare(request), listening]);
     if (known !== null) return known;
     const payload = { v: 1, tenant, executionId, taskId: taskOfExecution(executionId) } as const;
     errand.added = this.producer.add(SandboxExecute, payload, place.isFirst ? {} : SECOND_LINE);

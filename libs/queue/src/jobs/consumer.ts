@@ -127,6 +127,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
       // After a lock expired, a worker may fetch a job that it still runs. BullMQ renews locks by job id, and the end of the earlier
       // run ends the renewal. So the job returns to the queue, and its next run gets its own renewal.
       this.#stop(id, 'lost');
+      // The earlier run reports its own failure.
       await earlier.settled.catch(() => undefined);
       throw await this.#giveBack(job, token);
     }
