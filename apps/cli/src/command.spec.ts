@@ -90,6 +90,7 @@ describe('a command that is one call', () => {
     ['memory explain fog --layer a --layer b', 'searchMemory', { query: 'fog', layers: ['a', 'b'], limit: 5, explain: true }],
     ['memory recall fog --facts 0 --tokens 50', 'recall', { context: 'fog', facts: 0, tokensMax: 50 }],
     ['memory update f1 --text tea --request-id r', 'updateFact', { id: 'f1', text: 'tea', updateMask: 'text', requestId: 'r' }],
+    ['memory undo f1 f2', 'undoFactDecision', { id: 'f1', other: 'f2' }],
   ])('sends the request of: %s', async (words, method, request) => {
     await run(words.split(' '));
     expect(asked).toEqual([[method, request]]);

@@ -50,6 +50,8 @@ export const consolidationWorkerConfig = requireMemory(
     .extend({
       /** Share of a skill's mutants that its tests must detect, 0 to 1; at least one in any case. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
+      /** Maximum number of model calls a day, per tenant, that compare new facts with the facts near them; 0: none. */
+      ETUDE_SETTLING_CALLS_PER_DAY: z.coerce.number().int().min(0).max(1_000_000).default(1_000),
       /** Cron pattern of the nightly run of every tenant that has learned something. Unset: runs on demand only. */
       ETUDE_CONSOLIDATION_SCHEDULE: cron('0 3 * * *'),
       /** IANA name; needed with a schedule. */

@@ -2,8 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Episode, MemoryWrite, SkillTest } from '@etude/contracts/memory';
-import { ConsolidationRunJob, MemoryWriteJob, SandboxExecute } from '@etude/contracts/queues';
+import { ConsolidationRunJob, MemorySettleJob, MemoryWriteJob, SandboxExecute } from '@etude/contracts/queues';
 import { episodeOf, skillOf } from '@etude/domain/testing/memory-records';
+import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
 import { PythonSandboxes } from '@etude/domain/testing/python-sandboxes';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import type { Memory } from '@etude/memory/memory';
@@ -15,6 +16,7 @@ import { type Consumer, consume } from '@etude/queue/jobs/consumer';
 import { DeadLetters } from '@etude/queue/jobs/dead-letters';
 import { ExecutionStore } from '@etude/queue/executions/executions';
 import { OutboxReader, RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
+import { SettlingStore } from '@etude/queue/memory/settling-store';
 import { Producer } from '@etude/queue/jobs/producer';
 import { TaskStore } from '@etude/queue/tasks/task-store';
 import { writeProofKeys } from '@etude/test-support/proof-keys';
@@ -129,6 +131,27 @@ describe('the consolidation worker', () => {
     );
   }
 
+  it('compares unsettled facts at its start, and again once the model answers after a failure', async () => {
+    const settling = new SettlingStore(producer);
+    const settle = async () => producer.addAndWait(MemorySettleJob, { v: 1, tenant, at: Date.now() }, AbortSignal.timeout(30_000));
+    for (const [at, text] of ['The shop opens at nine', 'The shop opens at ten'].entries())
+      await memory.semantic.store(text, factOf({ scope, text, episodes: [], createdAt: 1_000 * (at + 1) }));
+    await start({ ETUDE_MODEL_ATTEMPTS_MAX: '1' });
+    await until(async () => (await producer.queue(MemorySettleJob.name).getDelayed()).length > 0, {
+      what: 'a job for the unsettled facts',
+    });
+    expect(await settle()).toMatchObject({ modelCalls: 0, left: 1, failure: expect.stringContaining('MODEL_') });
+    expect((await settling.spend(tenant)).failure).toContain('MODEL_');
+    await model.close();
+    await worker.close();
+    const pairs = [{ verdict: 'replaces', reason: 'other hours' }];
+    model = await startScriptedModel({ script: { rules: [{ system: 'free of repeats', reply: JSON.stringify({ pairs }) }] } });
+    await start();
+    expect(await settle()).toEqual({ modelCalls: 1, left: 0, failure: null });
+    expect((await memory.semantic.list({ tenant, agent: null }, 9)).map(({ text }) => text)).toEqual(['The shop opens at ten']);
+    expect(await settling.spend(tenant)).toMatchObject({ calls: 2, failure: null });
+  });
+
   it('keeps a write that fails until its job is redriven', async () => {
     await start();
     const skill = skillOf({ scope });
@@ -202,7 +225,7 @@ describe('the consolidation worker', () => {
   it('is ready while it takes jobs and memory can be read', async () => {
     await start();
     const checks = worker.checks();
-    expect(Object.keys(checks)).toHaveLength(6);
+    expect(Object.keys(checks)).toHaveLength(7);
     await Promise.all(Object.values(checks).map((check) => check()));
     await rm(join(dir, 'memory.db'));
     await expect(checks['memory']?.()).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE' });

@@ -1,4 +1,4 @@
-import { ConsolidationRunJob, MemoryUpkeepJob, MemoryWriteJob, SkillRequest, SkillVerify } from '@etude/contracts/queues';
+import { ConsolidationRunJob, MemorySettleJob, MemoryUpkeepJob, MemoryWriteJob, SkillRequest, SkillVerify } from '@etude/contracts/queues';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { readSandboxPackages } from '@etude/platform/sandbox-packages';
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
@@ -19,11 +19,13 @@ import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { OutboxReader, RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { Producer } from '@etude/queue/jobs/producer';
 import type { QueueLogger } from '@etude/queue/redis/redis';
+import { SettlingStore } from '@etude/queue/memory/settling-store';
 import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import { consolidationRunProcessor, factsUnlessErased, storedStatuses } from './consolidation-run.processor.js';
 import { type ConsolidationWorkerConfig, schedulesFrom } from './consolidation-worker.config.js';
 import { embedderByName } from './move-vectors.js';
+import { memorySettleProcessor, settleAll } from './memory-settle.processor.js';
 import { memoryUpkeepProcessor } from './memory-upkeep.processor.js';
 import { memoryWriteProcessor } from './memory-write.processor.js';
 import { NightlySchedules } from './nightly-schedules.js';
@@ -37,6 +39,7 @@ const VERIFICATIONS_AT_ONCE = 2;
 const REQUESTS_AT_ONCE = 2;
 /** More than one, so that an erasure doesn't wait for the end of a re-embedding. */
 const UPKEEP_AT_ONCE = 3;
+const TENANTS_SETTLED_AT_ONCE = 2;
 /** Less than the 10 s after which a closing service is killed. */
 const CLOSE_GRACE_MS = 8_000;
 
@@ -47,11 +50,12 @@ interface Parts {
   readonly embedder: Embedder;
   readonly model: ChatModel;
   readonly producer: Producer;
+  readonly settling: SettlingStore;
   readonly schedules: NightlySchedules;
 }
 
 /**
- * Starts the consumers of `memory.write`, `consolidation.run`, `skill.verify`, `skill.request` and `memory.upkeep` with their adapters.
+ * Starts the consumers of `memory.write`, `consolidation.run`, `skill.verify`, `skill.request`, `memory.upkeep` and `memory.settle` with their adapters.
  * Resolves once jobs are taken; waits for Redis.
  *
  * Any number of workers may run: SQLite's lock orders their writes, and each write id is applied once.
@@ -61,19 +65,21 @@ export async function startConsolidationWorker(config: ConsolidationWorkerConfig
   const proofKeys = proofKeysFrom(config, logger);
   const model = chatModelFrom(config);
   const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
+  const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });
+  const settling = new SettlingStore(producer);
   const memory = await memoryFrom(config, {
     embedder,
     chatModel: model,
-    judge: model,
     proofChecker: proofKeys.checker,
     log: (message, details) => logger.warn(details, message),
+    onUnsettled: (tenant) => settling.request(tenant),
   });
-  const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });
   const analyser = new RuffSecretlintAnalyser();
   const schedules = new NightlySchedules({ producer, logger, clock: { now: Date.now }, schedules: schedulesFrom(config) });
   await schedules.renew();
-  const consumers = startConsumers(config, { memory, embedder, model, producer, analyser, proofKeys, schedules }, logger);
+  const consumers = startConsumers(config, { memory, embedder, model, producer, settling, analyser, proofKeys, schedules }, logger);
   await Promise.all(consumers.map((consumer) => consumer.ready()));
+  settleAll({ memory, settling }).catch((error: unknown) => logger.warn({ error }, 'unsettled facts wait for the next new fact'));
   return {
     checks: () => ({
       ...Object.fromEntries(consumers.map((consumer) => [consumer.queue, () => consumer.check()])),
@@ -90,7 +96,7 @@ export async function startConsolidationWorker(config: ConsolidationWorkerConfig
 
 function startConsumers(
   config: ConsolidationWorkerConfig,
-  { memory, embedder, model, producer, analyser, proofKeys, schedules }: Parts,
+  { memory, embedder, model, producer, settling, analyser, proofKeys, schedules }: Parts,
   logger: QueueLogger,
 ): readonly Consumer[] {
   const { redis, keys } = producer;
@@ -138,12 +144,15 @@ function startConsumers(
     usedModel: embedder.profile.model,
     embedderOf: (name, dimension) => embedderByName(config, name, dimension),
   });
+  const callsPerDay = config.ETUDE_SETTLING_CALLS_PER_DAY;
+  const settle = memorySettleProcessor({ memory, model, settling, settings, callsPerDay, logger });
   return [
     consume(MemoryWriteJob, writes, options(WRITES_AT_ONCE)),
     consume(SkillVerify, verifications, options(VERIFICATIONS_AT_ONCE)),
     consume(SkillRequest, requests, options(REQUESTS_AT_ONCE)),
     consume(ConsolidationRunJob, runs, options(RUNS_AT_ONCE)),
     consume(MemoryUpkeepJob, upkeep, options(UPKEEP_AT_ONCE)),
+    consume(MemorySettleJob, settle, options(TENANTS_SETTLED_AT_ONCE)),
   ];
 }
 

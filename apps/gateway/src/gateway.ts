@@ -28,6 +28,7 @@ import { Producer } from '@etude/queue/jobs/producer';
 import { type Reconciler, startReconciler } from '@etude/queue/reconciler';
 import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
+import { SettlingStore } from '@etude/queue/memory/settling-store';
 import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { type QueueLogger, whileRedisAnswers } from '@etude/queue/redis/redis';
 import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
@@ -74,6 +75,7 @@ export class Gateway implements OnApplicationShutdown {
   readonly #producer: Producer;
   readonly #tasks: TaskStore;
   readonly #memory: MemoryAccess;
+  readonly #settling: SettlingStore;
   readonly #router: SandboxRouter;
   readonly #analyser = new RuffSecretlintAnalyser();
   readonly #calls: Calls;
@@ -96,7 +98,9 @@ export class Gateway implements OnApplicationShutdown {
     const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
       logger.error({ err: error }, 'The file of public keys is wrong. Its last valid keys stay in use'),
     );
-    this.#memory = new MemoryAccess(() => memoryFrom(config, { embedder, proofChecker: checker, ...rerankerOf(config), log }));
+    this.#settling = new SettlingStore(this.#producer);
+    const onUnsettled = (tenant: string) => this.#settling.request(tenant);
+    this.#memory = new MemoryAccess(() => memoryFrom(config, { embedder, proofChecker: checker, ...rerankerOf(config), log, onUnsettled }));
     const sessions = new SandboxSessionStore(redis, keys);
     const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
     const channels = token === undefined ? null : new ControllerChannels(token);
@@ -168,7 +172,7 @@ export class Gateway implements OnApplicationShutdown {
   #serve(skills: SkillDeps, sessions: SandboxSessionStore, registry: ToolRegistry): void {
     const calls = this.#calls;
     const producer = this.#producer;
-    const memory = { ...skills, upkeep: new UpkeepStore(producer) };
+    const memory = { ...skills, upkeep: new UpkeepStore(producer), settling: this.#settling };
     calls.serve(Tasks, taskCalls, { tasks: this.#tasks, watcher: new TaskWatcher(this.#tasks, producer) });
     for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(Skills, handlers, skills);
     for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(Skills, handlers, skills, 'reviewer');

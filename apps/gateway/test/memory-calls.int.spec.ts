@@ -28,6 +28,30 @@ describe('facts', () => {
     expect(await refusal(memory().updateFact({ id }))).toMatchObject({ fields: ['update_mask'] });
   });
 
+  it('show what a judge decided about them, and undo it once', async () => {
+    const ids = ['The kiosk opens at six', 'The kiosk opens at seven'].map(async (text) => (await store(text)).fact?.id ?? '');
+    const [older = '', newer = ''] = await Promise.all(ids);
+    const open = await rig.openMemory();
+    expect((await memory().getMemoryStats({})).settling).toMatchObject({ unsettled: 1n, failure: '' });
+    const answer = { finishReason: 'stop', model: 'oracle', scripted: false, inputTokens: 1, outputTokens: 1, costUsd: 0 } as const;
+    const text = JSON.stringify({ pairs: [{ verdict: 'replaces', reason: 'other hours' }] });
+    await open.semantic.settle('acme', {
+      model: { chat: async () => ({ ...answer, text }) },
+      budget: { left: async () => ({ calls: 9, promptTokens: 9_000 }), charge: async () => undefined },
+      isOn: async () => true,
+      signal: new AbortController().signal,
+    });
+    await open.close();
+    const { decisions } = await memory().listFactHistory({ id: older });
+    expect(decisions).toMatchObject([
+      { newer, older, olderText: 'The kiosk opens at six', verdict: 'replaces', reason: 'other hours', by: 'oracle' },
+    ]);
+    expect((await refusal(memory('globex').undoFactDecision({ id: older, other: newer }))).status).toBe(status.NOT_FOUND);
+    const undone = await memory().undoFactDecision({ id: older, other: newer });
+    expect(undone.facts.map(({ fields }) => fields?.['superseded_by'])).toEqual([undefined]);
+    expect((await memory().listFactHistory({ id: newer })).decisions).toMatchObject([{ verdict: 'differs', by: 'acme' }]);
+  });
+
   it.each([
     [{ text: '' }, 'text', 'text: must not be empty'],
     [{ text: '\u200B\uFEFF' }, 'text', 'text: must have a visible character'],

@@ -130,6 +130,21 @@ export const Episode = z.object({
 });
 export type Episode = z.infer<typeof Episode>;
 
+/** What was decided about a fact and an older one of the same owner. */
+export const FactDecision = z.object({
+  /** Id of the older fact. */
+  other: z.string(),
+  /** `same`: both say the same. `replaces`: the fact ended the older one. `differs`: both are true. */
+  verdict: z.enum(['same', 'replaces', 'differs']),
+  /** One sentence of the judge. */
+  reason: z.string(),
+  /** Name of the model, or of the caller who undid an earlier decision. */
+  by: z.string(),
+  /** ms since 1970 */
+  at: z.number().int(),
+});
+export type FactDecision = z.infer<typeof FactDecision>;
+
 export const Fact = z.object({
   /** Derived from tenant, agent and normalised text, so that the same fact is stored once. */
   id: z.string(),
@@ -157,6 +172,12 @@ export const Fact = z.object({
   /** Id of the fact that replaced it. */
   supersededBy: z.string().optional(),
   updatedAt: z.number().int().optional(),
+  /** Ids of near facts of the same owner that it has to be compared with, nearest first; absent: none. */
+  unsettled: z.array(z.string()).optional(),
+  /** Older facts that say the same in other words, newest first. They are found by these texts. */
+  wordings: z.array(z.object({ id: z.string(), text: z.string() })).optional(),
+  /** Decisions about it and older facts, oldest first. */
+  decisions: z.array(FactDecision).optional(),
 });
 export type Fact = z.infer<typeof Fact>;
 

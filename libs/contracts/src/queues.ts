@@ -181,6 +181,18 @@ export const MemoryUpkeepJob = queue({
   firing: (template, firedAtMs) => ({ ...template, id: `${template.id}-${firedAtMs}` }),
 });
 
+/** Compares a tenant's unsettled facts. Facts themselves hold what is left to do, so a lost job loses nothing. */
+export const MemorySettleJob = queue({
+  name: 'memory.settle',
+  /** `at`: when it is due, in ms since 1970. One job settles all facts that were told until then. */
+  payload: z.object({ v: z.literal(1), tenant: TenantId, at: z.number().int() }),
+  result: z.object({ modelCalls: z.number().int(), left: z.number().int(), failure: z.string().nullable() }),
+  jobId: ({ tenant, at }) => `${tenant}~${at}`,
+  attemptsMax: 5,
+  backoffMs: 2_000,
+  timeoutMs: 1_800_000,
+});
+
 export const QUEUES = [
   RolloutRun,
   SandboxExecute,
@@ -189,4 +201,5 @@ export const QUEUES = [
   SkillVerify,
   SkillRequest,
   MemoryUpkeepJob,
+  MemorySettleJob,
 ] as const;

@@ -1,4 +1,6 @@
 import {
+  FactDecisionSchema,
+  type ListFactHistoryResponse,
   Memory,
   type MemoryHit,
   MemoryHitSchema,
@@ -67,6 +69,17 @@ const search = (command: string, help: string, explain: boolean): Entry =>
 
 const recordsText = (records: readonly MemoryRecord[]) => records.map((record) => details(MemoryRecordSchema, record)).join('\n\n');
 
+const historyText = ({ facts, decisions }: ListFactHistoryResponse) =>
+  [
+    recordsText(facts),
+    list(
+      'decisions',
+      decisions.map((decision) => `${details(FactDecisionSchema, decision)}\n`),
+    ),
+  ]
+    .filter(Boolean)
+    .join('\n\n');
+
 const READING: readonly Entry[] = [
   search('search <query>', 'search by meaning and by words', false),
   search('explain <query>', 'search, and explain how each score was computed', true),
@@ -108,8 +121,8 @@ const READING: readonly Entry[] = [
   }),
   plain(Memory.method.listFactHistory, {
     command: 'history <fact>',
-    help: 'list a fact and the facts it replaced, newest first',
-    text: ({ facts }) => recordsText(facts),
+    help: 'list a fact and the facts it replaced, newest first, and what was decided about them',
+    text: historyText,
   }),
   plain(Memory.method.getMemoryStats, { command: 'stats', help: 'count the records, and name the database and the embedding model' }),
 ];
@@ -160,6 +173,12 @@ const UPDATE = plain(Memory.method.updateFact, {
   },
 });
 
+const UNDO = plain(Memory.method.undoFactDecision, {
+  command: 'undo <id> <other>',
+  help: 'undo the last decision about two facts, which "history" shows',
+  text: historyText,
+});
+
 const DOCUMENTS: readonly Entry[] = [
   plain(Memory.method.listDocuments, {
     command: 'list',
@@ -197,7 +216,7 @@ const TRANSFER: readonly Entry[] = [
 export function addMemory(program: Command, start: Start): void {
   const memory = addNoun(program, start, 'memory', 'search, store and maintain memory', READING);
   addNoun(memory, start, 'store', 'store a record; the next search finds it', STORING);
-  for (const entry of [UPDATE, ...TRANSFER]) entry(memory, start);
+  for (const entry of [UPDATE, UNDO, ...TRANSFER]) entry(memory, start);
   addNoun(memory, start, 'documents', 'imported documents', DOCUMENTS);
   for (const entry of UPKEEP) entry(memory, start);
 }

@@ -83,7 +83,7 @@ export function agentMessage({ agent, settings, updatedAt, ...more }: AgentSetti
 export function settingsChange({ proceduralMemorySettings }: AgentMessage, paths: readonly string[]): Partial<ProceduralMemorySettings> {
   if (proceduralMemorySettings === undefined) throw invalidField(`agent.${SETTINGS}`, 'is required');
   const told: Partial<Record<keyof SettingsMessage, unknown>> = proceduralMemorySettings;
-  const change = Object.fromEntries(fieldsOf(paths).map((field) => [field, told[field]]));
+  const change = Object.fromEntries(fieldsOf(paths).flatMap((field) => (told[field] === undefined ? [] : [[field, told[field]]])));
   const parsed = parseField(ProceduralMemorySettings.partial(), change, `agent.${SETTINGS}`);
   return Object.fromEntries(Object.entries(parsed).filter(([field]) => field in change));
 }

@@ -58,6 +58,7 @@ export const ROUTES: readonly Route[] = [
   memory('POST', '/facts', call.storeFact, 'Store a fact'),
   memory('PATCH', '/facts/{id}', call.updateFact, 'Change the text or the confidence of a fact'),
   memory('GET', '/facts/{id}/history', call.listFactHistory, 'List a fact and the facts that it replaced'),
+  memory('POST', '/facts/{id}:undo', call.undoFactDecision, 'Undo the last decision about two facts'),
   memory('POST', '/procedures', call.storeProcedure, 'Store a procedure in words'),
   memory('GET', '/documents', call.listDocuments, 'List documents'),
   memory('POST', '/documents', call.importDocument, 'Import a document; the body is the file', 'bytes'),

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
 import {
+  FactDecisionSchema,
   type Memory as MemoryService,
   type StoreEpisodeRequest,
   StoreEpisodeRequestSchema,
@@ -15,13 +16,15 @@ import { isVisible, VisibleText } from '@etude/contracts/visible-text';
 import { experienceEpisode, type ToldExperience } from '@etude/domain/experience/experience-episode';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { claimRequest } from '@etude/memory/layers/repeats';
+import type { ReadScope } from '@etude/domain/ports/memory';
 import type { Memory } from '@etude/memory/memory';
+import type { SettlingStore } from '@etude/queue/memory/settling-store';
 import type { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope, readScope } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
-import { fromWire } from '../wire/messages.js';
+import { fromWire, toWire } from '../wire/messages.js';
 import { optionalRequestId } from '../wire/names.js';
 import { boundedCount, invalidField, parseField, refuseAny } from '../wire/validation.js';
 import { episodeMessage, factMessage, procedureMessage } from './record-message.js';
@@ -29,6 +32,7 @@ import { episodeMessage, factMessage, procedureMessage } from './record-message.
 /** Dependencies of the handlers of memory. */
 export interface MemoryDeps extends Pick<SkillDeps, 'memory' | 'settings' | 'registration' | 'templateFor'> {
   readonly upkeep: UpkeepStore;
+  readonly settling: SettlingStore;
 }
 
 const DAY_MS = 86_400_000;
@@ -108,10 +112,17 @@ export const recordCalls = {
   },
 
   async listFactHistory({ id }, call, deps) {
-    const { semantic } = await deps.memory.open();
-    const facts = await semantic.history(readScope(call), id);
-    if (facts.length === 0) throw new EtudeError('NOT_FOUND', `There is no fact ${JSON.stringify(id)}.`);
-    return { facts: facts.map(factMessage) };
+    return factHistory(await deps.memory.open(), readScope(call), id);
+  },
+
+  async undoFactDecision({ id, other }, call, deps) {
+    const scope = readScope(call);
+    const memory = await deps.memory.open();
+    const undone = await memory.semantic.undoDecision(scope, [id, other], call.name);
+    if (undone === null)
+      throw new EtudeError('NOT_FOUND', `Nothing was decided about the facts ${JSON.stringify(id)} and ${JSON.stringify(other)}.`);
+    if (undone.newer.unsettled !== undefined) await deps.settling.request(scope.tenant);
+    return factHistory(memory, scope, id);
   },
 
   async storeProcedure(request, call, deps) {
@@ -128,6 +139,14 @@ export const recordCalls = {
     return procedureMessage(stored);
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
+
+/** @throws EtudeError NOT_FOUND */
+async function factHistory({ semantic }: Memory, scope: ReadScope, id: string) {
+  const facts = await semantic.history(scope, id);
+  if (facts.length === 0) throw new EtudeError('NOT_FOUND', `There is no fact ${JSON.stringify(id)}.`);
+  const decisions = await semantic.decisions(scope, facts);
+  return { facts: facts.map(factMessage), decisions: decisions.map((decision) => toWire(FactDecisionSchema, decision)) };
+}
 
 /** The paths of the mask, or without a mask the fields that aren't empty or 0. @throws EtudeError INVALID_ARGUMENT */
 function updatedPaths({ updateMask, text, confidence }: UpdateFactRequest): readonly string[] {

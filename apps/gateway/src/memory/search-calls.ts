@@ -148,7 +148,10 @@ export const searchCalls = {
     const { model, diskBytes, ...stats } = await memory.upkeep.stats(tenant);
     // The size covers all tenants.
     const ofAll = roles.includes('operator') ? { diskBytes } : {};
-    return toWire(MemoryStatsSchema, { ...stats, embeddingModel: model.name, dimension: model.dimension, ...ofAll });
+    const { calls: modelCalls, callsToday: modelCallsToday, failure, promptTokens } = await deps.settling.spend(tenant);
+    const unsettled = await memory.semantic.unsettled(tenant);
+    const settling = { unsettled, modelCalls, modelCallsToday, promptTokens, failure: failure ?? '' };
+    return toWire(MemoryStatsSchema, { ...stats, settling, embeddingModel: model.name, dimension: model.dimension, ...ofAll });
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
 

@@ -1,7 +1,7 @@
 import type { Fact } from '@etude/contracts/memory';
 import { contentDigest } from '../skills/content-digest.js';
 
-type Keyed = Pick<Fact, 'scope' | 'text' | 'category' | 'subject'>;
+type Keyed = Pick<Fact, 'scope' | 'text' | 'category' | 'subject' | 'wordings'>;
 
 /** Id of a statement of one owner. Only outer blanks and the Unicode form don't count: `getUser` and `getuser` are two facts. */
 export function factId(scope: Fact['scope'], text: string): string {
@@ -18,9 +18,9 @@ export function lifeId(id: string, life: number): string {
 
 const plainText = (text: string) => text.normalize('NFC').trim();
 
-/** Whether two facts of one owner have the same text, but for outer blanks and the Unicode form. */
-export function saySame(a: Fact, b: Fact): boolean {
-  return plainText(a.text) === plainText(b.text);
+/** Whether a stored fact has the told text, or has it as a wording. Outer blanks and the Unicode form don't count. */
+export function saysSame({ text, wordings = [] }: Fact, told: Fact): boolean {
+  return [text, ...wordings.map((wording) => wording.text)].some((one) => plainText(one) === plainText(told.text));
 }
 
 /** Whether both facts have the same named subject. Then only the newest of them is true. */
@@ -33,7 +33,8 @@ export function haveOneSubject(a: Fact, b: Fact): boolean {
  * embedder says.
  */
 export function factKeys(fact: Keyed): string[] {
-  return [`text:${factId(fact.scope, fact.text)}`, ...(fact.subject === undefined ? [] : [subjectKey(fact)])];
+  const texts = [fact.text, ...(fact.wordings ?? []).map(({ text }) => text)];
+  return [...texts.map((text) => `text:${factId(fact.scope, text)}`), ...(fact.subject === undefined ? [] : [subjectKey(fact)])];
 }
 
 function subjectKey({ scope: { agent, user }, category, subject = '' }: Keyed): string {

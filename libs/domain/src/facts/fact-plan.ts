@@ -1,6 +1,6 @@
 import type { Fact } from '@etude/contracts/memory';
 import { factTime, lastTold, reinforce } from '../retrieval/reinforce.js';
-import { haveOneSubject, lifeId, saySame } from './fact-keys.js';
+import { haveOneSubject, lifeId, saysSame } from './fact-keys.js';
 
 /** A stored fact, current or not, that a search for a told fact of the same owner found. */
 export interface KnownFact {
@@ -27,8 +27,6 @@ export interface FactPlan {
   readonly isTaken: boolean;
   /** Ids of the facts that the kept one replaces. */
   readonly replaced: readonly string[];
-  /** Other current facts that were found, most similar first. A model may judge that they contradict the told fact. */
-  readonly undecided: readonly KnownFact[];
 }
 
 export interface Told {
@@ -41,7 +39,7 @@ export interface Told {
  * was cut off can repeat the plan, and two concurrent writers end with the same facts.
  */
 export function planFact(told: Told, known: readonly KnownFact[]): FactPlan {
-  const sames = known.filter((one) => saySame(told.fact, one.fact));
+  const sames = known.filter((one) => saysSame(one.fact, told.fact));
   const holder = known.find(({ taken }) => taken.includes(told.writeId));
   const isHeld = holder !== undefined && isCurrent(holder.fact);
   const current = isHeld ? holder : sames.find(({ fact }) => isCurrent(fact));
@@ -55,10 +53,10 @@ export function planFact(told: Told, known: readonly KnownFact[]): FactPlan {
   return { ...NOTHING, changes: [{ known: past, fact, taken: [told.writeId] }], kept: fact };
 }
 
-const NOTHING: FactPlan = { insert: null, changes: [], kept: null, isTaken: false, replaced: [], undecided: [] };
+const NOTHING: FactPlan = { insert: null, changes: [], kept: null, isTaken: false, replaced: [] };
 
 function rivalsOf({ fact }: Told, known: readonly KnownFact[], kept: KnownFact | null): KnownFact[] {
-  return known.filter((one) => isCurrent(one.fact) && one !== kept && !saySame(fact, one.fact) && haveOneSubject(fact, one.fact));
+  return known.filter((one) => isCurrent(one.fact) && one !== kept && !saysSame(one.fact, fact) && haveOneSubject(fact, one.fact));
 }
 
 function planKept(told: Told, first: KnownFact, known: readonly KnownFact[], isTaken: boolean): FactPlan {
@@ -79,7 +77,6 @@ function planKept(told: Told, first: KnownFact, known: readonly KnownFact[], isT
     kept,
     isTaken,
     replaced: older.map(({ fact }) => fact.id),
-    undecided: undecidedFor(told, known),
   };
 }
 
@@ -95,7 +92,8 @@ function planInsert(told: Told, known: readonly KnownFact[]): FactPlan {
   const rivals = rivalsOf(told, known, null).map((rival) => rival.fact);
   const newer = rivals.filter((rival) => isNewer(rival, at)).toSorted((a, b) => lastTold(a) - lastTold(b))[0];
   const current = rivals.some((rival) => lastTold(rival) === at) ? { ...fact, validFrom: at + 1 } : fact;
-  const insert = newer === undefined ? current : superseded(fact, { id: newer.id, at: factTime(newer) });
+  const insert =
+    newer === undefined ? { ...current, ...unsettledAmong(told, known) } : superseded(fact, { id: newer.id, at: factTime(newer) });
   return { ...NOTHING, insert, kept: insert };
 }
 
@@ -104,10 +102,16 @@ function isNewer(fact: Fact, at: number): boolean {
   return lastTold(fact) > at;
 }
 
-function undecidedFor({ fact }: Told, known: readonly KnownFact[]): readonly KnownFact[] {
-  return known
-    .filter((one) => isCurrent(one.fact) && !saySame(fact, one.fact) && !haveOneSubject(fact, one.fact))
-    .toSorted((a, b) => b.similarity - a.similarity);
+/** The maximum number of near facts that one fact is compared with. */
+const NEAR_MAX = 6;
+
+/** Current facts near the told one, nearest first, unless the subject already decides. A judge has to compare it with each of them. */
+function unsettledAmong({ fact }: Told, known: readonly KnownFact[]): Pick<Fact, 'unsettled'> {
+  const near = known
+    .filter((one) => one.similarity > 0 && isCurrent(one.fact) && !haveOneSubject(fact, one.fact))
+    .toSorted((a, b) => b.similarity - a.similarity)
+    .slice(0, NEAR_MAX);
+  return near.length === 0 ? {} : { unsettled: near.map((one) => one.fact.id) };
 }
 
 export function isCurrent(fact: Fact): boolean {

@@ -1,6 +1,6 @@
 import type { IndexedText, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
 import { bodyOf, type LayerDeps, parseBody, updateEach } from './records.js';
-import type { Episode, Fact, Scope } from '@etude/contracts/memory';
+import type { Episode, Fact, FactDecision, Scope } from '@etude/contracts/memory';
 import { isCurrent, type KnownFact } from '@etude/domain/facts/fact-plan';
 import { factKeys } from '@etude/domain/facts/fact-keys';
 import type { ReadScope } from '@etude/domain/ports/memory';
@@ -16,17 +16,18 @@ export interface StoredKnownFact extends KnownFact {
 }
 
 /**
- * `status`: absent for a current fact, else `superseded`. `name`: the fact that superseded it, so that history
+ * `status`: `superseded`, `unsettled` for a current fact that has to be compared with others, else absent. `name`: the fact that superseded it, so that history
  * can be followed backwards. `subject`: values shared with facts that say the same or have the same subject, see `factKeys`.
  */
 export function factRecord(fact: Fact, taken: readonly string[]): MemoryRecord {
-  const { id, scope, category, supersededBy } = fact;
+  const { id, scope, category, supersededBy, unsettled } = fact;
   const { title, text, sources, createdAt, worth } = factEntry(fact);
   const shown = isCurrent(fact);
   const fields = {
     category,
     subject: [...new Set([firstLifeKey(id), ...factKeys(fact)])],
     ...(shown ? {} : { status: 'superseded' }),
+    ...(shown && unsettled !== undefined ? { status: 'unsettled' } : {}),
     ...(supersededBy === undefined ? {} : { name: supersededBy }),
   };
   const named = { layer: LAYER, kind: 'fact', key: id, scope } as const;
@@ -47,8 +48,8 @@ function firstLifeKey(id: string): string {
   return `text:${id.split('.', 1)[0]}`;
 }
 
-/** Calibrated similarity above which two facts count as related. */
-export const RELATED_MIN = 0.6;
+/** Calibrated similarity from which a fact may say the same or the opposite. Rewordings and other languages come as low as this. */
+const RELATED_MIN = 0.3;
 const NEAR_MAX = 16;
 const KEYED_MAX = 100;
 
@@ -81,6 +82,28 @@ export async function surroundingFacts(
 
 const CHAIN_MAX = 1_000;
 const PAGE = 100;
+
+/** A fact's decision with the texts of both facts. */
+export interface ToldDecision extends Omit<FactDecision, 'other' | 'at'> {
+  readonly newer: string;
+  readonly newerText: string;
+  readonly older: string;
+  /** Empty: the fact is gone. */
+  readonly olderText: string;
+  /** ms since 1970 */
+  readonly decideTime: number;
+}
+
+/** What was decided about these facts and older ones, oldest first. */
+export async function decisionsAbout(store: RecordStore, scope: ReadScope, facts: readonly Fact[]): Promise<readonly ToldDecision[]> {
+  const made = facts.flatMap((fact) => (fact.decisions ?? []).map((decision) => ({ fact, decision })));
+  const others = await store.load(scope, LAYER, 'fact', [...new Set(made.map(({ decision }) => decision.other))]);
+  const texts = new Map(others.map((record) => [record.key, factOfRecord(record).text]));
+  const told = made.map(({ fact, decision: { other: older, at: decideTime, ...decision } }) => {
+    return { ...decision, newer: fact.id, newerText: fact.text, older, olderText: texts.get(older) ?? '', decideTime };
+  });
+  return told.toSorted((a, b) => a.decideTime - b.decideTime);
+}
 
 /** The fact with all its predecessors and successors, newest first. Empty if there is no such fact. */
 export async function historyOf(store: RecordStore, scope: ReadScope, id: string): Promise<readonly Fact[]> {

@@ -6,7 +6,7 @@ import { markApplied } from './repeats.js';
 import type { Fact } from '@etude/contracts/memory';
 import { type FactPlan, planFact, type Told } from '@etude/domain/facts/fact-plan';
 
-export interface TakenFact extends Pick<FactPlan, 'replaced' | 'undecided'> {
+export interface TakenFact extends Pick<FactPlan, 'replaced'> {
   readonly fact: Fact;
   readonly outcome: FactOutcome;
   /** Whether this write inserted a record. */
@@ -40,13 +40,13 @@ export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }
       // Plan again with the fact stored, to see facts that others stored at the same time.
       plan = planFact(told, await surroundingFacts(deps, fact, similar));
     }
-    const { kept, replaced, undecided } = plan;
+    const { kept, replaced } = plan;
     if (kept === null) return null;
     const changes = [...changesOf(plan), ...(note ? [notedFact(told, kept)] : [])];
     const done = changes.length === 0 ? [] : await deps.store.write(tenant, changes);
     // Another writer changed one of the facts.
     if (plan.changes.some((_, at) => done[at] !== true)) return null;
-    return { fact: kept, outcome: outcomeOf(plan, isAdded), isAdded, replaced, undecided };
+    return { fact: kept, outcome: outcomeOf(plan, isAdded), isAdded, replaced };
   });
 }
 

@@ -3,6 +3,7 @@ import type { LayerQuery, Memory, PlainRecord } from '../memory.js';
 import type { Candidate, Candidates, RecordKind, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
 import { embedTexts } from './indexed-texts.js';
 import { type LayerDeps, parseBody } from './records.js';
+import type { Fact } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { EmbedderProfile } from '@etude/domain/ports/embedder';
 import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
@@ -45,8 +46,25 @@ export async function searchLayer(
   const candidates = await candidatesOf(deps.store, scope, layer, storeQuery(query, asked?.vector ?? null, wanted), query.archived);
   const ranked = rankCandidates(candidates, deps.embedder.profile, deps.clock.now(), query.similarityMin ?? 0).slice(0, wanted);
   const found = await loadRanked(deps.store, scope, layer, ranked, query.archived === true);
-  const best = query.rerank ? await rerank(deps, query.text, found) : found;
+  const settled = newerFirst(found);
+  const best = query.rerank ? await rerank(deps, query.text, settled) : settled;
   return best.slice(0, query.limit);
+}
+
+/** Moves each fact that waits for a comparison before the older facts that it may replace, with the score of the first of them. */
+function newerFirst(found: readonly RankedRecord[]): readonly RankedRecord[] {
+  const ranked = [...found];
+  for (const one of found) {
+    if (one.record.fields.status !== 'unsettled') continue;
+    const near = parseBody<Fact>(one.record).value.unsettled ?? [];
+    const older = ranked.findIndex(({ record }) => record.kind === 'fact' && near.includes(record.key));
+    const at = ranked.indexOf(one);
+    if (older === -1 || older > at) continue;
+    ranked.splice(at, 1);
+    const { score } = ranked[older]!;
+    ranked.splice(older, 0, { ...one, score, explanation: { ...one.explanation, unsettled: 1, score } });
+  }
+  return ranked;
 }
 
 /** The public search hit for a ranked record. */

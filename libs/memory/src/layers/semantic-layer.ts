@@ -1,7 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type DocumentChunk, type DocumentRecord, Fact, type Scope } from '@etude/contracts/memory';
 import { factId } from '@etude/domain/facts/fact-keys';
-import type { ChatModel } from '@etude/domain/ports/model';
 import type { MemoryHit, ReadScope, SemanticMemory } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import type { LayerQuery, StoredFact } from '../memory.js';
@@ -11,28 +10,27 @@ import { type LayerDeps, OwnerTurns, untilTaken } from './records.js';
 import { hitOf, searchLayer } from './memory-search.js';
 import { embedTexts, indexedTextsOf } from './indexed-texts.js';
 import { AccessCounts, type LogFailure } from './fact-access.js';
-import { PairJudge } from './fact-judge.js';
-import { factOfRecord, factRecord, historyOf, knownFact, LAYER } from './fact-records.js';
+import { countUnsettled, settleFacts, type SettlingDeps, undoDecision } from './fact-settling.js';
+import { decisionsAbout, factOfRecord, factRecord, historyOf, knownFact, LAYER } from './fact-records.js';
 import { listDocuments, removeDocument, storeDocument, wholeDocument } from './documents.js';
 import { type FactWrite, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
 
 export interface SemanticOptions {
-  /** Decides which similar facts contradict each other. Absent: both stay, unless they have the same subject. */
-  readonly judge?: ChatModel;
+  /** Called after a new fact was stored that has to be compared with others; see `settle`. Default: nobody compares them. */
+  readonly onUnsettled?: (tenant: string) => Promise<void>;
   /** Logs failures of background work. Default: nothing is logged. */
   readonly log?: LogFailure;
 }
 
 /** Facts, notes on episodes, and documents. Users who tell the same fact get a record each, so that neither sees the other's. */
-export function semanticLayer(deps: LayerDeps, { log = () => undefined, judge }: SemanticOptions = {}) {
+export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsettled }: SemanticOptions = {}) {
   const { store, embedder } = deps;
   const access = new AccessCounts(store, log);
   const turns = new OwnerTurns();
-  const pairJudge = judge === undefined ? null : new PairJudge(store, judge, log);
   /** Stores the facts of one owner one after another, so that writes of one process don't collide. */
   const take = async (write: FactWrite): Promise<TakenFact> => {
     const taken = await turns.take(write.fact.scope, () => takeFact(deps, write));
-    pairJudge?.offer(taken);
+    if (taken.isAdded && taken.fact.unsettled !== undefined) await onUnsettled?.(taken.fact.scope.tenant);
     return taken;
   };
   const applied = (tenant: string, unitId: string) => wasApplied(store, tenant, LAYER, unitId);
@@ -79,8 +77,16 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, judge }:
     },
     /** The fact with all its predecessors and successors, newest first. */
     history: async (scope: ReadScope, id: string) => historyOf(store, requireScope(scope), id),
+    /** See `decisionsAbout`. */
+    decisions: (scope: ReadScope, facts: readonly Fact[]) => decisionsAbout(store, requireScope(scope), facts),
     /** @throws EtudeError NOT_FOUND, INVALID_ARGUMENT */
     update: (scope: ReadScope, id: string, change: FactChange) => updateFact(deps, scope, id, change),
+    /** Number of current facts of the tenant that have to be compared with others. */
+    unsettled: (tenant: string) => countUnsettled(store, tenant),
+    /** See `settleFacts`. */
+    settle: (tenant: string, settling: SettlingDeps) => settleFacts(deps, tenant, settling),
+    /** See `undoDecision`. */
+    undoDecision: (scope: ReadScope, ids: readonly [string, string], by: string) => undoDecision(deps, requireScope(scope), ids, by),
     /** Adds one to the access count of each fact, in the background. A lost count is no error. */
     countAccess: async (scope: ReadScope, ids: readonly string[]) => access.add(requireScope(scope), ids),
     /** Storing the same document again changes nothing. New content under the same name replaces the old one. */
@@ -92,7 +98,6 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, judge }:
     removeDocument: (scope: ReadScope, id: string) => removeDocument(store, scope, id),
     /** Waits for background work. Call it before closing the store. */
     async close(): Promise<void> {
-      await pairJudge?.settle();
       await access.flush();
     },
   } satisfies SemanticMemory & Record<string, unknown>;
@@ -110,7 +115,7 @@ async function updateFact({ store, embedder, clock }: LayerDeps, scope: ReadScop
     const { fact, taken } = knownFact(record, 0);
     // A reworded fact counts as told by the person who changed it, no longer as learned.
     const isReworded = change.text !== undefined && change.text !== fact.text;
-    const changed = checked({ ...fact, ...change, ...(isReworded ? { source: 'told' } : {}), updatedAt: clock.now() });
+    const changed = checked({ ...fact, ...change, ...(isReworded ? { source: 'told', wordings: undefined } : {}), updatedAt: clock.now() });
     const next = factRecord(changed, taken);
     const { revision, shown, fields } = record;
     const [done] = await store.write(scope.tenant, [

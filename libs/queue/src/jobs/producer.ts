@@ -12,6 +12,8 @@ import { connectRedis, isConnectionError, type QueueLogger, whileRedisAnswers } 
 export interface AddOptions {
   /** 0 to 9; a higher one is taken first. A job without a priority is taken before all that have one. */
   readonly priority?: number;
+  /** The job is taken after this time. Default 0. */
+  readonly delayMs?: number;
 }
 
 /** Retention of completed jobs (age in seconds), so that a repeat is answered with the first result. */
@@ -50,10 +52,10 @@ export class Producer {
     options: AddOptions = {},
   ): Promise<void> {
     const { jobId, data } = checked(declaration, payload);
-    const { priority } = options;
+    const { priority, delayMs: delay = 0 } = options;
     // BullMQ takes a low number first, and jobs without a priority before all others.
     const urgency = priority === undefined ? {} : { priority: Math.max(1, URGENCY_LEAST - priority) };
-    const added = this.queue(declaration.name).add(declaration.name, data, { jobId, ...declaredOptions(declaration), ...urgency });
+    const added = this.queue(declaration.name).add(declaration.name, data, { jobId, ...declaredOptions(declaration), ...urgency, delay });
     await whileRedisAnswers(this.redis, added);
   }
 

@@ -76,3 +76,22 @@ function scripts.putReembedding()
   redis.call('SET', KEYS[1], ARGV[2])
   return 1
 end
+
+-- Notes how many facts there are. Facts that go away take no credit with them. KEYS settling. ARGV number of facts, day.
+-- Answers the facts ever seen, calls, calls of this day, prompt tokens.
+function scripts.readSettling()
+  local last, day = unpack(redis.call('HMGET', KEYS[1], 'last', 'day'))
+  if day ~= ARGV[2] then redis.call('HSET', KEYS[1], 'day', ARGV[2], 'dayCalls', 0) end
+  local facts = redis.call('HINCRBY', KEYS[1], 'facts', math.max(0, ARGV[1] - (last or 0)))
+  redis.call('HSET', KEYS[1], 'last', ARGV[1])
+  local spent = redis.call('HMGET', KEYS[1], 'calls', 'dayCalls', 'promptTokens')
+  return {facts, tonumber(spent[1] or 0), tonumber(spent[2] or 0), tonumber(spent[3] or 0)}
+end
+
+-- Counts one model call and holds the lease longer. KEYS settling, lease. ARGV prompt tokens, ms.
+function scripts.chargeSettling()
+  redis.call('HINCRBY', KEYS[1], 'calls', 1)
+  redis.call('HINCRBY', KEYS[1], 'dayCalls', 1)
+  redis.call('PEXPIRE', KEYS[2], ARGV[2])
+  return redis.call('HINCRBY', KEYS[1], 'promptTokens', ARGV[1])
+end

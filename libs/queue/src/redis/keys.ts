@@ -65,6 +65,11 @@ export class RedisKeys extends PrefixedKeys {
   /** The record of the move to another embedding model; there is at most one. */
   readonly reembedding = `${this.prefix}:reembedding`;
 
+  /** Numbers of a tenant's facts and of the model calls that compared them. */
+  readonly settling = this.of('settling');
+  /** Held by the one worker that compares a tenant's facts. */
+  readonly settlingLease = this.of('settling-lease');
+
   /** Settings of a tenant's agents, by agent. */
   readonly agents = this.of('agents');
   /** A tool session's todos, loaded functions and sandbox, by agent, user and session. None of the three holds a ":". */

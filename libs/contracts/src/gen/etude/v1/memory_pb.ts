@@ -12,7 +12,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file etude/v1/memory.proto.
  */
 export const file_etude_v1_memory: GenFile = /*@__PURE__*/
-  fileDesc("ChVldHVkZS92MS9tZW1vcnkucHJvdG8SCGV0dWRlLnYxItkCChNTZWFyY2hNZW1vcnlSZXF1ZXN0Eg0KBXF1ZXJ5GAEgASgJEg4KBmxheWVycxgCIAMoCRINCgVsaW1pdBgDIAEoBRINCgVhZ2VudBgEIAEoCRIPCgdleHBsYWluGAUgASgIEgwKBHVzZXIYBiABKAkSDQoFa2luZHMYByADKAkSGwoOaW1wb3J0YW5jZV9taW4YCCABKAFIAIgBARIdChBzdWNjZXNzX3JhdGVfbWluGAkgASgBSAGIAQESGwoOc2ltaWxhcml0eV9taW4YCiABKAFIAogBARIQCghjYXRlZ29yeRgLIAEoCRIQCghhcmNoaXZlZBgMIAEoCBIOCgZyZXJhbmsYDSABKAgSDwoHcGFydGlhbBgOIAEoCEIRCg9faW1wb3J0YW5jZV9taW5CEwoRX3N1Y2Nlc3NfcmF0ZV9taW5CEQoPX3NpbWlsYXJpdHlfbWluIlEKFFNlYXJjaE1lbW9yeVJlc3BvbnNlEiEKBGhpdHMYASADKAsyEy5ldHVkZS52MS5NZW1vcnlIaXQSFgoObWlzc2luZ19sYXllcnMYAiADKAkigAMKCU1lbW9yeUhpdBIKCgJpZBgBIAEoCRINCgVsYXllchgCIAEoCRIMCgRraW5kGAMgASgJEg0KBXRpdGxlGAQgASgJEgwKBHRleHQYBSABKAkSDQoFc2NvcmUYBiABKAESEgoKc2ltaWxhcml0eRgHIAEoARINCgVhZ2VudBgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOQoLZXhwbGFuYXRpb24YCiADKAsyJC5ldHVkZS52MS5NZW1vcnlIaXQuRXhwbGFuYXRpb25FbnRyeRIPCgdzb3VyY2VzGAsgAygJEg8KB29yaWdpbnMYDCADKAkSGQoRdW50cnVzdGVkX29yaWdpbnMYDSADKAkSDAoEdXNlchgOIAEoCRIQCghzY3JpcHRlZBgPIAEoCBoyChBFeHBsYW5hdGlvbkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAEi0gEKDVJlY2FsbFJlcXVlc3QSDwoHY29udGV4dBgBIAEoCRINCgVhZ2VudBgCIAEoCRIMCgR1c2VyGAMgASgJEhIKBWZhY3RzGAQgASgFSACIAQESGAoLZXhwZXJpZW5jZXMYBSABKAVIAYgBARIXCgpwcm9jZWR1cmVzGAYgASgFSAKIAQESEgoKdG9rZW5zX21heBgHIAEoBRIPCgdwYXJ0aWFsGAggASgIQggKBl9mYWN0c0IOCgxfZXhwZXJpZW5jZXNCDQoLX3Byb2NlZHVyZXMirwEKDlJlY2FsbFJlc3BvbnNlEiIKBWZhY3RzGAEgAygLMhMuZXR1ZGUudjEuTWVtb3J5SGl0EigKC2V4cGVyaWVuY2VzGAIgAygLMhMuZXR1ZGUudjEuTWVtb3J5SGl0EicKCnByb2NlZHVyZXMYAyADKAsyEy5ldHVkZS52MS5NZW1vcnlIaXQSDgoGdG9rZW5zGAQgASgFEhYKDm1pc3NpbmdfbGF5ZXJzGAUgAygJIkoKEEdldE1lbW9yeVJlcXVlc3QSCgoCaWQYASABKAkSDQoFbGF5ZXIYAiABKAkSDQoFYWdlbnQYAyABKAkSDAoEdXNlchgEIAEoCSKuAQoMTWVtb3J5UmVjb3JkEgoKAmlkGAEgASgJEg0KBWxheWVyGAIgASgJEgwKBGtpbmQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdXNlchgFIAEoCRIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGZmllbGRzGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCLkAQoTU3RvcmVFcGlzb2RlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDwoHY29udGV4dBgEIAMoCRIPCgdhY3Rpb25zGAUgAygJEikKCG91dGNvbWVzGAYgAygLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtza2lsbHNfdXNlZBgHIAMoCRISCgpyZWZsZWN0aW9uGAggASgJEhcKCmltcG9ydGFuY2UYCSABKAFIAIgBAUINCgtfaW1wb3J0YW5jZSJkChlMaXN0UmVjZW50RXBpc29kZXNSZXF1ZXN0Eg0KBWFnZW50GAEgASgJEgwKBHVzZXIYAiABKAkSDAoEZGF5cxgDIAEoBRINCgVsaW1pdBgEIAEoBRINCgVza2lsbBgFIAEoCSJGChpMaXN0UmVjZW50RXBpc29kZXNSZXNwb25zZRIoCghlcGlzb2RlcxgBIAMoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZCKsAQoQU3RvcmVGYWN0UmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDAoEdGV4dBgEIAEoCRIQCghjYXRlZ29yeRgFIAEoCRIXCgpjb25maWRlbmNlGAYgASgBSACIAQESDgoGc291cmNlGAcgASgJEg8KB3N1YmplY3QYCCABKAlCDQoLX2NvbmZpZGVuY2UiXAoRU3RvcmVGYWN0UmVzcG9uc2USJAoEZmFjdBgBIAEoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBIPCgdvdXRjb21lGAIgASgJEhAKCHJlcGxhY2VkGAMgAygJIoYBChFVcGRhdGVGYWN0UmVxdWVzdBIKCgJpZBgBIAEoCRIMCgR0ZXh0GAIgASgJEhIKCmNvbmZpZGVuY2UYAyABKAESLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEhIKCnJlcXVlc3RfaWQYBSABKAkiJAoWTGlzdEZhY3RIaXN0b3J5UmVxdWVzdBIKCgJpZBgBIAEoCSJAChdMaXN0RmFjdEhpc3RvcnlSZXNwb25zZRIlCgVmYWN0cxgBIAMoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZCJmChVTdG9yZVByb2NlZHVyZVJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRINCgVhZ2VudBgCIAEoCRIMCgR1c2VyGAMgASgJEgwKBG5hbWUYBCABKAkSDgoGcHJvbXB0GAUgASgJIlcKFUltcG9ydERvY3VtZW50UmVxdWVzdBImCgRoZWFkGAEgASgLMhYuZXR1ZGUudjEuRG9jdW1lbnRIZWFkSAASDgoEZGF0YRgCIAEoDEgAQgYKBHBhcnQiXQoMRG9jdW1lbnRIZWFkEgwKBG5hbWUYASABKAkSEgoKbWVkaWFfdHlwZRgCIAEoCRINCgVhZ2VudBgDIAEoCRIMCgR1c2VyGAQgASgJEg4KBnNoYTI1NhgFIAEoCSJPChZJbXBvcnREb2N1bWVudFJlc3BvbnNlEiQKCGRvY3VtZW50GAEgASgLMhIuZXR1ZGUudjEuRG9jdW1lbnQSDwoHb3V0Y29tZRgCIAEoCSLEAQoIRG9jdW1lbnQSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgV0aXRsZRgDIAEoCRISCgptZWRpYV90eXBlGAQgASgJEg4KBnNoYTI1NhgFIAEoCRINCgVieXRlcxgGIAEoAxIOCgZjaHVua3MYByABKAUSDQoFYWdlbnQYCCABKAkSDAoEdXNlchgJIAEoCRIvCgtjcmVhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiWgoUTGlzdERvY3VtZW50c1JlcXVlc3QSDQoFYWdlbnQYASABKAkSDAoEdXNlchgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJXChVMaXN0RG9jdW1lbnRzUmVzcG9uc2USJQoJZG9jdW1lbnRzGAEgAygLMhIuZXR1ZGUudjEuRG9jdW1lbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjcKFURlbGV0ZURvY3VtZW50UmVxdWVzdBIKCgJpZBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIhgKFkRlbGV0ZURvY3VtZW50UmVzcG9uc2UiQgoTRXhwb3J0TWVtb3J5UmVxdWVzdBINCgVhZ2VudBgBIAEoCRIMCgR1c2VyGAIgASgJEg4KBmxheWVycxgDIAMoCSIlChRFeHBvcnRNZW1vcnlSZXNwb25zZRINCgVsaW5lcxgBIAMoCSIkChNJbXBvcnRNZW1vcnlSZXF1ZXN0Eg0KBWxpbmVzGAEgAygJIm8KFEltcG9ydE1lbW9yeVJlc3BvbnNlEg0KBWxpbmVzGAEgASgDEg0KBWFkZGVkGAIgASgDEhEKCXVuY2hhbmdlZBgDIAEoAxImCgdyZWZ1c2VkGAQgAygLMhUuZXR1ZGUudjEuUmVmdXNlZExpbmUiKwoLUmVmdXNlZExpbmUSDAoEbGluZRgBIAEoAxIOCgZyZWFzb24YAiABKAkirAEKFEFyY2hpdmVNZW1vcnlSZXF1ZXN0Eg0KBWFnZW50GAEgASgJEgwKBHVzZXIYAiABKAkSFgoJc2NvcmVfbWF4GAMgASgBSACIAQESHAoPb2xkZXJfdGhhbl9kYXlzGAQgASgFSAGIAQESDgoGbGF5ZXJzGAUgAygJEg8KB2RyeV9ydW4YBiABKAhCDAoKX3Njb3JlX21heEISChBfb2xkZXJfdGhhbl9kYXlzImYKFUFyY2hpdmVNZW1vcnlSZXNwb25zZRIOCgZsb29rZWQYASABKAMSEAoIYXJjaGl2ZWQYAiABKAMSKwoIZXhhbXBsZXMYAyADKAsyGS5ldHVkZS52MS5BcmNoaXZlZEV4YW1wbGUiSgoPQXJjaGl2ZWRFeGFtcGxlEgoKAmlkGAEgASgJEg0KBWxheWVyGAIgASgJEg0KBXRpdGxlGAMgASgJEg0KBXNjb3JlGAQgASgBIkAKFFJlc3RvcmVNZW1vcnlSZXF1ZXN0Eg0KBWFnZW50GAEgASgJEgwKBHVzZXIYAiABKAkSCwoDaWRzGAMgAygJIikKFVJlc3RvcmVNZW1vcnlSZXNwb25zZRIQCghyZXN0b3JlZBgBIAEoAyJkChJFcmFzZU1lbW9yeVJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIPCgVhZ2VudBgCIAEoCUgAEg4KBHVzZXIYAyABKAlIABIQCgZ0ZW5hbnQYBCABKAlIAEIHCgV3aG9zZSIfChFHZXRFcmFzdXJlUmVxdWVzdBIKCgJpZBgBIAEoCSKeAwoORXJhc3VyZVJlY2VpcHQSCgoCaWQYASABKAkSDQoFc3RhdGUYAiABKAkSNgoHcmVtb3ZlZBgDIAMoCzIlLmV0dWRlLnYxLkVyYXN1cmVSZWNlaXB0LlJlbW92ZWRFbnRyeRIwCgRsZWZ0GAQgAygLMiIuZXR1ZGUudjEuRXJhc3VyZVJlY2VpcHQuTGVmdEVudHJ5Eg0KBW5vdGVzGAUgAygJEg0KBWVycm9yGAYgASgJEjAKDHJlcXVlc3RfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZmluaXNoX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDGFnZW50X2RpZ2VzdBgJIAEoCRITCgt1c2VyX2RpZ2VzdBgKIAEoCRouCgxSZW1vdmVkRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ARorCglMZWZ0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ASIXChVHZXRNZW1vcnlTdGF0c1JlcXVlc3QimgEKC01lbW9yeVN0YXRzEg8KB2FkYXB0ZXIYASABKAkSFwoPZW1iZWRkaW5nX21vZGVsGAIgASgJEhEKCWRpbWVuc2lvbhgDIAEoBRIkCgZsYXllcnMYBCADKAsyFC5ldHVkZS52MS5MYXllclN0YXRzEhIKCmRpc2tfYnl0ZXMYBSABKAMSFAoMbWVtb3J5X2J5dGVzGAYgASgDIkwKCkxheWVyU3RhdHMSDQoFbGF5ZXIYASABKAkSDAoEa2luZBgCIAEoCRIPCgdyZWNvcmRzGAMgASgDEhAKCGFyY2hpdmVkGAQgASgDIk8KF1N0YXJ0UmVlbWJlZGRpbmdSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJEhEKCWRpbWVuc2lvbhgCIAEoBRISCgpkcm9wX21vZGVsGAMgASgJIhgKFlN0b3BSZWVtYmVkZGluZ1JlcXVlc3QiFwoVR2V0UmVlbWJlZGRpbmdSZXF1ZXN0IlcKC1JlZW1iZWRkaW5nEg0KBW1vZGVsGAEgASgJEg0KBXN0YXRlGAIgASgJEgwKBGRvbmUYAyABKAMSDQoFdG90YWwYBCABKAMSDQoFZXJyb3IYBSABKAkiGAoWUmVjb25jaWxlTWVtb3J5UmVxdWVzdCKuAQoXUmVjb25jaWxlTWVtb3J5UmVzcG9uc2USPwoHY2hlY2tlZBgBIAMoCzIuLmV0dWRlLnYxLlJlY29uY2lsZU1lbW9yeVJlc3BvbnNlLkNoZWNrZWRFbnRyeRIQCghyZXBhaXJlZBgCIAMoCRIQCghwcm9ibGVtcxgDIAMoCRouCgxDaGVja2VkRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ATL9DQoGTWVtb3J5Ek0KDFNlYXJjaE1lbW9yeRIdLmV0dWRlLnYxLlNlYXJjaE1lbW9yeVJlcXVlc3QaHi5ldHVkZS52MS5TZWFyY2hNZW1vcnlSZXNwb25zZRI7CgZSZWNhbGwSFy5ldHVkZS52MS5SZWNhbGxSZXF1ZXN0GhguZXR1ZGUudjEuUmVjYWxsUmVzcG9uc2USPwoJR2V0TWVtb3J5EhouZXR1ZGUudjEuR2V0TWVtb3J5UmVxdWVzdBoWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBJFCgxTdG9yZUVwaXNvZGUSHS5ldHVkZS52MS5TdG9yZUVwaXNvZGVSZXF1ZXN0GhYuZXR1ZGUudjEuTWVtb3J5UmVjb3JkEl8KEkxpc3RSZWNlbnRFcGlzb2RlcxIjLmV0dWRlLnYxLkxpc3RSZWNlbnRFcGlzb2Rlc1JlcXVlc3QaJC5ldHVkZS52MS5MaXN0UmVjZW50RXBpc29kZXNSZXNwb25zZRJECglTdG9yZUZhY3QSGi5ldHVkZS52MS5TdG9yZUZhY3RSZXF1ZXN0GhsuZXR1ZGUudjEuU3RvcmVGYWN0UmVzcG9uc2USQQoKVXBkYXRlRmFjdBIbLmV0dWRlLnYxLlVwZGF0ZUZhY3RSZXF1ZXN0GhYuZXR1ZGUudjEuTWVtb3J5UmVjb3JkElYKD0xpc3RGYWN0SGlzdG9yeRIgLmV0dWRlLnYxLkxpc3RGYWN0SGlzdG9yeVJlcXVlc3QaIS5ldHVkZS52MS5MaXN0RmFjdEhpc3RvcnlSZXNwb25zZRJJCg5TdG9yZVByb2NlZHVyZRIfLmV0dWRlLnYxLlN0b3JlUHJvY2VkdXJlUmVxdWVzdBoWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBJVCg5JbXBvcnREb2N1bWVudBIfLmV0dWRlLnYxLkltcG9ydERvY3VtZW50UmVxdWVzdBogLmV0dWRlLnYxLkltcG9ydERvY3VtZW50UmVzcG9uc2UoARJQCg1MaXN0RG9jdW1lbnRzEh4uZXR1ZGUudjEuTGlzdERvY3VtZW50c1JlcXVlc3QaHy5ldHVkZS52MS5MaXN0RG9jdW1lbnRzUmVzcG9uc2USUwoORGVsZXRlRG9jdW1lbnQSHy5ldHVkZS52MS5EZWxldGVEb2N1bWVudFJlcXVlc3QaIC5ldHVkZS52MS5EZWxldGVEb2N1bWVudFJlc3BvbnNlEk8KDEV4cG9ydE1lbW9yeRIdLmV0dWRlLnYxLkV4cG9ydE1lbW9yeVJlcXVlc3QaHi5ldHVkZS52MS5FeHBvcnRNZW1vcnlSZXNwb25zZTABEk0KDEltcG9ydE1lbW9yeRIdLmV0dWRlLnYxLkltcG9ydE1lbW9yeVJlcXVlc3QaHi5ldHVkZS52MS5JbXBvcnRNZW1vcnlSZXNwb25zZRJQCg1BcmNoaXZlTWVtb3J5Eh4uZXR1ZGUudjEuQXJjaGl2ZU1lbW9yeVJlcXVlc3QaHy5ldHVkZS52MS5BcmNoaXZlTWVtb3J5UmVzcG9uc2USUAoNUmVzdG9yZU1lbW9yeRIeLmV0dWRlLnYxLlJlc3RvcmVNZW1vcnlSZXF1ZXN0Gh8uZXR1ZGUudjEuUmVzdG9yZU1lbW9yeVJlc3BvbnNlEkUKC0VyYXNlTWVtb3J5EhwuZXR1ZGUudjEuRXJhc2VNZW1vcnlSZXF1ZXN0GhguZXR1ZGUudjEuRXJhc3VyZVJlY2VpcHQSQwoKR2V0RXJhc3VyZRIbLmV0dWRlLnYxLkdldEVyYXN1cmVSZXF1ZXN0GhguZXR1ZGUudjEuRXJhc3VyZVJlY2VpcHQSSAoOR2V0TWVtb3J5U3RhdHMSHy5ldHVkZS52MS5HZXRNZW1vcnlTdGF0c1JlcXVlc3QaFS5ldHVkZS52MS5NZW1vcnlTdGF0cxJMChBTdGFydFJlZW1iZWRkaW5nEiEuZXR1ZGUudjEuU3RhcnRSZWVtYmVkZGluZ1JlcXVlc3QaFS5ldHVkZS52MS5SZWVtYmVkZGluZxJKCg9TdG9wUmVlbWJlZGRpbmcSIC5ldHVkZS52MS5TdG9wUmVlbWJlZGRpbmdSZXF1ZXN0GhUuZXR1ZGUudjEuUmVlbWJlZGRpbmcSSAoOR2V0UmVlbWJlZGRpbmcSHy5ldHVkZS52MS5HZXRSZWVtYmVkZGluZ1JlcXVlc3QaFS5ldHVkZS52MS5SZWVtYmVkZGluZxJWCg9SZWNvbmNpbGVNZW1vcnkSIC5ldHVkZS52MS5SZWNvbmNpbGVNZW1vcnlSZXF1ZXN0GiEuZXR1ZGUudjEuUmVjb25jaWxlTWVtb3J5UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChVldHVkZS92MS9tZW1vcnkucHJvdG8SCGV0dWRlLnYxItkCChNTZWFyY2hNZW1vcnlSZXF1ZXN0Eg0KBXF1ZXJ5GAEgASgJEg4KBmxheWVycxgCIAMoCRINCgVsaW1pdBgDIAEoBRINCgVhZ2VudBgEIAEoCRIPCgdleHBsYWluGAUgASgIEgwKBHVzZXIYBiABKAkSDQoFa2luZHMYByADKAkSGwoOaW1wb3J0YW5jZV9taW4YCCABKAFIAIgBARIdChBzdWNjZXNzX3JhdGVfbWluGAkgASgBSAGIAQESGwoOc2ltaWxhcml0eV9taW4YCiABKAFIAogBARIQCghjYXRlZ29yeRgLIAEoCRIQCghhcmNoaXZlZBgMIAEoCBIOCgZyZXJhbmsYDSABKAgSDwoHcGFydGlhbBgOIAEoCEIRCg9faW1wb3J0YW5jZV9taW5CEwoRX3N1Y2Nlc3NfcmF0ZV9taW5CEQoPX3NpbWlsYXJpdHlfbWluIlEKFFNlYXJjaE1lbW9yeVJlc3BvbnNlEiEKBGhpdHMYASADKAsyEy5ldHVkZS52MS5NZW1vcnlIaXQSFgoObWlzc2luZ19sYXllcnMYAiADKAkigAMKCU1lbW9yeUhpdBIKCgJpZBgBIAEoCRINCgVsYXllchgCIAEoCRIMCgRraW5kGAMgASgJEg0KBXRpdGxlGAQgASgJEgwKBHRleHQYBSABKAkSDQoFc2NvcmUYBiABKAESEgoKc2ltaWxhcml0eRgHIAEoARINCgVhZ2VudBgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOQoLZXhwbGFuYXRpb24YCiADKAsyJC5ldHVkZS52MS5NZW1vcnlIaXQuRXhwbGFuYXRpb25FbnRyeRIPCgdzb3VyY2VzGAsgAygJEg8KB29yaWdpbnMYDCADKAkSGQoRdW50cnVzdGVkX29yaWdpbnMYDSADKAkSDAoEdXNlchgOIAEoCRIQCghzY3JpcHRlZBgPIAEoCBoyChBFeHBsYW5hdGlvbkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAEi0gEKDVJlY2FsbFJlcXVlc3QSDwoHY29udGV4dBgBIAEoCRINCgVhZ2VudBgCIAEoCRIMCgR1c2VyGAMgASgJEhIKBWZhY3RzGAQgASgFSACIAQESGAoLZXhwZXJpZW5jZXMYBSABKAVIAYgBARIXCgpwcm9jZWR1cmVzGAYgASgFSAKIAQESEgoKdG9rZW5zX21heBgHIAEoBRIPCgdwYXJ0aWFsGAggASgIQggKBl9mYWN0c0IOCgxfZXhwZXJpZW5jZXNCDQoLX3Byb2NlZHVyZXMirwEKDlJlY2FsbFJlc3BvbnNlEiIKBWZhY3RzGAEgAygLMhMuZXR1ZGUudjEuTWVtb3J5SGl0EigKC2V4cGVyaWVuY2VzGAIgAygLMhMuZXR1ZGUudjEuTWVtb3J5SGl0EicKCnByb2NlZHVyZXMYAyADKAsyEy5ldHVkZS52MS5NZW1vcnlIaXQSDgoGdG9rZW5zGAQgASgFEhYKDm1pc3NpbmdfbGF5ZXJzGAUgAygJIkoKEEdldE1lbW9yeVJlcXVlc3QSCgoCaWQYASABKAkSDQoFbGF5ZXIYAiABKAkSDQoFYWdlbnQYAyABKAkSDAoEdXNlchgEIAEoCSKuAQoMTWVtb3J5UmVjb3JkEgoKAmlkGAEgASgJEg0KBWxheWVyGAIgASgJEgwKBGtpbmQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdXNlchgFIAEoCRIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGZmllbGRzGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCLkAQoTU3RvcmVFcGlzb2RlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDwoHY29udGV4dBgEIAMoCRIPCgdhY3Rpb25zGAUgAygJEikKCG91dGNvbWVzGAYgAygLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtza2lsbHNfdXNlZBgHIAMoCRISCgpyZWZsZWN0aW9uGAggASgJEhcKCmltcG9ydGFuY2UYCSABKAFIAIgBAUINCgtfaW1wb3J0YW5jZSJkChlMaXN0UmVjZW50RXBpc29kZXNSZXF1ZXN0Eg0KBWFnZW50GAEgASgJEgwKBHVzZXIYAiABKAkSDAoEZGF5cxgDIAEoBRINCgVsaW1pdBgEIAEoBRINCgVza2lsbBgFIAEoCSJGChpMaXN0UmVjZW50RXBpc29kZXNSZXNwb25zZRIoCghlcGlzb2RlcxgBIAMoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZCKsAQoQU3RvcmVGYWN0UmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDAoEdGV4dBgEIAEoCRIQCghjYXRlZ29yeRgFIAEoCRIXCgpjb25maWRlbmNlGAYgASgBSACIAQESDgoGc291cmNlGAcgASgJEg8KB3N1YmplY3QYCCABKAlCDQoLX2NvbmZpZGVuY2UiXAoRU3RvcmVGYWN0UmVzcG9uc2USJAoEZmFjdBgBIAEoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBIPCgdvdXRjb21lGAIgASgJEhAKCHJlcGxhY2VkGAMgAygJIoYBChFVcGRhdGVGYWN0UmVxdWVzdBIKCgJpZBgBIAEoCRIMCgR0ZXh0GAIgASgJEhIKCmNvbmZpZGVuY2UYAyABKAESLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEhIKCnJlcXVlc3RfaWQYBSABKAkiJAoWTGlzdEZhY3RIaXN0b3J5UmVxdWVzdBIKCgJpZBgBIAEoCSJrChdMaXN0RmFjdEhpc3RvcnlSZXNwb25zZRIlCgVmYWN0cxgBIAMoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBIpCglkZWNpc2lvbnMYAiADKAsyFi5ldHVkZS52MS5GYWN0RGVjaXNpb24isgEKDEZhY3REZWNpc2lvbhINCgVuZXdlchgBIAEoCRISCgpuZXdlcl90ZXh0GAIgASgJEg0KBW9sZGVyGAMgASgJEhIKCm9sZGVyX3RleHQYBCABKAkSDwoHdmVyZGljdBgFIAEoCRIOCgZyZWFzb24YBiABKAkSCgoCYnkYByABKAkSLwoLZGVjaWRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjQKF1VuZG9GYWN0RGVjaXNpb25SZXF1ZXN0EgoKAmlkGAEgASgJEg0KBW90aGVyGAIgASgJImYKFVN0b3JlUHJvY2VkdXJlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDAoEbmFtZRgEIAEoCRIOCgZwcm9tcHQYBSABKAkiVwoVSW1wb3J0RG9jdW1lbnRSZXF1ZXN0EiYKBGhlYWQYASABKAsyFi5ldHVkZS52MS5Eb2N1bWVudEhlYWRIABIOCgRkYXRhGAIgASgMSABCBgoEcGFydCJdCgxEb2N1bWVudEhlYWQSDAoEbmFtZRgBIAEoCRISCgptZWRpYV90eXBlGAIgASgJEg0KBWFnZW50GAMgASgJEgwKBHVzZXIYBCABKAkSDgoGc2hhMjU2GAUgASgJIk8KFkltcG9ydERvY3VtZW50UmVzcG9uc2USJAoIZG9jdW1lbnQYASABKAsyEi5ldHVkZS52MS5Eb2N1bWVudBIPCgdvdXRjb21lGAIgASgJIsQBCghEb2N1bWVudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBXRpdGxlGAMgASgJEhIKCm1lZGlhX3R5cGUYBCABKAkSDgoGc2hhMjU2GAUgASgJEg0KBWJ5dGVzGAYgASgDEg4KBmNodW5rcxgHIAEoBRINCgVhZ2VudBgIIAEoCRIMCgR1c2VyGAkgASgJEi8KC2NyZWF0ZV90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJaChRMaXN0RG9jdW1lbnRzUmVxdWVzdBINCgVhZ2VudBgBIAEoCRIMCgR1c2VyGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJIlcKFUxpc3REb2N1bWVudHNSZXNwb25zZRIlCglkb2N1bWVudHMYASADKAsyEi5ldHVkZS52MS5Eb2N1bWVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNwoVRGVsZXRlRG9jdW1lbnRSZXF1ZXN0EgoKAmlkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiGAoWRGVsZXRlRG9jdW1lbnRSZXNwb25zZSJCChNFeHBvcnRNZW1vcnlSZXF1ZXN0Eg0KBWFnZW50GAEgASgJEgwKBHVzZXIYAiABKAkSDgoGbGF5ZXJzGAMgAygJIiUKFEV4cG9ydE1lbW9yeVJlc3BvbnNlEg0KBWxpbmVzGAEgAygJIiQKE0ltcG9ydE1lbW9yeVJlcXVlc3QSDQoFbGluZXMYASADKAkibwoUSW1wb3J0TWVtb3J5UmVzcG9uc2USDQoFbGluZXMYASABKAMSDQoFYWRkZWQYAiABKAMSEQoJdW5jaGFuZ2VkGAMgASgDEiYKB3JlZnVzZWQYBCADKAsyFS5ldHVkZS52MS5SZWZ1c2VkTGluZSIrCgtSZWZ1c2VkTGluZRIMCgRsaW5lGAEgASgDEg4KBnJlYXNvbhgCIAEoCSKsAQoUQXJjaGl2ZU1lbW9yeVJlcXVlc3QSDQoFYWdlbnQYASABKAkSDAoEdXNlchgCIAEoCRIWCglzY29yZV9tYXgYAyABKAFIAIgBARIcCg9vbGRlcl90aGFuX2RheXMYBCABKAVIAYgBARIOCgZsYXllcnMYBSADKAkSDwoHZHJ5X3J1bhgGIAEoCEIMCgpfc2NvcmVfbWF4QhIKEF9vbGRlcl90aGFuX2RheXMiZgoVQXJjaGl2ZU1lbW9yeVJlc3BvbnNlEg4KBmxvb2tlZBgBIAEoAxIQCghhcmNoaXZlZBgCIAEoAxIrCghleGFtcGxlcxgDIAMoCzIZLmV0dWRlLnYxLkFyY2hpdmVkRXhhbXBsZSJKCg9BcmNoaXZlZEV4YW1wbGUSCgoCaWQYASABKAkSDQoFbGF5ZXIYAiABKAkSDQoFdGl0bGUYAyABKAkSDQoFc2NvcmUYBCABKAEiQAoUUmVzdG9yZU1lbW9yeVJlcXVlc3QSDQoFYWdlbnQYASABKAkSDAoEdXNlchgCIAEoCRILCgNpZHMYAyADKAkiKQoVUmVzdG9yZU1lbW9yeVJlc3BvbnNlEhAKCHJlc3RvcmVkGAEgASgDImQKEkVyYXNlTWVtb3J5UmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg8KBWFnZW50GAIgASgJSAASDgoEdXNlchgDIAEoCUgAEhAKBnRlbmFudBgEIAEoCUgAQgcKBXdob3NlIh8KEUdldEVyYXN1cmVSZXF1ZXN0EgoKAmlkGAEgASgJIp4DCg5FcmFzdXJlUmVjZWlwdBIKCgJpZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRI2CgdyZW1vdmVkGAMgAygLMiUuZXR1ZGUudjEuRXJhc3VyZVJlY2VpcHQuUmVtb3ZlZEVudHJ5EjAKBGxlZnQYBCADKAsyIi5ldHVkZS52MS5FcmFzdXJlUmVjZWlwdC5MZWZ0RW50cnkSDQoFbm90ZXMYBSADKAkSDQoFZXJyb3IYBiABKAkSMAoMcmVxdWVzdF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtmaW5pc2hfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMYWdlbnRfZGlnZXN0GAkgASgJEhMKC3VzZXJfZGlnZXN0GAogASgJGi4KDFJlbW92ZWRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBGisKCUxlZnRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIhcKFUdldE1lbW9yeVN0YXRzUmVxdWVzdCLAAQoLTWVtb3J5U3RhdHMSDwoHYWRhcHRlchgBIAEoCRIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSEQoJZGltZW5zaW9uGAMgASgFEiQKBmxheWVycxgEIAMoCzIULmV0dWRlLnYxLkxheWVyU3RhdHMSEgoKZGlza19ieXRlcxgFIAEoAxIUCgxtZW1vcnlfYnl0ZXMYBiABKAMSJAoIc2V0dGxpbmcYByABKAsyEi5ldHVkZS52MS5TZXR0bGluZyJ1CghTZXR0bGluZxIRCgl1bnNldHRsZWQYASABKAMSEwoLbW9kZWxfY2FsbHMYAiABKAMSGQoRbW9kZWxfY2FsbHNfdG9kYXkYAyABKAMSFQoNcHJvbXB0X3Rva2VucxgEIAEoAxIPCgdmYWlsdXJlGAUgASgJIkwKCkxheWVyU3RhdHMSDQoFbGF5ZXIYASABKAkSDAoEa2luZBgCIAEoCRIPCgdyZWNvcmRzGAMgASgDEhAKCGFyY2hpdmVkGAQgASgDIk8KF1N0YXJ0UmVlbWJlZGRpbmdSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJEhEKCWRpbWVuc2lvbhgCIAEoBRISCgpkcm9wX21vZGVsGAMgASgJIhgKFlN0b3BSZWVtYmVkZGluZ1JlcXVlc3QiFwoVR2V0UmVlbWJlZGRpbmdSZXF1ZXN0IlcKC1JlZW1iZWRkaW5nEg0KBW1vZGVsGAEgASgJEg0KBXN0YXRlGAIgASgJEgwKBGRvbmUYAyABKAMSDQoFdG90YWwYBCABKAMSDQoFZXJyb3IYBSABKAkiGAoWUmVjb25jaWxlTWVtb3J5UmVxdWVzdCKuAQoXUmVjb25jaWxlTWVtb3J5UmVzcG9uc2USPwoHY2hlY2tlZBgBIAMoCzIuLmV0dWRlLnYxLlJlY29uY2lsZU1lbW9yeVJlc3BvbnNlLkNoZWNrZWRFbnRyeRIQCghyZXBhaXJlZBgCIAMoCRIQCghwcm9ibGVtcxgDIAMoCRouCgxDaGVja2VkRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ATLXDgoGTWVtb3J5Ek0KDFNlYXJjaE1lbW9yeRIdLmV0dWRlLnYxLlNlYXJjaE1lbW9yeVJlcXVlc3QaHi5ldHVkZS52MS5TZWFyY2hNZW1vcnlSZXNwb25zZRI7CgZSZWNhbGwSFy5ldHVkZS52MS5SZWNhbGxSZXF1ZXN0GhguZXR1ZGUudjEuUmVjYWxsUmVzcG9uc2USPwoJR2V0TWVtb3J5EhouZXR1ZGUudjEuR2V0TWVtb3J5UmVxdWVzdBoWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBJFCgxTdG9yZUVwaXNvZGUSHS5ldHVkZS52MS5TdG9yZUVwaXNvZGVSZXF1ZXN0GhYuZXR1ZGUudjEuTWVtb3J5UmVjb3JkEl8KEkxpc3RSZWNlbnRFcGlzb2RlcxIjLmV0dWRlLnYxLkxpc3RSZWNlbnRFcGlzb2Rlc1JlcXVlc3QaJC5ldHVkZS52MS5MaXN0UmVjZW50RXBpc29kZXNSZXNwb25zZRJECglTdG9yZUZhY3QSGi5ldHVkZS52MS5TdG9yZUZhY3RSZXF1ZXN0GhsuZXR1ZGUudjEuU3RvcmVGYWN0UmVzcG9uc2USQQoKVXBkYXRlRmFjdBIbLmV0dWRlLnYxLlVwZGF0ZUZhY3RSZXF1ZXN0GhYuZXR1ZGUudjEuTWVtb3J5UmVjb3JkElYKD0xpc3RGYWN0SGlzdG9yeRIgLmV0dWRlLnYxLkxpc3RGYWN0SGlzdG9yeVJlcXVlc3QaIS5ldHVkZS52MS5MaXN0RmFjdEhpc3RvcnlSZXNwb25zZRJYChBVbmRvRmFjdERlY2lzaW9uEiEuZXR1ZGUudjEuVW5kb0ZhY3REZWNpc2lvblJlcXVlc3QaIS5ldHVkZS52MS5MaXN0RmFjdEhpc3RvcnlSZXNwb25zZRJJCg5TdG9yZVByb2NlZHVyZRIfLmV0dWRlLnYxLlN0b3JlUHJvY2VkdXJlUmVxdWVzdBoWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBJVCg5JbXBvcnREb2N1bWVudBIfLmV0dWRlLnYxLkltcG9ydERvY3VtZW50UmVxdWVzdBogLmV0dWRlLnYxLkltcG9ydERvY3VtZW50UmVzcG9uc2UoARJQCg1MaXN0RG9jdW1lbnRzEh4uZXR1ZGUudjEuTGlzdERvY3VtZW50c1JlcXVlc3QaHy5ldHVkZS52MS5MaXN0RG9jdW1lbnRzUmVzcG9uc2USUwoORGVsZXRlRG9jdW1lbnQSHy5ldHVkZS52MS5EZWxldGVEb2N1bWVudFJlcXVlc3QaIC5ldHVkZS52MS5EZWxldGVEb2N1bWVudFJlc3BvbnNlEk8KDEV4cG9ydE1lbW9yeRIdLmV0dWRlLnYxLkV4cG9ydE1lbW9yeVJlcXVlc3QaHi5ldHVkZS52MS5FeHBvcnRNZW1vcnlSZXNwb25zZTABEk0KDEltcG9ydE1lbW9yeRIdLmV0dWRlLnYxLkltcG9ydE1lbW9yeVJlcXVlc3QaHi5ldHVkZS52MS5JbXBvcnRNZW1vcnlSZXNwb25zZRJQCg1BcmNoaXZlTWVtb3J5Eh4uZXR1ZGUudjEuQXJjaGl2ZU1lbW9yeVJlcXVlc3QaHy5ldHVkZS52MS5BcmNoaXZlTWVtb3J5UmVzcG9uc2USUAoNUmVzdG9yZU1lbW9yeRIeLmV0dWRlLnYxLlJlc3RvcmVNZW1vcnlSZXF1ZXN0Gh8uZXR1ZGUudjEuUmVzdG9yZU1lbW9yeVJlc3BvbnNlEkUKC0VyYXNlTWVtb3J5EhwuZXR1ZGUudjEuRXJhc2VNZW1vcnlSZXF1ZXN0GhguZXR1ZGUudjEuRXJhc3VyZVJlY2VpcHQSQwoKR2V0RXJhc3VyZRIbLmV0dWRlLnYxLkdldEVyYXN1cmVSZXF1ZXN0GhguZXR1ZGUudjEuRXJhc3VyZVJlY2VpcHQSSAoOR2V0TWVtb3J5U3RhdHMSHy5ldHVkZS52MS5HZXRNZW1vcnlTdGF0c1JlcXVlc3QaFS5ldHVkZS52MS5NZW1vcnlTdGF0cxJMChBTdGFydFJlZW1iZWRkaW5nEiEuZXR1ZGUudjEuU3RhcnRSZWVtYmVkZGluZ1JlcXVlc3QaFS5ldHVkZS52MS5SZWVtYmVkZGluZxJKCg9TdG9wUmVlbWJlZGRpbmcSIC5ldHVkZS52MS5TdG9wUmVlbWJlZGRpbmdSZXF1ZXN0GhUuZXR1ZGUudjEuUmVlbWJlZGRpbmcSSAoOR2V0UmVlbWJlZGRpbmcSHy5ldHVkZS52MS5HZXRSZWVtYmVkZGluZ1JlcXVlc3QaFS5ldHVkZS52MS5SZWVtYmVkZGluZxJWCg9SZWNvbmNpbGVNZW1vcnkSIC5ldHVkZS52MS5SZWNvbmNpbGVNZW1vcnlSZXF1ZXN0GiEuZXR1ZGUudjEuUmVjb25jaWxlTWVtb3J5UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message etude.v1.SearchMemoryRequest
@@ -718,6 +718,13 @@ export type ListFactHistoryResponse = Message<"etude.v1.ListFactHistoryResponse"
    * @generated from field: repeated etude.v1.MemoryRecord facts = 1;
    */
   facts: MemoryRecord[];
+
+  /**
+   * Oldest first.
+   *
+   * @generated from field: repeated etude.v1.FactDecision decisions = 2;
+   */
+  decisions: FactDecision[];
 };
 
 /**
@@ -726,6 +733,90 @@ export type ListFactHistoryResponse = Message<"etude.v1.ListFactHistoryResponse"
  */
 export const ListFactHistoryResponseSchema: GenMessage<ListFactHistoryResponse> = /*@__PURE__*/
   messageDesc(file_etude_v1_memory, 14);
+
+/**
+ * What the judge decided about two facts of one owner.
+ *
+ * @generated from message etude.v1.FactDecision
+ */
+export type FactDecision = Message<"etude.v1.FactDecision"> & {
+  /**
+   * @generated from field: string newer = 1;
+   */
+  newer: string;
+
+  /**
+   * @generated from field: string newer_text = 2;
+   */
+  newerText: string;
+
+  /**
+   * @generated from field: string older = 3;
+   */
+  older: string;
+
+  /**
+   * Empty: the older fact was deleted since.
+   *
+   * @generated from field: string older_text = 4;
+   */
+  olderText: string;
+
+  /**
+   * "same": the newer fact has the older text as a wording. "replaces": the older fact ended. "differs": both are true.
+   *
+   * @generated from field: string verdict = 5;
+   */
+  verdict: string;
+
+  /**
+   * @generated from field: string reason = 6;
+   */
+  reason: string;
+
+  /**
+   * The model, or the caller who undid an earlier decision.
+   *
+   * @generated from field: string by = 7;
+   */
+  by: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp decide_time = 8;
+   */
+  decideTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message etude.v1.FactDecision.
+ * Use `create(FactDecisionSchema)` to create a new message.
+ */
+export const FactDecisionSchema: GenMessage<FactDecision> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 15);
+
+/**
+ * @generated from message etude.v1.UndoFactDecisionRequest
+ */
+export type UndoFactDecisionRequest = Message<"etude.v1.UndoFactDecisionRequest"> & {
+  /**
+   * Both facts, in any order.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string other = 2;
+   */
+  other: string;
+};
+
+/**
+ * Describes the message etude.v1.UndoFactDecisionRequest.
+ * Use `create(UndoFactDecisionRequestSchema)` to create a new message.
+ */
+export const UndoFactDecisionRequestSchema: GenMessage<UndoFactDecisionRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 16);
 
 /**
  * @generated from message etude.v1.StoreProcedureRequest
@@ -762,7 +853,7 @@ export type StoreProcedureRequest = Message<"etude.v1.StoreProcedureRequest"> & 
  * Use `create(StoreProcedureRequestSchema)` to create a new message.
  */
 export const StoreProcedureRequestSchema: GenMessage<StoreProcedureRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 15);
+  messageDesc(file_etude_v1_memory, 17);
 
 /**
  * @generated from message etude.v1.ImportDocumentRequest
@@ -793,7 +884,7 @@ export type ImportDocumentRequest = Message<"etude.v1.ImportDocumentRequest"> & 
  * Use `create(ImportDocumentRequestSchema)` to create a new message.
  */
 export const ImportDocumentRequestSchema: GenMessage<ImportDocumentRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 16);
+  messageDesc(file_etude_v1_memory, 18);
 
 /**
  * @generated from message etude.v1.DocumentHead
@@ -836,7 +927,7 @@ export type DocumentHead = Message<"etude.v1.DocumentHead"> & {
  * Use `create(DocumentHeadSchema)` to create a new message.
  */
 export const DocumentHeadSchema: GenMessage<DocumentHead> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 17);
+  messageDesc(file_etude_v1_memory, 19);
 
 /**
  * @generated from message etude.v1.ImportDocumentResponse
@@ -860,7 +951,7 @@ export type ImportDocumentResponse = Message<"etude.v1.ImportDocumentResponse"> 
  * Use `create(ImportDocumentResponseSchema)` to create a new message.
  */
 export const ImportDocumentResponseSchema: GenMessage<ImportDocumentResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 18);
+  messageDesc(file_etude_v1_memory, 20);
 
 /**
  * @generated from message etude.v1.Document
@@ -922,7 +1013,7 @@ export type Document = Message<"etude.v1.Document"> & {
  * Use `create(DocumentSchema)` to create a new message.
  */
 export const DocumentSchema: GenMessage<Document> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 19);
+  messageDesc(file_etude_v1_memory, 21);
 
 /**
  * @generated from message etude.v1.ListDocumentsRequest
@@ -956,7 +1047,7 @@ export type ListDocumentsRequest = Message<"etude.v1.ListDocumentsRequest"> & {
  * Use `create(ListDocumentsRequestSchema)` to create a new message.
  */
 export const ListDocumentsRequestSchema: GenMessage<ListDocumentsRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 20);
+  messageDesc(file_etude_v1_memory, 22);
 
 /**
  * @generated from message etude.v1.ListDocumentsResponse
@@ -978,7 +1069,7 @@ export type ListDocumentsResponse = Message<"etude.v1.ListDocumentsResponse"> & 
  * Use `create(ListDocumentsResponseSchema)` to create a new message.
  */
 export const ListDocumentsResponseSchema: GenMessage<ListDocumentsResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 21);
+  messageDesc(file_etude_v1_memory, 23);
 
 /**
  * @generated from message etude.v1.DeleteDocumentRequest
@@ -1000,7 +1091,7 @@ export type DeleteDocumentRequest = Message<"etude.v1.DeleteDocumentRequest"> & 
  * Use `create(DeleteDocumentRequestSchema)` to create a new message.
  */
 export const DeleteDocumentRequestSchema: GenMessage<DeleteDocumentRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 22);
+  messageDesc(file_etude_v1_memory, 24);
 
 /**
  * @generated from message etude.v1.DeleteDocumentResponse
@@ -1013,7 +1104,7 @@ export type DeleteDocumentResponse = Message<"etude.v1.DeleteDocumentResponse"> 
  * Use `create(DeleteDocumentResponseSchema)` to create a new message.
  */
 export const DeleteDocumentResponseSchema: GenMessage<DeleteDocumentResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 23);
+  messageDesc(file_etude_v1_memory, 25);
 
 /**
  * @generated from message etude.v1.ExportMemoryRequest
@@ -1046,7 +1137,7 @@ export type ExportMemoryRequest = Message<"etude.v1.ExportMemoryRequest"> & {
  * Use `create(ExportMemoryRequestSchema)` to create a new message.
  */
 export const ExportMemoryRequestSchema: GenMessage<ExportMemoryRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 24);
+  messageDesc(file_etude_v1_memory, 26);
 
 /**
  * @generated from message etude.v1.ExportMemoryResponse
@@ -1065,7 +1156,7 @@ export type ExportMemoryResponse = Message<"etude.v1.ExportMemoryResponse"> & {
  * Use `create(ExportMemoryResponseSchema)` to create a new message.
  */
 export const ExportMemoryResponseSchema: GenMessage<ExportMemoryResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 25);
+  messageDesc(file_etude_v1_memory, 27);
 
 /**
  * @generated from message etude.v1.ImportMemoryRequest
@@ -1084,7 +1175,7 @@ export type ImportMemoryRequest = Message<"etude.v1.ImportMemoryRequest"> & {
  * Use `create(ImportMemoryRequestSchema)` to create a new message.
  */
 export const ImportMemoryRequestSchema: GenMessage<ImportMemoryRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 26);
+  messageDesc(file_etude_v1_memory, 28);
 
 /**
  * @generated from message etude.v1.ImportMemoryResponse
@@ -1120,7 +1211,7 @@ export type ImportMemoryResponse = Message<"etude.v1.ImportMemoryResponse"> & {
  * Use `create(ImportMemoryResponseSchema)` to create a new message.
  */
 export const ImportMemoryResponseSchema: GenMessage<ImportMemoryResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 27);
+  messageDesc(file_etude_v1_memory, 29);
 
 /**
  * @generated from message etude.v1.RefusedLine
@@ -1142,7 +1233,7 @@ export type RefusedLine = Message<"etude.v1.RefusedLine"> & {
  * Use `create(RefusedLineSchema)` to create a new message.
  */
 export const RefusedLineSchema: GenMessage<RefusedLine> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 28);
+  messageDesc(file_etude_v1_memory, 30);
 
 /**
  * @generated from message etude.v1.ArchiveMemoryRequest
@@ -1192,7 +1283,7 @@ export type ArchiveMemoryRequest = Message<"etude.v1.ArchiveMemoryRequest"> & {
  * Use `create(ArchiveMemoryRequestSchema)` to create a new message.
  */
 export const ArchiveMemoryRequestSchema: GenMessage<ArchiveMemoryRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 29);
+  messageDesc(file_etude_v1_memory, 31);
 
 /**
  * @generated from message etude.v1.ArchiveMemoryResponse
@@ -1219,7 +1310,7 @@ export type ArchiveMemoryResponse = Message<"etude.v1.ArchiveMemoryResponse"> & 
  * Use `create(ArchiveMemoryResponseSchema)` to create a new message.
  */
 export const ArchiveMemoryResponseSchema: GenMessage<ArchiveMemoryResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 30);
+  messageDesc(file_etude_v1_memory, 32);
 
 /**
  * @generated from message etude.v1.ArchivedExample
@@ -1251,7 +1342,7 @@ export type ArchivedExample = Message<"etude.v1.ArchivedExample"> & {
  * Use `create(ArchivedExampleSchema)` to create a new message.
  */
 export const ArchivedExampleSchema: GenMessage<ArchivedExample> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 31);
+  messageDesc(file_etude_v1_memory, 33);
 
 /**
  * @generated from message etude.v1.RestoreMemoryRequest
@@ -1280,7 +1371,7 @@ export type RestoreMemoryRequest = Message<"etude.v1.RestoreMemoryRequest"> & {
  * Use `create(RestoreMemoryRequestSchema)` to create a new message.
  */
 export const RestoreMemoryRequestSchema: GenMessage<RestoreMemoryRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 32);
+  messageDesc(file_etude_v1_memory, 34);
 
 /**
  * @generated from message etude.v1.RestoreMemoryResponse
@@ -1297,7 +1388,7 @@ export type RestoreMemoryResponse = Message<"etude.v1.RestoreMemoryResponse"> & 
  * Use `create(RestoreMemoryResponseSchema)` to create a new message.
  */
 export const RestoreMemoryResponseSchema: GenMessage<RestoreMemoryResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 33);
+  messageDesc(file_etude_v1_memory, 35);
 
 /**
  * @generated from message etude.v1.EraseMemoryRequest
@@ -1339,7 +1430,7 @@ export type EraseMemoryRequest = Message<"etude.v1.EraseMemoryRequest"> & {
  * Use `create(EraseMemoryRequestSchema)` to create a new message.
  */
 export const EraseMemoryRequestSchema: GenMessage<EraseMemoryRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 34);
+  messageDesc(file_etude_v1_memory, 36);
 
 /**
  * @generated from message etude.v1.GetErasureRequest
@@ -1356,7 +1447,7 @@ export type GetErasureRequest = Message<"etude.v1.GetErasureRequest"> & {
  * Use `create(GetErasureRequestSchema)` to create a new message.
  */
 export const GetErasureRequestSchema: GenMessage<GetErasureRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 35);
+  messageDesc(file_etude_v1_memory, 37);
 
 /**
  * @generated from message etude.v1.ErasureReceipt
@@ -1426,7 +1517,7 @@ export type ErasureReceipt = Message<"etude.v1.ErasureReceipt"> & {
  * Use `create(ErasureReceiptSchema)` to create a new message.
  */
 export const ErasureReceiptSchema: GenMessage<ErasureReceipt> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 36);
+  messageDesc(file_etude_v1_memory, 38);
 
 /**
  * @generated from message etude.v1.GetMemoryStatsRequest
@@ -1439,7 +1530,7 @@ export type GetMemoryStatsRequest = Message<"etude.v1.GetMemoryStatsRequest"> & 
  * Use `create(GetMemoryStatsRequestSchema)` to create a new message.
  */
 export const GetMemoryStatsRequestSchema: GenMessage<GetMemoryStatsRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 37);
+  messageDesc(file_etude_v1_memory, 39);
 
 /**
  * @generated from message etude.v1.MemoryStats
@@ -1478,6 +1569,11 @@ export type MemoryStats = Message<"etude.v1.MemoryStats"> & {
    * @generated from field: int64 memory_bytes = 6;
    */
   memoryBytes: bigint;
+
+  /**
+   * @generated from field: etude.v1.Settling settling = 7;
+   */
+  settling?: Settling | undefined;
 };
 
 /**
@@ -1485,7 +1581,52 @@ export type MemoryStats = Message<"etude.v1.MemoryStats"> & {
  * Use `create(MemoryStatsSchema)` to create a new message.
  */
 export const MemoryStatsSchema: GenMessage<MemoryStats> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 38);
+  messageDesc(file_etude_v1_memory, 40);
+
+/**
+ * Comparing new facts with the facts near them.
+ *
+ * @generated from message etude.v1.Settling
+ */
+export type Settling = Message<"etude.v1.Settling"> & {
+  /**
+   * Facts that wait to be compared.
+   *
+   * @generated from field: int64 unsettled = 1;
+   */
+  unsettled: bigint;
+
+  /**
+   * @generated from field: int64 model_calls = 2;
+   */
+  modelCalls: bigint;
+
+  /**
+   * @generated from field: int64 model_calls_today = 3;
+   */
+  modelCallsToday: bigint;
+
+  /**
+   * Estimated.
+   *
+   * @generated from field: int64 prompt_tokens = 4;
+   */
+  promptTokens: bigint;
+
+  /**
+   * Why the last attempt failed; empty if it didn't.
+   *
+   * @generated from field: string failure = 5;
+   */
+  failure: string;
+};
+
+/**
+ * Describes the message etude.v1.Settling.
+ * Use `create(SettlingSchema)` to create a new message.
+ */
+export const SettlingSchema: GenMessage<Settling> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 41);
 
 /**
  * @generated from message etude.v1.LayerStats
@@ -1517,7 +1658,7 @@ export type LayerStats = Message<"etude.v1.LayerStats"> & {
  * Use `create(LayerStatsSchema)` to create a new message.
  */
 export const LayerStatsSchema: GenMessage<LayerStats> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 39);
+  messageDesc(file_etude_v1_memory, 42);
 
 /**
  * @generated from message etude.v1.StartReembeddingRequest
@@ -1550,7 +1691,7 @@ export type StartReembeddingRequest = Message<"etude.v1.StartReembeddingRequest"
  * Use `create(StartReembeddingRequestSchema)` to create a new message.
  */
 export const StartReembeddingRequestSchema: GenMessage<StartReembeddingRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 40);
+  messageDesc(file_etude_v1_memory, 43);
 
 /**
  * @generated from message etude.v1.StopReembeddingRequest
@@ -1563,7 +1704,7 @@ export type StopReembeddingRequest = Message<"etude.v1.StopReembeddingRequest"> 
  * Use `create(StopReembeddingRequestSchema)` to create a new message.
  */
 export const StopReembeddingRequestSchema: GenMessage<StopReembeddingRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 41);
+  messageDesc(file_etude_v1_memory, 44);
 
 /**
  * @generated from message etude.v1.GetReembeddingRequest
@@ -1576,7 +1717,7 @@ export type GetReembeddingRequest = Message<"etude.v1.GetReembeddingRequest"> & 
  * Use `create(GetReembeddingRequestSchema)` to create a new message.
  */
 export const GetReembeddingRequestSchema: GenMessage<GetReembeddingRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 42);
+  messageDesc(file_etude_v1_memory, 45);
 
 /**
  * @generated from message etude.v1.Reembedding
@@ -1617,7 +1758,7 @@ export type Reembedding = Message<"etude.v1.Reembedding"> & {
  * Use `create(ReembeddingSchema)` to create a new message.
  */
 export const ReembeddingSchema: GenMessage<Reembedding> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 43);
+  messageDesc(file_etude_v1_memory, 46);
 
 /**
  * @generated from message etude.v1.ReconcileMemoryRequest
@@ -1630,7 +1771,7 @@ export type ReconcileMemoryRequest = Message<"etude.v1.ReconcileMemoryRequest"> 
  * Use `create(ReconcileMemoryRequestSchema)` to create a new message.
  */
 export const ReconcileMemoryRequestSchema: GenMessage<ReconcileMemoryRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 44);
+  messageDesc(file_etude_v1_memory, 47);
 
 /**
  * @generated from message etude.v1.ReconcileMemoryResponse
@@ -1657,7 +1798,7 @@ export type ReconcileMemoryResponse = Message<"etude.v1.ReconcileMemoryResponse"
  * Use `create(ReconcileMemoryResponseSchema)` to create a new message.
  */
 export const ReconcileMemoryResponseSchema: GenMessage<ReconcileMemoryResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 45);
+  messageDesc(file_etude_v1_memory, 48);
 
 /**
  * Memory: episodes, facts, documents and skills, searched by meaning and by words.
@@ -1714,7 +1855,8 @@ export const Memory: GenService<{
     output: typeof ListRecentEpisodesResponseSchema;
   },
   /**
-   * Reinforces a known fact. A fact that contradicts a known one replaces it.
+   * The same text reinforces a known fact. A fact with the subject of a known one replaces it. Facts near known ones are compared with them
+   * later; see ListFactHistory.
    *
    * @generated from rpc etude.v1.Memory.StoreFact
    */
@@ -1734,13 +1876,24 @@ export const Memory: GenService<{
     output: typeof MemoryRecordSchema;
   },
   /**
-   * The fact and those that it replaced, newest first.
+   * The fact and those that it replaced, newest first, and what was decided about them.
    *
    * @generated from rpc etude.v1.Memory.ListFactHistory
    */
   listFactHistory: {
     methodKind: "unary";
     input: typeof ListFactHistoryRequestSchema;
+    output: typeof ListFactHistoryResponseSchema;
+  },
+  /**
+   * Undoes the last decision about two facts: a merged or replaced one is current again, and they are not compared any more. Two facts that
+   * were found to differ are compared once more. Answers with the history of `id`.
+   *
+   * @generated from rpc etude.v1.Memory.UndoFactDecision
+   */
+  undoFactDecision: {
+    methodKind: "unary";
+    input: typeof UndoFactDecisionRequestSchema;
     output: typeof ListFactHistoryResponseSchema;
   },
   /**

@@ -1,0 +1,61 @@
+import { errorCode } from '@etude/contracts/errors';
+import type { MemorySettleJob } from '@etude/contracts/queues';
+import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
+import type { ChatModel } from '@etude/domain/ports/model';
+import type { Memory } from '@etude/memory/memory';
+import type { JobHandler } from '@etude/queue/jobs/consumer';
+import type { SettlingStore } from '@etude/queue/memory/settling-store';
+import type { QueueLogger } from '@etude/queue/redis/redis';
+
+export interface MemorySettleDeps {
+  readonly memory: Pick<Memory, 'semantic' | 'store'>;
+  readonly model: ChatModel;
+  readonly settling: SettlingStore;
+  readonly settings: AgentSettingsReader;
+  readonly callsPerDay: number;
+  readonly logger: QueueLogger;
+}
+
+/** Wait after another worker was found at work, and after the model failed. */
+const BUSY_WAIT_MS = 15_000;
+const FAILURE_WAIT_MS = 300_000;
+
+/**
+ * Compares the unsettled facts of a tenant. If the model fails, the facts stay unsettled and another job tries again later, so that an
+ * outage leaves no dead letters.
+ */
+export function memorySettleProcessor(deps: MemorySettleDeps): JobHandler<typeof MemorySettleJob.payload, typeof MemorySettleJob.result> {
+  const { memory, model, settling, settings, callsPerDay, logger } = deps;
+  const facts = (tenant: string) => memory.store.count({ tenant }, 'semantic', { kinds: ['fact'] });
+  return async ({ tenant }, { jobId, signal }) => {
+    if (callsPerDay === 0) return { modelCalls: 0, left: await memory.semantic.unsettled(tenant), failure: null };
+    if (!(await settling.take(tenant, jobId))) {
+      await settling.request(tenant, BUSY_WAIT_MS);
+      return { modelCalls: 0, left: await memory.semantic.unsettled(tenant), failure: null };
+    }
+    let failure: string | null = null;
+    try {
+      const budget = {
+        left: async () => settling.left(tenant, await facts(tenant), callsPerDay),
+        charge: (promptTokens: number) => settling.charge(tenant, promptTokens),
+      };
+      const isOn = async (agent: string) => (await settings.get(tenant, agent)).settings.settleFacts;
+      const { modelCalls, left, decided } = await memory.semantic.settle(tenant, { model, budget, isOn, signal });
+      logger.info({ tenant, modelCalls, left, ...decided }, 'facts were compared');
+      return { modelCalls, left, failure };
+    } catch (error) {
+      if (!errorCode(error).startsWith('MODEL_')) throw error;
+      failure = `${errorCode(error)}: ${(error as Error).message}`;
+      logger.warn({ tenant, failure }, 'facts stay unsettled: the model failed');
+      await settling.request(tenant, FAILURE_WAIT_MS);
+      return { modelCalls: 0, left: await memory.semantic.unsettled(tenant), failure };
+    } finally {
+      await settling.end(tenant, jobId, failure);
+    }
+  };
+}
+
+/** Has every tenant's unsettled facts compared, since a job that was lost with its process is not added again by anybody else. */
+export async function settleAll({ memory, settling }: Pick<MemorySettleDeps, 'memory' | 'settling'>): Promise<void> {
+  for (const tenant of await memory.store.tenants()) if ((await memory.semantic.unsettled(tenant)) > 0) await settling.request(tenant);
+}

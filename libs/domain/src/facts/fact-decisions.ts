@@ -1,0 +1,61 @@
+import type { Fact, FactDecision } from '@etude/contracts/memory';
+import { factTime, reinforce } from '../retrieval/reinforce.js';
+import { superseded } from './fact-plan.js';
+
+/** Two facts of one owner. `newer` became true later. */
+export interface FactsOfPair {
+  readonly older: Fact;
+  readonly newer: Fact;
+}
+
+/** More are not kept as wordings. Their facts stay in the history. */
+const WORDINGS_MAX = 20;
+
+/** The two facts, ordered by when they became true. For equal times, `fact` is the newer one. */
+export function pairOf(fact: Fact, other: Fact): FactsOfPair {
+  return factTime(other) > factTime(fact) ? { older: fact, newer: other } : { older: other, newer: fact };
+}
+
+/** The last decision about the two facts, if there is one. */
+export function decisionAbout({ older, newer }: FactsOfPair): FactDecision | undefined {
+  return newer.decisions?.findLast(({ other }) => other === older.id);
+}
+
+/**
+ * Both facts after a decision, which the newer one keeps. After `same`, the newer fact has the older one's text as a wording, and its
+ * support. After `same` and `replaces`, the older fact is no longer current.
+ */
+export function decided({ older, newer }: FactsOfPair, decision: FactDecision): FactsOfPair {
+  const known: Fact = { ...newer, decisions: [...(newer.decisions ?? []), decision] };
+  if (decision.verdict === 'differs') return { older, newer: known };
+  if (decision.verdict === 'replaces') return { older: ended(older, newer), newer: known };
+  const wordings = [{ id: older.id, text: older.text }, ...(newer.wordings ?? []), ...(older.wordings ?? [])].slice(0, WORDINGS_MAX);
+  return { older: ended(older, newer), newer: { ...reinforce(known, older), wordings } };
+}
+
+/** The older fact, which the newer one ended. */
+export function ended(older: Fact, newer: Fact): Fact {
+  return superseded(older, { id: newer.id, at: factTime(newer) });
+}
+
+/**
+ * Both facts as if the decision about them had not been made. If the newer one had ended the older one, they count as different from then
+ * on. Otherwise they have to be compared again. null if nothing was decided about them.
+ */
+export function undone({ older, newer }: FactsOfPair, { by, at }: Pick<FactDecision, 'by' | 'at'>): FactsOfPair | null {
+  const made = decisionAbout({ older, newer });
+  if (made === undefined) return null;
+  const decisions = (newer.decisions ?? []).filter((decision) => decision !== made);
+  if (made.verdict === 'differs') return { older, newer: { ...newer, decisions, unsettled: [older.id, ...(newer.unsettled ?? [])] } };
+  const differs: FactDecision = { other: older.id, verdict: 'differs', reason: `undone: ${made.verdict}; ${made.reason}`, by, at };
+  const gone = new Set([older.id, ...(older.wordings ?? []).map(({ id }) => id)]);
+  const wordings = (newer.wordings ?? []).filter(({ id }) => !gone.has(id));
+  const { validTo: _to, supersededBy, ...rest } = older;
+  return { older: supersededBy === newer.id ? rest : older, newer: { ...newer, wordings, decisions: [...decisions, differs] } };
+}
+
+/** The fact with these ids left of those that it has to be compared with. */
+export function leftToCompare(fact: Fact, left: readonly string[]): Fact {
+  const { unsettled: _, ...rest } = fact;
+  return left.length === 0 ? rest : { ...rest, unsettled: [...left] };
+}

@@ -1,0 +1,250 @@
+import type { Change, RecordStore, StoredRecord } from '../record-store.js';
+import { factRecord, knownFact, LAYER, type StoredKnownFact } from './fact-records.js';
+import { embedTexts, indexedTextsOf } from './indexed-texts.js';
+import { type LayerDeps, untilTaken } from './records.js';
+import { isOnlyThisAnswer } from '@etude/contracts/errors';
+import type { Fact, FactDecision, Scope } from '@etude/contracts/memory';
+import { decided, decisionAbout, ended, type FactsOfPair, leftToCompare, pairOf, undone } from '@etude/domain/facts/fact-decisions';
+import { isCurrent } from '@etude/domain/facts/fact-plan';
+import { type FactPair, judgeRequest, judgeTokens, type PairVerdict, readVerdicts } from '@etude/domain/facts/judge-pairs';
+import type { ReadScope } from '@etude/domain/ports/memory';
+import type { ChatModel } from '@etude/domain/ports/model';
+
+/** What the model may still be asked. */
+export interface SettlingBudget {
+  left(): Promise<{ readonly calls: number; readonly promptTokens: number }>;
+  /** Counts one call, before it is made. @param promptTokens estimated */
+  charge(promptTokens: number): Promise<void>;
+}
+
+export interface SettlingDeps {
+  readonly model: ChatModel;
+  readonly budget: SettlingBudget;
+  /** Whether the facts of an agent are settled. The others stay as they are. */
+  readonly isOn: (agent: string) => Promise<boolean>;
+  readonly signal: AbortSignal;
+}
+
+export interface SettlingReport {
+  readonly modelCalls: number;
+  readonly decided: Readonly<Record<FactDecision['verdict'], number>>;
+  /** Pairs that the budget left undecided. */
+  readonly left: number;
+}
+
+const UNSETTLED = { kinds: ['fact'], shown: true, where: { status: 'unsettled' } } as const;
+const PAGE = 500;
+/** A verdict can open another pair, so facts are read again until nothing changes. */
+const PASSES_MAX = 20;
+const CHAIN_MAX = 20;
+const CALL_TOKENS_MAX = 4_000;
+const CALL_PAIRS_MAX = 60;
+const NO_ANSWER: PairVerdict = { verdict: 'differs', reason: 'the judge gave no readable answer; both are kept' };
+
+/** Number of current facts of the tenant that wait for a comparison. */
+export function countUnsettled(store: RecordStore, tenant: string): Promise<number> {
+  return store.count({ tenant }, LAYER, UNSETTLED);
+}
+
+/**
+ * Compares the unsettled facts of a tenant with the facts near them, newest facts first, several pairs in one model call. Facts of
+ * different owners are never in one call. Each decision is stored at once, so a repeat after a crash asks only about the rest.
+ *
+ * @throws EtudeError of the model: MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED; an AbortError when `signal` aborts
+ */
+export async function settleFacts(deps: LayerDeps, tenant: string, settling: SettlingDeps): Promise<SettlingReport> {
+  const counts = { same: 0, replaces: 0, differs: 0 };
+  let [modelCalls, left] = [0, 0];
+  for (let pass = 0; pass < PASSES_MAX; pass += 1) {
+    left = 0;
+    let asked = 0;
+    for (const [scope, facts] of await unsettledByOwner(deps.store, tenant, settling)) {
+      const pairs = await openPairs(deps, scope, facts);
+      const judge = new Judge(settling);
+      for await (const [pair, verdict] of judge.verdictsOn(pairs)) {
+        asked += 1;
+        const decision = { ...verdict, other: pair.older.id, by: judge.name, at: deps.clock.now() };
+        if (await decide(deps, scope, pair, decision)) counts[verdict.verdict] += 1;
+      }
+      modelCalls += judge.calls;
+      left += judge.left;
+    }
+    if (asked === 0) break;
+  }
+  return { modelCalls, decided: counts, left };
+}
+
+async function unsettledByOwner(
+  store: RecordStore,
+  tenant: string,
+  { isOn }: Pick<SettlingDeps, 'isOn'>,
+): Promise<ReadonlyArray<readonly [Scope, readonly StoredRecord[]]>> {
+  const records = await store.find({ tenant, agent: null }, LAYER, UNSETTLED, { order: 'newest', limit: PAGE });
+  const owners = [...Map.groupBy(records, ({ scope: { agent, user } }) => JSON.stringify([agent, user])).values()];
+  const wanted = await Promise.all(owners.map(async ([first]) => isOn(first!.scope.agent)));
+  return owners.filter((_, at) => wanted[at]).map((ofOwner) => [ofOwner[0]!.scope, ofOwner] as const);
+}
+
+/** The pairs of these facts that nobody decided on. Ids that need no comparison any more are removed from the facts. */
+async function openPairs({ store }: LayerDeps, scope: Scope, records: readonly StoredRecord[]): Promise<readonly FactPair[]> {
+  const pairs = new Map<string, FactPair>();
+  for (const record of records) {
+    const known = knownFact(record, 0);
+    const left: string[] = [];
+    for (const id of known.fact.unsettled ?? []) {
+      const other = await currentOf(store, scope, id);
+      if (other === null || other.fact.id === known.fact.id) continue;
+      const pair = pairOf(known.fact, other.fact);
+      const made = decisionAbout(pair);
+      if (made === undefined) {
+        left.push(other.fact.id);
+        pairs.set(`${pair.older.id} ${pair.newer.id}`, pair);
+      } else if (made.verdict !== 'differs') await finish(store, scope, pair);
+    }
+    const now = [...new Set(left)];
+    if (now.join() !== known.fact.unsettled?.join()) await update(store, known, leftToCompare(known.fact, now));
+  }
+  return [...pairs.values()];
+}
+
+/** The fact, or the current one that replaced it; null if there is none. */
+async function currentOf(store: RecordStore, scope: Scope, id: string): Promise<StoredKnownFact | null> {
+  let next: string | undefined = id;
+  for (let steps = 0; next !== undefined && steps < CHAIN_MAX; steps += 1) {
+    const known = await loadFact(store, scope, next);
+    if (known === null || isCurrent(known.fact)) return known;
+    next = known.fact.supersededBy;
+  }
+  return null;
+}
+
+async function loadFact(store: RecordStore, { tenant, agent, user }: Scope, id: string): Promise<StoredKnownFact | null> {
+  const [record] = await store.load({ tenant, agent: null }, LAYER, 'fact', [id]);
+  const isOwn = record !== undefined && record.scope.agent === agent && record.scope.user === user;
+  return isOwn ? knownFact(record, 0) : null;
+}
+
+/** A colliding writer wins: the fact is read again in the next pass. */
+async function update(store: RecordStore, { record, taken }: StoredKnownFact, fact: Fact): Promise<void> {
+  await store.write(fact.scope.tenant, [{ do: 'update', record: factRecord(fact, taken), revision: record.revision }]);
+}
+
+/** Ends the older fact of a decision that was cut off behind its first write. */
+async function finish(store: RecordStore, scope: Scope, { older, newer }: FactsOfPair): Promise<void> {
+  const known = await loadFact(store, scope, older.id);
+  if (known !== null && isCurrent(known.fact)) await update(store, known, ended(known.fact, newer));
+}
+
+/** Asks the model about the pairs of one owner, as far as the budget goes. */
+class Judge {
+  calls = 0;
+  /** Pairs that the budget left undecided. */
+  left = 0;
+  /** Name of the model that answered last. */
+  name = '';
+
+  constructor(private readonly settling: SettlingDeps) {}
+
+  async *verdictsOn(pairs: readonly FactPair[]): AsyncGenerator<readonly [FactPair, PairVerdict]> {
+    for (let rest = pairs; rest.length > 0;) {
+      const batch = await this.#affordable(rest);
+      if (batch.length === 0) {
+        this.left += rest.length;
+        return;
+      }
+      rest = rest.slice(batch.length);
+      const verdicts = await this.#ask(batch);
+      // Asked one by one after that, so that no text can keep the others from being decided.
+      if (verdicts === null && batch.length > 1) for (const pair of batch) yield* this.verdictsOn([pair]);
+      else for (const [at, pair] of batch.entries()) yield [pair, verdicts?.[at] ?? NO_ANSWER];
+    }
+  }
+
+  async #affordable(pairs: readonly FactPair[]): Promise<readonly FactPair[]> {
+    const { calls, promptTokens } = await this.settling.budget.left();
+    if (calls < 1) return [];
+    const isWithin = (count: number, tokens: number) => judgeTokens(pairs.slice(0, count)) <= tokens;
+    let count = 0;
+    while (count < Math.min(pairs.length, CALL_PAIRS_MAX) && isWithin(count + 1, Math.min(promptTokens, CALL_TOKENS_MAX))) count += 1;
+    // One pair of long facts may be larger than a call usually is.
+    return pairs.slice(0, count === 0 && isWithin(1, promptTokens) ? 1 : count);
+  }
+
+  async #ask(pairs: readonly FactPair[]): Promise<readonly PairVerdict[] | null> {
+    await this.settling.budget.charge(judgeTokens(pairs));
+    this.calls += 1;
+    const answer = await this.settling.model.chat(judgeRequest(pairs), this.settling.signal).catch((error: unknown) => {
+      if (!isOnlyThisAnswer(error)) throw error;
+      return null;
+    });
+    if (answer === null) return null;
+    this.name = answer.scripted ? `${answer.model} (scripted)` : answer.model;
+    return readVerdicts(answer.text, pairs.length);
+  }
+}
+
+/**
+ * Stores a decision: first in the newer fact, then in the older one. If either changed since it was asked about, nothing is stored, and
+ * the pair is compared again.
+ */
+async function decide(deps: LayerDeps, scope: Scope, asked: FactPair, decision: FactDecision): Promise<boolean> {
+  return untilTaken(`fact ${asked.newer.id}`, async () => {
+    const [older, newer] = await Promise.all([loadFact(deps.store, scope, asked.older.id), loadFact(deps.store, scope, asked.newer.id)]);
+    if (older === null || newer === null || !isCurrent(older.fact) || !isCurrent(newer.fact)) return false;
+    if (older.fact.text !== asked.older.text || newer.fact.text !== asked.newer.text) return false;
+    const after = decided({ older: older.fact, newer: newer.fact }, decision);
+    const writes = await writesOf(deps, { older, newer }, after);
+    return (await isWritten(deps, scope.tenant, [writes.newer, ...writes.older])) ? true : null;
+  });
+}
+
+interface KnownPair {
+  readonly older: StoredKnownFact;
+  readonly newer: StoredKnownFact;
+}
+
+/** The writes of both facts. The newer one's texts are embedded again if its wordings changed. */
+async function writesOf(
+  { embedder }: LayerDeps,
+  { older, newer }: KnownPair,
+  after: FactsOfPair,
+): Promise<{ readonly newer: Change; readonly older: readonly Change[] }> {
+  const record = factRecord(after.newer, newer.taken);
+  const { revision } = newer.record;
+  const texts = indexedTextsOf(record);
+  const isSame = texts.join('\n') === indexedTextsOf(newer.record).join('\n');
+  const ofOlder = { do: 'update', record: factRecord(after.older, older.taken), revision: older.record.revision } as const;
+  return {
+    newer: isSame ? { do: 'update', record, revision } : { do: 'replace', record, indexed: await embedTexts(embedder, texts), revision },
+    older: after.older === older.fact ? [] : [ofOlder],
+  };
+}
+
+async function isWritten({ store }: LayerDeps, tenant: string, changes: readonly Change[]): Promise<boolean> {
+  return !(await store.write(tenant, changes)).includes(false);
+}
+
+/** Undoes the last decision about two facts; null if there is none. The older fact is written first, so that a repeat undoes the same. */
+export async function undoDecision(
+  deps: LayerDeps,
+  scope: ReadScope,
+  ids: readonly [string, string],
+  by: string,
+): Promise<FactsOfPair | null> {
+  const done = await untilTaken<FactsOfPair | 'none'>(`fact ${ids[0]}`, async () => {
+    const [first, second] = (await deps.store.load(scope, LAYER, 'fact', ids)).map((record) => knownFact(record, 0));
+    if (first === undefined || second === undefined) return 'none';
+    const orders: readonly KnownPair[] = [
+      { older: first, newer: second },
+      { older: second, newer: first },
+    ];
+    for (const pair of orders) {
+      const after = undone({ older: pair.older.fact, newer: pair.newer.fact }, { by, at: deps.clock.now() });
+      if (after === null) continue;
+      const writes = await writesOf(deps, pair, after);
+      return (await isWritten(deps, scope.tenant, [...writes.older, writes.newer])) ? after : null;
+    }
+    return 'none';
+  });
+  return done === 'none' ? null : done;
+}

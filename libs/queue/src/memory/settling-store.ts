@@ -1,0 +1,84 @@
+import { MemorySettleJob } from '@etude/contracts/queues';
+import type { Producer } from '../jobs/producer.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
+
+/** What comparing a tenant's facts has cost. */
+export interface SettlingSpend {
+  readonly calls: number;
+  readonly callsToday: number;
+  /** Estimated from the size of the prompts. */
+  readonly promptTokens: number;
+  /** Why the last attempt failed; null if it didn't. */
+  readonly failure: string | null;
+}
+
+/** Jobs are due at multiples of this, so that a burst of facts makes few jobs. */
+const INTERVAL_MS = 15_000;
+/** One call for seven facts, and 450 prompt tokens for each, after a first allowance for somebody who tells only a few. */
+const CREDIT = { calls: 2, callsPerFact: 0.15, promptTokens: 4_000, promptTokensPerFact: 450 };
+/** Longer than most model calls. Each call renews the lease. */
+const LEASE_MS = 120_000;
+
+/** When a tenant's facts are compared, by one worker at a time, and what that costs. @throws EtudeError QUEUE_UNAVAILABLE; every method */
+export class SettlingStore {
+  /** The last job that this process added, by tenant. */
+  readonly #added = new Map<string, number>();
+
+  constructor(private readonly producer: Producer) {}
+
+  /** Has the tenant's facts compared after `waitMs`, at the next full interval. Further calls for the same interval add nothing. */
+  async request(tenant: string, waitMs = 0): Promise<void> {
+    const now = Date.now();
+    const at = (Math.floor((now + waitMs) / INTERVAL_MS) + 1) * INTERVAL_MS;
+    if (this.#added.get(tenant) === at) return;
+    await this.producer.addForRecord(MemorySettleJob, { v: 1, tenant, at }, { delayMs: at - now });
+    this.#added.set(tenant, at);
+  }
+
+  /** Takes the tenant's lease for `holder`, or returns false if another holds it. */
+  async take(tenant: string, holder: string): Promise<boolean> {
+    const { redis, keys } = this.producer;
+    return (await whileRedisAnswers(redis, redis.set(keys.settlingLease(tenant), holder, 'PX', LEASE_MS, 'NX'))) === 'OK';
+  }
+
+  /** Returns the lease and stores why the work failed. */
+  async end(tenant: string, holder: string, failure: string | null): Promise<void> {
+    const { redis, keys } = this.producer;
+    if ((await whileRedisAnswers(redis, redis.get(keys.settlingLease(tenant)))) === holder) await redis.del(keys.settlingLease(tenant));
+    await (failure === null ? redis.hdel(keys.settling(tenant), 'failure') : redis.hset(keys.settling(tenant), 'failure', failure));
+  }
+
+  /** What is left of the credit that the tenant's facts have earned, and of the day's calls. @param facts that the tenant has now */
+  async left(tenant: string, facts: number, callsPerDay: number): Promise<{ calls: number; promptTokens: number }> {
+    const { redis, keys } = this.producer;
+    const day = new Date().toISOString().slice(0, 10);
+    const [seen, calls, today, tokens] = await runScript<[number, number, number, number]>(
+      redis,
+      'readSettling',
+      [keys.settling(tenant)],
+      [facts, day],
+    );
+    return {
+      calls: Math.min(callsPerDay - today, Math.floor(CREDIT.calls + seen * CREDIT.callsPerFact - calls)),
+      promptTokens: CREDIT.promptTokens + seen * CREDIT.promptTokensPerFact - tokens,
+    };
+  }
+
+  /** Counts one call before it is made. */
+  async charge(tenant: string, promptTokens: number): Promise<void> {
+    const { redis, keys } = this.producer;
+    await runScript(redis, 'chargeSettling', [keys.settling(tenant), keys.settlingLease(tenant)], [promptTokens, LEASE_MS]);
+  }
+
+  async spend(tenant: string): Promise<SettlingSpend> {
+    const { redis, keys } = this.producer;
+    const { calls, day, dayCalls, promptTokens, failure } = await whileRedisAnswers(redis, redis.hgetall(keys.settling(tenant)));
+    const isToday = day === new Date().toISOString().slice(0, 10);
+    return {
+      calls: Number(calls ?? 0),
+      callsToday: isToday ? Number(dayCalls) : 0,
+      promptTokens: Number(promptTokens ?? 0),
+      failure: failure ?? null,
+    };
+  }
+}
