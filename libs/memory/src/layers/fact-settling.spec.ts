@@ -23,9 +23,9 @@ function judgeOf(decide: Decide | string) {
     async chat({ messages }) {
       const asked = messages.at(-1)?.content ?? '';
       prompts.push(messages.map(({ content }) => content).join('\n'));
-      const read = <T>(tag: string) => JSON.parse(new RegExp(`<${tag}>(.*)</${tag}>`).exec(asked)?.[1] ?? '') as T;
-      const notes = read<string[]>('notes');
-      const verdicts = read<Array<[number, number]>>('pairs').map(([older, newer]) => {
+      const read = (tag: string): unknown => JSON.parse(new RegExp(`<${tag}>(.*)</${tag}>`).exec(asked)?.[1] ?? '');
+      const notes = read('notes') as string[];
+      const verdicts = (read('pairs') as Array<[number, number]>).map(([older, newer]) => {
         const verdict = typeof decide === 'string' ? 'same' : decide(notes[older] ?? '', notes[newer] ?? '');
         return { verdict, reason: `it is ${verdict}` };
       });
