@@ -81,10 +81,10 @@ async function waitForWrites(tenant: string, deps: ConsolidationRunDeps, signal:
 /** Drops facts about an owner who is erased during the run. All other facts are applied. */
 export function factsUnlessErased(semantic: SemanticMemory): ConsolidationDeps['semantic'] {
   return {
-    wasApplied: (tenant, unitId) => semantic.wasApplied(tenant, unitId),
-    async applyFacts(tenant, unitId, facts) {
+    appliedAmong: (tenant, unitIds) => semantic.appliedAmong(tenant, unitIds),
+    async applyFacts(tenant, unitId, facts, covered) {
       try {
-        return await semantic.applyFacts(tenant, unitId, facts);
+        return await semantic.applyFacts(tenant, unitId, facts, covered);
       } catch (error) {
         if (isErased(error)) return { added: 0, reinforced: 0 };
         throw error;

@@ -52,11 +52,11 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticLayerUnderTes
 function unitsConformance(make: MakeMemory<SemanticMemory>): void {
   it('applies a unit once', async () => {
     const memory = await start(make);
-    expect(await memory.wasApplied('acme', 'u1')).toBe(false);
+    expect([...(await memory.appliedAmong('acme', ['u1', 'u9']))]).toEqual([]);
     expect(await memory.applyFacts('acme', 'u1', [factOf()])).toEqual({ added: 1, reinforced: 0 });
     expect(await memory.applyFacts('acme', 'u1', [factOf(), factOf({ text: DATES })])).toEqual({ added: 0, reinforced: 0 });
-    expect(await memory.wasApplied('acme', 'u1')).toBe(true);
-    expect(await memory.wasApplied('beta', 'u1')).toBe(false);
+    expect([...(await memory.appliedAmong('acme', ['u1', 'u9']))]).toEqual(['u1']);
+    expect([...(await memory.appliedAmong('beta', ['u1', 'u9']))]).toEqual([]);
     expect(await memory.list(ALL, 10)).toEqual([factOf()]);
   });
 
@@ -79,7 +79,7 @@ function unitsConformance(make: MakeMemory<SemanticMemory>): void {
     const foreign = factOf({ scope: { ...SCOPE, tenant: 'beta' } });
     await expect(memory.applyFacts('acme', 'u1', [factOf(), foreign])).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
     expect(await memory.list(ALL, 10)).toEqual([]);
-    expect(await memory.wasApplied('acme', 'u1')).toBe(false);
+    expect([...(await memory.appliedAmong('acme', ['u1', 'u9']))]).toEqual([]);
   });
 
   it('finds facts by their words', async () => {
@@ -116,7 +116,7 @@ function unitsConformance(make: MakeMemory<SemanticMemory>): void {
       await expect(memory.list(scope, 1)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
     }
     await expect(memory.applyFacts('', 'u', [])).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-    await expect(memory.wasApplied('', 'u')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+    await expect(memory.appliedAmong('', ['u'])).rejects.toMatchObject({ code: 'TENANT_MISSING' });
   });
 }
 

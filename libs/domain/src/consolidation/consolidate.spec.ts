@@ -75,12 +75,12 @@ function world(
       yield* episodes.filter((one) => one.createdAt >= sinceMs && (agent === null || one.scope.agent === agent));
     },
   };
-  const semantic: Pick<SemanticMemory, 'applyFacts' | 'wasApplied'> = {
-    wasApplied: async (_tenant, unitId) => units.has(unitId),
-    applyFacts: async (_tenant, unitId, given) =>
+  const semantic: Pick<SemanticMemory, 'applyFacts' | 'appliedAmong'> = {
+    appliedAmong: async (_tenant, unitIds) => new Set(unitIds.filter((id) => units.has(id))),
+    applyFacts: async (_tenant, unitId, given, covered = []) =>
       effect(() => {
         if (units.has(unitId)) return { added: 0, reinforced: 0 };
-        units.add(unitId);
+        for (const id of [unitId, ...covered.map((unit) => unit.unitId)]) units.add(id);
         const added = given.filter(({ id }) => !facts.has(id)).length;
         for (const fact of given) facts.set(fact.id, fact);
         return { added, reinforced: given.length - added };
@@ -169,6 +169,44 @@ describe('consolidate', () => {
   it('reads every episode of the days', async () => {
     const { run } = world(Array.from({ length: 4_001 }, (_, i) => episode(`e${i}`)));
     expect(await run(true)).toMatchObject({ episodesRead: 4_001, groups: 2 });
+  });
+
+  it('shows the model every episode once, in pages, also those without a group', async () => {
+    const told = (id: string, prompt: string) =>
+      episode(id, { prompt, fingerprint: '', code: null, experience: { context: [prompt], actions: [], outcomes: [] } });
+    const many = Array.from({ length: 30 }, (_, at) => episode(`e${String(at).padStart(2, '0')}`, { summary: `<${at}>` }));
+    const { run, asked } = world([...many, told('x1', 'bread is baked'), told('x2', 'zebra or quagga'), told('x3', 'form of taxes')]);
+    const outcome = await run();
+    expect(outcome).toMatchObject({ groups: 1, modelCalls: 4 });
+    expect(many.map(({ summary }) => asked.filter((prompt) => prompt.includes(summary.replace('<', '\\u003c'))).length)).toEqual(
+      many.map(() => 1),
+    );
+    expect(asked.filter((prompt) => prompt.includes('zebra'))).toEqual(asked.filter((prompt) => prompt.includes('bread')));
+    expect(await run()).toMatchObject({ modelCalls: 0 });
+  });
+
+  it('shows a new episode with some of its group that were read before', async () => {
+    const episodes = [...twice];
+    const { run, asked, facts } = world(episodes);
+    await run();
+    episodes.push(episode('e3'));
+    expect(await run()).toMatchObject({ modelCalls: 1 });
+    expect(asked).toHaveLength(2);
+    expect([...facts.values()][0]?.episodes).toEqual(['e1', 'e2', 'e3']);
+  });
+
+  it.each([
+    ['a reflection tells it', { reflection: 'The official solution rounds up.' }, true],
+    ['an outside agent reports it', { experience: { context: ['x'], actions: [], outcomes: [] } }, true],
+    ['only a summary has it', {}, false],
+  ])('makes a rule about a named thing of one episode where %s', async (_, over, isLearned) => {
+    const rule = { text: 'House Berg rounds up.', subject: 'rounding of House Berg', experiences: [0] };
+    const loose = { text: 'Things get rounded.', experiences: [0] };
+    const { run, facts } = world([episode('e1', over)], () => JSON.stringify({ facts: [rule, loose], skill: null }));
+    await run();
+    expect([...facts.values()].map(({ text, subject, episodes }) => ({ text, subject, episodes }))).toEqual(
+      isLearned ? [{ text: rule.text, subject: rule.subject, episodes: ['e1'] }] : [],
+    );
   });
 
   it('plans and changes nothing when dry', async () => {

@@ -6,7 +6,8 @@ import type { Embedder } from '../ports/embedder.js';
 import type { EpisodicMemory, MemoryOutbox } from '../ports/memory.js';
 import { cosineOf } from '../retrieval/calibration.js';
 import { contentDigest } from '../skills/content-digest.js';
-import { describeUnit, type PlanDeps, type PlannedUnit, planUnit } from './plan.js';
+import { pagesOf } from './pages.js';
+import { describeUnit, type PlanDeps, type PlannedUnit, planUnit, readMark } from './plan.js';
 
 export interface ConsolidationInput {
   readonly tenant: string;
@@ -47,13 +48,13 @@ export type ConsolidationOutcome = z.output<typeof Outcome>;
 const DAY_MS = 86_400_000;
 /** Number of episodes compared with each other at once, since the time grows with its square. */
 const BATCH_SIZE = 2_000;
-const GROUP_SIZE_MIN = 2;
 
 /**
- * One pass over recent episodes: makes facts from what repeats, and skill candidates from repeated success, each with its sources.
+ * One pass over recent episodes: makes facts from what repeats and from rules about named things, and skill candidates from repeated
+ * success, each with its sources. The model reads each episode once, in pages.
  *
- * Everything is planned before anything is applied. A group is applied as one unit, whose mark is written last, with its facts. A crash
- * before the mark repeats the group; after it, a repeat calls no model and changes nothing. Episodes are never changed.
+ * Everything is planned before anything is applied. A page is applied as one unit, whose mark is written last, with its facts. A crash
+ * before the mark repeats the page; after it, a repeat calls no model and changes nothing. Episodes are never changed.
  * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED, MEMORY_UNAVAILABLE, MEMORY_FULL, QUEUE_UNAVAILABLE; an
  * AbortError when `signal` aborts. Whole units that were applied before stay.
  */
@@ -63,12 +64,13 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
   const units: PlannedUnit[] = [];
   const skills = await Array.fromAsync(deps.procedural.every({ tenant, agent }));
   for await (const batch of batches(deps.episodic.every({ tenant, agent }, now - days * DAY_MS))) {
-    const groups = (await groupEpisodes(batch, deps.embedder, signal)).filter((group) => group.length >= GROUP_SIZE_MIN);
+    const groups = await groupEpisodes(batch, deps.embedder, signal);
+    const read = await deps.semantic.appliedAmong(tenant, batch.map(readMark));
     outcome.episodesRead += batch.length;
-    outcome.groups += groups.length;
-    for (const group of groups) {
+    outcome.groups += groups.filter(({ length }) => length > 1).length;
+    for (const page of pagesOf(groups, (episode) => read.has(readMark(episode)))) {
       signal.throwIfAborted();
-      const unit = await planUnit(group, { tenant, now, earlier: units, skills }, deps, signal);
+      const unit = await planUnit(page, { tenant, now, earlier: units, skills }, deps, signal);
       units.push(unit);
       addPlanned(outcome, unit);
       await deps.progress?.(outcome);
@@ -110,7 +112,7 @@ function addPlanned(outcome: ConsolidationOutcome, unit: PlannedUnit): void {
 /** Puts the skill first, under an id made from its content, then facts and mark in one transaction; see `consolidate`. */
 async function applyUnit(
   tenant: string,
-  { unitId, known, learned, facts, skill }: PlannedUnit,
+  { unitId, page, known, learned, facts, skill }: PlannedUnit,
   outcome: ConsolidationOutcome,
   { outbox, semantic }: ConsolidationDeps,
 ): Promise<void> {
@@ -120,9 +122,14 @@ async function applyUnit(
     await outbox.put(tenant, `skill.${contentDigest([scope, name, digest]).slice(0, 40)}`, { kind: 'skill', skill });
     outcome.skillsProposed += 1;
   }
-  // A group whose facts could not be read gets no mark, so that the next run tries it again.
+  // A page whose facts could not be read gets no mark, so that the next run tries it again.
   if (learned?.data === null) return;
-  const { added, reinforced } = await semantic.applyFacts(tenant, unitId, facts);
+  const { added, reinforced } = await semantic.applyFacts(
+    tenant,
+    unitId,
+    facts,
+    page.unread.map((episode) => ({ unitId: readMark(episode), scope: episode.scope })),
+  );
   outcome.factsAdded += added;
   outcome.factsReinforced += reinforced;
 }
@@ -141,7 +148,8 @@ export async function groupEpisodes(episodes: readonly Episode[], embedder: Embe
   const owners = Map.groupBy(episodes.toSorted(byAge), ({ scope }) => JSON.stringify([scope.agent, scope.user]));
   const groups: Episode[][] = [];
   for (const owned of owners.values()) {
-    const tasks = [...Map.groupBy(owned, ({ fingerprint }) => fingerprint).values()];
+    // Told experiences have no fingerprint, so only their similarity joins them.
+    const tasks = [...Map.groupBy(owned, ({ id, fingerprint }) => fingerprint || id).values()];
     groups.push(...(await groupTasks(tasks, embedder, signal)));
   }
   return groups.toSorted((a, b) => byAge(a[0]!, b[0]!));

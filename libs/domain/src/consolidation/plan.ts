@@ -8,22 +8,23 @@ import { mayLearn } from '../skills/life/register-skill.js';
 import { isReadBy } from '../skills/life/find-skill.js';
 import { untrustedAmong } from '../trust/sources.js';
 import { SCRIPTED_SOURCE } from '../retrieval/entries.js';
-import { type Learned, learnFromGroup, shownEpisodes } from './learn-from-group.js';
+import { type Learned, learnFromEpisodes } from './learn-from-episodes.js';
+import { type EpisodePage, tellsAlone } from './pages.js';
 import { proposeSkill } from './propose-skill.js';
 
 export interface PlanDeps {
   /** Settings of the agents: whether skills are learned from their episodes. */
   readonly settings: AgentSettingsReader;
-  readonly semantic: Pick<SemanticMemory, 'wasApplied' | 'applyFacts'>;
+  readonly semantic: Pick<SemanticMemory, 'appliedAmong' | 'applyFacts'>;
   readonly procedural: ProceduralMemory;
   readonly model: ChatModel;
 }
 
-/** The plan for one group of episodes. */
+/** The plan for one page of episodes. */
 export interface PlannedUnit {
-  /** Made from the episodes, so that the same group has the same id. */
+  /** Made from the unread episodes, so that the same page has the same id. */
   readonly unitId: string;
-  readonly episodes: readonly Episode[];
+  readonly page: EpisodePage;
   /** The unit was applied before, so nothing is left to do. */
   readonly known: boolean;
   readonly learned: Learned | null;
@@ -31,31 +32,35 @@ export interface PlannedUnit {
   readonly skill: Skill | null;
 }
 
+/** Names an episode among the units that were applied. */
+export const readMark = ({ id }: Pick<Episode, 'id'>) => `read.${id}`;
+
 /**
- * Plans one group without changing anything. It asks the model once, unless the group was applied before. A skill that an `earlier` unit
+ * Plans one page without changing anything. It asks the model once, unless the page was applied before. A skill that an `earlier` unit
  * proposes is not proposed again.
  *
- * @param skills every version of the tenant's skills; only those that the group's owner can read are compared
+ * @param skills every version of the tenant's skills; only those that the page's owner can read are compared
  */
 export async function planUnit(
-  group: readonly Episode[],
+  page: EpisodePage,
   { tenant, now, earlier, skills }: { tenant: string; now: number; earlier: readonly PlannedUnit[]; skills: readonly Skill[] },
   deps: PlanDeps,
   signal: AbortSignal,
 ): Promise<PlannedUnit> {
-  const { scope } = group[0]!;
-  const unitId = `consolidation.${contentDigest([scope, group.map(({ id }) => id).toSorted()]).slice(0, 40)}`;
-  const unit: PlannedUnit = { unitId, episodes: group, known: true, learned: null, facts: [], skill: null };
-  if (await deps.semantic.wasApplied(tenant, unitId)) return unit;
-  const learned = await learnFromGroup(group, deps.model, signal);
+  const { scope } = page.unread[0]!;
+  const unitId = `consolidation.${contentDigest([scope, page.unread.map(({ id }) => id).toSorted()]).slice(0, 40)}`;
+  const unit: PlannedUnit = { unitId, page, known: true, learned: null, facts: [], skill: null };
+  if ((await deps.semantic.appliedAmong(tenant, [unitId])).has(unitId)) return unit;
+  const learned = await learnFromEpisodes(page.episodes, deps.model, signal);
   const { description, scenarios } = learned.data?.skill ?? { description: '', scenarios: [] };
   const known = [...skills, ...earlier.flatMap(({ skill }) => skill ?? [])].filter((skill) => isReadBy(skill.scope, scope));
-  const proposed = proposeSkill(group, known, { description, scenarios, scripted: learned.scripted, at: now });
+  const how = { description, scenarios, scripted: learned.scripted, at: now };
+  const proposed = page.group === null ? null : proposeSkill(page.group, known, how);
   return {
     ...unit,
     known: false,
     learned,
-    facts: factsOf(learned, shownEpisodes(group), now),
+    facts: factsOf(learned, page.episodes, now),
     skill: proposed !== null && (await isWanted(proposed, earlier, deps)) ? proposed : null,
   };
 }
@@ -66,29 +71,37 @@ async function isWanted(proposed: Skill, earlier: readonly PlannedUnit[], { sett
   return mayLearn(proposed, (await settings.get(tenant, agent)).settings, procedural, planned);
 }
 
-function factsOf({ data, scripted }: Learned, sources: readonly Episode[], now: number): Fact[] {
-  const { scope } = sources[0]!;
-  const touched = untrustedAmong(sources.flatMap((episode) => episode.touched ?? []));
-  const facts = (data?.facts ?? []).map(({ text, category, confidence, subject }): Fact => ({
-    id: factId(scope, text),
-    scope,
-    text,
-    category,
-    confidence,
-    source: scripted ? SCRIPTED_SOURCE : 'consolidation',
-    episodes: sources.map(({ id }) => id),
-    ...(touched.length === 0 ? {} : { touched }),
-    support: sources.length,
-    accessCount: 0,
-    createdAt: now,
-    ...(typeof subject === 'string' ? { subject } : {}),
-  }));
+/** The facts of an answer with the episodes that support them. One episode alone supports only a rule about a named thing. */
+function factsOf({ data, scripted }: Learned, shown: readonly Episode[], now: number): Fact[] {
+  const { scope } = shown[0]!;
+  const facts = (data?.facts ?? []).flatMap(({ text, category, confidence, subject, experiences }): Fact[] => {
+    const sources = experiences === undefined ? shown : shown.filter((_, at) => experiences.includes(at));
+    const isNamed = typeof subject === 'string';
+    const isSupported = sources.length > 1 || (isNamed && sources.some(tellsAlone));
+    if (!isSupported) return [];
+    const touched = untrustedAmong(sources.flatMap((episode) => episode.touched ?? []));
+    const told: Fact = {
+      id: factId(scope, text),
+      scope,
+      text,
+      category,
+      confidence,
+      source: scripted ? SCRIPTED_SOURCE : 'consolidation',
+      episodes: sources.map(({ id }) => id),
+      ...(touched.length === 0 ? {} : { touched }),
+      support: sources.length,
+      accessCount: 0,
+      createdAt: now,
+      ...(isNamed ? { subject } : {}),
+    };
+    return [told];
+  });
   return [...new Map(facts.map((fact) => [fact.id, fact])).values()];
 }
 
 /** Describes the unit to people, one line for each change with its sources. */
-export function describeUnit({ episodes, known, learned, facts, skill }: PlannedUnit): string[] {
-  const head = `group of ${episodes.length} (${firstWords(episodes[0]!.prompt)})`;
+export function describeUnit({ page: { episodes, group }, known, learned, facts, skill }: PlannedUnit): string[] {
+  const head = `${group === null ? 'page' : 'group'} of ${episodes.length} (${firstWords(episodes[0]!.prompt)})`;
   const all = from(episodes.map(({ id }) => id));
   if (known) return [`${head}: consolidated before${all}`];
   const marked = learned?.scripted ? ' (scripted)' : '';

@@ -1,4 +1,4 @@
-import type { Episode, Fact, MemoryWrite, RecalledItem, Skill, Transition } from '@etude/contracts/memory';
+import type { Episode, Fact, MemoryWrite, RecalledItem, Scope, Skill, Transition } from '@etude/contracts/memory';
 import type { SkillRegistry } from './skill-registry.js';
 
 export interface SearchQuery {
@@ -51,11 +51,23 @@ export interface EpisodicMemory {
   transitions(scope: ReadScope, rolloutId: string): Promise<readonly Transition[]>;
 }
 
+/** A part of a unit, with its owner: erasing the owner forgets that it was applied. */
+export interface CoveredUnit {
+  readonly unitId: string;
+  readonly scope: Scope;
+}
+
 /** Stores facts. Storing a known fact reinforces it. Not in it: deciding what is a fact. */
 export interface SemanticMemory {
-  /** Stores all facts of the unit or none. Applying the same `unitId` again changes nothing. */
-  applyFacts(tenant: string, unitId: string, facts: readonly Fact[]): Promise<{ added: number; reinforced: number }>;
-  wasApplied(tenant: string, unitId: string): Promise<boolean>;
+  /** Stores all facts of the unit or none. Applying the same `unitId` again changes nothing. @param covered noted as applied with it */
+  applyFacts(
+    tenant: string,
+    unitId: string,
+    facts: readonly Fact[],
+    covered?: readonly CoveredUnit[],
+  ): Promise<{ added: number; reinforced: number }>;
+  /** Those of the units that were applied, or covered by one that was. */
+  appliedAmong(tenant: string, unitIds: readonly string[]): Promise<ReadonlySet<string>>;
   search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]>;
   list(scope: ReadScope, limit: number): Promise<readonly Fact[]>;
 }

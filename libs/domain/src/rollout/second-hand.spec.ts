@@ -99,13 +99,13 @@ it('does not mark a skill learned without sources from outside', async () => {
 /** The fact that consolidation makes from two episodes. */
 async function learnedFact(over: Partial<Episode>): Promise<Fact> {
   const model = new AnsweringModel(() => '{"facts": [{"text": "Loaves double."}], "skill": null}');
-  const semantic = { wasApplied: async () => false, applyFacts: async () => ({ added: 0, reinforced: 0 }) };
+  const semantic = { appliedAmong: async () => new Set<string>(), applyFacts: async () => ({ added: 0, reinforced: 0 }) };
   const settings = new World().deps.settings;
   const group = [solved('taaaaaaaa-r1.episode', over), solved('tdddddddd-r1.episode')];
   const procedural = new FakeProceduralMemory();
   const planning = { semantic, procedural, model, settings };
   const { facts } = await planUnit(
-    group,
+    { episodes: group, unread: group, group },
     { tenant: 'acme', now: NEW_YEAR, earlier: [], skills: [] },
     planning,
     new AbortController().signal,

@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type DocumentChunk, type DocumentRecord, Fact, type Scope } from '@etude/contracts/memory';
 import { factId } from '@etude/domain/facts/fact-keys';
-import type { MemoryHit, ReadScope, SemanticMemory } from '@etude/domain/ports/memory';
+import type { CoveredUnit, MemoryHit, ReadScope, SemanticMemory } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import type { LayerQuery, StoredFact } from '../memory.js';
 import type { RecordStore, StoredRecord } from '../record-store.js';
@@ -35,8 +35,16 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
   };
   const applied = (tenant: string, unitId: string) => wasApplied(store, tenant, LAYER, unitId);
   return {
-    wasApplied: applied,
-    async applyFacts(tenant: string, unitId: string, facts: readonly Fact[]): Promise<{ added: number; reinforced: number }> {
+    async appliedAmong(tenant: string, unitIds: readonly string[]): Promise<ReadonlySet<string>> {
+      const records = await store.load(requireScope({ tenant, agent: null }), LAYER, 'applied', unitIds);
+      return new Set(records.map(({ key }) => key));
+    },
+    async applyFacts(
+      tenant: string,
+      unitId: string,
+      facts: readonly Fact[],
+      covered: readonly CoveredUnit[] = [],
+    ): Promise<{ added: number; reinforced: number }> {
       const none = { added: 0, reinforced: 0 };
       if (await applied(tenant, unitId)) return none;
       facts.forEach(({ scope }) => requireOwn(tenant, scope));
@@ -47,8 +55,9 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
       for (const [at, fact] of told.entries())
         if ((await take({ writeId: `${unitId}#${at}`, fact, indexed: indexed[at]!, note: false })).isAdded) added += 1;
       const at = Math.max(0, ...told.map(({ createdAt }) => createdAt));
-      const scope = told[0]?.scope ?? { tenant, agent: 'consolidation', user: null };
-      const [noted] = await store.write(tenant, [markApplied(LAYER, scope, unitId, at)]);
+      const scope = told[0]?.scope ?? covered[0]?.scope ?? { tenant, agent: 'consolidation', user: null };
+      const marks = [{ unitId, scope }, ...covered].map((unit) => markApplied(LAYER, unit.scope, unit.unitId, at));
+      const [noted] = await store.write(tenant, marks);
       return noted ? { added, reinforced: facts.length - added } : none;
     },
     /** Stores a fact once per `writeId`. The same words reinforce a known fact; a new fact with the same subject supersedes it. */
