@@ -39,27 +39,8 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
       const records = await store.load(requireScope({ tenant, agent: null }), LAYER, 'applied', unitIds);
       return new Set(records.map(({ key }) => key));
     },
-    async applyFacts(
-      tenant: string,
-      unitId: string,
-      facts: readonly Fact[],
-      covered: readonly CoveredUnit[] = [],
-    ): Promise<{ added: number; reinforced: number }> {
-      const none = { added: 0, reinforced: 0 };
-      if (await applied(tenant, unitId)) return none;
-      facts.forEach(({ scope }) => requireOwn(tenant, scope));
-      const told = facts.map(named);
-      const texts = told.map(({ text }) => text);
-      const indexed = await embedTexts(embedder, texts);
-      let added = 0;
-      for (const [at, fact] of told.entries())
-        if ((await take({ writeId: `${unitId}#${at}`, fact, indexed: indexed[at]!, note: false })).isAdded) added += 1;
-      const at = Math.max(0, ...told.map(({ createdAt }) => createdAt));
-      const scope = told[0]?.scope ?? covered[0]?.scope ?? { tenant, agent: 'consolidation', user: null };
-      const marks = [{ unitId, scope }, ...covered].map((unit) => markApplied(LAYER, unit.scope, unit.unitId, at));
-      const [noted] = await store.write(tenant, marks);
-      return noted ? { added, reinforced: facts.length - added } : none;
-    },
+    applyFacts: (tenant: string, unitId: string, facts: readonly Fact[], covered: readonly CoveredUnit[] = []) =>
+      applyUnit(deps, take, tenant, { unitId, facts, covered }),
     /** Stores a fact once per `writeId`. The same words reinforce a known fact; a new fact with the same subject supersedes it. */
     async store(writeId: string, told: Fact): Promise<StoredFact> {
       const fact = named(told);
@@ -110,6 +91,31 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
       await access.flush();
     },
   } satisfies SemanticMemory & Record<string, unknown>;
+}
+
+/** See `SemanticMemory.applyFacts`. */
+async function applyUnit(
+  { store, embedder }: LayerDeps,
+  take: (write: FactWrite) => Promise<TakenFact>,
+  tenant: string,
+  { unitId, facts, covered }: { readonly unitId: string; readonly facts: readonly Fact[]; readonly covered: readonly CoveredUnit[] },
+): Promise<{ added: number; reinforced: number }> {
+  const none = { added: 0, reinforced: 0 };
+  if (await wasApplied(store, tenant, LAYER, unitId)) return none;
+  facts.forEach(({ scope }) => requireOwn(tenant, scope));
+  const told = facts.map(named);
+  const indexed = await embedTexts(
+    embedder,
+    told.map(({ text }) => text),
+  );
+  let added = 0;
+  for (const [at, fact] of told.entries())
+    if ((await take({ writeId: `${unitId}#${at}`, fact, indexed: indexed[at]!, note: false })).isAdded) added += 1;
+  const at = Math.max(0, ...told.map(({ createdAt }) => createdAt));
+  const scope = told[0]?.scope ?? covered[0]?.scope ?? { tenant, agent: 'consolidation', user: null };
+  const marks = [{ unitId, scope }, ...covered].map((unit) => markApplied(LAYER, unit.scope, unit.unitId, at));
+  const [noted] = await store.write(tenant, marks);
+  return noted ? { added, reinforced: facts.length - added } : none;
 }
 
 interface FactChange {
