@@ -2,6 +2,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { SkillVerify } from '@etude/contracts/queues';
+import { OutboxReader } from '@etude/queue/memory/memory-outbox';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
@@ -101,6 +102,28 @@ describe('procedures', () => {
     const jobs = await rig.producer.queue(SkillVerify.name).getJobs();
     expect(jobs.map(({ data }) => data)).toMatchObject([expect.objectContaining({ name: 'row_boat', version: 2 })]);
     expect(await refusal(row('Row gently.'))).toMatchObject({ status: status.FAILED_PRECONDITION });
+  });
+});
+
+describe('an untried procedure', () => {
+  it('is found by a search for procedures, and counts the episodes that name it and the calls for its words', async () => {
+    await memory().storeProcedure({ agent: AGENT, name: 'hoist_sail', prompt: 'Head into the wind, then pull the halyard.' });
+    const { hits } = await memory().searchMemory({ query: 'pull the halyard into the wind', layers: ['procedural'] });
+    expect(hits.map(({ id }) => id)).toEqual(['hoist_sail@1']);
+    const uses = async () => {
+      const reader = new OutboxReader(rig.producer.redis, rig.producer.keys);
+      const ids = await rig.producer.redis.hkeys(rig.producer.keys.memoryOutbox('acme'));
+      const writes = await Promise.all(ids.map((id) => reader.load('acme', id)));
+      return writes.flatMap((write) => (write?.kind === 'skill_use' && write.name === 'hoist_sail' ? [write.success] : []));
+    };
+    const episode = { agent: AGENT, context: ['sailing'], skillsUsed: ['hoist_sail', 'no_such_skill'] };
+    await memory().storeEpisode({ ...episode, outcomes: [{ type: 'action_error' }] });
+    expect(await uses()).toEqual([false]);
+    await memory().storeEpisode({ ...episode, outcomes: [{ type: 'action_error' }] });
+    expect(await uses()).toEqual([false]);
+    const used = await rig.client(Skills).useSkill({ name: 'skills/hoist_sail', agent: AGENT });
+    expect(used).toMatchObject({ success: true, output: 'Head into the wind, then pull the halyard.' });
+    expect((await uses()).toSorted()).toEqual([false, true]);
   });
 });
 

@@ -15,6 +15,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import { isVisible, VisibleText } from '@etude/contracts/visible-text';
 import { experienceEpisode, type ToldExperience } from '@etude/domain/experience/experience-episode';
 import { contentDigest } from '@etude/domain/skills/content-digest';
+import { countWordsUsed } from '@etude/domain/skills/life/words-in-use';
 import { claimRequest } from '@etude/memory/layers/repeats';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import type { Memory } from '@etude/memory/memory';
@@ -30,7 +31,7 @@ import { boundedCount, invalidField, parseField, refuseAny } from '../wire/valid
 import { episodeMessage, factMessage, procedureMessage } from './record-message.js';
 
 /** Dependencies of the handlers of memory. */
-export interface MemoryDeps extends Pick<SkillDeps, 'memory' | 'settings' | 'registration' | 'templateFor'> {
+export interface MemoryDeps extends Pick<SkillDeps, 'memory' | 'settings' | 'registration' | 'templateFor' | 'outbox'> {
   readonly upkeep: UpkeepStore;
   readonly settling: SettlingStore;
 }
@@ -62,8 +63,10 @@ export const recordCalls = {
     const memory = await deps.memory.open();
     if (key !== null) await writeIdOf(memory, { layer: 'episodic', scope, requestId: key, content });
     const episode = experienceEpisode(told);
-    const { episodic } = memory;
+    const { episodic, procedural } = memory;
     await episodic.storeEpisode(episode);
+    const { skillsUsed: names, success, id: useId, createdAt: at } = episode;
+    await countWordsUsed({ procedural, outbox: deps.outbox }, episode.scope, { names, success, useId, at });
     const stored = await episodic.get({ tenant: episode.scope.tenant, agent: null }, episode.id);
     return episodeMessage(stored !== null && 'summary' in stored ? stored : episode, call.roles);
   },

@@ -21,6 +21,8 @@ const PART_CHARS_MAX = 1_500;
 const INDEXED_CHARS_MAX = 64_000;
 const WORTH_OF_SUCCESS = 0.7;
 const WORTH_OF_FAILURE = 0.3;
+/** A search for proven skills finds an untried one too, since nothing speaks against it yet. */
+const WORTH_OF_UNTRIED = 0.6;
 
 export function transitionEntry(transition: Transition): SearchEntry {
   const { prompt, draft, code, feedback, verdict, reason } = transition;
@@ -100,9 +102,11 @@ export function skillEntries(skill: Skill): SearchEntry[] {
 }
 
 /** The row of a skill without its indexed text. */
-export function skillEntry({ name, version, description, sources, updatedAt, successRate }: Skill): Omit<SearchEntry, 'indexed'> {
+export function skillEntry(skill: Skill): Omit<SearchEntry, 'indexed'> {
+  const { name, version, description, sources, updatedAt, successRate, usage } = skill;
   const [title, text] = [`${name}@${version}`, cut(description, TEXT_CHARS_MAX)];
-  return { kind: 'skill', title, text, sources, createdAt: updatedAt, worth: successRate };
+  const worth = (usage?.used ?? 0) === 0 ? Math.max(successRate, WORTH_OF_UNTRIED) : successRate;
+  return { kind: 'skill', title, text, sources, createdAt: updatedAt, worth };
 }
 
 function titleOf(prompt: string): string {

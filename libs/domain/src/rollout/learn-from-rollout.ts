@@ -1,5 +1,6 @@
 import type { StopReason } from '@etude/contracts/task';
 import { mayLearn } from '../skills/life/register-skill.js';
+import { countWordsUsed } from '../skills/life/words-in-use.js';
 import { withMarks } from '../trust/sources.js';
 import { buildSkillCandidate } from '../skills/proof/skill-candidate.js';
 import { z } from 'zod';
@@ -26,7 +27,16 @@ export async function learnFromRollout(context: RolloutContext, stopReason: Stop
   const trains = spec.mode === 'training' && (stopReason === 'solved' || stopReason === 'attempts');
   const stopped = trains ? await train(context, lessons) : null;
   await putEpisode(context, lessons);
+  await countProcedures(context);
   return stopped;
+}
+
+/** A procedure that the accepted attempt was shown has helped. One that was shown in vain is not blamed. */
+async function countProcedures({ attempts, deps, scope, rolloutId }: RolloutContext): Promise<void> {
+  const best = bestOf(attempts);
+  if (best?.judgement.verdict !== 'AC') return;
+  const names = best.recalled.flatMap(({ id, kind }) => (kind === 'skill' ? [id] : []));
+  await countWordsUsed(deps, scope, { names, success: true, useId: rolloutId, at: best.at });
 }
 
 /** Asks the model for summary, reflection and skill, and writes the texts into `lessons` as they come. */

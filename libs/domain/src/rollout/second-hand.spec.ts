@@ -36,7 +36,7 @@ async function learn({ deps, ...given }: WorldGiven) {
   const [episode] = world.outbox.of('episode').map((write) => write.episode);
   if (skill === undefined || episode === undefined) throw new Error('nothing was learned');
   const transitions = world.outbox.of('transition').map(({ transition }: Extract<MemoryWrite, { kind: 'transition' }>) => transition);
-  return { skill, episode, transitions };
+  return { skill, episode, transitions, uses: world.outbox.of('skill_use') };
 }
 
 /** All hits that a rollout leaves: its notes, its episode and its attempts. */
@@ -172,7 +172,9 @@ it.each([{}, { sources: [], untrusted: [] }])('marks a skill whose rollout recal
     at: 1,
   };
   const told = { ...toldProcedure(telling, [], false).version, ...given };
-  const { skill } = await learn({ skills: [{ skill: told, similarity: 0.7 }] });
+  const { skill, uses } = await learn({ skills: [{ skill: told, similarity: 0.7 }] });
+  // The rollout succeeded, so the procedure that it was shown has helped.
+  expect(uses).toMatchObject([{ name: 'moor_boat', version: 1, success: true, owner: { tenant: 'acme', agent: 'default' } }]);
   expect(skill.sources).toEqual(expect.arrayContaining(['skills/moor_boat@1', ...told.sources]));
   expect(isTrusted(skill)).toBe(false);
 });

@@ -5,6 +5,7 @@ import { FakeMemoryOutbox } from '../../../test/fake-memory-outbox.js';
 import { FakeSandboxes, type FakeRun } from '../../../test/fake-sandboxes.js';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { errorOf, registryOf, proven, provenSkillOf, TEST_SIGNER } from '../../../test/bundle-fixture.js';
+import { skillOf } from '../../../test/memory-records.js';
 import { type SkillCall, useSkill, type UseSkillDeps } from './use-skill.js';
 
 const reader = { tenant: 'acme', agent: 'solver', user: null };
@@ -34,6 +35,16 @@ describe('useSkill', () => {
     const digest = expect.stringMatching(/^[0-9a-f]{64}$/) as string;
     const owner = { tenant: 'acme', agent: 'solver' };
     expect(uses()).toMatchObject([{ scope: reader, owner, name: 'add', version: 1, at: 5, inputDigest: digest, outputDigest: digest }]);
+  });
+
+  it('answers with the words of a procedure, counts that once for a use id, and takes no arguments', async () => {
+    const { use, uses } = world([
+      skillOf({ scope: reader, name: 'moor', kind: 'procedure', code: '', tests: [], status: 'active', description: 'Bow line first.' }),
+    ]);
+    for (let times = 0; times < 2; times += 1)
+      expect(await use({ name: 'moor', parameters: {} })).toMatchObject({ outcome: 'used', success: true, output: 'Bow line first.' });
+    expect(uses()).toMatchObject([{ name: 'moor', version: 1, success: true }]);
+    expect(await errorOf(use({ name: 'moor' }))).toMatchObject({ code: 'INVALID_ARGUMENT', details: { field: 'parameters' } });
   });
 
   it('runs and counts a repeated use once', async () => {

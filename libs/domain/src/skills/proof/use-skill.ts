@@ -16,8 +16,9 @@ import type { ProofChecker } from '../../ports/proof-signer.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { bundledCode } from './bundle-code.js';
 import { neededSkills } from '../life/call-graph.js';
-import { contentDigest } from '../content-digest.js';
+import { contentDigest, isInWords } from '../content-digest.js';
 import { findSkill, type SkillReader } from '../life/find-skill.js';
+import { countWordsUsed } from '../life/words-in-use.js';
 import { isProven } from './proof.js';
 import { placedArguments, requireCallable, validateArguments } from './call-arguments.js';
 import { noteOfPlainValue, plainValue } from './plain-value.js';
@@ -68,7 +69,7 @@ const TEXT_MAX = 4_000;
 const REASON_MAX = 300;
 
 /**
- * Runs an active skill with these arguments and counts the use. No model is asked.
+ * Runs an active skill with these arguments and counts the use. No model is asked. A procedure in words answers with its words.
  *
  * An error of the code or an exceeded limit is a normal outcome. @throws EtudeError INVALID_ARGUMENT naming each wrong argument;
  * FAILED_PRECONDITION if the skill is not active, can't be called, or has a proof for other code, or if a needed skill has;
@@ -77,6 +78,7 @@ const REASON_MAX = 300;
 export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: AbortSignal): Promise<UseOutcome> {
   const skill = await findSkill(deps.procedural, call.reader, call.name);
   if (skill === null) return whyNotActive(call, deps);
+  if (isInWords(skill)) return useWords(skill, call, deps);
   if (!isProven(skill, deps.checker))
     throw new EtudeError(
       'FAILED_PRECONDITION',
@@ -103,6 +105,18 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
     exit: result.exit,
     durationMs: result.wallMs,
   };
+}
+
+/** The words as output. Whoever asks for them by name is taken to follow them. @throws EtudeError INVALID_ARGUMENT for arguments */
+async function useWords(skill: Skill, call: SkillCall, deps: UseSkillDeps): Promise<UseOutcome> {
+  const { name, version, description: output } = skill;
+  const { reader, parameters, stdin = '', useId } = call;
+  const field = Object.keys(parameters).length > 0 ? 'parameters' : 'stdin';
+  if (field === 'parameters' || stdin !== '')
+    throw new EtudeError('INVALID_ARGUMENT', `${name} is a procedure in words: it takes no ${field}.`, { field });
+  await call.claim?.();
+  await countWordsUsed(deps, reader, { names: [`${name}@${version}`], success: true, useId, at: deps.clock.now() });
+  return { outcome: 'used', success: true, name, version, result: null, resultNote: '', output, error: '', exit: 'ok', durationMs: 0 };
 }
 
 /** Throws where the skill exists but isn't active, because after `not_found` the caller would request the skill again. */
