@@ -127,6 +127,9 @@ const twice = [episode('e1', { createdAt: NOW - 2_000 }), episode('e2')];
 const twiceOf = (user: string) =>
   twice.map((one) => ({ ...one, id: `${user}-${one.id}`, rolloutId: `r-${user}-${one.id}`, scope: { ...scope, user } }));
 
+const told = (id: string, prompt: string) =>
+  episode(id, { prompt, fingerprint: '', code: null, experience: { context: [prompt], actions: [], outcomes: [] } });
+
 describe('consolidate', () => {
   it('learns facts and a skill from repeated success', async () => {
     const { run, facts, skills } = world(twice);
@@ -172,8 +175,6 @@ describe('consolidate', () => {
   });
 
   it('shows the model every episode once, in pages, also those without a group', async () => {
-    const told = (id: string, prompt: string) =>
-      episode(id, { prompt, fingerprint: '', code: null, experience: { context: [prompt], actions: [], outcomes: [] } });
     const many = Array.from({ length: 30 }, (_, at) => episode(`e${String(at).padStart(2, '0')}`, { summary: `<${at}>` }));
     const { run, asked } = world([...many, told('x1', 'bread is baked'), told('x2', 'zebra or quagga'), told('x3', 'form of taxes')]);
     const outcome = await run();
