@@ -1,78 +1,33 @@
 import { fromJson, type MessageInitShape } from '@bufbuild/protobuf';
-import { type Duration, durationFromMs, timestampFromMs, type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
+import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
 import {
   type DownloadFileResponseSchema,
   type ExecuteEventSchema,
-  type ExecutionOutcomeSchema,
+  ExecutionOutcomeSchema,
   type RichOutputSchema,
-  type SandboxFileSchema,
-  type SandboxSchema,
-  SandboxState,
+  SandboxFileSchema,
+  SandboxSchema,
 } from './gen/etude/v1/sandboxes_pb.js';
-import type { SandboxLimits as LimitsMessage, SandboxLimitsSchema } from './gen/etude/v1/tasks_pb.js';
+import { type SandboxLimits as LimitsMessage, SandboxLimitsSchema } from './gen/etude/v1/tasks_pb.js';
 import { sandboxName } from './ids.js';
 import { isDeeper } from './json.js';
-import type { Display, RunResult, SandboxLimits } from './sandbox.js';
+import { type Display, type RunResult, SandboxLimits } from './sandbox.js';
 import type { SandboxSession, SessionFile } from './sandbox-session.js';
+import { givenIn, toWire } from './wire/messages.js';
 
 export type ExecuteEventInit = MessageInitShape<typeof ExecuteEventSchema>;
 export type SandboxFileInit = MessageInitShape<typeof SandboxFileSchema>;
 export type DownloadFileInit = MessageInitShape<typeof DownloadFileResponseSchema>;
 
-const STATES: Readonly<Record<SandboxSession['state'], SandboxState>> = {
-  open: SandboxState.OPEN,
-  closed: SandboxState.CLOSED,
-  expired: SandboxState.EXPIRED,
-  lost: SandboxState.LOST,
-};
-
-/** The names of limits in messages, by their names in the contract. */
-const LIMITS = {
-  cpuMs: 'cpuTime',
-  wallMs: 'wallTime',
-  memoryMiB: 'memoryMib',
-  processes: 'processes',
-  fileSizeMiB: 'fileSizeMib',
-  outputKiB: 'outputKib',
-  diskMiB: 'diskMib',
-} as const;
-const LIMIT_NAMES = Object.entries(LIMITS) as ReadonlyArray<[keyof typeof LIMITS, (typeof LIMITS)[keyof typeof LIMITS]]>;
-
-export const sandboxLimitsMessage = (limits: SandboxLimits): MessageInitShape<typeof SandboxLimitsSchema> =>
-  Object.fromEntries(LIMIT_NAMES.map(([key, name]) => [name, key.endsWith('Ms') ? durationFromMs(limits[key]) : limits[key]]));
-
-/** Whole milliseconds, rounded up so that a tiny duration isn't zero; undefined if unset or zero. */
-export function millisecondsOf(duration: Duration | undefined): number | undefined {
-  if (!duration) return undefined;
-  return Number(duration.seconds) * 1_000 + Math.ceil(duration.nanos / 1_000_000) || undefined;
-}
-
 /** The limits that a message sets, by their names in the contract. Zero and unset are left out. Ranges aren't checked. */
-export function sandboxLimitsOf(limits: LimitsMessage | undefined): Partial<SandboxLimits> {
-  const given = LIMIT_NAMES.map(([key, name]) => {
-    const value = limits?.[name];
-    return [key, typeof value === 'number' ? value : millisecondsOf(value)] as const;
-  });
-  return Object.fromEntries(given.filter(([, value]) => value));
-}
+export const sandboxLimitsOf = (limits: LimitsMessage | undefined): Partial<SandboxLimits> =>
+  givenIn(SandboxLimits, SandboxLimitsSchema, limits ?? {}) ?? {};
 
-export const sandboxMessage = (session: SandboxSession): MessageInitShape<typeof SandboxSchema> => ({
-  name: sandboxName(session.id),
-  state: STATES[session.state],
-  stateReason: session.stateReason,
-  template: session.template,
-  limits: sandboxLimitsMessage(session.limits),
-  labels: session.labels,
-  createTime: timestampFromMs(session.createdAt),
-  expireTime: timestampFromMs(session.expiresAt),
-});
+export const sandboxMessage = (session: SandboxSession): MessageInitShape<typeof SandboxSchema> =>
+  toWire(SandboxSchema, { ...session, name: sandboxName(session.id) });
 
-export const sandboxFileMessage = (file: SessionFile, uploadedBytes = 0): SandboxFileInit => ({
-  path: file.path,
-  sizeBytes: BigInt(file.sizeBytes),
-  modifyTime: timestampFromMs(file.modifiedMs),
-  uploadedBytes: BigInt(uploadedBytes),
-});
+export const sandboxFileMessage = (file: SessionFile, uploadedBytes = 0): SandboxFileInit =>
+  toWire(SandboxFileSchema, { ...file, uploadedBytes });
 
 const isBinary = (mediaType: string) => /^(image\/(?!svg\+xml)|audio\/|video\/|application\/(pdf|octet-stream)$)/.test(mediaType);
 
@@ -96,15 +51,7 @@ export function richOutputMessage(display: Display): MessageInitShape<typeof Ric
   return message;
 }
 
-export const executionOutcomeMessage = (result: RunResult): MessageInitShape<typeof ExecutionOutcomeSchema> => ({
-  exit: result.exit,
-  exitCode: result.exitCode ?? undefined,
-  signal: result.signal ?? undefined,
-  stdoutCutBytes: BigInt(result.stdoutCutBytes),
-  stderrCutBytes: BigInt(result.stderrCutBytes),
-  cpu: durationFromMs(Math.ceil(result.cpuMs)),
-  wall: durationFromMs(Math.ceil(result.wallMs)),
-  memoryPeakKib: BigInt(Math.ceil(result.memoryPeakKiB)),
-  error: result.error && { type: result.error.type, message: result.error.message, line: result.error.line ?? 0 },
-  stateLost: result.stateLost ?? false,
-});
+export function executionOutcomeMessage(result: RunResult): MessageInitShape<typeof ExecutionOutcomeSchema> {
+  const [cpu, wall, memoryPeakKib] = [result.cpuMs, result.wallMs, result.memoryPeakKiB].map(Math.ceil);
+  return toWire(ExecutionOutcomeSchema, { ...result, cpu, wall, memoryPeakKib });
+}

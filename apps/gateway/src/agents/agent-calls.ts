@@ -13,8 +13,8 @@ import type { Handlers } from '../calls/calls.js';
 import { MemoryAccess } from '../calls/memory-access.js';
 import { once } from '../calls/once.js';
 import { afterPageToken, agentOfName, pageOf } from '../wire/names.js';
-import { toWire } from '../wire/messages.js';
-import { boundedCount, invalidField, parseField } from '../wire/validation.js';
+import { toWire } from '@etude/contracts/wire/messages';
+import { boundedCount, invalidField, parseField } from '@etude/contracts/wire/validation';
 
 const PAGE = { max: 1_000, standard: 50 };
 

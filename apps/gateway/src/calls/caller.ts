@@ -1,8 +1,8 @@
 import type { Duration } from '@bufbuild/protobuf/wkt';
 import { EtudeError } from '@etude/contracts/errors';
-import { millisecondsOf } from '@etude/contracts/sandbox-wire';
+import { millisecondsOf } from '@etude/contracts/wire/messages';
 import { type Identity, type KeyStore, tenantName } from '@etude/platform/auth';
-import { invalidField } from '../wire/validation.js';
+import { invalidField } from '@etude/contracts/wire/validation';
 
 /** The context of a call, beside its request. Only `tenant` decides the tenant, never the request. */
 export interface CallContext extends Identity {

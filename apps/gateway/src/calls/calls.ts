@@ -6,7 +6,7 @@ import type { Handler } from '@etude/contracts/grpc';
 import type { ServiceHandlers } from '@etude/contracts/grpc-server';
 import { hasRole, type Role } from '@etude/platform/auth';
 import { counter, histogram } from '@etude/platform/metrics';
-import { refuseUnknown } from '../wire/validation.js';
+import { refuseUnknown } from '@etude/contracts/wire/validation';
 import type { Authenticator, CallContext } from './caller.js';
 
 const calls = counter({ name: 'etude_grpc_calls_total', help: 'Finished calls by method and code', labels: ['method', 'code'] });

@@ -10,7 +10,7 @@ import {
 } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
 import { parseExactJson } from '@etude/contracts/json';
-import { invalidField } from '../wire/validation.js';
+import { invalidField } from '@etude/contracts/wire/validation';
 import { mediaTypeOf, textOf } from './http-door.js';
 
 /**

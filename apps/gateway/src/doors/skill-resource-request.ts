@@ -12,7 +12,7 @@ import { AgentId, SkillName } from '@etude/contracts/ids';
 import { Json } from '@etude/contracts/json';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { z } from 'zod';
-import { invalidField, parseField } from '../wire/validation.js';
+import { invalidField, parseField } from '@etude/contracts/wire/validation';
 import { decoded } from './rest-request.js';
 
 const AGENT_OBJECT = /^\/instances\/[^/]+\/providers\/[^/]+\/agents\/([^/]+)$/;

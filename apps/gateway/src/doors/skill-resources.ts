@@ -4,7 +4,7 @@ import { type Skill, type Skills, SkillStatus } from '@etude/contracts/gen/etude
 import type { CallSettings, ServiceClient } from '@etude/contracts/grpc-client';
 import { SkillName } from '@etude/contracts/ids';
 import { MIB } from '../calls/request-limits.js';
-import { parseField } from '../wire/validation.js';
+import { parseField } from '@etude/contracts/wire/validation';
 import type { Place } from './routes.js';
 import { readerOf, type ResourcePlace, resourceSearch, resourceWrite, skillResource } from './skill-resource-request.js';
 

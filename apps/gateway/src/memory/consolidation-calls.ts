@@ -2,9 +2,9 @@ import { EtudeError } from '@etude/contracts/errors';
 import { type Consolidation, ConsolidationRunSchema } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import type { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import type { Handlers } from '../calls/calls.js';
-import { toWire } from '../wire/messages.js';
+import { toWire } from '@etude/contracts/wire/messages';
 import { consolidationRunOfName, optionalAgent, optionalRequestId } from '../wire/names.js';
-import { boundedCount } from '../wire/validation.js';
+import { boundedCount } from '@etude/contracts/wire/validation';
 
 const DAYS = { max: 3_650, standard: 7 };
 

@@ -15,9 +15,9 @@ import type { Memory } from '@etude/memory/memory';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope, readScope } from '../readers/readers.js';
-import { fromWire } from '../wire/messages.js';
+import { fromWire } from '@etude/contracts/wire/messages';
 import { afterPageToken, optionalRequestId, pageOf } from '../wire/names.js';
-import { boundedCount, invalidField, opened } from '../wire/validation.js';
+import { boundedCount, invalidField, opened } from '@etude/contracts/wire/validation';
 import type { MemoryDeps } from './record-calls.js';
 import { documentMessage } from './record-message.js';
 

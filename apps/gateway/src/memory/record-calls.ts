@@ -25,9 +25,9 @@ import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope, readScope } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
-import { fromWire, toWire } from '../wire/messages.js';
+import { fromWire, toWire } from '@etude/contracts/wire/messages';
 import { optionalRequestId } from '../wire/names.js';
-import { boundedCount, invalidField, parseField, refuseAny } from '../wire/validation.js';
+import { boundedCount, invalidField, parseField, refuseAny } from '@etude/contracts/wire/validation';
 import { episodeMessage, factMessage, procedureMessage } from './record-message.js';
 
 /** Dependencies of the handlers of memory. */

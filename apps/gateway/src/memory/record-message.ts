@@ -5,8 +5,8 @@ import { hasHiddenTests } from '@etude/domain/skills/content-digest';
 import type { PlainRecord } from '@etude/memory/memory';
 import type { Role } from '@etude/platform/auth';
 import { readsHiddenTests } from '../readers/readers.js';
-import { toWire } from '../wire/messages.js';
-import { snakeCase } from '../wire/validation.js';
+import { toWire } from '@etude/contracts/wire/messages';
+import { snakeCase } from '@etude/contracts/wire/validation';
 
 export type RecordInit = MessageInitShape<typeof MemoryRecordSchema>;
 

@@ -19,8 +19,8 @@ import { RECORD_KINDS } from '@etude/memory/record-store';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { askedSkills, type AskedSkills, readScope, skillNamed } from '../readers/readers.js';
-import { fromWire, toWire } from '../wire/messages.js';
-import { boundedCount, invalidField, parseField } from '../wire/validation.js';
+import { fromWire, toWire } from '@etude/contracts/wire/messages';
+import { boundedCount, invalidField, parseField } from '@etude/contracts/wire/validation';
 import type { MemoryDeps } from './record-calls.js';
 import { recordMessage, shownRecord } from './record-message.js';
 

@@ -19,9 +19,9 @@ import type { ErasureSubject } from '@etude/queue/redis/keys';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { askedSkills, ownersOf, seesUsers } from '../readers/readers.js';
-import { fromWire, toWire } from '../wire/messages.js';
+import { fromWire, toWire } from '@etude/contracts/wire/messages';
 import { optionalRequestId } from '../wire/names.js';
-import { invalidField, parseField } from '../wire/validation.js';
+import { invalidField, parseField } from '@etude/contracts/wire/validation';
 import { proposedSkills } from './proposed-skills.js';
 import type { MemoryDeps } from './record-calls.js';
 

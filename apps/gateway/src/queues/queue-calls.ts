@@ -4,9 +4,9 @@ import { QUEUES } from '@etude/contracts/queues';
 import { type DeadLetter, DeadLetters, type QueueCounts } from '@etude/queue/jobs/dead-letters';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
-import { toWire } from '../wire/messages.js';
+import { toWire } from '@etude/contracts/wire/messages';
 import { afterPageToken, pageToken } from '../wire/names.js';
-import { boundedCount, invalidField, parseField } from '../wire/validation.js';
+import { boundedCount, invalidField, parseField } from '@etude/contracts/wire/validation';
 
 const PAGE = { max: 1_000, standard: 50 };
 const IDS_MAX = 1_000;

@@ -9,7 +9,7 @@ import type { Owners } from '@etude/memory/record-store';
 import { hasRole, type Role } from '@etude/platform/auth';
 import type { CallContext } from '../calls/caller.js';
 import { optionalAgent, optionalUser, skillOfName } from '../wire/names.js';
-import { invalidField, parseField } from '../wire/validation.js';
+import { invalidField, parseField } from '@etude/contracts/wire/validation';
 import { scopeNamed } from './skill-message.js';
 
 /** The reader whose skills a request asks for. */

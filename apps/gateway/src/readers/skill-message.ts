@@ -5,7 +5,7 @@ import type { Scope, Skill } from '@etude/contracts/memory';
 import type { SkillScope, SkillStatus } from '@etude/contracts/skill-proof';
 import { scopeOf } from '@etude/domain/skills/life/find-skill';
 import { UNUSED } from '@etude/domain/skills/life/usage';
-import { toWire, wordOf } from '../wire/messages.js';
+import { toWire, wordOf } from '@etude/contracts/wire/messages';
 
 type SkillInit = MessageInitShape<typeof SkillSchema>;
 

@@ -6,8 +6,8 @@ import { SkillCategory, SkillPackage } from '@etude/contracts/skill-proof';
 import { Comparison } from '@etude/contracts/task';
 import { skillDigest } from '@etude/domain/skills/content-digest';
 import { z } from 'zod';
-import { fromWire } from '../wire/messages.js';
-import type { Violation } from '../wire/validation.js';
+import { fromWire } from '@etude/contracts/wire/messages';
+import type { Violation } from '@etude/contracts/wire/validation';
 
 const Identifier = z
   .string()

@@ -17,7 +17,7 @@ import type { ToolCalls } from '@etude/queue/agents/tool-sessions';
 import type { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import type { Producer } from '@etude/queue/jobs/producer';
 import type { MemoryAccess } from '../calls/memory-access.js';
-import { invalid, invalidField, refuseAny, type Violation } from '../wire/validation.js';
+import { invalid, invalidField, refuseAny, type Violation } from '@etude/contracts/wire/validation';
 import type { CheckedDraft } from './skill-draft.js';
 
 /** Dependencies of the handlers of skills. */

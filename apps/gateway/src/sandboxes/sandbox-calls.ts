@@ -15,9 +15,9 @@ import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { forwardedError } from '../controllers/controller-client.js';
 import { forwardSettings, SandboxRouter } from '../controllers/sandbox-router.js';
-import { fromWire, wordOf } from '../wire/messages.js';
+import { fromWire, wordOf } from '@etude/contracts/wire/messages';
 import { afterPageToken, pageToken, sandboxIdOfName } from '../wire/names.js';
-import { boundedCount, opened, parseField } from '../wire/validation.js';
+import { boundedCount, opened, parseField } from '@etude/contracts/wire/validation';
 
 const LABELS_MAX = 64;
 const PAGE = { max: 200, standard: 50 };

@@ -2,7 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { DiffSkillResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
 import { createTwoFilesPatch } from 'diff';
-import { snakeCase } from '../wire/validation.js';
+import { snakeCase } from '@etude/contracts/wire/validation';
 
 /** The compared fields beside the code. */
 const FIELDS = [

@@ -10,7 +10,7 @@ import { once, versionsWork } from '../calls/once.js';
 import { askedSkills, authorOf, meantVersion, readsHiddenTests } from '../readers/readers.js';
 import { skillMessage } from '../readers/skill-message.js';
 import type { Registration, SkillDeps } from '../registration/skill-registration.js';
-import { invalidField } from '../wire/validation.js';
+import { invalidField } from '@etude/contracts/wire/validation';
 import { importedSkill, readImport, sourceOfImport } from './import-skills.js';
 
 /** Maximum of skills in one import. */

@@ -16,9 +16,9 @@ import type { Handlers } from '../calls/calls.js';
 import { once } from '../calls/once.js';
 import { skillMessage } from '../readers/skill-message.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
-import { fromWire, toWire } from '../wire/messages.js';
+import { fromWire, toWire } from '@etude/contracts/wire/messages';
 import { optionalRequestId } from '../wire/names.js';
-import { invalidField, parseField } from '../wire/validation.js';
+import { invalidField, parseField } from '@etude/contracts/wire/validation';
 
 const Days = z.number().int().min(0).max(36_500);
 const Policy = z.object({

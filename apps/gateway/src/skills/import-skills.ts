@@ -5,7 +5,7 @@ import { contentDigest } from '@etude/domain/skills/content-digest';
 import { filesOfFolder, FOLDER_LIMITS, type FolderFile, type FoundFolder, tooLarge } from '@etude/documents/skill-folder/file-collector';
 import { ARCHIVE_BYTES_MAX, ARCHIVE_FORMATS, filesOfArchive } from '@etude/documents/skill-folder/read-archive';
 import { readSkill } from '@etude/documents/skill-folder/skill-folder';
-import { invalidField, opened } from '../wire/validation.js';
+import { invalidField, opened } from '@etude/contracts/wire/validation';
 import { candidateFields, type CheckedDraft, digested } from '../registration/skill-draft.js';
 
 export interface ImportedSkill extends CheckedDraft {

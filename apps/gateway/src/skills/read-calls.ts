@@ -11,7 +11,7 @@ import { type AskedSkills, askedSkills, checkedVersion, skillNamed, viewsOf } fr
 import { briefMessage, skillMessage, statusFilterOf } from '../readers/skill-message.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { afterPageToken, pageOf } from '../wire/names.js';
-import { boundedCount, parseField } from '../wire/validation.js';
+import { boundedCount, parseField } from '@etude/contracts/wire/validation';
 import { skillDiff } from './diff-skill.js';
 import { everySkillBehind, placeOf } from './list-skills.js';
 

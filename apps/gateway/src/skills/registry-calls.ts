@@ -14,8 +14,8 @@ import { authorOf, requireAuthor } from '../readers/readers.js';
 import { named, skillMessage } from '../readers/skill-message.js';
 import { checkedDraft } from '../registration/skill-draft.js';
 import type { Registration, SkillDeps } from '../registration/skill-registration.js';
-import { toWire } from '../wire/messages.js';
-import { invalidField } from '../wire/validation.js';
+import { toWire } from '@etude/contracts/wire/messages';
+import { invalidField } from '@etude/contracts/wire/validation';
 import { decideOnce, type Move, patienceOf } from './decide-once.js';
 
 /** Checking, registering and verifying: `etude.v1.Skills`. */

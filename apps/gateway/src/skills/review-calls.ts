@@ -14,7 +14,7 @@ import { askedSkills, checkedVersion, meantVersion, requireOwner } from '../read
 import { named, scopeNamed, skillMessage } from '../readers/skill-message.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { skillOfName } from '../wire/names.js';
-import { invalidField, parseField } from '../wire/validation.js';
+import { invalidField, parseField } from '@etude/contracts/wire/validation';
 import { decideOnce, type Move, type MoveRequest, patienceOf } from './decide-once.js';
 import { skillDiff } from './diff-skill.js';
 

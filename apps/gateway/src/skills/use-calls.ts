@@ -19,7 +19,7 @@ import type { Handlers } from '../calls/calls.js';
 import { askedSkills, ownScope, skillNamed } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { optionalRequestId, skillOfName } from '../wire/names.js';
-import { parseField } from '../wire/validation.js';
+import { parseField } from '@etude/contracts/wire/validation';
 
 const Names = z.array(SkillName).min(1).max(50);
 const Stdin = z.string().max(1_000_000);

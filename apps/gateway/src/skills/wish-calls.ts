@@ -12,8 +12,8 @@ import type { Handlers } from '../calls/calls.js';
 import { ownScope } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { afterPageToken, optionalAgent, optionalRequestId, pageToken } from '../wire/names.js';
-import { toWire } from '../wire/messages.js';
-import { boundedCount, invalidField, parseField } from '../wire/validation.js';
+import { toWire } from '@etude/contracts/wire/messages';
+import { boundedCount, invalidField, parseField } from '@etude/contracts/wire/validation';
 
 const PAGE = { max: 200, standard: 50 };
 const Description = z.string().trim().max(4_000);

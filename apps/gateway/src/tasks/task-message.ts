@@ -3,7 +3,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { TaskEventSchema, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { taskName } from '@etude/contracts/ids';
 import type { TaskEvent, TaskRecord } from '@etude/contracts/task';
-import { toWire } from '../wire/messages.js';
+import { toWire } from '@etude/contracts/wire/messages';
 import { resumeToken } from '../wire/names.js';
 
 type EventInit = MessageInitShape<typeof TaskEventSchema>;

@@ -1,9 +1,9 @@
 import { type Evaluator, type TaskFile, type TaskSpec as TaskSpecMessage, TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { TASK_FILES_MAX_BYTES, TaskSpec } from '@etude/contracts/task';
 import { evaluatorProblems } from '@etude/domain/evaluation/evaluators';
-import { fromWire } from '../wire/messages.js';
+import { fromWire } from '@etude/contracts/wire/messages';
 import { pathProblem } from '../wire/names.js';
-import { invalidField, joinPath, refuseAny, type Violation } from '../wire/validation.js';
+import { invalidField, joinPath, refuseAny, type Violation } from '@etude/contracts/wire/validation';
 
 export const LABELS_MAX = 64;
 const FILES_MAX = 100;

@@ -12,9 +12,9 @@ import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
-import { toWire } from '../wire/messages.js';
+import { toWire } from '@etude/contracts/wire/messages';
 import { optionalRequestId } from '../wire/names.js';
-import { parseField } from '../wire/validation.js';
+import { parseField } from '@etude/contracts/wire/validation';
 
 const Session = z.string().regex(/^[A-Za-z0-9_-]{0,64}$/, 'must hold only letters, digits, "_" and "-", at most 64');
 const ToolName = z.string().min(1).max(128);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AgentId, RequestId, SandboxId, SkillName, TaskId, UserId } from '@etude/contracts/ids';
 import { z } from 'zod';
-import { invalidField, parseField } from './validation.js';
+import { invalidField, parseField } from '@etude/contracts/wire/validation';
 
 function idOf(name: string, collection: string, schema: z.ZodType<string>, example: string, field = 'name'): string {
   const id = name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : null;

@@ -1,13 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
-import type { Sandboxes, UploadFileHeader, UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import type { Sandboxes, UploadFileHeader } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { ServedCall, ServiceHandlers } from '@etude/contracts/grpc-server';
 import { TenantId } from '@etude/contracts/ids';
 import { sandboxFileMessage, sandboxMessage } from '@etude/contracts/sandbox-wire';
+import { invalidField, opened } from '@etude/contracts/wire/validation';
 import type { SandboxFiles } from '@etude/sandbox/sandbox-driver';
 import { readFile, statFile, type UploadPlace, writeFile } from './session-files.js';
 import type { SessionHost } from './session-host.js';
-import { eventMessage, executionOf, invalidField, placeOf, sandboxIdOf, sessionRequestOf, ttlOf } from './session.mapping.js';
+import { eventMessage, executionOf, placeOf, sandboxIdOf, sessionRequestOf, ttlOf } from './session.mapping.js';
 
 /** The tenant that a gateway calls for. */
 export interface InternalCaller {
@@ -59,14 +60,6 @@ function uploadPlaceOf({ path, offset, sizeBytes }: UploadFileHeader): UploadPla
   return { path, offset: bytesOf(offset, 'offset'), sizeBytes: sizeBytes === undefined ? undefined : bytesOf(sizeBytes, 'size_bytes') };
 }
 
-/** The header of an upload, and the messages after it. */
-async function opened(requests: AsyncIterable<UploadFileRequest>) {
-  const chunks = requests[Symbol.asyncIterator]();
-  const first = await chunks.next();
-  if (first.done || first.value.part.case !== 'header') throw invalidField('header', 'must be the first message of an upload');
-  return { header: first.value.part.value, chunks: { [Symbol.asyncIterator]: () => chunks } };
-}
-
 /** `etude.v1.Sandboxes` of a controller, for gateways. Every lookup uses the tenant that the gateway authenticated. */
 export function sandboxesHandlers(host: SessionHost): ServiceHandlers<typeof Sandboxes, InternalCaller> {
   const find = (name: string, tenant: string) => host.find(tenant, sandboxIdOf(name));
@@ -94,8 +87,8 @@ export function sandboxesHandlers(host: SessionHost): ServiceHandlers<typeof San
       return { stopped: (await find(name, tenant)).executions.cancel(executionId) };
     },
     async uploadFile(requests, { tenant, signal }) {
-      const { header, chunks } = await opened(requests);
-      return withFiles(header.name, tenant, (files) => writeFile(files, uploadPlaceOf(header), chunks, signal));
+      const { head, rest } = await opened(requests, 'header');
+      return withFiles(head.name, tenant, (files) => writeFile(files, uploadPlaceOf(head), rest, signal));
     },
     async *downloadFile({ name, path, offset }, { tenant, signal }) {
       const held = await find(name, tenant);

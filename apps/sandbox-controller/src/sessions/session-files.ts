@@ -2,8 +2,8 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox-session';
 import { type DownloadFileInit, type SandboxFileInit, sandboxFileMessage } from '@etude/contracts/sandbox-wire';
+import { invalidField } from '@etude/contracts/wire/validation';
 import type { SandboxFiles } from '@etude/sandbox/sandbox-driver';
-import { invalidField } from './session.mapping.js';
 
 /** Describes a file, also one whose upload is unfinished. @throws EtudeError NOT_FOUND */
 export async function statFile(files: SandboxFiles, path: string): Promise<SandboxFileInit> {

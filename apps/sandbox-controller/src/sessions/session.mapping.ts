@@ -1,21 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { EtudeError } from '@etude/contracts/errors';
-import { type CreateSandboxRequest, type ExecuteRequest, Language } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import {
+  type CreateSandboxRequest,
+  CreateSandboxRequestSchema,
+  type ExecuteRequest,
+  Language,
+} from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { SandboxId } from '@etude/contracts/ids';
 import { SandboxLimits, type SandboxRun } from '@etude/contracts/sandbox';
 import { SESSION_TTL_MS_DEFAULT, SessionRequest } from '@etude/contracts/sandbox-session';
-import {
-  type ExecuteEventInit,
-  executionOutcomeMessage,
-  millisecondsOf,
-  richOutputMessage,
-  sandboxLimitsOf,
-} from '@etude/contracts/sandbox-wire';
+import { type ExecuteEventInit, executionOutcomeMessage, richOutputMessage, sandboxLimitsOf } from '@etude/contracts/sandbox-wire';
+import { fromWire, millisecondsOf } from '@etude/contracts/wire/messages';
+import { invalidField } from '@etude/contracts/wire/validation';
 import type { EventPlace, ExecutionContent, ExecutionEvent } from './execution-log.js';
 import type { SessionExecution } from './session-executions.js';
-
-export const invalidField = (field: string, description: string) =>
-  new EtudeError('INVALID_ARGUMENT', `The request is wrong. ${field}: ${description}`, { violations: [{ field, description }] });
 
 /** @throws EtudeError INVALID_ARGUMENT where `name` is not the name of a sandbox */
 export function sandboxIdOf(name: string): string {
@@ -25,17 +22,13 @@ export function sandboxIdOf(name: string): string {
   return id;
 }
 
-/** Gateways check each field with the same schemas before they forward a request. */
+const Asked = SessionRequest.omit({ tenant: true });
+
+/** @throws EtudeError INVALID_ARGUMENT; gateways check each field with the same schemas before they forward a request */
 export function sessionRequestOf(tenant: string, request: CreateSandboxRequest): SessionRequest {
-  const { requestId, template, limits, ttl, labels } = request;
-  return SessionRequest.parse({
-    tenant,
-    requestId: requestId || `made-${randomUUID()}`,
-    template: template || undefined,
-    limits: sandboxLimitsOf(limits),
-    ttlMs: millisecondsOf(ttl),
-    labels,
-  });
+  const { requestId, limits = {} } = request;
+  const asked = { ...request, requestId: requestId || `made-${randomUUID()}`, limits };
+  return { tenant, ...fromWire(Asked, CreateSandboxRequestSchema, asked) };
 }
 
 export const ttlOf = (ttl: CreateSandboxRequest['ttl']): number => millisecondsOf(ttl) ?? SESSION_TTL_MS_DEFAULT;

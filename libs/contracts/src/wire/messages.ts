@@ -2,17 +2,22 @@ import {
   type DescEnum,
   type DescField,
   type DescMessage,
-  type DescOneof,
   fromJson,
   type JsonValue,
   type MessageInitShape,
   ScalarType,
   toJson,
 } from '@bufbuild/protobuf';
-import { durationFromMs, FeatureSet_FieldPresence, ListValueSchema, timestampFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
-import { hasUnnameable, UNNAMEABLE } from '@etude/contracts/json';
-import { millisecondsOf } from '@etude/contracts/sandbox-wire';
+import {
+  type Duration,
+  durationFromMs,
+  FeatureSet_FieldPresence,
+  ListValueSchema,
+  timestampFromMs,
+  ValueSchema,
+} from '@bufbuild/protobuf/wkt';
 import { z } from 'zod';
+import { hasUnnameable, UNNAMEABLE } from '../json.js';
 import { invalidField, joinPath, parsedBy, refuseAny, snakeCase, unwrapped, type Violation } from './validation.js';
 
 /**
@@ -36,6 +41,8 @@ const NAMES: Readonly<Record<string, string>> = {
   contentBase64: 'content',
   at: 'time',
   createdAt: 'createTime',
+  expiresAt: 'expireTime',
+  modifiedMs: 'modifyTime',
   updatedAt: 'updateTime',
   endedAt: 'endTime',
   verifiedAt: 'verifyTime',
@@ -101,6 +108,12 @@ function wireMessage(field: DescField, desc: DescMessage, value: unknown): unkno
   return isOf(field, 'Struct') ? value : messageOf(desc, value as Values);
 }
 
+/** Whole milliseconds, rounded up so that a tiny duration isn't zero; undefined if unset or zero. */
+export function millisecondsOf(duration: Duration | undefined): number | undefined {
+  if (!duration) return undefined;
+  return Number(duration.seconds) * 1_000 + Math.ceil(duration.nanos / 1_000_000) || undefined;
+}
+
 interface WireOptions {
   /** Path of the message in the request, for errors. */
   readonly root?: string;
@@ -121,18 +134,39 @@ export function fromWire<S extends z.ZodType>(
 ): z.output<S> {
   const reader = new MessageReader([...found]);
   const given = reader.object(schema, desc, message as Values, root);
-  const { data, violations } = parsedBy(schema, given, (path) => pathOf(desc, message, path, root));
+  const { data, violations } = parsedBy(schema, given, (path) => reader.pathOf(given, path, root));
   const seen = new Set(reader.found.map(({ field }) => field));
   refuseAny([...reader.found, ...violations.filter(({ field }) => !seen.has(field))]);
   return data as z.output<S>;
 }
+
+/** The fields that a message sets, by their names in the schema. Zero and empty are left out if the schema has a default. Checks no values. */
+export const givenIn = (schema: z.ZodType, desc: DescMessage, message: object) =>
+  new MessageReader([]).object(schema, desc, message as Values, '');
 
 /** Maximum of entries in a list that are read. A small message can hold a million empty ones. */
 const ENTRIES_MAX = 20_000;
 
 /** Reads messages by the schemas of their fields, and collects violations that the schemas can't detect. */
 class MessageReader {
+  /** The messages that were read, by the objects made of them. */
+  readonly #places = new Map<unknown, { readonly desc: DescMessage; readonly at: string }>();
+
   constructor(readonly found: Violation[]) {}
+
+  /** Path of a field as the caller wrote it: `spec.evaluator.io_cases.cases[3].stdin`. */
+  pathOf(given: unknown, path: readonly PropertyKey[], root: string): string {
+    let [at, value] = [root, given];
+    for (const key of path) {
+      const place = this.#places.get(value);
+      const name =
+        typeof key === 'number' ? key : place ? (fieldFor(place.desc, String(key))?.name ?? snakeCase(String(key))) : JSON.stringify(key);
+      value = (value as Readonly<Record<PropertyKey, unknown>> | undefined)?.[key];
+      // The kind of a oneof is the name of its chosen field, which is in the path already.
+      if (name !== 'kind') at = this.#places.get(value)?.at ?? joinPath(at, name);
+    }
+    return at;
+  }
 
   object(schema: z.ZodType, desc: DescMessage, message: Values, at: string): Values | undefined {
     const plain = unwrapped(schema);
@@ -143,6 +177,7 @@ class MessageReader {
       const value = field && this.#field(type, field, message[field.localName], joinPath(at, field.name));
       if (value !== undefined) given[key] = value;
     }
+    this.#places.set(given, { desc, at });
     return given;
   }
 
@@ -158,7 +193,10 @@ class MessageReader {
     const option = union.options
       .map((one) => unwrapped(one as z.ZodType) as z.ZodObject)
       .find(({ shape }) => literalOf(shape[kind]) === field.name);
-    return { ...(option && this.object(option, field.message, member.value, joinPath(at, field.name))), [kind]: field.name };
+    const place = { desc: field.message, at: joinPath(at, field.name) };
+    const given = { ...(option && this.object(option, place.desc, member.value, place.at)), [kind]: field.name };
+    this.#places.set(given, place);
+    return given;
   }
 
   #field(type: z.ZodType, field: DescField, value: unknown, at: string): unknown {
@@ -207,34 +245,6 @@ class MessageReader {
 }
 
 const literalOf = (schema: unknown) => (schema instanceof z.ZodLiteral ? schema.value : undefined);
-
-/** Path of a field as the caller wrote it: `spec.evaluator.io_cases.cases[3].stdin`. */
-function pathOf(desc: DescMessage, message: object, path: readonly PropertyKey[], root: string): string {
-  let at = root;
-  let type: DescMessage | undefined = desc;
-  let value: unknown = message;
-  for (const key of path) {
-    if (typeof key === 'number') {
-      at = joinPath(at, key);
-      value = (value as readonly unknown[] | undefined)?.[key];
-      continue;
-    }
-    const oneof: DescOneof | undefined = type && oneofOf(type);
-    const member: Chosen | undefined = oneof && ((value as Values | undefined)?.[oneof.localName] as Chosen);
-    const chosen: DescField | undefined = oneof?.fields.find(({ localName }) => localName === member?.case);
-    if (chosen) {
-      at = joinPath(at, chosen.name);
-      type = chosen.message;
-      value = member?.value;
-    }
-    if (key === oneof?.localName) continue;
-    const field: DescField | undefined = type && fieldFor(type, String(key));
-    at = joinPath(at, field?.name ?? (type ? snakeCase(String(key)) : JSON.stringify(key)));
-    value = field && (value as Values | undefined)?.[field.localName];
-    type = field?.fieldKind === 'map' ? undefined : field?.message;
-  }
-  return at;
-}
 
 /** The enum value as a word; undefined if unspecified. @throws EtudeError INVALID_ARGUMENT for an unknown number */
 export function wordOf(desc: DescEnum, value: number, field: string): string | undefined {

@@ -1,5 +1,5 @@
-import { EtudeError } from '@etude/contracts/errors';
 import { z } from 'zod';
+import { EtudeError } from '../errors.js';
 
 export interface Violation {
   readonly field: string;
