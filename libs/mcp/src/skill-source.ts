@@ -1,11 +1,11 @@
+import { extname } from 'node:path';
 import { type Skill as WireSkill, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
-import { GLOBAL_TENANT, skillResourceName, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
+import { GLOBAL_TENANT, SkillName, skillResourceName, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Resource, ServerContext } from '@modelcontextprotocol/server';
-import type { Skill, SkillReadResult, SkillSource } from '@modelcontextprotocol/server/ext/skills';
+import { type Skill, skillEntry, type SkillReadResult, type SkillSource } from '@modelcontextprotocol/server/ext/skills';
 import type { McpCaller } from './caller.js';
 import { callFailure, type GatewayCalls, protocolError } from './gateway-calls.js';
-import { MANIFEST, mediaTypeOf, placeOf, type SkillFolder, skillFolder } from './skill-folder.js';
 
 /** Small, since all skills of a page are exported at once. */
 const PAGE_SIZE = 20;
@@ -114,3 +114,60 @@ async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
     throw protocolError(error);
   }
 }
+
+const MANIFEST = 'SKILL.md';
+
+/** A place under `skill://`: a skill by its name in the registry, and the decoded path in its folder, empty for the folder itself. */
+interface SkillPlace {
+  readonly skill: string;
+  readonly path: string;
+}
+
+/** The place that a URI names; null if the URI can't name a skill. The Agent Skills format has "-" where Etude's names have "_". */
+export function placeOf(uri: string): SkillPlace | null {
+  const [, folder = '', path = ''] = /^skill:\/\/([a-z0-9-]+)(?:\/([^?#]*))?$/.exec(uri) ?? [];
+  const skill = SkillName.safeParse(folder.replaceAll('-', '_'));
+  try {
+    return skill.success ? { skill: skill.data, path: decodeURIComponent(path) } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** One version of a skill in the Agent Skills format: its files, and an entry with their digests. */
+interface SkillFolder {
+  readonly entry: Skill;
+  /** Path of the folder after `skill://`. */
+  readonly folder: string;
+  /** By path in the folder: "scripts/sum.py". */
+  readonly files: ReadonlyMap<string, Uint8Array>;
+}
+
+/** The name in a SKILL.md; empty if there is none. */
+function formatNameOf(manifest: Uint8Array | undefined): string {
+  const text = new TextDecoder().decode(manifest);
+  return /^name:[ \t]*["']?([a-z0-9-]+)["']?[ \t]*$/m.exec(text)?.[1] ?? '';
+}
+
+/**
+ * @param files the answer of `ExportSkill`
+ * @throws Error naming the violation of the format
+ */
+async function skillFolder(skill: string, files: ReadonlyArray<{ path: string; data: Uint8Array }>): Promise<SkillFolder> {
+  const inside = new Map(files.map(({ path, data }) => [path, data]));
+  const folder = formatNameOf(inside.get(MANIFEST));
+  if (folder.replaceAll('-', '_') !== skill) throw new Error(`the name in the ${MANIFEST} of ${skill} is another one: "${folder}"`);
+  return { entry: await skillEntry(folder, Object.fromEntries(inside)), folder, files: inside };
+}
+
+const BY_EXTENSION: Readonly<Record<string, string>> = {
+  '.md': 'text/markdown',
+  '.txt': 'text/plain',
+  '.py': 'text/x-python',
+  '.json': 'application/json',
+  '.csv': 'text/csv',
+  '.html': 'text/html',
+  '.png': 'image/png',
+};
+
+export const mediaTypeOf = (path: string): string => BY_EXTENSION[extname(path).toLowerCase()] ?? 'application/octet-stream';

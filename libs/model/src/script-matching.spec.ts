@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkScript, type ScriptInput } from './script.js';
 import { filled, ScriptMatcher } from './script-matching.js';
-import { conversationOf } from './scripted-answer.js';
+import { conversationOf } from './scripted-model.js';
 
 function asking(script: ScriptInput) {
   const matcher = new ScriptMatcher(checkScript(script));

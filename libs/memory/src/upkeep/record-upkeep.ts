@@ -1,15 +1,16 @@
-import type { ArchivePolicy } from '../memory.js';
-import type { Owners, RecordStore } from '../record-store.js';
-import { archiveRecords, memoryStats, restoreRecords } from './archive-records.js';
-import { eraseOwned, type EraseOptions, findOwned, newFrom } from './erase-owned.js';
-import { type ExportOptions, exportRecords } from './export-lines.js';
-import { type ImportOptions, importRecords } from './import-lines.js';
-import type { CountsByPlace } from './owned-records.js';
-import { reconcileRecords } from './reconcile-records.js';
-import { type ReembedOptions, reembedRecords } from './reembed-records.js';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
+import type { ArchivePolicy, Progress, ReembedReport, StoreReport } from '../memory.js';
+import { LAYERS, type Owners, type RecordStore, type StoredRecord } from '../record-store.js';
+import { archiveRecords, memoryStats, renewMarks, restoreRecords } from './archive-records.js';
+import { type EraseOptions, eraseOwned, findOwned, newFrom } from './erase-owned.js';
+import { type ExportOptions, exportRecords } from './export-lines.js';
+import { type ImportOptions, importRecords } from './import-lines.js';
+import { type CountsByPlace, walkOwned } from './owned-records.js';
+import { embedTexts, indexedTextsOf } from '../layers/indexed-texts.js';
+import { mendDocuments } from '../layers/documents.js';
+import { reconcileSkills } from './reconcile-skills.js';
 
 export interface UpkeepDeps {
   /** A `guardedStore`, because imports are writes too. */
@@ -50,4 +51,93 @@ export function recordUpkeep(deps: UpkeepDeps) {
     dropModel: (name: string) => store.dropModel(name),
     reconcile: () => reconcileRecords(deps),
   };
+}
+
+interface ReembedOptions {
+  readonly onProgress?: (progress: Progress) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** Maximum number of passes. A record that changes while it is embedded is left for the next pass. */
+const PASSES_MAX = 1_000;
+
+/**
+ * Adds the vectors of a model to the records of all tenants. Records that have them are skipped, so a run continues where an earlier one
+ * stopped. Once all have them the model is ready, and services can start with it.
+ *
+ * An abort is no failure: the state is then `running`.
+ */
+async function reembedRecords(store: RecordStore, to: Embedder, { onProgress, signal }: ReembedOptions): Promise<ReembedReport> {
+  const { model: name, dimension } = to.profile;
+  const wasReady = (await store.models()).some((model) => model.name === name && model.state === 'ready');
+  await store.addModel({ name, dimension });
+  const total = await countLeft(store, name);
+  let embedded = 0;
+  let left = total;
+  try {
+    for (let pass = 0; pass < PASSES_MAX && left > 0; pass += 1) {
+      for (const tenant of await store.tenants())
+        for await (const page of walkOwned(store, { tenant }, { withoutVectorsOf: name }, { signal })) {
+          embedded += await fillPage(store, to, page, signal);
+          onProgress?.({ done: Math.min(embedded, total), total });
+        }
+      left = await countLeft(store, name);
+    }
+  } catch (error) {
+    if (signal?.aborted !== true) throw error;
+    left = await countLeft(store, name);
+  }
+  if (left > 0) return { embedded, left, state: 'running' };
+  await store.setModelReady(name);
+  onProgress?.({ done: total, total });
+  return { embedded, left: 0, state: wasReady && embedded === 0 ? 'finished' : 'ready' };
+}
+
+/** @returns how many records got their vectors */
+async function fillPage(store: RecordStore, to: Embedder, page: readonly StoredRecord[], signal?: AbortSignal): Promise<number> {
+  const texts = page.map(indexedTextsOf);
+  const vectors = (await embedTexts(to, texts.flat(), signal)).map(({ vector }) => vector);
+  let filled = 0;
+  for (const [at, record] of page.entries())
+    if (await store.setVectors(record.scope.tenant, record, to.profile.model, vectors.splice(0, texts[at]!.length))) filled += 1;
+  return filled;
+}
+
+async function countLeft(store: RecordStore, model: string): Promise<number> {
+  let left = 0;
+  for (const tenant of await store.tenants())
+    for (const layer of LAYERS) left += await store.count({ tenant }, layer, { withoutVectorsOf: model });
+  return left;
+}
+
+const SENTENCES_MAX = 100;
+const DAY_MS = 86_400_000;
+/** Notes of applied writes are kept for this time. Writes and requests aren't repeated later. */
+const APPLIED_KEPT_MS = 30 * DAY_MS;
+
+/**
+ * Reports damage and records without vectors. Then repairs what interrupted writes and earlier versions left in the layers, and drops
+ * old notes of writes.
+ */
+async function reconcileRecords(deps: UpkeepDeps): Promise<StoreReport> {
+  const { store, clock, embedder } = deps;
+  const checked = { records: 0, skills: 0 };
+  const repaired: string[] = [];
+  const problems = [...(await store.damage())];
+  for (const tenant of await store.tenants()) {
+    const { model } = embedder.profile;
+    for (const layer of LAYERS) {
+      checked.records += await store.count({ tenant }, layer, {});
+      const without = await store.count({ tenant }, layer, { withoutVectorsOf: model });
+      if (without > 0)
+        problems.push(`${without} ${layer} records of ${tenant} have no vectors of ${model}; run "etude memory reembed" to make them`);
+    }
+    repaired.push(...(await mendDocuments(store, tenant)));
+    const renewed = await renewMarks(store, tenant);
+    if (renewed > 0) repaired.push(`${renewed} records of ${tenant} that an earlier version archived can be restored by this one`);
+    checked.skills += await reconcileSkills(deps, tenant, { repaired, problems });
+    const old = { kinds: ['applied'], createdBefore: clock.now() - APPLIED_KEPT_MS } as const;
+    for (const layer of LAYERS) await store.remove({ tenant }, layer, old);
+  }
+  return { checked, repaired: repaired.slice(0, SENTENCES_MAX), problems: problems.slice(0, SENTENCES_MAX) };
 }
