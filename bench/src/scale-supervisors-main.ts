@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net';
 import { KubeApi } from '@etude/sandbox/kubernetes/kube-api';
 import { supervisorNameOf } from '@etude/sandbox/kubernetes/pod-identity';
 import { PodWatch } from '@etude/sandbox/kubernetes/pod-watch';
-import type { PodView } from '@etude/sandbox/kubernetes/pod-view';
+import type { PodView } from '@etude/sandbox/kubernetes/pod-state';
 import { encodeFrame, FrameReader, type SupervisorFrame } from '@etude/sandbox/frames';
 import { ScalePlace } from './scale-processes.js';
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { addAdmin } from './admin/admin.command.js';
 import type { Start } from './cli.js';
 import { addDemo } from './demo/demo.js';
-import { addEmbedder } from './embedder/fetch-embedder.js';
+import { addEmbedder } from './embedder/embedder.js';
 import { addEval } from './eval/eval.command.js';
 import { addMcp } from './mcp/serve-mcp.js';
 import { addMemory } from './memory/memory.command.js';

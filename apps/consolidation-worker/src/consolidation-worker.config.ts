@@ -1,8 +1,7 @@
 import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { modelConfig } from '@etude/model/model-config';
-import { baseConfig } from '@etude/platform/config';
+import { baseConfig, sandboxPackagesConfig } from '@etude/platform/config';
 import { publicKeysConfig, signingKeyConfig } from '@etude/platform/proof-keys';
-import { sandboxPackagesConfig } from '@etude/platform/sandbox-packages';
 import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-config';
 import type { ScheduleTimes } from '@etude/queue/jobs/scheduler';
 import { z } from 'zod';

@@ -1,11 +1,10 @@
 import { ConsolidationRunJob, MemorySettleJob, MemoryUpkeepJob, MemoryWriteJob, SkillRequest, SkillVerify } from '@etude/contracts/queues';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
-import { readSandboxPackages } from '@etude/platform/sandbox-packages';
+import { readSandboxPackages } from '@etude/platform/config';
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
-import type { AdmissionDeps } from '@etude/domain/skills/proof/admit-skill';
-import { checkSkill } from '@etude/domain/skills/proof/admit-skill';
+import { type AdmissionDeps, checkSkill } from '@etude/domain/skills/proof/admit-skill';
 import type { Memory } from '@etude/memory/memory';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { chatModelFrom, embedderFrom } from '@etude/model/model-config';

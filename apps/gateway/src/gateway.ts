@@ -17,7 +17,7 @@ import { memoryFrom } from '@etude/memory/open-memory';
 import { chatModelFrom, DEFAULT_BASE_URL } from '@etude/model/model-config';
 import { loadKeys } from '@etude/platform/auth';
 import { fileProofChecker } from '@etude/platform/proof-keys';
-import { readSandboxPackages } from '@etude/platform/sandbox-packages';
+import { readSandboxPackages } from '@etude/platform/config';
 import { installationSettings } from '@etude/queue/agents/agent-settings-config';
 import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import { RedisToolSessions, ToolCalls } from '@etude/queue/agents/tool-sessions';

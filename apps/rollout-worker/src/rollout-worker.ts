@@ -3,10 +3,9 @@ import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { chatModelFrom, embedderFrom, modelConfig } from '@etude/model/model-config';
-import { baseConfig } from '@etude/platform/config';
+import { baseConfig, readSandboxPackages, sandboxPackagesConfig } from '@etude/platform/config';
 import { fileProofChecker, publicKeysConfig } from '@etude/platform/proof-keys';
 import type { RunningWorker } from '@etude/platform/run-service';
-import { readSandboxPackages, sandboxPackagesConfig } from '@etude/platform/sandbox-packages';
 import { agentSettingsConfig, installationSettings } from '@etude/queue/agents/agent-settings-config';
 import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
@@ -31,7 +30,7 @@ export const rolloutWorkerConfig = requireMemory(
       ETUDE_ROLLOUT_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(8),
     }),
 );
-export type RolloutWorkerConfig = z.infer<typeof rolloutWorkerConfig>;
+type RolloutWorkerConfig = z.infer<typeof rolloutWorkerConfig>;
 
 /** Less than the 10 s after which a closing service is killed. */
 const CLOSE_GRACE_MS = 8_000;

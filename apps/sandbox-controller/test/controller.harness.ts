@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
 import { decodeStatus } from '@etude/contracts/rich-status';
-import type { SandboxSession } from '@etude/contracts/sandbox-session';
+import type { SandboxSession } from '@etude/contracts/sandbox';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import { RedisKeys } from '@etude/queue/redis/keys';

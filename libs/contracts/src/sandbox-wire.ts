@@ -11,8 +11,7 @@ import {
 import { type SandboxLimits as LimitsMessage, SandboxLimitsSchema } from './gen/etude/v1/tasks_pb.js';
 import { sandboxName } from './ids.js';
 import { isDeeper } from './json.js';
-import { type Display, type RunResult, SandboxLimits } from './sandbox.js';
-import type { SandboxSession, SessionFile } from './sandbox-session.js';
+import { type Display, type RunResult, SandboxLimits, type SandboxSession, type SessionFile } from './sandbox.js';
 import { givenIn, toWire } from './wire/messages.js';
 
 export type ExecuteEventInit = MessageInitShape<typeof ExecuteEventSchema>;

@@ -1,5 +1,8 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { z } from 'zod';
+import { TemplateName } from '@etude/contracts/sandbox';
+import { SkillPackage } from '@etude/contracts/skill-proof';
+import { readJsonFile } from './files.js';
 
 /** Settings that every service has. Extend them: `baseConfig.extend({ ETUDE_GRPC_PORT: ... })`. */
 export const baseConfig = z.object({
@@ -50,3 +53,18 @@ export function loadConfig<S extends z.ZodType>(schema: S, env: NodeJS.ProcessEn
     },
   );
 }
+
+/** Settings of every service that accepts, verifies or runs skills. */
+export const sandboxPackagesConfig = z.object({
+  /**
+   * JSON file with the packages that skills may declare, by the sandbox template whose image has them, such as {"science":
+   * ["numpy==2.3.1"]}. Unset: the standard library only.
+   */
+  ETUDE_SANDBOX_PACKAGES_PATH: z.string().min(1).optional(),
+});
+
+const SandboxPackages = z.record(TemplateName, z.array(SkillPackage));
+
+/** @throws EtudeError FAILED_PRECONDITION naming the file, and the wrong field */
+export const readSandboxPackages = (path: string | undefined): z.infer<typeof SandboxPackages> =>
+  path === undefined ? {} : readJsonFile('file of sandbox packages', path, SandboxPackages);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { readSandboxPackages } from './sandbox-packages.js';
+import { readSandboxPackages } from './config.js';
 
 const dir = mkdtempSync(join(tmpdir(), 'etude-packages-'));
 afterAll(() => rmSync(dir, { recursive: true }));

@@ -1,6 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { Display, ExecutionRequest, ExitReason, RunResult } from '@etude/contracts/sandbox';
-import type { SessionFile } from '@etude/contracts/sandbox-session';
+import type { Display, ExecutionRequest, ExitReason, RunResult, SessionFile } from '@etude/contracts/sandbox';
 import type { SupervisorFrame } from './frames.js';
 
 /** The fields needed to open a sandbox. All other fields come with the execution. */

@@ -1,5 +1,5 @@
 import { EtudeError, type ErrorCode } from '@etude/contracts/errors';
-import { FILE_CHUNK_BYTES_MAX, SessionFile } from '@etude/contracts/sandbox-session';
+import { FILE_CHUNK_BYTES_MAX, SessionFile } from '@etude/contracts/sandbox';
 import { z } from 'zod';
 import type { SupervisorFrame } from './frames.js';
 import { type LostSandbox, type SandboxFiles, unavailable } from './sandbox-driver.js';

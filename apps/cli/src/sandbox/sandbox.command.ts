@@ -1,15 +1,19 @@
 import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { basename } from 'node:path';
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { CreateSandboxRequestSchema, Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { CreateSandboxRequestSchema, Sandboxes, SandboxFileSchema } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { SandboxLimitsSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import type { Command } from 'commander';
+import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox';
 import { callSettings, ridingOut } from '../calls.js';
 import { type Cli, commandLine, type Gateway, type Start, withGateway } from '../cli.js';
 import { addNoun, type Entry, fieldsOf, type Flags, hand, LIMIT, plain, resource } from '../command.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { duration, keyValue } from '../options.js';
-import { type CodeOptions, type Execution, executionOf, LIMIT_FLAGS, outcomeExit, showExecution } from './execution.js';
-import { downloadFile, uploadFile } from './transfer.js';
+import { bytesText, type CodeOptions, type Execution, executionOf, LIMIT_FLAGS, outcomeExit, showExecution } from './execution.js';
+import { statOf, writeWhole } from '../files.js';
+import { show } from '../show.js';
 
 const SANDBOX_FLAGS: Flags = {
   '--template <name>': 'kind of sandbox (default: default)',
@@ -130,4 +134,49 @@ const ENTRIES: readonly Entry[] = [
 
 export function addSandbox(program: Command, start: Start): void {
   addNoun(program, start, 'sandbox', 'sandboxes that run your code', ENTRIES);
+}
+
+interface Place {
+  /** Name of the sandbox. */
+  readonly name: string;
+  readonly path: string;
+}
+
+async function* parts(cli: Cli, file: string, place: Place, total: number) {
+  yield { part: { case: 'header' as const, value: { ...place, sizeBytes: BigInt(total) } } };
+  let sent = 0;
+  for await (const chunk of createReadStream(file, { highWaterMark: FILE_CHUNK_BYTES_MAX })) {
+    yield { part: { case: 'chunk' as const, value: chunk as Uint8Array } };
+    sent += (chunk as Uint8Array).byteLength;
+    cli.out.status(`uploading ${place.path}: ${bytesText(sent)} of ${bytesText(total)}`);
+  }
+}
+
+export function uploadFile(cli: Cli, name: string, file: string, path = basename(file)): Promise<number> {
+  const total = statOf(file).size;
+  const { signal } = cli;
+  return withGateway(cli, async ({ sandboxes }) => {
+    const there = await ridingOut(signal, () => sandboxes.uploadFile(parts(cli, file, { name, path }, total), { signal }));
+    cli.out.status('');
+    show(cli.out, SandboxFileSchema, there, `${path}  ${bytesText(Number(there.sizeBytes))}`);
+    return EXIT.ok;
+  });
+}
+
+/** @param file `-` is stdout; the default is the last part of the path */
+export function downloadFile(cli: Cli, place: Place, file = basename(place.path)): Promise<number> {
+  const { path } = place;
+  return withGateway(cli, async ({ sandboxes }) => {
+    let bytes = 0;
+    await writeWhole(file, async (write) => {
+      for await (const { chunk, sizeBytes } of sandboxes.downloadFile(place, { signal: cli.signal })) {
+        await write(chunk);
+        bytes += chunk.byteLength;
+        cli.out.status(`downloading ${path}: ${bytesText(bytes)} of ${bytesText(Number(sizeBytes))}`);
+      }
+    });
+    cli.out.status('');
+    if (file !== '-') cli.out.data({ path, file, sizeBytes: bytes }, `${file}  ${bytesText(bytes)}`);
+    return EXIT.ok;
+  });
 }

@@ -1,16 +1,18 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { SkillScope as ScopeMessage } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { AgentId, GLOBAL_TENANT, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
+import { SkillSchema, type SkillScope as ScopeMessage, SkillScopeSchema, SkillStatusSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { AgentId, GLOBAL_TENANT, skillResourceName, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import type { SkillScope, SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
 import { findSkill, ownerOf, ownersFor, scopeOf, type SkillReader, viewOf } from '@etude/domain/skills/life/find-skill';
 import type { Owners } from '@etude/memory/record-store';
 import { hasRole, type Role } from '@etude/platform/auth';
+import { invalidField, parseField } from '@etude/contracts/wire/validation';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { UNUSED } from '@etude/domain/skills/life/usage';
+import { toWire, wordOf } from '@etude/contracts/wire/messages';
 import type { CallContext } from '../calls/caller.js';
 import { optionalAgent, optionalUser, skillOfName } from '../wire/names.js';
-import { invalidField, parseField } from '@etude/contracts/wire/validation';
-import { scopeNamed } from './skill-message.js';
 
 /** The reader whose skills a request asks for. */
 export interface AskedSkills {
@@ -189,4 +191,45 @@ export function requireAuthor(call: CallContext, skill: Pick<Skill, 'name' | 'sc
   const role = ROLE_OF[scopeOf(skill)];
   if (role === undefined || hasRole(call.roles, role)) return;
   throw new EtudeError('PERMISSION_DENIED', `Several agents use ${skill.name}. Changing it needs a key with the role "${role}".`);
+}
+
+type SkillInit = MessageInitShape<typeof SkillSchema>;
+
+/** undefined: any status. @throws EtudeError INVALID_ARGUMENT */
+export const statusFilterOf = (status: number) => wordOf(SkillStatusSchema, status, 'status') as SkillStatus | undefined;
+
+/** undefined: unspecified. @throws EtudeError INVALID_ARGUMENT */
+export const scopeNamed = (scope: number, field: string) => wordOf(SkillScopeSchema, scope, field) as SkillScope | undefined;
+
+/** The owner's name in requests and answers: the agent, or "@user", "@tenant", "@global" for a shared skill. */
+export const ownerName = ({ tenant, agent }: Pick<Scope, 'tenant' | 'agent'>) => (tenant === GLOBAL_TENANT ? GLOBAL_TENANT : agent);
+
+export const named = <T extends { readonly name: string }>(skills: readonly T[] = []) =>
+  skills.map((skill) => ({ ...skill, name: skillResourceName(skill.name) }));
+
+/** Only the fields that reveal a change of the skill. */
+export const briefMessage = ({ name, scope, version, status, digest }: Skill): SkillInit =>
+  toWire(SkillSchema, { name: skillResourceName(name), agent: ownerName(scope), user: scope.user, version, status, digest });
+
+/** A skill as callers see it. It has no tests, because these may contain hidden cases. Reviews show all tests except held-out ones. */
+export function skillMessage(skill: Skill): SkillInit {
+  const { scope, contract, proof, replacedBy, usage = UNUSED } = skill;
+  return toWire(SkillSchema, {
+    ...skill,
+    ...usage,
+    ...contract,
+    name: skillResourceName(skill.name),
+    agent: ownerName(scope),
+    user: scope.user,
+    scope: scopeOf(skill),
+    parameters: contract?.parameters ?? skill.parameters,
+    files: skill.files?.map(({ path }) => path),
+    dependencies: named(skill.dependencies),
+    proof: proof && { ...proof, kept: named(proof.kept), alike: named(proof.alike) },
+    replacedBy: replacedBy && skillResourceName(replacedBy),
+    testCount: skill.tests.length,
+    offeredCount: usage.offered,
+    usedCount: usage.used,
+    fellBackCount: usage.fellBack,
+  });
 }

@@ -6,8 +6,7 @@ import {
   SandboxStateSchema,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { RequestId } from '@etude/contracts/ids';
-import { SandboxLimits } from '@etude/contracts/sandbox';
-import { type SandboxSession, SessionRequest } from '@etude/contracts/sandbox-session';
+import { SandboxLimits, type SandboxSession, SessionRequest } from '@etude/contracts/sandbox';
 import { sandboxMessage } from '@etude/contracts/sandbox-wire';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { randomUUID } from 'node:crypto';
@@ -39,7 +38,7 @@ const Executed = z.object({
   limits: SandboxLimits.optional(),
 });
 
-export interface SandboxDeps {
+interface SandboxDeps {
   readonly sessions: SandboxSessionStore;
   readonly router: SandboxRouter;
 }

@@ -14,7 +14,7 @@ import { learnedRecords } from '@etude/memory/layers/fact-records';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { once } from '../calls/once.js';
-import { skillMessage } from '../readers/skill-message.js';
+import { skillMessage } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { fromWire, toWire } from '@etude/contracts/wire/messages';
 import { optionalRequestId } from '../wire/names.js';

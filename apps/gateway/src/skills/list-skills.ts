@@ -1,10 +1,9 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
-import { type AskedSkills, viewsOf } from '../readers/readers.js';
-import { ownerName } from '../readers/skill-message.js';
+import { type AskedSkills, ownerName, viewsOf } from '../readers/readers.js';
 
-export interface SkillFilter {
+interface SkillFilter {
   /** Lists the newest version with this status; undefined: the active version, or the newest unless it is archived. */
   readonly status?: SkillStatus | undefined;
   /** Includes all categories below it. */

@@ -7,8 +7,16 @@ import { searchSkills, type SkillSearch } from '@etude/domain/skills/life/find-s
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
-import { type AskedSkills, askedSkills, checkedVersion, skillNamed, viewsOf } from '../readers/readers.js';
-import { briefMessage, skillMessage, statusFilterOf } from '../readers/skill-message.js';
+import {
+  type AskedSkills,
+  askedSkills,
+  briefMessage,
+  checkedVersion,
+  skillMessage,
+  skillNamed,
+  statusFilterOf,
+  viewsOf,
+} from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { afterPageToken, pageOf } from '../wire/names.js';
 import { boundedCount, parseField } from '@etude/contracts/wire/validation';

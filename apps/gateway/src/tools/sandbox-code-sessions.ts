@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { durationFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { SandboxId, sandboxName } from '@etude/contracts/ids';
-import { type SandboxSession, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox-session';
-import type { CodeSession, CodeSessions } from '@etude/domain/tools/code-sessions';
+import { type Display, EXIT_REASONS, type SandboxSession, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox';
+import type { CellOutcome, CodeSession, CodeSessions } from '@etude/domain/tools/code-sessions';
 import type { SessionKey } from '@etude/domain/tools/tool-ports';
 import type { RedisToolSessions, ToolSandboxClaim } from '@etude/queue/agents/tool-sessions';
 import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import { create, toJson } from '@bufbuild/protobuf';
+import { ExecuteRequestSchema, type ExecutionOutcome, Language, type RichOutput } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallContext } from '../calls/caller.js';
 import { unlessAborted } from '../calls/local-client.js';
 import type { SandboxRouter } from '../controllers/sandbox-router.js';
 import { sandboxIdOfName } from '../wire/names.js';
-import { runCell } from './run-cell.js';
 
 /** Lifetime of a sandbox after its last call. */
 const TTL_MS = SESSION_TTL_MS_DEFAULT;
@@ -27,7 +28,7 @@ const REFUSED: ReadonlySet<string> = new Set([
 const LABEL = 'opened-by';
 const LABELS = { [LABEL]: 'code_interpreter' };
 
-export interface CodeSessionParts {
+interface CodeSessionParts {
   readonly router: SandboxRouter;
   readonly sandboxes: Pick<SandboxSessionStore, 'get' | 'openCount'>;
   readonly sessions: Pick<RedisToolSessions, 'readSandbox' | 'claimSandbox' | 'dropClaim' | 'keepSandbox' | 'ownSandbox'>;
@@ -170,3 +171,53 @@ export class SandboxCodeSessions implements CodeSessions {
 
 /** Removes the final stop, to join the sentence to another. */
 const withoutStop = (message: string) => message.replace(/\.$/, '');
+
+/** How long a stopped call waits until its cell is stopped. */
+const CANCEL_MS = 5_000;
+
+interface Cell {
+  readonly executionId: string;
+  readonly code: string;
+}
+
+/**
+ * Runs one cell to its end. Repeating an execution follows it from its beginning and runs nothing again.
+ *
+ * @throws EtudeError as `etude.v1.Sandboxes`; the signal's reason, after the cell was stopped
+ */
+async function runCell(router: SandboxRouter, id: string, { executionId, code }: Cell, context: CallContext): Promise<CellOutcome> {
+  const name = sandboxName(id);
+  const request = create(ExecuteRequestSchema, { name, executionId, code, language: Language.PYTHON });
+  const told = { stdout: '', stderr: '', displays: [] as Display[] };
+  let result: ExecutionOutcome | null = null;
+  try {
+    for await (const { event } of router.execute(id, request, context)) {
+      if (event.case === 'stdout' || event.case === 'stderr') told[event.case] += event.value;
+      if (event.case === 'display') told.displays.push(displayOf(event.value));
+      if (event.case === 'result') result = event.value;
+    }
+  } catch (error) {
+    const own = { ...context, signal: AbortSignal.timeout(CANCEL_MS) };
+    if (context.signal.aborted) await router.ask(id, own, (client, settings) => client.cancelExecution({ name, executionId }, settings));
+    throw error;
+  }
+  return { ...told, ...endOf(result) };
+}
+
+function endOf(result: ExecutionOutcome | null): Omit<CellOutcome, 'stdout' | 'stderr' | 'displays'> {
+  const { exit = 'infra', exitCode, signal, error, stateLost = true } = result ?? {};
+  const raised = error && { type: error.type, message: error.message, line: error.line || null };
+  return {
+    exit: EXIT_REASONS.find((reason) => reason === exit) ?? 'infra',
+    exitCode: exitCode ?? null,
+    signal: signal ?? null,
+    stateLost,
+    ...(raised ? { error: raised } : {}),
+  };
+}
+
+/** The text and JSON of an output. Images are left out; code can write them to files. */
+function displayOf({ text, json }: RichOutput): Display {
+  const values = Object.entries(json).map(([mediaType, value]) => [mediaType, toJson(ValueSchema, value)] as const);
+  return { ...text, ...Object.fromEntries(values) };
+}

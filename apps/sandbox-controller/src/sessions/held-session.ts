@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { sandboxName } from '@etude/contracts/ids';
-import type { SandboxSession } from '@etude/contracts/sandbox-session';
+import type { SandboxSession } from '@etude/contracts/sandbox';
 import type { SessionEnd } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox } from '@etude/sandbox/sandbox-driver';
 import { SessionExecutions } from './session-executions.js';

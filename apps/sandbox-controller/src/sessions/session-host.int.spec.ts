@@ -1,4 +1,4 @@
-import { SessionRequest } from '@etude/contracts/sandbox-session';
+import { SessionRequest } from '@etude/contracts/sandbox';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis } from '@etude/queue/redis/redis';
 import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
@@ -11,7 +11,7 @@ import { FakeCluster } from '../../test/fake-driver.js';
 import type { ExecutionEvent } from './execution-log.js';
 import type { HeldSession } from './held-session.js';
 import { SessionHost } from './session-host.js';
-import { SessionUpkeep } from './session-upkeep.js';
+import { SessionUpkeep } from './session-service.js';
 
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const never = () => new AbortController().signal;

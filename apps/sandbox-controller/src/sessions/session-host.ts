@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from '@etude/contracts/errors';
-import type { SandboxSession, SessionRequest } from '@etude/contracts/sandbox-session';
+import type { SandboxSession, SessionRequest } from '@etude/contracts/sandbox';
 import { counter } from '@etude/platform/metrics';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import { newSandboxId, type SandboxSessionStore, type SessionEnd, type StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox, SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import { ended, full, heldElsewhere, HeldSession, keyOf, notFound, shuttingDown } from './held-session.js';
 
-export const sessionEnds = counter({ name: 'etude_sandbox_sessions_ended_total', help: 'Sessions that ended, by how', labels: ['state'] });
+const sessionEnds = counter({ name: 'etude_sandbox_sessions_ended_total', help: 'Sessions that ended, by how', labels: ['state'] });
 
-export interface SessionHostParts {
+interface SessionHostParts {
   readonly controllerId: string;
   readonly driver: SandboxDriver;
   readonly store: SandboxSessionStore;

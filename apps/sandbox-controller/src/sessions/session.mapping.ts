@@ -6,8 +6,7 @@ import {
   Language,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { SandboxId } from '@etude/contracts/ids';
-import { SandboxLimits, type SandboxRun } from '@etude/contracts/sandbox';
-import { SESSION_TTL_MS_DEFAULT, SessionRequest } from '@etude/contracts/sandbox-session';
+import { SandboxLimits, type SandboxRun, SESSION_TTL_MS_DEFAULT, SessionRequest } from '@etude/contracts/sandbox';
 import { type ExecuteEventInit, executionOutcomeMessage, richOutputMessage, sandboxLimitsOf } from '@etude/contracts/sandbox-wire';
 import { fromWire, millisecondsOf } from '@etude/contracts/wire/messages';
 import { invalidField } from '@etude/contracts/wire/validation';

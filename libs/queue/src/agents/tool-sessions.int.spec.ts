@@ -1,4 +1,4 @@
-import { SessionRequest } from '@etude/contracts/sandbox-session';
+import { SessionRequest } from '@etude/contracts/sandbox';
 import type { ToolOutcome } from '@etude/domain/tools/tool-definition';
 import { describe, expect, it } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';

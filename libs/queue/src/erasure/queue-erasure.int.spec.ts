@@ -1,7 +1,6 @@
 import { ConsolidationRunJob, MemoryUpkeepJob, MemoryWriteJob, RolloutRun, SandboxExecute, SkillVerify } from '@etude/contracts/queues';
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
-import { ExecutionRequest } from '@etude/contracts/sandbox';
-import { SessionRequest } from '@etude/contracts/sandbox-session';
+import { ExecutionRequest, SessionRequest } from '@etude/contracts/sandbox';
 import { TaskSpec, Usage } from '@etude/contracts/task';
 import { transitionOf } from '@etude/domain/testing/memory-records';
 import { until } from '@etude/test-support/until';

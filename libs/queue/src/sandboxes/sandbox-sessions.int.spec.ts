@@ -1,4 +1,4 @@
-import { SessionRequest } from '@etude/contracts/sandbox-session';
+import { SessionRequest } from '@etude/contracts/sandbox';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';

@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { SandboxSession, type SESSION_STATES, type SessionRequest } from '@etude/contracts/sandbox-session';
+import { SandboxSession, type SESSION_STATES, type SessionRequest } from '@etude/contracts/sandbox';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Redis } from 'ioredis';
 import { requestIdTaken } from '../jobs/durable-work.js';
@@ -11,13 +11,13 @@ import { runScript, whileRedisAnswers } from '../redis/redis.js';
 /** How long a session is kept after its end. */
 export const SESSION_KEPT_MS = 3_600_000;
 
-export type SessionState = (typeof SESSION_STATES)[number];
+type SessionState = (typeof SESSION_STATES)[number];
 export type SessionEnd = Exclude<SessionState, 'open'>;
 
 /** Why a session was not changed. `gone`: it is no longer kept. `fenced`: another controller holds it. Otherwise it has ended. */
-export type SessionRefusal = 'gone' | 'fenced' | SessionEnd;
+type SessionRefusal = 'gone' | 'fenced' | SessionEnd;
 
-export interface SessionOwner {
+interface SessionOwner {
   readonly controllerId: string;
   /** From `ClaimedSandbox`. */
   readonly place: string | null;
@@ -156,7 +156,7 @@ function quotaReached(tenant: string, open: number, openMax: number): EtudeError
   );
 }
 
-export interface SessionFilter {
+interface SessionFilter {
   readonly pageSize: number;
   /** Id of the last session seen; the page begins with the next older one. */
   readonly after?: string;
@@ -173,7 +173,7 @@ export interface StoredSession {
 }
 
 /** Parses a session's hash; null where the hash is empty. */
-export function readStoredSession(tenant: string, id: string, fields: Readonly<Record<string, string>>): StoredSession | null {
+function readStoredSession(tenant: string, id: string, fields: Readonly<Record<string, string>>): StoredSession | null {
   if (!fields.state || !fields.spec) return null;
   const session = {
     ...(JSON.parse(fields.spec) as object),

@@ -3,8 +3,7 @@ import type { ClaimedSandbox, LostSandbox, SandboxLink } from '../sandbox-driver
 import { KERNEL_LOST, SupervisorClient } from '../supervisor-client.js';
 import { placeOf, type PodPlace } from './pod-identity.js';
 import { bindAgain, type PodConnection } from './pod-link.js';
-import { podProblem } from './pod-state.js';
-import type { PodView } from './pod-view.js';
+import { podProblem, type PodView } from './pod-state.js';
 import type { PoolDeps } from './pool-settings.js';
 
 interface Held {

@@ -1,7 +1,6 @@
 import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
-import { KubeClient, type KubeRequest, readConfig } from './kube-client.js';
-import { type KubeTarget, kubeError, kubeStatus } from './kube-error.js';
-import { type PodView, podView } from './pod-view.js';
+import { KubeClient, kubeError, type KubeRequest, kubeStatus, type KubeTarget, readConfig } from './kube-client.js';
+import { type PodView, podView } from './pod-state.js';
 
 export interface ClusterOptions {
   readonly namespace: string;
@@ -45,7 +44,7 @@ const NEVER = new AbortController().signal;
  * Each call is sent once. Its caller retries, because the state may have changed meanwhile.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE or SANDBOX_CAPACITY (a full quota) with `metadata` exit, reason (the API's own word, such as
- *   AlreadyExists) and status; see kube-error.ts
+ *   AlreadyExists) and status; see `kubeError`
  */
 export class KubeApi {
   constructor(

@@ -17,13 +17,13 @@ import { LABELS, readPlace, tokenOf, type PodPlace } from './pod-identity.js';
 import { bindAgain, type OpenLink, type PodConnection, PodLink } from './pod-link.js';
 import { PodReaper } from './pod-removal.js';
 import { podFilter, templateDigest } from './pod-spec.js';
-import type { KubeLogger } from './pod-view.js';
+import type { KubeLogger } from './pod-state.js';
 import { type PodFeed, PodWatch } from './pod-watch.js';
 import { POOL_SETTINGS, type PoolSettings } from './pool-settings.js';
 import type { SandboxTemplate, SandboxTemplates } from './sandbox-template.js';
 import { TemplatePool } from './template-pool.js';
 
-export interface KubernetesDriverOptions {
+interface KubernetesDriverOptions {
   /** Controllers with the same name share one pool of pods. Lower-case letters, digits and "-", at most 20. */
   readonly installation: string;
   /** Secret from which the tokens of pods are made; only the controllers of the installation know it. */
@@ -38,7 +38,7 @@ export interface KubernetesDriverOptions {
 }
 
 /** The driver's connections to the cluster; tests pass fakes. */
-export interface KubernetesDriverParts {
+interface KubernetesDriverParts {
   readonly api: PodApi & { close?(): void };
   readonly feed: PodFeed & { close(): Promise<void>; readonly state?: { readonly lastError: string | null } };
   readonly open?: OpenLink;

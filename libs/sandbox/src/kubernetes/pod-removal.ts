@@ -1,5 +1,5 @@
 import { LABELS } from './pod-identity.js';
-import type { PodView } from './pod-view.js';
+import type { PodView } from './pod-state.js';
 import type { PoolDeps } from './pool-settings.js';
 
 /** Deletes a pod. A failure is only logged, because the reaper tries again. */
@@ -9,7 +9,7 @@ export async function deletePod({ api, log }: PoolDeps, { name, uid }: { name: s
   });
 }
 
-export interface ReaperDeps extends PoolDeps {
+interface ReaperDeps extends PoolDeps {
   /** Whether this process holds a claim of the pod. */
   readonly holds: (uid: string) => boolean;
   /** Templates that this controller knows. */

@@ -1,6 +1,6 @@
 import { LABELS, type PodPlace } from './pod-identity.js';
 import type { PodConnection } from './pod-link.js';
-import type { PodView } from './pod-view.js';
+import type { PodView } from './pod-state.js';
 import type { PodChange } from './pod-watch.js';
 
 /**
@@ -8,7 +8,7 @@ import type { PodChange } from './pod-watch.js';
  * `free`: connected and unclaimed. `ours`: bound, or being bound, by a claim of this process. `taken`: claimed by another controller.
  * `ending`: deleted, finished, or about to be.
  */
-export type RosterState = 'creating' | 'starting' | 'free' | 'ours' | 'taken' | 'ending';
+type RosterState = 'creating' | 'starting' | 'free' | 'ours' | 'taken' | 'ending';
 
 export interface RosterPod {
   readonly name: string;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { ExitReason } from '@etude/contracts/sandbox';
-import { kubeReason, QUOTA_RACE } from './kube-error.js';
+import { kubeReason, QUOTA_RACE } from './kube-client.js';
 import { numberOf, podNameOf, tokenOf } from './pod-identity.js';
 import { podManifest, userOf, type PodContext } from './pod-spec.js';
 import type { PodRoster, RosterPod } from './pod-roster.js';

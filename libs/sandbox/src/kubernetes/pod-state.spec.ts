@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { podProblem, START_PATIENCE_MS } from './pod-state.js';
-import { podView, type PodView } from './pod-view.js';
+import { podProblem, podView, type PodView, START_PATIENCE_MS } from './pod-state.js';
 
 /** Statuses that Kubernetes 1.34 wrote after real failures, without addresses and ids. */
 const captured = JSON.parse(readFileSync(new URL('./pod-statuses.json', import.meta.url), 'utf8')) as Record<string, { status: object }>;

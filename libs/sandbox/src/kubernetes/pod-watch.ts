@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorDetails } from '@etude/contracts/errors';
 import type { KubeApi, WatchEvent } from './kube-api.js';
-import { kubeReason, kubeStatus } from './kube-error.js';
-import type { KubeLogger, PodView } from './pod-view.js';
+import { kubeReason, kubeStatus } from './kube-client.js';
+import type { KubeLogger, PodView } from './pod-state.js';
 
 export interface PodChange {
   readonly pod: PodView;

@@ -1,6 +1,6 @@
 import type { PodApi } from './kube-api.js';
 import type { OpenLink } from './pod-link.js';
-import type { KubeLogger } from './pod-view.js';
+import type { KubeLogger } from './pod-state.js';
 import type { PodFeed } from './pod-watch.js';
 
 /** How pods are claimed and replaced. Times in ms. */

@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { SupervisorFrame } from '../../src/frames.js';
 import type { PodApi, PodManifest } from '../../src/kubernetes/kube-api.js';
 import type { BindOutcome, OpenLink, PodConnection } from '../../src/kubernetes/pod-link.js';
-import type { PodView } from '../../src/kubernetes/pod-view.js';
+import type { PodView } from '../../src/kubernetes/pod-state.js';
 import { type PodChange, type PodFeed, PodStore } from '../../src/kubernetes/pod-watch.js';
 
 interface SimulatedPod {
