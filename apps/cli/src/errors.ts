@@ -1,4 +1,4 @@
-import { decodeStatus } from '@etude/contracts/rich-status';
+import { decodeStatus, isServiceError } from '@etude/contracts/rich-status';
 import { type ServiceError, status } from '@grpc/grpc-js';
 import type { CommanderError } from 'commander';
 
@@ -65,10 +65,6 @@ const EXITS: Readonly<Record<number, ExitCode>> = {
   [status.FAILED_PRECONDITION]: EXIT.conflict,
   [status.DEADLINE_EXCEEDED]: EXIT.deadline,
 };
-
-export function isServiceError(error: unknown): error is ServiceError {
-  return error instanceof Error && typeof (error as Partial<ServiceError>).code === 'number' && 'metadata' in error;
-}
 
 /** Whether a retry can help: the connection broke, or the gateway is overloaded. */
 export const isUnavailable = (error: unknown): boolean =>

@@ -1,14 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { EtudeError } from '@etude/contracts/errors';
-import { baseConfig } from '@etude/platform/config';
+import { baseConfig, list } from '@etude/platform/config';
 import { z } from 'zod';
-
-const list = z.string().transform((text) =>
-  text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== ''),
-);
 
 const count = (max: number) => z.coerce.number().int().min(1).max(max);
 

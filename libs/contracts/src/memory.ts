@@ -6,7 +6,6 @@ import {
   SkillChange,
   SkillContract,
   SkillDependency,
-  SkillFile,
   SkillOriginKind,
   SkillPackage,
   SkillParameter,
@@ -14,6 +13,7 @@ import {
   SkillStatus,
   SkillUsage,
 } from './skill-proof.js';
+import { SandboxFile } from './sandbox.js';
 import { Verdict } from './task.js';
 import { VisibleText } from './visible-text.js';
 
@@ -263,7 +263,7 @@ export const Skill = z.object({
   replacedBy: SkillName.optional(),
   usage: SkillUsage.optional(),
   /** From the Agent Skills format: files beside the code, and fields that Etude has no place for. */
-  files: z.array(SkillFile).optional(),
+  files: z.array(SandboxFile).optional(),
   metadata: JsonObject.optional(),
 });
 export type Skill = z.infer<typeof Skill>;

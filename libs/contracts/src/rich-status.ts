@@ -1,6 +1,6 @@
 import { create, type DescMessage, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { AnySchema, anyPack, anyUnpack, durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
-import type { Metadata } from '@grpc/grpc-js';
+import type { Metadata, ServiceError } from '@grpc/grpc-js';
 import { type ErrorCode, ERROR_KINDS, type ErrorDetails, EtudeError } from './errors.js';
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema, type Status, StatusSchema } from './gen/google/rpc/status_pb.js';
 
@@ -25,6 +25,10 @@ export function encodeStatus(error: EtudeError): Buffer {
   ];
   return Buffer.from(toBinary(StatusSchema, create(StatusSchema, { code: kind.grpc, message: error.message, details })));
 }
+
+/** Whether the error is that of a failed call, as grpc-js makes it. */
+export const isServiceError = (error: unknown): error is ServiceError =>
+  error instanceof Error && typeof (error as Partial<ServiceError>).code === 'number' && 'metadata' in error;
 
 function unpacked<D extends DescMessage>({ details }: Status, schema: D) {
   const found = details.find(({ typeUrl }) => typeUrl.endsWith(`/${schema.typeName}`));

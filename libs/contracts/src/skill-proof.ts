@@ -161,10 +161,6 @@ export const SkillUsage = z.strictObject({
 });
 export type SkillUsage = z.infer<typeof SkillUsage>;
 
-/** A file of the Agent Skills format, beside the code. */
-export const SkillFile = z.strictObject({ path: z.string().min(1).max(512), contentBase64: z.base64() });
-export type SkillFile = z.infer<typeof SkillFile>;
-
 /** "name==version", as sandbox templates list the packages of their image. */
 export const SkillPackage = z
   .string()

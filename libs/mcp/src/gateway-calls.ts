@@ -2,7 +2,7 @@ import { ERROR_KINDS, type ErrorCode, EtudeError } from '@etude/contracts/errors
 import type { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import type { ServiceClient } from '@etude/contracts/grpc-client';
-import { decodeStatus } from '@etude/contracts/rich-status';
+import { decodeStatus, isServiceError } from '@etude/contracts/rich-status';
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 
 /** The gateway's calls that this server uses. */
@@ -15,18 +15,9 @@ export interface GatewayCalls {
 export function callFailure(error: unknown): { readonly code: ErrorCode; readonly message: string } | null {
   // A gateway in the same process throws EtudeErrors directly.
   if (error instanceof EtudeError) return { code: error.code, message: error.message };
-  if (!isFailedCall(error)) return null;
+  if (!isServiceError(error)) return null;
   return { code: decodeStatus(error.metadata)?.code ?? named(error.code), message: error.details };
 }
-
-interface FailedCall {
-  /** The numeric gRPC status. */
-  readonly code: number;
-  readonly details: string;
-  readonly metadata: Parameters<typeof decodeStatus>[0];
-}
-
-const isFailedCall = (error: unknown): error is FailedCall => error instanceof Error && 'details' in error && 'code' in error;
 
 const named = (grpc: number): ErrorCode =>
   (Object.entries(ERROR_KINDS).find(([, kind]) => kind.grpc === grpc)?.[0] ?? 'INTERNAL') as ErrorCode;

@@ -26,6 +26,14 @@ export type BaseConfig = z.infer<typeof baseConfig>;
 export const flag = () =>
   z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'must be true or false' });
 
+/** "a, b" as a list; empty text is an empty list. */
+export const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== ''),
+);
+
 function describe(issue: z.core.$ZodIssue, env: NodeJS.ProcessEnv): { field: string; description: string } {
   const field = String(issue.path[0] ?? '');
   const given = env[field];

@@ -3,23 +3,12 @@ import { EtudeError } from '@etude/contracts/errors';
 import { TenantId } from '@etude/contracts/ids';
 import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { modelConfig } from '@etude/model/model-config';
-import { baseConfig, sandboxPackagesConfig } from '@etude/platform/config';
+import { baseConfig, list, sandboxPackagesConfig } from '@etude/platform/config';
 import { publicKeysConfig } from '@etude/platform/proof-keys';
 import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-config';
 import { taskConfig } from '@etude/queue/tasks/task-store';
 import { OPEN_MAX } from '@etude/queue/agents/wanted-skills';
 import { z } from 'zod';
-
-/** "a, b" as a list; empty text is an empty list. */
-const names = z
-  .string()
-  .default('')
-  .transform((text) =>
-    text
-      .split(',')
-      .map((name) => name.trim())
-      .filter((name) => name !== ''),
-  );
 
 const mcpConfig = z.object({
   /** Port of MCP over streamable HTTP, at /mcp; 0: off. */
@@ -27,9 +16,9 @@ const mcpConfig = z.object({
   /** Address that the MCP server listens on. */
   ETUDE_MCP_HOST: z.string().min(1).default('127.0.0.1'),
   /** Host names, without ports, that MCP clients may use besides those of loopback. Empty on an address other than loopback: any name. */
-  ETUDE_MCP_ALLOWED_HOSTS: names,
+  ETUDE_MCP_ALLOWED_HOSTS: list.default([]),
   /** Origins of websites that MCP answers, such as "https://console.example.org". */
-  ETUDE_MCP_ALLOWED_ORIGINS: names,
+  ETUDE_MCP_ALLOWED_ORIGINS: list.default([]),
 });
 
 export const gatewayConfig = requireMemory(

@@ -1,8 +1,8 @@
 import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
-import { decodeStatus } from '@etude/contracts/rich-status';
-import { type ServiceError, status } from '@grpc/grpc-js';
+import { decodeStatus, isServiceError } from '@etude/contracts/rich-status';
+import { status } from '@grpc/grpc-js';
 
 export type ControllerClient = ServiceClient<typeof Sandboxes>;
 
@@ -31,10 +31,6 @@ export class ControllerChannels {
     for (const client of this.#clients.values()) client.close();
     this.#clients.clear();
   }
-}
-
-function isServiceError(error: unknown): error is ServiceError {
-  return error instanceof Error && typeof (error as Partial<ServiceError>).code === 'number' && 'metadata' in error;
 }
 
 /** Codes for statuses without details, from a controller or from the connection to it. */

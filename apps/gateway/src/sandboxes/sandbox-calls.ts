@@ -5,14 +5,16 @@ import {
   type Sandboxes,
   SandboxStateSchema,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import type { CallSettings } from '@etude/contracts/grpc-client';
 import { RequestId } from '@etude/contracts/ids';
 import { SandboxLimits, type SandboxSession, SessionRequest } from '@etude/contracts/sandbox';
 import { sandboxMessage } from '@etude/contracts/sandbox-wire';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
-import { forwardedError } from '../controllers/controller-client.js';
+import { type ControllerClient, forwardedError } from '../controllers/controller-client.js';
 import { forwardSettings, SandboxRouter } from '../controllers/sandbox-router.js';
 import { fromWire, wordOf } from '@etude/contracts/wire/messages';
 import { afterPageToken, pageToken, sandboxIdOfName } from '../wire/names.js';
@@ -72,16 +74,13 @@ export const sandboxCalls = {
   },
 
   renewSandbox(request, call, deps) {
-    const id = sandboxIdOfName(request.name);
     fromWire(Renewed, RenewSandboxRequestSchema, request);
-    return deps.router.ask(id, call, (client, settings) => client.renewSandbox(request, settings));
+    return asked(request, call, deps, (client) => client.renewSandbox);
   },
 
   async closeSandbox(request, call, deps) {
-    const id = sandboxIdOfName(request.name);
-    const { session } = await deps.router.session(call.tenant, id);
-    if (session.state !== 'open') return sandboxMessage(session);
-    return deps.router.ask(id, call, (client, settings) => client.closeSandbox(request, settings));
+    const { session } = await deps.router.session(call.tenant, sandboxIdOfName(request.name));
+    return session.state === 'open' ? asked(request, call, deps, (client) => client.closeSandbox) : sandboxMessage(session);
   },
 
   /** Adds an execution id if it is absent, because following again needs the id. */
@@ -92,9 +91,8 @@ export const sandboxCalls = {
   },
 
   cancelExecution(request, call, deps) {
-    const id = sandboxIdOfName(request.name);
     parseField(RequestId, request.executionId, 'execution_id');
-    return deps.router.ask(id, call, (client, settings) => client.cancelExecution(request, settings));
+    return asked(request, call, deps, (client) => client.cancelExecution);
   },
 
   /** Forwards an upload no faster than the owner reads it. Nothing is kept here, so the caller must continue after an interruption. */
@@ -122,18 +120,17 @@ export const sandboxCalls = {
     }
   },
 
-  getSandboxFile(request, call, deps) {
-    const id = sandboxIdOfName(request.name);
-    return deps.router.ask(id, call, (client, settings) => client.getSandboxFile(request, settings));
-  },
-
-  listSandboxFiles(request, call, deps) {
-    const id = sandboxIdOfName(request.name);
-    return deps.router.ask(id, call, (client, settings) => client.listSandboxFiles(request, settings));
-  },
-
-  deleteSandboxFile(request, call, deps) {
-    const id = sandboxIdOfName(request.name);
-    return deps.router.ask(id, call, (client, settings) => client.deleteSandboxFile(request, settings));
-  },
+  getSandboxFile: (request, call, deps) => asked(request, call, deps, (client) => client.getSandboxFile),
+  listSandboxFiles: (request, call, deps) => asked(request, call, deps, (client) => client.listSandboxFiles),
+  deleteSandboxFile: (request, call, deps) => asked(request, call, deps, (client) => client.deleteSandboxFile),
 } satisfies Handlers<typeof Sandboxes, SandboxDeps>;
+
+/** Forwards a request to the owner of the sandbox that it names. */
+function asked<R extends { readonly name: string }, T>(
+  request: R,
+  call: CallContext,
+  { router }: SandboxDeps,
+  callOf: (client: ControllerClient) => (request: R, settings: CallSettings) => Promise<T>,
+): Promise<T> {
+  return router.ask(sandboxIdOfName(request.name), call, (client, settings) => callOf(client)(request, settings));
+}

@@ -54,34 +54,27 @@ export const reviewCalls = {
   async approveSkill(request, call, deps) {
     const digest = parseField(Digest, request.digest, 'digest');
     const mergedName = request.merge === '' ? null : skillOfName(request.merge, 'merge');
-    const move = { method: 'ApproveSkill', from: ['pending_review'] } as const;
-    return decided(deps, call, request, move, async (skill, decision, { procedural }) => {
+    return decided(deps, call, request, 'ApproveSkill', ['pending_review'], async (skill, decision, { procedural }) => {
       const merge = mergedName === null ? {} : { merge: await mergedSkill(procedural, skill, mergedName) };
       return approveSkill(procedural, skill, { ...decision, digest, ...merge });
     });
   },
 
   async rejectSkill(request, call, deps) {
-    const reason = parseField(GivenReason, request.reason, 'reason');
+    parseField(GivenReason, request.reason, 'reason');
     const from = ['pending_review', 'candidate', 'verified'] as const;
-    return decided(deps, call, request, { method: 'RejectSkill', from, reason }, (skill, decision, { procedural }) =>
-      rejectSkill(procedural, skill, decision),
-    );
+    return decided(deps, call, request, 'RejectSkill', from, (skill, decision, { procedural }) => rejectSkill(procedural, skill, decision));
   },
 
   async deprecateSkill(request, call, deps) {
     const replacedBy = request.replacedBy === '' ? {} : { replacedBy: skillOfName(request.replacedBy, 'replaced_by') };
-    const reason = parseField(Reason, request.reason, 'reason');
-    const move = { method: 'DeprecateSkill', from: ['active'], reason } as const;
-    return decided(deps, call, request, move, (skill, decision, { procedural }) =>
+    return decided(deps, call, request, 'DeprecateSkill', ['active'], (skill, decision, { procedural }) =>
       deprecateSkill(procedural, skill, { ...decision, ...replacedBy }),
     );
   },
 
   async archiveSkill(request, call, deps) {
-    const reason = parseField(Reason, request.reason, 'reason');
-    const move = { method: 'ArchiveSkill', from: [], reason } as const;
-    return decided(deps, call, request, move, async (skill, decision, { procedural }) => {
+    return decided(deps, call, request, 'ArchiveSkill', [], async (skill, decision, { procedural }) => {
       const versions = request.version === 0 ? await procedural.versions(skill.scope, skill.name) : [skill];
       const archived = await archiveSkill(procedural, versions, decision);
       return archived.find(({ version }) => version === skill.version) ?? skill;
@@ -89,9 +82,7 @@ export const reviewCalls = {
   },
 
   async restoreSkill(request, call, deps) {
-    const reason = parseField(Reason, request.reason, 'reason');
-    const move = { method: 'RestoreSkill', from: ['archived'], reason } as const;
-    return decided(deps, call, request, move, async (skill, decision, { procedural }) => {
+    return decided(deps, call, request, 'RestoreSkill', ['archived'], async (skill, decision, { procedural }) => {
       const together = request.version === 0 ? await procedural.versions(skill.scope, skill.name, 'archived') : [];
       const restored = await restoreSkill(procedural, together.length === 0 ? [skill] : together, decision);
       return restored.find(({ status }) => status === 'active') ?? restored[0] ?? skill;
@@ -99,10 +90,8 @@ export const reviewCalls = {
   },
 
   async rollbackSkill(request, call, deps) {
-    const reason = parseField(Reason, request.reason, 'reason');
     const toVersion = request.toVersion === 0 ? undefined : checkedVersion(request.toVersion, 'to_version');
-    const move = { method: 'RollbackSkill', from: ['active'], reason } as const;
-    return decided(deps, call, request, move, (skill, decision, { procedural }) =>
+    return decided(deps, call, request, 'RollbackSkill', ['active'], (skill, decision, { procedural }) =>
       rollbackSkill(procedural, skill, { ...decision, toVersion }),
     );
   },
@@ -123,20 +112,22 @@ export const reviewCalls = {
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
-/** Decides once. If the skill became active, its callers are verified again. */
+/** Decides once. If the skill became active, its callers are verified again. @throws EtudeError INVALID_ARGUMENT for a wrong reason */
 async function decided(
   deps: SkillDeps,
   call: CallContext,
-  request: MoveRequest,
-  move: Omit<Move, 'allow'>,
+  request: MoveRequest & { readonly reason?: string },
+  method: string,
+  from: Move['from'],
   decide: Parameters<typeof decideOnce>[4],
 ) {
+  const reason = parseField(Reason, request.reason ?? '', 'reason');
   const decideAll: typeof decide = async (meant, decision, memory) => {
     const skill = await decide(meant, decision, memory);
     if (skill.status === 'active') await deps.registration.renewCallers(memory.procedural, skill);
     return skill;
   };
-  return skillMessage(await decideOnce(deps, call, request, { ...move, allow: requireOwner }, decideAll));
+  return skillMessage(await decideOnce(deps, call, request, { method, from, reason, allow: requireOwner }, decideAll));
 }
 
 /** A skill of the same owner by name: the active version first, the user's own before one without a user. @throws EtudeError NOT_FOUND */

@@ -22,7 +22,8 @@ export const manifest = (name: string, description: string, more = '') =>
   `---\nname: ${name}\ndescription: ${description}\n${more}---\n\n# ${name}\n\nRun \`scripts/main.py\`.\n`;
 
 /** An error in the shape of a failed gRPC call. */
-export const refusal = (code: number, details: string) => Object.assign(new Error(`${code}: ${details}`), { code, details });
+export const refusal = (code: number, details: string) =>
+  Object.assign(new Error(`${code}: ${details}`), { code, details, metadata: undefined });
 const NOT_FOUND = 5;
 
 const DEFINITIONS = [
