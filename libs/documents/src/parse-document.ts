@@ -1,9 +1,11 @@
 import { errorCode } from '@etude/contracts/errors';
-import { PARSE_LIMITS, tooLarge, unreadable, MEDIA_TYPES, type MediaType, type ParsedDocument } from './document.js';
-import { parseHtml } from './parse-html.js';
-import { parseMarkdown } from './parse-markdown.js';
-import { parseText } from './parse-text.js';
+import { micromark } from 'micromark';
+import { gfmTable, gfmTableHtml } from 'micromark-extension-gfm-table';
+import { MEDIA_TYPES, type MediaType, PARSE_LIMITS, type ParsedDocument, tooLarge, unreadable } from './document.js';
+import { addHtml, parseHtml } from './parse-html.js';
+import { decodeText, parseText } from './parse-text.js';
 import { parsePdf } from './pdf/parse-pdf.js';
+import { SectionBuilder } from './section-builder.js';
 
 type Parse = (bytes: Uint8Array, name: string) => ParsedDocument | Promise<ParsedDocument>;
 
@@ -34,4 +36,43 @@ export async function parseDocument(bytes: Uint8Array, mediaType: MediaType, nam
     const reason = error instanceof Error ? error.message : String(error);
     throw unreadable(name, `cannot be read as ${mediaType}: ${reason}`, error);
   }
+}
+
+/** Scripts and hidden parts are dropped when the HTML is read. */
+const AS_HTML = { allowDangerousHtml: true, extensions: [gfmTable()], htmlExtensions: [gfmTableHtml()] };
+const PIECE_CHARS_MIN = 200_000;
+
+/** Parses Markdown with tables, front matter and embedded HTML. The Markdown becomes HTML, which is read as by `parseHtml`. */
+function parseMarkdown(bytes: Uint8Array, name: string): ParsedDocument {
+  const { title, body } = splitFrontMatter(decodeText(bytes, name));
+  const builder = new SectionBuilder(name);
+  for (const piece of piecesOf(body)) addHtml(micromark(piece, AS_HTML), builder);
+  return builder.build(title);
+}
+
+/** Splits a long text at headings, because the parser's events take about a hundred times the memory of its text. */
+function* piecesOf(text: string): Iterable<string> {
+  let start = 0;
+  let fence: string | null = null;
+  for (const match of text.matchAll(/^ {0,3}(?:(`{3,}|~{3,})|#{1,6}[ \t])/gm)) {
+    const ticks = match[1];
+    if (ticks !== undefined) {
+      if (fence === null) fence = ticks;
+      else if (ticks.startsWith(fence)) fence = null;
+    } else if (fence === null && match.index - start > PIECE_CHARS_MIN) {
+      yield text.slice(start, match.index);
+      start = match.index;
+    }
+  }
+  yield text.slice(start);
+}
+
+function splitFrontMatter(text: string): { title: string | null; body: string } {
+  const match = /^---[ \t]*\n([^]*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)/.exec(text);
+  if (!match?.[1] || !/^[\w-]+[ \t]*:/m.test(match[1])) return { title: null, body: text };
+  const title = /^title[ \t]*:[ \t]*(.+)$/m
+    .exec(match[1])?.[1]
+    ?.trim()
+    .replace(/^(["'])(.*)\1$/, '$2');
+  return { title: title ?? null, body: text.slice(match[0].length) };
 }

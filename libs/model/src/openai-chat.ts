@@ -1,9 +1,10 @@
-import { errorDetails } from '@etude/contracts/errors';
+import { errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { ChatModel, ChatRequest, ChatResponse } from '@etude/domain/ports/model';
-import { readAnswer } from './answer-reader.js';
-import type { Answer } from './chat-answer.js';
+import { createParser } from 'eventsource-parser';
+import { type Answer, AnswerAssembler, approximateTokens, requestChars } from './chat-answer.js';
 import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
-import { approximateTokens, requestChars } from './chat-answer.js';
+import { parsedJson, type ServerAnswer } from './server-answer.js';
+import { faultError, quoted, type ServerContext, serverName } from './server-errors.js';
 
 export interface OpenAiChatOptions extends ConnectionOptions {
   /** Absent: the first model that the server lists, else `default`. */
@@ -80,14 +81,14 @@ function refusedText(error: unknown): string | null {
 }
 
 /** The parts of the protocol to use with a server. It starts with all of them and drops those that the server refuses. */
-export interface Dialect {
+interface Dialect {
   readonly stream: boolean;
   readonly streamOptions: boolean;
   readonly tokenLimit: 'max_tokens' | 'max_completion_tokens';
   readonly temperature: boolean;
 }
 
-export const FULL_DIALECT: Dialect = { stream: true, streamOptions: true, tokenLimit: 'max_tokens', temperature: true };
+const FULL_DIALECT: Dialect = { stream: true, streamOptions: true, tokenLimit: 'max_tokens', temperature: true };
 
 export function requestBody(request: ChatRequest, model: string, dialect: Dialect): Record<string, unknown> {
   return {
@@ -108,7 +109,7 @@ const UNKNOWN_PART =
  * The next simpler dialect after a refusal with this message; null where the refusal has another reason.
  * Why: servers accept different parts of the protocol, and only a refusal tells which.
  */
-export function simpler(dialect: Dialect, request: ChatRequest, message: string): Dialect | null {
+function simpler(dialect: Dialect, request: ChatRequest, message: string): Dialect | null {
   if (request.outputTokensMax !== undefined && dialect.tokenLimit === 'max_tokens' && message.includes('max_completion_tokens')) {
     return { ...dialect, tokenLimit: 'max_completion_tokens' };
   }
@@ -117,4 +118,67 @@ export function simpler(dialect: Dialect, request: ChatRequest, message: string)
   if (dialect.stream && dialect.streamOptions) return { ...dialect, streamOptions: false };
   if (dialect.stream) return { ...dialect, stream: false };
   return null;
+}
+
+/** How many times longer than its text a completion's body may be, because of escapes and the server's own fields. */
+const BODY_OVER_TEXT = 16;
+/** How much of a body is kept for the error message, in case it is no stream of events. */
+const START_CHARS = 1_000;
+
+/**
+ * Reads the body of a chat completion: server-sent events or one JSON document.
+ *
+ * The first character tells which of them it is, because servers may ignore `stream` and send a wrong content type.
+ * @throws EtudeError MODEL_ANSWER_EMPTY, MODEL_ANSWER_TRUNCATED, MODEL_REFUSED, or what the server's own error says
+ */
+async function readAnswer(body: ServerAnswer, textBytesMax: number, context: ServerContext): Promise<Answer> {
+  const assembler = new AnswerAssembler(textBytesMax);
+  const events = { data: false, done: false };
+  const parser = createParser({
+    onEvent: ({ data }) => {
+      events.data = true;
+      if (data.trim() === '[DONE]') events.done = true;
+      if (!events.done) assembler.accept(parsedJson(data));
+      unread = 0;
+    },
+  });
+  let [start, document, unread] = ['', '', 0];
+  for await (const text of body.text()) {
+    start = (start + text).trimStart().slice(0, START_CHARS);
+    unread += text.length;
+    if (start.startsWith('{')) document += text;
+    else parser.feed(text);
+    if (assembler.full || assembler.fault || unread > textBytesMax * BODY_OVER_TEXT) break;
+    if (assembler.finished || events.done) body.finishSoon();
+  }
+  const value = parsedJson(document.trim());
+  if (document) assembler.accept(value);
+  // Ends the last event, in case the server left out the blank line behind it.
+  else parser.feed('\n\n');
+  const { fault, full, empty, finished } = assembler;
+  if (fault) throw faultError(fault, context);
+  if (full && !empty) return assembler.answer();
+  if (!document && start && !events.data) throw noCompletion(start, context);
+  if (start && value === undefined && !events.done && !finished) throw truncated(context);
+  if (empty) throw emptyAnswer(assembler, document, context);
+  return assembler.answer();
+}
+
+const truncated = (context: ServerContext) =>
+  new EtudeError('MODEL_ANSWER_TRUNCATED', `${serverName(context)} cut its answer off before the end.`);
+
+function emptyAnswer({ finishReason }: AnswerAssembler, document: string, context: ServerContext): EtudeError {
+  const body = document === '' ? '' : ` It sent: ${quoted(document, context)}`;
+  return new EtudeError(
+    'MODEL_ANSWER_EMPTY',
+    `${serverName(context)} answered without any text${finishReason ? ` (finish reason ${finishReason})` : ''}.${body}`,
+  );
+}
+
+function noCompletion(text: string, context: ServerContext): EtudeError {
+  return new EtudeError(
+    'MODEL_REFUSED',
+    `${serverName(context)} answered with something other than a chat completion: ${quoted(text, context)} ` +
+      `Check ${context.settings.baseUrl}; it usually ends with /v1.`,
+  );
 }

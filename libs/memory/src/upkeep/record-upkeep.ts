@@ -1,6 +1,9 @@
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
+import type { Skill } from '@etude/contracts/memory';
+import { neededSkills, refusalOf, versionKey } from '@etude/domain/skills/life/call-graph';
+import { activatedAt, IN_USE, keyOf, lastActivated, VERIFIER } from '@etude/domain/skills/life/skill-life';
 import type { ArchivePolicy, Progress, ReembedReport, StoreReport } from '../memory.js';
 import { LAYERS, type Owners, type RecordStore, type StoredRecord } from '../record-store.js';
 import { archiveRecords, memoryStats, renewMarks, restoreRecords } from './archive-records.js';
@@ -10,7 +13,8 @@ import { type ImportOptions, importRecords } from './import-lines.js';
 import { type CountsByPlace, walkOwned } from './owned-records.js';
 import { embedTexts, indexedTextsOf } from '../layers/indexed-texts.js';
 import { mendDocuments } from '../layers/documents.js';
-import { reconcileSkills } from './reconcile-skills.js';
+import { callGraph, type MoveDeps, moveSkills } from '../layers/skill-moves.js';
+import { openedSkill, ownedSkills } from '../layers/skill-records.js';
 
 export interface UpkeepDeps {
   /** A `guardedStore`, because imports are writes too. */
@@ -141,3 +145,56 @@ async function reconcileRecords(deps: UpkeepDeps): Promise<StoreReport> {
   }
   return { checked, repaired: repaired.slice(0, SENTENCES_MAX), problems: problems.slice(0, SENTENCES_MAX) };
 }
+
+const REASON_CHARS_MAX = 300;
+
+/**
+ * If a skill has several active versions, only the last activated stays. An interrupted move can leave two in a store without transactions.
+ * An active skill that can't call what it needs would fail when used, so it is reported as a problem.
+ *
+ * @returns the number of checked skills
+ */
+async function reconcileSkills(
+  deps: MoveDeps,
+  tenant: string,
+  { repaired, problems }: { readonly repaired: string[]; readonly problems: string[] },
+): Promise<number> {
+  const active = new Map<string, number>();
+  let checked = 0;
+  for await (const page of deps.store.each({ tenant }, 'procedural', { kinds: ['skill'], where: { status: [...IN_USE] } })) {
+    checked += page.length;
+    for (const record of page)
+      try {
+        const { skill } = openedSkill(record);
+        const name = versionKey({ ...skill, version: 0 });
+        if (skill.status === 'active') active.set(name, (active.get(name) ?? 0) + 1);
+        if (active.get(name) === 2) repaired.push(await leaveOneActive(deps, skill));
+        const reason = await neededSkills(callGraph(deps.store), skill).catch(refusalOf);
+        if (typeof reason === 'string') problems.push(`${textOf(skill)} is ${skill.status} and can't run: ${reason}`);
+      } catch (error) {
+        // Throws if the store as a whole doesn't answer.
+        await deps.store.check();
+        problems.push(`skill ${JSON.stringify(record.key)} of ${tenant} can't be read: ${String(error).slice(0, REASON_CHARS_MAX)}`);
+      }
+  }
+  return checked;
+}
+
+async function leaveOneActive(deps: MoveDeps, { scope, name }: Skill): Promise<string> {
+  const active = (await ownedSkills(deps.store, scope, { where: { name, status: 'active' } })).map(({ skill }) => skill);
+  const stays = lastActivated(active)!;
+  const decision = {
+    to: 'deprecated',
+    from: ['active'],
+    by: VERIFIER,
+    reason: `replaced by version ${stays.version}`,
+    at: activatedAt(stays),
+  } as const;
+  await moveSkills(
+    deps,
+    active.filter(({ version }) => version !== stays.version).map((skill) => ({ ...decision, key: keyOf(skill) })),
+  );
+  return `of several versions of ${textOf(stays)} in use, only the last activated one stays active`;
+}
+
+const textOf = ({ name, version, scope }: Skill) => `skill ${name}@${version} of "${scope.agent}" in ${scope.tenant}`;
