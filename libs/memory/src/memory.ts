@@ -1,3 +1,4 @@
+import type { conversationLayer } from './layers/conversations.js';
 import type { episodicLayer } from './layers/episodic-layer.js';
 import type { proceduralLayer } from './layers/procedural-layer.js';
 import type { appliedWrites } from './layers/repeats.js';
@@ -33,6 +34,7 @@ export interface StoredFact {
 
 export type EpisodicLayer = ReturnType<typeof episodicLayer>;
 export type SemanticLayer = ReturnType<typeof semanticLayer>;
+export type ConversationLayer = ReturnType<typeof conversationLayer>;
 export type ProceduralLayer = ReturnType<typeof proceduralLayer>;
 /** Applies writes from the outbox, each exactly once, also after a crash in the middle. */
 export type AppliedWrites = ReturnType<typeof appliedWrites>;
@@ -77,6 +79,7 @@ export interface Memory {
   readonly episodic: EpisodicLayer;
   readonly semantic: SemanticLayer;
   readonly procedural: ProceduralLayer;
+  readonly conversations: ConversationLayer;
   readonly appliedWrites: AppliedWrites;
   readonly upkeep: MemoryUpkeep;
   /** Any record that search can find, by the id of its hit; null if there is none. Skills are looked up per reader with `findSkill`. */

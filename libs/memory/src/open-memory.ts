@@ -1,3 +1,4 @@
+import { conversationLayer } from './layers/conversations.js';
 import { episodicLayer } from './layers/episodic-layer.js';
 import { sharedEmbedding } from './layers/indexed-texts.js';
 import { recallMemory } from './layers/memory-recall.js';
@@ -82,6 +83,7 @@ export function memoryOver(bare: RecordStore, given: MemoryDeps): Memory {
     episodic,
     semantic,
     procedural,
+    conversations: conversationLayer(deps),
     appliedWrites: appliedWrites({ store, episodic, procedural }),
     upkeep: recordUpkeep(deps),
     get: (scope, layer, id) => getRecord(store, scope, layer, id),

@@ -21,7 +21,7 @@ export type Fields = Readonly<Partial<Record<RecordField, string | readonly stri
 
 export const RECORD_KINDS = {
   episodic: ['transition', 'episode', 'applied'],
-  semantic: ['fact', 'summary', 'reflection', 'document', 'chunk', 'applied', 'erasure'],
+  semantic: ['fact', 'summary', 'reflection', 'document', 'chunk', 'applied', 'erasure', 'conversation', 'turn'],
   procedural: ['skill', 'applied'],
 } as const;
 export const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies readonly MemoryLayer[];

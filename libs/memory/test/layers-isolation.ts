@@ -32,6 +32,10 @@ const WRITERS = {
     semantic.store(`f ${id} ${mark}`, factOf({ id: `${id} ${mark}`, scope, text: `The refund of ${mark} is even.`, category: mark })),
   unit: ({ semantic }, scope, id, mark) =>
     semantic.applyFacts(scope.tenant, `u ${id} ${mark}`, [factOf({ id: `${id} ${mark}`, scope, text: `List ${id} is of ${mark}.` })]),
+  conversation: ({ conversations }, scope, id, mark) => {
+    const messages = [mark, `again ${mark}`].map((text) => ({ role: 'user', name: '', text: `The even refund of ${text}`, at: null }));
+    return conversations.add({ scope, name: `chat ${id}`, title: mark, messages, writeId: `c ${id} ${mark}`, first: null, at: NEW_YEAR });
+  },
   skill: ({ procedural }, scope, id, mark) =>
     storeAt(
       procedural,
@@ -61,6 +65,7 @@ const READERS = {
   transitions: ({ episodic }, scope) => episodic.transitions(scope, 'r'),
   facts: ({ semantic }, scope) => semantic.list(scope, 50),
   fact: ({ semantic }, scope, id) => semantic.get(scope, id),
+  conversations: ({ conversations }, scope) => conversations.list(scope, { limit: 50 }),
   history: ({ semantic }, scope, id) => semantic.history(scope, id),
   skill: ({ procedural }, scope) => procedural.get(scope, 'sum_even'),
   skills: ({ procedural }, scope) => Array.fromAsync(procedural.every(scope)),

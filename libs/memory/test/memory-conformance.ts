@@ -1,3 +1,4 @@
+import { conversationConformance } from '@etude/domain/testing/conversation-conformance';
 import { episodicMemoryConformance } from '@etude/domain/testing/episodic-memory-conformance';
 import { proceduralMemoryConformance } from '@etude/domain/testing/procedural-memory-conformance';
 import { semanticMemoryConformance } from '@etude/domain/testing/semantic-memory-conformance';
@@ -21,6 +22,10 @@ export function memoryConformance(
     episodicMemoryConformance(() => layer('episodic'));
     semanticMemoryConformance(() => layer('semantic'));
     proceduralMemoryConformance(() => layer('procedural'));
+    conversationConformance(async () => {
+      const { memory, close } = await open();
+      return { memory: { ...memory.conversations, search: (scope, query) => memory.semantic.search(scope, query) }, close };
+    });
     memoryRecallConformance(open);
     layersIsolation(name, () => open({ clock: ISOLATION_CLOCK }), { runs: isolationRuns });
   });

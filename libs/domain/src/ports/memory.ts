@@ -1,3 +1,4 @@
+import type { Turn } from '@etude/contracts/conversation';
 import type { Episode, Fact, MemoryWrite, RecalledItem, Scope, Skill, Transition } from '@etude/contracts/memory';
 import type { SkillRegistry } from './skill-registry.js';
 
@@ -18,6 +19,11 @@ export interface MemoryHit extends RecalledItem {
   readonly createdAt: number;
   readonly sources: readonly string[];
   readonly explanation?: Readonly<Record<string, number>>;
+  /** For a turn of a conversation: its speaker, time and place; its text is the hit's. */
+  readonly turn?: Turn;
+  /** The turns around it in order, with the beginnings of their texts. */
+  readonly before?: readonly Turn[];
+  readonly after?: readonly Turn[];
 }
 
 /** `agent: null` searches every agent of the tenant. A `user` sees their own memories and those without a user; null or absent sees all. */

@@ -6,6 +6,7 @@ import { episodeKey, reasonsNotTrusted, type Shown, sourceOf, touchedSources, un
 import { untrustedOfSkill } from '../skills/life/marks.js';
 import { searchSkills, viewOf } from '../skills/life/find-skill.js';
 import { recollect, type RecollectDeps } from './recollect.js';
+import { shownText } from './turn-text.js';
 
 export interface RecallInput {
   readonly scope: Scope;
@@ -56,8 +57,8 @@ export async function recall({ scope, cue, policy, rolloutId, shows }: RecallInp
 
 /** A hit for a prompt. A fact keeps all its sources, other memories only the untrusted ones. */
 function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
-  const { id, layer, kind, title, text, score, similarity, agent } = hit;
-  const item = { id, layer, kind, title, text, score, similarity };
+  const { id, layer, kind, title, score, similarity, agent } = hit;
+  const item = { id, layer, kind, title, text: shownText(hit), score, similarity };
   const skill = skills.find(({ name, version, scope }) => kind === 'skill' && `${name}@${version}` === id && scope.agent === agent);
   const sources = skill ? untrustedOfSkill(skill) : kind === 'fact' ? hit.sources : untrustedAmong(hit.sources);
   return sources.length > 0 ? { ...item, sources } : item;

@@ -1,8 +1,10 @@
+import type { Turn } from '@etude/contracts/conversation';
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { expect, it } from 'vitest';
-import { hitOf, skillOf } from '../../test/memory-records.js';
+import { hitOf, SCOPE, skillOf } from '../../test/memory-records.js';
 import { recollect, type RecollectInput } from './recollect.js';
+import { shownText } from './turn-text.js';
 
 const hit = (id: string, layer: MemoryLayer, kind: string, sources: string[] = []) =>
   hitOf({ id, layer, kind, sources, text: `text of ${kind} ${id}` });
@@ -69,4 +71,19 @@ it('leaves out dissimilar hits, unless they share rare words with the cue', asyn
   expect((await recollect({ ...asked, similarityMin: 0.5 }, deps)).hits.map(({ id }) => id)).toEqual(['worded']);
   const all = await recollect({ ...asked, counts: { semantic: 3, episodic: 2, procedural: 2 }, similarityMin: 0 }, deps);
   expect(all.hits).toHaveLength(5);
+});
+
+it('counts the turns around a turn, and shows each of them once', async () => {
+  const turnOf = (index: number, text: string): Turn => {
+    const said = { role: 'user', name: 'Ann', text, at: Date.UTC(2026, 4, 3) };
+    return { ...said, id: `c1.${index}`, scope: SCOPE, conversation: 'c1', index, previous: '', createdAt: 0 };
+  };
+  const [ask, answer, far] = [turnOf(0, 'Where is it?'), turnOf(1, 'At the shed.'), turnOf(9, 'At the shed.')];
+  const hitFor = (turn: Turn, before: Turn[]) => ({ ...hit(turn.id, 'semantic', 'turn'), text: turn.text, turn, before, after: [] });
+  const semantic = answers([hitFor(answer, [ask]), hitFor(ask, []), hitFor(far, [])]);
+  const { hits, tokens } = await recollect(asked, { semantic, episodic: answers([]), procedural: answers([]) });
+  expect(hits.map(({ id }) => id)).toEqual(['c1.1', 'c1.9']);
+  const transcript = 'Ann (2026-05-03): Where is it?\nAnn (2026-05-03): At the shed.';
+  expect(shownText(hits[0]!)).toBe(transcript);
+  expect(tokens).toBe(Math.ceil(transcript.length / 4) + Math.ceil('Ann (2026-05-03): At the shed.'.length / 4));
 });

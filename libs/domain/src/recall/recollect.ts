@@ -4,6 +4,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import type { EpisodicMemory, MemoryHit, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory } from '../ports/memory.js';
 import { taskIdOf, taskName } from '@etude/contracts/ids';
+import { shownText } from './turn-text.js';
 
 export interface RecollectDeps {
   readonly episodic: Pick<EpisodicMemory, 'search'>;
@@ -109,12 +110,13 @@ function withinBudget(candidates: readonly Candidate[], { counts, tokensMax }: R
   let tokens = 0;
   for (const { explanation: _, skill, ...hit } of candidates) {
     const text = cutMiddle(hit.text, ITEM_CHARS_MAX);
+    const itsTokens = approximateTokens(shownText({ ...hit, text }));
     const isFull = hits.filter(({ layer }) => layer === hit.layer).length >= (counts[hit.layer] ?? 0);
     const names = [nameOf(hit), contentOf(hit)];
     const isAlike = names.some((name) => seen.has(name)) || hits.some((other) => cameFrom(other, hit));
-    if (isFull || isAlike || tokens + approximateTokens(text) > tokensMax) continue;
-    for (const name of names) seen.add(name);
-    tokens += approximateTokens(text);
+    if (isFull || isAlike || tokens + itsTokens > tokensMax) continue;
+    for (const name of [...names, ...shownWith(hit)]) seen.add(name);
+    tokens += itsTokens;
     hits.push({ ...hit, text });
     if (skill) skills.push(skill);
   }
@@ -127,9 +129,14 @@ function nameOf({ kind, id, layer, agent }: MemoryHit): string {
   return JSON.stringify(layer === 'procedural' ? [what, id, agent] : [what, id]);
 }
 
-/** The text without differences in white space. */
-function contentOf({ text }: MemoryHit): string {
-  return text.replaceAll(/\s+/g, ' ').trim();
+/** The names of the turns that are shown around a turn, which need no hit of their own. */
+function shownWith({ before = [], after = [], ...hit }: MemoryHit): readonly string[] {
+  return [...before, ...after].map(({ id }) => nameOf({ ...hit, id }));
+}
+
+/** What is shown of it, without differences in white space. */
+function contentOf(hit: MemoryHit): string {
+  return shownText(hit).replaceAll(/\s+/g, ' ').trim();
 }
 
 /** Whether a skill was made from an episode. The skill holds the same answer, verified, so one of the two suffices. */

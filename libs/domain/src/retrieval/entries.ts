@@ -119,7 +119,7 @@ export function searchableText(text: string): string {
 }
 
 /** Cuts a text, never through a surrogate pair. */
-function cut(text: string, charsMax: number): string {
+export function cut(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;
   const end = /[\uD800-\uDBFF]/.test(text[charsMax - 1] ?? '') ? charsMax - 1 : charsMax;
   return text.slice(0, end);

@@ -7,6 +7,7 @@ it('names the touched documents, episodes and skills, each once', () => {
     touchedSources([
       { id: 'd1f.0a1b', kind: 'chunk' },
       { id: 'd1f.ffff', kind: 'chunk' },
+      { id: 'c2e.0000007', kind: 'turn' },
       { id: 'tabcdefgh-r1.a2', kind: 'transition' },
       { id: 'tabcdefgh-r1.episode', kind: 'summary' },
       { id: 'x0f', kind: 'episode' },
@@ -17,6 +18,7 @@ it('names the touched documents, episodes and skills, each once', () => {
     ]),
   ).toEqual([
     'documents/d1f',
+    'conversations/c2e',
     'episodes/tabcdefgh-r1',
     'episodes/x0f',
     'skills/sum_even@2',
@@ -33,8 +35,19 @@ describe('reasonsNotTrusted', () => {
   });
 
   it('gives a reason for each source from outside', () => {
-    expect(reasonsNotTrusted(['documents/d1', 'episodes/x0f', 'facts/f1', 'procedures/p1', 'imports/zip', 'tasks/tabcdefgh'])).toEqual([
+    expect(
+      reasonsNotTrusted([
+        'documents/d1',
+        'conversations/c1',
+        'episodes/x0f',
+        'facts/f1',
+        'procedures/p1',
+        'imports/zip',
+        'tasks/tabcdefgh',
+      ]),
+    ).toEqual([
       'it was learned where text of documents/d1 was read',
+      'it was learned where words of conversations/c1 were read',
       'it was learned where episodes/x0f was read, which an outside agent told',
       'it was learned where facts/f1 was read, which was told',
       'it rests on the words of procedures/p1, which were told',

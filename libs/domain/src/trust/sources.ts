@@ -8,6 +8,7 @@ export const SOURCE_KINDS = [
   'tasks',
   'episodes',
   'documents',
+  'conversations',
   'facts',
   'procedures',
   'wantedSkills',
@@ -57,6 +58,7 @@ export function reasonsNotTrusted(sources: readonly string[]): string[] {
 
 const REASONS: Readonly<Partial<Record<SourceKind, (id: string) => string>>> = {
   documents: (id) => `it was learned where text of documents/${id} was read`,
+  conversations: (id) => `it was learned where words of conversations/${id} were read`,
   facts: (id) => `it was learned where facts/${id} was read, which was told`,
   procedures: (id) => `it rests on the words of procedures/${id}, which were told`,
   imports: (id) => `it came in with imports/${id}`,
@@ -73,7 +75,7 @@ function reasonAgainst(name: string): string[] {
   return reason === undefined ? [] : [reason];
 }
 
-const NAMED = /\b(?:tasks|episodes|documents|facts|procedures|skills|imports)\/[A-Za-z0-9][A-Za-z0-9._@:-]*/g;
+const NAMED = /\b(?:tasks|episodes|documents|conversations|facts|procedures|skills|imports)\/[A-Za-z0-9][A-Za-z0-9._@:-]*/g;
 
 /** The sources that these marks name. The next version of a skill, for example, takes over the mark but not the source. */
 export function sourcesOfMarks(marks: readonly string[]): string[] {
@@ -121,6 +123,7 @@ function touched({ id, kind, sources = [] }: Shown): string[] {
   if (kind === 'fact') return sources.map(restsOn);
   if (kind === 'document') return [`documents/${id}`];
   if (kind === 'chunk') return [`documents/${id.replace(/\.[^.]*$/, '')}`];
+  if (kind === 'turn') return [`conversations/${id.replace(/\.[^.]*$/, '')}`];
   if (kind === 'skill') return [`skills/${id}`];
   return EPISODE_KINDS.has(kind) ? [`episodes/${episodeKey(id)}`] : [];
 }

@@ -5,6 +5,7 @@ import { parseBody } from './records.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { DocumentChunk, Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
 import type { Embedder } from '@etude/domain/ports/embedder';
+import { turnTexts } from '@etude/domain/recall/turn-text';
 import { episodeEntry, factEntry, searchableText, skillEntries, transitionEntry } from '@etude/domain/retrieval/entries';
 
 /** The searchable texts of each kind of record. Kinds that are missing here are never searched. */
@@ -17,6 +18,7 @@ const TEXTS: { readonly [kind in RecordKind]?: (value: never) => readonly string
   chunk: ({ title = '', headings, text }: DocumentChunk) => [
     searchableText([title, ...headings.filter((heading) => heading !== title), text].join('\n').trim()),
   ],
+  turn: turnTexts,
   skill: (value: Skill) => skillEntries(value).map(({ indexed }) => indexed),
 };
 

@@ -11,7 +11,7 @@ const EXPERIENCES = 3;
 const PROCEDURES = 3;
 const TOKENS_MAX = 2_000;
 /** Summaries aren't included: they stand for episodes, which are recalled as experiences. */
-const KNOWLEDGE = ['fact', 'chunk', 'reflection'] as const;
+const KNOWLEDGE = ['fact', 'chunk', 'turn', 'reflection'] as const;
 
 /**
  * Recalls from all layers; see `Memory.recall`. Skills are those that `readableSkills` finds. If an agent reads, each returned

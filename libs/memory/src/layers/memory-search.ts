@@ -210,7 +210,7 @@ type Layer = Parameters<Memory['get']>[1];
 /** Kinds that search finds in each layer. If several records have the same id, the first kind wins. */
 const FOUND_KINDS: Readonly<Record<Layer, readonly RecordKind[]>> = {
   episodic: ['episode', 'transition'],
-  semantic: ['fact', 'chunk', 'document', 'summary', 'reflection'],
+  semantic: ['fact', 'chunk', 'document', 'summary', 'reflection', 'conversation', 'turn'],
 };
 
 /** Reads a record of any layer by the id of its search hit; see `Memory.get`. */

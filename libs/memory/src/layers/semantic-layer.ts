@@ -12,6 +12,7 @@ import { embedTexts, indexedTextsOf } from './indexed-texts.js';
 import { AccessCounts, type LogFailure } from './fact-access.js';
 import { countUnsettled, settleFacts, type SettlingDeps, undoDecision } from './fact-settling.js';
 import { decisionsAbout, factOfRecord, factRecord, historyOf, knownFact, LAYER } from './fact-records.js';
+import { withNeighbours } from './conversations.js';
 import { listDocuments, removeDocument, storeDocument, wholeDocument } from './documents.js';
 import { type FactWrite, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
 
@@ -22,7 +23,7 @@ export interface SemanticOptions {
   readonly log?: LogFailure;
 }
 
-/** Facts, notes on episodes, and documents. Users who tell the same fact get a record each, so that neither sees the other's. */
+/** Facts, notes on episodes, and documents; searches also find turns of conversations. Users who tell the same fact get a record each, so that neither sees the other's. */
 export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsettled }: SemanticOptions = {}) {
   const { store, embedder } = deps;
   const access = new AccessCounts(store, log);
@@ -50,9 +51,11 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
       const { outcome, replaced, fact: kept } = await take({ writeId, fact, indexed: indexed!, note: true });
       return { fact: kept, outcome, replaced };
     },
-    /** Finds facts, summaries, reflections and chunks of documents; without `kinds`, all of them. */
+    /** Finds facts, summaries, reflections, chunks of documents and turns of conversations; without `kinds`, all of them. */
     async search(scope: ReadScope, query: LayerQuery): Promise<readonly MemoryHit[]> {
-      return (await searchLayer(deps, scope, LAYER, query)).map((found) => hitOf(found, query));
+      const found = await searchLayer(deps, scope, LAYER, query);
+      const hits = found.map((one) => hitOf(one, query));
+      return withNeighbours(store, scope, hits);
     },
     async get(scope: ReadScope, id: string): Promise<Fact | null> {
       const record = await factWithId(store, scope, id);

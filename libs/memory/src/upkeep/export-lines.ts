@@ -11,7 +11,18 @@ import { promisify } from 'node:util';
 import { gunzip, gzipSync } from 'node:zlib';
 import { z } from 'zod';
 
-const EXPORTED_KINDS = ['transition', 'episode', 'fact', 'summary', 'reflection', 'document', 'chunk', 'skill'] as const;
+const EXPORTED_KINDS = [
+  'transition',
+  'episode',
+  'fact',
+  'summary',
+  'reflection',
+  'document',
+  'chunk',
+  'conversation',
+  'turn',
+  'skill',
+] as const;
 /** Kinds whose records may hold tests that only reviewers may read. */
 const TESTED_KINDS: readonly RecordKind[] = ['episode', 'skill'];
 

@@ -8,6 +8,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import { exportOf, linesOf } from '../../test/upkeep-samples.js';
 import type { MemoryRecord, RecordStore } from '../record-store.js';
+import { conversationId, conversationRecord, turnRecord } from '../layers/conversations.js';
 import { chunkRecord, documentRecord } from '../layers/documents.js';
 import { episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
 import { proceduralLayer } from '../layers/procedural-layer.js';
@@ -66,6 +67,10 @@ const chunk: DocumentChunk = {
   text: 'Set them.',
   createdAt: NEW_YEAR,
 };
+const chat = conversationId(SCOPE, 'chat 1');
+const conversation = { id: chat, scope: SCOPE, name: 'chat 1', title: '', turns: 1, createdAt: NEW_YEAR, updatedAt: NEW_YEAR };
+const message = { role: 'user', name: 'Ann', text: 'Set the sails.', at: NEW_YEAR };
+const turn = { ...message, id: `${chat}.0000000`, scope: SCOPE, conversation: chat, index: 0, previous: '', createdAt: NEW_YEAR };
 const episode = episodeOf({ reflection: 'Look twice.', skillsUsed: ['a@2'] });
 const RECORDS: readonly MemoryRecord[] = [
   transitionRecord(transitionOf()),
@@ -75,6 +80,8 @@ const RECORDS: readonly MemoryRecord[] = [
   factRecord(factOf({ id: 'fact-2', text: 'It ended with none.', validTo: NEW_YEAR, supersededBy: 'fact-1' }), []),
   documentRecord({ document, digest: DIGEST }),
   chunkRecord({ document, digest: DIGEST }, chunk),
+  conversationRecord(conversation, ['w2 0']),
+  turnRecord(turn, ['w2']),
   skillRecord(skillOf({ status: 'active', proof: proofOf(skillOf()) }), []),
   skillRecord(skillOf({ status: 'archived', version: 2 }), []),
 ];
@@ -111,6 +118,16 @@ describe('an import of lines', () => {
     const reasons = await reasonsOf(chunkLine({ fields: { id: 'c1' } }), chunkLine({ sources: [] }));
     expect(reasons).toEqual(['fields.digest: has to be 64 hexadecimal digits', 'sources: has to be the name of its document']);
     expect(await upkeep.findErased({ tenant: 'acme' })).toEqual({});
+  });
+
+  it('refuses conversations and turns under an id that another place or name has', async () => {
+    const lines = [conversationRecord({ ...conversation, name: 'chat 2' }, []), turnRecord({ ...turn, index: 1 }, [])].map((one) =>
+      lineOf(one),
+    );
+    expect(await reasonsOf(...lines)).toEqual([
+      'body.value.id: has to follow from owner and name',
+      'body.value.id: has to follow from the place',
+    ]);
   });
 
   it('derives key, fields and visibility from the body alone', async () => {

@@ -1,3 +1,4 @@
+import { conversationId, conversationRecord, turnKey, turnRecord } from '../layers/conversations.js';
 import { chunkRecord, documentRecord } from '../layers/documents.js';
 import { EpisodeNote, episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
 import { factRecord } from '../layers/fact-records.js';
@@ -8,6 +9,7 @@ import { asArchived, isArchived } from './archive-records.js';
 import { type ExportLine, parseJson, reasonOf } from './export-lines.js';
 import { unprovenAsCandidate, withOwnPins } from './imported-skill.js';
 import type { UpkeepDeps } from './record-upkeep.js';
+import { Conversation, Turn } from '@etude/contracts/conversation';
 import { DocumentChunk, DocumentRecord, Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
@@ -69,6 +71,8 @@ const KINDS: { readonly [kind in ExportLine['kind']]: readonly [z.ZodType, (told
   document: [DocumentRecord, ({ line, body }) => ofDigest(line, (digest) => documentRecord({ document: body.value, digest }))],
   // A stored chunk has the title of its document.
   chunk: [DocumentChunk.extend({ title: z.string().optional() }), chunkOf],
+  conversation: [Conversation, conversationOf],
+  turn: [Turn, turnOf],
   skill: [Skill, ({ body }) => skillRecord(body.value, body.taken)],
 };
 
@@ -87,12 +91,24 @@ function chunkOf({ line, body }: Told): MemoryRecord | string {
   return ofDigest(line, (digest) => chunkRecord({ document: { id: chunk.documentId, name, title }, digest }, chunk));
 }
 
+/** Later messages for the owner's name go to the id that follows from the name. */
+function conversationOf({ body: { value, taken } }: Told): MemoryRecord | string {
+  const conversation: Conversation = value;
+  const isNamed = conversation.id === conversationId(conversation.scope, conversation.name);
+  return isNamed ? conversationRecord(conversation, taken) : 'body.value.id: has to follow from owner and name';
+}
+
+function turnOf({ body: { value, taken } }: Told): MemoryRecord | string {
+  const turn: Turn = value;
+  return turn.id === turnKey(turn.conversation, turn.index) ? turnRecord(turn, taken) : 'body.value.id: has to follow from the place';
+}
+
 /** The digest covers all chunks together, so one line can't prove it. Reconciling removes chunks that don't match their document. */
 function ofDigest({ fields: { digest } }: ExportLine, made: (digest: string) => MemoryRecord): MemoryRecord | string {
   return typeof digest === 'string' && DIGEST.test(digest) ? made(digest) : 'fields.digest: has to be 64 hexadecimal digits';
 }
 
-const TIMES: ReadonlySet<string> = new Set(['createdAt', 'updatedAt', 'validFrom', 'validTo']);
+const TIMES: ReadonlySet<string> = new Set(['at', 'createdAt', 'updatedAt', 'validFrom', 'validTo']);
 const DAY_MS = 86_400_000;
 /** The API reports counts as 32-bit numbers. */
 const COUNT_MAX = 2 ** 31 - 1;

@@ -79,7 +79,7 @@ function requireSource(name: string): Source {
   if (source === null || source.kind === 'untrustedTasks' || source.kind === 'markedSkills')
     throw new EtudeError(
       'INVALID_ARGUMENT',
-      `${JSON.stringify(name.slice(0, 100))} is not a source; name a task, an episode, a document, a fact, a procedure, a wanted skill, an import, a version of a skill or a user, such as "tasks/t0192f0c8a1b2".`,
+      `${JSON.stringify(name.slice(0, 100))} is not a source; name a task, an episode, a document, a conversation, a fact, a procedure, a wanted skill, an import, a version of a skill or a user, such as "tasks/t0192f0c8a1b2".`,
       { field: 'source' },
     );
   return source;

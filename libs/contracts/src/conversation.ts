@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { Scope } from './memory.js';
+import { isVisible, VisibleText } from './visible-text.js';
+
+/** The most turns of one conversation. */
+export const TURNS_MAX = 1_000_000;
+
+/** One message, as its speaker said it. Its text is kept byte for byte. */
+export const Message = z.strictObject({
+  /** Who speaks, such as "user", "assistant" or "tool". */
+  role: VisibleText.max(64),
+  /** Name of the speaker; empty: only the role is known. */
+  name: z.string().trim().max(200).default(''),
+  text: z.string().max(100_000).refine(isVisible, 'must have a visible character'),
+  /** When it was said, in ms since 1970; null: unknown. */
+  at: z.number().int().min(0).nullable().default(null),
+});
+export type Message = z.infer<typeof Message>;
+
+/** A conversation without its turns. */
+export const Conversation = z.strictObject({
+  /** Derived from the owner and `name`, so that a name of one owner means one conversation. */
+  id: z.string(),
+  scope: Scope,
+  /** What its owner calls it, such as the id of a chat. */
+  name: z.string().min(1).max(1_000),
+  title: z.string().max(1_000),
+  /** How many turns it has. */
+  turns: z.number().int().min(0).max(TURNS_MAX),
+  createdAt: z.number().int(),
+  updatedAt: z.number().int(),
+});
+export type Conversation = z.infer<typeof Conversation>;
+
+/** A message in its place within a conversation. */
+export const Turn = Message.extend({
+  id: z.string(),
+  scope: Scope,
+  /** Id of the conversation. */
+  conversation: z.string(),
+  /** Place in the conversation, from 0. */
+  index: z.number().int().min(0).max(TURNS_MAX),
+  /** Beginning of the turn before it, with its speaker. Search reads both, since an answer alone often doesn't say what it is about. */
+  previous: z.string(),
+  /** When it was stored, in ms since 1970. */
+  createdAt: z.number().int(),
+});
+export type Turn = z.infer<typeof Turn>;

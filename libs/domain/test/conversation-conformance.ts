@@ -1,0 +1,174 @@
+import type { Conversation, Message, Turn } from '@etude/contracts/conversation';
+import type { Scope } from '@etude/contracts/memory';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { MemoryHit, ReadScope, SearchQuery } from '../src/ports/memory.js';
+import type { MakeMemory } from './memory-conformance-start.js';
+import { start } from './memory-conformance-start.js';
+import { NEW_YEAR, SCOPE } from './memory-records.js';
+
+export interface AdditionUnderTest {
+  readonly scope: Scope;
+  readonly name: string;
+  readonly title: string;
+  readonly messages: readonly Message[];
+  readonly writeId: string;
+  readonly first: number | null;
+  readonly at: number;
+}
+
+/** Conversations, and the search that finds their turns. */
+export interface ConversationsUnderTest {
+  add(
+    addition: AdditionUnderTest,
+    signal?: AbortSignal,
+  ): Promise<{ conversation: Conversation; first: number; outcome: 'added' | 'appended' | 'unchanged' }>;
+  list(scope: ReadScope, page: { limit: number; afterKey?: string }): Promise<readonly Conversation[]>;
+  turns(scope: ReadScope, id: string, page: { limit: number; afterKey?: string }): Promise<readonly Turn[]>;
+  remove(scope: ReadScope, id: string): Promise<boolean>;
+  search(scope: ReadScope, query: SearchQuery & { kinds?: readonly 'turn'[] }): Promise<readonly MemoryHit[]>;
+}
+
+const ALL = { tenant: 'acme', agent: null };
+const MAY = Date.UTC(2026, 4, 3, 9);
+
+const said = (text: string, name = 'Ann', at: number | null = MAY): Message => ({ role: 'user', name, text, at });
+let writes = 0;
+
+const additionOf = (messages: readonly Message[], changes: Partial<AdditionUnderTest> = {}): AdditionUnderTest => ({
+  scope: SCOPE,
+  name: 'chat 1',
+  title: '',
+  messages,
+  writeId: `w${(writes += 1)}`,
+  first: null,
+  at: NEW_YEAR,
+  ...changes,
+});
+
+/** All messages of the tenant's only conversation, read in pages. */
+async function messagesIn(memory: ConversationsUnderTest): Promise<readonly Message[]> {
+  const [conversation] = await memory.list(ALL, { limit: 9 });
+  const { id, turns: count } = conversation!;
+  const turns: Turn[] = [];
+  for (let page = await memory.turns(ALL, id, { limit: 7 }); page.length > 0;) {
+    turns.push(...page);
+    page = await memory.turns(ALL, id, { limit: 7, afterKey: page.at(-1)!.id });
+  }
+  expect(turns.map(({ index }) => index)).toEqual(Array.from({ length: count }, (_, n) => n));
+  return turns.map(({ role, name, text, at }) => ({ role, name, text, at }));
+}
+
+/** The promises of every memory about conversations and their turns. */
+export function conversationConformance(make: MakeMemory<ConversationsUnderTest>): void {
+  describe('with conversations', () => {
+    it('finds a turn at once, with its speaker, its time and the turns around it', async () => {
+      const memory = await start(make);
+      const told = [said('Where is the boat?', 'Ben'), said('At the shed.'), said('Thanks!', 'Ben', null), said('Mind the wasps.')];
+      const { conversation, first, outcome } = await memory.add(additionOf(told, { title: 'Boats' }));
+      expect({ first, outcome, conversation }).toMatchObject({ first: 0, outcome: 'added', conversation: { turns: 4, title: 'Boats' } });
+      const [hit] = await memory.search(ALL, { text: 'shed', limit: 1 });
+      expect(hit).toMatchObject({ kind: 'turn', title: 'Ann, 2026-05-03', text: 'At the shed.' });
+      expect(hit?.turn).toMatchObject({ conversation: conversation.id, index: 1, role: 'user', name: 'Ann', at: MAY });
+      expect(hit?.before?.map(({ text }) => text)).toEqual(['Where is the boat?']);
+      expect(hit?.after?.map(({ text, at }) => [text, at])).toEqual([
+        ['Thanks!', null],
+        ['Mind the wasps.', MAY],
+      ]);
+    });
+
+    it('finds an answer by the words of the question before it, and any turn by its speaker', async () => {
+      const memory = await start(make);
+      await memory.add(additionOf([said('Which harbour is closest?', 'Ben'), said('Kegimi.')]));
+      const found = async (text: string) =>
+        (await memory.search(ALL, { text, limit: 5, kinds: ['turn'] })).map((hit) => hit.text).toSorted();
+      expect(await found('closest harbour')).toEqual(['Kegimi.', 'Which harbour is closest?']);
+      expect(await found('Ben')).toContain('Which harbour is closest?');
+    });
+
+    it('appends to the conversation of that name, and keeps equal messages apart', async () => {
+      const memory = await start(make);
+      const [ok, long] = [said('ok'), said(` ${'whole text, kept byte for byte. '.repeat(300)}\n`)];
+      await memory.add(additionOf([ok, ok]));
+      expect(await memory.add(additionOf([long, ok]))).toMatchObject({
+        first: 2,
+        outcome: 'appended',
+        conversation: { turns: 4 },
+      });
+      expect(await messagesIn(memory)).toEqual([ok, ok, long, ok]);
+    });
+
+    it('adds the messages of one request once', async () => {
+      const memory = await start(make);
+      const request = additionOf([said('one'), said('two')]);
+      await memory.add(request);
+      await memory.add(additionOf([said('three')]));
+      expect(await memory.add(request)).toMatchObject({ first: 0, outcome: 'unchanged' });
+      expect(await messagesIn(memory)).toEqual([said('one'), said('two'), said('three')]);
+    });
+
+    it('skips messages that are in their place already, and refuses other ones there', async () => {
+      const memory = await start(make);
+      const [one, two, three] = [said('one'), said('two'), said('three')];
+      await memory.add(additionOf([one, two], { first: 0 }));
+      expect(await memory.add(additionOf([one, two], { first: 0 }))).toMatchObject({ outcome: 'unchanged' });
+      expect(await memory.add(additionOf([two, three], { first: 1 }))).toMatchObject({ outcome: 'appended' });
+      for (const [messages, first, code] of [
+        [[one, three], 0, 'ALREADY_EXISTS'],
+        [[{ ...one, at: null }], 0, 'ALREADY_EXISTS'],
+        [[three], 4, 'FAILED_PRECONDITION'],
+      ] as const)
+        await expect(memory.add(additionOf(messages, { first }))).rejects.toMatchObject({ code });
+      expect(await messagesIn(memory)).toEqual([one, two, three]);
+    });
+
+    it('completes an addition that was aborted, also if others added meanwhile', async () => {
+      const memory = await start(make);
+      const stop = new AbortController();
+      const request = additionOf(Array.from({ length: 100 }, (_, n) => said(`number ${n}`)));
+      const cut = memory.add(request, stop.signal);
+      stop.abort();
+      await expect(cut).rejects.toMatchObject({ name: 'AbortError' });
+      await memory.add(additionOf([said('later')]));
+      await memory.add(request);
+      const all = await messagesIn(memory);
+      expect(all.toSorted(byText)).toEqual([...request.messages, said('later')].toSorted(byText));
+    });
+
+    it('neither merges nor loses a turn, however requests overlap', async () => {
+      const text = fc.constantFrom('ok', 'Ok', 'ok.', 'see you', 'See you!');
+      const requests = fc.array(fc.array(text, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 6 });
+      await fc.assert(
+        fc.asyncProperty(requests, async (texts) => {
+          const memory = await start(make);
+          const all = texts.map((of) => additionOf(of.map((one) => said(one))));
+          await Promise.all([...all, ...all].map((request) => memory.add(request)));
+          const stored = await messagesIn(memory);
+          expect(stored.map((one) => one.text).toSorted()).toEqual(texts.flat().toSorted());
+          const hits = await memory.search(ALL, { text: 'ok, see you', limit: 100, kinds: ['turn'] });
+          expect(hits).toHaveLength(texts.flat().length);
+          for (const { id } of await memory.list(ALL, { limit: 9 })) await memory.remove(ALL, id);
+        }),
+        { numRuns: 8 },
+      );
+    });
+
+    it('keeps the conversations of two users apart, and removes one with its turns', async () => {
+      const memory = await start(make);
+      const ids = new Map<string, string>();
+      for (const user of ['ann', 'bob']) {
+        const { conversation } = await memory.add(additionOf([said('the shed')], { scope: { ...SCOPE, user } }));
+        ids.set(user, conversation.id);
+      }
+      const ofAnn = { ...ALL, user: 'ann' };
+      expect(await memory.list(ofAnn, { limit: 9 })).toMatchObject([{ id: ids.get('ann') }]);
+      expect(await memory.remove(ofAnn, ids.get('bob')!)).toBe(false);
+      expect(await memory.remove(ofAnn, ids.get('ann')!)).toBe(true);
+      expect(await memory.remove(ALL, ids.get('ann')!)).toBe(false);
+      const left = await memory.search(ALL, { text: 'shed', limit: 9 });
+      expect(left.map(({ user }) => user)).toEqual(['bob']);
+    });
+  });
+}
+
+const byText = (a: Message, b: Message) => (a.text < b.text ? -1 : 1);

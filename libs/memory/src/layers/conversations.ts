@@ -1,0 +1,278 @@
+import type { MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import { LAYER } from './fact-records.js';
+import { insertsOf } from './indexed-texts.js';
+import { bodyOf, type LayerDeps, parseBody, untilTaken, withTaken } from './records.js';
+import { markApplied } from './repeats.js';
+import { type Conversation, type Message, type Turn, TURNS_MAX } from '@etude/contracts/conversation';
+import { EtudeError } from '@etude/contracts/errors';
+import type { Scope } from '@etude/contracts/memory';
+import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
+import { dayOf, speakerOf } from '@etude/domain/recall/turn-text';
+import { cut } from '@etude/domain/retrieval/entries';
+import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+
+/** Messages for one conversation, new or known. */
+export interface Addition extends Pick<Conversation, 'scope' | 'name' | 'title'> {
+  readonly messages: readonly Message[];
+  /** The same for repeats of one request. */
+  readonly writeId: string;
+  /** Place of the first message. Messages that are there already must be the same. null: after the last turn. */
+  readonly first: number | null;
+  /** ms since 1970 */
+  readonly at: number;
+}
+
+export interface AddedTurns {
+  readonly conversation: Conversation;
+  /** Place of the first message. */
+  readonly first: number;
+  /** `added`: the conversation is new. `unchanged`: all messages were there. */
+  readonly outcome: 'added' | 'appended' | 'unchanged';
+}
+
+interface Places {
+  readonly conversation: Conversation;
+  readonly first: number;
+  readonly isNew: boolean;
+}
+
+const BATCH = 64;
+const PREVIOUS_CHARS_MAX = 400;
+const INDEX_DIGITS = 7;
+
+/** The conversation that an owner calls by this name. The same in every tenant, so that an export can be imported elsewhere. */
+export function conversationId({ agent, user }: Scope, name: string): string {
+  return `c${contentDigest(['conversation', agent, user, name]).slice(0, 32)}`;
+}
+
+/** Conversations and their turns, which are found by searches of the semantic layer. */
+export function conversationLayer(deps: LayerDeps) {
+  const { store } = deps;
+  return {
+    add: (addition: Addition, signal?: AbortSignal) => addToConversation(deps, addition, signal),
+    /** By id, from behind the id `afterKey`. */
+    list: async (scope: ReadScope, page: Page) => (await pageOf(store, scope, { kinds: ['conversation'] }, page)).map(conversationOf),
+    async get(scope: ReadScope, id: string): Promise<Conversation | null> {
+      const record = await loadConversation(store, scope, id);
+      return record === null ? null : conversationOf(record);
+    },
+    /** Turns in their order, from behind the turn `afterKey`. */
+    turns: async (scope: ReadScope, id: string, page: Page) =>
+      (await pageOf(store, scope, { kinds: ['turn'], where: { document: id } }, page)).map(turnOf),
+    /** Removes a conversation with its turns. False if there is no such conversation. */
+    async remove(scope: ReadScope, id: string): Promise<boolean> {
+      const record = await loadConversation(store, scope, id);
+      if (record === null) return false;
+      // The conversation goes last, so that a repeat after a crash completes the work.
+      await store.remove(record.scope, LAYER, { kinds: ['turn'], where: { document: id } });
+      await store.remove(record.scope, LAYER, { kinds: ['conversation'], where: { id } });
+      return true;
+    },
+  };
+}
+
+interface Page {
+  readonly limit: number;
+  readonly afterKey?: string;
+}
+
+async function pageOf(store: RecordStore, scope: ReadScope, filter: RecordFilter, page: Page): Promise<readonly StoredRecord[]> {
+  return store.find(requireScope(scope), LAYER, filter, { order: 'key', ...page });
+}
+
+const conversationOf = (record: StoredRecord) => parseBody<Conversation>(record).value;
+const turnOf = (record: StoredRecord) => parseBody<Turn>(record).value;
+
+/**
+ * Adds messages to a conversation, each as a turn of its own, whatever its words. Takes the places first and then stores the turns, so that
+ * additions at the same time get different places, and a repeat after a crash completes the first try.
+ *
+ * @throws EtudeError ALREADY_EXISTS if a named place holds another message; FAILED_PRECONDITION if `first` leaves a gap, or for too many
+ *   turns; an AbortError between batches
+ */
+async function addToConversation(deps: LayerDeps, addition: Addition, signal?: AbortSignal): Promise<AddedTurns> {
+  const { scope, writeId, at } = addition;
+  requireScope(wholeTenant(scope));
+  const known = await loadConversation(deps.store, scope, conversationId(scope, addition.name));
+  if (addition.first !== null) await requireSame(deps.store, addition, addition.first);
+  const noted = addition.first === null && known !== null ? await notedPlace(deps.store, scope, writeId) : null;
+  if (noted !== null && known !== null) return { conversation: conversationOf(known), first: noted, outcome: 'unchanged' };
+  const { conversation, first, isNew } = await takePlaces(deps.store, addition);
+  const { inserted, displaced } = await insertTurns(deps, addition, first, signal);
+  if (displaced.length > 0) {
+    if (addition.first !== null) throw otherMessage(first);
+    return { ...(await addToConversation(deps, { ...addition, messages: displaced, writeId: `${writeId}+` }, signal)), first };
+  }
+  if (addition.first === null) {
+    const note = markApplied(LAYER, scope, writeId, at);
+    await deps.store.write(scope.tenant, [{ ...note, record: { ...note.record, sources: [String(first)] } }]);
+  }
+  return { conversation, first, outcome: inserted === 0 ? 'unchanged' : isNew ? 'added' : 'appended' };
+}
+
+/** Removes turns without a conversation, which an interrupted removal left. Returns one sentence for each conversation. */
+export async function mendConversations(store: RecordStore, tenant: string): Promise<readonly string[]> {
+  const seen = new Map<string, Scope>();
+  for await (const page of store.each({ tenant }, LAYER, { kinds: ['turn'] }))
+    for (const { fields, scope } of page) seen.set(String(fields.document), scope);
+  const mended: string[] = [];
+  for (const [id, scope] of seen) {
+    if ((await loadConversation(store, wholeTenant(scope), id)) !== null) continue;
+    const removed = await store.remove(scope, LAYER, { kinds: ['turn'], where: { document: id } });
+    if (removed > 0) mended.push(`removed ${removed} turns of conversation ${id}, which was deleted`);
+  }
+  return mended;
+}
+
+const NEIGHBOURS = 2;
+const NEIGHBOUR_CHARS_MAX = 300;
+
+/** Adds to each turn among the hits its speaker, its place, and the beginnings of the turns around it. */
+export async function withNeighbours(store: RecordStore, scope: ReadScope, hits: readonly MemoryHit[]): Promise<readonly MemoryHit[]> {
+  const keys = new Set(hits.filter(({ kind }) => kind === 'turn').flatMap(({ id }) => around(id)));
+  if (keys.size === 0) return hits;
+  const records = await store.load(scope, LAYER, 'turn', [...keys]);
+  const turns = new Map(records.map((record) => [record.key, turnOf(record)]));
+  return hits.map((hit) => {
+    const turn = hit.kind === 'turn' ? turns.get(hit.id) : undefined;
+    if (turn === undefined) return hit;
+    const near = around(hit.id).flatMap((key) => turns.get(key) ?? []);
+    const shown = near.map((one) => ({ ...one, text: cut(one.text, NEIGHBOUR_CHARS_MAX) }));
+    const [before, after] = [shown.filter(({ index }) => index < turn.index), shown.filter(({ index }) => index > turn.index)];
+    return { ...hit, turn: { ...turn, text: '' }, before, after };
+  });
+}
+
+/** The keys of a turn and of the turns around it, in order. */
+function around(id: string): readonly string[] {
+  const [conversation = '', index = ''] = id.split('.');
+  const places = Array.from({ length: 2 * NEIGHBOURS + 1 }, (_, at) => Number(index) + at - NEIGHBOURS);
+  return places.filter((place) => place >= 0).map((place) => turnKey(conversation, place));
+}
+
+/** Reserves places for the messages. A repeat of the request gets the places of its first try. */
+async function takePlaces(store: RecordStore, addition: Addition): Promise<Places> {
+  const { scope, name, writeId, messages, at } = addition;
+  const id = conversationId(scope, name);
+  return untilTaken(`conversation ${id}`, async () => {
+    const record = await loadConversation(store, scope, id);
+    const { value, taken } = record === null ? { value: null, taken: [] } : parseBody<Conversation>(record);
+    const turns = value?.turns ?? 0;
+    const earlier = taken.find((one) => one.startsWith(`${writeId} `));
+    const first = addition.first ?? (earlier === undefined ? turns : Number(earlier.slice(writeId.length + 1)));
+    if (first > turns) throw refused(`messages would be missing before first ${first}: the conversation has ${turns}`);
+    const end = Math.max(turns, first + messages.length);
+    if (end > TURNS_MAX) throw refused(`a conversation may have ${TURNS_MAX} turns; begin another one`);
+    if (value !== null && end === turns) return { conversation: value, first, isNew: false };
+    const title = addition.title === '' ? (value?.title ?? '') : addition.title;
+    const conversation = { id, scope, name, title, turns: end, createdAt: value?.createdAt ?? at, updatedAt: at };
+    const next = conversationRecord(conversation, withTaken(taken, `${writeId} ${first}`));
+    const [done] = await store.write(scope.tenant, [
+      record === null ? { do: 'insert', record: next, indexed: [] } : { do: 'update', record: next, revision: record.revision },
+    ]);
+    return done ? { conversation, first, isNew: value === null } : null;
+  });
+}
+
+interface Inserted {
+  readonly inserted: number;
+  /** Messages whose places hold other messages. */
+  readonly displaced: readonly Message[];
+}
+
+/** Stores the turns that are missing. Turns that are already stored aren't embedded again. */
+async function insertTurns(deps: LayerDeps, addition: Addition, first: number, signal?: AbortSignal): Promise<Inserted> {
+  const { scope, messages, writeId } = addition;
+  const turns = await turnsOf(deps.store, addition, first);
+  const displaced: Message[] = [];
+  let inserted = 0;
+  for (let start = 0; start < turns.length; start += BATCH) {
+    signal?.throwIfAborted();
+    const records = turns.slice(start, start + BATCH).map((turn) => turnRecord(turn, [writeId]));
+    const keys = records.map(({ key }) => key);
+    let there = await loadTurns(deps.store, scope, keys);
+    const missing = records.filter(({ key }) => !there.has(key));
+    const done = missing.length === 0 ? [] : await deps.store.write(scope.tenant, await insertsOf(deps.embedder, missing));
+    inserted += done.filter(Boolean).length;
+    if (done.includes(false)) there = await loadTurns(deps.store, scope, keys);
+    for (const [at, key] of keys.entries()) {
+      const known = there.get(key);
+      const message = messages[start + at]!;
+      const isOwn =
+        known === undefined || (addition.first === null ? parseBody<Turn>(known).taken.includes(writeId) : isSame(known, message));
+      if (!isOwn) displaced.push(message);
+    }
+  }
+  return { inserted, displaced };
+}
+
+/** The messages as turns from the place `first` on. */
+async function turnsOf(store: RecordStore, { scope, name, messages, at }: Addition, first: number): Promise<readonly Turn[]> {
+  const conversation = conversationId(scope, name);
+  const [before] = first === 0 ? [] : (await loadTurns(store, scope, [turnKey(conversation, first - 1)])).values();
+  let said: Message | null = before === undefined ? null : turnOf(before);
+  return messages.map((message, n) => {
+    const index = first + n;
+    const previous = said === null ? '' : `${speakerOf(said)}: ${cut(said.text, PREVIOUS_CHARS_MAX)}`;
+    said = message;
+    return { ...message, id: turnKey(conversation, index), scope, conversation, index, previous, createdAt: at };
+  });
+}
+
+/** @throws EtudeError ALREADY_EXISTS if a stored turn differs from the message for its place */
+async function requireSame(store: RecordStore, { scope, name, messages }: Addition, first: number): Promise<void> {
+  const keys = messages.map((_, n) => turnKey(conversationId(scope, name), first + n));
+  const there = await loadTurns(store, scope, keys);
+  for (const [n, key] of keys.entries()) {
+    const known = there.get(key);
+    if (known !== undefined && !isSame(known, messages[n]!)) throw otherMessage(first + n);
+  }
+}
+
+function isSame(known: StoredRecord, { role, name, text, at }: Message): boolean {
+  const turn = turnOf(known);
+  return turn.role === role && turn.name === name && turn.text === text && turn.at === at;
+}
+
+const refused = (message: string) => new EtudeError('FAILED_PRECONDITION', `${message}.`, { field: 'first' });
+
+function otherMessage(index: number): EtudeError {
+  const message = `the conversation has another message at ${index} or behind it; add messages without "first", or under another name`;
+  return new EtudeError('ALREADY_EXISTS', message, { field: 'first' });
+}
+
+/** Where this write put its first message; null if it wasn't carried out, or more than 30 days ago. */
+async function notedPlace(store: RecordStore, scope: Scope, writeId: string): Promise<number | null> {
+  const [note] = await store.load(wholeTenant(scope), LAYER, 'applied', [writeId]);
+  return note === undefined ? null : Number(note.sources[0]);
+}
+
+async function loadConversation(store: RecordStore, scope: ReadScope, id: string): Promise<StoredRecord | null> {
+  return (await store.load(requireScope(scope), LAYER, 'conversation', [id]))[0] ?? null;
+}
+
+async function loadTurns(store: RecordStore, scope: Scope, keys: readonly string[]): Promise<ReadonlyMap<string, StoredRecord>> {
+  const records = await store.load(wholeTenant(scope), LAYER, 'turn', keys);
+  return new Map(records.map((record) => [record.key, record]));
+}
+
+export function turnKey(conversation: string, index: number): string {
+  return `${conversation}.${String(index).padStart(INDEX_DIGITS, '0')}`;
+}
+
+/** Both count as worth the most, since nothing measures how useful a turn is. */
+const WORTH = 1;
+
+export function conversationRecord(conversation: Conversation, taken: readonly string[]): MemoryRecord {
+  const { id, scope, name, title, createdAt } = conversation;
+  const named = { layer: LAYER, kind: 'conversation', key: id, scope, createdAt, worth: WORTH, shown: false } as const;
+  return { ...named, fields: { id }, title, text: name, sources: [], body: bodyOf(conversation, taken) };
+}
+
+export function turnRecord(turn: Turn, taken: readonly string[]): MemoryRecord {
+  const { id, scope, conversation, text, createdAt } = turn;
+  const named = { layer: LAYER, kind: 'turn', key: id, scope, createdAt, worth: WORTH, shown: true } as const;
+  const title = [speakerOf(turn), dayOf(turn)].filter((part) => part !== '').join(', ');
+  return { ...named, fields: { id, document: conversation }, title, text, sources: [], body: bodyOf(turn, taken) };
+}
