@@ -47,6 +47,7 @@ import { HealthReporter } from './doors/health-reporter.js';
 import { McpServer } from './doors/mcp-server.js';
 import { RestServer } from './doors/rest-server.js';
 import { consolidationCalls } from './memory/consolidation-calls.js';
+import { conversationCalls } from './memory/conversation-calls.js';
 import { documentCalls } from './memory/document-calls.js';
 import { recordCalls } from './memory/record-calls.js';
 import { searchCalls } from './memory/search-calls.js';
@@ -176,7 +177,7 @@ export class Gateway implements OnApplicationShutdown {
     calls.serve(Tasks, taskCalls, { tasks: this.#tasks, watcher: new TaskWatcher(this.#tasks, producer) });
     for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(Skills, handlers, skills);
     for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(Skills, handlers, skills, 'reviewer');
-    for (const handlers of [searchCalls, recordCalls, documentCalls, upkeepCalls]) calls.serve(Memory, handlers, memory);
+    for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, upkeepCalls]) calls.serve(Memory, handlers, memory);
     calls.serve(Memory, operatorCalls, memory, 'operator');
     calls.serve(Consolidation, consolidationCalls, { runs: new ConsolidationStore(producer) });
     calls.serve(Queues, queueCalls, { dead: new DeadLetters(producer, this.#tasks) }, 'operator');

@@ -12,6 +12,7 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   StoreProcedure: 4 * MIB,
   ImportDocument: 2 * MIB,
   ImportMemory: 16 * MIB,
+  AddConversation: 16 * MIB,
   RegisterSkill: 4 * MIB,
   CheckSkill: 4 * MIB,
   // The size of one chunk of an archive.

@@ -55,7 +55,7 @@ export function wireFields({ kind, fields }: Pick<PlainRecord, 'kind' | 'fields'
   return Object.fromEntries(named) as Fields;
 }
 
-const isTime = (name: string, value: unknown): value is number => /(?:At|^validFrom|^validTo)$/.test(name) && typeof value === 'number';
+const isTime = (name: string, value: unknown): value is number => /(?:At|^at|^validFrom|^validTo)$/.test(name) && typeof value === 'number';
 
 const rfc3339 = (at: number) => new Date(at).toISOString();
 

@@ -13,7 +13,9 @@ import {
   durationFromMs,
   FeatureSet_FieldPresence,
   ListValueSchema,
+  type Timestamp,
   timestampFromMs,
+  timestampMs,
   ValueSchema,
 } from '@bufbuild/protobuf/wkt';
 import { z } from 'zod';
@@ -226,6 +228,7 @@ class MessageReader {
 
   #message(type: z.ZodType, field: DescField, desc: DescMessage, value: unknown, at: string): unknown {
     if (isOf(field, 'Duration')) return millisecondsOf(value as Parameters<typeof millisecondsOf>[0]);
+    if (isOf(field, 'Timestamp')) return timestampMs(value as Timestamp);
     if (isOf(field, 'Struct')) {
       if (type instanceof z.ZodRecord && hasUnnameable(value)) this.#say(`${at}.${UNNAMEABLE}`, 'is not a valid name of an argument');
       return value;

@@ -73,17 +73,18 @@ it('leaves out dissimilar hits, unless they share rare words with the cue', asyn
   expect(all.hits).toHaveLength(5);
 });
 
+const turnOf = (index: number, text: string): Turn => {
+  const said = { role: 'user', name: 'Ann', text, at: Date.UTC(2026, 4, 3) };
+  return { ...said, id: `c1.${index}`, scope: SCOPE, conversation: 'c1', index, previous: '', createdAt: 0 };
+};
+const hitFor = (turn: Turn, before: Turn[]) => ({ ...hit(turn.id, 'semantic', 'turn'), text: turn.text, turn, before, after: [] });
+
 it('counts the turns around a turn, and shows each of them once', async () => {
-  const turnOf = (index: number, text: string): Turn => {
-    const said = { role: 'user', name: 'Ann', text, at: Date.UTC(2026, 4, 3) };
-    return { ...said, id: `c1.${index}`, scope: SCOPE, conversation: 'c1', index, previous: '', createdAt: 0 };
-  };
   const [ask, answer, far] = [turnOf(0, 'Where is it?'), turnOf(1, 'At the shed.'), turnOf(9, 'At the shed.')];
-  const hitFor = (turn: Turn, before: Turn[]) => ({ ...hit(turn.id, 'semantic', 'turn'), text: turn.text, turn, before, after: [] });
   const semantic = answers([hitFor(answer, [ask]), hitFor(ask, []), hitFor(far, [])]);
   const { hits, tokens } = await recollect(asked, { semantic, episodic: answers([]), procedural: answers([]) });
   expect(hits.map(({ id }) => id)).toEqual(['c1.1', 'c1.9']);
   const transcript = 'Ann (2026-05-03): Where is it?\nAnn (2026-05-03): At the shed.';
-  expect(shownText(hits[0]!)).toBe(transcript);
+  expect(hits[0] && shownText(hits[0])).toBe(transcript);
   expect(tokens).toBe(Math.ceil(transcript.length / 4) + Math.ceil('Ann (2026-05-03): At the shed.'.length / 4));
 });

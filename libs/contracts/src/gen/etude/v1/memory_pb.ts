@@ -6,18 +6,18 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { JsonObject, Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message as Message$1 } from "@bufbuild/protobuf";
 
 /**
  * Describes the file etude/v1/memory.proto.
  */
 export const file_etude_v1_memory: GenFile = /*@__PURE__*/
-  fileDesc("ChVldHVkZS92MS9tZW1vcnkucHJvdG8SCGV0dWRlLnYxItkCChNTZWFyY2hNZW1vcnlSZXF1ZXN0Eg0KBXF1ZXJ5GAEgASgJEg4KBmxheWVycxgCIAMoCRINCgVsaW1pdBgDIAEoBRINCgVhZ2VudBgEIAEoCRIPCgdleHBsYWluGAUgASgIEgwKBHVzZXIYBiABKAkSDQoFa2luZHMYByADKAkSGwoOaW1wb3J0YW5jZV9taW4YCCABKAFIAIgBARIdChBzdWNjZXNzX3JhdGVfbWluGAkgASgBSAGIAQESGwoOc2ltaWxhcml0eV9taW4YCiABKAFIAogBARIQCghjYXRlZ29yeRgLIAEoCRIQCghhcmNoaXZlZBgMIAEoCBIOCgZyZXJhbmsYDSABKAgSDwoHcGFydGlhbBgOIAEoCEIRCg9faW1wb3J0YW5jZV9taW5CEwoRX3N1Y2Nlc3NfcmF0ZV9taW5CEQoPX3NpbWlsYXJpdHlfbWluIlEKFFNlYXJjaE1lbW9yeVJlc3BvbnNlEiEKBGhpdHMYASADKAsyEy5ldHVkZS52MS5NZW1vcnlIaXQSFgoObWlzc2luZ19sYXllcnMYAiADKAkigAMKCU1lbW9yeUhpdBIKCgJpZBgBIAEoCRINCgVsYXllchgCIAEoCRIMCgRraW5kGAMgASgJEg0KBXRpdGxlGAQgASgJEgwKBHRleHQYBSABKAkSDQoFc2NvcmUYBiABKAESEgoKc2ltaWxhcml0eRgHIAEoARINCgVhZ2VudBgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOQoLZXhwbGFuYXRpb24YCiADKAsyJC5ldHVkZS52MS5NZW1vcnlIaXQuRXhwbGFuYXRpb25FbnRyeRIPCgdzb3VyY2VzGAsgAygJEg8KB29yaWdpbnMYDCADKAkSGQoRdW50cnVzdGVkX29yaWdpbnMYDSADKAkSDAoEdXNlchgOIAEoCRIQCghzY3JpcHRlZBgPIAEoCBoyChBFeHBsYW5hdGlvbkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAEi0gEKDVJlY2FsbFJlcXVlc3QSDwoHY29udGV4dBgBIAEoCRINCgVhZ2VudBgCIAEoCRIMCgR1c2VyGAMgASgJEhIKBWZhY3RzGAQgASgFSACIAQESGAoLZXhwZXJpZW5jZXMYBSABKAVIAYgBARIXCgpwcm9jZWR1cmVzGAYgASgFSAKIAQESEgoKdG9rZW5zX21heBgHIAEoBRIPCgdwYXJ0aWFsGAggASgIQggKBl9mYWN0c0IOCgxfZXhwZXJpZW5jZXNCDQoLX3Byb2NlZHVyZXMirwEKDlJlY2FsbFJlc3BvbnNlEiIKBWZhY3RzGAEgAygLMhMuZXR1ZGUudjEuTWVtb3J5SGl0EigKC2V4cGVyaWVuY2VzGAIgAygLMhMuZXR1ZGUudjEuTWVtb3J5SGl0EicKCnByb2NlZHVyZXMYAyADKAsyEy5ldHVkZS52MS5NZW1vcnlIaXQSDgoGdG9rZW5zGAQgASgFEhYKDm1pc3NpbmdfbGF5ZXJzGAUgAygJIkoKEEdldE1lbW9yeVJlcXVlc3QSCgoCaWQYASABKAkSDQoFbGF5ZXIYAiABKAkSDQoFYWdlbnQYAyABKAkSDAoEdXNlchgEIAEoCSKuAQoMTWVtb3J5UmVjb3JkEgoKAmlkGAEgASgJEg0KBWxheWVyGAIgASgJEgwKBGtpbmQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdXNlchgFIAEoCRIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGZmllbGRzGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCLkAQoTU3RvcmVFcGlzb2RlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDwoHY29udGV4dBgEIAMoCRIPCgdhY3Rpb25zGAUgAygJEikKCG91dGNvbWVzGAYgAygLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtza2lsbHNfdXNlZBgHIAMoCRISCgpyZWZsZWN0aW9uGAggASgJEhcKCmltcG9ydGFuY2UYCSABKAFIAIgBAUINCgtfaW1wb3J0YW5jZSJkChlMaXN0UmVjZW50RXBpc29kZXNSZXF1ZXN0Eg0KBWFnZW50GAEgASgJEgwKBHVzZXIYAiABKAkSDAoEZGF5cxgDIAEoBRINCgVsaW1pdBgEIAEoBRINCgVza2lsbBgFIAEoCSJGChpMaXN0UmVjZW50RXBpc29kZXNSZXNwb25zZRIoCghlcGlzb2RlcxgBIAMoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZCKsAQoQU3RvcmVGYWN0UmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDAoEdGV4dBgEIAEoCRIQCghjYXRlZ29yeRgFIAEoCRIXCgpjb25maWRlbmNlGAYgASgBSACIAQESDgoGc291cmNlGAcgASgJEg8KB3N1YmplY3QYCCABKAlCDQoLX2NvbmZpZGVuY2UiXAoRU3RvcmVGYWN0UmVzcG9uc2USJAoEZmFjdBgBIAEoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBIPCgdvdXRjb21lGAIgASgJEhAKCHJlcGxhY2VkGAMgAygJIoYBChFVcGRhdGVGYWN0UmVxdWVzdBIKCgJpZBgBIAEoCRIMCgR0ZXh0GAIgASgJEhIKCmNvbmZpZGVuY2UYAyABKAESLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEhIKCnJlcXVlc3RfaWQYBSABKAkiJAoWTGlzdEZhY3RIaXN0b3J5UmVxdWVzdBIKCgJpZBgBIAEoCSJrChdMaXN0RmFjdEhpc3RvcnlSZXNwb25zZRIlCgVmYWN0cxgBIAMoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBIpCglkZWNpc2lvbnMYAiADKAsyFi5ldHVkZS52MS5GYWN0RGVjaXNpb24isgEKDEZhY3REZWNpc2lvbhINCgVuZXdlchgBIAEoCRISCgpuZXdlcl90ZXh0GAIgASgJEg0KBW9sZGVyGAMgASgJEhIKCm9sZGVyX3RleHQYBCABKAkSDwoHdmVyZGljdBgFIAEoCRIOCgZyZWFzb24YBiABKAkSCgoCYnkYByABKAkSLwoLZGVjaWRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjQKF1VuZG9GYWN0RGVjaXNpb25SZXF1ZXN0EgoKAmlkGAEgASgJEg0KBW90aGVyGAIgASgJImYKFVN0b3JlUHJvY2VkdXJlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDAoEbmFtZRgEIAEoCRIOCgZwcm9tcHQYBSABKAkiVwoVSW1wb3J0RG9jdW1lbnRSZXF1ZXN0EiYKBGhlYWQYASABKAsyFi5ldHVkZS52MS5Eb2N1bWVudEhlYWRIABIOCgRkYXRhGAIgASgMSABCBgoEcGFydCJdCgxEb2N1bWVudEhlYWQSDAoEbmFtZRgBIAEoCRISCgptZWRpYV90eXBlGAIgASgJEg0KBWFnZW50GAMgASgJEgwKBHVzZXIYBCABKAkSDgoGc2hhMjU2GAUgASgJIk8KFkltcG9ydERvY3VtZW50UmVzcG9uc2USJAoIZG9jdW1lbnQYASABKAsyEi5ldHVkZS52MS5Eb2N1bWVudBIPCgdvdXRjb21lGAIgASgJIsQBCghEb2N1bWVudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBXRpdGxlGAMgASgJEhIKCm1lZGlhX3R5cGUYBCABKAkSDgoGc2hhMjU2GAUgASgJEg0KBWJ5dGVzGAYgASgDEg4KBmNodW5rcxgHIAEoBRINCgVhZ2VudBgIIAEoCRIMCgR1c2VyGAkgASgJEi8KC2NyZWF0ZV90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJaChRMaXN0RG9jdW1lbnRzUmVxdWVzdBINCgVhZ2VudBgBIAEoCRIMCgR1c2VyGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJIlcKFUxpc3REb2N1bWVudHNSZXNwb25zZRIlCglkb2N1bWVudHMYASADKAsyEi5ldHVkZS52MS5Eb2N1bWVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNwoVRGVsZXRlRG9jdW1lbnRSZXF1ZXN0EgoKAmlkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiGAoWRGVsZXRlRG9jdW1lbnRSZXNwb25zZSJCChNFeHBvcnRNZW1vcnlSZXF1ZXN0Eg0KBWFnZW50GAEgASgJEgwKBHVzZXIYAiABKAkSDgoGbGF5ZXJzGAMgAygJIiUKFEV4cG9ydE1lbW9yeVJlc3BvbnNlEg0KBWxpbmVzGAEgAygJIiQKE0ltcG9ydE1lbW9yeVJlcXVlc3QSDQoFbGluZXMYASADKAkibwoUSW1wb3J0TWVtb3J5UmVzcG9uc2USDQoFbGluZXMYASABKAMSDQoFYWRkZWQYAiABKAMSEQoJdW5jaGFuZ2VkGAMgASgDEiYKB3JlZnVzZWQYBCADKAsyFS5ldHVkZS52MS5SZWZ1c2VkTGluZSIrCgtSZWZ1c2VkTGluZRIMCgRsaW5lGAEgASgDEg4KBnJlYXNvbhgCIAEoCSKsAQoUQXJjaGl2ZU1lbW9yeVJlcXVlc3QSDQoFYWdlbnQYASABKAkSDAoEdXNlchgCIAEoCRIWCglzY29yZV9tYXgYAyABKAFIAIgBARIcCg9vbGRlcl90aGFuX2RheXMYBCABKAVIAYgBARIOCgZsYXllcnMYBSADKAkSDwoHZHJ5X3J1bhgGIAEoCEIMCgpfc2NvcmVfbWF4QhIKEF9vbGRlcl90aGFuX2RheXMiZgoVQXJjaGl2ZU1lbW9yeVJlc3BvbnNlEg4KBmxvb2tlZBgBIAEoAxIQCghhcmNoaXZlZBgCIAEoAxIrCghleGFtcGxlcxgDIAMoCzIZLmV0dWRlLnYxLkFyY2hpdmVkRXhhbXBsZSJKCg9BcmNoaXZlZEV4YW1wbGUSCgoCaWQYASABKAkSDQoFbGF5ZXIYAiABKAkSDQoFdGl0bGUYAyABKAkSDQoFc2NvcmUYBCABKAEiQAoUUmVzdG9yZU1lbW9yeVJlcXVlc3QSDQoFYWdlbnQYASABKAkSDAoEdXNlchgCIAEoCRILCgNpZHMYAyADKAkiKQoVUmVzdG9yZU1lbW9yeVJlc3BvbnNlEhAKCHJlc3RvcmVkGAEgASgDImQKEkVyYXNlTWVtb3J5UmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg8KBWFnZW50GAIgASgJSAASDgoEdXNlchgDIAEoCUgAEhAKBnRlbmFudBgEIAEoCUgAQgcKBXdob3NlIh8KEUdldEVyYXN1cmVSZXF1ZXN0EgoKAmlkGAEgASgJIp4DCg5FcmFzdXJlUmVjZWlwdBIKCgJpZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRI2CgdyZW1vdmVkGAMgAygLMiUuZXR1ZGUudjEuRXJhc3VyZVJlY2VpcHQuUmVtb3ZlZEVudHJ5EjAKBGxlZnQYBCADKAsyIi5ldHVkZS52MS5FcmFzdXJlUmVjZWlwdC5MZWZ0RW50cnkSDQoFbm90ZXMYBSADKAkSDQoFZXJyb3IYBiABKAkSMAoMcmVxdWVzdF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtmaW5pc2hfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMYWdlbnRfZGlnZXN0GAkgASgJEhMKC3VzZXJfZGlnZXN0GAogASgJGi4KDFJlbW92ZWRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBGisKCUxlZnRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIhcKFUdldE1lbW9yeVN0YXRzUmVxdWVzdCLAAQoLTWVtb3J5U3RhdHMSDwoHYWRhcHRlchgBIAEoCRIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkSEQoJZGltZW5zaW9uGAMgASgFEiQKBmxheWVycxgEIAMoCzIULmV0dWRlLnYxLkxheWVyU3RhdHMSEgoKZGlza19ieXRlcxgFIAEoAxIUCgxtZW1vcnlfYnl0ZXMYBiABKAMSJAoIc2V0dGxpbmcYByABKAsyEi5ldHVkZS52MS5TZXR0bGluZyJ1CghTZXR0bGluZxIRCgl1bnNldHRsZWQYASABKAMSEwoLbW9kZWxfY2FsbHMYAiABKAMSGQoRbW9kZWxfY2FsbHNfdG9kYXkYAyABKAMSFQoNcHJvbXB0X3Rva2VucxgEIAEoAxIPCgdmYWlsdXJlGAUgASgJIkwKCkxheWVyU3RhdHMSDQoFbGF5ZXIYASABKAkSDAoEa2luZBgCIAEoCRIPCgdyZWNvcmRzGAMgASgDEhAKCGFyY2hpdmVkGAQgASgDIk8KF1N0YXJ0UmVlbWJlZGRpbmdSZXF1ZXN0Eg0KBW1vZGVsGAEgASgJEhEKCWRpbWVuc2lvbhgCIAEoBRISCgpkcm9wX21vZGVsGAMgASgJIhgKFlN0b3BSZWVtYmVkZGluZ1JlcXVlc3QiFwoVR2V0UmVlbWJlZGRpbmdSZXF1ZXN0IlcKC1JlZW1iZWRkaW5nEg0KBW1vZGVsGAEgASgJEg0KBXN0YXRlGAIgASgJEgwKBGRvbmUYAyABKAMSDQoFdG90YWwYBCABKAMSDQoFZXJyb3IYBSABKAkiGAoWUmVjb25jaWxlTWVtb3J5UmVxdWVzdCKuAQoXUmVjb25jaWxlTWVtb3J5UmVzcG9uc2USPwoHY2hlY2tlZBgBIAMoCzIuLmV0dWRlLnYxLlJlY29uY2lsZU1lbW9yeVJlc3BvbnNlLkNoZWNrZWRFbnRyeRIQCghyZXBhaXJlZBgCIAMoCRIQCghwcm9ibGVtcxgDIAMoCRouCgxDaGVja2VkRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ATLXDgoGTWVtb3J5Ek0KDFNlYXJjaE1lbW9yeRIdLmV0dWRlLnYxLlNlYXJjaE1lbW9yeVJlcXVlc3QaHi5ldHVkZS52MS5TZWFyY2hNZW1vcnlSZXNwb25zZRI7CgZSZWNhbGwSFy5ldHVkZS52MS5SZWNhbGxSZXF1ZXN0GhguZXR1ZGUudjEuUmVjYWxsUmVzcG9uc2USPwoJR2V0TWVtb3J5EhouZXR1ZGUudjEuR2V0TWVtb3J5UmVxdWVzdBoWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBJFCgxTdG9yZUVwaXNvZGUSHS5ldHVkZS52MS5TdG9yZUVwaXNvZGVSZXF1ZXN0GhYuZXR1ZGUudjEuTWVtb3J5UmVjb3JkEl8KEkxpc3RSZWNlbnRFcGlzb2RlcxIjLmV0dWRlLnYxLkxpc3RSZWNlbnRFcGlzb2Rlc1JlcXVlc3QaJC5ldHVkZS52MS5MaXN0UmVjZW50RXBpc29kZXNSZXNwb25zZRJECglTdG9yZUZhY3QSGi5ldHVkZS52MS5TdG9yZUZhY3RSZXF1ZXN0GhsuZXR1ZGUudjEuU3RvcmVGYWN0UmVzcG9uc2USQQoKVXBkYXRlRmFjdBIbLmV0dWRlLnYxLlVwZGF0ZUZhY3RSZXF1ZXN0GhYuZXR1ZGUudjEuTWVtb3J5UmVjb3JkElYKD0xpc3RGYWN0SGlzdG9yeRIgLmV0dWRlLnYxLkxpc3RGYWN0SGlzdG9yeVJlcXVlc3QaIS5ldHVkZS52MS5MaXN0RmFjdEhpc3RvcnlSZXNwb25zZRJYChBVbmRvRmFjdERlY2lzaW9uEiEuZXR1ZGUudjEuVW5kb0ZhY3REZWNpc2lvblJlcXVlc3QaIS5ldHVkZS52MS5MaXN0RmFjdEhpc3RvcnlSZXNwb25zZRJJCg5TdG9yZVByb2NlZHVyZRIfLmV0dWRlLnYxLlN0b3JlUHJvY2VkdXJlUmVxdWVzdBoWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBJVCg5JbXBvcnREb2N1bWVudBIfLmV0dWRlLnYxLkltcG9ydERvY3VtZW50UmVxdWVzdBogLmV0dWRlLnYxLkltcG9ydERvY3VtZW50UmVzcG9uc2UoARJQCg1MaXN0RG9jdW1lbnRzEh4uZXR1ZGUudjEuTGlzdERvY3VtZW50c1JlcXVlc3QaHy5ldHVkZS52MS5MaXN0RG9jdW1lbnRzUmVzcG9uc2USUwoORGVsZXRlRG9jdW1lbnQSHy5ldHVkZS52MS5EZWxldGVEb2N1bWVudFJlcXVlc3QaIC5ldHVkZS52MS5EZWxldGVEb2N1bWVudFJlc3BvbnNlEk8KDEV4cG9ydE1lbW9yeRIdLmV0dWRlLnYxLkV4cG9ydE1lbW9yeVJlcXVlc3QaHi5ldHVkZS52MS5FeHBvcnRNZW1vcnlSZXNwb25zZTABEk0KDEltcG9ydE1lbW9yeRIdLmV0dWRlLnYxLkltcG9ydE1lbW9yeVJlcXVlc3QaHi5ldHVkZS52MS5JbXBvcnRNZW1vcnlSZXNwb25zZRJQCg1BcmNoaXZlTWVtb3J5Eh4uZXR1ZGUudjEuQXJjaGl2ZU1lbW9yeVJlcXVlc3QaHy5ldHVkZS52MS5BcmNoaXZlTWVtb3J5UmVzcG9uc2USUAoNUmVzdG9yZU1lbW9yeRIeLmV0dWRlLnYxLlJlc3RvcmVNZW1vcnlSZXF1ZXN0Gh8uZXR1ZGUudjEuUmVzdG9yZU1lbW9yeVJlc3BvbnNlEkUKC0VyYXNlTWVtb3J5EhwuZXR1ZGUudjEuRXJhc2VNZW1vcnlSZXF1ZXN0GhguZXR1ZGUudjEuRXJhc3VyZVJlY2VpcHQSQwoKR2V0RXJhc3VyZRIbLmV0dWRlLnYxLkdldEVyYXN1cmVSZXF1ZXN0GhguZXR1ZGUudjEuRXJhc3VyZVJlY2VpcHQSSAoOR2V0TWVtb3J5U3RhdHMSHy5ldHVkZS52MS5HZXRNZW1vcnlTdGF0c1JlcXVlc3QaFS5ldHVkZS52MS5NZW1vcnlTdGF0cxJMChBTdGFydFJlZW1iZWRkaW5nEiEuZXR1ZGUudjEuU3RhcnRSZWVtYmVkZGluZ1JlcXVlc3QaFS5ldHVkZS52MS5SZWVtYmVkZGluZxJKCg9TdG9wUmVlbWJlZGRpbmcSIC5ldHVkZS52MS5TdG9wUmVlbWJlZGRpbmdSZXF1ZXN0GhUuZXR1ZGUudjEuUmVlbWJlZGRpbmcSSAoOR2V0UmVlbWJlZGRpbmcSHy5ldHVkZS52MS5HZXRSZWVtYmVkZGluZ1JlcXVlc3QaFS5ldHVkZS52MS5SZWVtYmVkZGluZxJWCg9SZWNvbmNpbGVNZW1vcnkSIC5ldHVkZS52MS5SZWNvbmNpbGVNZW1vcnlSZXF1ZXN0GiEuZXR1ZGUudjEuUmVjb25jaWxlTWVtb3J5UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChVldHVkZS92MS9tZW1vcnkucHJvdG8SCGV0dWRlLnYxItkCChNTZWFyY2hNZW1vcnlSZXF1ZXN0Eg0KBXF1ZXJ5GAEgASgJEg4KBmxheWVycxgCIAMoCRINCgVsaW1pdBgDIAEoBRINCgVhZ2VudBgEIAEoCRIPCgdleHBsYWluGAUgASgIEgwKBHVzZXIYBiABKAkSDQoFa2luZHMYByADKAkSGwoOaW1wb3J0YW5jZV9taW4YCCABKAFIAIgBARIdChBzdWNjZXNzX3JhdGVfbWluGAkgASgBSAGIAQESGwoOc2ltaWxhcml0eV9taW4YCiABKAFIAogBARIQCghjYXRlZ29yeRgLIAEoCRIQCghhcmNoaXZlZBgMIAEoCBIOCgZyZXJhbmsYDSABKAgSDwoHcGFydGlhbBgOIAEoCEIRCg9faW1wb3J0YW5jZV9taW5CEwoRX3N1Y2Nlc3NfcmF0ZV9taW5CEQoPX3NpbWlsYXJpdHlfbWluIlEKFFNlYXJjaE1lbW9yeVJlc3BvbnNlEiEKBGhpdHMYASADKAsyEy5ldHVkZS52MS5NZW1vcnlIaXQSFgoObWlzc2luZ19sYXllcnMYAiADKAki3QMKCU1lbW9yeUhpdBIKCgJpZBgBIAEoCRINCgVsYXllchgCIAEoCRIMCgRraW5kGAMgASgJEg0KBXRpdGxlGAQgASgJEgwKBHRleHQYBSABKAkSDQoFc2NvcmUYBiABKAESEgoKc2ltaWxhcml0eRgHIAEoARINCgVhZ2VudBgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOQoLZXhwbGFuYXRpb24YCiADKAsyJC5ldHVkZS52MS5NZW1vcnlIaXQuRXhwbGFuYXRpb25FbnRyeRIPCgdzb3VyY2VzGAsgAygJEg8KB29yaWdpbnMYDCADKAkSGQoRdW50cnVzdGVkX29yaWdpbnMYDSADKAkSDAoEdXNlchgOIAEoCRIQCghzY3JpcHRlZBgPIAEoCBIcCgR0dXJuGBAgASgLMg4uZXR1ZGUudjEuVHVybhIeCgZiZWZvcmUYESADKAsyDi5ldHVkZS52MS5UdXJuEh0KBWFmdGVyGBIgAygLMg4uZXR1ZGUudjEuVHVybhoyChBFeHBsYW5hdGlvbkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAEi0gEKDVJlY2FsbFJlcXVlc3QSDwoHY29udGV4dBgBIAEoCRINCgVhZ2VudBgCIAEoCRIMCgR1c2VyGAMgASgJEhIKBWZhY3RzGAQgASgFSACIAQESGAoLZXhwZXJpZW5jZXMYBSABKAVIAYgBARIXCgpwcm9jZWR1cmVzGAYgASgFSAKIAQESEgoKdG9rZW5zX21heBgHIAEoBRIPCgdwYXJ0aWFsGAggASgIQggKBl9mYWN0c0IOCgxfZXhwZXJpZW5jZXNCDQoLX3Byb2NlZHVyZXMirwEKDlJlY2FsbFJlc3BvbnNlEiIKBWZhY3RzGAEgAygLMhMuZXR1ZGUudjEuTWVtb3J5SGl0EigKC2V4cGVyaWVuY2VzGAIgAygLMhMuZXR1ZGUudjEuTWVtb3J5SGl0EicKCnByb2NlZHVyZXMYAyADKAsyEy5ldHVkZS52MS5NZW1vcnlIaXQSDgoGdG9rZW5zGAQgASgFEhYKDm1pc3NpbmdfbGF5ZXJzGAUgAygJIkoKEEdldE1lbW9yeVJlcXVlc3QSCgoCaWQYASABKAkSDQoFbGF5ZXIYAiABKAkSDQoFYWdlbnQYAyABKAkSDAoEdXNlchgEIAEoCSKuAQoMTWVtb3J5UmVjb3JkEgoKAmlkGAEgASgJEg0KBWxheWVyGAIgASgJEgwKBGtpbmQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdXNlchgFIAEoCRIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGZmllbGRzGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCLkAQoTU3RvcmVFcGlzb2RlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDwoHY29udGV4dBgEIAMoCRIPCgdhY3Rpb25zGAUgAygJEikKCG91dGNvbWVzGAYgAygLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtza2lsbHNfdXNlZBgHIAMoCRISCgpyZWZsZWN0aW9uGAggASgJEhcKCmltcG9ydGFuY2UYCSABKAFIAIgBAUINCgtfaW1wb3J0YW5jZSJkChlMaXN0UmVjZW50RXBpc29kZXNSZXF1ZXN0Eg0KBWFnZW50GAEgASgJEgwKBHVzZXIYAiABKAkSDAoEZGF5cxgDIAEoBRINCgVsaW1pdBgEIAEoBRINCgVza2lsbBgFIAEoCSJGChpMaXN0UmVjZW50RXBpc29kZXNSZXNwb25zZRIoCghlcGlzb2RlcxgBIAMoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZCKsAQoQU3RvcmVGYWN0UmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDAoEdGV4dBgEIAEoCRIQCghjYXRlZ29yeRgFIAEoCRIXCgpjb25maWRlbmNlGAYgASgBSACIAQESDgoGc291cmNlGAcgASgJEg8KB3N1YmplY3QYCCABKAlCDQoLX2NvbmZpZGVuY2UiXAoRU3RvcmVGYWN0UmVzcG9uc2USJAoEZmFjdBgBIAEoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBIPCgdvdXRjb21lGAIgASgJEhAKCHJlcGxhY2VkGAMgAygJIoYBChFVcGRhdGVGYWN0UmVxdWVzdBIKCgJpZBgBIAEoCRIMCgR0ZXh0GAIgASgJEhIKCmNvbmZpZGVuY2UYAyABKAESLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEhIKCnJlcXVlc3RfaWQYBSABKAkiJAoWTGlzdEZhY3RIaXN0b3J5UmVxdWVzdBIKCgJpZBgBIAEoCSJrChdMaXN0RmFjdEhpc3RvcnlSZXNwb25zZRIlCgVmYWN0cxgBIAMoCzIWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBIpCglkZWNpc2lvbnMYAiADKAsyFi5ldHVkZS52MS5GYWN0RGVjaXNpb24isgEKDEZhY3REZWNpc2lvbhINCgVuZXdlchgBIAEoCRISCgpuZXdlcl90ZXh0GAIgASgJEg0KBW9sZGVyGAMgASgJEhIKCm9sZGVyX3RleHQYBCABKAkSDwoHdmVyZGljdBgFIAEoCRIOCgZyZWFzb24YBiABKAkSCgoCYnkYByABKAkSLwoLZGVjaWRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjQKF1VuZG9GYWN0RGVjaXNpb25SZXF1ZXN0EgoKAmlkGAEgASgJEg0KBW90aGVyGAIgASgJImYKFVN0b3JlUHJvY2VkdXJlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEg0KBWFnZW50GAIgASgJEgwKBHVzZXIYAyABKAkSDAoEbmFtZRgEIAEoCRIOCgZwcm9tcHQYBSABKAkiVwoVSW1wb3J0RG9jdW1lbnRSZXF1ZXN0EiYKBGhlYWQYASABKAsyFi5ldHVkZS52MS5Eb2N1bWVudEhlYWRIABIOCgRkYXRhGAIgASgMSABCBgoEcGFydCJdCgxEb2N1bWVudEhlYWQSDAoEbmFtZRgBIAEoCRISCgptZWRpYV90eXBlGAIgASgJEg0KBWFnZW50GAMgASgJEgwKBHVzZXIYBCABKAkSDgoGc2hhMjU2GAUgASgJIk8KFkltcG9ydERvY3VtZW50UmVzcG9uc2USJAoIZG9jdW1lbnQYASABKAsyEi5ldHVkZS52MS5Eb2N1bWVudBIPCgdvdXRjb21lGAIgASgJIsQBCghEb2N1bWVudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBXRpdGxlGAMgASgJEhIKCm1lZGlhX3R5cGUYBCABKAkSDgoGc2hhMjU2GAUgASgJEg0KBWJ5dGVzGAYgASgDEg4KBmNodW5rcxgHIAEoBRINCgVhZ2VudBgIIAEoCRIMCgR1c2VyGAkgASgJEi8KC2NyZWF0ZV90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJaChRMaXN0RG9jdW1lbnRzUmVxdWVzdBINCgVhZ2VudBgBIAEoCRIMCgR1c2VyGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJIlcKFUxpc3REb2N1bWVudHNSZXNwb25zZRIlCglkb2N1bWVudHMYASADKAsyEi5ldHVkZS52MS5Eb2N1bWVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNwoVRGVsZXRlRG9jdW1lbnRSZXF1ZXN0EgoKAmlkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiGAoWRGVsZXRlRG9jdW1lbnRSZXNwb25zZSJdCgdNZXNzYWdlEgwKBHJvbGUYASABKAkSDAoEbmFtZRgCIAEoCRIMCgR0ZXh0GAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIosBCgRUdXJuEgoKAmlkGAEgASgJEhQKDGNvbnZlcnNhdGlvbhgCIAEoCRINCgVpbmRleBgDIAEoBRIMCgRyb2xlGAQgASgJEgwKBG5hbWUYBSABKAkSDAoEdGV4dBgGIAEoCRIoCgR0aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLFAQoMQ29udmVyc2F0aW9uEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFdGl0bGUYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdXNlchgFIAEoCRINCgV0dXJucxgGIAEoBRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrUBChZBZGRDb252ZXJzYXRpb25SZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSDQoFYWdlbnQYAiABKAkSDAoEdXNlchgDIAEoCRIKCgJpZBgEIAEoCRIMCgRuYW1lGAUgASgJEg0KBXRpdGxlGAYgASgJEiMKCG1lc3NhZ2VzGAcgAygLMhEuZXR1ZGUudjEuTWVzc2FnZRISCgVmaXJzdBgIIAEoBUgAiAEBQggKBl9maXJzdCJnChdBZGRDb252ZXJzYXRpb25SZXNwb25zZRIsCgxjb252ZXJzYXRpb24YASABKAsyFi5ldHVkZS52MS5Db252ZXJzYXRpb24SDwoHb3V0Y29tZRgCIAEoCRINCgVmaXJzdBgDIAEoBSJeChhMaXN0Q29udmVyc2F0aW9uc1JlcXVlc3QSDQoFYWdlbnQYASABKAkSDAoEdXNlchgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJjChlMaXN0Q29udmVyc2F0aW9uc1Jlc3BvbnNlEi0KDWNvbnZlcnNhdGlvbnMYASADKAsyFi5ldHVkZS52MS5Db252ZXJzYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIkUKEExpc3RUdXJuc1JlcXVlc3QSCgoCaWQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiSwoRTGlzdFR1cm5zUmVzcG9uc2USHQoFdHVybnMYASADKAsyDi5ldHVkZS52MS5UdXJuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI7ChlEZWxldGVDb252ZXJzYXRpb25SZXF1ZXN0EgoKAmlkGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiHAoaRGVsZXRlQ29udmVyc2F0aW9uUmVzcG9uc2UiQgoTRXhwb3J0TWVtb3J5UmVxdWVzdBINCgVhZ2VudBgBIAEoCRIMCgR1c2VyGAIgASgJEg4KBmxheWVycxgDIAMoCSIlChRFeHBvcnRNZW1vcnlSZXNwb25zZRINCgVsaW5lcxgBIAMoCSIkChNJbXBvcnRNZW1vcnlSZXF1ZXN0Eg0KBWxpbmVzGAEgAygJIm8KFEltcG9ydE1lbW9yeVJlc3BvbnNlEg0KBWxpbmVzGAEgASgDEg0KBWFkZGVkGAIgASgDEhEKCXVuY2hhbmdlZBgDIAEoAxImCgdyZWZ1c2VkGAQgAygLMhUuZXR1ZGUudjEuUmVmdXNlZExpbmUiKwoLUmVmdXNlZExpbmUSDAoEbGluZRgBIAEoAxIOCgZyZWFzb24YAiABKAkirAEKFEFyY2hpdmVNZW1vcnlSZXF1ZXN0Eg0KBWFnZW50GAEgASgJEgwKBHVzZXIYAiABKAkSFgoJc2NvcmVfbWF4GAMgASgBSACIAQESHAoPb2xkZXJfdGhhbl9kYXlzGAQgASgFSAGIAQESDgoGbGF5ZXJzGAUgAygJEg8KB2RyeV9ydW4YBiABKAhCDAoKX3Njb3JlX21heEISChBfb2xkZXJfdGhhbl9kYXlzImYKFUFyY2hpdmVNZW1vcnlSZXNwb25zZRIOCgZsb29rZWQYASABKAMSEAoIYXJjaGl2ZWQYAiABKAMSKwoIZXhhbXBsZXMYAyADKAsyGS5ldHVkZS52MS5BcmNoaXZlZEV4YW1wbGUiSgoPQXJjaGl2ZWRFeGFtcGxlEgoKAmlkGAEgASgJEg0KBWxheWVyGAIgASgJEg0KBXRpdGxlGAMgASgJEg0KBXNjb3JlGAQgASgBIkAKFFJlc3RvcmVNZW1vcnlSZXF1ZXN0Eg0KBWFnZW50GAEgASgJEgwKBHVzZXIYAiABKAkSCwoDaWRzGAMgAygJIikKFVJlc3RvcmVNZW1vcnlSZXNwb25zZRIQCghyZXN0b3JlZBgBIAEoAyJkChJFcmFzZU1lbW9yeVJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIPCgVhZ2VudBgCIAEoCUgAEg4KBHVzZXIYAyABKAlIABIQCgZ0ZW5hbnQYBCABKAlIAEIHCgV3aG9zZSIfChFHZXRFcmFzdXJlUmVxdWVzdBIKCgJpZBgBIAEoCSKeAwoORXJhc3VyZVJlY2VpcHQSCgoCaWQYASABKAkSDQoFc3RhdGUYAiABKAkSNgoHcmVtb3ZlZBgDIAMoCzIlLmV0dWRlLnYxLkVyYXN1cmVSZWNlaXB0LlJlbW92ZWRFbnRyeRIwCgRsZWZ0GAQgAygLMiIuZXR1ZGUudjEuRXJhc3VyZVJlY2VpcHQuTGVmdEVudHJ5Eg0KBW5vdGVzGAUgAygJEg0KBWVycm9yGAYgASgJEjAKDHJlcXVlc3RfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZmluaXNoX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDGFnZW50X2RpZ2VzdBgJIAEoCRITCgt1c2VyX2RpZ2VzdBgKIAEoCRouCgxSZW1vdmVkRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ARorCglMZWZ0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ASIXChVHZXRNZW1vcnlTdGF0c1JlcXVlc3QiwAEKC01lbW9yeVN0YXRzEg8KB2FkYXB0ZXIYASABKAkSFwoPZW1iZWRkaW5nX21vZGVsGAIgASgJEhEKCWRpbWVuc2lvbhgDIAEoBRIkCgZsYXllcnMYBCADKAsyFC5ldHVkZS52MS5MYXllclN0YXRzEhIKCmRpc2tfYnl0ZXMYBSABKAMSFAoMbWVtb3J5X2J5dGVzGAYgASgDEiQKCHNldHRsaW5nGAcgASgLMhIuZXR1ZGUudjEuU2V0dGxpbmcidQoIU2V0dGxpbmcSEQoJdW5zZXR0bGVkGAEgASgDEhMKC21vZGVsX2NhbGxzGAIgASgDEhkKEW1vZGVsX2NhbGxzX3RvZGF5GAMgASgDEhUKDXByb21wdF90b2tlbnMYBCABKAMSDwoHZmFpbHVyZRgFIAEoCSJMCgpMYXllclN0YXRzEg0KBWxheWVyGAEgASgJEgwKBGtpbmQYAiABKAkSDwoHcmVjb3JkcxgDIAEoAxIQCghhcmNoaXZlZBgEIAEoAyJPChdTdGFydFJlZW1iZWRkaW5nUmVxdWVzdBINCgVtb2RlbBgBIAEoCRIRCglkaW1lbnNpb24YAiABKAUSEgoKZHJvcF9tb2RlbBgDIAEoCSIYChZTdG9wUmVlbWJlZGRpbmdSZXF1ZXN0IhcKFUdldFJlZW1iZWRkaW5nUmVxdWVzdCJXCgtSZWVtYmVkZGluZxINCgVtb2RlbBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIMCgRkb25lGAMgASgDEg0KBXRvdGFsGAQgASgDEg0KBWVycm9yGAUgASgJIhgKFlJlY29uY2lsZU1lbW9yeVJlcXVlc3QirgEKF1JlY29uY2lsZU1lbW9yeVJlc3BvbnNlEj8KB2NoZWNrZWQYASADKAsyLi5ldHVkZS52MS5SZWNvbmNpbGVNZW1vcnlSZXNwb25zZS5DaGVja2VkRW50cnkSEAoIcmVwYWlyZWQYAiADKAkSEAoIcHJvYmxlbXMYAyADKAkaLgoMQ2hlY2tlZEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEytBEKBk1lbW9yeRJNCgxTZWFyY2hNZW1vcnkSHS5ldHVkZS52MS5TZWFyY2hNZW1vcnlSZXF1ZXN0Gh4uZXR1ZGUudjEuU2VhcmNoTWVtb3J5UmVzcG9uc2USOwoGUmVjYWxsEhcuZXR1ZGUudjEuUmVjYWxsUmVxdWVzdBoYLmV0dWRlLnYxLlJlY2FsbFJlc3BvbnNlEj8KCUdldE1lbW9yeRIaLmV0dWRlLnYxLkdldE1lbW9yeVJlcXVlc3QaFi5ldHVkZS52MS5NZW1vcnlSZWNvcmQSRQoMU3RvcmVFcGlzb2RlEh0uZXR1ZGUudjEuU3RvcmVFcGlzb2RlUmVxdWVzdBoWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBJfChJMaXN0UmVjZW50RXBpc29kZXMSIy5ldHVkZS52MS5MaXN0UmVjZW50RXBpc29kZXNSZXF1ZXN0GiQuZXR1ZGUudjEuTGlzdFJlY2VudEVwaXNvZGVzUmVzcG9uc2USRAoJU3RvcmVGYWN0EhouZXR1ZGUudjEuU3RvcmVGYWN0UmVxdWVzdBobLmV0dWRlLnYxLlN0b3JlRmFjdFJlc3BvbnNlEkEKClVwZGF0ZUZhY3QSGy5ldHVkZS52MS5VcGRhdGVGYWN0UmVxdWVzdBoWLmV0dWRlLnYxLk1lbW9yeVJlY29yZBJWCg9MaXN0RmFjdEhpc3RvcnkSIC5ldHVkZS52MS5MaXN0RmFjdEhpc3RvcnlSZXF1ZXN0GiEuZXR1ZGUudjEuTGlzdEZhY3RIaXN0b3J5UmVzcG9uc2USWAoQVW5kb0ZhY3REZWNpc2lvbhIhLmV0dWRlLnYxLlVuZG9GYWN0RGVjaXNpb25SZXF1ZXN0GiEuZXR1ZGUudjEuTGlzdEZhY3RIaXN0b3J5UmVzcG9uc2USSQoOU3RvcmVQcm9jZWR1cmUSHy5ldHVkZS52MS5TdG9yZVByb2NlZHVyZVJlcXVlc3QaFi5ldHVkZS52MS5NZW1vcnlSZWNvcmQSVQoOSW1wb3J0RG9jdW1lbnQSHy5ldHVkZS52MS5JbXBvcnREb2N1bWVudFJlcXVlc3QaIC5ldHVkZS52MS5JbXBvcnREb2N1bWVudFJlc3BvbnNlKAESUAoNTGlzdERvY3VtZW50cxIeLmV0dWRlLnYxLkxpc3REb2N1bWVudHNSZXF1ZXN0Gh8uZXR1ZGUudjEuTGlzdERvY3VtZW50c1Jlc3BvbnNlElMKDkRlbGV0ZURvY3VtZW50Eh8uZXR1ZGUudjEuRGVsZXRlRG9jdW1lbnRSZXF1ZXN0GiAuZXR1ZGUudjEuRGVsZXRlRG9jdW1lbnRSZXNwb25zZRJWCg9BZGRDb252ZXJzYXRpb24SIC5ldHVkZS52MS5BZGRDb252ZXJzYXRpb25SZXF1ZXN0GiEuZXR1ZGUudjEuQWRkQ29udmVyc2F0aW9uUmVzcG9uc2USXAoRTGlzdENvbnZlcnNhdGlvbnMSIi5ldHVkZS52MS5MaXN0Q29udmVyc2F0aW9uc1JlcXVlc3QaIy5ldHVkZS52MS5MaXN0Q29udmVyc2F0aW9uc1Jlc3BvbnNlEkQKCUxpc3RUdXJucxIaLmV0dWRlLnYxLkxpc3RUdXJuc1JlcXVlc3QaGy5ldHVkZS52MS5MaXN0VHVybnNSZXNwb25zZRJfChJEZWxldGVDb252ZXJzYXRpb24SIy5ldHVkZS52MS5EZWxldGVDb252ZXJzYXRpb25SZXF1ZXN0GiQuZXR1ZGUudjEuRGVsZXRlQ29udmVyc2F0aW9uUmVzcG9uc2USTwoMRXhwb3J0TWVtb3J5Eh0uZXR1ZGUudjEuRXhwb3J0TWVtb3J5UmVxdWVzdBoeLmV0dWRlLnYxLkV4cG9ydE1lbW9yeVJlc3BvbnNlMAESTQoMSW1wb3J0TWVtb3J5Eh0uZXR1ZGUudjEuSW1wb3J0TWVtb3J5UmVxdWVzdBoeLmV0dWRlLnYxLkltcG9ydE1lbW9yeVJlc3BvbnNlElAKDUFyY2hpdmVNZW1vcnkSHi5ldHVkZS52MS5BcmNoaXZlTWVtb3J5UmVxdWVzdBofLmV0dWRlLnYxLkFyY2hpdmVNZW1vcnlSZXNwb25zZRJQCg1SZXN0b3JlTWVtb3J5Eh4uZXR1ZGUudjEuUmVzdG9yZU1lbW9yeVJlcXVlc3QaHy5ldHVkZS52MS5SZXN0b3JlTWVtb3J5UmVzcG9uc2USRQoLRXJhc2VNZW1vcnkSHC5ldHVkZS52MS5FcmFzZU1lbW9yeVJlcXVlc3QaGC5ldHVkZS52MS5FcmFzdXJlUmVjZWlwdBJDCgpHZXRFcmFzdXJlEhsuZXR1ZGUudjEuR2V0RXJhc3VyZVJlcXVlc3QaGC5ldHVkZS52MS5FcmFzdXJlUmVjZWlwdBJICg5HZXRNZW1vcnlTdGF0cxIfLmV0dWRlLnYxLkdldE1lbW9yeVN0YXRzUmVxdWVzdBoVLmV0dWRlLnYxLk1lbW9yeVN0YXRzEkwKEFN0YXJ0UmVlbWJlZGRpbmcSIS5ldHVkZS52MS5TdGFydFJlZW1iZWRkaW5nUmVxdWVzdBoVLmV0dWRlLnYxLlJlZW1iZWRkaW5nEkoKD1N0b3BSZWVtYmVkZGluZxIgLmV0dWRlLnYxLlN0b3BSZWVtYmVkZGluZ1JlcXVlc3QaFS5ldHVkZS52MS5SZWVtYmVkZGluZxJICg5HZXRSZWVtYmVkZGluZxIfLmV0dWRlLnYxLkdldFJlZW1iZWRkaW5nUmVxdWVzdBoVLmV0dWRlLnYxLlJlZW1iZWRkaW5nElYKD1JlY29uY2lsZU1lbW9yeRIgLmV0dWRlLnYxLlJlY29uY2lsZU1lbW9yeVJlcXVlc3QaIS5ldHVkZS52MS5SZWNvbmNpbGVNZW1vcnlSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message etude.v1.SearchMemoryRequest
  */
-export type SearchMemoryRequest = Message<"etude.v1.SearchMemoryRequest"> & {
+export type SearchMemoryRequest = Message$1<"etude.v1.SearchMemoryRequest"> & {
   /**
    * Nothing in it is syntax. At most 100,000 characters.
    *
@@ -59,7 +59,7 @@ export type SearchMemoryRequest = Message<"etude.v1.SearchMemoryRequest"> & {
   user: string;
 
   /**
-   * "transition", "episode", "fact", "summary", "reflection", "chunk", "skill"; default all.
+   * "transition", "episode", "fact", "summary", "reflection", "chunk", "turn", "skill"; default all.
    *
    * @generated from field: repeated string kinds = 7;
    */
@@ -125,7 +125,7 @@ export const SearchMemoryRequestSchema: GenMessage<SearchMemoryRequest> = /*@__P
 /**
  * @generated from message etude.v1.SearchMemoryResponse
  */
-export type SearchMemoryResponse = Message<"etude.v1.SearchMemoryResponse"> & {
+export type SearchMemoryResponse = Message$1<"etude.v1.SearchMemoryResponse"> & {
   /**
    * @generated from field: repeated etude.v1.MemoryHit hits = 1;
    */
@@ -149,7 +149,7 @@ export const SearchMemoryResponseSchema: GenMessage<SearchMemoryResponse> = /*@_
 /**
  * @generated from message etude.v1.MemoryHit
  */
-export type MemoryHit = Message<"etude.v1.MemoryHit"> & {
+export type MemoryHit = Message$1<"etude.v1.MemoryHit"> & {
   /**
    * @generated from field: string id = 1;
    */
@@ -161,7 +161,7 @@ export type MemoryHit = Message<"etude.v1.MemoryHit"> & {
   layer: string;
 
   /**
-   * transition, episode, summary, reflection, fact, chunk or skill.
+   * transition, episode, summary, reflection, fact, chunk, turn or skill.
    *
    * @generated from field: string kind = 3;
    */
@@ -212,7 +212,7 @@ export type MemoryHit = Message<"etude.v1.MemoryHit"> & {
   sources: string[];
 
   /**
-   * Records that it was learned from: "episodes/{id}", "documents/{id}", "skills/{name}@{version}". A told fact or procedure names itself:
+   * Records that it was learned from: "episodes/{id}", "documents/{id}", "conversations/{id}", "skills/{name}@{version}". A told fact or procedure names itself:
    * "facts/{id}", "procedures/{id}".
    *
    * @generated from field: repeated string origins = 12;
@@ -239,6 +239,25 @@ export type MemoryHit = Message<"etude.v1.MemoryHit"> & {
    * @generated from field: bool scripted = 15;
    */
   scripted: boolean;
+
+  /**
+   * Of a turn: who said it, when and where. Its text is that of the hit.
+   *
+   * @generated from field: etude.v1.Turn turn = 16;
+   */
+  turn?: Turn | undefined;
+
+  /**
+   * The turns around it, two each way, with the beginnings of their texts.
+   *
+   * @generated from field: repeated etude.v1.Turn before = 17;
+   */
+  before: Turn[];
+
+  /**
+   * @generated from field: repeated etude.v1.Turn after = 18;
+   */
+  after: Turn[];
 };
 
 /**
@@ -251,7 +270,7 @@ export const MemoryHitSchema: GenMessage<MemoryHit> = /*@__PURE__*/
 /**
  * @generated from message etude.v1.RecallRequest
  */
-export type RecallRequest = Message<"etude.v1.RecallRequest"> & {
+export type RecallRequest = Message$1<"etude.v1.RecallRequest"> & {
   /**
    * What is to be done. At most 100,000 characters.
    *
@@ -311,7 +330,7 @@ export const RecallRequestSchema: GenMessage<RecallRequest> = /*@__PURE__*/
 /**
  * @generated from message etude.v1.RecallResponse
  */
-export type RecallResponse = Message<"etude.v1.RecallResponse"> & {
+export type RecallResponse = Message$1<"etude.v1.RecallResponse"> & {
   /**
    * @generated from field: repeated etude.v1.MemoryHit facts = 1;
    */
@@ -348,7 +367,7 @@ export const RecallResponseSchema: GenMessage<RecallResponse> = /*@__PURE__*/
 /**
  * @generated from message etude.v1.GetMemoryRequest
  */
-export type GetMemoryRequest = Message<"etude.v1.GetMemoryRequest"> & {
+export type GetMemoryRequest = Message$1<"etude.v1.GetMemoryRequest"> & {
   /**
    * The id of a hit or an answer. A skill is "moor_boat@1"; "moor_boat" and "skills/moor_boat" are its newest version.
    *
@@ -390,7 +409,7 @@ export const GetMemoryRequestSchema: GenMessage<GetMemoryRequest> = /*@__PURE__*
  *
  * @generated from message etude.v1.MemoryRecord
  */
-export type MemoryRecord = Message<"etude.v1.MemoryRecord"> & {
+export type MemoryRecord = Message$1<"etude.v1.MemoryRecord"> & {
   /**
    * @generated from field: string id = 1;
    */
@@ -441,7 +460,7 @@ export const MemoryRecordSchema: GenMessage<MemoryRecord> = /*@__PURE__*/
 /**
  * @generated from message etude.v1.StoreEpisodeRequest
  */
-export type StoreEpisodeRequest = Message<"etude.v1.StoreEpisodeRequest"> & {
+export type StoreEpisodeRequest = Message$1<"etude.v1.StoreEpisodeRequest"> & {
   /**
    * One id makes at most one episode in a tenant. With other content or another owner: ALREADY_EXISTS.
    *
@@ -506,7 +525,7 @@ export const StoreEpisodeRequestSchema: GenMessage<StoreEpisodeRequest> = /*@__P
 /**
  * @generated from message etude.v1.ListRecentEpisodesRequest
  */
-export type ListRecentEpisodesRequest = Message<"etude.v1.ListRecentEpisodesRequest"> & {
+export type ListRecentEpisodesRequest = Message$1<"etude.v1.ListRecentEpisodesRequest"> & {
   /**
    * @generated from field: string agent = 1;
    */
@@ -549,7 +568,7 @@ export const ListRecentEpisodesRequestSchema: GenMessage<ListRecentEpisodesReque
 /**
  * @generated from message etude.v1.ListRecentEpisodesResponse
  */
-export type ListRecentEpisodesResponse = Message<"etude.v1.ListRecentEpisodesResponse"> & {
+export type ListRecentEpisodesResponse = Message$1<"etude.v1.ListRecentEpisodesResponse"> & {
   /**
    * @generated from field: repeated etude.v1.MemoryRecord episodes = 1;
    */
@@ -566,7 +585,7 @@ export const ListRecentEpisodesResponseSchema: GenMessage<ListRecentEpisodesResp
 /**
  * @generated from message etude.v1.StoreFactRequest
  */
-export type StoreFactRequest = Message<"etude.v1.StoreFactRequest"> & {
+export type StoreFactRequest = Message$1<"etude.v1.StoreFactRequest"> & {
   /**
    * @generated from field: string request_id = 1;
    */
@@ -628,7 +647,7 @@ export const StoreFactRequestSchema: GenMessage<StoreFactRequest> = /*@__PURE__*
 /**
  * @generated from message etude.v1.StoreFactResponse
  */
-export type StoreFactResponse = Message<"etude.v1.StoreFactResponse"> & {
+export type StoreFactResponse = Message$1<"etude.v1.StoreFactResponse"> & {
   /**
    * @generated from field: etude.v1.MemoryRecord fact = 1;
    */
@@ -659,7 +678,7 @@ export const StoreFactResponseSchema: GenMessage<StoreFactResponse> = /*@__PURE_
 /**
  * @generated from message etude.v1.UpdateFactRequest
  */
-export type UpdateFactRequest = Message<"etude.v1.UpdateFactRequest"> & {
+export type UpdateFactRequest = Message$1<"etude.v1.UpdateFactRequest"> & {
   /**
    * @generated from field: string id = 1;
    */
@@ -696,7 +715,7 @@ export const UpdateFactRequestSchema: GenMessage<UpdateFactRequest> = /*@__PURE_
 /**
  * @generated from message etude.v1.ListFactHistoryRequest
  */
-export type ListFactHistoryRequest = Message<"etude.v1.ListFactHistoryRequest"> & {
+export type ListFactHistoryRequest = Message$1<"etude.v1.ListFactHistoryRequest"> & {
   /**
    * @generated from field: string id = 1;
    */
@@ -713,7 +732,7 @@ export const ListFactHistoryRequestSchema: GenMessage<ListFactHistoryRequest> = 
 /**
  * @generated from message etude.v1.ListFactHistoryResponse
  */
-export type ListFactHistoryResponse = Message<"etude.v1.ListFactHistoryResponse"> & {
+export type ListFactHistoryResponse = Message$1<"etude.v1.ListFactHistoryResponse"> & {
   /**
    * @generated from field: repeated etude.v1.MemoryRecord facts = 1;
    */
@@ -739,7 +758,7 @@ export const ListFactHistoryResponseSchema: GenMessage<ListFactHistoryResponse> 
  *
  * @generated from message etude.v1.FactDecision
  */
-export type FactDecision = Message<"etude.v1.FactDecision"> & {
+export type FactDecision = Message$1<"etude.v1.FactDecision"> & {
   /**
    * @generated from field: string newer = 1;
    */
@@ -797,7 +816,7 @@ export const FactDecisionSchema: GenMessage<FactDecision> = /*@__PURE__*/
 /**
  * @generated from message etude.v1.UndoFactDecisionRequest
  */
-export type UndoFactDecisionRequest = Message<"etude.v1.UndoFactDecisionRequest"> & {
+export type UndoFactDecisionRequest = Message$1<"etude.v1.UndoFactDecisionRequest"> & {
   /**
    * Both facts, in any order.
    *
@@ -821,7 +840,7 @@ export const UndoFactDecisionRequestSchema: GenMessage<UndoFactDecisionRequest> 
 /**
  * @generated from message etude.v1.StoreProcedureRequest
  */
-export type StoreProcedureRequest = Message<"etude.v1.StoreProcedureRequest"> & {
+export type StoreProcedureRequest = Message$1<"etude.v1.StoreProcedureRequest"> & {
   /**
    * @generated from field: string request_id = 1;
    */
@@ -858,7 +877,7 @@ export const StoreProcedureRequestSchema: GenMessage<StoreProcedureRequest> = /*
 /**
  * @generated from message etude.v1.ImportDocumentRequest
  */
-export type ImportDocumentRequest = Message<"etude.v1.ImportDocumentRequest"> & {
+export type ImportDocumentRequest = Message$1<"etude.v1.ImportDocumentRequest"> & {
   /**
    * @generated from oneof etude.v1.ImportDocumentRequest.part
    */
@@ -889,7 +908,7 @@ export const ImportDocumentRequestSchema: GenMessage<ImportDocumentRequest> = /*
 /**
  * @generated from message etude.v1.DocumentHead
  */
-export type DocumentHead = Message<"etude.v1.DocumentHead"> & {
+export type DocumentHead = Message$1<"etude.v1.DocumentHead"> & {
   /**
    * What the importer calls it, such as a path.
    *
@@ -932,7 +951,7 @@ export const DocumentHeadSchema: GenMessage<DocumentHead> = /*@__PURE__*/
 /**
  * @generated from message etude.v1.ImportDocumentResponse
  */
-export type ImportDocumentResponse = Message<"etude.v1.ImportDocumentResponse"> & {
+export type ImportDocumentResponse = Message$1<"etude.v1.ImportDocumentResponse"> & {
   /**
    * @generated from field: etude.v1.Document document = 1;
    */
@@ -956,7 +975,7 @@ export const ImportDocumentResponseSchema: GenMessage<ImportDocumentResponse> = 
 /**
  * @generated from message etude.v1.Document
  */
-export type Document = Message<"etude.v1.Document"> & {
+export type Document = Message$1<"etude.v1.Document"> & {
   /**
    * @generated from field: string id = 1;
    */
@@ -1018,7 +1037,7 @@ export const DocumentSchema: GenMessage<Document> = /*@__PURE__*/
 /**
  * @generated from message etude.v1.ListDocumentsRequest
  */
-export type ListDocumentsRequest = Message<"etude.v1.ListDocumentsRequest"> & {
+export type ListDocumentsRequest = Message$1<"etude.v1.ListDocumentsRequest"> & {
   /**
    * @generated from field: string agent = 1;
    */
@@ -1052,7 +1071,7 @@ export const ListDocumentsRequestSchema: GenMessage<ListDocumentsRequest> = /*@_
 /**
  * @generated from message etude.v1.ListDocumentsResponse
  */
-export type ListDocumentsResponse = Message<"etude.v1.ListDocumentsResponse"> & {
+export type ListDocumentsResponse = Message$1<"etude.v1.ListDocumentsResponse"> & {
   /**
    * @generated from field: repeated etude.v1.Document documents = 1;
    */
@@ -1074,7 +1093,7 @@ export const ListDocumentsResponseSchema: GenMessage<ListDocumentsResponse> = /*
 /**
  * @generated from message etude.v1.DeleteDocumentRequest
  */
-export type DeleteDocumentRequest = Message<"etude.v1.DeleteDocumentRequest"> & {
+export type DeleteDocumentRequest = Message$1<"etude.v1.DeleteDocumentRequest"> & {
   /**
    * @generated from field: string id = 1;
    */
@@ -1096,7 +1115,7 @@ export const DeleteDocumentRequestSchema: GenMessage<DeleteDocumentRequest> = /*
 /**
  * @generated from message etude.v1.DeleteDocumentResponse
  */
-export type DeleteDocumentResponse = Message<"etude.v1.DeleteDocumentResponse"> & {
+export type DeleteDocumentResponse = Message$1<"etude.v1.DeleteDocumentResponse"> & {
 };
 
 /**
@@ -1107,9 +1126,398 @@ export const DeleteDocumentResponseSchema: GenMessage<DeleteDocumentResponse> = 
   messageDesc(file_etude_v1_memory, 25);
 
 /**
+ * What one speaker said at once.
+ *
+ * @generated from message etude.v1.Message
+ */
+export type Message = Message$1<"etude.v1.Message"> & {
+  /**
+   * Such as "user", "assistant" or "tool"; at most 64 characters.
+   *
+   * @generated from field: string role = 1;
+   */
+  role: string;
+
+  /**
+   * Of the speaker; may be empty. At most 200 characters.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * At most 100,000 characters.
+   *
+   * @generated from field: string text = 3;
+   */
+  text: string;
+
+  /**
+   * When it was said; may be unknown. At most a day from now.
+   *
+   * @generated from field: google.protobuf.Timestamp time = 4;
+   */
+  time?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message etude.v1.Message.
+ * Use `create(MessageSchema)` to create a new message.
+ */
+export const MessageSchema: GenMessage<Message> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 26);
+
+/**
+ * A message in its place.
+ *
+ * @generated from message etude.v1.Turn
+ */
+export type Turn = Message$1<"etude.v1.Turn"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Id of the conversation.
+   *
+   * @generated from field: string conversation = 2;
+   */
+  conversation: string;
+
+  /**
+   * Place in the conversation, from 0.
+   *
+   * @generated from field: int32 index = 3;
+   */
+  index: number;
+
+  /**
+   * @generated from field: string role = 4;
+   */
+  role: string;
+
+  /**
+   * @generated from field: string name = 5;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string text = 6;
+   */
+  text: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp time = 7;
+   */
+  time?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message etude.v1.Turn.
+ * Use `create(TurnSchema)` to create a new message.
+ */
+export const TurnSchema: GenMessage<Turn> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 27);
+
+/**
+ * @generated from message etude.v1.Conversation
+ */
+export type Conversation = Message$1<"etude.v1.Conversation"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string title = 3;
+   */
+  title: string;
+
+  /**
+   * @generated from field: string agent = 4;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 5;
+   */
+  user: string;
+
+  /**
+   * @generated from field: int32 turns = 6;
+   */
+  turns: number;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp create_time = 7;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp update_time = 8;
+   */
+  updateTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message etude.v1.Conversation.
+ * Use `create(ConversationSchema)` to create a new message.
+ */
+export const ConversationSchema: GenMessage<Conversation> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 28);
+
+/**
+ * @generated from message etude.v1.AddConversationRequest
+ */
+export type AddConversationRequest = Message$1<"etude.v1.AddConversationRequest"> & {
+  /**
+   * One id adds its messages at most once.
+   *
+   * @generated from field: string request_id = 1;
+   */
+  requestId: string;
+
+  /**
+   * The owner. With `id`, both may be left out.
+   *
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 3;
+   */
+  user: string;
+
+  /**
+   * A known conversation, by the id of an earlier answer.
+   *
+   * @generated from field: string id = 4;
+   */
+  id: string;
+
+  /**
+   * What the owner calls the conversation, such as the id of a chat; known to it or new. Without id and name: a new one.
+   *
+   * @generated from field: string name = 5;
+   */
+  name: string;
+
+  /**
+   * Empty: the title stays.
+   *
+   * @generated from field: string title = 6;
+   */
+  title: string;
+
+  /**
+   * 1 to 1,000, in 15 MiB at most; later ones are appended by further calls.
+   *
+   * @generated from field: repeated etude.v1.Message messages = 7;
+   */
+  messages: Message[];
+
+  /**
+   * Place of the first message; default: behind the last turn. Messages that are in their places already are skipped, so that a growing
+   * conversation may be sent again from its beginning. Another message in such a place: ALREADY_EXISTS.
+   *
+   * @generated from field: optional int32 first = 8;
+   */
+  first?: number | undefined;
+};
+
+/**
+ * Describes the message etude.v1.AddConversationRequest.
+ * Use `create(AddConversationRequestSchema)` to create a new message.
+ */
+export const AddConversationRequestSchema: GenMessage<AddConversationRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 29);
+
+/**
+ * @generated from message etude.v1.AddConversationResponse
+ */
+export type AddConversationResponse = Message$1<"etude.v1.AddConversationResponse"> & {
+  /**
+   * @generated from field: etude.v1.Conversation conversation = 1;
+   */
+  conversation?: Conversation | undefined;
+
+  /**
+   * "added": it is new. "appended". "unchanged": all messages were there.
+   *
+   * @generated from field: string outcome = 2;
+   */
+  outcome: string;
+
+  /**
+   * Place of the first message.
+   *
+   * @generated from field: int32 first = 3;
+   */
+  first: number;
+};
+
+/**
+ * Describes the message etude.v1.AddConversationResponse.
+ * Use `create(AddConversationResponseSchema)` to create a new message.
+ */
+export const AddConversationResponseSchema: GenMessage<AddConversationResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 30);
+
+/**
+ * @generated from message etude.v1.ListConversationsRequest
+ */
+export type ListConversationsRequest = Message$1<"etude.v1.ListConversationsRequest"> & {
+  /**
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string user = 2;
+   */
+  user: string;
+
+  /**
+   * Default 100, at most 1,000.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message etude.v1.ListConversationsRequest.
+ * Use `create(ListConversationsRequestSchema)` to create a new message.
+ */
+export const ListConversationsRequestSchema: GenMessage<ListConversationsRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 31);
+
+/**
+ * @generated from message etude.v1.ListConversationsResponse
+ */
+export type ListConversationsResponse = Message$1<"etude.v1.ListConversationsResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.Conversation conversations = 1;
+   */
+  conversations: Conversation[];
+
+  /**
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message etude.v1.ListConversationsResponse.
+ * Use `create(ListConversationsResponseSchema)` to create a new message.
+ */
+export const ListConversationsResponseSchema: GenMessage<ListConversationsResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 32);
+
+/**
+ * @generated from message etude.v1.ListTurnsRequest
+ */
+export type ListTurnsRequest = Message$1<"etude.v1.ListTurnsRequest"> & {
+  /**
+   * Id of the conversation.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Default 100, at most 1,000.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message etude.v1.ListTurnsRequest.
+ * Use `create(ListTurnsRequestSchema)` to create a new message.
+ */
+export const ListTurnsRequestSchema: GenMessage<ListTurnsRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 33);
+
+/**
+ * @generated from message etude.v1.ListTurnsResponse
+ */
+export type ListTurnsResponse = Message$1<"etude.v1.ListTurnsResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.Turn turns = 1;
+   */
+  turns: Turn[];
+
+  /**
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message etude.v1.ListTurnsResponse.
+ * Use `create(ListTurnsResponseSchema)` to create a new message.
+ */
+export const ListTurnsResponseSchema: GenMessage<ListTurnsResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 34);
+
+/**
+ * @generated from message etude.v1.DeleteConversationRequest
+ */
+export type DeleteConversationRequest = Message$1<"etude.v1.DeleteConversationRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message etude.v1.DeleteConversationRequest.
+ * Use `create(DeleteConversationRequestSchema)` to create a new message.
+ */
+export const DeleteConversationRequestSchema: GenMessage<DeleteConversationRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 35);
+
+/**
+ * @generated from message etude.v1.DeleteConversationResponse
+ */
+export type DeleteConversationResponse = Message$1<"etude.v1.DeleteConversationResponse"> & {
+};
+
+/**
+ * Describes the message etude.v1.DeleteConversationResponse.
+ * Use `create(DeleteConversationResponseSchema)` to create a new message.
+ */
+export const DeleteConversationResponseSchema: GenMessage<DeleteConversationResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_memory, 36);
+
+/**
  * @generated from message etude.v1.ExportMemoryRequest
  */
-export type ExportMemoryRequest = Message<"etude.v1.ExportMemoryRequest"> & {
+export type ExportMemoryRequest = Message$1<"etude.v1.ExportMemoryRequest"> & {
   /**
    * Exactly this agent's; default all.
    *
@@ -1137,12 +1545,12 @@ export type ExportMemoryRequest = Message<"etude.v1.ExportMemoryRequest"> & {
  * Use `create(ExportMemoryRequestSchema)` to create a new message.
  */
 export const ExportMemoryRequestSchema: GenMessage<ExportMemoryRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 26);
+  messageDesc(file_etude_v1_memory, 37);
 
 /**
  * @generated from message etude.v1.ExportMemoryResponse
  */
-export type ExportMemoryResponse = Message<"etude.v1.ExportMemoryResponse"> & {
+export type ExportMemoryResponse = Message$1<"etude.v1.ExportMemoryResponse"> & {
   /**
    * Whole lines.
    *
@@ -1156,12 +1564,12 @@ export type ExportMemoryResponse = Message<"etude.v1.ExportMemoryResponse"> & {
  * Use `create(ExportMemoryResponseSchema)` to create a new message.
  */
 export const ExportMemoryResponseSchema: GenMessage<ExportMemoryResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 27);
+  messageDesc(file_etude_v1_memory, 38);
 
 /**
  * @generated from message etude.v1.ImportMemoryRequest
  */
-export type ImportMemoryRequest = Message<"etude.v1.ImportMemoryRequest"> & {
+export type ImportMemoryRequest = Message$1<"etude.v1.ImportMemoryRequest"> & {
   /**
    * The header of the export, then any of its lines, whole; 15 MiB in all at most.
    *
@@ -1175,12 +1583,12 @@ export type ImportMemoryRequest = Message<"etude.v1.ImportMemoryRequest"> & {
  * Use `create(ImportMemoryRequestSchema)` to create a new message.
  */
 export const ImportMemoryRequestSchema: GenMessage<ImportMemoryRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 28);
+  messageDesc(file_etude_v1_memory, 39);
 
 /**
  * @generated from message etude.v1.ImportMemoryResponse
  */
-export type ImportMemoryResponse = Message<"etude.v1.ImportMemoryResponse"> & {
+export type ImportMemoryResponse = Message$1<"etude.v1.ImportMemoryResponse"> & {
   /**
    * @generated from field: int64 lines = 1;
    */
@@ -1211,12 +1619,12 @@ export type ImportMemoryResponse = Message<"etude.v1.ImportMemoryResponse"> & {
  * Use `create(ImportMemoryResponseSchema)` to create a new message.
  */
 export const ImportMemoryResponseSchema: GenMessage<ImportMemoryResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 29);
+  messageDesc(file_etude_v1_memory, 40);
 
 /**
  * @generated from message etude.v1.RefusedLine
  */
-export type RefusedLine = Message<"etude.v1.RefusedLine"> & {
+export type RefusedLine = Message$1<"etude.v1.RefusedLine"> & {
   /**
    * @generated from field: int64 line = 1;
    */
@@ -1233,12 +1641,12 @@ export type RefusedLine = Message<"etude.v1.RefusedLine"> & {
  * Use `create(RefusedLineSchema)` to create a new message.
  */
 export const RefusedLineSchema: GenMessage<RefusedLine> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 30);
+  messageDesc(file_etude_v1_memory, 41);
 
 /**
  * @generated from message etude.v1.ArchiveMemoryRequest
  */
-export type ArchiveMemoryRequest = Message<"etude.v1.ArchiveMemoryRequest"> & {
+export type ArchiveMemoryRequest = Message$1<"etude.v1.ArchiveMemoryRequest"> & {
   /**
    * @generated from field: string agent = 1;
    */
@@ -1283,12 +1691,12 @@ export type ArchiveMemoryRequest = Message<"etude.v1.ArchiveMemoryRequest"> & {
  * Use `create(ArchiveMemoryRequestSchema)` to create a new message.
  */
 export const ArchiveMemoryRequestSchema: GenMessage<ArchiveMemoryRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 31);
+  messageDesc(file_etude_v1_memory, 42);
 
 /**
  * @generated from message etude.v1.ArchiveMemoryResponse
  */
-export type ArchiveMemoryResponse = Message<"etude.v1.ArchiveMemoryResponse"> & {
+export type ArchiveMemoryResponse = Message$1<"etude.v1.ArchiveMemoryResponse"> & {
   /**
    * @generated from field: int64 looked = 1;
    */
@@ -1310,12 +1718,12 @@ export type ArchiveMemoryResponse = Message<"etude.v1.ArchiveMemoryResponse"> & 
  * Use `create(ArchiveMemoryResponseSchema)` to create a new message.
  */
 export const ArchiveMemoryResponseSchema: GenMessage<ArchiveMemoryResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 32);
+  messageDesc(file_etude_v1_memory, 43);
 
 /**
  * @generated from message etude.v1.ArchivedExample
  */
-export type ArchivedExample = Message<"etude.v1.ArchivedExample"> & {
+export type ArchivedExample = Message$1<"etude.v1.ArchivedExample"> & {
   /**
    * @generated from field: string id = 1;
    */
@@ -1342,12 +1750,12 @@ export type ArchivedExample = Message<"etude.v1.ArchivedExample"> & {
  * Use `create(ArchivedExampleSchema)` to create a new message.
  */
 export const ArchivedExampleSchema: GenMessage<ArchivedExample> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 33);
+  messageDesc(file_etude_v1_memory, 44);
 
 /**
  * @generated from message etude.v1.RestoreMemoryRequest
  */
-export type RestoreMemoryRequest = Message<"etude.v1.RestoreMemoryRequest"> & {
+export type RestoreMemoryRequest = Message$1<"etude.v1.RestoreMemoryRequest"> & {
   /**
    * @generated from field: string agent = 1;
    */
@@ -1371,12 +1779,12 @@ export type RestoreMemoryRequest = Message<"etude.v1.RestoreMemoryRequest"> & {
  * Use `create(RestoreMemoryRequestSchema)` to create a new message.
  */
 export const RestoreMemoryRequestSchema: GenMessage<RestoreMemoryRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 34);
+  messageDesc(file_etude_v1_memory, 45);
 
 /**
  * @generated from message etude.v1.RestoreMemoryResponse
  */
-export type RestoreMemoryResponse = Message<"etude.v1.RestoreMemoryResponse"> & {
+export type RestoreMemoryResponse = Message$1<"etude.v1.RestoreMemoryResponse"> & {
   /**
    * @generated from field: int64 restored = 1;
    */
@@ -1388,12 +1796,12 @@ export type RestoreMemoryResponse = Message<"etude.v1.RestoreMemoryResponse"> & 
  * Use `create(RestoreMemoryResponseSchema)` to create a new message.
  */
 export const RestoreMemoryResponseSchema: GenMessage<RestoreMemoryResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 35);
+  messageDesc(file_etude_v1_memory, 46);
 
 /**
  * @generated from message etude.v1.EraseMemoryRequest
  */
-export type EraseMemoryRequest = Message<"etude.v1.EraseMemoryRequest"> & {
+export type EraseMemoryRequest = Message$1<"etude.v1.EraseMemoryRequest"> & {
   /**
    * @generated from field: string request_id = 1;
    */
@@ -1430,12 +1838,12 @@ export type EraseMemoryRequest = Message<"etude.v1.EraseMemoryRequest"> & {
  * Use `create(EraseMemoryRequestSchema)` to create a new message.
  */
 export const EraseMemoryRequestSchema: GenMessage<EraseMemoryRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 36);
+  messageDesc(file_etude_v1_memory, 47);
 
 /**
  * @generated from message etude.v1.GetErasureRequest
  */
-export type GetErasureRequest = Message<"etude.v1.GetErasureRequest"> & {
+export type GetErasureRequest = Message$1<"etude.v1.GetErasureRequest"> & {
   /**
    * @generated from field: string id = 1;
    */
@@ -1447,12 +1855,12 @@ export type GetErasureRequest = Message<"etude.v1.GetErasureRequest"> & {
  * Use `create(GetErasureRequestSchema)` to create a new message.
  */
 export const GetErasureRequestSchema: GenMessage<GetErasureRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 37);
+  messageDesc(file_etude_v1_memory, 48);
 
 /**
  * @generated from message etude.v1.ErasureReceipt
  */
-export type ErasureReceipt = Message<"etude.v1.ErasureReceipt"> & {
+export type ErasureReceipt = Message$1<"etude.v1.ErasureReceipt"> & {
   /**
    * @generated from field: string id = 1;
    */
@@ -1517,12 +1925,12 @@ export type ErasureReceipt = Message<"etude.v1.ErasureReceipt"> & {
  * Use `create(ErasureReceiptSchema)` to create a new message.
  */
 export const ErasureReceiptSchema: GenMessage<ErasureReceipt> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 38);
+  messageDesc(file_etude_v1_memory, 49);
 
 /**
  * @generated from message etude.v1.GetMemoryStatsRequest
  */
-export type GetMemoryStatsRequest = Message<"etude.v1.GetMemoryStatsRequest"> & {
+export type GetMemoryStatsRequest = Message$1<"etude.v1.GetMemoryStatsRequest"> & {
 };
 
 /**
@@ -1530,12 +1938,12 @@ export type GetMemoryStatsRequest = Message<"etude.v1.GetMemoryStatsRequest"> & 
  * Use `create(GetMemoryStatsRequestSchema)` to create a new message.
  */
 export const GetMemoryStatsRequestSchema: GenMessage<GetMemoryStatsRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 39);
+  messageDesc(file_etude_v1_memory, 50);
 
 /**
  * @generated from message etude.v1.MemoryStats
  */
-export type MemoryStats = Message<"etude.v1.MemoryStats"> & {
+export type MemoryStats = Message$1<"etude.v1.MemoryStats"> & {
   /**
    * "sqlite" or "qdrant".
    *
@@ -1581,14 +1989,14 @@ export type MemoryStats = Message<"etude.v1.MemoryStats"> & {
  * Use `create(MemoryStatsSchema)` to create a new message.
  */
 export const MemoryStatsSchema: GenMessage<MemoryStats> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 40);
+  messageDesc(file_etude_v1_memory, 51);
 
 /**
  * Comparing new facts with the facts near them.
  *
  * @generated from message etude.v1.Settling
  */
-export type Settling = Message<"etude.v1.Settling"> & {
+export type Settling = Message$1<"etude.v1.Settling"> & {
   /**
    * Facts that wait to be compared.
    *
@@ -1626,12 +2034,12 @@ export type Settling = Message<"etude.v1.Settling"> & {
  * Use `create(SettlingSchema)` to create a new message.
  */
 export const SettlingSchema: GenMessage<Settling> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 41);
+  messageDesc(file_etude_v1_memory, 52);
 
 /**
  * @generated from message etude.v1.LayerStats
  */
-export type LayerStats = Message<"etude.v1.LayerStats"> & {
+export type LayerStats = Message$1<"etude.v1.LayerStats"> & {
   /**
    * @generated from field: string layer = 1;
    */
@@ -1658,12 +2066,12 @@ export type LayerStats = Message<"etude.v1.LayerStats"> & {
  * Use `create(LayerStatsSchema)` to create a new message.
  */
 export const LayerStatsSchema: GenMessage<LayerStats> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 42);
+  messageDesc(file_etude_v1_memory, 53);
 
 /**
  * @generated from message etude.v1.StartReembeddingRequest
  */
-export type StartReembeddingRequest = Message<"etude.v1.StartReembeddingRequest"> & {
+export type StartReembeddingRequest = Message$1<"etude.v1.StartReembeddingRequest"> & {
   /**
    * "sentence", "lexical", or the name of a model of the configured embeddings server.
    *
@@ -1691,12 +2099,12 @@ export type StartReembeddingRequest = Message<"etude.v1.StartReembeddingRequest"
  * Use `create(StartReembeddingRequestSchema)` to create a new message.
  */
 export const StartReembeddingRequestSchema: GenMessage<StartReembeddingRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 43);
+  messageDesc(file_etude_v1_memory, 54);
 
 /**
  * @generated from message etude.v1.StopReembeddingRequest
  */
-export type StopReembeddingRequest = Message<"etude.v1.StopReembeddingRequest"> & {
+export type StopReembeddingRequest = Message$1<"etude.v1.StopReembeddingRequest"> & {
 };
 
 /**
@@ -1704,12 +2112,12 @@ export type StopReembeddingRequest = Message<"etude.v1.StopReembeddingRequest"> 
  * Use `create(StopReembeddingRequestSchema)` to create a new message.
  */
 export const StopReembeddingRequestSchema: GenMessage<StopReembeddingRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 44);
+  messageDesc(file_etude_v1_memory, 55);
 
 /**
  * @generated from message etude.v1.GetReembeddingRequest
  */
-export type GetReembeddingRequest = Message<"etude.v1.GetReembeddingRequest"> & {
+export type GetReembeddingRequest = Message$1<"etude.v1.GetReembeddingRequest"> & {
 };
 
 /**
@@ -1717,12 +2125,12 @@ export type GetReembeddingRequest = Message<"etude.v1.GetReembeddingRequest"> & 
  * Use `create(GetReembeddingRequestSchema)` to create a new message.
  */
 export const GetReembeddingRequestSchema: GenMessage<GetReembeddingRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 45);
+  messageDesc(file_etude_v1_memory, 56);
 
 /**
  * @generated from message etude.v1.Reembedding
  */
-export type Reembedding = Message<"etude.v1.Reembedding"> & {
+export type Reembedding = Message$1<"etude.v1.Reembedding"> & {
   /**
    * @generated from field: string model = 1;
    */
@@ -1758,12 +2166,12 @@ export type Reembedding = Message<"etude.v1.Reembedding"> & {
  * Use `create(ReembeddingSchema)` to create a new message.
  */
 export const ReembeddingSchema: GenMessage<Reembedding> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 46);
+  messageDesc(file_etude_v1_memory, 57);
 
 /**
  * @generated from message etude.v1.ReconcileMemoryRequest
  */
-export type ReconcileMemoryRequest = Message<"etude.v1.ReconcileMemoryRequest"> & {
+export type ReconcileMemoryRequest = Message$1<"etude.v1.ReconcileMemoryRequest"> & {
 };
 
 /**
@@ -1771,12 +2179,12 @@ export type ReconcileMemoryRequest = Message<"etude.v1.ReconcileMemoryRequest"> 
  * Use `create(ReconcileMemoryRequestSchema)` to create a new message.
  */
 export const ReconcileMemoryRequestSchema: GenMessage<ReconcileMemoryRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 47);
+  messageDesc(file_etude_v1_memory, 58);
 
 /**
  * @generated from message etude.v1.ReconcileMemoryResponse
  */
-export type ReconcileMemoryResponse = Message<"etude.v1.ReconcileMemoryResponse"> & {
+export type ReconcileMemoryResponse = Message$1<"etude.v1.ReconcileMemoryResponse"> & {
   /**
    * @generated from field: map<string, int64> checked = 1;
    */
@@ -1798,10 +2206,10 @@ export type ReconcileMemoryResponse = Message<"etude.v1.ReconcileMemoryResponse"
  * Use `create(ReconcileMemoryResponseSchema)` to create a new message.
  */
 export const ReconcileMemoryResponseSchema: GenMessage<ReconcileMemoryResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_memory, 48);
+  messageDesc(file_etude_v1_memory, 59);
 
 /**
- * Memory: episodes, facts, documents and skills, searched by meaning and by words.
+ * Memory: episodes, facts, documents, conversations and skills, searched by meaning and by words.
  *
  * The tenant comes from the key alone. `agent` and `user` narrow a call inside it; empty means every agent, and for reading every user.
  *
@@ -1933,6 +2341,42 @@ export const Memory: GenService<{
     methodKind: "unary";
     input: typeof DeleteDocumentRequestSchema;
     output: typeof DeleteDocumentResponseSchema;
+  },
+  /**
+   * Adds messages to a new conversation or to the end of a known one. Each is kept whole, and at once a search finds it as a "turn".
+   *
+   * @generated from rpc etude.v1.Memory.AddConversation
+   */
+  addConversation: {
+    methodKind: "unary";
+    input: typeof AddConversationRequestSchema;
+    output: typeof AddConversationResponseSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Memory.ListConversations
+   */
+  listConversations: {
+    methodKind: "unary";
+    input: typeof ListConversationsRequestSchema;
+    output: typeof ListConversationsResponseSchema;
+  },
+  /**
+   * The messages of a conversation, in order.
+   *
+   * @generated from rpc etude.v1.Memory.ListTurns
+   */
+  listTurns: {
+    methodKind: "unary";
+    input: typeof ListTurnsRequestSchema;
+    output: typeof ListTurnsResponseSchema;
+  },
+  /**
+   * @generated from rpc etude.v1.Memory.DeleteConversation
+   */
+  deleteConversation: {
+    methodKind: "unary";
+    input: typeof DeleteConversationRequestSchema;
+    output: typeof DeleteConversationResponseSchema;
   },
   /**
    * JSON Lines, lossless: a header, then one record per line. Layers with hidden tests need the role "reviewer".

@@ -1,0 +1,95 @@
+import { Conversation, Message, TURNS_MAX } from '@etude/contracts/conversation';
+import { EtudeError } from '@etude/contracts/errors';
+import {
+  type AddConversationRequest,
+  AddConversationRequestSchema,
+  ConversationSchema,
+  type Memory as MemoryService,
+  TurnSchema,
+} from '@etude/contracts/gen/etude/v1/memory_pb';
+import type { ConversationLayer } from '@etude/memory/memory';
+import { z } from 'zod';
+import type { CallContext } from '../calls/caller.js';
+import type { Handlers } from '../calls/calls.js';
+import { ownScope, readScope } from '../readers/readers.js';
+import { fromWire, toWire } from '@etude/contracts/wire/messages';
+import { afterPageToken, optionalRequestId, pageOf } from '../wire/names.js';
+import { boundedCount, invalidField, refuseAny } from '@etude/contracts/wire/validation';
+import { type MemoryDeps, writeIdOf } from './record-calls.js';
+
+const PAGE = { max: 1_000, standard: 100 };
+const MESSAGES_MAX = 1_000;
+const DAY_MS = 86_400_000;
+
+const Asked = z.object({
+  name: z.string().max(1_000),
+  title: Conversation.shape.title,
+  messages: z.array(Message).min(1).max(MESSAGES_MAX),
+  first: z.number().int().min(0).max(TURNS_MAX).optional(),
+});
+
+/** The calls of `etude.v1.Memory` for conversations. */
+export const conversationCalls = {
+  async addConversation(request, call, deps) {
+    const { first = null, ...told } = fromWire(Asked, AddConversationRequestSchema, request);
+    const at = Date.now();
+    refuseAny(
+      told.messages.flatMap((message, n) =>
+        (message.at ?? 0) > at + DAY_MS ? [{ field: `messages[${n}].time`, description: 'must be at most a day from now' }] : [],
+      ),
+    );
+    const memory = await deps.memory.open();
+    const known = request.id === '' ? null : await knownConversation(memory.conversations, request, call);
+    const scope = known?.scope ?? ownScope(call, request);
+    const content = { ...told, id: request.id, first };
+    const writeId = await writeIdOf(memory, { layer: 'semantic', scope, requestId: request.requestId, content });
+    const name = known?.name ?? (told.name === '' ? writeId : told.name);
+    const added = await memory.conversations.add({ ...told, scope, name, writeId, first, at }, call.signal);
+    return { ...added, conversation: conversationMessage(added.conversation) };
+  },
+
+  async listConversations(request, call, deps) {
+    const scope = readScope(call, request);
+    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
+    const bound = ['ListConversations', scope];
+    const afterKey = afterPageToken(request.pageToken, bound);
+    const { conversations } = await deps.memory.open();
+    const found = await conversations.list(scope, { limit: pageSize + 1, ...(afterKey === null ? {} : { afterKey }) });
+    const { items, nextPageToken } = pageOf(found, pageSize, ({ id }) => id, bound);
+    return { conversations: items.map(conversationMessage), nextPageToken };
+  },
+
+  async listTurns(request, call, deps) {
+    const { id } = request;
+    const scope = readScope(call);
+    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
+    const bound = ['ListTurns', scope, id];
+    const afterKey = afterPageToken(request.pageToken, bound);
+    const { conversations } = await deps.memory.open();
+    if ((await conversations.get(scope, id)) === null) throw unknown(id);
+    const found = await conversations.turns(scope, id, { limit: pageSize + 1, ...(afterKey === null ? {} : { afterKey }) });
+    const { items, nextPageToken } = pageOf(found, pageSize, (last) => last.id, bound);
+    return { turns: items.map((turn) => toWire(TurnSchema, turn)), nextPageToken };
+  },
+
+  async deleteConversation({ id, requestId }, call, deps) {
+    optionalRequestId(requestId);
+    const { conversations } = await deps.memory.open();
+    if (!(await conversations.remove(readScope(call), id))) throw unknown(id);
+    return {};
+  },
+} satisfies Handlers<typeof MemoryService, MemoryDeps>;
+
+/** The conversation with the id of the request. @throws EtudeError NOT_FOUND, also if it isn't the named user's; INVALID_ARGUMENT */
+async function knownConversation(conversations: ConversationLayer, request: AddConversationRequest, call: CallContext) {
+  const { id, name, user } = request;
+  if (name !== '') throw invalidField('name', 'must be empty beside id');
+  const known = await conversations.get(readScope(call, request), id);
+  if (known === null || (user !== '' && known.scope.user !== user)) throw unknown(id);
+  return known;
+}
+
+const unknown = (id: string) =>
+  new EtudeError('NOT_FOUND', `There is no conversation ${JSON.stringify(id)}; list the conversations to see which there are.`);
+
+const conversationMessage = (conversation: Conversation) => toWire(ConversationSchema, { ...conversation, ...conversation.scope });

@@ -1,0 +1,94 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { GatewayRig, type KeyName, refusal } from './gateway.harness.js';
+import { restDoor } from './rest-door.js';
+
+const rig = new GatewayRig();
+const { ask, settings } = restDoor();
+beforeAll(async () => rig.start(await settings()));
+afterAll(() => rig.stop());
+
+const memory = (key: KeyName = 'acme') => rig.client(Memory, key);
+const MAY = timestampFromMs(Date.UTC(2026, 4, 3, 9));
+const said = (name: string, text: string) => ({ role: 'user', name, text, time: MAY });
+const TALK = [said('Ben', 'Where did you leave the dinghy?'), said('Ann', 'Behind the kelp shed.'), said('Ben', 'I will fetch it.')];
+const add = (messages: readonly object[], more: object = {}, key: KeyName = 'acme') =>
+  memory(key).addConversation({ agent: 'scout', messages: [...messages], ...more });
+
+it('is found turn by turn at once, with speaker, date, neighbours and origin', async () => {
+  const { conversation, outcome } = await add(TALK, { name: 'harbour', title: 'The dinghy' });
+  expect({ outcome, turns: conversation?.turns }).toEqual({ outcome: 'added', turns: 3 });
+  const { hits } = await memory().searchMemory({ query: 'kelp shed', kinds: ['turn'], limit: 1 });
+  expect(hits[0]).toMatchObject({ kind: 'turn', title: 'Ann, 2026-05-03', text: 'Behind the kelp shed.' });
+  expect(hits[0]?.turn).toMatchObject({ conversation: conversation?.id, index: 1, name: 'Ann', role: 'user', time: MAY });
+  expect([hits[0]?.before, hits[0]?.after].map((near) => near?.map(({ name, text }) => [name, text]))).toEqual([
+    [['Ben', 'Where did you leave the dinghy?']],
+    [['Ben', 'I will fetch it.']],
+  ]);
+  expect(hits[0]?.untrustedOrigins).toEqual([`conversations/${conversation?.id}`]);
+  const { facts } = await memory().recall({ context: 'where is the dinghy: behind which shed?', agent: 'scout' });
+  expect(facts.find(({ kind }) => kind === 'turn')?.turn?.conversation).toBe(conversation?.id);
+  const record = await memory().getMemory({ id: hits[0]?.id ?? '', layer: 'semantic' });
+  expect(record.fields).toMatchObject({ text: 'Behind the kelp shed.', at: '2026-05-03T09:00:00.000Z' });
+});
+
+it('grows by id, by name and by place, and adds a repeated request once', async () => {
+  const requestId = 'grow-1';
+  const { conversation } = await add([said('Ann', 'one')], { requestId });
+  const id = conversation?.id ?? '';
+  expect(await add([said('Ann', 'one')], { requestId })).toMatchObject({ outcome: 'unchanged', conversation: { id } });
+  expect((await refusal(add([said('Ann', 'two')], { requestId }))).status).toBe(status.ALREADY_EXISTS);
+  expect(await add([said('Ann', 'two')], { id, agent: '' })).toMatchObject({ outcome: 'appended', first: 1 });
+  const all = [said('Ann', 'one'), said('Ann', 'two'), said('Ann', 'three')];
+  expect(await add(all, { id, first: 0 })).toMatchObject({ outcome: 'appended', conversation: { turns: 3 } });
+  expect((await refusal(add([said('Ann', 'other')], { id, first: 2 }))).status).toBe(status.ALREADY_EXISTS);
+  const first = await memory().listTurns({ id, pageSize: 2 });
+  const rest = await memory().listTurns({ id, pageSize: 2, pageToken: first.nextPageToken });
+  expect([...first.turns, ...rest.turns].map(({ text }) => text)).toEqual(['one', 'two', 'three']);
+  expect(rest.nextPageToken).toBe('');
+});
+
+it('belongs to its tenant and user', async () => {
+  const { conversation } = await add(TALK, { user: 'ann' });
+  const id = conversation?.id ?? '';
+  for (const denied of [
+    add([said('Ann', 'more')], { id, user: 'bob' }),
+    add([said('Ann', 'more')], { id }, 'globex'),
+    memory('globex').listTurns({ id }),
+    memory('globex').deleteConversation({ id }),
+  ])
+    expect((await refusal(denied)).status).toBe(status.NOT_FOUND);
+  const named = async (user: string) => (await memory().listConversations({ user })).conversations.map((one) => one.id);
+  expect(await named('bob')).not.toContain(id);
+  expect(await named('ann')).toContain(id);
+  await memory().deleteConversation({ id });
+  expect(await named('ann')).not.toContain(id);
+  expect((await memory().searchMemory({ query: 'kelp shed', user: 'ann' })).hits.map(({ user }) => user)).not.toContain('ann');
+});
+
+it.each([
+  ['no messages', {}, 'messages'],
+  ['an empty text', { messages: [said('Ann', ' ')] }, 'messages[0].text'],
+  ['a long text', { messages: [said('Ann', 'x'.repeat(100_001))] }, 'messages[0].text'],
+  ['no role', { messages: [{ text: 'hello' }] }, 'messages[0].role'],
+  ['a future time', { messages: [{ ...said('Ann', 'hello'), time: timestampFromMs(Date.now() + 2 * 86_400_000) }] }, 'messages[0].time'],
+  ['many messages', { messages: Array.from({ length: 1_001 }, () => said('Ann', 'hello')) }, 'messages'],
+  ['no agent', { agent: '', messages: TALK }, 'agent'],
+  ['id and name', { id: 'c1', name: 'harbour', messages: TALK }, 'name'],
+])('is refused with %s, naming the field', async (_what, request, field) => {
+  expect(await refusal(add([], request))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
+});
+
+it('is added, listed and deleted as JSON over HTTP', async () => {
+  const messages = [{ role: 'assistant', text: 'The tide turns at six.', time: '2026-05-03T09:00:00Z' }];
+  const added = await ask('POST', '/v1/memory/conversations', { agent: 'scout', name: 'tides', messages });
+  expect(added).toMatchObject({ status: 200, body: { outcome: 'added', conversation: { turns: 1 } } });
+  const { id } = added.body['conversation'] as { id: string };
+  const listed = await ask('GET', `/v1/memory/conversations/${id}/turns`);
+  expect(listed.body['turns']).toMatchObject([{ role: 'assistant', text: 'The tide turns at six.', time: '2026-05-03T09:00:00Z' }]);
+  expect((await ask('GET', '/v1/memory/conversations?agent=scout')).body['conversations']).toContainEqual(expect.objectContaining({ id }));
+  expect(await ask('DELETE', `/v1/memory/conversations/${id}`)).toMatchObject({ status: 200 });
+  expect(await ask('GET', `/v1/memory/conversations/${id}/turns`)).toMatchObject({ status: 404 });
+});
