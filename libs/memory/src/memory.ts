@@ -17,6 +17,8 @@ export interface LayerQuery extends SearchQuery {
   readonly category?: string;
   /** ms since 1970, inclusive. */
   readonly createdSince?: number;
+  /** Leaves out hits that are relevant neither by meaning nor by words. Default false. */
+  readonly relevantOnly?: boolean;
   /** Includes archived records. Default false. */
   readonly archived?: boolean;
   /** Asks the chat model to reorder the best hits. If it fails, the order stays and `explanation` has `rerankFailed`. */

@@ -46,9 +46,12 @@ function model({ settings: { OPENAI_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY } }: 
   return { ok, state: ok ? `${OPENAI_MODEL ?? 'the only one'} at ${OPENAI_BASE_URL ?? 'api.openai.com'}` : 'not set' };
 }
 
+const ENGLISH = 'sentence, which knows English; for other languages set ETUDE_EMBEDDING_MODEL to a multilingual model';
+
 function embedder(machine: Machine): Seen {
   const { ETUDE_EMBEDDER: name } = embedderSettings(machine);
-  return { ok: name !== 'lexical', state: name ?? `${machine.settings.environment['ETUDE_EMBEDDING_MODEL']} of a server` };
+  const state = name === 'sentence' ? ENGLISH : name;
+  return { ok: name !== 'lexical', state: state ?? `${machine.settings.environment['ETUDE_EMBEDDING_MODEL']} of a server` };
 }
 
 /** Tries the isolation that sandboxes use. Settings don't tell, because containers and AppArmor forbid it in many ways. */
@@ -64,7 +67,7 @@ const CHECKS: readonly Check[] = [
   likes('setpriv', 'services outlive a supervisor that is killed with SIGKILL', apt('util-linux'), () => runs('setpriv', '--version')),
   likes(
     'model',
-    '`etude up` has no model to ask; demo and test work without a model',
+    '`etude up` has no model to ask, and new facts are never compared with old ones; demo and test work without a model',
     'Set OPENAI_BASE_URL, or OPENAI_API_KEY with OPENAI_MODEL',
     model,
   ),

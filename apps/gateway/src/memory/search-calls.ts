@@ -55,7 +55,7 @@ interface CheckedSearch {
 /** @throws EtudeError INVALID_ARGUMENT naming the field */
 function checkedSearch(request: SearchMemoryRequest): CheckedSearch {
   const asked = fromWire(Asked, SearchMemoryRequestSchema, request);
-  const { query: text, kinds, similarityMin = 0, category } = asked;
+  const { query: text, kinds, similarityMin, category } = asked;
   const limit = boundedCount(request.limit, 'limit', LIMIT);
   const named = asked.layers.length > 0 ? [...new Set(asked.layers)] : MemoryLayer.options;
   // Keeps only the layers that can hold one of the kinds.
@@ -71,13 +71,13 @@ function checkedSearch(request: SearchMemoryRequest): CheckedSearch {
   const queryOf = (layer: MemoryLayer): LayerQuery => ({
     text,
     limit,
-    similarityMin,
+    ...(similarityMin === undefined ? { relevantOnly: true } : { similarityMin }),
     explain,
     archived,
     rerank,
     ...(kinds.length > 0 ? { kinds: kinds.filter((kind) => isOf(layer, kind)) } : {}),
     ...(lowest[layer] === undefined ? {} : { worthMin: lowest[layer] }),
-    ...(category !== '' && layer === 'semantic' ? { category } : {}),
+    ...(category === '' ? {} : { category }),
   });
   return { layers, queryOf };
 }
@@ -188,6 +188,7 @@ interface SkillHit {
   readonly similarity: number;
   readonly score: number;
   readonly explanation?: Readonly<Record<string, number>>;
+  readonly why?: readonly string[];
 }
 
 function skillHitMessage({ skill, ...hit }: SkillHit): HitInit {

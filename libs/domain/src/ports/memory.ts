@@ -19,6 +19,8 @@ export interface MemoryHit extends RecalledItem {
   readonly createdAt: number;
   readonly sources: readonly string[];
   readonly explanation?: Readonly<Record<string, number>>;
+  /** How the score came about, in words and numbers; only with `explain`. */
+  readonly why?: readonly string[];
   /** For a turn of a conversation: its speaker, time and place; its text is the hit's. */
   readonly turn?: Turn;
   /** The turns around it in order, with the beginnings of their texts. */
@@ -118,7 +120,15 @@ export interface ProceduralMemory extends SkillRegistry {
   search(
     scope: ReadScope,
     query: SearchQuery,
-  ): Promise<ReadonlyArray<{ skill: Skill; similarity: number; score: number; explanation?: Readonly<Record<string, number>> }>>;
+  ): Promise<
+    ReadonlyArray<{
+      skill: Skill;
+      similarity: number;
+      score: number;
+      explanation?: Readonly<Record<string, number>>;
+      why?: readonly string[];
+    }>
+  >;
   /** Active skills that solved a task with this fingerprint. */
   byFingerprint(scope: ReadScope, fingerprint: string): Promise<readonly Skill[]>;
   /** Adds a use to counts and success rate (alpha 0.1); a success also adds its cue and fingerprint. Exactly once per `useId`. */

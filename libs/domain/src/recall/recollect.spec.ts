@@ -24,10 +24,10 @@ const found = (id: string, layer: MemoryLayer, similarity: number, bm25: number)
 });
 const EPISODE = hit('tabcdefgh-r1', 'episodic', 'episode', ['tabcdefgh-r1']);
 
-it('shows an episode or its summary, not both', async () => {
+it('shows an episode in place of its summary and its reflection', async () => {
   const semantic = answers([hit('tabcdefgh-r1', 'semantic', 'summary'), hit('tabcdefgh-r1', 'semantic', 'reflection')]);
   const { hits } = await recollect(asked, { semantic, episodic: answers([EPISODE]), procedural: answers([]) });
-  expect(hits.map(({ kind }) => kind)).toEqual(['summary', 'reflection']);
+  expect(hits.map(({ kind }) => kind)).toEqual(['episode']);
 });
 
 it.each([['tasks/tabcdefgh'], ['tabcdefgh-r1']])('shows a skill in place of its source episode %s', async (source) => {

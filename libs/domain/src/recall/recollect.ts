@@ -4,6 +4,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import type { EpisodicMemory, MemoryHit, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory } from '../ports/memory.js';
 import { taskIdOf, taskName } from '@etude/contracts/ids';
+import { BM25_TELLING, SIMILARITY_RELEVANT } from '../retrieval/fuse.js';
 import { shownText } from './turn-text.js';
 
 export interface RecollectDeps {
@@ -43,10 +44,6 @@ const CUE_CHARS_MAX = 6_000;
 const ITEM_CHARS_MAX = 2_400;
 /** More are searched than returned, so that others can replace duplicates. */
 const CANDIDATES_PER_ITEM = 2;
-/** 95 of 100 pairs of unrelated texts have a lower calibrated similarity, with any embedder. */
-const SIMILARITY_RELEVANT = 0.3;
-/** 95 of 100 hits for unrelated questions, each the five best of a hundred texts, have a lower BM25; see docs/retrieval.md. */
-const BM25_TELLING = 9;
 
 /** Rough number of tokens of a text: one for every four characters, as in English prose. */
 export const approximateTokens = (text: string) => Math.ceil(text.length / 4);
@@ -99,7 +96,7 @@ function skillHit({ name, version, description, code, scope: { agent, user }, sc
 function inTurns(layers: ReadonlyArray<readonly Candidate[]>): Candidate[] {
   const turns = Math.max(0, ...layers.map((hits) => hits.length));
   const all = Array.from({ length: turns }, (_, turn) => layers.flatMap((hits) => hits.slice(turn, turn + 1))).flat();
-  const isSpare = (hit: Candidate) => all.some((skill) => cameFrom(skill, hit));
+  const isSpare = (hit: Candidate) => all.some((other) => cameFrom(other, hit) || isNoteOf(hit, other));
   return [...all.filter((hit) => !isSpare(hit)), ...all.filter(isSpare)];
 }
 
@@ -108,7 +105,7 @@ function withinBudget(candidates: readonly Candidate[], { counts, tokensMax }: R
   const skills: Skill[] = [];
   const seen = new Set<string>();
   let tokens = 0;
-  for (const { explanation: _, skill, ...hit } of candidates) {
+  for (const { explanation: _, why: _why, skill, ...hit } of candidates) {
     const text = cutMiddle(hit.text, ITEM_CHARS_MAX);
     const itsTokens = approximateTokens(shownText({ ...hit, text }));
     const isFull = hits.filter(({ layer }) => layer === hit.layer).length >= (counts[hit.layer] ?? 0);
@@ -123,9 +120,9 @@ function withinBudget(candidates: readonly Candidate[], { counts, tokensMax }: R
   return { hits, skills, tokens };
 }
 
-/** The same name for one record, and for an episode and its summary. */
+/** The same name for one record, and for an episode and its notes, whose texts it has. */
 function nameOf({ kind, id, layer, agent }: MemoryHit): string {
-  const what = kind === 'summary' ? 'episode' : kind;
+  const what = NOTES.has(kind) ? 'episode' : kind;
   return JSON.stringify(layer === 'procedural' ? [what, id, agent] : [what, id]);
 }
 
@@ -137,6 +134,12 @@ function shownWith({ before = [], after = [], ...hit }: MemoryHit): readonly str
 /** What is shown of it, without differences in white space. */
 function contentOf(hit: MemoryHit): string {
   return shownText(hit).replaceAll(/\s+/g, ' ').trim();
+}
+
+const NOTES: ReadonlySet<string> = new Set(['summary', 'reflection']);
+
+function isNoteOf(note: MemoryHit, { kind, id }: MemoryHit): boolean {
+  return NOTES.has(note.kind) && kind === 'episode' && note.id === id;
 }
 
 /** Whether a skill was made from an episode. The skill holds the same answer, verified, so one of the two suffices. */

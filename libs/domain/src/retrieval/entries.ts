@@ -21,7 +21,7 @@ const PART_CHARS_MAX = 1_500;
 const INDEXED_CHARS_MAX = 64_000;
 const WORTH_OF_SUCCESS = 0.7;
 const WORTH_OF_FAILURE = 0.3;
-/** A search for proven skills finds an untried one too, since nothing speaks against it yet. */
+/** A search for proven skills finds an untried procedure too, since nothing speaks against it yet. */
 const WORTH_OF_UNTRIED = 0.6;
 
 export function transitionEntry(transition: Transition): SearchEntry {
@@ -45,11 +45,22 @@ export function episodeEntry(episode: Episode): SearchEntry {
     kind: 'episode',
     indexed: searchableText(told),
     title: titleOf(episode.experience?.context[0] ?? episode.prompt),
-    text: cut(episode.summary.trim() === '' ? told : episode.summary, TEXT_CHARS_MAX),
+    text: shownTextOf(episode, told),
     sources: sourcesOf(episode),
     createdAt: episode.createdAt,
     worth: episode.importance,
   };
+}
+
+/** What happened, how it ended, and what was learned from it. */
+function shownTextOf({ summary, experience, success, reflection }: Episode, told: string): string {
+  const outcomes = experience === undefined ? '' : experience.outcomes.map((outcome) => JSON.stringify(outcome)).join('\n');
+  const parts = [
+    cut(summary.trim() === '' ? told : summary, TEXT_CHARS_MAX),
+    `Outcome: ${success ? 'success' : 'failure'}${outcomes === '' ? '' : `\n${cut(outcomes, PART_CHARS_MAX)}`}`,
+    ...(reflection === null ? [] : [`Reflection: ${cut(reflection, PART_CHARS_MAX)}`]),
+  ];
+  return parts.join('\n');
 }
 
 /** The rollout, and the untrusted sources that were shown while the record was made. */
@@ -103,9 +114,10 @@ export function skillEntries(skill: Skill): SearchEntry[] {
 
 /** The row of a skill without its indexed text. */
 export function skillEntry(skill: Skill): Omit<SearchEntry, 'indexed'> {
-  const { name, version, description, sources, updatedAt, successRate, usage } = skill;
+  const { name, version, kind, description, sources, updatedAt, successRate, usage } = skill;
   const [title, text] = [`${name}@${version}`, cut(description, TEXT_CHARS_MAX)];
-  const worth = (usage?.used ?? 0) === 0 ? Math.max(successRate, WORTH_OF_UNTRIED) : successRate;
+  const isUntried = kind === 'procedure' && (usage?.used ?? 0) === 0;
+  const worth = isUntried ? Math.max(successRate, WORTH_OF_UNTRIED) : successRate;
   return { kind: 'skill', title, text, sources, createdAt: updatedAt, worth };
 }
 

@@ -39,6 +39,39 @@ export function fusedScore({ cosine, bm25, createdAt, worth }: Match, { denseWei
   return { fused, recency, score: fused * (1 - WORTH_SHARE * (1 - worth) - RECENCY_SHARE * (1 - recency)) };
 }
 
+/** 95 of 100 pairs of unrelated texts have a lower calibrated similarity, with any embedder. */
+export const SIMILARITY_RELEVANT = 0.3;
+/** 95 of 100 hits for unrelated questions, each the five best of a hundred texts, have a lower BM25; see docs/retrieval.md. */
+export const BM25_TELLING = 9;
+
+/** The parts of a score, by the names in `docs/memory.md`. */
+export type ScoreParts = Readonly<Record<string, number>>;
+
+/** The sum that leads to a score, in numbers: "0.52 = (0.6 × similarity 0.77 + 0.4 × words 0.14) × (1 − …)". */
+export function sumOf({ similarity = 0, bm25 = 0, recency = 0, worth = 0, score = 0 }: ScoreParts, denseWeight: number): string {
+  const words = bm25 / (bm25 + BM25_HALF);
+  const lowered = `(1 − ${WORTH_SHARE} × (1 − worth ${shown(worth)}) − ${RECENCY_SHARE} × (1 − recency ${shown(recency)}))`;
+  const fused = `${shown(denseWeight)} × similarity ${shown(similarity)} + ${shown(1 - denseWeight)} × words ${shown(words)}`;
+  return `${shown(score)} = (${fused}) × ${lowered}`;
+}
+
+/** One sentence that says what puts a hit before the next one. */
+export function comparedWith(hit: ScoreParts, next: ScoreParts, denseWeight: number): string {
+  const partsOf = ({ similarity = 0, bm25 = 0, recency = 0, worth = 0 }: ScoreParts) => ({
+    meaning: denseWeight * similarity,
+    words: (1 - denseWeight) * (bm25 / (bm25 + BM25_HALF)),
+    worth: WORTH_SHARE * worth,
+    age: RECENCY_SHARE * recency,
+  });
+  const [ours, theirs] = [partsOf(hit), partsOf(next)];
+  const names = ['meaning', 'words', 'worth', 'age'] as const;
+  const gains = names.map((name) => ({ name, by: ours[name] - theirs[name] })).toSorted((a, b) => Math.abs(b.by) - Math.abs(a.by));
+  const told = gains.filter(({ by }) => Math.abs(by) >= 0.005).map(({ name, by }) => `${by > 0 ? '+' : '−'}${shown(Math.abs(by))} ${name}`);
+  return `Before the next by ${shown((hit.score ?? 0) - (next.score ?? 0))}: ${told.length === 0 ? 'both are nearly equal' : told.join(', ')}.`;
+}
+
+const shown = (value: number) => String(Math.round(value * 100) / 100);
+
 /** Rounds a score, so that last-bit differences of a database don't decide between equal texts; age and worth do. */
 const rounded = (value: number) => Math.round(value * 1e6) / 1e6;
 

@@ -1,4 +1,4 @@
-/** One searchable word, stemmed and in lower case. Holds letters, marks and digits only. */
+/** One searchable word, stemmed and in lower case: letters, marks and digits, or one emoji. */
 export interface Word {
   readonly text: string;
   /** `whole`: an identifier of several parts, joined. `pair` and `char`: characters of a script written without spaces. */
@@ -11,11 +11,12 @@ export interface Word {
 const TEXT_CHARS_MAX = 64_000;
 /** Longer runs are digests, base64 and the like. Only their beginning is searchable. */
 const WORD_CHARS_MAX = 48;
-const RUN = /[\p{L}\p{M}\p{N}_]+/gu;
+const RUN = /[\p{L}\p{M}\p{N}_]+|\p{Extended_Pictographic}/gu;
 /** A pattern for texts of ASCII only that does the same in a fraction of the time. */
 const PLAIN_TEXT = /^[\0-\x7f]*$/;
 const PLAIN_RUN = /\w+/g;
 const PLAIN_WORD = /^[a-z]+$/;
+const EMOJI = /^\p{Extended_Pictographic}/u;
 const PART = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}\p{M}]+|\p{N}+/gu;
 const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]+/gu;
 
@@ -32,7 +33,8 @@ export function wordsOf(text: string): Word[] {
   for (const match of normal.matchAll(isPlain ? PLAIN_RUN : RUN)) {
     const [run] = match;
     const called = normal[match.index + run.length] === '(';
-    if (PLAIN_WORD.test(run)) words.push({ text: stem(run).slice(0, WORD_CHARS_MAX), kind: 'word', inName: called });
+    if (EMOJI.test(run)) words.push({ text: run, kind: 'word', inName: false });
+    else if (PLAIN_WORD.test(run)) words.push({ text: stem(run).slice(0, WORD_CHARS_MAX), kind: 'word', inName: called });
     else splitRun(run, called, words);
   }
   return words;

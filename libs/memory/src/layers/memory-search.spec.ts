@@ -3,11 +3,13 @@ import type { ChatModel } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { episodeOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import { episodicLayer } from './episodic-layer.js';
 import { sharedEmbedding } from './indexed-texts.js';
 import { proceduralLayer } from './procedural-layer.js';
+import { semanticLayer } from './semantic-layer.js';
 
 const ALL = { tenant: 'acme', agent: null };
 const scopeOf = (user: string) => ({ tenant: 'acme', agent: 'coder', user });
@@ -27,7 +29,7 @@ function layers(chat?: (content: string) => string | Error) {
     clock: { now: () => NEW_YEAR },
     ...(chatModel ? { chatModel } : {}),
   };
-  return { deps, episodic: episodicLayer(deps), procedural: proceduralLayer(deps) };
+  return { deps, episodic: episodicLayer(deps), semantic: semanticLayer(deps), procedural: proceduralLayer(deps) };
 }
 
 describe('a search of a layer', () => {
@@ -44,6 +46,62 @@ describe('a search of a layer', () => {
         ['written', { user: undefined, scripted: true }],
       ]),
     );
+  });
+
+  it('shows one attempt of each rollout, the best', async () => {
+    const { episodic } = layers();
+    for (const attempt of [1, 2, 3, 4])
+      for (const rolloutId of ['taaaaaaaa-r1', 'tbbbbbbbb-r1'])
+        await episodic.storeTransition(transitionOf({ id: `${rolloutId}.a${attempt}`, rolloutId, attempt }));
+    const hits = await episodic.search(ALL, { text: 'even numbers', limit: 5 });
+    expect(hits.map(({ id }) => id.replace(/\.a\d$/, '')).toSorted()).toEqual(['taaaaaaaa-r1', 'tbbbbbbbb-r1']);
+  });
+
+  it('shows with an experience how it ended and what was learned', async () => {
+    const { episodic } = layers();
+    const experience = { context: ['fog'], actions: ['slow down'], outcomes: [{ type: 'passed', minutes: 5 }] };
+    await episodic.storeEpisode(episodeOf({ id: 'told', experience, success: true, reflection: 'The horn helps.' }));
+    const [hit] = await episodic.search(ALL, { text: 'fog', limit: 1 });
+    expect(hit?.text).toMatch(/Outcome: success\n\{"type":"passed","minutes":5\}\nReflection: The horn helps\.$/);
+  });
+
+  it('leaves out strangers, unless they have every word of the query', async () => {
+    const { semantic } = layers();
+    const texts = ['The ferry to the island leaves at noon', 'Bees sleep at night', '明天下午三点开会', 'Launch 🚀 on the 9th'];
+    for (const text of texts) await semantic.store(text, factOf({ scope: SCOPE, text, episodes: [] }));
+    const found = async (text: string) => (await semantic.search(ALL, { text, limit: 5, relevantOnly: true })).map((hit) => hit.text);
+    expect(await found('quarterly tax return for the cinema')).toEqual([]);
+    expect(await found('noon')).toEqual([texts[0]]);
+    expect(await found('下午开会')).toEqual([texts[2]]);
+    expect(await found('🚀')).toEqual([texts[3]]);
+  });
+
+  it('finds a text in a script without spaces, and emoji, by its own words among the first five', async () => {
+    const { semantic } = layers();
+    const [who, what, when] = [
+      ['张伟', '田中さんは', 'สมชาย', '김민수는', '🐢', '李娜'],
+      ['喜欢喝绿茶', '毎朝公園を走る', 'ชอบกินข้าวผัด', '기타를연주한다', '🏃🌳', '在学法语'],
+      ['每天', '週末に', 'ตอนเย็น', '주말마다', '🌙', '冬天'],
+    ] as const;
+    const texts = who.flatMap((a) => what.flatMap((b) => when.map((c) => `${c}${a}${b}`)));
+    for (const text of texts) await semantic.store(text, factOf({ scope: SCOPE, text, episodes: [] }));
+    const missed: string[] = [];
+    for (const text of texts) if (!(await semantic.search(ALL, { text, limit: 5 })).some((hit) => hit.text === text)) missed.push(text);
+    expect(missed).toEqual([]);
+  });
+
+  it('tells the sum of each score, and what puts a hit before the next', async () => {
+    const { semantic } = layers();
+    for (const text of ['Even numbers are halves', 'Numbers that are odd'])
+      await semantic.store(text, factOf({ scope: SCOPE, text, episodes: [] }));
+    const hits = await semantic.search(ALL, { text: 'even numbers', limit: 2, explain: true });
+    expect(hits[0]?.why).toEqual([
+      expect.stringMatching(
+        /^0\.\d+ = \(\d(\.\d+)? × similarity \S+ \+ \S+ × words \S+\) × \(1 − 0\.15 × \(1 − worth \S+\) − 0\.15 × \(1 − recency \S+\)\)$/,
+      ),
+      expect.stringMatching(/^Before the next by 0\.\d+: \+0\.\d+ (meaning|words)/),
+    ]);
+    expect(hits[1]?.why).toHaveLength(1);
   });
 
   it('explains a score with the documented names', async () => {

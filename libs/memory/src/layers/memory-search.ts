@@ -9,8 +9,9 @@ import type { EmbedderProfile } from '@etude/domain/ports/embedder';
 import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
 import type { ChatModel } from '@etude/domain/ports/model';
 import { SCRIPTED_SOURCE, searchableText } from '@etude/domain/retrieval/entries';
-import { fusedScore } from '@etude/domain/retrieval/fuse';
+import { BM25_TELLING, comparedWith, fusedScore, SIMILARITY_RELEVANT, sumOf } from '@etude/domain/retrieval/fuse';
 import { requireScope } from '@etude/domain/retrieval/scopes';
+import { queryWordsOf, STOP_WORDS, wordsOf } from '@etude/domain/retrieval/words';
 import { z } from 'zod';
 
 /** A search result with its score. `docs/memory.md` describes the names in `explanation`. */
@@ -19,6 +20,8 @@ export interface RankedRecord {
   readonly similarity: number;
   readonly score: number;
   readonly explanation: Readonly<Record<string, number>>;
+  /** See `MemoryHit`. Filled at the end of a search. */
+  readonly why?: readonly string[];
 }
 
 export type Ranked = Omit<RankedRecord, 'record'> & { readonly candidate: Candidate };
@@ -44,11 +47,39 @@ export async function searchLayer(
   const [asked] = await embedTexts(deps.embedder, [searchableText(query.text)]);
   const wanted = query.rerank ? Math.max(query.limit, RERANKED_MAX) : query.limit;
   const candidates = await candidatesOf(deps.store, scope, layer, storeQuery(query, asked?.vector ?? null, wanted), query.archived);
-  const ranked = rankCandidates(candidates, deps.embedder.profile, deps.clock.now(), query.similarityMin ?? 0).slice(0, wanted);
-  const found = await loadRanked(deps.store, scope, layer, ranked, query.archived === true);
+  const ranked = onePerRollout(rankCandidates(candidates, deps.embedder.profile, deps.clock.now(), query.similarityMin ?? 0));
+  const loaded = await loadRanked(deps.store, scope, layer, ranked.slice(0, wanted), query.archived === true);
+  const found = query.relevantOnly ? loaded.filter((one) => isRelevant(one, query.text)) : loaded;
   const settled = newerFirst(found);
   const best = query.rerank ? await rerank(deps, query.text, settled) : settled;
-  return best.slice(0, query.limit);
+  return query.explain ? withReasons(best, deps.embedder.profile).slice(0, query.limit) : best.slice(0, query.limit);
+}
+
+/** Keeps only the best attempt of each rollout, since its attempts are nearly alike. */
+function onePerRollout(ranked: readonly Ranked[]): readonly Ranked[] {
+  const seen = new Set<string>();
+  return ranked.filter(({ candidate: { kind, key } }) => {
+    if (kind !== 'transition') return true;
+    const rollout = key.replace(/\.a\d+$/, '');
+    return !seen.has(rollout) && seen.add(rollout);
+  });
+}
+
+/** Whether a hit is more than the best of strangers: near in meaning, with telling words, or with every word of the query. */
+function isRelevant({ similarity, explanation, record }: RankedRecord, query: string): boolean {
+  if (similarity >= SIMILARITY_RELEVANT || (explanation['bm25'] ?? 0) >= BM25_TELLING) return true;
+  const words = new Set(wordsOf(`${record.title}\n${record.text}`).map(({ text }) => text));
+  const asked = queryWordsOf(query).filter(({ text }) => !STOP_WORDS.has(text));
+  return asked.length === 0 ? record.text.includes(query.trim()) : asked.every(({ text }) => words.has(text));
+}
+
+function withReasons(found: readonly RankedRecord[], { denseWeight }: EmbedderProfile): readonly RankedRecord[] {
+  return found.map((one, at) => {
+    const next = found[at + 1];
+    const place = 'unsettled' in one.explanation ? ['It is newer than a fact that it may replace, so it comes first.'] : [];
+    const compared = next === undefined ? [] : [comparedWith(one.explanation, next.explanation, denseWeight)];
+    return { ...one, why: [sumOf(one.explanation, denseWeight), ...place, ...compared] };
+  });
 }
 
 /** Moves each fact that waits for a comparison before the older facts that it may replace, with the score of the first of them. */
@@ -68,12 +99,12 @@ function newerFirst(found: readonly RankedRecord[]): readonly RankedRecord[] {
 }
 
 /** The public search hit for a ranked record. */
-export function hitOf({ record, similarity, score, explanation }: RankedRecord, query: LayerQuery): MemoryHit {
+export function hitOf({ record, similarity, score, explanation, why = [] }: RankedRecord, query: LayerQuery): MemoryHit {
   const { layer, kind, title, text, sources, createdAt } = record;
   const { agent, user } = record.scope;
   const written = { ...(user === null ? {} : { user }), ...(isScripted(record) ? { scripted: true } : {}) };
   const hit = { id: idOf(record), layer, kind, title, text, agent, ...written, createdAt, sources, similarity, score };
-  return query.explain || 'rerankFailed' in explanation ? { ...hit, explanation } : hit;
+  return query.explain || 'rerankFailed' in explanation ? { ...hit, explanation, why } : hit;
 }
 
 /** Parses only bodies that contain one of the marks, since a body can have several MiB. */

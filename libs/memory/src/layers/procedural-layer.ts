@@ -73,9 +73,9 @@ export function proceduralLayer(deps: LayerDeps) {
     /** `query.worthMin` is the lowest success rate. */
     async search(scope: ReadScope, query: LayerQuery): ReturnType<ProceduralMemory['search']> {
       const ranked = await searchLayer(deps, scope, LAYER, query);
-      return ranked.map(({ record, similarity, score, explanation }) => {
+      return ranked.map(({ record, similarity, score, explanation, why = [] }) => {
         const found = { skill: openedSkill(record).skill, similarity, score };
-        return query.explain || 'rerankFailed' in explanation ? { ...found, explanation } : found;
+        return query.explain || 'rerankFailed' in explanation ? { ...found, explanation, why } : found;
       });
     },
     async byFingerprint(scope, fingerprint) {

@@ -66,6 +66,7 @@ export interface FoundSkill {
   readonly similarity: number;
   readonly score: number;
   readonly explanation?: Readonly<Record<string, number>>;
+  readonly why?: readonly string[];
 }
 
 export interface SkillSearch extends SearchQuery {
