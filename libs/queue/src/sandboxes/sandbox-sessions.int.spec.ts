@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';
 import { startProducer } from '../../test/rig.js';
 import { newSandboxId, SandboxSessionStore, SESSION_KEPT_MS, type SessionEnd } from './sandbox-sessions.js';
+import { ControllerDirectory } from './controller-directory.js';
 
 const file = redisForFile();
 
@@ -15,7 +16,7 @@ function start() {
   const store = new SandboxSessionStore(redis, keys);
   const open = async (requestId: string, more: object = {}) =>
     (await store.open(newSandboxId(), request(requestId, more), owner(), 100)).stored;
-  return { redis, keys, store, open };
+  return { redis, keys, store, open, directory: new ControllerDirectory(redis, keys) };
 }
 
 describe('sessions in Redis', () => {
@@ -113,5 +114,40 @@ describe('a session under random acts', () => {
       await store.end('acme', session.id, model.epoch, 'closed', '');
     });
     await fc.assert(property, { numRuns: 60 });
+  });
+});
+
+const announcement = (controllerId: string, sessions = 0) => ({ controllerId, address: '127.0.0.1:7000', sessions, sessionsMax: 8 });
+
+describe('the directory of controllers', () => {
+  it('counts a controller as dead without heartbeats, and at once after its shutdown', async () => {
+    const { directory, redis, keys } = start();
+    await directory.announce(announcement('silent'));
+    await directory.announce(announcement('silent', 3));
+    expect(await directory.live()).toEqual([announcement('silent', 3)]);
+    await redis.zadd(keys.controllersSeen, 'XX', Date.now() - 6_000, 'silent');
+    expect(await directory.live()).toEqual([]);
+    await directory.announce(announcement('left'));
+    await directory.withdraw('left');
+    expect(await directory.live()).toEqual([]);
+    expect(await directory.dead()).toEqual([
+      { controllerId: 'left', left: true },
+      { controllerId: 'silent', left: false },
+    ]);
+  });
+
+  it('keeps a dead controller until another has taken its sessions over', async () => {
+    const { directory, redis, keys } = start();
+    await directory.announce(announcement('a'));
+    await directory.forget('a');
+    expect(await directory.live()).toHaveLength(1);
+    await directory.withdraw('a');
+    await redis.sadd(keys.heldSandboxes('a'), 'acme/s1');
+    await directory.forget('a');
+    expect(await directory.dead()).toHaveLength(1);
+    await redis.del(keys.heldSandboxes('a'));
+    await directory.forget('a');
+    expect(await directory.dead()).toEqual([]);
+    expect(await redis.hlen(keys.controllers)).toBe(0);
   });
 });
