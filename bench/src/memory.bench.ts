@@ -7,6 +7,7 @@ import { factsFigures } from './memory-facts.js';
 import { growTo, pairedRatio, queriesOf, searchAll, type SearchTimes } from './memory-growth.js';
 import { qdrantSides, QueryVectors, type Sides, sqliteSides } from './memory-sides.js';
 import { retrievalFigures } from './memory-retrieval.js';
+import { toldFigures } from './memory-told.js';
 
 /** A million takes a quarter of an hour and more, and 5 GB: only where it is asked for. */
 const SIZES = [1_000, 10_000, 100_000];
@@ -31,7 +32,8 @@ interface SizeFigures {
 
 /**
  * `etude bench memory [--adapter sqlite|qdrant] [--sizes N,...] [--json] [--quick]`: searches and inserts beside the bare store, of as
- * many records as are named, or of 1,000, 10,000 and 100,000. Says on the way what it does and what took how long.
+ * many records as are named, or of 1,000, 10,000 and 100,000. Says on the way what it does and what took how long. `--told`: only what
+ * becomes of facts in free wording.
  */
 export async function run(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({
@@ -41,9 +43,14 @@ export async function run(args: readonly string[]): Promise<number> {
       sizes: { type: 'string' },
       json: { type: 'boolean' },
       quick: { type: 'boolean', default: false },
+      told: { type: 'boolean', default: false },
     },
   });
   const { adapter } = values;
+  if (values.told) {
+    process.stdout.write(`${summaryLine('memory', await toldFigures(say))}\n`);
+    return 0;
+  }
   if (adapter !== 'sqlite' && adapter !== 'qdrant') return refused(`--adapter is sqlite or qdrant, not "${adapter}"`);
   const asked = values.sizes?.split(',').map(Number);
   if (asked?.some((size) => !Number.isInteger(size) || size < 1)) return refused('--sizes are whole numbers with commas in between');
@@ -60,7 +67,9 @@ export async function run(args: readonly string[]): Promise<number> {
     }
     const quality =
       sides.real && !values.quick ? await retrievalFigures(adapter, say) : leftOut('retrieval quality (see etude bench retrieval)');
-    const facts = sides.real ? await factsFigures(adapter, say) : leftOut('what becomes of 500 experiences');
+    const facts = sides.real
+      ? { ...(await factsFigures(adapter, say)), ...(await toldFigures(say)) }
+      : leftOut('what becomes of told facts');
     const figures = { ...(sides.real ? {} : { stand_in: 1 }), ...figuresOf(found), ...quality, ...facts };
     if (!values.json) process.stdout.write(lists(quality, facts).join(''));
     process.stdout.write(`${summaryLine('memory', figures)}\n`);

@@ -28,6 +28,8 @@ export type Ranked = Omit<RankedRecord, 'record'> & { readonly candidate: Candid
 
 const CANDIDATES_MIN = 24;
 const CANDIDATES_PER_HIT = 4;
+/** Facts that are read beyond the limit, since one of them may have to come before an older one within it. */
+const NEWER_MAX = 12;
 /** Differences below this are noise, since vectors have single precision. */
 const TIE = 1e-6;
 
@@ -45,7 +47,7 @@ export async function searchLayer(
   requireScope(scope);
   if (!(query.limit > 0)) return [];
   const [asked] = await embedTexts(deps.embedder, [searchableText(query.text)]);
-  const wanted = query.rerank ? Math.max(query.limit, RERANKED_MAX) : query.limit;
+  const wanted = (query.rerank ? Math.max(query.limit, RERANKED_MAX) : query.limit) + (layer === 'semantic' ? NEWER_MAX : 0);
   const candidates = await candidatesOf(deps.store, scope, layer, storeQuery(query, asked?.vector ?? null, wanted), query.archived);
   const ranked = onePerRollout(rankCandidates(candidates, deps.embedder.profile, deps.clock.now(), query.similarityMin ?? 0));
   const loaded = await loadRanked(deps.store, scope, layer, ranked.slice(0, wanted), query.archived === true);

@@ -16,6 +16,14 @@ export interface SettlingSpend {
 const INTERVAL_MS = 15_000;
 /** One call for seven facts, and 450 prompt tokens for each, after a first allowance for somebody who tells only a few. */
 const CREDIT = { calls: 2, callsPerFact: 0.15, promptTokens: 4_000, promptTokensPerFact: 450 };
+/** What so many facts have earned and that is not spent yet. */
+export function creditFor(facts: number, spent: { readonly calls: number; readonly promptTokens: number }) {
+  return {
+    calls: Math.floor(CREDIT.calls + facts * CREDIT.callsPerFact - spent.calls),
+    promptTokens: CREDIT.promptTokens + facts * CREDIT.promptTokensPerFact - spent.promptTokens,
+  };
+}
+
 /** Longer than most model calls. Each call renews the lease. */
 const LEASE_MS = 120_000;
 
@@ -58,10 +66,8 @@ export class SettlingStore {
       [keys.settling(tenant)],
       [facts, day],
     );
-    return {
-      calls: Math.min(callsPerDay - today, Math.floor(CREDIT.calls + seen * CREDIT.callsPerFact - calls)),
-      promptTokens: CREDIT.promptTokens + seen * CREDIT.promptTokensPerFact - tokens,
-    };
+    const credit = creditFor(seen, { calls, promptTokens: tokens });
+    return { ...credit, calls: Math.min(callsPerDay - today, credit.calls) };
   }
 
   /** Counts one call before it is made. */
