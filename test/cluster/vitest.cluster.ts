@@ -19,7 +19,4 @@ const pods = project(new URL('../../libs/sandbox', import.meta.url).pathname, 't
 /** Specs that need a cluster. One file at a time: they share its node, and some break it. */
 const clusterSpecs = project(here, 'src/**/*.cluster.spec.ts', { name: 'cluster' });
 
-export default defineConfig({
-  root: here,
-  test: { projects: [pods, clusterSpecs], fileParallelism: false },
-});
+export default defineConfig({ root: here, test: { projects: [pods, clusterSpecs], fileParallelism: false } });

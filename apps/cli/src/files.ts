@@ -25,10 +25,8 @@ export function readBytes(path: string, maxBytes: number): Buffer {
   const { size } = statOf(path);
   const bytes = size > maxBytes ? null : readFileSync(path);
   if (bytes !== null && bytes.byteLength <= maxBytes) return bytes;
-  throw new CliError(
-    EXIT.usage,
-    `${path} is too large (${(Math.max(size, bytes?.byteLength ?? 0) / MIB).toFixed(1)} MiB): at most ${(maxBytes / MIB).toFixed(1)} MiB are allowed here`,
-  );
+  const message = `${path} is too large (${(Math.max(size, bytes?.byteLength ?? 0) / MIB).toFixed(1)} MiB): at most ${(maxBytes / MIB).toFixed(1)} MiB are allowed here`;
+  throw new CliError(EXIT.usage, message);
 }
 
 /** @param name of the source, for messages */

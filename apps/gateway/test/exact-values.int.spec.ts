@@ -112,9 +112,7 @@ describe.each(overEach)('values over %s', (wire, use) => {
       const more = tool === 'use_skill' ? {} : { prompt: 'x', operation: 'use_skill' };
       const large = await use(tool, JSON.stringify({ ...more, [name]: 'echo', [args]: { value: 1, large: true } }), 'default');
       expect(JSON.stringify(large.result)).toContain(String.raw`{"__proto__":{"n":"1152921504606846976"},"t":"a\\ud800"}`);
-      expect(large.result).toMatchObject({
-        note: expect.stringContaining('whole numbers beyond 2^53') as string,
-      });
+      expect(large.result).toMatchObject({ note: expect.stringContaining('whole numbers beyond 2^53') as string });
     }
   });
 });

@@ -106,12 +106,8 @@ function stopSignal(
 /** Makes a lost connection a retryable error, because the task did not cause it. */
 export function jobError(error: unknown): unknown {
   if (!isConnectionError(error)) return error;
-  return new EtudeError(
-    'QUEUE_UNAVAILABLE',
-    `Redis went away during the rollout (${(error as Error).message}); the rollout continues when Redis is back.`,
-    {},
-    { cause: error },
-  );
+  const message = `Redis went away during the rollout (${(error as Error).message}); the rollout continues when Redis is back.`;
+  return new EtudeError('QUEUE_UNAVAILABLE', message, {}, { cause: error });
 }
 
 /** Whether the queue will not retry after this error, so that the task ends with it. */

@@ -61,8 +61,6 @@ export function needed<K extends keyof SandboxControllerConfig>(
 ): NonNullable<SandboxControllerConfig[K]> {
   const value = config[name];
   if (value !== undefined && value !== null) return value;
-  throw new EtudeError(
-    'FAILED_PRECONDITION',
-    `ETUDE_SANDBOX_DRIVER=${config.ETUDE_SANDBOX_DRIVER} needs the setting ${name}, which is not set.`,
-  );
+  const message = `ETUDE_SANDBOX_DRIVER=${config.ETUDE_SANDBOX_DRIVER} needs the setting ${name}, which is not set.`;
+  throw new EtudeError('FAILED_PRECONDITION', message);
 }

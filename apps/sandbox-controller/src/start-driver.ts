@@ -39,10 +39,7 @@ async function startKubernetes(config: SandboxControllerConfig, logger: QueueLog
       allowMissingControls: config.ETUDE_SANDBOX_ALLOW_MISSING,
       logger,
     },
-    {
-      namespace: needed(config, 'ETUDE_SANDBOX_NAMESPACE'),
-      kubeconfigPath: config.ETUDE_SANDBOX_KUBECONFIG_PATH,
-    },
+    { namespace: needed(config, 'ETUDE_SANDBOX_NAMESPACE'), kubeconfigPath: config.ETUDE_SANDBOX_KUBECONFIG_PATH },
     AbortSignal.timeout(START_TIMEOUT_MS),
   );
 }

@@ -5,7 +5,6 @@ import {
   type ChannelCredentials,
   type ChannelOptions,
   Client,
-  type ClientReadableStream,
   type ClientWritableStream,
   credentials,
   Metadata,
@@ -89,14 +88,8 @@ function oneAnswer(client: Client, method: DescMethod, metadata: Metadata) {
 function serverStreaming(client: Client, method: DescMethod, metadata: Metadata) {
   const { path, requestSerialize, responseDeserialize } = methodDefinition(method);
   return async function* stream(request: object, settings: CallSettings = {}) {
-    const call: ClientReadableStream<object> = client.makeServerStreamRequest(
-      path,
-      requestSerialize,
-      responseDeserialize,
-      request,
-      withMore(metadata, settings),
-      options(settings),
-    );
+    const all = withMore(metadata, settings);
+    const call = client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request, all, options(settings));
     const release = cancelOn(settings.signal, call);
     try {
       yield* call;

@@ -20,10 +20,8 @@ export function chunkDocument(document: ParsedDocument, { charsMax = CHUNK_CHARS
     .flatMap(({ headings, text, page }) => textsOf(text, charsMax).map((piece) => ({ headings, text: piece, page })))
     .map((chunk, index) => ({ index, ...chunk }));
   if (chunks.length <= CHUNKS_MAX) return chunks;
-  throw new EtudeError(
-    'PAYLOAD_TOO_LARGE',
-    `${JSON.stringify(document.title)} would be ${chunks.length} chunks; at most ${CHUNKS_MAX} are allowed; split it into several files`,
-  );
+  const message = `${JSON.stringify(document.title)} would be ${chunks.length} chunks; at most ${CHUNKS_MAX} are allowed; split it into several files`;
+  throw new EtudeError('PAYLOAD_TOO_LARGE', message);
 }
 
 function textsOf(text: string, charsMax: number): string[] {

@@ -44,10 +44,8 @@ export function mediaTypeOf(path: string): MediaType {
   const type = BY_EXTENSION[/\.([^./\\]+)$/.exec(path)?.[1]?.toLowerCase() ?? ''];
   if (type) return type;
   const known = Object.keys(BY_EXTENSION).map((extension) => `.${extension}`);
-  throw new EtudeError(
-    'INVALID_ARGUMENT',
-    `the media type of ${JSON.stringify(path)} is unknown; use an extension of ${known.join(', ')}, or pass the media type`,
-  );
+  const message = `the media type of ${JSON.stringify(path)} is unknown; use an extension of ${known.join(', ')}, or pass the media type`;
+  throw new EtudeError('INVALID_ARGUMENT', message);
 }
 
 /** The limits of one document. They are checked while parsing, not after. */

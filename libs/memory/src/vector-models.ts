@@ -7,10 +7,8 @@ type Model = StoreOptions['model'];
 /** @throws EtudeError EMBEDDING_LENGTH_WRONG, also for a missing vector or numbers that aren't finite: some embedders leave gaps */
 export function requireVector(vector: Float32Array | null | undefined, { name, dimension }: Model): void {
   if (vector?.length === dimension && vector.every(Number.isFinite)) return;
-  throw new EtudeError(
-    'EMBEDDING_LENGTH_WRONG',
-    `a vector for ${name} has ${vector?.length ?? 0} numbers instead of ${dimension} finite ones; check the embedder's settings`,
-  );
+  const message = `a vector for ${name} has ${vector?.length ?? 0} numbers instead of ${dimension} finite ones; check the embedder's settings`;
+  throw new EtudeError('EMBEDDING_LENGTH_WRONG', message);
 }
 
 /**

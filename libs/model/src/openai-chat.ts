@@ -169,10 +169,8 @@ const truncated = (context: ServerContext) =>
 
 function emptyAnswer({ finishReason }: AnswerAssembler, document: string, context: ServerContext): EtudeError {
   const body = document === '' ? '' : ` It sent: ${quoted(document, context)}`;
-  return new EtudeError(
-    'MODEL_ANSWER_EMPTY',
-    `${serverName(context)} answered without any text${finishReason ? ` (finish reason ${finishReason})` : ''}.${body}`,
-  );
+  const message = `${serverName(context)} answered without any text${finishReason ? ` (finish reason ${finishReason})` : ''}.${body}`;
+  return new EtudeError('MODEL_ANSWER_EMPTY', message);
 }
 
 function noCompletion(text: string, context: ServerContext): EtudeError {

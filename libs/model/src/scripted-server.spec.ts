@@ -53,9 +53,7 @@ describe('the scripted model', () => {
   });
 
   it('reports its calls, to callers and over HTTP', async () => {
-    const { server } = await start({
-      rules: [{ name: 'greeting', match: 'hello', reply: 'hi there' }],
-    });
+    const { server } = await start({ rules: [{ name: 'greeting', match: 'hello', reply: 'hi there' }] });
     await (await post(server.url, user('hello'))).text();
     await post(server.url, user('nobody')).then((response) => response.text());
     const expected = [

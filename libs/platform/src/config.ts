@@ -53,13 +53,8 @@ export function loadConfig<S extends z.ZodType>(schema: S, env: NodeJS.ProcessEn
   if (parsed.success) return parsed.data;
   const violations = parsed.error.issues.map((issue) => describe(issue, given));
   const lines = violations.map(({ field, description }) => (field ? `  ${field} ${description}` : `  ${description}`));
-  throw new EtudeError(
-    'FAILED_PRECONDITION',
-    `Settings are wrong. Correct these environment variables and start again:\n${lines.join('\n')}`,
-    {
-      violations,
-    },
-  );
+  const message = `Settings are wrong. Correct these environment variables and start again:\n${lines.join('\n')}`;
+  throw new EtudeError('FAILED_PRECONDITION', message, { violations });
 }
 
 /** Settings of every service that accepts, verifies or runs skills. */

@@ -77,10 +77,6 @@ export async function listenOn(
 /** The FAILED_PRECONDITION error for a port that could not be opened; it names the setting that changes the port. */
 export function portError(error: Error, host: string, port: number, setting: string): EtudeError {
   const why = error.message.includes('EADDRINUSE') ? 'is taken by another process' : `could not be opened (${error.message})`;
-  return new EtudeError(
-    'FAILED_PRECONDITION',
-    `Port ${port} on ${host} ${why}. Stop what uses it, or set ${setting} to another port.`,
-    {},
-    { cause: error },
-  );
+  const message = `Port ${port} on ${host} ${why}. Stop what uses it, or set ${setting} to another port.`;
+  return new EtudeError('FAILED_PRECONDITION', message, {}, { cause: error });
 }

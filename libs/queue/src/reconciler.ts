@@ -48,10 +48,8 @@ export function startReconciler({ producer, tasks, intervalMs, logger }: Reconci
     for (const work of works) {
       const closed = await reconcileWork(producer, work, now, (error, entry) => {
         if (isUnavailable(error)) throw error;
-        logger?.error(
-          { work: work.name, entry, error: (error as Error).message },
-          'an entry could not be reconciled and is retried later; the pass continues',
-        );
+        const details = { work: work.name, entry, error: (error as Error).message };
+        logger?.error(details, 'an entry could not be reconciled and is retried later; the pass continues');
       });
       if (closed > 0) logger?.info({ work: work.name, closed }, 'added missing jobs or settled records of dead jobs');
       total += closed;

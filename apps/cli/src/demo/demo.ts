@@ -47,11 +47,8 @@ async function runRound(cli: Cli, gateway: Gateway, round: number, problems: rea
 }
 
 async function consolidateAndShow(cli: Cli, gateway: Gateway, problems: readonly Problem[]): Promise<void> {
-  const run = await waitForRun(
-    cli,
-    gateway,
-    await gateway.consolidation.runConsolidation({ days: 7, requestId: randomUUID() }, callSettings(cli)),
-  );
+  const started = await gateway.consolidation.runConsolidation({ days: 7, requestId: randomUUID() }, callSettings(cli));
+  const run = await waitForRun(cli, gateway, started);
   cli.out.data({ kind: 'consolidation', run: jsonOf(ConsolidationRunSchema, run) }, details(ConsolidationRunSchema, run));
   const searches = problems.map(({ spec: { prompt: query } }) =>
     gateway.memory.searchMemory({ query, layers: ['semantic'], kinds: ['fact'], limit: 5 }, callSettings(cli)),

@@ -74,15 +74,12 @@ export function isLoopback(host: string): boolean {
 export function checkAuthentication(config: GatewayConfig): void {
   const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous, ETUDE_GRPC_HOST: host } = config;
   if (keys === undefined && anonymous === undefined) {
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      'No caller could be authenticated. Set ETUDE_AUTH_KEYS_PATH to a file of API keys, or, for a server that only this machine reaches, ETUDE_AUTH_ANONYMOUS_TENANT to the tenant of calls without a key.',
-    );
+    const message =
+      'No caller could be authenticated. Set ETUDE_AUTH_KEYS_PATH to a file of API keys, or, for a server that only this machine reaches, ETUDE_AUTH_ANONYMOUS_TENANT to the tenant of calls without a key.';
+    throw new EtudeError('FAILED_PRECONDITION', message);
   }
   if (anonymous !== undefined && !isLoopback(host)) {
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `ETUDE_AUTH_ANONYMOUS_TENANT lets anybody in who reaches ${host}. Set ETUDE_GRPC_HOST to 127.0.0.1, or unset ETUDE_AUTH_ANONYMOUS_TENANT and give callers keys with ETUDE_AUTH_KEYS_PATH.`,
-    );
+    const message = `ETUDE_AUTH_ANONYMOUS_TENANT lets anybody in who reaches ${host}. Set ETUDE_GRPC_HOST to 127.0.0.1, or unset ETUDE_AUTH_ANONYMOUS_TENANT and give callers keys with ETUDE_AUTH_KEYS_PATH.`;
+    throw new EtudeError('FAILED_PRECONDITION', message);
   }
 }

@@ -91,11 +91,8 @@ async function oneUsers(procedural: ProceduralMemory, found: Skill, version?: nu
   const meant = versions.filter((one) => version === undefined || one.version === version);
   const users = [...new Set(meant.flatMap((one) => one.scope.user ?? []))].toSorted();
   if (users.length <= 1) return found;
-  throw new EtudeError(
-    'FAILED_PRECONDITION',
-    `Several users of "${scope.agent}" have a skills/${name}: ${someOf(users)}. Set the field user to one of them.`,
-    { field: 'user', metadata: { name: `skills/${name}` } },
-  );
+  const message = `Several users of "${scope.agent}" have a skills/${name}: ${someOf(users)}. Set the field user to one of them.`;
+  throw new EtudeError('FAILED_PRECONDITION', message, { field: 'user', metadata: { name: `skills/${name}` } });
 }
 
 const someOf = (users: readonly string[]) => `${users.slice(0, NAMED_MAX).join(', ')}${users.length > NAMED_MAX ? ', …' : ''}`;

@@ -36,11 +36,8 @@ export const useCalls = {
     if (reader === null) return notFound(request.name);
     const use = identifiedUse(memory, reader, { requestId: request.requestId, content: { name, parameters, stdin } });
     await requireEnabled(deps, reader);
-    const used = await useSkill(
-      { reader, name, parameters, ...use, ...(stdin === '' ? {} : { stdin }) },
-      { ...deps, procedural: memory.procedural },
-      signal,
-    );
+    const asked = { reader, name, parameters, ...use, ...(stdin === '' ? {} : { stdin }) };
+    const used = await useSkill(asked, { ...deps, procedural: memory.procedural }, signal);
     if (used.outcome === 'not_found') return request.noRequest ? notFound(request.name) : missing(deps, request, reader, parameters);
     const { success, version, output, error, durationMs, resultNote: note } = used;
     const result = success && used.result !== undefined ? { result: fromJson(ValueSchema, used.result as JsonValue) } : {};
@@ -48,11 +45,8 @@ export const useCalls = {
   },
 
   async loadFunctions(request, call, deps) {
-    const names = parseField(
-      Names,
-      request.names.map((name) => name.replace(/^skills\//, '')),
-      'names',
-    );
+    const named = request.names.map((name) => name.replace(/^skills\//, ''));
+    const names = parseField(Names, named, 'names');
     const reader = ownScope(call, request);
     await requireEnabled(deps, reader);
     const { procedural } = await deps.memory.open();
@@ -78,10 +72,8 @@ async function readerOf({ procedural }: Memory, request: UseSkillRequest, call: 
 async function requireEnabled(deps: SkillDeps, { tenant, agent }: SkillReader): Promise<void> {
   const { settings } = await deps.settings.get(tenant, agent);
   if (settings.enabled) return;
-  throw new EtudeError(
-    'FAILED_PRECONDITION',
-    `Skills are switched off for agent "${agent}". A reviewer sets procedural_memory_settings.enabled with UpdateAgent, or the operator ETUDE_SKILLS_ENABLED for all.`,
-  );
+  const message = `Skills are switched off for agent "${agent}". A reviewer sets procedural_memory_settings.enabled with UpdateAgent, or the operator ETUDE_SKILLS_ENABLED for all.`;
+  throw new EtudeError('FAILED_PRECONDITION', message);
 }
 
 /** Requests the missing skill for later uses. No reviewer vouches for this wish. */

@@ -67,13 +67,8 @@ export const taskCalls = {
 
 function found(record: TaskRecord | null, name: string): TaskRecord {
   if (record) return record;
-  throw new EtudeError(
-    'NOT_FOUND',
-    `There is no ${name}. It may belong to another tenant, or be deleted because its retention time is over.`,
-    {
-      metadata: { name },
-    },
-  );
+  const message = `There is no ${name}. It may belong to another tenant, or be deleted because its retention time is over.`;
+  throw new EtudeError('NOT_FOUND', message, { metadata: { name } });
 }
 
 /** Sorts labels, so that page tokens don't depend on the order of a caller's map. */

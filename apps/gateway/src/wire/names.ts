@@ -5,13 +5,9 @@ import { invalidField, parseField } from '@etude/contracts/wire/validation';
 
 function idOf(name: string, collection: string, schema: z.ZodType<string>, example: string, field = 'name'): string {
   const id = name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : null;
-  if (id === null || !schema.safeParse(id).success) {
-    throw invalidField(
-      field,
-      `must look like "${collection}/${example}"; it is ${name === '' ? 'empty' : JSON.stringify(name.slice(0, 100))}`,
-    );
-  }
-  return id;
+  if (id !== null && schema.safeParse(id).success) return id;
+  const shown = name === '' ? 'empty' : JSON.stringify(name.slice(0, 100));
+  throw invalidField(field, `must look like "${collection}/${example}"; it is ${shown}`);
 }
 
 /** @throws EtudeError INVALID_ARGUMENT if the text isn't the name of a task */

@@ -98,9 +98,7 @@ export class ExecutionLog implements ExecutionSink {
       throw new EtudeError(
         'INVALID_ARGUMENT',
         "resume_token doesn't belong to this execution. Pass the token of one of its events, unchanged.",
-        {
-          field: 'resume_token',
-        },
+        { field: 'resume_token' },
       );
   }
 

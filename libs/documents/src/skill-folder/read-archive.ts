@@ -27,12 +27,8 @@ export async function filesOfArchive(bytes: Uint8Array, format: ArchiveFormat, s
   } catch (error) {
     if (signal?.aborted) throw new EtudeError('CANCELLED', 'reading the archive was cancelled');
     if (errorCode(error) !== 'INTERNAL') throw error;
-    throw new EtudeError(
-      'INVALID_ARGUMENT',
-      `the archive is not ${format}, or it is damaged: ${(error as Error).message}`,
-      {},
-      { cause: error },
-    );
+    const message = `the archive is not ${format}, or it is damaged: ${(error as Error).message}`;
+    throw new EtudeError('INVALID_ARGUMENT', message, {}, { cause: error });
   }
   return collector.done();
 }

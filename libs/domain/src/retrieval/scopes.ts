@@ -21,10 +21,8 @@ export function requireScope(scope: ReadScope): ReadScope {
 /** @throws EtudeError PERMISSION_DENIED for a record that belongs to another tenant */
 export function requireOwn(tenant: string, scope: Scope): void {
   if (scope.tenant === tenant) return;
-  throw new EtudeError(
-    'PERMISSION_DENIED',
-    `a record of tenant ${JSON.stringify(scope.tenant)} can't be written as tenant ${JSON.stringify(tenant)}; write the record under its own tenant`,
-  );
+  const message = `a record of tenant ${JSON.stringify(scope.tenant)} can't be written as tenant ${JSON.stringify(tenant)}; write the record under its own tenant`;
+  throw new EtudeError('PERMISSION_DENIED', message);
 }
 
 /** The whole tenant as the scope of a write, since ids are unique per tenant, across its agents. */

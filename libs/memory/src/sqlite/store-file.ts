@@ -150,10 +150,8 @@ export class StoreFile {
   /** Writes to a deleted or replaced file would be lost when its last reader closes it. */
   #requireSame(): void {
     if (identityOf(this.path) === this.#identity) return;
-    throw new EtudeError(
-      'MEMORY_UNAVAILABLE',
-      `the memory file ${this.path} is gone, or was replaced since it was opened; restore it, then restart all services, so that they open the same`,
-    );
+    const message = `the memory file ${this.path} is gone, or was replaced since it was opened; restore it, then restart all services, so that they open the same`;
+    throw new EtudeError('MEMORY_UNAVAILABLE', message);
   }
 
   #requireOpen(): void {
@@ -190,10 +188,8 @@ function configure(db: DatabaseSync, { path, sizeMaxMiB }: FileOptions): void {
   loadVectors(db, path);
   const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode;
   if (mode !== 'wal') {
-    throw new EtudeError(
-      'MEMORY_UNAVAILABLE',
-      `the memory file ${path} is on a file system without shared memory (journal mode ${String(mode)}); put it on a local disk`,
-    );
+    const message = `the memory file ${path} is on a file system without shared memory (journal mode ${String(mode)}); put it on a local disk`;
+    throw new EtudeError('MEMORY_UNAVAILABLE', message);
   }
   db.exec('PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000');
   const pageSize = Number(db.prepare('PRAGMA page_size').get()?.page_size);
@@ -205,12 +201,8 @@ function loadVectors(db: DatabaseSync, path: string): void {
     loadVectorSearch(db);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new EtudeError(
-      'MEMORY_UNAVAILABLE',
-      `vector search for ${path} cannot be loaded; run npm ci on this machine (sqlite-vec: ${reason})`,
-      {},
-      { cause },
-    );
+    const message = `vector search for ${path} cannot be loaded; run npm ci on this machine (sqlite-vec: ${reason})`;
+    throw new EtudeError('MEMORY_UNAVAILABLE', message, {}, { cause });
   }
   db.enableLoadExtension(false);
 }

@@ -113,11 +113,9 @@ async function writeUnlessErased(store: RecordStore, tenant: string, changes: re
 /** Also removes what a writer left that was killed between its write and its second look. */
 async function refuseErased(store: RecordStore, tenant: string, made: Parameters<typeof findForbidden>[2]): Promise<void> {
   if (!(await removeForbidden(store, await findForbidden(store, tenant, made)))) return;
-  throw new EtudeError(
-    'ABORTED',
-    'the agent, user or tenant of this record was erased after the record was made, so the record is not stored; create a new record to keep it',
-    { metadata: { reason: ERASED } },
-  );
+  const message =
+    'the agent, user or tenant of this record was erased after the record was made, so the record is not stored; create a new record to keep it';
+  throw new EtudeError('ABORTED', message, { metadata: { reason: ERASED } });
 }
 
 /** Removes the records of these erased owners. Returns whether there were any owners. */

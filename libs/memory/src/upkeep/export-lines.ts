@@ -68,10 +68,8 @@ function lineOf({ scope: { agent, user }, layer, kind, key, ...record }: StoredR
 function refuseHiddenTests(record: StoredRecord): void {
   const { kind, scope } = record;
   if (!TESTED_KINDS.includes(kind) || !holdsHiddenTests(record)) return;
-  throw new EtudeError(
-    'PERMISSION_DENIED',
-    `An export of this would hold tests that only reviewers read: ${kind} ${idOf(record)} of "${scope.agent}" has some, held out or made from the cases of a task. Export with a key that has the role "reviewer", or only layers without such tests; "semantic" never has any.`,
-  );
+  const message = `An export of this would hold tests that only reviewers read: ${kind} ${idOf(record)} of "${scope.agent}" has some, held out or made from the cases of a task. Export with a key that has the role "reviewer", or only layers without such tests; "semantic" never has any.`;
+  throw new EtudeError('PERMISSION_DENIED', message);
 }
 
 function holdsHiddenTests(record: StoredRecord): boolean {

@@ -9,10 +9,7 @@ import type { RedisKeys } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 /** Stored after the time of the change and a space. The revision makes every stored text unique, even if a change reverts another. */
-const Stored = z.object({
-  revision: z.number().int(),
-  settings: ProceduralMemorySettings,
-});
+const Stored = z.object({ revision: z.number().int(), settings: ProceduralMemorySettings });
 
 /**
  * The settings of agents. An agent without settings of its own has the installation's.
@@ -51,19 +48,11 @@ export class AgentSettingsStore implements AgentSettingsReader {
         throw new EtudeError('ABORTED', `the settings of agent "${agent}" changed since they were read; read them again and repeat`, {
           field: 'etag',
         });
-      const settings = parseOr(
-        ProceduralMemorySettings,
-        { ...known.settings, ...change },
-        'INVALID_ARGUMENT',
-        `settings of agent "${agent}"`,
-      );
+      const changed = { ...known.settings, ...change };
+      const settings = parseOr(ProceduralMemorySettings, changed, 'INVALID_ARGUMENT', `settings of agent "${agent}"`);
       const next = JSON.stringify({ revision: revision + 1, settings } satisfies z.input<typeof Stored>);
-      const written = await runScript<string | null>(
-        this.redis,
-        'putAgentSettings',
-        [this.keys.agents(tenant)],
-        [agent, before ?? '', next],
-      );
+      const args = [agent, before ?? '', next];
+      const written = await runScript<string | null>(this.redis, 'putAgentSettings', [this.keys.agents(tenant)], args);
       if (written !== null) return this.#read(agent, written);
     }
   }

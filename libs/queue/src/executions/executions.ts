@@ -50,10 +50,8 @@ export class ExecutionStore {
 
   /** null where the execution is unknown or expired. */
   async load(tenant: string, executionId: string): Promise<StoredExecution | null> {
-    const [request, result] = await whileRedisAnswers(
-      this.redis,
-      this.redis.hmget(this.keys.execution(tenant, executionId), 'request', 'result'),
-    );
+    const read = this.redis.hmget(this.keys.execution(tenant, executionId), 'request', 'result');
+    const [request, result] = await whileRedisAnswers(this.redis, read);
     if (!request) return null;
     return {
       request: parseOr(ExecutionRequest, JSON.parse(request), 'JOB_PAYLOAD_INVALID', `the request of execution ${executionId}`),
@@ -77,12 +75,9 @@ export class ExecutionStore {
   async prepare(request: ExecutionRequest): Promise<ExecutionResult | null> {
     const { tenant, executionId } = request;
     const taskId = taskOfExecution(executionId);
-    const result = await runScript<string>(
-      this.redis,
-      'prepareExecution',
-      [this.keys.execution(tenant, executionId), taskId ? this.keys.task(tenant, taskId) : '', this.keys.erased(tenant)],
-      [JSON.stringify(request), REQUEST_TTL_MS, request.files.length === 0 ? '' : JSON.stringify({ ...request, files: [] })],
-    );
+    const places = [this.keys.execution(tenant, executionId), taskId ? this.keys.task(tenant, taskId) : '', this.keys.erased(tenant)];
+    const args = [JSON.stringify(request), REQUEST_TTL_MS, request.files.length === 0 ? '' : JSON.stringify({ ...request, files: [] })];
+    const result = await runScript<string>(this.redis, 'prepareExecution', places, args);
     if (result === 'gone')
       throw new EtudeError('JOURNAL_FENCED', `task ${taskId} is gone, and execution ${executionId} with it; stop and write nothing`);
     return result === '' ? null : readResult(result, executionId);
@@ -143,10 +138,8 @@ export class QueueSandboxes implements Sandboxes {
       // The job ended without a result: an earlier caller cancelled it, or its request or result has expired.
       await this.producer.forget(SandboxExecute.name, executionId);
     }
-    throw new EtudeError(
-      'SANDBOX_UNAVAILABLE',
-      `execution ${executionId} ended ${ROUNDS_MAX} times without a result; look at the sandbox controller's log`,
-    );
+    const message = `execution ${executionId} ended ${ROUNDS_MAX} times without a result; look at the sandbox controller's log`;
+    throw new EtudeError('SANDBOX_UNAVAILABLE', message);
   }
 
   /**

@@ -171,10 +171,8 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
   #refuseKiller({ id, stalledCounter }: Job): void {
     const { name, workersLostMax } = this.declaration;
     if (workersLostMax === undefined || stalledCounter <= workersLostMax) return;
-    throw new EtudeError(
-      'WORKER_LOST',
-      `${stalledCounter} workers were lost with ${name} job ${id}; find the cause in their log, then redrive the job`,
-    );
+    const message = `${stalledCounter} workers were lost with ${name} job ${id}; find the cause in their log, then redrive the job`;
+    throw new EtudeError('WORKER_LOST', message);
   }
 
   #payloadOf(job: Job): z.infer<P> {

@@ -151,12 +151,9 @@ export class Records<S extends z.ZodType> {
   async create({ tenant, id, record, requestId, asked }: RequestedRecord<S>): Promise<{ record: z.infer<S>; created: boolean }> {
     const { keys, redis } = this.producer;
     const { key, method, outbox, what, queue, requestKeptMs, job } = this.kind;
-    const [outcome, first] = await runScript<[string, string]>(
-      redis,
-      'createRecord',
-      [key(tenant, id), requestId ? keys.request(tenant, method, requestId) : '', outbox],
-      [id, contentDigest(asked), JSON.stringify(record), requestKeptMs, memberOf(tenant, id)],
-    );
+    const places = [key(tenant, id), requestId ? keys.request(tenant, method, requestId) : '', outbox];
+    const args = [id, contentDigest(asked), JSON.stringify(record), requestKeptMs, memberOf(tenant, id)];
+    const [outcome, first] = await runScript<[string, string]>(redis, 'createRecord', places, args);
     if (outcome === 'other') throw requestIdTaken(requestId, `${what} ${first}`, {});
     const stored = await this.get(tenant, first);
     if (stored === null) throw new EtudeError('NOT_FOUND', `${what} ${first} of request_id "${requestId}" is no longer kept`);
@@ -175,9 +172,6 @@ export class Records<S extends z.ZodType> {
 
 /** The error for a request id that was used with other content. @param used names what the first request made */
 export function requestIdTaken(requestId: string, used: string, metadata: Readonly<Record<string, string>>): EtudeError {
-  return new EtudeError(
-    'ALREADY_EXISTS',
-    `request_id "${requestId}" was used for ${used} with other content; use a new request_id for a new one`,
-    { field: 'request_id', metadata },
-  );
+  const message = `request_id "${requestId}" was used for ${used} with other content; use a new request_id for a new one`;
+  return new EtudeError('ALREADY_EXISTS', message, { field: 'request_id', metadata });
 }

@@ -168,10 +168,8 @@ function checked<P extends z.ZodType>(declaration: QueueDeclaration<P>, payload:
   const data = parseOr(declaration.payload, payload, 'JOB_PAYLOAD_INVALID', `the payload for ${declaration.name}`);
   const bytes = Buffer.byteLength(JSON.stringify(data));
   if (bytes > PAYLOAD_MAX_BYTES) {
-    throw new EtudeError(
-      'PAYLOAD_TOO_LARGE',
-      `the payload for ${declaration.name} has ${bytes} bytes, more than ${PAYLOAD_MAX_BYTES}; put the data into its store and send its id`,
-    );
+    const message = `the payload for ${declaration.name} has ${bytes} bytes, more than ${PAYLOAD_MAX_BYTES}; put the data into its store and send its id`;
+    throw new EtudeError('PAYLOAD_TOO_LARGE', message);
   }
   const jobId = declaration.jobId(data);
   if (jobId.includes(':') || /^\d*$/.test(jobId)) {

@@ -58,12 +58,9 @@ export class ConsolidationStore {
   async put(record: ConsolidationRecord): Promise<void> {
     const { redis, keys } = this.producer;
     const { tenant, id, createdAt } = record;
-    await runScript(
-      redis,
-      'putConsolidation',
-      [keys.consolidation(tenant, id), keys.consolidationOutbox, keys.erased(tenant)],
-      [JSON.stringify(record), memberOf(tenant, id), isOver(record) ? this.#retentionMs : 0, createdAt],
-    );
+    const places = [keys.consolidation(tenant, id), keys.consolidationOutbox, keys.erased(tenant)];
+    const args = [JSON.stringify(record), memberOf(tenant, id), isOver(record) ? this.#retentionMs : 0, createdAt];
+    await runScript(redis, 'putConsolidation', places, args);
   }
 }
 

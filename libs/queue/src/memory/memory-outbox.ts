@@ -50,12 +50,8 @@ export class OutboxReader {
 
   /** Removes a write that was applied. A repeat changes nothing. */
   async remove(tenant: string, writeId: string): Promise<void> {
-    await runScript(
-      this.redis,
-      'removeMemoryWrite',
-      [this.keys.memoryOutbox(tenant), this.keys.memoryOutboxIndex],
-      [writeId, memberOf(tenant, writeId)],
-    );
+    const places = [this.keys.memoryOutbox(tenant), this.keys.memoryOutboxIndex];
+    await runScript(this.redis, 'removeMemoryWrite', places, [writeId, memberOf(tenant, writeId)]);
   }
 
   /** Number of this tenant's writes that memory has not taken yet. */

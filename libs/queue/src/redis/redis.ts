@@ -112,12 +112,8 @@ function toUnavailable(redis: Redis, error: unknown): unknown {
 }
 
 function unavailable(redis: Redis, why: string, cause?: Error): EtudeError {
-  return new EtudeError(
-    'QUEUE_UNAVAILABLE',
-    `Redis at ${addressOf(redis)} is not usable (${why}); check that it runs and can write, then try again`,
-    { retryAfterMs: 1_000 },
-    { cause },
-  );
+  const message = `Redis at ${addressOf(redis)} is not usable (${why}); check that it runs and can write, then try again`;
+  return new EtudeError('QUEUE_UNAVAILABLE', message, { retryAfterMs: 1_000 }, { cause });
 }
 
 /** The scripts are read from `src`, because the compiler copies no `.lua` files. The path is the same from `src/redis` and `dist/redis`. */

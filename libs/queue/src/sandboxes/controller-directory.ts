@@ -50,12 +50,8 @@ export class ControllerDirectory {
 
   /** Removes a dead controller that holds no sessions any more. */
   async forget(controllerId: string): Promise<void> {
-    await runScript(
-      this.redis,
-      'forgetController',
-      [...this.#both, this.keys.heldSandboxes(controllerId)],
-      [controllerId, CONTROLLER_TTL_MS],
-    );
+    const places = [...this.#both, this.keys.heldSandboxes(controllerId)];
+    await runScript(this.redis, 'forgetController', places, [controllerId, CONTROLLER_TTL_MS]);
   }
 
   get #both(): [string, string] {

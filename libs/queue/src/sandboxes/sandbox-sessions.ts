@@ -149,11 +149,8 @@ function fieldsOf(request: SessionRequest, { controllerId, place }: SessionOwner
 }
 
 function quotaReached(tenant: string, open: number, openMax: number): EtudeError {
-  return new EtudeError(
-    'SANDBOX_CAPACITY',
-    `tenant ${tenant} has ${open} open sandboxes, and may have ${openMax}; close one, or ask the operator for more`,
-    { metadata: { exit: 'capacity', openMax: String(openMax) } },
-  );
+  const message = `tenant ${tenant} has ${open} open sandboxes, and may have ${openMax}; close one, or ask the operator for more`;
+  return new EtudeError('SANDBOX_CAPACITY', message, { metadata: { exit: 'capacity', openMax: String(openMax) } });
 }
 
 interface SessionFilter {

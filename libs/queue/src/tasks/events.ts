@@ -71,10 +71,8 @@ async function readBatch(redis: Redis, stream: string, after: string): Promise<S
 
 /** Whether the reader has seen the last event already. @throws EtudeError NOT_FOUND where the task has no events */
 async function isOver(redis: Redis, keys: RedisKeys, tenant: string, taskId: string, last: string): Promise<boolean> {
-  const [end, there] = await whileRedisAnswers(
-    redis,
-    Promise.all([redis.hget(keys.task(tenant, taskId), 'finishedEvent'), redis.exists(keys.events(tenant, taskId))]),
-  );
+  const reads = Promise.all([redis.hget(keys.task(tenant, taskId), 'finishedEvent'), redis.exists(keys.events(tenant, taskId))]);
+  const [end, there] = await whileRedisAnswers(redis, reads);
   if (!there) throw new EtudeError('NOT_FOUND', `task ${taskId} has no events; it does not exist, or its retention has expired`);
   return end !== null && !isBefore(last, end);
 }

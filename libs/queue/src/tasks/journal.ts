@@ -36,10 +36,8 @@ export async function openJournal(
   const write = async (script: string, what: string, args: ReadonlyArray<string | number>): Promise<number> => {
     const answer = await runScript<number>(redis, script, places, [generation, epoch, wake, ...args]);
     if (answer >= 0) return answer;
-    throw new EtudeError(
-      'JOURNAL_FENCED',
-      `${what} of rollout ${rolloutId} was refused: epoch ${epoch} is over, another worker holds it or the task has ended; stop and write nothing`,
-    );
+    const message = `${what} of rollout ${rolloutId} was refused: epoch ${epoch} is over, another worker holds it or the task has ended; stop and write nothing`;
+    throw new EtudeError('JOURNAL_FENCED', message);
   };
   return {
     rolloutId,

@@ -22,14 +22,11 @@ export function claimRefusal({ name, template }: PodKind, before: number, proble
   const why = problem
     ? `no sandbox of the template "${name}" can be started: ${problem.message}`
     : `none of at most ${max} sandboxes of the template "${name}" became free; try again later, or raise its warm.max`;
-  return new EtudeError(
-    exit === 'capacity' ? 'SANDBOX_CAPACITY' : 'SANDBOX_UNAVAILABLE',
-    `${why} (${before} claims wait before this one)`,
-    {
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-      metadata: { exit, position: String(before), limit: String(max), template: name },
-    },
-  );
+  const message = `${why} (${before} claims wait before this one)`;
+  return new EtudeError(exit === 'capacity' ? 'SANDBOX_CAPACITY' : 'SANDBOX_UNAVAILABLE', message, {
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    metadata: { exit, position: String(before), limit: String(max), template: name },
+  });
 }
 
 export interface PodKind {

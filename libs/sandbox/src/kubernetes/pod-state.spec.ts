@@ -99,8 +99,6 @@ describe('podProblem', () => {
     const failed = { state: { terminated: { reason: 'Error', exitCode: 1 } } };
     expect(
       podProblem(variant('running', { phase: 'Failed', initContainerStatuses: [failed], containerStatuses: [{ state: { waiting: {} } }] })),
-    ).toMatchObject({
-      exit: 'kernel_lost',
-    });
+    ).toMatchObject({ exit: 'kernel_lost' });
   });
 });

@@ -102,10 +102,7 @@ describe('a skill in the sandbox', () => {
     for (const expression of deep) {
       const inspected = await inspectCode(
         { code: `X = 1\ndef f(a):\n    return ${expression}\n`, entryPoint: null },
-        {
-          sandboxes: sandboxes.sandboxes,
-          tenant: 'acme',
-        },
+        { sandboxes: sandboxes.sandboxes, tenant: 'acme' },
       );
       expect('problems' in inspected || inspected.kind === 'function').toBe(true);
     }
