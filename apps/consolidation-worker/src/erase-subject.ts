@@ -102,11 +102,10 @@ class ErasureRun {
     const places = Object.fromEntries(Object.keys(removed).map((place) => [place, 0]));
     await this.put({ left: { ...places, ...left } });
     const named = Object.entries(left).map(([place, count]) => `${count} of ${place}`);
-    if (named.length > 0)
-      throw new EtudeError(
-        'MEMORY_UNAVAILABLE',
-        `${named.join(', ')} not erased yet. The erasure is retried after running work has ended.`,
-      );
+    if (named.length > 0) {
+      const message = `${named.join(', ')} not erased yet. The erasure is retried after running work has ended.`;
+      throw new EtudeError('MEMORY_UNAVAILABLE', message);
+    }
     const notes = Object.keys(removed).length === 0 ? [NOTHING_FOUND, ...receipt.notes] : receipt.notes;
     await this.put({ removed, notes: [...new Set(notes)] }, { subject: null });
   }

@@ -51,11 +51,10 @@ async function moveAll(record: Reembedding, beat: Beat, deps: ReembedDeps, isFir
   const to = await embedderFor(record, models.find(({ name }) => name === modelNameOf(record.model))?.dimension ?? null, deps);
   const dropModel = record.dropModel === null ? null : modelNameOf(record.dropModel);
   if (dropModel !== null) {
-    if (dropModel === deps.usedModel || dropModel === to.profile.model)
-      throw new EtudeError(
-        'FAILED_PRECONDITION',
-        `the vectors of ${dropModel} can't be dropped: services search with them, or are about to`,
-      );
+    if (dropModel === deps.usedModel || dropModel === to.profile.model) {
+      const message = `the vectors of ${dropModel} can't be dropped: services search with them, or are about to`;
+      throw new EtudeError('FAILED_PRECONDITION', message);
+    }
     const names = models.map(({ name }) => name);
     if (isFirst && !names.includes(dropModel))
       throw new EtudeError('NOT_FOUND', `there are no vectors of ${dropModel} to drop; there are those of ${names.join(' and ')}`);

@@ -12,11 +12,10 @@ import { unmeasuredRun } from '@etude/sandbox/run-assembly';
 /** Throws if the infrastructure failed a run, so that the queue retries the execution. Failures of the code are results. */
 function throwIfRetryable({ executionId, runs }: ExecutionResult): void {
   const lost = runs.find(({ exit }) => RETRYABLE_EXITS.has(exit));
-  if (lost)
-    throw new EtudeError(
-      'SANDBOX_UNAVAILABLE',
-      `execution ${executionId} ended with "${lost.exit}". Its code is not at fault, so the execution is retried.`,
-    );
+  if (lost) {
+    const message = `execution ${executionId} ended with "${lost.exit}". Its code is not at fault, so the execution is retried.`;
+    throw new EtudeError('SANDBOX_UNAVAILABLE', message);
+  }
 }
 
 /** The exit reason in an error of the infrastructure; null for any other error. */

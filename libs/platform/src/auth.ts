@@ -61,11 +61,10 @@ function readKeys(path: string): readonly Key[] {
  * @throws EtudeError FAILED_PRECONDITION where the file is missing, unreadable or wrong
  */
 export function loadKeys(path: string, report: (error: unknown) => void = () => undefined) {
-  if (!existsSync(path))
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `There is no key file ${path}. Create it, such as {"keys":[{"sha256":"<hex>","tenant":"acme","roles":["user"],"name":"ci"}]}, or point ETUDE_AUTH_KEYS_PATH at the right one.`,
-    );
+  if (!existsSync(path)) {
+    const message = `There is no key file ${path}. Create it, such as {"keys":[{"sha256":"<hex>","tenant":"acme","roles":["user"],"name":"ci"}]}, or point ETUDE_AUTH_KEYS_PATH at the right one.`;
+    throw new EtudeError('FAILED_PRECONDITION', message);
+  }
   const keys = watchedFile(path, () => (existsSync(path) ? readKeys(path) : []), report);
   return {
     /** The identity behind a key; null for an unknown one. A wrong key takes as long as a right one. */

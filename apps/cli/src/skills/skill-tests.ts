@@ -32,11 +32,10 @@ export function withCalls(code: string, path: string): string {
   const calls: string[] = [];
   for (const [, async = '', name = '', parameters = ''] of code.matchAll(/^(async )?def (test_\w*)\s*\(([^)]*)\)/gm)) {
     if ([...code.matchAll(new RegExp(`\\b${name}\\b`, 'g'))].length > 1) continue;
-    if (async !== '' || parameters.trim() !== '')
-      throw new CliError(
-        EXIT.usage,
-        `${path}: nothing calls ${name}; a test_… function is called automatically only if it is not async and has no parameters`,
-      );
+    if (async !== '' || parameters.trim() !== '') {
+      const message = `${path}: nothing calls ${name}; a test_… function is called automatically only if it is not async and has no parameters`;
+      throw new CliError(EXIT.usage, message);
+    }
     calls.push(`${name}()\n`);
   }
   return calls.length === 0 ? code : `${code.trimEnd()}\n\n${calls.join('')}`;

@@ -110,11 +110,10 @@ function evaluatorOf(options: SpecOptions): Kind | null {
     const value = (options as Readonly<Record<string, unknown>>)[flag];
     return typeof value === 'string' ? [() => read(value, options)] : [];
   });
-  if (given.length > 1)
-    throw new CliError(
-      EXIT.usage,
-      'a task has one evaluator; pass only one of --evaluator, --io-cases, --function-cases, --tests, --command',
-    );
+  if (given.length > 1) {
+    const message = 'a task has one evaluator; pass only one of --evaluator, --io-cases, --function-cases, --tests, --command';
+    throw new CliError(EXIT.usage, message);
+  }
   return given[0]?.() ?? null;
 }
 

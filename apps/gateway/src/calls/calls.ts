@@ -73,11 +73,10 @@ export class Calls {
   admit(method: DescMethod, { authorization, signal, deadlineMs }: Arrival): CallContext {
     const identity = this.parts.authenticator.identify(authorization);
     const { role } = this.#of(method);
-    if (!hasRole(identity.roles, role))
-      throw new EtudeError(
-        'PERMISSION_DENIED',
-        `This call needs a key with the role "${role}". Your key has: ${identity.roles.join(', ')}.`,
-      );
+    if (!hasRole(identity.roles, role)) {
+      const message = `This call needs a key with the role "${role}". Your key has: ${identity.roles.join(', ')}.`;
+      throw new EtudeError('PERMISSION_DENIED', message);
+    }
     signal.throwIfAborted();
     if (deadlineMs <= Date.now())
       throw new EtudeError('DEADLINE_EXCEEDED', 'The deadline of this call passed before work began. Set a later deadline.');

@@ -171,11 +171,10 @@ export function authorOf(
   const { tenant, roles } = call;
   const scope = scopeNamed(asked.scope, `${field}.scope`) ?? 'agent';
   const role = ROLE_OF[scope];
-  if (role !== undefined && !hasRole(roles, role))
-    throw new EtudeError(
-      'PERMISSION_DENIED',
-      `Registering a skill of scope ${scope} needs a key with the role "${role}". Or register it for an agent or a user, and ask a reviewer to promote it.`,
-    );
+  if (role !== undefined && !hasRole(roles, role)) {
+    const message = `Registering a skill of scope ${scope} needs a key with the role "${role}". Or register it for an agent or a user, and ask a reviewer to promote it.`;
+    throw new EtudeError('PERMISSION_DENIED', message);
+  }
   const user = optionalUser(asked.user, `${field}.user`);
   if (scope === 'user' && user === null) throw invalidField(`${field}.user`, 'is required for the scope of a user');
   const agent = asked.agent === '' && scope !== 'agent' ? TENANT_AGENT : parseField(AgentId, asked.agent, `${field}.agent`);

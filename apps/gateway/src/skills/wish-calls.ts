@@ -34,11 +34,10 @@ export const wishCalls = {
     if (JSON.stringify(example).length > EXAMPLE_MAX_CHARS)
       throw invalidField('example', `must not have more than ${EXAMPLE_MAX_CHARS} characters as JSON`);
     const { procedural } = await deps.memory.open();
-    if (await findSkill(procedural, reader, name))
-      throw new EtudeError(
-        'FAILED_PRECONDITION',
-        `There is an active skill "${name}" for this reader already; use it, or register another version.`,
-      );
+    if (await findSkill(procedural, reader, name)) {
+      const message = `There is an active skill "${name}" for this reader already; use it, or register another version.`;
+      throw new EtudeError('FAILED_PRECONDITION', message);
+    }
     const { roles, name: by } = call;
     const wish = { ...reader, skill: name, description, example };
     // Only a reviewer's key vouches for the words of a wish.

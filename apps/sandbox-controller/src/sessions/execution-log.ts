@@ -94,12 +94,10 @@ export class ExecutionLog implements ExecutionSink {
       if (this.#ended) break;
     }
     if (this.#ended.error) throw this.#ended.error;
-    if (after && isBehind(after, this.#last))
-      throw new EtudeError(
-        'INVALID_ARGUMENT',
-        "resume_token doesn't belong to this execution. Pass the token of one of its events, unchanged.",
-        { field: 'resume_token' },
-      );
+    if (after && isBehind(after, this.#last)) {
+      const message = "resume_token doesn't belong to this execution. Pass the token of one of its events, unchanged.";
+      throw new EtudeError('INVALID_ARGUMENT', message, { field: 'resume_token' });
+    }
   }
 
   get #last(): EventPlace {

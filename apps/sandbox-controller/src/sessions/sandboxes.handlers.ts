@@ -32,11 +32,11 @@ export function internalCallers(token: string): (call: ServedCall) => InternalCa
     const given = metadata.get('authorization');
     const [header] = given;
     const known = timingSafeEqual(digest(typeof header === 'string' ? header : ''), expected);
-    if (!known || given.length !== 1)
-      throw new EtudeError(
-        'UNAUTHENTICATED',
-        'This address is for gateways, which send ETUDE_SANDBOX_INTERNAL_TOKEN. Call the gateway, or give both the same token.',
-      );
+    if (!known || given.length !== 1) {
+      const message =
+        'This address is for gateways, which send ETUDE_SANDBOX_INTERNAL_TOKEN. Call the gateway, or give both the same token.';
+      throw new EtudeError('UNAUTHENTICATED', message);
+    }
     const tenants = metadata.get(TENANT_METADATA);
     const tenant = TenantId.safeParse(tenants[0]);
     if (!tenant.success || tenants.length !== 1)
@@ -152,12 +152,10 @@ export async function writeFile(
       at = await files.write(path, at, part.value.subarray(from, from + FILE_CHUNK_BYTES_MAX), false);
   }
   signal.throwIfAborted();
-  if (sizeBytes !== undefined && at !== sizeBytes)
-    throw new EtudeError(
-      'ABORTED',
-      `The upload of ${JSON.stringify(path)} ended after ${at} of ${sizeBytes} bytes. Continue with offset ${at}, or start again with 0.`,
-      { metadata: { path, uploadedBytes: String(at) } },
-    );
+  if (sizeBytes !== undefined && at !== sizeBytes) {
+    const message = `The upload of ${JSON.stringify(path)} ended after ${at} of ${sizeBytes} bytes. Continue with offset ${at}, or start again with 0.`;
+    throw new EtudeError('ABORTED', message, { metadata: { path, uploadedBytes: String(at) } });
+  }
   await files.write(path, at, new Uint8Array(), true);
   return statFile(files, path);
 }

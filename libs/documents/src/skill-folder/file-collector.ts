@@ -73,11 +73,10 @@ export class FileCollector {
   #takePlace(path: string): void {
     const place = path.normalize('NFKC').toUpperCase().toLowerCase();
     const there = this.#places.get(place);
-    if (there !== undefined)
-      throw new EtudeError(
-        'INVALID_ARGUMENT',
-        `${JSON.stringify(path)} and ${JSON.stringify(there)} are the same path on some systems; keep one of them`,
-      );
+    if (there !== undefined) {
+      const message = `${JSON.stringify(path)} and ${JSON.stringify(there)} are the same path on some systems; keep one of them`;
+      throw new EtudeError('INVALID_ARGUMENT', message);
+    }
     this.#places.set(place, path);
   }
 

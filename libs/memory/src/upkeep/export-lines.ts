@@ -114,17 +114,14 @@ const PackedLine = z.strictObject({ layer: z.string(), kind: z.string(), key: z.
 /** @throws EtudeError INVALID_ARGUMENT if it isn't an export, FAILED_PRECONDITION if its version is newer */
 export function readHeader(line: string): void {
   const header = ExportHeader.safeParse(parseJson(line));
-  if (!header.success)
-    throw new EtudeError(
-      'INVALID_ARGUMENT',
-      `line 1 is not the header of an export of memory, such as {"etude":"memory","version":1,"tenant":"acme"}: ${reasonOf(header.error)}`,
-      { field: 'lines' },
-    );
-  if (header.data.version > EXPORT_VERSION)
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `the export is of version ${header.data.version}, and this service reads up to ${EXPORT_VERSION}; upgrade it, or export with an older one`,
-    );
+  if (!header.success) {
+    const message = `line 1 is not the header of an export of memory, such as {"etude":"memory","version":1,"tenant":"acme"}: ${reasonOf(header.error)}`;
+    throw new EtudeError('INVALID_ARGUMENT', message, { field: 'lines' });
+  }
+  if (header.data.version > EXPORT_VERSION) {
+    const message = `the export is of version ${header.data.version}, and this service reads up to ${EXPORT_VERSION}; upgrade it, or export with an older one`;
+    throw new EtudeError('FAILED_PRECONDITION', message);
+  }
 }
 
 /** @returns the line, or the reason why it is refused */

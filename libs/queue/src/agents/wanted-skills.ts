@@ -109,11 +109,10 @@ export class WantedSkills {
     const limits = [PRIORITY, RETENTION_MS, ROUNDS_MAX, agent, this.openMax];
     const [outcome] = await this.#run<[string]>('requestWish', { tenant, id }, [...texts, ...limits], more);
     if (outcome === 'other') throw requestIdTaken(requestId, 'another wish', {});
-    if (outcome === 'full')
-      throw new EtudeError(
-        'FAILED_PRECONDITION',
-        `Agent "${agent}" has ${this.openMax} requested skills that are not written yet, the most that ETUDE_SKILLS_WISHES_OPEN_MAX allows. Request again when some are written.`,
-      );
+    if (outcome === 'full') {
+      const message = `Agent "${agent}" has ${this.openMax} requested skills that are not written yet, the most that ETUDE_SKILLS_WISHES_OPEN_MAX allows. Request again when some are written.`;
+      throw new EtudeError('FAILED_PRECONDITION', message);
+    }
     if (outcome === 'created') await this.#enqueue(tenant, id);
     const stored = await this.get(tenant, id);
     if (stored === null) throw new EtudeError('NOT_FOUND', `the wish for "${wish.skill}" was erased while it was made`);

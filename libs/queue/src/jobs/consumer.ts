@@ -101,11 +101,10 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
   async check(): Promise<void> {
     if (this.#closing || !this.#worker.isRunning())
       throw new EtudeError('QUEUE_UNAVAILABLE', `the worker of ${this.declaration.name} takes no jobs; restart the service`);
-    if (this.#redis.status !== 'ready')
-      throw new EtudeError(
-        'QUEUE_UNAVAILABLE',
-        `the worker of ${this.declaration.name} has no connection to Redis (${this.#redis.status})`,
-      );
+    if (this.#redis.status !== 'ready') {
+      const message = `the worker of ${this.declaration.name} has no connection to Redis (${this.#redis.status})`;
+      throw new EtudeError('QUEUE_UNAVAILABLE', message);
+    }
     await this.#redis.ping();
   }
 

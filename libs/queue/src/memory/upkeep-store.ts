@@ -116,11 +116,10 @@ export class UpkeepStore {
     ];
     const standing = readReembedding(await runScript<string>(redis, 'startReembedding', places, args));
     const isSameDrop = dropModel === null || standing.dropModel === dropModel;
-    if (standing.model !== model || !isSameDrop)
-      throw new EtudeError(
-        'FAILED_PRECONDITION',
-        `vectors are being moved to ${standing.model}, dropping ${standing.dropModel ?? 'none'}; stop that move first, or wait until it ends`,
-      );
+    if (standing.model !== model || !isSameDrop) {
+      const message = `vectors are being moved to ${standing.model}, dropping ${standing.dropModel ?? 'none'}; stop that move first, or wait until it ends`;
+      throw new EtudeError('FAILED_PRECONDITION', message);
+    }
     await this.producer.addForRecord(MemoryUpkeepJob, { v: 1, work: 'reembed', id: standing.id });
     return standing;
   }
