@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { EtudeError } from '@etude/contracts/errors';
 import { baseConfig, list } from '@etude/platform/config';
+import { readHostUserRange } from '@etude/sandbox/host-users';
 import { z } from 'zod';
 
 const count = (max: number) => z.coerce.number().int().min(1).max(max);
@@ -15,6 +16,15 @@ const driverConfig = {
   ETUDE_SANDBOX_ALLOW_MISSING: list.default([]),
   /** `local`: folder with a folder of packages for each further template, by its name; unset: "default" alone. */
   ETUDE_SANDBOX_OVERLAYS_PATH: z.string().min(1).optional(),
+  /**
+   * `local`: users and groups of this machine for sandboxes, as first number and count; a controller takes 1,024. Unset: for root
+   * 2000000000:65536, for others their range in /etc/subuid.
+   */
+  ETUDE_SANDBOX_UIDS: z
+    .string()
+    .transform(readHostUserRange)
+    .refine((range) => range !== undefined, 'must be the first user and the number of users, such as "2000000000:65536"')
+    .optional(),
   /** `kubernetes`: the namespace that holds the pods and nothing else. */
   ETUDE_SANDBOX_NAMESPACE: z.string().min(1).optional(),
   /** `kubernetes`, outside a cluster: path of a kubeconfig, of which the current context is used. */

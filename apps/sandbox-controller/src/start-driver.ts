@@ -17,12 +17,14 @@ export async function startDriver(config: SandboxControllerConfig, logger: Queue
   return measured(await (config.ETUDE_SANDBOX_DRIVER === 'kubernetes' ? startKubernetes(config, logger) : startLocal(config)));
 }
 
-async function startLocal(config: SandboxControllerConfig): Promise<SandboxDriver> {
+/** @throws EtudeError as `startDriver` */
+export async function startLocal(config: SandboxControllerConfig): Promise<SandboxDriver> {
   const { startLocalDriver } = await import('@etude/sandbox/local-driver');
   return startLocalDriver({
     warm: config.ETUDE_SANDBOX_WARM,
     allowMissingControls: config.ETUDE_SANDBOX_ALLOW_MISSING,
     overlaysPath: config.ETUDE_SANDBOX_OVERLAYS_PATH,
+    userRange: config.ETUDE_SANDBOX_UIDS,
   });
 }
 

@@ -32,6 +32,11 @@ it('is ready when every check passes, until it closes', async () => {
   expect((await get('/readyz')).status).toBe(503);
 });
 
+it('shows the note of a check that passes', async () => {
+  const { get } = await serve({ a: works, b: () => Promise.resolve('the disk is slow') });
+  expect(await get('/readyz')).toEqual({ status: 200, text: '{"ready":true,"checks":{"a":"ok","b":"ok: the disk is slow"}}' });
+});
+
 it('is alive when a check fails, and says what is wrong', async () => {
   const { get } = await serve({ a: works, redis: () => Promise.reject(new Error('Redis is gone')) });
   expect((await get('/healthz')).status).toBe(200);

@@ -3,14 +3,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import { metricsContentType, renderMetrics, startProcessMetrics } from './metrics.js';
 
-/** Resolves if the part works. Otherwise throws an error with the reason. */
-export type HealthCheck = () => Promise<void>;
+/** Resolves if the part works, to a note for operators or nothing. Otherwise throws an error with the reason. */
+export type HealthCheck = () => Promise<string | void>;
 
 const CHECK_TIMEOUT_MS = 3_000;
 
-async function outcome(check: HealthCheck): Promise<string> {
-  const late = sleep(CHECK_TIMEOUT_MS, `no answer within ${CHECK_TIMEOUT_MS} ms`, { ref: false });
-  return Promise.race([check().then(() => 'ok'), late]).catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+interface Outcome {
+  readonly ok: boolean;
+  readonly said: string;
+}
+
+async function outcome(check: HealthCheck): Promise<Outcome> {
+  const late = sleep(CHECK_TIMEOUT_MS, { ok: false, said: `no answer within ${CHECK_TIMEOUT_MS} ms` }, { ref: false });
+  const done = check().then((note) => ({ ok: true, said: note ? `ok: ${note}` : 'ok' }));
+  return Promise.race([done, late]).catch((error: unknown) => ({
+    ok: false,
+    said: error instanceof Error ? error.message : String(error),
+  }));
 }
 
 /** The checks of one service. A closing service is never ready. */
@@ -19,11 +28,11 @@ export class HealthChecks {
 
   constructor(private readonly checks: Readonly<Record<string, HealthCheck>>) {}
 
-  /** 'ok' or the reason of the failure, by name of the check. */
+  /** By name of the check: 'ok', 'ok: ' with a note, or the reason of the failure. */
   async readiness(): Promise<{ readonly ready: boolean; readonly checks: Readonly<Record<string, string>> }> {
     if (this.#closing) return { ready: false, checks: { service: 'is shutting down' } };
     const entries = await Promise.all(Object.entries(this.checks).map(async ([name, check]) => [name, await outcome(check)] as const));
-    return { ready: entries.every(([, said]) => said === 'ok'), checks: Object.fromEntries(entries) };
+    return { ready: entries.every(([, { ok }]) => ok), checks: Object.fromEntries(entries.map(([name, { said }]) => [name, said])) };
   }
 
   close(): void {

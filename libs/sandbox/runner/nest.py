@@ -3,15 +3,12 @@
 It never reads a payload. It only passes to each sandbox the socket to the controller.
 Bubblewrap isolates the nest with all its sandboxes from the host.
 """
-import fcntl
 import json
 import os
 import select
-import struct
 import sys
 
 import _signal
-import _socket
 
 from runner import kernel, processes
 from runner.frames import FrameReader, encode_frame, write_all
@@ -20,11 +17,9 @@ from runner.zygote import fork_orphan, hide, preload
 INODES_PER_MIB = 400
 INODES_MAX = 50_000
 SHARED_MEMORY_MIB = 8
+TERMINALS_MAX = 16
 # Python 3.11 and later specialise code in its first runs. Rehearsals do that once here, instead of in each fork.
 REHEARSALS = 20
-SIOCGIFFLAGS = 0x8913
-SIOCSIFFLAGS = 0x8914
-IFF_UP = 1
 
 
 class Nest:
@@ -61,23 +56,29 @@ class Nest:
     def obey(self, frame):
         slot = frame["slot"]
         if frame["type"] == "open":
-            self.open(slot, frame["diskMiB"])
+            self.open(slot, frame["diskMiB"], frame.get("user"))
         elif frame["type"] == "destroy":
             for pid in [pid for pid, known in self.slots.items() if known == slot]:
                 processes.kill(pid)
 
-    def open(self, slot, disk_mib):
+    def open(self, slot, disk_mib, user):
+        """`user`: the sandbox's own user and group in this nest; None: those of the nest."""
         fd = self.first_fd + slot
-        pid = fork_orphan(lambda kept: self._open_namespaces(fd, kept), lambda: self._become_supervisor(disk_mib))
+        pid = fork_orphan(lambda kept: self._open_namespaces(fd, kept, user), lambda: self._become_supervisor(disk_mib))
         # A sandbox that could not be opened has a negative key, and is reported as gone.
         self.slots[pid or -fd] = slot
         os.close(fd)
         self.reap()
 
-    def _open_namespaces(self, fd, kept):
+    def _open_namespaces(self, fd, kept, user):
         """Opens namespaces for the next fork, which becomes process 1 of the new sandbox."""
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+        # Code sees the same user in each sandbox.
+        seen_uid, seen_gid = os.getuid(), os.getgid()
+        if user is not None:
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
         uid, gid = os.getuid(), os.getgid()
         for other in (0, 1):
             os.dup2(fd, other)
@@ -90,8 +91,8 @@ class Nest:
         # The kernel hides a process that gained privileges, but its maps are written through /proc.
         kernel.set_readable(True)
         kernel.write_file("/proc/self/setgroups", "deny")
-        kernel.write_file("/proc/self/uid_map", "%d %d 1" % (uid, uid))
-        kernel.write_file("/proc/self/gid_map", "%d %d 1" % (gid, gid))
+        kernel.write_file("/proc/self/uid_map", "%d %d 1" % (seen_uid, uid))
+        kernel.write_file("/proc/self/gid_map", "%d %d 1" % (seen_gid, gid))
         kernel.set_readable(False)
 
     def _become_supervisor(self, disk_mib):
@@ -102,15 +103,15 @@ class Nest:
         writable = kernel.MS_NOSUID | kernel.MS_NODEV
         kernel.mount("tmpfs", "/tmp", writable, "mode=1777,size=%dm,nr_inodes=%d" % (disk_mib, inodes))
         kernel.mount("tmpfs", "/dev/shm", writable, "mode=1777,size=%dm,nr_inodes=1000" % SHARED_MEMORY_MIB)
-        # Otherwise the terminals of one sandbox could be opened by the others of this nest.
-        kernel.mount("devpts", "/dev/pts", kernel.MS_NOSUID | kernel.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=600")
-        if self.own_network:
-            _bring_loopback_up()
+        # Otherwise the terminals of one sandbox could be opened by the others of this nest. The whole machine shares their number.
+        kernel.mount("devpts", "/dev/pts", kernel.MS_NOSUID | kernel.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=600,max=%d" % TERMINALS_MAX)
         kernel.write_file("/proc/sys/user/max_user_namespaces", "0")
         kernel.drop_capabilities()
         if self.filter_program:
             kernel.filter_system_calls(self.filter_program)
         kernel.set_readable(False)
+        # Fails if the packages of the template are not readable to this user. An import would take their folder for empty.
+        os.listdir(sys.path[-1])
         self.start_supervisor()
 
     def reap(self):
@@ -121,14 +122,6 @@ class Nest:
 
     def send(self, frame):
         write_all(1, encode_frame(frame))
-
-
-def _bring_loopback_up():
-    with_name = struct.pack("16sh14x", b"lo", 0)
-    sock = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
-    flags = struct.unpack("16sh14x", fcntl.ioctl(sock.fileno(), SIOCGIFFLAGS, with_name))[1]
-    fcntl.ioctl(sock.fileno(), SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | IFF_UP))
-    sock.close()
 
 
 def main(zygote_command, first_fd, filter_hex, own_network):

@@ -54,7 +54,7 @@ def check_bubblewrap():
     expect("network", devices == ["lo"], "it has the network devices %s" % devices)
     visible = sorted(os.listdir("/"))
     expect("mounts", set(visible) <= {"bin", "dev", "etc", "lib", "lib64", "proc", "run", "tmp", "usr"}, "it sees %s" % visible)
-    expect("mounts", "etc" not in visible or os.listdir("/etc") == ["alternatives"], "it sees the settings of the host")
+    expect("mounts", set(os.listdir("/etc")) <= {"alternatives"}, "it sees the settings of the host")
     for path in ("/", "/usr", "/dev", "/run/etude"):
         expect("mounts", refused(lambda: open(os.path.join(path, "probe"), "w")), "%s can be written" % path)
 

@@ -32,25 +32,36 @@ export function singleCommand(options: BubblewrapOptions, shape: Pick<SandboxSha
     ...(missing.has('nested-namespaces') ? [] : ['--disable-userns']),
     ...(missing.has('syscalls') ? [] : ['--seccomp', String(FIRST_FREE_FD)]),
     ...tmpfs(options, '/dev/shm', SHARED_MEMORY_MIB),
-    '--remount-ro',
-    '/dev',
+    // The whole machine shares its number of terminals, and bwrap sets no limit on a sandbox.
+    ...words('--tmpfs /dev/pts --remount-ro /dev/pts --remount-ro /dev'),
     ...tmpfs(options, '/tmp', shape.diskMiB),
     ...bundle(),
     ...python(options, `from runner.supervisor import main;main(${zygote(options)})`),
   ];
 }
 
-/** The bwrap command of a nest. Its process 1 opens the sandboxes, each with the same limits as a single one. */
-export function nestCommand(options: BubblewrapOptions & { readonly seccomp: Buffer | null }, firstPipe: number): string[] {
+/**
+ * The bwrap command of a nest. Its process 1 opens the sandboxes, each with the same limits as a single one.
+ *
+ * @param usersPipe pipe on which bwrap waits until users are mapped, of which each sandbox gets one. null: bwrap maps one for all
+ */
+export function nestCommand(
+  options: BubblewrapOptions & { readonly seccomp: Buffer | null },
+  firstPipe: number,
+  usersPipe: number | null,
+): string[] {
   const { missing, seccomp } = options;
   const filter = missing.has('syscalls') || seccomp === null ? '' : seccomp.toString('hex');
   const ownNetwork = missing.has('network') ? 'False' : 'True';
   return [
     ...walls(options),
+    // Capabilities of a nest alone: to start a sandbox as another user, and to kill it.
+    ...(usersPipe === null ? [] : words(`--userns-block-fd ${usersPipe} --cap-add CAP_SETUID --cap-add CAP_SETGID --cap-add CAP_KILL`)),
     '--remount-ro',
     '/dev',
     '--dir',
     '/tmp',
+    ...(usersPipe === null ? [] : words('--perms 0444')),
     ...bundle(),
     ...python(options, `from runner.nest import main;main(${zygote(options)},${firstPipe},${JSON.stringify(filter)},${ownNetwork})`),
   ];
@@ -69,8 +80,9 @@ function walls({ bwrapPath, missing, packagesPath }: BubblewrapOptions): string[
     ...words('--ro-bind /usr /usr'),
     ...['bin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
     // Commands such as awk are links into this folder.
-    ...words('--ro-bind-try /etc/alternatives /etc/alternatives'),
-    ...(packagesPath === undefined ? [] : ['--ro-bind', packagesPath, PACKAGES]),
+    // Folders above a mount are listed, since bwrap makes others readable to its own user alone.
+    ...words('--dir /etc --ro-bind-try /etc/alternatives /etc/alternatives'),
+    ...(packagesPath === undefined ? [] : [...words('--dir /opt --dir /opt/etude --ro-bind'), packagesPath, PACKAGES]),
     ...words('--proc /proc --dev /dev'),
     // /dev/full reads like /dev/zero. A shared mapping of the real /dev/zero would be memory that no limit counts.
     ...words('--dev-bind /dev/full /dev/zero'),

@@ -10,6 +10,7 @@ import {
   type SandboxSource,
   unavailable,
 } from './sandbox-driver.js';
+import { type HostUsers, NoHostUsers } from './host-users.js';
 import { newClaim, SupervisorClient } from './supervisor-client.js';
 
 /** A sandbox that is started ahead of any claim. */
@@ -35,13 +36,18 @@ export class BubblewrapDriver implements SandboxDriver {
     private readonly sources: ReadonlyMap<string, SandboxSource>,
     private readonly warm: number,
     private readonly warmShape: SandboxShape,
+    private readonly users?: HostUsers | NoHostUsers,
   ) {}
 
   counts(): SandboxCounts {
     return { free: this.spares.filter(({ ready }) => ready).length, waiting: 0 };
   }
 
-  check(): void {}
+  check(): string | undefined {
+    return this.users instanceof NoHostUsers
+      ? `all sandboxes run as one user of this machine, whose kernel limits one of them can use up: ${this.users.why}`
+      : undefined;
+  }
 
   async claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox> {
     signal.throwIfAborted();
@@ -73,6 +79,7 @@ export class BubblewrapDriver implements SandboxDriver {
     this.closed = true;
     this.spares = [];
     await Promise.all([...this.sources.values()].map((source) => source.close()));
+    this.users?.close();
   }
 
   /** The oldest fitting spare sandbox, or null. A starting spare is awaited, because it is ready sooner than a new sandbox. */

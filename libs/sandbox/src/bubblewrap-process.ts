@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Duplex } from 'node:stream';
 import { FrameChannel, type SupervisorFrame } from './frames.js';
+import type { HostUser, HostUsers } from './host-users.js';
 import type { SandboxLink } from './sandbox-driver.js';
 
 /** Descriptors of bubblewrap besides stdin, stdout and stderr. Each command has its own use for FIRST_FREE_FD and above. */
@@ -14,7 +15,9 @@ export interface Launch {
   /** Number of further pipes, from FIRST_FREE_FD on. */
   readonly pipes: number;
   /** The user that the process runs as; undefined: the current one. Never root, because the kernel limits no processes of root. */
-  readonly uid: number | undefined;
+  readonly user: HostUser | undefined;
+  /** Users to map into its user namespace, for which the command waits on its last pipe. Absent: bubblewrap maps one itself. */
+  readonly mapped?: HostUsers | null;
 }
 
 const STDERR_CHARS_MAX = 4_000;
@@ -25,15 +28,17 @@ export class BubblewrapProcess implements SandboxLink {
   readonly gone: Promise<void>;
   private readonly channel: FrameChannel;
   private readonly child: ChildProcess;
+  private readonly launch: Launch;
   private insidePid: number | null = null;
   private stderr = '';
   private over = false;
   private doomed = false;
 
-  constructor({ command, bundle, pipes, uid }: Launch) {
+  constructor(launch: Launch) {
+    const { command, bundle, pipes, user } = launch;
     const [program = '', ...args] = command;
-    const user = uid === undefined ? {} : { uid, gid: uid };
     const extra = Array.from({ length: 2 + pipes }, () => 'pipe' as const);
+    this.launch = launch;
     this.child = spawn(program, args, { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'pipe', ...extra], ...user });
     const { stdin, stdout } = this.child;
     if (!stdin || !stdout) throw new Error('the process has no pipes');
@@ -107,8 +112,21 @@ export class BubblewrapProcess implements SandboxLink {
       const found = /"child-pid"\s*:\s*(\d+)/.exec(text);
       if (!found || this.insidePid !== null) return;
       this.insidePid = Number(found[1]);
-      if (this.doomed) void this.destroy();
+      void this.mapUsers(this.insidePid);
     });
+  }
+
+  private async mapUsers(pid: number): Promise<void> {
+    const { mapped, pipes, user } = this.launch;
+    if (mapped && !this.doomed) {
+      await mapped.map(pid, user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }).catch((error: Error) => {
+        this.stderr = error.message;
+        this.doomed = true;
+      });
+    }
+    if (this.doomed) void this.destroy();
+    // bubblewrap waits for this even if all inside has ended.
+    if (mapped) this.hand(BUNDLE_FD + pipes, Buffer.alloc(1));
   }
 }
 

@@ -1,13 +1,17 @@
 import { type BubblewrapOptions, nestCommand, singleCommand } from './bubblewrap-command.js';
 import { BubblewrapProcess, FIRST_FREE_FD } from './bubblewrap-process.js';
 import { FrameChannel, type SupervisorFrame } from './frames.js';
+import type { HostUser, HostUsers } from './host-users.js';
 import type { SandboxLink, SandboxShape, SandboxSource } from './sandbox-driver.js';
 
 export interface SourceSettings extends BubblewrapOptions {
   readonly bundle: Buffer;
   /** The system call filter; null if this architecture has none. */
   readonly seccomp: Buffer | null;
-  readonly uid: number | undefined;
+  /** Who starts bubblewrap; undefined: the user of this process. */
+  readonly user: HostUser | undefined;
+  /** A user for each sandbox; null: all run as the one who starts bubblewrap. */
+  readonly users: HostUsers | null;
 }
 
 /** Starts one bubblewrap and one Python per sandbox. For machines that allow no namespaces inside bubblewrap. */
@@ -17,12 +21,15 @@ export class SingleSource implements SandboxSource {
   constructor(private readonly settings: SourceSettings) {}
 
   open(shape: SandboxShape): SandboxLink {
-    const { bundle, uid, seccomp, missing } = this.settings;
+    const { bundle, users, seccomp, missing } = this.settings;
     const filtered = seccomp !== null && !missing.has('syscalls');
-    const process = new BubblewrapProcess({ command: singleCommand(this.settings, shape), bundle, pipes: filtered ? 1 : 0, uid });
+    const own = users?.take();
+    const user = own ?? this.settings.user;
+    const process = new BubblewrapProcess({ command: singleCommand(this.settings, shape), bundle, pipes: filtered ? 1 : 0, user });
     if (filtered) process.hand(FIRST_FREE_FD, seccomp);
     this.live.add(process);
     void process.gone.then(() => this.live.delete(process));
+    void process.gone.then(() => own?.giveBack());
     return process;
   }
 
@@ -72,9 +79,11 @@ class Nest {
   private readonly sandboxes = new Map<number, NestSandbox>();
   private used = 0;
 
-  constructor(settings: SourceSettings) {
-    const { bundle, uid } = settings;
-    this.process = new BubblewrapProcess({ command: nestCommand(settings, FIRST_FREE_FD), bundle, pipes: SLOTS, uid });
+  constructor(private readonly settings: SourceSettings) {
+    const { bundle, user, users } = settings;
+    const pipes = users ? SLOTS + 1 : SLOTS;
+    const command = nestCommand(settings, FIRST_FREE_FD, users ? FIRST_FREE_FD + SLOTS : null);
+    this.process = new BubblewrapProcess({ command, bundle, pipes, user, mapped: users });
     void this.follow();
   }
 
@@ -87,11 +96,12 @@ class Nest {
   }
 
   open({ diskMiB }: SandboxShape): SandboxLink {
+    const own = this.settings.users?.take();
     const slot = this.used;
     this.used += 1;
-    const sandbox = new NestSandbox(this.process, slot);
+    const sandbox = new NestSandbox(this.process, slot, () => own?.giveBack());
     this.sandboxes.set(slot, sandbox);
-    this.process.send({ type: 'open', slot, diskMiB });
+    this.process.send({ type: 'open', slot, diskMiB, user: own?.inside });
     return sandbox;
   }
 
@@ -123,6 +133,7 @@ class NestSandbox implements SandboxLink {
   constructor(
     private readonly nest: BubblewrapProcess,
     private readonly slot: number,
+    private readonly onEnd: () => void,
   ) {
     const pipe = nest.pipe(FIRST_FREE_FD + slot);
     this.channel = new FrameChannel(pipe, pipe, () => void this.destroy());
@@ -153,6 +164,7 @@ class NestSandbox implements SandboxLink {
   /** Called once the sandbox has ended, alone or with its nest. */
   end(): void {
     this.over = true;
+    this.onEnd();
     this.channel.end();
     this.nest.pipe(FIRST_FREE_FD + this.slot).destroy();
     this.resolveGone();

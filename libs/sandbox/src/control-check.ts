@@ -4,6 +4,7 @@ import { SandboxLimits } from '@etude/contracts/sandbox';
 import { OPTIONAL_CONTROLS, type OptionalControl } from './bubblewrap-command.js';
 import { BubblewrapDriver } from './bubblewrap-driver.js';
 import { NestSource, SingleSource, type SourceSettings } from './bubblewrap-sources.js';
+import { type HostUserRange, HostUsers, NoHostUsers } from './host-users.js';
 import { ALLOW_MISSING, controlMissing, probe } from './probe.js';
 import { bubblewrapVersion, buildBundle } from './runner-bundle.js';
 import { expectHello, type SandboxSource } from './sandbox-driver.js';
@@ -18,9 +19,10 @@ export interface ControlCheckInput {
   readonly allowMissingControls: readonly string[];
   readonly diskMiB: number;
   readonly isolation: Isolation;
+  readonly userRange: HostUserRange | undefined;
 }
 
-const NOBODY = 65_534;
+const NOBODY = { uid: 65_534, gid: 65_534 };
 
 /** Messages of bubblewrap, each with the control that could not be set up. */
 const START_FAILURES: ReadonlyArray<readonly [RegExp, OptionalControl]> = [
@@ -31,6 +33,8 @@ const START_FAILURES: ReadonlyArray<readonly [RegExp, OptionalControl]> = [
 
 export interface ProvenSource {
   readonly source: SandboxSource;
+  /** A user of this machine for each sandbox, or why all share one. */
+  readonly users: HostUsers | NoHostUsers;
   /**
    * A source with the same controls and the packages of the template, tried by opening one sandbox.
    *
@@ -68,44 +72,55 @@ export async function provenSource(input: ControlCheckInput): Promise<ProvenSour
   const [interpreter, version] = await Promise.all([buildBundle(pythonPath), bubblewrapVersion(bwrapPath)]);
   const since = (minor: number) => version[0] > 0 || version[1] >= minor;
   const seccomp = seccompFilter(arch);
-  const settings = { ...input, ...interpreter, sizes: since(7), seccomp, uid: process.getuid?.() === 0 ? NOBODY : undefined };
-  const prove = (kind: 'single' | 'nest') => {
+  const settings = { ...input, ...interpreter, sizes: since(7), seccomp, user: process.getuid?.() === 0 ? NOBODY : undefined };
+  const prove = async (kind: 'single' | 'nest') => {
     if (!seccomp) missing[kind].accept('syscalls', `there is no system call filter for ${arch}`);
     // bubblewrap before 0.8 has no --disable-userns; the system call filter refuses namespaces as well.
     if (kind === 'single' && !since(8)) missing.single.add('nested-namespaces');
     if (kind === 'single' && !since(7)) missing.single.accept('disk', 'bubblewrap before 0.7 sets no size on a file system');
-    return proveAll({ ...settings, missing: missing[kind] }, kind);
+    const users = await HostUsers.take(input.userRange, kind === 'nest');
+    return proveAll({ ...settings, missing: missing[kind] }, kind, users).catch((error: unknown) => {
+      users.close();
+      throw error;
+    });
   };
   return isolation === 'auto' ? prove('nest').catch(() => prove('single')) : prove(isolation);
 }
 
 async function proveAll(
-  settings: SourceSettings & ControlCheckInput & { readonly missing: Missing },
+  base: Omit<SourceSettings, 'users'> & ControlCheckInput & { readonly missing: Missing },
   kind: 'single' | 'nest',
+  given: HostUsers | NoHostUsers,
 ): Promise<ProvenSource> {
-  const { missing, diskMiB, uid } = settings;
+  const { missing, diskMiB } = base;
   const Source = kind === 'single' ? SingleSource : NestSource;
+  let users = given;
   for (;;) {
+    const settings = { ...base, users: users instanceof HostUsers ? users : null };
     const source = new Source(settings);
     try {
       for (const [control, why] of Object.entries(await tryProbe(source, diskMiB))) missing.accept(control, why);
       const withPackages: ProvenSource['withPackages'] = (template, packagesPath) =>
-        openable(new Source({ ...settings, packagesPath }), { template, packagesPath, diskMiB, uid });
-      return { source, withPackages };
+        openable(new Source({ ...settings, packagesPath }), { template, packagesPath, diskMiB });
+      return { source, withPackages, users };
     } catch (error) {
       await source.close();
       if (errorCode(error) === 'SANDBOX_CONTROL_MISSING') throw error;
       const { message } = error as Error;
       const failed = START_FAILURES.find(([pattern, control]) => pattern.test(message) && !missing.has(control));
-      if (!failed) throw startFailure(error as Error);
-      missing.accept(failed[1], message);
+      if (failed) missing.accept(failed[1], message);
+      else if (settings.users === null) throw startFailure(error as Error);
+      else {
+        users.close();
+        users = new NoHostUsers(message);
+      }
     }
   }
 }
 
 async function openable(
   source: SandboxSource,
-  { template, packagesPath, diskMiB, uid }: { template: string; packagesPath: string; diskMiB: number; uid: number | undefined },
+  { template, packagesPath, diskMiB }: { template: string; packagesPath: string; diskMiB: number },
 ): Promise<SandboxSource> {
   const link = source.open({ template, memoryMiB: 1, diskMiB });
   try {
@@ -114,10 +129,9 @@ async function openable(
     return source;
   } catch (cause) {
     await source.close();
-    const who = uid === undefined ? 'the user that runs this' : `user ${uid}`;
     // The last line of Python's output names the error.
     const why = (cause as Error).message.trimEnd().split('\n').at(-1);
-    const advice = `Its packages in ${packagesPath} must be readable to ${who}, and so must the folders above.`;
+    const advice = `Its packages in ${packagesPath} must be readable to every user, and so must the folders above.`;
     throw new EtudeError('FAILED_PRECONDITION', `the sandbox template "${template}" can't be used: ${why}. ${advice}`, {}, { cause });
   }
 }
@@ -129,7 +143,7 @@ async function tryProbe(source: SandboxSource, diskMiB: number): Promise<Record<
   const signal = AbortSignal.timeout(20_000);
   const sandbox = await new BubblewrapDriver(new Map([[shape.template, source]]), 0, shape).claim(shape, signal);
   const found = await probe(sandbox, limits, signal);
-  void sandbox.release();
+  await sandbox.release();
   return found;
 }
 

@@ -4,6 +4,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { SandboxLimits, TemplateName } from '@etude/contracts/sandbox';
 import { BubblewrapDriver } from './bubblewrap-driver.js';
 import { type Isolation, provenSource } from './control-check.js';
+import type { HostUserRange } from './host-users.js';
 import type { SandboxSource } from './sandbox-driver.js';
 
 export interface LocalOptions {
@@ -17,6 +18,8 @@ export interface LocalOptions {
   readonly isolation?: Isolation;
   /** Folder with one folder of packages per template, named like the template; see `readOverlays`. Absent: only "default" exists. */
   readonly overlaysPath?: string | undefined;
+  /** Users of this machine for the sandboxes, each of which gets its own; see `HostUsers`. */
+  readonly userRange?: HostUserRange | undefined;
   readonly pythonPath?: string;
   readonly bwrapPath?: string;
 }
@@ -27,7 +30,8 @@ const DEFAULT = 'default';
  * Starts a driver that runs untrusted Python in local processes under bubblewrap, one fresh sandbox per claim.
  * Proves every control by trying it, then fills the pool.
  *
- * Needs Linux, bubblewrap and Python 3.10. Root runs its sandboxes as `nobody`.
+ * Needs Linux, bubblewrap and Python 3.10. Each sandbox runs as a user of its own if there is a range of users;
+ * `check` of the driver says if not.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control and the setting, if any, that allows it to be missing;
  *   FAILED_PRECONDITION for packages that can't be used
@@ -42,9 +46,10 @@ export async function startLocalDriver(options: LocalOptions = {}): Promise<Bubb
     allowMissingControls: options.allowMissingControls ?? [],
     diskMiB: warmShape.diskMiB,
     isolation: options.isolation ?? 'auto',
+    userRange: options.userRange,
   });
   const sources = new Map<string, SandboxSource>([[DEFAULT, proven.source]]);
-  const driver = new BubblewrapDriver(sources, options.warm ?? 2, warmShape);
+  const driver = new BubblewrapDriver(sources, options.warm ?? 2, warmShape, proven.users);
   try {
     for (const [template, path] of overlays) {
       const opened = await proven.withPackages(template, path);

@@ -100,8 +100,13 @@ export interface SandboxDriver {
   /** Takes over the claim at `place`, held by another process or this one. @throws EtudeError SANDBOX_UNAVAILABLE if the sandbox is gone */
   attach(place: string, signal: AbortSignal): Promise<ClaimedSandbox>;
   counts(): SandboxCounts;
-  /** For readiness. @throws EtudeError SANDBOX_UNAVAILABLE while no sandbox can be provided */
-  check(): void;
+  /**
+   * For readiness.
+   *
+   * @returns a shortcoming of the machine with which sandboxes work all the same, for people
+   * @throws EtudeError SANDBOX_UNAVAILABLE while no sandbox can be provided
+   */
+  check(): string | undefined;
   /** Destroys the sandboxes that this process has claimed, and those that no other process could use. */
   close(): Promise<void>;
 }

@@ -74,6 +74,7 @@ const F_NOTIFY = 1026;
 const F_SETPIPE_SZ = 1031;
 const MAP_SHARED = 0x01;
 const MAP_ANONYMOUS = 0x20;
+const MAP_HUGETLB = 0x40000;
 const PRIO_PROCESS = 0;
 const IOPRIO_WHO_PROCESS = 1;
 
@@ -91,16 +92,16 @@ const AF_INET6 = 10;
 const AF_NETLINK = 16;
 
 export interface SeccompOptions {
-  /** Whether internet sockets may be opened. Set only if a network namespace or a NetworkPolicy limits the reachable addresses. */
+  /** Whether internet sockets may be opened. Set only if a NetworkPolicy limits the reachable addresses. The machine shares TCP's memory. */
   readonly network: boolean;
 }
 
 /**
  * A filter of system calls, as `struct sock_filter[]` for `bwrap --seccomp` and for `ETUDE_SANDBOX_FILTER` of a pod. It refuses calls
- * that reach into other processes, outlive a run or open namespaces. It refuses socket families that a network namespace doesn't
- * contain, and without `network` all but local ones. null for an architecture that is not known here.
+ * that reach into other processes, outlive a run, open namespaces, or use up what the machine shares. It refuses all sockets but local
+ * ones, and with `network` internet ones. null for an architecture that is not known here.
  */
-export function seccompFilter(arch: string, options: SeccompOptions = { network: true }): Buffer | null {
+export function seccompFilter(arch: string, options: SeccompOptions = { network: false }): Buffer | null {
   const machine = { x64: X64, arm64: ARM64 }[arch];
   const families = options.network ? [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK] : [AF_UNIX];
   return machine ? assemble(instructions(machine, families)) : null;
@@ -123,7 +124,7 @@ function instructions(machine: Architecture, families: readonly number[]): Instr
     ...refuse(machine.clone3, ENOSYS),
     ...machine.denied.flatMap((number) => refuse(number, EPERM)),
     ...refuseWhen(machine.clone, 16, [ANY_BIT, CLONE_NAMESPACES], true),
-    ...refuseSharedMemory(machine.mmap),
+    ...refuseUncountedMemory(machine.mmap),
     // F_NOTIFY is the old way to watch a folder.
     ...refuseWhen(machine.fcntl, 24, [EQUALS, F_NOTIFY], true),
     // All pipes of one host user share a number of pages.
@@ -143,11 +144,15 @@ function instructions(machine: Architecture, families: readonly number[]): Instr
   ];
 }
 
-/** Refuses shared anonymous memory: its pages can stay when no process maps them, and then count for none. */
-function refuseSharedMemory(mmap: number): Instruction[] {
+/**
+ * Refuses shared anonymous memory: its pages can stay when no process maps them, and then count for none. Refuses huge pages: the whole
+ * machine shares their number.
+ */
+function refuseUncountedMemory(mmap: number): Instruction[] {
   return [
-    [EQUALS, 0, 5, mmap],
+    [EQUALS, 0, 6, mmap],
     [LOAD, 0, 0, 40],
+    [ANY_BIT, 2, 0, MAP_HUGETLB],
     [ANY_BIT, 0, 2, MAP_ANONYMOUS],
     [ANY_BIT, 0, 1, MAP_SHARED],
     [RETURN, 0, 0, errno(EPERM)],

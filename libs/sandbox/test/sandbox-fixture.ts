@@ -1,3 +1,4 @@
+import { readdir, readFile } from 'node:fs/promises';
 import { SandboxLimits, type ExecutionRequest, type RunResult, type SandboxRun } from '@etude/contracts/sandbox';
 import { afterAll, beforeAll } from 'vitest';
 import type { BubblewrapDriver } from '../src/bubblewrap-driver.js';
@@ -101,4 +102,11 @@ export function useSandboxes(options?: LocalOptions): Fixture {
       return result;
     },
   };
+}
+
+/** Processes of this machine whose command line has the text. */
+export async function processesWith(text: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && name !== String(process.pid));
+  const lines = await Promise.all(pids.map(async (pid) => ({ pid, line: await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') })));
+  return lines.filter(({ line }) => line.includes(text)).map(({ pid }) => pid);
 }

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import type { Cli } from '../cli.js';
 import { embedderSettings, LEXICAL_COST } from '../embedder/embedder.js';
 import { EXIT } from '../errors.js';
@@ -54,6 +55,12 @@ function embedder(machine: Machine): Seen {
   return { ok: name !== 'lexical', state: state ?? `${machine.settings.environment['ETUDE_EMBEDDING_MODEL']} of a server` };
 }
 
+function sandboxUsers({ settings, root }: Machine): Seen {
+  const args = [join(root, 'apps/sandbox-controller/dist/check-main.js')];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { env: settings.environment, encoding: 'utf8', timeout: 20_000 });
+  return { ok: status === 0, state: (stdout || stderr || 'no answer').trim() };
+}
+
 /** Tries the isolation that sandboxes use. Settings don't tell, because containers and AppArmor forbid it in many ways. */
 const SANDBOX = ['--unshare-all', '--die-with-parent', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true'];
 const ALLOW =
@@ -71,6 +78,12 @@ const CHECKS: readonly Check[] = [
     'Set OPENAI_BASE_URL, or OPENAI_API_KEY with OPENAI_MODEL',
     model,
   ),
+  likes(
+    'sandbox users',
+    'code in one sandbox can use up what the kernel gives one user, so that answers in others fail',
+    'As the line above says; ETUDE_SANDBOX_UIDS sets the range of users',
+    sandboxUsers,
+  ),
   likes('embedder', LEXICAL_COST, './etude embedder fetch, then docs/embeddings.md', embedder),
 ];
 
@@ -79,8 +92,8 @@ function find({ look, ...check }: Check, machine: Machine): Finding {
   return { ...check, ...seen, ...(seen.ok ? { cost: '', fix: '' } : {}) };
 }
 
-/** Checks everything that a stack uses. Changes nothing. */
-export const inspectMachine = (machine: Machine): Finding[] => CHECKS.map((check) => find(check, machine));
+/** Checks everything that a stack needs. Changes nothing. */
+export const inspectNeeds = (machine: Machine): Finding[] => CHECKS.filter(({ needed }) => needed).map((check) => find(check, machine));
 
 export const missingToRun = (findings: readonly Finding[]) => findings.filter(({ ok, needed }) => needed && !ok);
 
@@ -92,7 +105,7 @@ function lines({ name, ok, needed, state, cost, fix }: Finding): string {
 
 /** `etude doctor`: returns 0 if a stack can run here, else 4. */
 export async function doctor(cli: Cli): Promise<number> {
-  const findings = inspectMachine(cli);
+  const findings = CHECKS.map((check) => find(check, cli));
   const missing = missingToRun(findings);
   const verdict = missing.length === 0 ? 'A stack can run here.' : `A stack can't run here: ${missing.map(({ name }) => name).join(', ')}.`;
   cli.out.data({ ok: missing.length === 0, findings }, [...findings.map(lines), '', verdict].join('\n'));

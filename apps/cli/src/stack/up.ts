@@ -5,7 +5,7 @@ import { CliError, EXIT } from '../errors.js';
 import { statOf } from '../files.js';
 import { ensureLocalKey } from '../home/home.js';
 import { findStack, type MemoryAdapter, type SandboxDriver } from '../home/stack-state.js';
-import { inspectMachine, missingToRun } from '../machine/doctor.js';
+import { inspectNeeds, missingToRun } from '../machine/doctor.js';
 import { stateText } from './down.js';
 import { startStack } from './start-stack.js';
 
@@ -30,7 +30,7 @@ function requireModel({ OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL }: Cli['se
 
 /** @throws CliError naming what has to be installed, with the line that does it */
 export function requireMachine(cli: Cli): void {
-  const missing = missingToRun(inspectMachine(cli));
+  const missing = missingToRun(inspectNeeds(cli));
   if (missing.length === 0) return;
   throw new CliError(EXIT.unavailable, 'this machine lacks what a stack needs', [
     ...missing.map(({ name, state, fix }) => `${name}: ${state}. ${fix}`),

@@ -135,7 +135,7 @@ export class KubernetesDriver implements SandboxDriver {
     return { free: pools.reduce((sum, { free }) => sum + free, 0), waiting: pools.reduce((sum, { waiting }) => sum + waiting, 0) };
   }
 
-  check(): void {
+  check(): undefined {
     const { lastError = null } = this.parts.feed.state ?? {};
     if (lastError !== null) throw unreachable(lastError);
   }

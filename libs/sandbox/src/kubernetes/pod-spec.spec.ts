@@ -56,6 +56,13 @@ describe('the pod of a sandbox', () => {
     expect(container()?.env).toContainEqual({ name: 'ETUDE_SANDBOX_TOKEN_SHA256', value: tokenDigestOf(variety.token) });
   });
 
+  it('has no message queues and no terminals of the node', () => {
+    const hidden = { name: 'nothing', readOnly: true };
+    expect(container()?.volumeMounts).toEqual(
+      expect.arrayContaining(['/dev/mqueue', '/dev/pts'].map((mountPath) => ({ ...hidden, mountPath }))),
+    );
+  });
+
   it('takes runtime class, user namespace and placement from the template', () => {
     const given = { runtimeClassName: 'gvisor', hostUsers: false, nodeSelector: { pool: 'a' }, tolerations: [{ operator: 'Exists' }] };
     expect(manifest(given).spec).toMatchObject(given);
@@ -67,9 +74,15 @@ describe('the pod of a sandbox', () => {
   });
 
   it('runs as a user within its user namespace', () => {
-    expect(userOf(template({ hostUsers: false }), 0.999_999)).toBeLessThan(65_536);
-    expect(userOf(template(), 0)).toBeGreaterThanOrEqual(100_000);
-    expect(userOf(template(), 0.999_999)).toBeLessThan(2 ** 31);
+    expect(userOf(template({ hostUsers: false }), new Set(), () => 0.999_999)).toBeLessThan(65_536);
+    expect(userOf(template(), new Set(), () => 0)).toBeGreaterThanOrEqual(100_000);
+    expect(userOf(template(), new Set(), () => 0.999_999)).toBeLessThan(2 ** 31);
+  });
+
+  it('runs as a user that no other pod has', () => {
+    const numbers = [0, 0, 0.5];
+    const other = userOf(template(), new Set(), () => 0);
+    expect(userOf(template(), new Set([other, null]), () => numbers.shift() ?? 0)).toBe(100_000 + 1_000_000_000);
   });
 
   it('gives cells no internet sockets unless there is an egress list', () => {

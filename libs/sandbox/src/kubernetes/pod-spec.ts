@@ -34,10 +34,16 @@ export interface PodVariety {
   readonly user: number;
 }
 
-/** Picks the user of a pod; `random` is from 0 up to 1. A user namespace has only 65,536 users, and no other pod counts in it. */
-export function userOf(template: SandboxTemplate, random: number): number {
+/**
+ * Picks a user for a pod that no pod of `taken` has; `random` returns numbers from 0 up to 1. In a user namespace there are only 65,536
+ * users, and the node maps them to others for each pod.
+ */
+export function userOf(template: SandboxTemplate, taken: ReadonlySet<number | null>, random: () => number): number {
   const [first, count] = template.hostUsers === false ? [1_000, 60_000] : [100_000, 2_000_000_000];
-  return first + Math.floor(random * count);
+  for (;;) {
+    const user = first + Math.floor(random() * count);
+    if (!taken.has(user)) return user;
+  }
 }
 
 /** A digest of the pods made from the template, without their PodVariety and their controller. */
@@ -124,6 +130,8 @@ function container(template: SandboxTemplate, { filter }: PodContext, token: str
       { name: 'shm', mountPath: '/dev/shm' },
       // Hides the message queues that the runtime mounts there, in which any user may create files.
       { name: 'nothing', mountPath: '/dev/mqueue', readOnly: true },
+      // Hides the terminals, of which the whole node has a number.
+      { name: 'nothing', mountPath: '/dev/pts', readOnly: true },
     ],
   };
 }

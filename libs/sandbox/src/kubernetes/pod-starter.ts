@@ -99,7 +99,8 @@ export class PodStarter {
     const { name, template, digest, context, tokenSecret } = this.kind;
     const pod = this.roster.expect(slot, podNameOf(context.installation, name, slot));
     const nonce = randomBytes(16).toString('hex');
-    const user = userOf(template, randomBytes(4).readUInt32BE() / 2 ** 32);
+    const taken = new Set([...this.deps.feed.pods.values()].map(({ user: other }) => other));
+    const user = userOf(template, taken, () => randomBytes(4).readUInt32BE() / 2 ** 32);
     const manifest = podManifest(name, template, context, { slot, nonce, token: tokenOf(tokenSecret, nonce), user }, digest);
     this.creations += 1;
     try {

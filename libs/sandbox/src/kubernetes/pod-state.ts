@@ -158,6 +158,7 @@ export interface PodView {
   readonly labels: Readonly<Record<string, string>>;
   readonly ip: string | null;
   readonly nodeName: string | null;
+  readonly user: number | null;
   /** Pending, Running, Succeeded, Failed, Unknown. */
   readonly phase: string;
   readonly deleting: boolean;
@@ -184,6 +185,7 @@ export function podView({ metadata, status = {}, spec }: V1Pod): PodView {
     labels: metadata.labels ?? {},
     ip: status.podIP || null,
     nodeName: spec?.nodeName || null,
+    user: spec?.securityContext?.runAsUser ?? null,
     phase: status.phase ?? 'Unknown',
     deleting: Boolean(metadata.deletionTimestamp),
     status: {

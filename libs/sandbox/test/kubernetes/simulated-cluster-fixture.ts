@@ -64,7 +64,7 @@ export class SimulatedCluster {
     for (const link of pod.links) link.close();
   }
 
-  private async create({ metadata }: PodManifest): Promise<PodView> {
+  private async create({ metadata, spec }: PodManifest): Promise<PodView> {
     await turn();
     if (this.refuse) throw this.refuse;
     if (this.pods.has(metadata.name))
@@ -72,7 +72,7 @@ export class SimulatedCluster {
     this.uids += 1;
     this.creations += 1;
     const identity = { name: metadata.name, uid: `u${this.uids}`, labels: metadata.labels };
-    const place = { ip: null, nodeName: 'node', phase: 'Pending', deleting: false, status };
+    const place = { ip: null, nodeName: 'node', user: spec.securityContext?.runAsUser ?? null, phase: 'Pending', deleting: false, status };
     const pod: SimulatedPod = { view: { ...identity, ...place, resourceVersion: '0' }, owner: null, links: new Set() };
     this.pods.set(metadata.name, pod);
     this.mostPods = Math.max(this.mostPods, this.pods.size);

@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Isolation } from '../src/control-check.js';
+import type { ExecutionSink } from '../src/sandbox-driver.js';
+import { checked, program, requestOf, type StartedSandboxes, startLocal } from './sandbox-fixture.js';
+
+interface Counter {
+  /** Name of the attack in `counters/attacks.py`. */
+  readonly name: string;
+  /** What one sandbox may reach at most. 0: the call is refused. */
+  readonly most: number;
+  /** What it must reach, so that the attack is known to work. Default 0. */
+  readonly least?: number;
+  /** Whether all sandboxes of one host user meet one limit. */
+  readonly perUser?: boolean;
+}
+
+/** The limit of a run, 64, and the processes of the runner. */
+const PROCESSES = 70;
+const FILES = 256;
+
+const COUNTERS: readonly Counter[] = [
+  // With more than 1,024 pipes of one user, further ones hold 8 KiB instead of 64.
+  { name: 'pipes', least: 1_025, most: PROCESSES * FILES, perUser: true },
+  { name: 'descriptors in flight', least: FILES, most: 2 * FILES, perUser: true },
+  { name: 'watches of epoll', least: 1_000, most: FILES * FILES },
+  { name: 'processes', least: 32, most: PROCESSES },
+  { name: 'open files', least: 1_000, most: PROCESSES * FILES },
+  { name: 'pending signals', least: 900, most: 1_000 },
+  { name: 'timers', least: 900, most: 1_000 },
+  { name: 'locked pages', least: 16, most: PROCESSES * 16 },
+  { name: 'terminals', most: 16 },
+  ...[
+    'enlarged pipes',
+    'huge pages',
+    'shared pages without a file',
+    'files in memory',
+    'memory of TCP',
+    'memory of TCP over IPv6',
+    'asynchronous operations',
+    'rings of operations',
+    'instances of inotify',
+    'groups of fanotify',
+    'keys',
+    'keyrings',
+    'message queues',
+    'message queues of System V',
+    'semaphores of System V',
+    'shared memory of System V',
+    'performance events',
+    'programs of the kernel',
+    'handlers of page faults',
+    'user namespaces',
+    'mount namespaces',
+    'process namespaces',
+    'network namespaces',
+    'IPC namespaces',
+    'name namespaces',
+    'control group namespaces',
+    'time namespaces',
+  ].map((name) => ({ name, most: 0 })),
+];
+
+const HONEST = [
+  'bytes in a pipe: 65536',
+  'descriptors received: 1',
+  'events: 1',
+  'files: 100',
+  'thread',
+  'exit of a process: 0',
+  'queued: 0 True',
+  'timer: 0',
+  'alarm: True',
+  'locked: 0',
+  '',
+].join('\n');
+
+const pythonOf = (name: string) => readFile(new URL(`counters/${name}.py`, import.meta.url), 'utf8');
+
+describe.each<[Isolation, readonly Counter[]]>([
+  ['nest', COUNTERS],
+  // The refused calls are those of the same filter.
+  ['single', COUNTERS.filter(({ most }) => most > 0)],
+])('what the kernel counts, with isolation %s', (isolation, counters) => {
+  let started: StartedSandboxes | undefined;
+  beforeAll(async () => {
+    started = await startLocal({ warm: 0, isolation });
+  }, 60_000);
+  afterAll(() => started?.close());
+  const use = () => {
+    if (!started) throw new Error('the sandboxes are not started yet');
+    return started;
+  };
+
+  /** Runs an attack until the test ends. Resolves to what it has reached. */
+  const attack = async (name: string): Promise<number> => {
+    const code = await pythonOf('attacks');
+    const request = requestOf([program(code, name)], { tenant: 'mallory', limits: { wallMs: 60_000, memoryMiB: 4_096 } });
+    const sandbox = await use().driver.claim({ template: 'default', memoryMiB: 4_096, diskMiB: 128 }, new AbortController().signal);
+    onTestFinished(() => sandbox.release());
+    const reached = Promise.withResolvers<number>();
+    const sink: ExecutionSink = {
+      output: (_run, _stream, text) => reached.resolve(Number(text)),
+      display: () => undefined,
+      result: (_run, { exit, stderr }) => reached.reject(new Error(`the attack ended: ${exit} ${stderr}`)),
+    };
+    void sandbox.execute(request, sink, new AbortController().signal);
+    return reached.promise;
+  };
+
+  it.for(counters)('leave others what they need: $name', async ({ name, least = 0, most, perUser = false }, { skip }) => {
+    const note = use().driver.check();
+    skip(perUser && note !== undefined, note);
+    const reached = await attack(name);
+    expect(reached).toBeGreaterThanOrEqual(least);
+    expect(reached).toBeLessThanOrEqual(most);
+    const runs = [program(await pythonOf('honest')), checked('def f(x):\n    return x + 1', 'assert f(1) == 2')];
+    const { runs: results } = await use().sandboxes.execute(requestOf(runs), new AbortController().signal);
+    expect(results).toMatchObject([
+      { exit: 'ok', stdout: HONEST, stderr: '' },
+      { exit: 'ok', passed: true },
+    ]);
+  });
+});
