@@ -11,6 +11,8 @@ const ENTRY_BYTES = 250;
  * Calls that run at the same time each embed a missing text. Vectors are shared: don't change them.
  */
 export class CachedEmbedder implements Embedder {
+  /** Texts so far whose vectors were there. */
+  found = 0;
   readonly #entriesMax: number;
   /** In order of use: the first key was used longest ago. */
   readonly #vectors = new Map<string, Float32Array>();
@@ -39,6 +41,7 @@ export class CachedEmbedder implements Embedder {
             signal,
           )
         : [];
+    this.found += texts.length - missing.length;
     missing.forEach(([key], i) => found.set(key, made[i] as Float32Array));
     for (const [key, vector] of found) {
       this.#vectors.delete(key);

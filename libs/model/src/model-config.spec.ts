@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CachedEmbedder } from './cached-embedder.js';
 import { chatModelFrom, embedderConfig, embedderFrom, modelConfig } from './model-config.js';
+import { ServedEmbedder } from './served/served-embedder.js';
 import { startScriptedModel } from './scripted-server.js';
 
 const LOCAL = { OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' };
@@ -45,6 +46,13 @@ describe('embedderFrom', () => {
     const folder = await modelFolder();
     await truncate(join(folder, 'model.safetensors'), 1_000);
     await expect(from({ ETUDE_EMBEDDER_PATH: folder, ETUDE_EMBEDDER: 'sentence' })).rejects.toEqual(wrong('ETUDE_EMBEDDER'));
+  });
+
+  it('takes the sentence model of an embedding process if its socket is set, without files and a cache here', async () => {
+    const served = { ...NOWHERE, ETUDE_EMBEDDER_SOCKET: '/run/embedder' };
+    const { embedder, model, warnings } = await from(served);
+    expect([embedder.constructor, model, warnings]).toEqual([ServedEmbedder, 'all-minilm-l6-v2', []]);
+    expect((await from({ ...served, ETUDE_EMBEDDER: 'lexical' })).model).toBe('lexical-hash-1');
   });
 
   it('uses the server if its embedding model is set', async () => {

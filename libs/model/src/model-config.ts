@@ -5,7 +5,8 @@ import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { z } from 'zod';
 import { CachedEmbedder } from './cached-embedder.js';
 import { OpenAiChatModel } from './openai-chat.js';
-import { DEFAULT_FOLDER, missingFiles } from './sentence/sentence-embedder.js';
+import { DEFAULT_FOLDER, missingFiles, SentenceEmbedder } from './sentence/sentence-embedder.js';
+import { ServedEmbedder } from './served/served-embedder.js';
 
 export const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
 
@@ -58,6 +59,8 @@ export const embedderConfig = connectionConfig.extend({
   ETUDE_EMBEDDER: z.enum(['auto', 'sentence', 'lexical']).default('auto'),
   /** Folder with the files of the sentence model; unset: `.etude/cache/embedder` in the checkout. */
   ETUDE_EMBEDDER_PATH: text(),
+  /** Socket of an embedding process that holds the sentence model for this machine; unset: this process loads the model itself. */
+  ETUDE_EMBEDDER_SOCKET: text(),
   /** Processor threads of the sentence model, per process. */
   ETUDE_EMBEDDER_THREADS: z.coerce.number().int().min(1).max(64).default(1),
   /** An embedding model of an OpenAI-compatible server; unset: a built-in embedder. */
@@ -89,26 +92,25 @@ type Notes = { readonly warn?: (message: string) => void };
 /**
  * Makes the embedder that the settings name, with its cache. Every service gets its embedder here.
  *
- * ETUDE_EMBEDDING_MODEL goes before ETUDE_EMBEDDER. Opens no connection and loads no weights yet.
+ * ETUDE_EMBEDDING_MODEL goes before ETUDE_EMBEDDER. An embedding process has the cache for all. Opens no connection and loads no weights yet.
  * @param notes.warn called once if `auto` chooses the lexical embedder because files of the sentence model are missing
  * @throws EtudeError FAILED_PRECONDITION when a file, a dimension or a key is missing, or the cosine anchors don't rise
  */
 export async function embedderFrom(config: EmbedderConfig, notes: Notes = {}): Promise<Embedder> {
-  const embedder = withProfile(await chosen(config, notes), config);
+  const inner = await chosen(config, notes);
+  const embedder = withProfile(inner, config);
   const { ETUDE_EMBEDDING_CACHE_MAX_BYTES: bytesMax } = config;
-  return bytesMax > 0 ? new CachedEmbedder(embedder, bytesMax) : embedder;
+  return bytesMax > 0 && !(inner instanceof ServedEmbedder) ? new CachedEmbedder(embedder, bytesMax) : embedder;
 }
 
-// Imported only where they are used: the HTTP client costs 20 MiB of memory, the model's runtime 60.
+// The HTTP client is imported only where it is used, because it costs 20 MiB of memory.
 async function chosen(config: EmbedderConfig, { warn }: Notes): Promise<Embedder> {
   if (config.ETUDE_EMBEDDING_MODEL) return openAiEmbedder(config, config.ETUDE_EMBEDDING_MODEL);
   if (config.ETUDE_EMBEDDER === 'lexical') return new LexicalEmbedder();
+  if (config.ETUDE_EMBEDDER_SOCKET !== undefined) return new ServedEmbedder(config.ETUDE_EMBEDDER_SOCKET);
   const folder = config.ETUDE_EMBEDDER_PATH ?? DEFAULT_FOLDER;
   const missing = missingFiles(folder);
-  if (missing.length === 0) {
-    const { SentenceEmbedder } = await import('./sentence/sentence-embedder.js');
-    return new SentenceEmbedder({ folder, threads: config.ETUDE_EMBEDDER_THREADS });
-  }
+  if (missing.length === 0) return new SentenceEmbedder({ folder, threads: config.ETUDE_EMBEDDER_THREADS });
   const what = `${missing.join(', ')} of the sentence model ${missing.length === 1 ? 'is' : 'are'} not in ${folder}`;
   if (config.ETUDE_EMBEDDER === 'sentence')
     throw wrongSetting('ETUDE_EMBEDDER', `is sentence, but ${what}; run "etude embedder fetch", or set it to lexical`);

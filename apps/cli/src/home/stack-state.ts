@@ -53,6 +53,8 @@ export const StackState = z.object({
   memory: z.string(),
   /** "sentence", "lexical", or a model of a server. */
   embedder: z.string(),
+  /** Socket of the process that holds the sentence model; null if there is none. */
+  embedderSocket: z.string().nullable(),
   ready: z.boolean(),
   startedAt: z.number().int(),
   processes: z.array(

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { EmbeddingStatus } from '@etude/contracts/embedding-socket';
 import { type Settling, SettlingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { type Cli, commandLine, withGateway } from '../cli.js';
+import { embeddingStatus } from '../embedder/embedding-status.js';
 import { CliError, EXIT } from '../errors.js';
 import { table } from '../output.js';
 import { memoryPath } from '../home/home.js';
@@ -42,15 +44,23 @@ export async function down(cli: Cli): Promise<number> {
   return EXIT.ok;
 }
 
-export function stateText(state: StackState, home: string): string {
-  const { address, rest, mcp, scripted, model, modelUrl, memory, embedder, sandbox, startedAt } = state;
+/** One line about the embedding process, such as "sentence: pid 12, 118 MiB, 40 texts served (12 cached), 0 in its queue". */
+function embedderText({ embedder, embedderSocket }: StackState, now: EmbeddingStatus | null): string {
+  if (embedderSocket === null) return embedder;
+  if (now === null) return `${embedder}: its process doesn't answer; see logs/embedder.log`;
+  const { pid, model, memoryMiB, served, cached, queue } = now;
+  return `${embedder}: pid ${pid}, ${model}, ${memoryMiB} MiB, ${served} texts served (${cached} cached), ${queue} in its queue`;
+}
+
+function stateText(state: StackState, home: string, embedding: EmbeddingStatus | null): string {
+  const { address, rest, mcp, scripted, model, modelUrl, memory, sandbox, startedAt } = state;
   const head = table([
     ['gateway', address],
     ['REST', rest],
     ['MCP', mcp],
     ['model', scripted ? `script ${scripted} ${SCRIPTED}` : `${model} at ${modelUrl}`],
     ['memory', memory === 'sqlite' ? memoryPath(home) : `Qdrant at ${memory}`],
-    ['embedder', embedder],
+    ['embedder', embedderText(state, embedding)],
     ['sandboxes', sandbox],
     ['home', home],
     ['since', new Date(startedAt).toISOString()],
@@ -80,6 +90,14 @@ function settlingText({ unsettled, modelCalls, modelCallsToday, promptTokens, fa
   return `memory: ${waiting} to be compared; ${spent}${failure === '' ? '' : `\nthe last comparison failed: ${failure}`}`;
 }
 
+/** Shows the stack, with what its embedding process says about itself, and in `status` also what comparing facts has cost. */
+export async function showState(cli: Cli, state: StackState, settling: Settling | null = null, more: object = {}): Promise<void> {
+  const embedding = state.embedderSocket === null ? null : await embeddingStatus(state.embedderSocket).catch(() => null);
+  const text = settling === null ? '' : `\n\n${settlingText(settling)}`;
+  const data = { ...more, ...state, embedding, ...(settling && { settling: jsonOf(SettlingSchema, settling) }) };
+  cli.out.data(data, `${stateText(state, cli.home, embedding)}${text}`);
+}
+
 /** `etude status`: returns 0 while the stack accepts tasks, else 4. */
 export async function status(cli: Cli): Promise<number> {
   const state = await findStack(cli.home);
@@ -87,11 +105,6 @@ export async function status(cli: Cli): Promise<number> {
     cli.out.data({ running: false }, `nothing runs in ${cli.home}; ${commandLine(cli, 'up')} starts it`);
     return EXIT.unavailable;
   }
-  const settling = state.ready ? await settlingOf(cli) : null;
-  const text = settling === null ? '' : `\n\n${settlingText(settling)}`;
-  cli.out.data(
-    { running: true, ...state, ...(settling && { settling: jsonOf(SettlingSchema, settling) }) },
-    `${stateText(state, cli.home)}${text}`,
-  );
+  await showState(cli, state, state.ready ? await settlingOf(cli) : null, { running: true });
   return state.ready ? EXIT.ok : EXIT.unavailable;
 }

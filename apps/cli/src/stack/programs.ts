@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { hash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { embeddingStatus } from '../embedder/embedding-status.js';
 import { ensureProofKeys, keysPath, logPath, memoryPath, portsPath, proofPublicKeysPath, proofSigningKeyPath } from '../home/home.js';
 import { PORTS, type Ports, type StackOptions } from '../home/stack-state.js';
 import { SERVICE_NODE_ARGS } from '../machine/bench.js';
@@ -54,6 +56,14 @@ export interface Setup {
   readonly sandboxToken: string;
   /** null if code runs in processes of this machine. */
   readonly cluster: ClusterReady | null;
+  /** Socket of this stack's embedding process; null if memory uses another embedder, or a process that the environment names. */
+  readonly embedderSocket: string | null;
+}
+
+/** A path that fits into a socket's name, which has 107 bytes. In a private folder where the home's path is too long. */
+export function socketPath(home: string): string {
+  const path = join(home, 'embedder.sock');
+  return Buffer.byteLength(path) <= 107 ? path : join(mkdtempSync(join(tmpdir(), 'etude-')), 'embedder.sock');
 }
 
 /** Checks that a port is free and returns it. @param port 0 for any free one. @throws Error if it is taken */
@@ -159,16 +169,30 @@ function nodeProgram(setup: Setup, name: string, script: string, start: Partial<
   return programOf(setup, name, { ...start, command: process.execPath, args, ready: '"ready":true' });
 }
 
+/** The process that holds the sentence model for all services. Two threads compute one text nearly twice as fast. */
+function embedderProgram(setup: Setup, socket: string): Program {
+  const { ETUDE_EMBEDDER_PATH: folder, ETUDE_EMBEDDER_THREADS: threads, ETUDE_EMBEDDING_CACHE_MAX_BYTES: bytes } = setup.environment;
+  const args = ['--socket', socket, '--threads', threads || String(Math.min(2, availableParallelism()))];
+  if (folder) args.push('--folder', folder);
+  if (bytes) args.push('--cache-bytes', bytes);
+  const check = { answers: () => embeddingStatus(socket), everyMs: 5_000 };
+  return nodeProgram(setup, 'embedder', 'libs/model/dist/served/embedder-main.js', { args, check });
+}
+
 /** Programs that the services depend on, apart from the cluster. */
 export function basePrograms(setup: Setup): Program[] {
-  const { options, ports } = setup;
+  const { options, ports, embedderSocket } = setup;
   const scripted = options.scripted ? ['--script', options.scripted, '--port', String(ports.model)] : null;
-  return [redisProgram(setup), ...(scripted ? [nodeProgram(setup, 'model', 'libs/model/dist/scripted-main.js', { args: scripted })] : [])];
+  return [
+    redisProgram(setup),
+    ...(embedderSocket === null ? [] : [embedderProgram(setup, embedderSocket)]),
+    ...(scripted ? [nodeProgram(setup, 'model', 'libs/model/dist/scripted-main.js', { args: scripted })] : []),
+  ];
 }
 
 /** The four services with settings for a laptop. The environment overrides all settings except the connections between services. */
 export async function servicePrograms(setup: Setup): Promise<Program[]> {
-  const { options, ports, environment, redisPassword, sandboxToken, cluster } = setup;
+  const { options, ports, environment, redisPassword, sandboxToken, cluster, embedderSocket } = setup;
   ensureProofKeys(options.home);
   const usual = (settings: Record<string, string>) =>
     Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, environment[name] ?? value]));
@@ -177,6 +201,7 @@ export async function servicePrograms(setup: Setup): Promise<Program[]> {
     ETUDE_SKILLS_PUBLIC_KEYS_PATH: proofPublicKeysPath(options.home),
     ETUDE_MEMORY_ADAPTER: options.memory,
     ETUDE_MEMORY_PATH: memoryPath(options.home),
+    ...(embedderSocket === null ? {} : { ETUDE_EMBEDDER_SOCKET: embedderSocket }),
     ...usual({ ETUDE_SKILLS_ENABLED: 'true', ETUDE_SKILLS_AUTO_REGISTER: 'true', ETUDE_SKILLS_APPROVAL: 'automatic' }),
     ...(options.scripted
       ? { OPENAI_BASE_URL: `http://127.0.0.1:${ports.model}/v1`, OPENAI_API_KEY: 'scripted', OPENAI_MODEL: 'scripted' }

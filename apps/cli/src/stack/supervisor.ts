@@ -1,7 +1,16 @@
 import { mkdirSync } from 'node:fs';
 import { holdStack, type Report, type StackOptions, type StackState } from '../home/stack-state.js';
 import { ManagedProcess, type Program } from './managed-process.js';
-import { basePrograms, choosePorts, ClusterReady, clusterProgram, newPassword, servicePrograms, type Setup } from './programs.js';
+import {
+  basePrograms,
+  choosePorts,
+  ClusterReady,
+  clusterProgram,
+  newPassword,
+  servicePrograms,
+  type Setup,
+  socketPath,
+} from './programs.js';
 
 /** Most starts. Two stacks that start at once may take each other's ports, but rarely this often. */
 const TRIES_MAX = 5;
@@ -40,7 +49,7 @@ export interface SupervisorDeps {
 }
 
 /** Programs that the services depend on. They stop after the services. */
-const BASE: ReadonlySet<string> = new Set(['redis', 'model', 'cluster']);
+const BASE: ReadonlySet<string> = new Set(['redis', 'embedder', 'model', 'cluster']);
 
 /** Every process of one stack, in the order in which they start. */
 class Stack {
@@ -57,7 +66,7 @@ class Stack {
   state(): StackState {
     const { scripted } = this.options;
     const { environment } = this.deps;
-    const { ports, cluster = null } = this.#setup ?? {};
+    const { ports, cluster = null, embedderSocket = null } = this.#setup ?? {};
     return {
       pid: process.pid,
       address: `127.0.0.1:${ports?.grpc ?? 0}`,
@@ -69,6 +78,7 @@ class Stack {
       sandbox: cluster ? `kubectl --kubeconfig ${cluster.kubeconfig} -n ${cluster.namespace} get pods` : 'local',
       memory: this.options.memory === 'qdrant' ? (environment['ETUDE_QDRANT_URL'] ?? '') : 'sqlite',
       embedder: environment['ETUDE_EMBEDDING_MODEL'] || (environment['ETUDE_EMBEDDER'] ?? ''),
+      embedderSocket,
       ready: this.#ready && this.#processes.every((process) => process.ready),
       startedAt: this.#startedAt,
       processes: this.#processes.map(({ name, pid, restarts, ready }) => ({ name, pid, restarts, ready })),
@@ -80,10 +90,12 @@ class Stack {
     if (options.sandbox === 'kubernetes') await this.#startAll([clusterProgram({ options, environment: deps.environment })]);
     const clusterLine = this.#processes[0]?.readyLine;
     const cluster = clusterLine === undefined ? null : ClusterReady.parse(JSON.parse(clusterLine));
+    const { ETUDE_EMBEDDER: embedder, ETUDE_EMBEDDING_MODEL: server, ETUDE_EMBEDDER_SOCKET: given } = deps.environment;
+    const embedderSocket = embedder === 'sentence' && !server && !given ? socketPath(options.home) : null;
     const start = async () => {
       const ports = await choosePorts(options.ports, options.home);
       const secrets = { redisPassword: newPassword(), sandboxToken: newPassword() };
-      this.#setup = { options, environment: deps.environment, ports, cluster, ...secrets };
+      this.#setup = { options, environment: deps.environment, ports, cluster, embedderSocket, ...secrets };
       await this.#startAll(basePrograms(this.#setup));
       await this.#startAll(await servicePrograms(this.#setup));
     };

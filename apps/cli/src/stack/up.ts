@@ -6,7 +6,7 @@ import { statOf } from '../files.js';
 import { ensureLocalKey } from '../home/home.js';
 import { findStack, type MemoryAdapter, type SandboxDriver } from '../home/stack-state.js';
 import { inspectNeeds, missingToRun } from '../machine/doctor.js';
-import { stateText } from './down.js';
+import { showState } from './down.js';
 import { startStack } from './start-stack.js';
 
 export interface UpOptions {
@@ -53,7 +53,7 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   const { detach = false, scripted, ...flags } = options;
   const running = await findStack(home);
   if (running) {
-    out.data(running, stateText(running, home));
+    await showState(cli, running);
     out.note(`already running; to change flags or settings, stop it first: ${commandLine(cli, 'down')}`);
     return EXIT.ok;
   }
@@ -71,7 +71,7 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   recordEmbedder(home, embedder);
   const state = await findStack(home);
   if (!state) throw new CliError(EXIT.unavailable, 'the stack ended right after it was ready', [`see ${home}/logs`]);
-  out.data(state, stateText(state, home));
+  await showState(cli, state);
   if (detach) {
     out.note(`running in the background; ${commandLine(cli, 'down')} stops it`);
     return EXIT.ok;

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { abortError, EtudeError } from '@etude/contracts/errors';
 import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
-import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
-import { calibration } from '@etude/domain/retrieval/calibration';
+import type { Embedder } from '@etude/domain/ports/embedder';
+import { SENTENCE_PROFILE, TEXT_CHARS_MAX } from './sentence-profile.js';
 import type { FromSentenceThread, SentenceThreadData, ToSentenceThread } from './sentence-thread.js';
 
 /** Where `./etude` puts the model's files. */
@@ -31,9 +31,7 @@ export interface SentenceEmbedderOptions {
   readonly threads?: number;
 }
 
-const DIMENSION = 384;
-/** Fitted by `etude memory calibrate` on the built-in pairs; docs/embeddings.md has the figures. */
-export const SENTENCE_ANCHORS = { unrelated: 0.32, sameTask: 0.493, sameWords: 0.933 };
+const { dimension: DIMENSION } = SENTENCE_PROFILE;
 
 interface Waiting {
   readonly resolve: (vectors: Float32Array) => void;
@@ -50,12 +48,7 @@ const THREAD = new URL(import.meta.url.endsWith('.ts') ? './sentence-thread.ts' 
  * The first text loads the weights. The thread keeps the process alive only while it works.
  */
 export class SentenceEmbedder implements Embedder {
-  readonly profile: EmbedderProfile = {
-    model: 'all-minilm-l6-v2',
-    dimension: DIMENSION,
-    denseWeight: 0.65,
-    calibrate: calibration(SENTENCE_ANCHORS),
-  };
+  readonly profile = SENTENCE_PROFILE;
   readonly #data: SentenceThreadData;
   readonly #waiting = new Map<number, Waiting>();
   #thread: Worker | null = null;
@@ -69,7 +62,10 @@ export class SentenceEmbedder implements Embedder {
   async embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]> {
     if (signal?.aborted) throw abortError(signal);
     if (texts.length === 0) return [];
-    const flat = await this.#ask(texts, signal);
+    const flat = await this.#ask(
+      texts.map((text) => text.slice(0, TEXT_CHARS_MAX)),
+      signal,
+    );
     if (!flat.every(Number.isFinite))
       throw new EtudeError('EMBEDDING_LENGTH_WRONG', `The sentence model gave vectors that are no numbers. ${this.#wayOut()}`);
     // Copies, because a view of one vector would keep all vectors of the call in memory.

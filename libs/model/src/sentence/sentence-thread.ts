@@ -38,8 +38,6 @@ const DIMENSION = 384;
 const TOKENS_MAX = 256;
 /** A longer text gets the mean of this many windows, so that later parts count too (docs/embeddings.md has the figures). */
 const WINDOWS_MAX = 4;
-/** Texts are cut here before they are tokenized: these characters fill all windows, and tokenizing 10 MiB would take seconds. */
-const TEXT_CHARS_MAX = 16_000;
 /** The most tokens of a batch, padding included. It decides how much memory a run needs and how long an urgent call waits for it. */
 const BATCH_TOKENS_MAX = 256;
 /** The most texts tokenized at once: enough to batch texts of similar length, and few enough to let other calls through. */
@@ -63,8 +61,7 @@ async function loadSession({ folder, graph, threads }: SentenceThreadData): Prom
 function loadEncode({ folder }: SentenceThreadData): Encode {
   const tokenizer = new Tokenizer(JSON.parse(readFileSync(join(folder, 'tokenizer.json'), 'utf8')) as object, {});
   return (text) => {
-    const whole = text.slice(0, TEXT_CHARS_MAX).toWellFormed();
-    const { ids } = tokenizer.encode(whole, { add_special_tokens: false });
+    const { ids } = tokenizer.encode(text.toWellFormed(), { add_special_tokens: false });
     const room = TOKENS_MAX - 2;
     const windows = Math.min(WINDOWS_MAX, Math.max(1, Math.ceil(ids.length / room)));
     return Array.from({ length: windows }, (_, i) => [START, ...ids.slice(i * room, (i + 1) * room), END]);
@@ -92,7 +89,7 @@ function feeds(batch: readonly Row[]): Record<string, Tensor> {
 function nextTexts({ texts, next }: Call): readonly string[] {
   let chars = 0;
   const ahead = texts.slice(next, next + TEXTS_AT_ONCE);
-  const fit = ahead.findIndex((text) => (chars += Math.min(text.length, TEXT_CHARS_MAX)) > CHARS_AT_ONCE);
+  const fit = ahead.findIndex((text) => (chars += text.length) > CHARS_AT_ONCE);
   return fit === -1 ? ahead : ahead.slice(0, Math.max(1, fit));
 }
 
