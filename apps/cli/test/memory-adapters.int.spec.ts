@@ -60,6 +60,9 @@ class MemoryStack {
   }
 }
 
+/** One line of a file with messages. */
+const said = (name: string, text: string) => `${JSON.stringify({ role: 'user', name, text, time: '2026-05-03T09:00:00Z' })}\n`;
+
 describe.skipIf(source.kind === 'none')('etude memory', () => {
   const stacks = { sqlite: new MemoryStack('sqlite'), qdrant: new MemoryStack('qdrant') };
   let server: TestQdrant | undefined;
@@ -116,6 +119,23 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
       expect((await succeeds(stack.run('stats'))).stdout).toMatch(
         new RegExp(`adapter +${adapter}\\nembedding model +${LEXICAL}[^]*document +records 1`),
       );
+    });
+
+    it('adds a growing file to one conversation, and shows the turns around a hit', async () => {
+      const file = join(stack.home, 'talk.jsonl');
+      const whose = ['--user', 'dora'];
+      writeFileSync(file, said('Eve', 'Where is the dinghy?') + said('Dora', 'Behind the kelp shed.'));
+      const [id = ''] = (await succeeds(stack.run('add', file, ...whose))).stdout.split(' ');
+      expect((await succeeds(stack.run('add', file, ...whose))).stdout).toContain('unchanged  2 messages');
+      writeFileSync(file, said('Eve', 'Thanks!'), { flag: 'a' });
+      expect(await stack.json('add', file, ...whose)).toMatchObject({ outcome: 'appended', first: 0, conversation: { id, turns: 3 } });
+      expect(await stack.run('add', file, '--id', id, '--user', 'fay')).toMatchObject({ exit: 3 });
+      const found = await succeeds(stack.run('search', 'kelp shed', '--kind', 'turn', '--limit', '1', ...whose));
+      expect(found.stdout).toMatch(/Dora, 2026-05-03[^]*before:\n[^]*Where is the dinghy[^]*after:\n[^]*Thanks!/);
+      const shown = await succeeds(stack.run('conversations', 'show', id));
+      expect(shown.stdout).toContain('1  Dora (2026-05-03T09:00:00.000Z): Behind the kelp shed.');
+      await succeeds(stack.run('conversations', 'delete', id));
+      expect(await stack.json('conversations', 'list', ...whose)).toEqual({ conversations: [] });
     });
 
     it('erases only one user, returns a receipt, and refuses to import the erased records', async () => {

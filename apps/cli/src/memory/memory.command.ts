@@ -15,6 +15,7 @@ import { CliError, EXIT } from '../errors.js';
 import { jsonIn, messageOf, readArgument } from '../files.js';
 import { integer, repeated } from '../options.js';
 import { details, list } from '../show.js';
+import { addEntry, CONVERSATIONS } from './conversations.js';
 import { importDocuments, type ImportOptions } from './documents.js';
 import { exportMemory, importMemory, isExport } from './transfer-memory.js';
 import { EXACTLY, UPKEEP } from './upkeep.js';
@@ -32,7 +33,7 @@ const LAYER: Flags = { '--layer <layer>': { help: 'episodic, semantic or procedu
 const SEARCH: Flags = {
   ...WHOSE,
   ...LAYER,
-  '--kind <kind>': 'transition, episode, fact, summary, reflection, chunk or skill; repeatable (default: all)',
+  '--kind <kind>': 'transition, episode, fact, summary, reflection, chunk, turn or skill; repeatable (default: all)',
   '--limit <n>': { help: 'most results per layer', usual: 5, parse: integer(1, 100) },
   '--importance-min <x>': 'least importance of episodes (default: 0.3 if only episodes are searched)',
   '--success-rate-min <x>': 'least success rate of skills (default: 0.6 if only skills are searched)',
@@ -217,6 +218,8 @@ export function addMemory(program: Command, start: Start): void {
   const memory = addNoun(program, start, 'memory', 'search, store and maintain memory', READING);
   addNoun(memory, start, 'store', 'store a record; the next search finds it', STORING);
   for (const entry of [UPDATE, UNDO, ...TRANSFER]) entry(memory, start);
+  addEntry(OWNER)(memory, start);
   addNoun(memory, start, 'documents', 'imported documents', DOCUMENTS);
+  addNoun(memory, start, 'conversations', 'conversations and their messages', CONVERSATIONS(WHOSE));
   for (const entry of UPKEEP) entry(memory, start);
 }

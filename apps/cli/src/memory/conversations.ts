@@ -1,0 +1,157 @@
+import { hash, randomUUID } from 'node:crypto';
+import { timestampDate } from '@bufbuild/protobuf/wkt';
+import {
+  type AddConversationResponse,
+  AddConversationResponseSchema,
+  Memory,
+  type Message,
+  MessageSchema,
+  type Turn,
+} from '@etude/contracts/gen/etude/v1/memory_pb';
+import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
+import { type Cli, withGateway } from '../cli.js';
+import { type Entry, type Flags, hand, LIMIT, plain, REPEAT } from '../command.js';
+import { CliError, EXIT } from '../errors.js';
+import { decodeUtf8, jsonIn, messageOf, readArgument, readBytes } from '../files.js';
+import { plural } from '../output.js';
+import { jsonOf } from '../show.js';
+
+const BYTES_MAX = 64 * 1024 * 1024;
+/** Limits of one call. They keep a call short even though every message is embedded. */
+const BATCH_MESSAGES = 200;
+const BATCH_CHARS = 4_000_000;
+const BATCH_TIMEOUT_MS = 300_000;
+const HINT =
+  'a message looks like {"role": "user", "name": "Ann", "text": "…", "time": "2026-05-03T09:00:00Z"}; name and time may be left out';
+
+interface AddOptions {
+  readonly agent: string;
+  readonly user?: string;
+  readonly name?: string;
+  readonly id?: string;
+  readonly title?: string;
+  readonly requestId?: string;
+}
+
+/**
+ * The messages of a text: a JSON list of messages, an object with a list `messages`, or one message per line. `content` is read as `text`.
+ *
+ * @param where the place of the text, for errors. @throws CliError with the message that is wrong
+ */
+export function messagesIn(text: string, where: string): Message[] {
+  const isLines = text.trimStart().startsWith('{') && !isOneValue(text);
+  const lines = text.split('\n').flatMap((line, n) => (line.trim() === '' ? [] : [{ line, at: `${where}, line ${n + 1}` }]));
+  const told = isLines ? lines.map(({ line, at }) => ({ json: jsonIn(line, at), at })) : listed(jsonIn(text, where), where);
+  if (told.length === 0) throw new CliError(EXIT.usage, `${where} holds no message`, [HINT]);
+  return told.map(({ json, at }) => messageOf(MessageSchema, withText(json), at, [HINT]));
+}
+
+function isOneValue(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function listed(json: unknown, where: string): ReadonlyArray<{ readonly json: unknown; readonly at: string }> {
+  const { messages = json } = (json ?? {}) as { messages?: unknown };
+  const list = Array.isArray(messages) ? messages : [messages];
+  return list.map((one: unknown, n) => ({ json: one, at: `${where}, message ${n + 1}` }));
+}
+
+function withText(json: unknown): unknown {
+  if (typeof json !== 'object' || json === null || !('content' in json) || 'text' in json) return json;
+  const { content, ...message } = json;
+  return { ...message, text: content };
+}
+
+/** A file's conversation is called like the file, so that the same file again adds only its new messages. */
+async function addConversation(cli: Cli, options: AddOptions, [path = '']: readonly string[]): Promise<number> {
+  const text = path === '-' ? await readArgument(path) : decodeUtf8(readBytes(path, BYTES_MAX), path);
+  const messages = messagesIn(text, path === '-' ? 'stdin' : path);
+  const { agent, user = '', title = '', id = '', name = path === '-' || id !== '' ? '' : path } = options;
+  const inPlace = path !== '-' && id === '';
+  const request = options.requestId ?? (path === '-' ? randomUUID() : hash('sha256', JSON.stringify([agent, user, id, text])).slice(0, 32));
+  return withGateway(cli, async (gateway) => {
+    let done = 0;
+    let whole: AddConversationResponse | null = null;
+    await sayingHowToGoOn(cli, async () => {
+      for (const batch of batches(messages)) {
+        const where = whole?.conversation ? { id: whole.conversation.id } : { id, name };
+        const place = inPlace ? { first: done } : { requestId: `${request}.${done}` };
+        const asked = { agent, user, title, messages: batch, ...where, ...place };
+        const answer = await ridingOut(cli.signal, () => gateway.memory.addConversation(asked, callSettings(cli, BATCH_TIMEOUT_MS)));
+        whole = { ...answer, ...(whole === null ? {} : { first: whole.first, outcome: outcomeOf(whole, answer) }) };
+        done += batch.length;
+        cli.out.status(`added ${done} of ${plural(messages.length, 'message')}`);
+      }
+    });
+    show(cli, whole!, messages.length);
+    return EXIT.ok;
+  });
+}
+
+const outcomeOf = (before: AddConversationResponse, next: AddConversationResponse) =>
+  before.outcome === 'unchanged' ? next.outcome : before.outcome;
+
+function show({ out }: Cli, answer: AddConversationResponse, messages: number): void {
+  const { id = '', turns = 0 } = answer.conversation ?? {};
+  const text = `${id}  ${answer.outcome}  ${plural(messages, 'message')}, ${plural(turns, 'turn')} in all`;
+  out.data(jsonOf(AddConversationResponseSchema, answer), text);
+}
+
+function* batches(messages: readonly Message[]): Generator<Message[]> {
+  let batch: Message[] = [];
+  let chars = 0;
+  for (const message of messages) {
+    if (batch.length === BATCH_MESSAGES || (batch.length > 0 && chars + message.text.length > BATCH_CHARS)) {
+      yield batch;
+      [batch, chars] = [[], 0];
+    }
+    batch.push(message);
+    chars += message.text.length;
+  }
+  yield batch;
+}
+
+function lineOf({ index, role, name, time, text }: Turn): string {
+  const when = time === undefined ? '' : ` (${timestampDate(time).toISOString()})`;
+  return `${index}  ${name === '' ? role : name}${when}: ${text}`;
+}
+
+export const addEntry = (owner: Flags): Entry =>
+  hand<AddOptions>({
+    command: 'add <file>',
+    help: 'add the messages of a JSON or JSON Lines file to a conversation; - reads stdin. The same file again adds only new messages',
+    flags: {
+      ...owner,
+      '--name <name>': 'what you call the conversation, known or new (default: the path of the file)',
+      '--id <conversation>': 'append to the conversation with this id',
+      '--title <title>': 'title of the conversation',
+      ...REPEAT,
+    },
+    run: addConversation,
+  });
+
+export const CONVERSATIONS = (whose: Flags): readonly Entry[] => [
+  plain(Memory.method.listConversations, {
+    command: 'list',
+    help: 'list conversations with their numbers of turns',
+    flags: { ...whose, ...LIMIT(100) },
+    columns: ['id', 'turns', 'update_time', 'name', 'title'],
+  }),
+  plain(Memory.method.listTurns, {
+    command: 'show <conversation>',
+    help: 'show the messages of a conversation, in order',
+    flags: LIMIT(1_000),
+    columns: ['index', 'text'],
+    text: ({ turns }) => turns.map(lineOf).join('\n'),
+  }),
+  plain(Memory.method.deleteConversation, {
+    command: 'delete <conversation>',
+    help: 'delete a conversation with all its turns',
+    text: (_answer, { args: [id = ''] }) => `${id} is deleted`,
+  }),
+];
