@@ -131,7 +131,7 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
       expect(await stack.json('add', file, ...whose)).toMatchObject({ outcome: 'appended', first: 0, conversation: { id, turns: 3 } });
       expect(await stack.run('add', file, '--id', id, '--user', 'fay')).toMatchObject({ exit: 3 });
       const found = await succeeds(stack.run('search', 'kelp shed', '--kind', 'turn', '--limit', '1', ...whose));
-      expect(found.stdout).toMatch(/Dora, 2026-05-03[^]*before:\n[^]*Where is the dinghy[^]*after:\n[^]*Thanks!/);
+      expect(found.stdout).toMatch(/Dora, 3 May 2026[^]*before:\n[^]*Where is the dinghy[^]*after:\n[^]*Thanks!/);
       const shown = await succeeds(stack.run('conversations', 'show', id));
       expect(shown.stdout).toContain('1  Dora (2026-05-03T09:00:00.000Z): Behind the kelp shed.');
       await succeeds(stack.run('conversations', 'delete', id));

@@ -21,7 +21,7 @@ it('is found turn by turn at once, with speaker, date, neighbours and origin', a
   const { conversation, outcome } = await add(TALK, { name: 'harbour', title: 'The dinghy' });
   expect({ outcome, turns: conversation?.turns }).toEqual({ outcome: 'added', turns: 3 });
   const { hits } = await memory().searchMemory({ query: 'kelp shed', kinds: ['turn'], limit: 1 });
-  expect(hits[0]).toMatchObject({ kind: 'turn', title: 'Ann, 2026-05-03', text: 'Behind the kelp shed.' });
+  expect(hits[0]).toMatchObject({ kind: 'turn', title: 'Ann, 3 May 2026', text: 'Behind the kelp shed.' });
   expect(hits[0]?.turn).toMatchObject({ conversation: conversation?.id, index: 1, name: 'Ann', role: 'user', time: MAY });
   expect([hits[0]?.before, hits[0]?.after].map((near) => near?.map(({ name, text }) => [name, text]))).toEqual([
     [['Ben', 'Where did you leave the dinghy?']],

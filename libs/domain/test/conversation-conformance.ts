@@ -68,7 +68,7 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
       const { conversation, first, outcome } = await memory.add(additionOf(told, { title: 'Boats' }));
       expect({ first, outcome, conversation }).toMatchObject({ first: 0, outcome: 'added', conversation: { turns: 4, title: 'Boats' } });
       const [hit] = await memory.search(ALL, { text: 'shed', limit: 1 });
-      expect(hit).toMatchObject({ kind: 'turn', title: 'Ann, 2026-05-03', text: 'At the shed.' });
+      expect(hit).toMatchObject({ kind: 'turn', title: 'Ann, 3 May 2026', text: 'At the shed.' });
       expect(hit?.turn).toMatchObject({ conversation: conversation.id, index: 1, role: 'user', name: 'Ann', at: MAY });
       expect(hit?.before?.map(({ text }) => text)).toEqual(['Where is the boat?']);
       expect(hit?.after?.map(({ text, at }) => [text, at])).toEqual([
@@ -84,6 +84,18 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
         (await memory.search(ALL, { text, limit: 5, kinds: ['turn'] })).map((hit) => hit.text).toSorted();
       expect(await found('closest harbour')).toEqual(['Kegimi.', 'Which harbour is closest?']);
       expect(await found('Ben')).toContain('Which harbour is closest?');
+    });
+
+    it('lowers the turns of others where a question names one speaker', async () => {
+      const memory = await start(make);
+      await memory.add(additionOf([said('Do you sail on Mondays?', 'Ben'), said('I sail on Mondays.', 'Ann')]));
+      const lowered = async (text: string) => {
+        const hits = await memory.search(ALL, { text, limit: 5, kinds: ['turn'], explain: true });
+        return hits.filter(({ explanation }) => explanation?.['speaker'] !== undefined).map(({ turn }) => turn?.name);
+      };
+      expect(await lowered('Does Ann sail on Mondays?')).toEqual(['Ben']);
+      expect(await lowered('Do Ann and Ben sail on Mondays?')).toEqual([]);
+      expect(await lowered('Who sails on Mondays?')).toEqual([]);
     });
 
     it('appends to the conversation of that name, and keeps equal messages apart', async () => {

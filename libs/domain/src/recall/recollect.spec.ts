@@ -84,7 +84,7 @@ it('counts the turns around a turn, and shows each of them once', async () => {
   const semantic = answers([hitFor(answer, [ask]), hitFor(ask, []), hitFor(far, [])]);
   const { hits, tokens } = await recollect(asked, { semantic, episodic: answers([]), procedural: answers([]) });
   expect(hits.map(({ id }) => id)).toEqual(['c1.1', 'c1.9']);
-  const transcript = 'Ann (2026-05-03): Where is it?\nAnn (2026-05-03): At the shed.';
+  const transcript = 'Ann (3 May 2026): Where is it?\nAnn (3 May 2026): At the shed.';
   expect(hits[0] && shownText(hits[0])).toBe(transcript);
-  expect(tokens).toBe(Math.ceil(transcript.length / 4) + Math.ceil('Ann (2026-05-03): At the shed.'.length / 4));
+  expect(tokens).toBe(Math.ceil(transcript.length / 4) + Math.ceil('Ann (3 May 2026): At the shed.'.length / 4));
 });

@@ -1,14 +1,16 @@
 import type { Message, Turn } from '@etude/contracts/conversation';
 import type { MemoryHit } from '../ports/memory.js';
-import { searchableText } from '../retrieval/entries.js';
+import { queryWordsOf, STOP_WORDS } from '../retrieval/words.js';
 
 /** The name of who speaks, or the role. */
 export const speakerOf = ({ name, role }: Pick<Message, 'name' | 'role'>) => (name === '' ? role : name);
 
-/** The day of a message in UTC, such as "2026-05-03"; empty if its time is unknown. */
-export const dayOf = ({ at }: Pick<Message, 'at'>) => (at === null ? '' : new Date(at).toISOString().slice(0, 10));
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
 
-/** One line of a transcript: "Ann (2026-05-03): The boat is at the shed." */
+/** The day of a message in UTC, such as "3 May 2026", as people name it in questions; empty if its time is unknown. */
+export const dayOf = ({ at }: Pick<Message, 'at'>) => (at === null ? '' : DAY.format(at));
+
+/** One line of a transcript: "Ann (3 May 2026): The boat is at the shed." */
 export function transcriptLine(turn: Pick<Turn, 'name' | 'role' | 'at' | 'text'>): string {
   const day = dayOf(turn);
   return `${speakerOf(turn)}${day === '' ? '' : ` (${day})`}: ${turn.text}`;
@@ -19,8 +21,21 @@ export function shownText({ text, turn, before = [], after = [] }: Pick<MemoryHi
   return turn === undefined ? text : [...before, { ...turn, text }, ...after].map(transcriptLine).join('\n');
 }
 
-/** The texts by which search finds a turn: what was said by whom and when, alone and together with the turn before it. */
+/** About as much as small embedding models read. */
+const PIECE_CHARS = 1_000;
+const PIECES = new RegExp(`[^]{1,${PIECE_CHARS}}(?:\\s|$)|[^]{1,${PIECE_CHARS}}`, 'gu');
+
+/**
+ * The texts by which search finds a turn: what was said by whom and when, and the same together with the turn before it, since an answer
+ * alone often doesn't say what it is about. A long turn is cut into pieces, so that each can be found.
+ */
 export function turnTexts(turn: Turn): readonly string[] {
-  const line = searchableText(transcriptLine(turn));
-  return turn.previous === '' ? [line] : [line, searchableText(`${turn.previous}\n${line}`)];
+  const [first = '', ...rest] = (turn.text.match(PIECES) ?? []).map((text) => transcriptLine({ ...turn, text }));
+  return turn.previous === '' ? [first, ...rest] : [first, `${turn.previous}\n${first}`, ...rest];
+}
+
+/** Whether a question names this speaker, or a part of the name. */
+export function namesSpeaker(question: string, turn: Pick<Message, 'name' | 'role'>): boolean {
+  const asked = new Set(queryWordsOf(question).map(({ text }) => text));
+  return queryWordsOf(speakerOf(turn)).some(({ text }) => !STOP_WORDS.has(text) && asked.has(text));
 }

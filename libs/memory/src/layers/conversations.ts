@@ -38,7 +38,7 @@ interface Places {
 }
 
 const BATCH = 64;
-const PREVIOUS_CHARS_MAX = 400;
+const PREVIOUS_CHARS_MAX = 300;
 const INDEX_DIGITS = 7;
 
 /** The conversation that an owner calls by this name. The same in every tenant, so that an export can be imported elsewhere. */

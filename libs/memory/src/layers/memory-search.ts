@@ -3,11 +3,13 @@ import type { LayerQuery, Memory, PlainRecord } from '../memory.js';
 import type { Candidate, Candidates, RecordKind, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
 import { embedTexts } from './indexed-texts.js';
 import { type LayerDeps, parseBody } from './records.js';
+import type { Turn } from '@etude/contracts/conversation';
 import type { Fact } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { EmbedderProfile } from '@etude/domain/ports/embedder';
 import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
 import type { ChatModel } from '@etude/domain/ports/model';
+import { namesSpeaker, speakerOf } from '@etude/domain/recall/turn-text';
 import { SCRIPTED_SOURCE, searchableText } from '@etude/domain/retrieval/entries';
 import { BM25_TELLING, comparedWith, fusedScore, SIMILARITY_RELEVANT, sumOf } from '@etude/domain/retrieval/fuse';
 import { requireScope } from '@etude/domain/retrieval/scopes';
@@ -50,9 +52,9 @@ export async function searchLayer(
   const wanted = (query.rerank ? Math.max(query.limit, RERANKED_MAX) : query.limit) + (layer === 'semantic' ? NEWER_MAX : 0);
   const candidates = await candidatesOf(deps.store, scope, layer, storeQuery(query, asked?.vector ?? null, wanted), query.archived);
   const ranked = onePerRollout(rankCandidates(candidates, deps.embedder.profile, deps.clock.now(), query.similarityMin ?? 0));
-  const loaded = await loadRanked(deps.store, scope, layer, ranked.slice(0, wanted), query.archived === true);
+  const loaded = await loadRanked(deps.store, scope, layer, withMoreTurns(ranked, wanted), query.archived === true);
   const found = query.relevantOnly ? loaded.filter((one) => isRelevant(one, query.text)) : loaded;
-  const settled = newerFirst(found);
+  const settled = newerFirst(namedSpeakersFirst(query.text, found).slice(0, wanted));
   const best = query.rerank ? await rerank(deps, query.text, settled) : settled;
   return query.explain ? withReasons(best, deps.embedder.profile).slice(0, query.limit) : best.slice(0, query.limit);
 }
@@ -67,9 +69,13 @@ function onePerRollout(ranked: readonly Ranked[]): readonly Ranked[] {
   });
 }
 
+/** What was said in passing resembles the question about it less than a statement does. */
+const SIMILARITY_OF_TURN = 0.15;
+
 /** Whether a hit is more than the best of strangers: near in meaning, with telling words, or with every word of the query. */
 function isRelevant({ similarity, explanation, record }: RankedRecord, query: string): boolean {
-  if (similarity >= SIMILARITY_RELEVANT || (explanation['bm25'] ?? 0) >= BM25_TELLING) return true;
+  const least = record.kind === 'turn' ? SIMILARITY_OF_TURN : SIMILARITY_RELEVANT;
+  if (similarity >= least || (explanation['bm25'] ?? 0) >= BM25_TELLING) return true;
   const words = new Set(wordsOf(`${record.title}\n${record.text}`).map(({ text }) => text));
   const asked = queryWordsOf(query).filter(({ text }) => !STOP_WORDS.has(text));
   return asked.length === 0 ? record.text.includes(query.trim()) : asked.every(({ text }) => words.has(text));
@@ -82,6 +88,29 @@ function withReasons(found: readonly RankedRecord[], { denseWeight }: EmbedderPr
     const compared = next === undefined ? [] : [comparedWith(one.explanation, next.explanation, denseWeight)];
     return { ...one, why: [sumOf(one.explanation, denseWeight), ...place, ...compared] };
   });
+}
+
+/** Ranks of turns that are looked at, as a multiple of the wanted hits, because a named speaker moves turns up. */
+const TURN_RANKS = 3;
+/** Factor of the score of a turn whose speaker isn't the one that the query names. Measured in docs/retrieval.md. */
+const OTHER_SPEAKER = 0.87;
+
+function withMoreTurns(ranked: readonly Ranked[], wanted: number): readonly Ranked[] {
+  return ranked.slice(0, wanted * TURN_RANKS).filter(({ candidate }, place) => place < wanted || candidate.kind === 'turn');
+}
+
+/** Lowers turns of other speakers if the query names one of those that spoke: a question about somebody is mostly answered by them. */
+function namedSpeakersFirst(text: string, found: readonly RankedRecord[]): readonly RankedRecord[] {
+  const turns = new Map(found.flatMap((one) => (one.record.kind === 'turn' ? [[one, parseBody<Turn>(one.record).value] as const] : [])));
+  const named = new Set([...turns.values()].filter((turn) => namesSpeaker(text, turn)).map(speakerOf));
+  if (named.size !== 1) return found;
+  const lowered = found.map((one) => {
+    const turn = turns.get(one);
+    if (turn === undefined || named.has(speakerOf(turn))) return one;
+    const score = one.score * OTHER_SPEAKER;
+    return { ...one, score, explanation: { ...one.explanation, speaker: OTHER_SPEAKER, score } };
+  });
+  return lowered.toSorted((a, b) => b.score - a.score);
 }
 
 /** Moves each fact that waits for a comparison before the older facts that it may replace, with the score of the first of them. */
