@@ -14,7 +14,7 @@ describe('wordsOf', () => {
     ['日本語', ['日', '本', '日本', '語', '本語']],
     ['利用CSV文件', ['利', '用', '利用', 'csv', '文', '件', '文件']],
     ['Ｆｕｌｌ', ['full']],
-    ['😀 -- ""', []],
+    ['😀 -- ""', ['😀']],
   ])('splits %j', (text, expected) => {
     expect(texts(text)).toEqual(expected);
   });

@@ -78,12 +78,9 @@ describe('a search of a layer', () => {
 
   it('finds a text in a script without spaces, and emoji, by its own words among the first five', async () => {
     const { semantic } = layers();
-    const [who, what, when] = [
-      ['张伟', '田中さんは', 'สมชาย', '김민수는', '🐢', '李娜'],
-      ['喜欢喝绿茶', '毎朝公園を走る', 'ชอบกินข้าวผัด', '기타를연주한다', '🏃🌳', '在学法语'],
-      ['每天', '週末に', 'ตอนเย็น', '주말마다', '🌙', '冬天'],
-    ] as const;
-    const texts = who.flatMap((a) => what.flatMap((b) => when.map((c) => `${c}${a}${b}`)));
+    const who = ['张伟', '田中さんは', 'สมชาย', '김민수는', '🐢'];
+    const what = ['喜欢喝绿茶', '毎朝公園を走る', 'ชอบกินข้าวผัด', '기타를연주한다', '🏃🌳'];
+    const texts = who.flatMap((a) => what.map((b) => `${a}${b}`));
     for (const text of texts) await semantic.store(text, factOf({ scope: SCOPE, text, episodes: [] }));
     const missed: string[] = [];
     for (const text of texts) if (!(await semantic.search(ALL, { text, limit: 5 })).some((hit) => hit.text === text)) missed.push(text);
