@@ -1,3 +1,4 @@
+import { createServer } from 'node:net';
 import { SandboxExecute } from '@etude/contracts/queues';
 import { SandboxLimits, type ExecutionRequest } from '@etude/contracts/sandbox';
 import { repeatsConformance, sandboxesConformance } from '@etude/domain/testing/sandboxes-conformance';
@@ -25,9 +26,9 @@ const request = (executionId: string, code: string, more: Partial<ExecutionReque
 describe('the sandbox controller', () => {
   const redis = redisForFile();
 
-  const startOne = (prefix: string) =>
+  const startOne = (prefix: string, more: Readonly<Record<string, string>> = {}) =>
     startSandboxController(
-      sandboxControllerConfig.parse({ ETUDE_REDIS_URL: redis.url, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_WARM: '1' }),
+      sandboxControllerConfig.parse({ ETUDE_REDIS_URL: redis.url, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_WARM: '1', ...more }),
       silent,
     );
 
@@ -47,6 +48,16 @@ describe('the sandbox controller', () => {
 
   sandboxesConformance(start);
   repeatsConformance(start);
+
+  it('is ready and says so if its sandboxes have to share a user', async () => {
+    const other = createServer().listen({ path: '\0etude-sandbox-users-2099999999' });
+    const controller = await startOne(redis.prefix(), { ETUDE_SANDBOX_UIDS: '2099999999:1' });
+    onTestFinished(async () => {
+      other.close();
+      await controller.close();
+    });
+    await expect(controller.checks()['sandboxes']?.()).resolves.toMatch(/run as one user of this machine.*set ETUDE_SANDBOX_UIDS/);
+  });
 
   it('stops the code when its execution is cancelled', async () => {
     const { sandboxes, taken, ended, close } = await start();

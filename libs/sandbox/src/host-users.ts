@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { userInfo } from 'node:os';
@@ -55,7 +56,9 @@ export class HostUsers {
     private readonly lock: Server,
     private readonly isRoot: boolean,
   ) {
-    this.free = Array.from({ length: block.count }, (_, i) => i);
+    // The first ones may still be those of sandboxes that are dying with the process that had the block before.
+    const start = randomInt(block.count);
+    this.free = Array.from({ length: block.count }, (_, i) => (start + i) % block.count);
   }
 
   /**
