@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
-import { createMcpHandler, isInitializeRequest, ProtocolErrorCode } from '@modelcontextprotocol/server';
+import { createMcpHandler, isInitializeRequest } from '@modelcontextprotocol/server';
 import { callerOf, SESSION_HEADER } from './caller.js';
 import { etudeServer, type EtudeServerOptions } from './etude-server.js';
 import type { GatewayCalls } from './gateway-calls.js';
+import { refuseHttp } from './refuse-http.js';
 
 export interface HttpOptions extends EtudeServerOptions {
   /** Called for refused requests and for failures while answering. */
@@ -20,18 +21,6 @@ export interface McpHttp {
    */
   handle(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
   close(): Promise<void>;
-}
-
-/** Answers a whole request with a JSON-RPC error. */
-export function refuseHttp(
-  response: ServerResponse,
-  status: number,
-  message: string,
-  code: number = ProtocolErrorCode.InvalidRequest,
-  id: string | number | null = null,
-): void {
-  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
-  response.end(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id }));
 }
 
 export function createMcpHttp(calls: GatewayCalls, options: HttpOptions): McpHttp {

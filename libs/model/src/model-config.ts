@@ -5,6 +5,7 @@ import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { z } from 'zod';
 import { CachedEmbedder } from './cached-embedder.js';
 import { OpenAiChatModel } from './openai-chat.js';
+import { OpenAiEmbedder } from './openai-embedder.js';
 import { DEFAULT_FOLDER, missingFiles, SentenceEmbedder } from './sentence/sentence-embedder.js';
 import { ServedEmbedder } from './served/served-embedder.js';
 
@@ -103,7 +104,6 @@ export async function embedderFrom(config: EmbedderConfig, notes: Notes = {}): P
   return bytesMax > 0 && !(inner instanceof ServedEmbedder) ? new CachedEmbedder(embedder, bytesMax) : embedder;
 }
 
-// The HTTP client is imported only where it is used, because it costs 20 MiB of memory.
 async function chosen(config: EmbedderConfig, { warn }: Notes): Promise<Embedder> {
   if (config.ETUDE_EMBEDDING_MODEL) return openAiEmbedder(config, config.ETUDE_EMBEDDING_MODEL);
   if (config.ETUDE_EMBEDDER === 'lexical') return new LexicalEmbedder();
@@ -120,7 +120,7 @@ async function chosen(config: EmbedderConfig, { warn }: Notes): Promise<Embedder
   return new LexicalEmbedder();
 }
 
-async function openAiEmbedder(config: EmbedderConfig, model: string): Promise<Embedder> {
+function openAiEmbedder(config: EmbedderConfig, model: string): Embedder {
   const dimension = config.ETUDE_EMBEDDING_DIMENSION ?? DIMENSIONS[model];
   if (!dimension) throw wrongSetting('ETUDE_EMBEDDING_DIMENSION', `is not set; set it to the length of the vectors of ${model}`);
   const baseUrl = config.ETUDE_EMBEDDING_BASE_URL ?? config.OPENAI_BASE_URL;
@@ -128,7 +128,6 @@ async function openAiEmbedder(config: EmbedderConfig, model: string): Promise<Em
   const apiKey = config.ETUDE_EMBEDDING_API_KEY ?? (baseUrl === config.OPENAI_BASE_URL ? config.OPENAI_API_KEY : undefined);
   if (baseUrl === DEFAULT_BASE_URL && !apiKey)
     throw wrongSetting('ETUDE_EMBEDDING_API_KEY', `is not set, and ${DEFAULT_BASE_URL} needs one`);
-  const { OpenAiEmbedder } = await import('./openai-embedder.js');
   return new OpenAiEmbedder({
     ...connectionOf(config),
     baseUrl,

@@ -1,5 +1,5 @@
 import { abortError, EtudeError } from '@etude/contracts/errors';
-import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import { isSilence, parsedJson, refusal, ServerAnswer } from './server-answer.js';
 import { type RetryPolicy, type RetryTimers, withRetries } from './retry.js';
 import { quoted, type ServerContext, serverName } from './server-errors.js';
@@ -42,24 +42,29 @@ export type Send = (path: string, body: unknown) => Promise<ServerAnswer>;
 export class OpenAiConnection {
   readonly context: ServerContext;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #dispatcher: Dispatcher;
+  #dispatcher: Promise<Dispatcher> | null = null;
 
   constructor(private readonly options: ConnectionOptions) {
-    const { baseUrl, apiKey, concurrency, settings = SETTINGS, proxyUrl } = options;
+    const { baseUrl, apiKey, settings = SETTINGS } = options;
     this.context = { baseUrl, ...(apiKey ? { apiKey } : {}), settings };
-    const { username, password, protocol } = new URL(baseUrl);
+    const { username, password } = new URL(baseUrl);
     const basic = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64');
     const authorization = apiKey ? `Bearer ${apiKey}` : username ? `Basic ${basic}` : undefined;
     this.#headers = { accept: '*/*', 'user-agent': 'etude', ...(authorization ? { authorization } : {}) };
-    const secure = protocol === 'https:';
-    const { idleTimeoutMs } = options.limits;
+  }
+
+  /** The HTTP client is imported by the first call, because it costs 13 MiB of memory. */
+  async #openDispatcher(): Promise<Dispatcher> {
+    const { Agent, ProxyAgent } = await import('undici');
+    const { baseUrl, concurrency, limits, proxyUrl } = this.options;
+    const secure = new URL(baseUrl).protocol === 'https:';
     const agent = {
       connections: concurrency,
       keepAliveTimeout: secure ? IDLE_HTTPS_MS : IDLE_HTTP_MS,
-      headersTimeout: idleTimeoutMs,
-      bodyTimeout: idleTimeoutMs,
+      headersTimeout: limits.idleTimeoutMs,
+      bodyTimeout: limits.idleTimeoutMs,
     };
-    this.#dispatcher = proxyUrl ? new ProxyAgent({ uri: proxyUrl, proxyTunnel: secure, ...agent }) : new Agent(agent);
+    return proxyUrl ? new ProxyAgent({ uri: proxyUrl, proxyTunnel: secure, ...agent }) : new Agent(agent);
   }
 
   /**
@@ -91,7 +96,7 @@ export class OpenAiConnection {
   }
 
   close(): void {
-    void this.#dispatcher.destroy();
+    void this.#dispatcher?.then((dispatcher) => dispatcher.destroy());
   }
 
   /** Posts `body` as JSON to a path below the base URL, or gets the path if there is no body. */
@@ -104,7 +109,9 @@ export class OpenAiConnection {
         ? { method: 'GET' as const, headers: this.#headers }
         : { method: 'POST' as const, headers: { ...this.#headers, 'content-type': 'application/json' }, body: JSON.stringify(body) };
     try {
-      const response = await request(url, { ...sent, signal, dispatcher: this.#dispatcher });
+      const dispatcher = await (this.#dispatcher ??= this.#openDispatcher());
+      const { request } = await import('undici');
+      const response = await request(url, { ...sent, signal, dispatcher });
       const answer = new ServerAnswer(response, signal, (error) => this.#typed(error, caller, signal));
       if (response.statusCode >= 200 && response.statusCode <= 299) return answer;
       throw await refusal(response.statusCode, answer, this.context);

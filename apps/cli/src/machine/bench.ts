@@ -6,12 +6,7 @@ import { pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
 import type { Cli, Start } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
-
-/**
- * Limits the semi-spaces of V8's young generation to 4 MiB. A service that mostly waits keeps about 20 MiB less than by default.
- * Such a service allocates little, so that more frequent collections cost little.
- */
-export const SERVICE_NODE_ARGS: readonly string[] = ['--max-semi-space-size=4'];
+import { SERVICE_NODE_ARGS } from '../stack/managed-process.js';
 
 const SUFFIX = '.bench.js';
 /** A benchmark exports `run(args)`, which returns its exit code. `await` makes this a module; with --input-type no thread could start. */

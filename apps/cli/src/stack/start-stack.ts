@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { CliError, EXIT } from '../errors.js';
 import { logPath } from '../home/home.js';
 import { Report, type StackOptions } from '../home/stack-state.js';
+import { SERVICE_ENVIRONMENT, SERVICE_NODE_ARGS } from './managed-process.js';
 
 /** Time for the supervisor to stop its processes. Afterwards the whole process group is killed. */
 const STOP_TIMEOUT_MS = 30_000;
@@ -38,9 +39,9 @@ export async function startStack(options: StackOptions, { environment, onNote, s
   const log = logPath(options.home, 'supervisor');
   mkdirSync(dirname(log), { recursive: true });
   const logFd = openSync(log, 'a');
-  const child = spawn(process.execPath, [SUPERVISOR, JSON.stringify(options)], {
+  const child = spawn(process.execPath, [...SERVICE_NODE_ARGS, SUPERVISOR, JSON.stringify(options)], {
     cwd: options.root,
-    env: { ...environment },
+    env: { ...environment, ...SERVICE_ENVIRONMENT },
     detached: true,
     stdio: [options.foreground ? 'pipe' : 'ignore', logFd, logFd, 'pipe'],
   });

@@ -1,9 +1,9 @@
+import { createRequire } from 'node:module';
 import { Health } from '@etude/contracts/gen/grpc/health/v1/health_pb';
 import { reflectionPackage, SERVICES } from '@etude/contracts/grpc';
 import { addService, listenGrpc, type ListeningServer } from '@etude/contracts/grpc-server';
 import { portError } from '@etude/platform/health';
-import type { Server } from '@grpc/grpc-js';
-import { ReflectionService } from '@grpc/reflection';
+import type { handleBidiStreamingCall, MethodDefinition, Server } from '@grpc/grpc-js';
 import type { Calls } from '../calls/calls.js';
 import { sizeProblem } from '../calls/request-limits.js';
 import type { HealthReporter } from './health-reporter.js';
@@ -26,11 +26,46 @@ export async function listenForGrpc(host: string, port: number, { calls, health,
       });
     }
     health.addToServer(server);
-    new ReflectionService(reflectionPackage(...SERVICES, Health) as never).addToServer(server);
+    addReflection(server);
   };
   try {
     return await listenGrpc(host, port, add);
   } catch (error) {
     throw portError(error as Error, host, port, 'ETUDE_GRPC_PORT');
+  }
+}
+
+interface Reflection {
+  readonly method: MethodDefinition<unknown, unknown>;
+  readonly answer: handleBidiStreamingCall<unknown, unknown>;
+}
+
+/** Both versions of reflection. Their package is loaded by the first question, because it costs 11 MiB of memory. */
+function addReflection(server: Server): void {
+  const loaded = new Map<string, Reflection>();
+  const load = () => {
+    const { ReflectionService } = createRequire(import.meta.url)('@grpc/reflection') as typeof import('@grpc/reflection');
+    const addService = (methods: Record<string, Reflection['method']>, answers: Record<string, Reflection['answer']>) => {
+      const [[method], [answer]] = [Object.values(methods), Object.values(answers)];
+      if (method && answer) loaded.set(method.path, { method, answer });
+    };
+    new ReflectionService(reflectionPackage(...SERVICES, Health) as never).addToServer({ addService } as never);
+  };
+  for (const version of ['v1', 'v1alpha']) {
+    const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
+    const known = () => {
+      if (loaded.size === 0) load();
+      return loaded.get(path) as Reflection;
+    };
+    const method: Reflection['method'] = {
+      path,
+      requestStream: true,
+      responseStream: true,
+      requestSerialize: (value) => known().method.requestSerialize(value),
+      requestDeserialize: (bytes) => known().method.requestDeserialize(bytes),
+      responseSerialize: (value) => known().method.responseSerialize(value),
+      responseDeserialize: (bytes) => known().method.responseDeserialize(bytes),
+    };
+    server.addService({ ask: method }, { ask: (call: Parameters<Reflection['answer']>[0]) => known().answer(call) });
   }
 }

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
-import { createMcpHttp, type McpHttp, refuseHttp } from '@etude/mcp/http';
-import { readMessage } from '@etude/mcp/messages';
+import type { McpHttp } from '@etude/mcp/http';
+import type { readMessage } from '@etude/mcp/messages';
+import { refuseHttp } from '@etude/mcp/refuse-http';
 import { counter, histogram } from '@etude/platform/metrics';
 import { z } from 'zod';
 import type { Authenticator } from '../calls/caller.js';
@@ -25,12 +26,17 @@ export interface McpServerParts {
   readonly log: (message: string, details: object) => void;
 }
 
+interface OpenMcp {
+  readonly http: McpHttp;
+  readonly readMessage: typeof readMessage;
+}
+
 /**
  * MCP over streamable HTTP. Requests become calls of the same handlers as over gRPC, with the caller's key.
  * It keeps no state, so any gateway can answer any request.
  */
 export class McpServer {
-  readonly #mcp: McpHttp;
+  #mcp: Promise<OpenMcp> | null = null;
   readonly #http: HttpDoor;
   readonly #refusal: ReturnType<typeof refuser>;
 
@@ -38,16 +44,7 @@ export class McpServer {
     config: GatewayConfig,
     private readonly parts: McpServerParts,
   ) {
-    const { calls, log } = parts;
     this.#refusal = refuser(config);
-    this.#mcp = createMcpHttp(
-      { tools: localClient(calls, Tools), skills: localClient(calls, Skills) },
-      {
-        version,
-        onError: (error) => log('An MCP request was refused or failed', { err: error }),
-        onUnfit: (skill, why) => log('A skill does not fit the Agent Skills format and is not shown over MCP', { skill, why }),
-      },
-    );
     this.#http = new HttpDoor({
       setting: 'ETUDE_MCP_PORT',
       answer: (request, response) => this.#serve(request, response),
@@ -59,9 +56,24 @@ export class McpServer {
     return this.#http.listen(host, port);
   }
 
+  /** The protocol's package is imported by the first request, because it costs 20 MiB of memory. */
+  async #openMcp(): Promise<OpenMcp> {
+    const [{ createMcpHttp }, { readMessage }] = await Promise.all([import('@etude/mcp/http'), import('@etude/mcp/messages')]);
+    const { calls, log } = this.parts;
+    const http = createMcpHttp(
+      { tools: localClient(calls, Tools), skills: localClient(calls, Skills) },
+      {
+        version,
+        onError: (error) => log('An MCP request was refused or failed', { err: error }),
+        onUnfit: (skill, why) => log('A skill does not fit the Agent Skills format and is not shown over MCP', { skill, why }),
+      },
+    );
+    return { http, readMessage };
+  }
+
   /** Ends streams of changes after the grace period for other requests. */
   close(): Promise<void> {
-    return this.#http.close(() => this.#mcp.close());
+    return this.#http.close(async () => (await this.#mcp)?.http.close());
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -87,8 +99,9 @@ export class McpServer {
     // Any web page could send other types through a browser.
     if (mediaTypeOf(request) !== 'application/json')
       return refuseHttp(response, 415, 'Send one JSON message, with content-type: application/json.');
+    const { http, readMessage } = await (this.#mcp ??= this.#openMcp());
     const read = readMessage(await textOf(request, 4 * MIB));
-    if ('message' in read) return this.#mcp.handle(request, response, read.message);
+    if ('message' in read) return http.handle(request, response, read.message);
     const { id, error } = read.refusal ?? { id: null, error: { code: undefined } };
     refuseHttp(response, 400, read.why, error.code, id);
   }
