@@ -29,10 +29,10 @@ describe('wordsOf', () => {
     expect(queryWordsOf('日').map((word) => word.text)).toEqual(['日']);
   });
 
-  it('returns only letters, marks and digits', () => {
+  it('returns only letters, marks, digits and emoji', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
-        for (const word of wordsOf(text)) expect(word.text).toMatch(/^[\p{L}\p{M}\p{N}]+$/u);
+        for (const word of wordsOf(text)) expect(word.text).toMatch(/^([\p{L}\p{M}\p{N}]+|\p{Extended_Pictographic})$/u);
       }),
     );
   });

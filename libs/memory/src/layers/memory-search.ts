@@ -113,18 +113,23 @@ function namedSpeakersFirst(text: string, found: readonly RankedRecord[]): reado
   return lowered.toSorted((a, b) => b.score - a.score);
 }
 
+/** Maximum number of newer facts that are placed before one older fact, so that its own words find it among the first five. */
+const NEWER_BEFORE_MAX = 3;
+
 /** Moves each fact that waits for a comparison before the older facts that it may replace, with the score of the first of them. */
 function newerFirst(found: readonly RankedRecord[]): readonly RankedRecord[] {
   const ranked = [...found];
+  const moved = new Map<RankedRecord, number>();
   for (const one of found) {
     if (one.record.fields.status !== 'unsettled') continue;
     const near = parseBody<Fact>(one.record).value.unsettled ?? [];
-    const older = ranked.findIndex(({ record }) => record.kind === 'fact' && near.includes(record.key));
     const at = ranked.indexOf(one);
-    if (older === -1 || older > at) continue;
+    const older = ranked.slice(0, at).find((hit) => hit.record.kind === 'fact' && near.includes(hit.record.key));
+    if (older === undefined || (moved.get(older) ?? 0) >= NEWER_BEFORE_MAX) continue;
+    moved.set(older, (moved.get(older) ?? 0) + 1);
     ranked.splice(at, 1);
-    const { score } = ranked[older]!;
-    ranked.splice(older, 0, { ...one, score, explanation: { ...one.explanation, unsettled: 1, score } });
+    const { score } = older;
+    ranked.splice(ranked.indexOf(older), 0, { ...one, score, explanation: { ...one.explanation, unsettled: 1 } });
   }
   return ranked;
 }
