@@ -51,6 +51,7 @@ describe('settings of the installation', () => {
       maxSkills: 0,
       skillSearchThreshold: 0.8,
       preferSkills: true,
+      settleFacts: true,
       approvalMode: 'review',
     });
   });
