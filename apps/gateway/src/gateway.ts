@@ -180,7 +180,7 @@ export class Gateway implements OnApplicationShutdown {
     for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, upkeepCalls]) calls.serve(Memory, handlers, memory);
     calls.serve(Memory, operatorCalls, memory, 'operator');
     calls.serve(Consolidation, consolidationCalls, { runs: new ConsolidationStore(producer) });
-    calls.serve(Queues, queueCalls, { dead: new DeadLetters(producer, this.#tasks) }, 'operator');
+    calls.serve(Queues, queueCalls, { dead: new DeadLetters(producer, this.#tasks, skills.wanted) }, 'operator');
     calls.serve(Sandboxes, sandboxCalls, { sessions, router: this.#router });
     calls.serve(Agents, agentCalls, skills);
     calls.serve(Agents, agentChanges, skills, 'reviewer');

@@ -26,7 +26,7 @@ const embedderFolder = ({ settings: { environment }, root }: Pick<Where, 'settin
   resolve(root, environment['ETUDE_EMBEDDER_PATH'] || '.etude/cache/embedder');
 
 /** Whether all files of the sentence model are there. Only sizes are compared, which is quick. */
-const isFetched = (folder: string): boolean =>
+export const isFetched = (folder: string): boolean =>
   SENTENCE_MODEL.files.every(({ name, bytes }) => statSync(join(folder, name), { throwIfNoEntry: false })?.size === bytes);
 
 export const LEXICAL_COST = 'memory finds similar tasks by shared words only; it mostly misses the same task in other words';

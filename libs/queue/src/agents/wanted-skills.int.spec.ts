@@ -1,7 +1,11 @@
+import { EtudeError } from '@etude/contracts/errors';
 import { SkillRequest } from '@etude/contracts/queues';
 import { describe, expect, it } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';
+import { until } from '@etude/test-support/until';
 import { startProducer } from '../../test/rig.js';
+import { consume } from '../jobs/consumer.js';
+import { DeadLetters } from '../jobs/dead-letters.js';
 import { ROUNDS_MAX, type Wish, WantedSkills } from './wanted-skills.js';
 
 const file = redisForFile();
@@ -36,6 +40,33 @@ describe('WantedSkills', () => {
     await store.request(asked({}, 'r1'));
     expect(await store.request(asked({}, 'r1'))).toMatchObject({ asked: 1 });
     await expect(store.request(asked({ skill: 'other' }, 'r1'))).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+  });
+
+  it('is written again after its dead job was redriven', async () => {
+    const { store, producer } = start();
+    const { id } = await store.request(asked());
+    const dead = new DeadLetters(producer, { requeue: async () => 'gone' }, store);
+    let isDown = true;
+    const worker = consume(
+      SkillRequest,
+      async ({ tenant, id: wish }) => {
+        const { round } = (await store.load(tenant, wish))!;
+        const at = { tenant, id: wish, round };
+        if (!(await store.begin(at))) return { state: 'failed' as const };
+        const end = { registered: isDown ? null : 'parse_csv', scripted: false };
+        await store.end(at, { state: isDown ? 'failed' : 'registered', reason: '', ...end });
+        if (isDown) throw new EtudeError('MODEL_REFUSED', 'no credit');
+        return { state: 'registered' as const };
+      },
+      { redisUrl: file.url, prefix: producer.keys.prefix, concurrency: 1 },
+    );
+    await until(async () => (await dead.list(SkillRequest.name, { pageSize: 5 })).letters.length === 1, { what: 'a dead letter' });
+    isDown = false;
+    expect(await dead.redrive(SkillRequest.name, { all: true })).toEqual({ redriven: 1, refused: [] });
+    await until(async () => (await store.get('acme', id))?.state === 'registered', { what: 'the skill is registered' });
+    await worker.close(1_000);
+    expect(await store.reopen('acme', id)).toBe('registered');
+    expect(await store.reopen('acme', 'none')).toBe('gone');
   });
 
   it('starts a new round for a closed wish, up to the limit', async () => {

@@ -49,6 +49,20 @@ function scripts.requestWish()
   return {'created', ARGV[1]}
 end
 
+-- Starts another round of a wish that failed. KEYS record, outbox, open wishes of the agent. ARGV outbox member, id.
+-- Answers 'waiting', or the state that forbids it; 'gone' where there is no wish.
+function scripts.reopenWish()
+  local state = redis.call('HGET', KEYS[1], 'state')
+  if state ~= 'failed' then return state or 'gone' end
+  redis.call('PERSIST', KEYS[1])
+  redis.call('HDEL', KEYS[1], 'draft')
+  redis.call('HINCRBY', KEYS[1], 'round', 1)
+  redis.call('HSET', KEYS[1], 'state', 'waiting', 'reason', '', 'updatedAt', now())
+  redis.call('ZADD', KEYS[2], now(), ARGV[1])
+  redis.call('SADD', KEYS[3], ARGV[2])
+  return 'waiting'
+end
+
 -- Sets fields of an open wish. KEYS record. ARGV round, fields... Answers 0 where the round is over.
 function scripts.putWish()
   if not isOpen(ARGV[1]) then return 0 end

@@ -207,6 +207,15 @@ export class WantedSkills {
     return wanted;
   }
 
+  /** Reopens a failed wish, before its job is redriven. Returns "waiting", or the state that forbids it; "gone" without a wish. */
+  async reopen(tenant: string, id: string): Promise<string> {
+    const { keys } = this.producer;
+    const wanted = await this.get(tenant, id);
+    if (wanted === null) return 'gone';
+    const more = [keys.wantedSkillOutbox, keys.openWishes(tenant, wanted.agent)];
+    return this.#run<string>('reopenWish', { tenant, id }, [memberOf(tenant, id), id], more);
+  }
+
   #run<Answer>(
     script: string,
     { tenant, id }: Pick<WishRound, 'tenant' | 'id'>,

@@ -1,6 +1,6 @@
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { ErrorCode } from '@etude/contracts/errors';
-import { QUEUES, RolloutRun } from '@etude/contracts/queues';
+import { QUEUES, RolloutRun, SkillRequest } from '@etude/contracts/queues';
 import type { QueueDeclaration } from '@etude/contracts/queues';
 import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
@@ -45,6 +45,8 @@ export class DeadLetters {
     private readonly producer: Producer,
     /** Puts a task back to `queued` before its rollout's job is redriven. Otherwise answers `gone` or the state that forbids it. */
     private readonly tasks: { requeue(tenant: string, taskId: string): Promise<string> },
+    /** The same for a wish before its `skill.request` is redriven: answers `waiting`, `gone` or the state that forbids it. */
+    private readonly wishes?: { reopen(tenant: string, id: string): Promise<string> },
   ) {}
 
   async queues(): Promise<QueueCounts[]> {
@@ -89,10 +91,20 @@ export class DeadLetters {
       if (errorCode(error) !== 'JOB_PAYLOAD_INVALID') throw error;
       return (error as Error).message;
     }
-    const obstacle = declaration.name === RolloutRun.name ? await this.#requeueTask(RolloutRun.payload.parse(job.data)) : null;
+    const obstacle = await this.#reopenRecord(declaration.name, job.data);
     if (obstacle) return obstacle;
     await this.#bounded(reviveJob(this.producer, queue, job));
     return null;
+  }
+
+  /** Reopens the record of a job that would otherwise find it over. @returns why it can't be, or null */
+  async #reopenRecord(queue: string, data: unknown): Promise<string | null> {
+    if (queue === RolloutRun.name) return this.#requeueTask(RolloutRun.payload.parse(data));
+    if (queue !== SkillRequest.name || this.wishes === undefined) return null;
+    const { tenant, id } = SkillRequest.payload.parse(data);
+    const answer = await this.wishes.reopen(tenant, id);
+    if (answer === 'waiting' || answer === 'writing') return null;
+    return answer === 'gone' ? `wantedSkills/${id} is no longer kept` : `wantedSkills/${id} is ${answer} already`;
   }
 
   async #requeueTask({ tenant, taskId }: { tenant: string; taskId: string }): Promise<string | null> {
