@@ -9,6 +9,7 @@ import { registryOf, proven, TEST_SIGNER } from './bundle-fixture.js';
 import { FakeClock } from './fake-clock.js';
 import { FakeJournalStore } from './fake-journal.js';
 import { FakeMemoryOutbox } from './fake-memory-outbox.js';
+import { hitOf } from './memory-records.js';
 import { FakeSandboxes, type FakeRun } from './fake-sandboxes.js';
 import type { RolloutDeps, RolloutInput } from '../src/rollout/rollout-context.js';
 import { runRollout } from '../src/rollout/run-rollout.js';
@@ -102,6 +103,8 @@ export class World {
   get deps(): Omit<RolloutDeps, 'journal'> {
     const { model, sandboxes, outbox, clock } = this;
     const nothing = { search: () => Promise.resolve([]) };
+    // Memory holds something, so that a draft is worth asking for; but nothing that is recalled.
+    const stranger = { search: () => Promise.resolve([hitOf({ id: 'f0', kind: 'fact', layer: 'semantic', similarity: 0.01 })]) };
     return {
       model,
       sandboxes,
@@ -109,7 +112,7 @@ export class World {
       clock,
       givesUp: () => false,
       episodic: nothing,
-      semantic: nothing,
+      semantic: stranger,
       procedural: proceduralOf(
         (this.given.skills ?? []).map(({ skill, similarity }) => ({ skill: skill.proof ? skill : proven(skill), similarity })),
         this.offered,

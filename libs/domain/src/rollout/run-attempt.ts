@@ -3,6 +3,7 @@ import { extractAnswer } from '../evaluation/answer-code.js';
 import { rulesOf } from '../evaluation/evaluators.js';
 import { recall, recallsNothing } from '../recall/recall.js';
 import { isInWords } from '../skills/content-digest.js';
+import { searchSkills, viewOf } from '../skills/life/find-skill.js';
 import { isProven } from '../skills/proof/proof.js';
 import type { Attempt } from './attempt-record.js';
 import { critiqueRequest, draftRequest, generateRequest } from './prompts.js';
@@ -14,10 +15,13 @@ export async function runAttempt(context: RolloutContext, attempt: number): Prom
   const { promptTask: task, spec } = context;
   const before = context.attempts.filter((earlier) => earlier.attempt > 0);
   const first = before.length === 0;
-  const opening = await (first
-    ? askModel(context, `a${attempt}.draft`, 'draft', () => draftRequest(task))
-    : askModel(context, `a${attempt}.critique`, 'critique', () => critiqueRequest(task, before)));
-  const draft = first ? opening.text : null;
+  const drafts = first && (await isDraftUseful(context, attempt));
+  const opening = drafts
+    ? await askModel(context, `a${attempt}.draft`, 'draft', () => draftRequest(task))
+    : first
+      ? NO_OPENING
+      : await askModel(context, `a${attempt}.critique`, 'critique', () => critiqueRequest(task, before));
+  const draft = drafts ? opening.text : null;
   const critique = first ? null : opening.text;
   const recalled = await recallStep(context, attempt, opening.text);
   const generated = await askModel(context, `a${attempt}.generate`, 'generate', () =>
@@ -38,6 +42,24 @@ export async function runAttempt(context: RolloutContext, attempt: number): Prom
     costUsd: opening.costUsd + generated.costUsd,
   };
   return tryAnswer(context, said, answer?.code ?? null);
+}
+
+const NO_OPENING = { text: '', scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
+
+/** A draft serves as a cue, so it is asked for only if there is something to recall. A later worker decides as the journal shows. */
+async function isDraftUseful({ spec: { memory, prompt }, steps, scope, deps }: RolloutContext, attempt: number): Promise<boolean> {
+  if (recallsNothing(memory)) return false;
+  if (steps.replay(`a${attempt}.draft`) !== undefined) return true;
+  if (steps.replay(`a${attempt}.generate`) !== undefined) return false;
+  const query = { text: prompt, limit: 1 };
+  const within = viewOf(scope, scope.user);
+  const found = await Promise.all(
+    memory.layers.map(async (layer) => {
+      if (layer === 'procedural') return (await searchSkills(deps.procedural, scope, query)).length;
+      return (await deps[layer].search(within, query)).length;
+    }),
+  );
+  return found.some((count) => count > 0);
 }
 
 /** The cue joins the model's draft or critique with the task's own words, since memories of the task often use those. */

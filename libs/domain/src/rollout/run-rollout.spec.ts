@@ -7,6 +7,16 @@ const ATTEMPT = ['a1.draft', 'a1.recall', 'a1.generate', 'a1.execute', 'a1.evalu
 const modelOf = (world: World) => world.model as AnsweringModel;
 
 describe('runRollout', () => {
+  it.each([
+    ['memory is off', { spec: { memory: { off: true } } }, ['a1.generate', 'a1.execute', 'a1.evaluate', 'a1.record']],
+    ['memory is empty', { deps: { semantic: { search: () => Promise.resolve([]) } } }, ATTEMPT.slice(1)],
+  ])('asks for no draft where %s', async (_, given, steps) => {
+    const world = new World(given);
+    await world.run();
+    expect(world.steps.filter((step) => step.startsWith('a1.'))).toEqual(steps);
+    expect(modelOf(world).asked[0]).not.toContain('# Your sketch');
+  });
+
   it('goes draft, recall, generate, execute, evaluate, record and stops on success', async () => {
     const world = new World({ model: new AnsweringModel(() => fenced('print("right")')) });
     const end = await world.run();
