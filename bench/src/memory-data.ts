@@ -161,7 +161,7 @@ function unit(vector: Float32Array): Float32Array {
 }
 
 /** Mulberry32: as good as benchmarks need, and the same everywhere. */
-function randomOf(seed: number): () => number {
+export function randomOf(seed: number): () => number {
   let state = Math.imul(seed, 0x9e37_79b1) >>> 0;
   return () => {
     state = (state + 0x6d2b_79f5) >>> 0;

@@ -3,6 +3,7 @@ import { freemem, tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { percentile, round, summaryLine } from './figures.js';
 import { MemoryData } from './memory-data.js';
+import { conversationFigures } from './memory-conversations.js';
 import { factsFigures } from './memory-facts.js';
 import { growTo, pairedRatio, queriesOf, searchAll, type SearchTimes } from './memory-growth.js';
 import { qdrantSides, QueryVectors, type Sides, sqliteSides } from './memory-sides.js';
@@ -70,8 +71,9 @@ export async function run(args: readonly string[]): Promise<number> {
     const facts = sides.real
       ? { ...(await factsFigures(adapter, say)), ...(await toldFigures(say)) }
       : leftOut('what becomes of told facts');
-    const figures = { ...(sides.real ? {} : { stand_in: 1 }), ...figuresOf(found), ...quality, ...facts };
-    if (!values.json) process.stdout.write(lists(quality, facts).join(''));
+    const talks = sides.real && !values.quick ? await conversationFigures(say) : leftOut('questions about dialogues');
+    const figures = { ...(sides.real ? {} : { stand_in: 1 }), ...figuresOf(found), ...quality, ...facts, ...talks };
+    if (!values.json) process.stdout.write(lists(quality, facts, talks).join(''));
     process.stdout.write(`${summaryLine('memory', figures)}\n`);
     return 0;
   } finally {

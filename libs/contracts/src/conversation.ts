@@ -40,7 +40,7 @@ export const Turn = Message.extend({
   conversation: z.string(),
   /** Place in the conversation, from 0. */
   index: z.number().int().min(0).max(TURNS_MAX),
-  /** Beginning of the turn before it, with its speaker. Search reads both, since an answer alone often doesn't say what it is about. */
+  /** Beginnings of the two turns before it, with their speakers. Search reads them too: an answer alone often doesn't say what it is about. */
   previous: z.string(),
   /** When it was stored, in ms since 1970. */
   createdAt: z.number().int(),

@@ -38,6 +38,8 @@ interface Places {
 }
 
 const BATCH = 64;
+/** Turns that search reads together with a turn. Measured in docs/retrieval.md. */
+const PREVIOUS = 2;
 const PREVIOUS_CHARS_MAX = 300;
 const INDEX_DIGITS = 7;
 
@@ -210,12 +212,18 @@ async function insertTurns(deps: LayerDeps, addition: Addition, first: number, s
 /** The messages as turns from the place `first` on. */
 async function turnsOf(store: RecordStore, { scope, name, messages, at }: Addition, first: number): Promise<readonly Turn[]> {
   const conversation = conversationId(scope, name);
-  const [before] = first === 0 ? [] : (await loadTurns(store, scope, [turnKey(conversation, first - 1)])).values();
-  let said: Message | null = before === undefined ? null : turnOf(before);
+  const places = Array.from({ length: PREVIOUS }, (_, n) => first - PREVIOUS + n).filter((place) => place >= 0);
+  const before = await loadTurns(
+    store,
+    scope,
+    places.map((place) => turnKey(conversation, place)),
+  );
+  const said: Message[] = [...before.values()].map(turnOf);
   return messages.map((message, n) => {
     const index = first + n;
-    const previous = said === null ? '' : `${speakerOf(said)}: ${cut(said.text, PREVIOUS_CHARS_MAX)}`;
-    said = message;
+    const lines = said.slice(-PREVIOUS).map((one) => `${speakerOf(one)}: ${cut(one.text, PREVIOUS_CHARS_MAX)}`);
+    said.push(message);
+    const previous = lines.join('\n');
     return { ...message, id: turnKey(conversation, index), scope, conversation, index, previous, createdAt: at };
   });
 }
