@@ -52,9 +52,9 @@ export async function planUnit(
   const unit: PlannedUnit = { unitId, page, known: true, learned: null, facts: [], skill: null };
   if ((await deps.semantic.appliedAmong(tenant, [unitId])).has(unitId)) return unit;
   const learned = await learnFromEpisodes(page.episodes, deps.model, signal);
-  const { description, scenarios } = learned.data?.skill ?? { description: '', scenarios: [] };
+  const { name: called, description, scenarios } = learned.data?.skill ?? { name: '', description: '', scenarios: [] };
   const known = [...skills, ...earlier.flatMap(({ skill }) => skill ?? [])].filter((skill) => isReadBy(skill.scope, scope));
-  const how = { description, scenarios, scripted: learned.scripted, at: now };
+  const how = { called, description, scenarios, scripted: learned.scripted, at: now };
   const proposed = page.group === null ? null : proposeSkill(page.group, known, how);
   return {
     ...unit,

@@ -1,6 +1,7 @@
 import type { Episode, Skill, SkillTest } from '@etude/contracts/memory';
 import { candidateFromTests } from '../skills/proof/skill-candidate.js';
 import { canonicalJson } from '../skills/content-digest.js';
+import { isSameOwner } from '../skills/life/skill-life.js';
 import { withMarks } from '../trust/sources.js';
 
 /** A single success may be luck. */
@@ -10,6 +11,8 @@ const TESTS_MAX = 1_000;
 type Solved = Episode & { code: string; tests: SkillTest[] };
 
 export interface Proposal {
+  /** Name that the model proposed; absent or empty: none. */
+  readonly called?: string;
   readonly description: string;
   readonly scenarios: readonly string[];
   /** The scripted model wrote the description. */
@@ -26,7 +29,7 @@ export interface Proposal {
 export function proposeSkill(
   group: readonly Episode[],
   skills: readonly Skill[],
-  { description, scenarios, scripted, at }: Proposal,
+  { called = '', description, scenarios, scripted, at }: Proposal,
 ): Skill | null {
   if (group.filter(({ success }) => success).length < SUCCESSES_MIN) return null;
   if (skills.some((skill) => covers(skill, group))) return null;
@@ -36,6 +39,8 @@ export function proposeSkill(
   const candidate = candidateFromTests({
     ...best,
     tests: testsOf(best, peers),
+    called,
+    others: skills.filter(({ scope }) => isSameOwner(scope, best.scope)),
     description: description || best.summary,
     scenarios,
     scripted: best.scripted || scripted,

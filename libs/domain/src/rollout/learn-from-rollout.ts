@@ -2,7 +2,8 @@ import type { StopReason } from '@etude/contracts/task';
 import { mayLearn } from '../skills/life/register-skill.js';
 import { countWordsUsed } from '../skills/life/words-in-use.js';
 import { withMarks } from '../trust/sources.js';
-import { buildSkillCandidate } from '../skills/proof/skill-candidate.js';
+import { buildSkillCandidate, type NamedSkill, namesLike, skillName } from '../skills/proof/skill-candidate.js';
+import { rulesOf } from '../evaluation/evaluators.js';
 import { z } from 'zod';
 import { readJsonAnswer } from '../model-answer.js';
 import { askModel, type RolloutContext } from './rollout-context.js';
@@ -12,7 +13,7 @@ import { RolloutStop } from './durable-steps.js';
 
 const DESCRIPTION_CHARS_MAX = 1_000;
 const SCENARIOS_MAX = 8;
-const Distilled = z.object({ description: z.string(), scenarios: z.array(z.string()).default([]) });
+const Distilled = z.object({ name: z.string().default(''), description: z.string(), scenarios: z.array(z.string()).default([]) });
 
 /**
  * Keeps the lessons of a rollout: its episode, and in training also a summary, a reflection and, on success, a skill candidate.
@@ -71,19 +72,27 @@ async function putSkill(context: RolloutContext): Promise<void> {
   const isWanted = steps.replay('t.distil') !== undefined || (await mayLearn(candidate, await context.settings(), deps.procedural));
   if (!isWanted) return;
   const { text } = await askModel(context, 't.distil', 'distil', () => distilRequest(promptTask, code));
-  const skill = buildSkillCandidate({ ...solved, ...readDistilled(text) });
+  const distilled = readDistilled(text);
+  const skill = buildSkillCandidate({ ...solved, ...distilled, others: await skillsCalled(context, distilled.called) });
   if (skill === null) return;
   // The code may repeat texts that its author read, so their sources and marks go with the skill.
   const sources = [...new Set([...skill.sources, ...touchedBy(context, attempts)])];
   await deps.outbox.put(tenant, `${rolloutId}.skill`, { kind: 'skill', skill: withMarks({ ...skill, sources, origin: 'rollout' }) });
 }
 
+/** The owner's skills with a name that this task's skill may get. */
+async function skillsCalled({ deps, scope, spec: { prompt, evaluator } }: RolloutContext, called: string): Promise<readonly NamedSkill[]> {
+  const { entryPoint = null } = rulesOf(evaluator);
+  const names = namesLike(skillName({ prompt, entryPoint, called }));
+  return (await Promise.all(names.map((name) => deps.procedural.versions(scope, name)))).flat();
+}
+
 /** Reads the answer. If it isn't the JSON asked for, its text without code is the description. An empty one becomes the prompt. */
-function readDistilled(text: string): z.output<typeof Distilled> {
+function readDistilled(text: string): Omit<z.output<typeof Distilled>, 'name'> & { readonly called: string } {
   const read = readJsonAnswer(Distilled, text);
   const prose = text.replaceAll(/```[\s\S]*?(?:```|$)/g, '').trim();
-  const { description, scenarios } = 'data' in read ? read.data : { description: prose, scenarios: [] };
-  return { description: description.slice(0, DESCRIPTION_CHARS_MAX), scenarios: scenarios.slice(0, SCENARIOS_MAX) };
+  const { name: called, description, scenarios } = 'data' in read ? read.data : { name: '', description: prose, scenarios: [] };
+  return { called, description: description.slice(0, DESCRIPTION_CHARS_MAX), scenarios: scenarios.slice(0, SCENARIOS_MAX) };
 }
 
 async function putEpisode(context: RolloutContext, lessons: Lessons): Promise<void> {

@@ -106,6 +106,6 @@ export function distilRequest(task: PromptTask, code: string): ChatRequest {
   return request(
     task,
     `# Code that solved it\n\n${block(task, 'solution', cutMiddle(code, REFERENCE_CHARS_MAX))}`,
-    '# Now\n\nDescribe this code for a library, from the code itself: what it does, what it takes, what it gives. Then name situations in which it will be useful. Answer with one JSON object and nothing else: {"description": "...", "scenarios": ["...", "..."]}',
+    '# Now\n\nDescribe this code for a library, from the code itself: what it does, what it takes, what it gives. Then name situations in which it will be useful. Answer with one JSON object and nothing else: {"name": "two_to_four_words", "description": "...", "scenarios": ["...", "..."]}',
   );
 }

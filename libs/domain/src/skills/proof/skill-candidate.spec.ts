@@ -86,11 +86,25 @@ describe('buildSkillCandidate', () => {
   });
 });
 
-describe('skillName', () => {
-  it('is valid and differs between tasks', () => {
-    expect(skillName('anything', 'f', 'hasCloseElements')).toMatch(/^has_close_elements_[0-9a-f]{6}$/);
-    expect(skillName('Write a program that adds the two numbers it reads.', 'f', null)).toMatch(/^adds_two_numbers_it_reads_/);
-    expect(skillName('x', 'f', 'solve')).not.toBe(skillName('x', 'g', 'solve'));
+describe('the name of a skill', () => {
+  const nameOf = (prompt: string, entryPoint: string | null, called = '') => skillName({ prompt, entryPoint, called });
+
+  it('is the entry point, what the model calls it, or telling words of the task', () => {
+    expect(nameOf('anything', 'hasCloseElements', 'close_pairs')).toBe('has_close_elements');
+    expect(nameOf('For each line of the input text print its sum.', null, 'Sum of Lines')).toBe('sum_of_lines');
+    expect(nameOf('Write a program that adds the two numbers it reads.', null)).toBe('adds_two_numbers');
+    expect(nameOf('Count the vowels.', 'solve')).toBe('count_vowels');
+    expect(nameOf('的', 'solve')).toBe('solve');
+  });
+
+  it('is numbered where another task has it, and stays for better code of the same task', () => {
+    const named = (others: SolvedTask['others']) =>
+      buildSkillCandidate(solved({ evaluator: calls, fingerprint: 'f1', others: others! }))?.name;
+    expect(named([])).toBe('add_two');
+    expect(named([{ name: 'add_two', fingerprints: ['f1'] }])).toBe('add_two');
+    expect(named([{ name: 'add_two', fingerprints: ['f0'] }])).toBe('add_two_2');
+    const many = Array.from({ length: 9 }, (_, at) => ({ name: at === 0 ? 'add_two' : `add_two_${at + 1}`, fingerprints: ['f0'] }));
+    expect(named(many)).toMatch(/^add_two_[0-9a-f]{6}$/);
   });
 
   it('is valid for any prompt', () => {
@@ -99,8 +113,8 @@ describe('skillName', () => {
         fc.string({ unit: 'grapheme' }),
         fc.string(),
         fc.option(fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,120}$/)),
-        (prompt, fingerprint, entryPoint) => {
-          expect(SkillName.safeParse(skillName(prompt, fingerprint, entryPoint)).success).toBe(true);
+        (prompt, called, entryPoint) => {
+          expect(SkillName.safeParse(nameOf(prompt, entryPoint, called)).success).toBe(true);
         },
       ),
     );

@@ -18,7 +18,13 @@ export interface SkillOrigin {
   readonly scripted: boolean;
   /** ms since 1970 */
   readonly at: number;
+  /** Name that the model proposed; empty: none. */
+  readonly called?: string;
+  /** Skills of the same owner. Another task's skill keeps its name. */
+  readonly others?: readonly NamedSkill[];
 }
+
+export type NamedSkill = Pick<Skill, 'name' | 'fingerprints'>;
 
 export interface SolvedTask extends SkillOrigin {
   readonly taskId: string;
@@ -35,12 +41,12 @@ export function buildSkillCandidate({ taskId, evaluator, ...origin }: SolvedTask
 export function candidateFromTests(
   origin: SkillOrigin & { entryPoint: string | null; tests: readonly SkillTest[]; sources: readonly string[] },
 ): Skill | null {
-  const { scope, prompt, fingerprint, entryPoint, sources, model, scripted, at } = origin;
+  const { scope, prompt, fingerprint, entryPoint, sources, model, scripted, at, others = [] } = origin;
   const tests = [...origin.tests];
   if (tests.length === 0 || origin.code.trim() === '') return null;
   const code = standaloneCode(origin.code, tests, entryPoint);
   const kind = entryPoint === null || isCallable(code, entryPoint) ? 'function' : 'snippet';
-  const name = skillName(prompt, fingerprint, entryPoint);
+  const name = freeName(skillName({ ...origin, called: origin.called ?? '' }), fingerprint, others);
   const found = { name, scope, kind, description: describe(origin), code, entryPoint, tests, model, scripted, at } as const;
   return newCandidate({ ...found, parameters: [], tags: [], cues: [prompt], fingerprints: [fingerprint], sources: [...sources] });
 }
@@ -75,10 +81,17 @@ function describe({ description, scenarios, prompt }: SkillOrigin): string {
   return uses.length === 0 ? text : `${text}\n\nUse it for:\n${uses.map((use) => `- ${use}`).join('\n')}`;
 }
 
-const WORDS_MAX = 6;
-const NAME_MAX = 80;
+const WORDS_MAX = 4;
+const NAME_MAX = 72;
+const NAMES_TRIED = 9;
 const HASH_CHARS = 6;
-const STOP_WORDS = new Set('a an the of and or to in is you your that which please write python program function'.split(' '));
+const STOP_WORDS = new Set(
+  'a an the of and or to in is it as for by with from on at you your that which each every please write python program function code given read reads line lines input text print prints output'.split(
+    ' ',
+  ),
+);
+/** Entry points that tell nothing about the task. */
+const GENERIC = new Set(['solve', 'solution', 'main', 'run', 'f', 'func', 'function', 'answer', 'candidate', 'task']);
 
 const snake = (text: string) =>
   text
@@ -87,13 +100,32 @@ const snake = (text: string) =>
     .replaceAll(/[^a-z0-9]+/g, '_')
     .replaceAll(/^[_0-9]+|_+$/g, '');
 
-/**
- * A name for the skill of one task: its entry point, or the first telling words of its prompt, then six characters from its fingerprint.
- * Better code for the same task is thus a new version. Another task with an entry point `solve` gets another name.
- */
-export function skillName(prompt: string, fingerprint: string, entryPoint: string | null): string {
+/** The name for the skill of a task: its entry point, else the model's proposal, else the first telling words of its prompt. */
+export function skillName({
+  prompt,
+  entryPoint,
+  called,
+}: {
+  readonly prompt: string;
+  readonly entryPoint: string | null;
+  readonly called: string;
+}): string {
   const words = snake(prompt.slice(0, 2_000)).split('_');
   const telling = words.filter((word) => word !== '' && !STOP_WORDS.has(word)).slice(0, WORDS_MAX);
-  const base = (entryPoint === null ? '' : snake(entryPoint)) || snake(telling.join('_')) || 'task';
-  return `${base.slice(0, NAME_MAX - HASH_CHARS - 1)}_${contentDigest(fingerprint).slice(0, HASH_CHARS)}`;
+  const entry = snake(entryPoint ?? '');
+  const names = [GENERIC.has(entry) ? '' : entry, snake(called), snake(telling.join('_')), entry, 'task'];
+  return names.find((name) => name !== '')!.slice(0, NAME_MAX);
+}
+
+/** The names that `freeName` tries, so that callers know which skills to pass. */
+export const namesLike = (name: string): readonly string[] =>
+  Array.from({ length: NAMES_TRIED }, (_, at) => (at === 0 ? name : `${name}_${at + 1}`));
+
+/** The name, numbered if other tasks have skills of that name. Better code for the same task is a new version of its skill. */
+function freeName(name: string, fingerprint: string, others: readonly NamedSkill[]): string {
+  const isFree = (one: string) => {
+    const known = others.filter((skill) => skill.name === one);
+    return known.length === 0 || known.some(({ fingerprints }) => fingerprints.includes(fingerprint));
+  };
+  return namesLike(name).find(isFree) ?? `${name}_${contentDigest(fingerprint).slice(0, HASH_CHARS)}`;
 }
