@@ -51,7 +51,7 @@ async function solve(task: Spec): Promise<Task> {
 it('answers a learned task by a verified skill without the model', async () => {
   const first = await solve(spec(PROMPT, 'total_even', Mode.TRAINING));
   expect(TaskState[first.state]).toBe('SUCCEEDED');
-  expect(first.usage?.modelCalls).toBe(5);
+  expect(first.usage?.modelCalls).toBe(4);
 
   const skills = open(createServiceClient(Skills, stack.address));
   const learned = await until(async () => (await skills.listSkills({ status: SkillStatus.ACTIVE })).skills[0], { what: 'an active skill' });
