@@ -3,7 +3,7 @@ import type { Clock } from '@etude/domain/ports/clock';
 import type { SkillKey } from '@etude/domain/ports/skill-registry';
 import { versionOfKey } from '@etude/domain/skills/life/find-skill';
 import type { Memory } from '@etude/memory/memory';
-import type { Owners } from '@etude/memory/record-store';
+import type { Erasable } from '@etude/memory/upkeep/record-parts';
 import type { JobContext } from '@etude/queue/jobs/consumer';
 import { type CountsByPlace, QueueErasure } from '@etude/queue/erasure/queue-erasure';
 import { finalFailure } from '@etude/queue/jobs/job-end';
@@ -21,7 +21,7 @@ export interface EraseDeps {
 }
 
 /**
- * Removes every trace of an agent, a user or a tenant, and keeps a receipt: running, then succeeded, or failed with the
+ * Removes every trace of an agent, a user, a tenant or a record, and keeps a receipt: running, then succeeded, or failed with the
  * remaining counts. A repeat continues where the last attempt was cut off.
  *
  * The queues are erased first, because they feed memory, and again after memory, to find jobs whose records are gone.
@@ -85,7 +85,7 @@ class ErasureRun {
   }
 
   /** @param before ms since 1970; stored first, so that a repeat uses the same value */
-  async #removeBefore(before: number, owners: Owners, subject: ErasureSubject, signal: AbortSignal): Promise<void> {
+  async #removeBefore(before: number, owners: Erasable, subject: ErasureSubject, signal: AbortSignal): Promise<void> {
     const notes = new Set(this.stored.receipt.notes);
     await this.put({}, { newFrom: before });
     await this.#count(await this.deps.memory.upkeep.erase(owners, { before, signal, onNote: (note) => notes.add(note) }));
@@ -93,7 +93,7 @@ class ErasureRun {
     await this.put({ notes: [...notes] });
   }
 
-  async #prove(owners: Owners, subject: ErasureSubject): Promise<void> {
+  async #prove(owners: Erasable, subject: ErasureSubject): Promise<void> {
     const left = await this.#find(owners, subject, this.stored.newFrom ?? undefined);
     const { receipt, found } = this.stored;
     // A worker that was killed may have removed more than it counted.
@@ -110,7 +110,7 @@ class ErasureRun {
     await this.put({ removed, notes: [...new Set(notes)] }, { subject: null });
   }
 
-  async #find(owners: Owners, subject: ErasureSubject, newFrom?: number): Promise<CountsByPlace> {
+  async #find(owners: Erasable, subject: ErasureSubject, newFrom?: number): Promise<CountsByPlace> {
     const inMemory = await this.deps.memory.upkeep.findErased(owners, newFrom);
     return { ...inMemory, ...(await this.#queue.find(owners.tenant, subject, newFrom)) };
   }

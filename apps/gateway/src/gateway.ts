@@ -51,6 +51,7 @@ import { conversationCalls } from './memory/conversation-calls.js';
 import { documentCalls } from './memory/document-calls.js';
 import { recordCalls } from './memory/record-calls.js';
 import { searchCalls } from './memory/search-calls.js';
+import { singleRecordCalls } from './memory/single-record-calls.js';
 import { operatorCalls, upkeepCalls } from './memory/upkeep-calls.js';
 import { queueCalls } from './queues/queue-calls.js';
 import { type SkillDeps, SkillRegistration } from './registration/skill-registration.js';
@@ -177,7 +178,8 @@ export class Gateway implements OnApplicationShutdown {
     calls.serve(Tasks, taskCalls, { tasks: this.#tasks, watcher: new TaskWatcher(this.#tasks, producer) });
     for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(Skills, handlers, skills);
     for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(Skills, handlers, skills, 'reviewer');
-    for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, upkeepCalls]) calls.serve(Memory, handlers, memory);
+    for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, singleRecordCalls, upkeepCalls])
+      calls.serve(Memory, handlers, memory);
     calls.serve(Memory, operatorCalls, memory, 'operator');
     calls.serve(Consolidation, consolidationCalls, { runs: new ConsolidationStore(producer) });
     calls.serve(Queues, queueCalls, { dead: new DeadLetters(producer, this.#tasks, skills.wanted) }, 'operator');

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { TenantId } from './ids.js';
+import { OwnerAgent, TenantId, UserId } from './ids.js';
+
+/**
+ * One record with all its parts, named like a source: "facts/{id}"; "episodes/{rollout}" with its attempts, summary and reflection;
+ * "documents/{id}" with its chunks; "skills/{name}@{version}" for a procedure in words.
+ */
+export const NamedRecord = z.strictObject({ name: z.string().min(3), agent: OwnerAgent, user: UserId.nullable() });
+export type NamedRecord = z.infer<typeof NamedRecord>;
 
 /** The receipt of an erasure: what was removed, and a check that nothing is left. It holds counts and digests, no erased data. */
 export const ErasureReceipt = z.object({
@@ -15,6 +22,8 @@ export const ErasureReceipt = z.object({
   left: z.record(z.string(), z.number().int()),
   /** One sentence for each other action, and for data that the databases may keep for a while. */
   notes: z.array(z.string()),
+  /** Names of the records that rested on a deleted record, and of its other versions. They stay. */
+  supported: z.array(z.string()).default([]),
   error: z.string().nullable(),
   requestedAt: z.number().int(),
   finishedAt: z.number().int().nullable(),

@@ -65,7 +65,6 @@ export function documentLayerConformance(make: MakeMemory<SemanticLayerUnderTest
     for (const user of ['ann', 'bob']) await putInto(memory, ['Boil it.'], { id: `d-${user}`, scope: { ...SCOPE, user } });
     expect(await memory.documents(ALL, { limit: 5 })).toHaveLength(2);
     expect(await memory.documents({ ...ALL, user: 'ann' }, { limit: 5 })).toMatchObject([{ id: 'd-ann' }]);
-    expect(await memory.removeDocument({ ...ALL, user: 'ann' }, 'd-bob')).toBe(false);
   });
 
   it('completes a document whose first write was aborted', async () => {
@@ -78,14 +77,5 @@ export function documentLayerConformance(make: MakeMemory<SemanticLayerUnderTest
     expect(await memory.documents(ALL, { limit: 5 })).toEqual([]);
     expect(await putInto(memory, texts)).toBe('added');
     expect(await chunkTexts(memory)).toHaveLength(50);
-  });
-
-  it('removes a document with its chunks', async () => {
-    const memory = await start(make);
-    await putInto(memory, ['Boil it.']);
-    expect(await memory.removeDocument({ tenant: 'beta', agent: null }, 'd1')).toBe(false);
-    expect(await memory.removeDocument(ALL, 'd1')).toBe(true);
-    expect(await memory.removeDocument(ALL, 'd1')).toBe(false);
-    expect(await chunkTexts(memory)).toEqual([]);
   });
 }

@@ -34,7 +34,6 @@ export interface SemanticLayerUnderTest extends SemanticMemory {
     signal?: AbortSignal,
   ): Promise<'added' | 'replaced' | 'unchanged'>;
   documents(scope: ReadScope, page: { limit: number; afterKey?: string }): Promise<readonly DocumentRecord[]>;
-  removeDocument(scope: ReadScope, id: string): Promise<boolean>;
   /** Writes the pending access counts. */
   close(): Promise<void>;
 }

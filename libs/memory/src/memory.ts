@@ -3,7 +3,7 @@ import type { episodicLayer } from './layers/episodic-layer.js';
 import type { proceduralLayer } from './layers/procedural-layer.js';
 import type { appliedWrites } from './layers/repeats.js';
 import type { semanticLayer } from './layers/semantic-layer.js';
-import type { RecordKind, RecordStore } from './record-store.js';
+import type { RecordKind, RecordStore, StoredRecord } from './record-store.js';
 import type { recordUpkeep } from './upkeep/record-upkeep.js';
 import type { Fact, Scope, Skill } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
@@ -75,6 +75,22 @@ export interface PlainRecord {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
+export interface RecordListQuery {
+  readonly kind: RecordKind;
+  readonly category?: string;
+  /** Also records that search doesn't find: archived, replaced and inactive ones. Default false. */
+  readonly all?: boolean;
+  readonly limit: number;
+  /** `next` of the page before. */
+  readonly after?: Pick<StoredRecord, 'createdAt' | 'key'>;
+}
+
+export interface RecordList {
+  readonly records: readonly PlainRecord[];
+  /** The place of the last record; null: no record follows. */
+  readonly next: Pick<StoredRecord, 'createdAt' | 'key'> | null;
+}
+
 /** The memory that a service opens: three layers and their upkeep over one store. */
 export interface Memory {
   readonly store: RecordStore;
@@ -86,6 +102,8 @@ export interface Memory {
   readonly upkeep: MemoryUpkeep;
   /** Any record that search can find, by the id of its hit; null if there is none. Skills are looked up per reader with `findSkill`. */
   get(scope: ReadScope, layer: Exclude<MemoryLayer, 'procedural'>, id: string): Promise<PlainRecord | null>;
+  /** Records of one kind that the reader sees, newest first. */
+  list(scope: ReadScope, query: RecordListQuery): Promise<RecordList>;
   /** Recalls memories with their sources, without near duplicates, within a token budget. `partial`: lists layers that fail. */
   recall(scope: ReadScope, request: RecallRequest, options?: { readonly partial?: boolean }): Promise<Recollection>;
   /** A readiness check. @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */

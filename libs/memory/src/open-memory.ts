@@ -2,8 +2,8 @@ import { conversationLayer } from './layers/conversations.js';
 import { episodicLayer } from './layers/episodic-layer.js';
 import { sharedEmbedding } from './layers/indexed-texts.js';
 import { recallMemory } from './layers/memory-recall.js';
-import { getRecord } from './layers/memory-search.js';
 import { proceduralLayer } from './layers/procedural-layer.js';
+import { getRecord, listRecords } from './layers/record-reads.js';
 import { appliedWrites } from './layers/repeats.js';
 import { semanticLayer, type SemanticOptions } from './layers/semantic-layer.js';
 import type { MemoryConfig } from './memory-config.js';
@@ -87,6 +87,7 @@ export function memoryOver(bare: RecordStore, given: MemoryDeps): Memory {
     appliedWrites: appliedWrites({ store, episodic, procedural }),
     upkeep: recordUpkeep(deps),
     get: (scope, layer, id) => getRecord(store, scope, layer, id),
+    list: (scope, query) => listRecords(store, scope, query),
     recall: (scope, request, how) => recallMemory({ episodic, semantic, procedural }, scope, request, how),
     check: () => store.check(),
     async close() {

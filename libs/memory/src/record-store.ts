@@ -80,6 +80,8 @@ export interface Owners {
 
 export interface RecordFilter {
   readonly kinds?: readonly RecordKind[] | undefined;
+  /** Only records with one of these keys. */
+  readonly keys?: readonly string[];
   /** All fields must match. A list of values matches any of them. */
   readonly where?: Fields | undefined;
   readonly shown?: boolean;
@@ -92,7 +94,14 @@ export interface RecordFilter {
   readonly withoutVectorsOf?: string;
 }
 
-export interface StoreQuery extends RecordFilter {
+export interface FindPage {
+  readonly order: 'newest' | 'key';
+  readonly limit: number;
+  readonly afterKey?: string;
+  readonly after?: Pick<MemoryRecord, 'createdAt' | 'key'>;
+}
+
+export interface StoreQuery extends Omit<RecordFilter, 'keys'> {
   /** Default true. False: only hidden records, such as archived ones. One search never covers both. */
   readonly shown?: boolean;
   /** The query's vector by the store's model. null: only words are searched. */
@@ -153,13 +162,11 @@ export interface RecordStore {
 
   /** The records with these keys that the reader sees, in the order of `keys`. */
   load(scope: ReadScope, layer: MemoryLayer, kind: RecordKind, keys: readonly string[]): Promise<readonly StoredRecord[]>;
-  /** `newest`: by `createdAt`, newest first, then by key descending. `key`: by key in code point order, from behind `afterKey`. */
-  find(
-    scope: ReadScope,
-    layer: MemoryLayer,
-    filter: RecordFilter,
-    page: { readonly order: 'newest' | 'key'; readonly limit: number; readonly afterKey?: string },
-  ): Promise<readonly StoredRecord[]>;
+  /**
+   * `newest`: by `createdAt`, newest first, then by key descending, from behind `after`. `key`: by key in code point order, from behind
+   * `afterKey`.
+   */
+  find(scope: ReadScope, layer: MemoryLayer, filter: RecordFilter, page: FindPage): Promise<readonly StoredRecord[]>;
   search(scope: ReadScope, layer: MemoryLayer, query: StoreQuery): Promise<Candidates>;
 
   /** Every record of these owners once, in no order, page by page. Records written meanwhile may be missing. */

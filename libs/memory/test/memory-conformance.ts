@@ -7,6 +7,7 @@ import { describe } from 'vitest';
 import type { MemoryUnderTest } from './layers-isolation.js';
 import { ISOLATION_CLOCK, layersIsolation } from './layers-isolation.js';
 import { memoryRecallConformance } from './memory-recall-conformance.js';
+import { singleRecordsConformance } from './single-records-conformance.js';
 
 /** The behaviour of the three layers over every adapter. `open` makes an empty memory, and is called once per test. */
 export function memoryConformance(
@@ -24,9 +25,11 @@ export function memoryConformance(
     proceduralMemoryConformance(() => layer('procedural'));
     conversationConformance(async () => {
       const { memory, close } = await open();
-      return { memory: { ...memory.conversations, search: (scope, query) => memory.semantic.search(scope, query) }, close };
+      const clear = async () => void (await memory.store.remove({ tenant: 'acme' }, 'semantic', {}));
+      return { memory: { ...memory.conversations, clear, search: (scope, query) => memory.semantic.search(scope, query) }, close };
     });
     memoryRecallConformance(open);
+    singleRecordsConformance(open);
     layersIsolation(name, () => open({ clock: ISOLATION_CLOCK }), { runs: isolationRuns });
   });
 }

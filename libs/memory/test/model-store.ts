@@ -2,7 +2,7 @@ import { requireOwn, requireScope } from '@etude/domain/retrieval/scopes';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import type { RecordFilter, RecordStore, StoredRecord } from '../src/record-store.js';
-import { byCodePoints, RecordModel } from './record-model.js';
+import { byCodePoints, isBehind, RecordModel } from './record-model.js';
 
 /** `RecordModel` as a store, for fast tests of the layers alone. It isn't durable and has no vector models. */
 export function modelStore(): RecordStore {
@@ -21,9 +21,10 @@ export function modelStore(): RecordStore {
       const seen = found(scope, layer, { kinds: [kind] });
       return structuredClone(keys.flatMap((key) => seen.filter((record) => record.key === key)));
     },
-    async find(scope, layer, filter, { order, limit, afterKey }) {
+    async find(scope, layer, filter, { order, limit, afterKey, after }) {
       const seen = found(scope, layer, filter);
-      if (order === 'newest') return seen.toSorted((a, b) => b.createdAt - a.createdAt || byKey(b, a)).slice(0, limit);
+      const newest = seen.filter((record) => isBehind(after, record)).toSorted((a, b) => b.createdAt - a.createdAt || byKey(b, a));
+      if (order === 'newest') return newest.slice(0, limit);
       return seen
         .filter(({ key }) => afterKey === undefined || byCodePoints(key, afterKey) > 0)
         .toSorted(byKey)

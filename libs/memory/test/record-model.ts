@@ -120,15 +120,22 @@ function owns({ tenant, agent, user }: Owners, { scope }: StoredRecord): boolean
 }
 
 function fits(filter: RecordFilter, record: StoredRecord): boolean {
-  const { kinds, where = {}, shown, createdSince = -Infinity, createdBefore = Infinity, worthMin = -Infinity } = filter;
+  const { keys, kinds, where = {}, shown, createdSince = -Infinity, createdBefore = Infinity, worthMin = -Infinity } = filter;
   return (
     (kinds === undefined || kinds.includes(record.kind)) &&
+    (keys === undefined || keys.includes(record.key)) &&
     (shown === undefined || record.shown === shown) &&
     record.createdAt >= createdSince &&
     record.createdAt < createdBefore &&
     record.worth >= worthMin &&
     RECORD_FIELDS.every((field) => where[field] === undefined || sharesOne(valuesOf(where, field), valuesOf(record.fields, field)))
   );
+}
+
+/** Whether a record comes after a place in the order `newest`. */
+export function isBehind(place: Pick<StoredRecord, 'createdAt' | 'key'> | undefined, { createdAt, key }: StoredRecord): boolean {
+  if (place === undefined || createdAt < place.createdAt) return true;
+  return createdAt === place.createdAt && byCodePoints(key, place.key) < 0;
 }
 
 function sharesOne(wanted: readonly string[], had: readonly string[]): boolean {

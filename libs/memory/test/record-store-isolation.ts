@@ -11,7 +11,7 @@ import type {
   RecordStore,
   StoreQuery,
 } from '../src/record-store.js';
-import { byCodePoints, RecordModel } from './record-model.js';
+import { byCodePoints, isBehind, RecordModel } from './record-model.js';
 import type { OpenStore } from './record-store-conformance.js';
 import { collect, recordOf, vectorOf } from './record-store-samples.js';
 
@@ -62,6 +62,7 @@ const record: fc.Arbitrary<MemoryRecord> = fc
 const indexed: fc.Arbitrary<IndexedText[]> = fc.array(fc.record({ text, vector: fc.option(vector) }), { maxLength: 3 });
 const filter: fc.Arbitrary<RecordFilter> = fc.record({
   kinds: maybe(fc.uniqueArray(kind, { minLength: 1 })),
+  keys: maybe(fc.uniqueArray(key)),
   where: maybe(fc.record({ category: fc.constantFrom(...CATEGORIES) })),
   shown: maybe(fc.boolean()),
   createdSince: maybe(fc.nat(5)),
@@ -96,6 +97,7 @@ const operation = fc.oneof(
       order: fc.constantFrom('newest' as const, 'key' as const),
       limit: fc.integer({ min: 1, max: 6 }),
       afterKey: maybe(key),
+      after: maybe(fc.record({ createdAt: fc.nat(5), key })),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('each' as const), owners, filter }) },
@@ -166,14 +168,14 @@ function changeOf(model: RecordModel, one: Extract<Operation, { record: MemoryRe
 
 /** Compares within one kind, because the order of equal keys of two kinds is undefined. */
 async function compareFind(store: RecordStore, model: RecordModel, one: Extract<Operation, { do: 'find' }>): Promise<void> {
-  const { order, limit, afterKey } = one;
+  const { order, limit, afterKey, after } = one;
   const narrow = { ...one.filter, kinds: [one.filter.kinds?.[0] ?? KINDS[0]] };
-  const page = { order, limit, ...(order === 'key' && afterKey !== undefined ? { afterKey } : {}) };
+  const place = { ...(afterKey === undefined ? {} : { afterKey }), ...(after === undefined ? {} : { after }) };
   const expected = model
     .seen(one.scope, 'semantic', narrow)
-    .filter((found) => page.afterKey === undefined || byCodePoints(found.key, page.afterKey) > 0)
+    .filter((found) => (order === 'newest' ? isBehind(after, found) : afterKey === undefined || byCodePoints(found.key, afterKey) > 0))
     .toSorted((a, b) => (order === 'key' ? byCodePoints(a.key, b.key) : b.createdAt - a.createdAt || byCodePoints(b.key, a.key)));
-  expectEqual(await store.find(one.scope, 'semantic', narrow, page), expected.slice(0, limit), one);
+  expectEqual(await store.find(one.scope, 'semantic', narrow, { order, limit, ...place }), expected.slice(0, limit), one);
 }
 
 function byName(list: readonly MemoryRecord[]): MemoryRecord[] {
@@ -187,7 +189,8 @@ async function compareEach(store: RecordStore, model: RecordModel, of: Owners, b
 }
 
 async function compareSearch(store: RecordStore, model: RecordModel, one: Extract<Operation, { do: 'search' }>): Promise<void> {
-  const query: StoreQuery = { ...one.filter, text: one.text, vector: one.vector, limit: one.limit };
+  const { keys: _keys, ...by } = one.filter;
+  const query: StoreQuery = { ...by, text: one.text, vector: one.vector, limit: one.limit };
   const found = await store.search(one.scope, 'semantic', query);
   const expected = model.search(one.scope, 'semantic', query);
   const wrong = wrongIn(found, expected, one.limit);

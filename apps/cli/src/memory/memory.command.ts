@@ -14,11 +14,12 @@ import { addNoun, type Entry, type Flags, hand, LIMIT, plain } from '../command.
 import { CliError, EXIT } from '../errors.js';
 import { jsonIn, messageOf, readArgument } from '../files.js';
 import { integer, repeated } from '../options.js';
-import { details, list } from '../show.js';
+import { firstLine, table } from '../output.js';
+import { details, list, when } from '../show.js';
 import { addEntry, CONVERSATIONS } from './conversations.js';
 import { importDocuments, type ImportOptions } from './documents.js';
 import { exportMemory, importMemory, isExport } from './transfer-memory.js';
-import { EXACTLY, UPKEEP } from './upkeep.js';
+import { EXACTLY, exitOf, untilErased, UPKEEP } from './upkeep.js';
 
 const WHOSE: Flags = {
   '--agent <name>': "only this agent's records (default: all agents)",
@@ -30,6 +31,11 @@ const OWNER: Flags = {
 };
 const PARTIAL: Flags = { '--partial': 'answer even if some layers cannot be searched' };
 const LAYER: Flags = { '--layer <layer>': { help: 'episodic, semantic or procedural; repeatable (default: all)', parse: repeated } };
+/** The flags that name one record. */
+const ONE: Flags = {
+  ...WHOSE,
+  '--layer <layer>': { help: 'layer that holds the record', choices: ['episodic', 'semantic', 'procedural'], usual: 'semantic' },
+};
 const SEARCH: Flags = {
   ...WHOSE,
   ...LAYER,
@@ -100,13 +106,19 @@ const READING: readonly Entry[] = [
     none: 'nothing recalled within --tokens',
     notes: missing,
   }),
-  plain(Memory.method.getMemory, {
-    command: 'get <id>',
-    help: 'show a whole record',
+  plain(Memory.method.getMemory, { command: 'get <id>', help: 'show a whole record', flags: ONE }),
+  plain(Memory.method.listMemory, {
+    command: 'list',
+    help: 'list the records of one kind, newest first',
     flags: {
       ...WHOSE,
-      '--layer <layer>': { help: 'layer that holds the record', choices: ['episodic', 'semantic', 'procedural'], usual: 'semantic' },
+      '--kind <kind>': { help: 'fact, episode, skill, document, transition, summary, reflection or chunk', usual: 'fact' },
+      '--category <name>': 'only facts or skills of this category',
+      '--all': 'include archived, replaced and inactive records',
+      ...LIMIT(100),
     },
+    columns: ['id'],
+    text: ({ records }) => (records.length === 0 ? '' : table(records.map(recordLine))),
   }),
   plain(Memory.method.listRecentEpisodes, {
     command: 'recent',
@@ -127,6 +139,14 @@ const READING: readonly Entry[] = [
   }),
   plain(Memory.method.getMemoryStats, { command: 'stats', help: 'count the records, and name the database and the embedding model' }),
 ];
+
+/** Fields that tell best what a record says. */
+const TELLING = ['fact', 'prompt', 'summary', 'text', 'title', 'description'];
+
+function recordLine({ id, agent, user, createTime, fields }: MemoryRecord): string[] {
+  const told = TELLING.map((name) => fields?.[name]).find((value) => typeof value === 'string');
+  return [id, when(createTime), user === '' ? agent : `${agent}/${user}`, firstLine(told ?? '')];
+}
 
 const EPISODE =
   'an episode looks like {"context": ["…"], "actions": ["…"], "outcomes": [{"type": "…"}], "reflection": "…", "importance": 0.5}';
@@ -180,6 +200,18 @@ const UNDO = plain(Memory.method.undoFactDecision, {
   text: historyText,
 });
 
+const DELETE = plain(Memory.method.deleteMemory, {
+  command: 'delete <id>',
+  help: 'erase a fact, an episode, a document or a procedure with all its parts, for good; lists what rested on it',
+  flags: { ...ONE, '--yes': 'confirm the deletion', '--detach': 'do not wait for the end' },
+  ask: (request, { options, args: [id = ''] }) => {
+    if (options['yes'] === true) return request;
+    throw new CliError(EXIT.usage, `this permanently erases ${id}`, ['add --yes to confirm']);
+  },
+  after: untilErased,
+  exit: exitOf,
+});
+
 const DOCUMENTS: readonly Entry[] = [
   plain(Memory.method.listDocuments, {
     command: 'list',
@@ -217,7 +249,7 @@ const TRANSFER: readonly Entry[] = [
 export function addMemory(program: Command, start: Start): void {
   const memory = addNoun(program, start, 'memory', 'search, store and maintain memory', READING);
   addNoun(memory, start, 'store', 'store a record; the next search finds it', STORING);
-  for (const entry of [UPDATE, UNDO, ...TRANSFER]) entry(memory, start);
+  for (const entry of [UPDATE, UNDO, DELETE, ...TRANSFER]) entry(memory, start);
   addEntry(OWNER)(memory, start);
   addNoun(memory, start, 'documents', 'imported documents', DOCUMENTS);
   addNoun(memory, start, 'conversations', 'conversations and their messages', CONVERSATIONS(WHOSE));

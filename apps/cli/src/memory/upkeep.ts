@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { type ErasureReceipt, Memory, type Reembedding } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { callSettings, poll, sayingHowToGoOn } from '../calls.js';
 import { type Cli, commandLine, type Gateway } from '../cli.js';
-import { type Entry, type Flags, hand, type Options, plain } from '../command.js';
+import { type Entry, type Flags, type Given, hand, type Options, plain } from '../command.js';
 import { embedderSettings } from '../embedder/embedder.js';
 import { CliError, EXIT, type ExitCode } from '../errors.js';
 import { runNode } from '../machine/bench.js';
@@ -14,7 +14,7 @@ export const EXACTLY: Flags = {
   '--user <name>': "exactly this user's records (default: all users)",
 };
 
-const exitOf = ({ state }: ErasureReceipt | Reembedding): ExitCode => (state === 'failed' ? EXIT.failed : EXIT.ok);
+export const exitOf = ({ state }: ErasureReceipt | Reembedding): ExitCode => (state === 'failed' ? EXIT.failed : EXIT.ok);
 
 /** @throws CliError unless exactly one owner is named */
 function whoseMemory(options: Options) {
@@ -22,6 +22,16 @@ function whoseMemory(options: Options) {
   const [only] = named;
   if (only === undefined || named.length > 1) throw new CliError(EXIT.usage, 'name exactly one: --agent, --user or --tenant');
   return { case: only, value: String(options[only]) };
+}
+
+/** The receipt at the end of an erasure; with `--detach` as it is now. */
+export function untilErased(started: ErasureReceipt, { cli, gateway, options }: Given): ErasureReceipt | Promise<ErasureReceipt> {
+  if (options['detach'] === true) return started;
+  return poll(cli, started, {
+    isOver: ({ state }) => state !== 'running',
+    ask: () => gateway.memory.getErasure({ id: started.id }, callSettings(cli)),
+    status: () => 'erasing …',
+  });
 }
 
 const ERASE = plain(Memory.method.eraseMemory, {
@@ -42,14 +52,7 @@ const ERASE = plain(Memory.method.eraseMemory, {
       'to keep a copy, run memory export first; the copy can be imported elsewhere, but not here under the same name',
     ]);
   },
-  after: (started, { cli, gateway, options }) =>
-    options['detach'] === true
-      ? started
-      : poll(cli, started, {
-          isOver: ({ state }) => state !== 'running',
-          ask: () => gateway.memory.getErasure({ id: started.id }, callSettings(cli)),
-          status: () => 'erasing …',
-        }),
+  after: untilErased,
   notes: ({ state, removed }) =>
     state === 'succeeded' && Object.values(removed).every((count) => count === 0n) ? ['nothing was found; check the name'] : [],
   exit: exitOf,

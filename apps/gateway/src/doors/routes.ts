@@ -68,6 +68,8 @@ export const ROUTES: readonly Route[] = [
   memory('GET', '/conversations/{id}/turns', call.listTurns, 'List the messages of a conversation, in order'),
   memory('DELETE', '/conversations/{id}', call.deleteConversation, 'Delete a conversation with its turns'),
   memory('GET', '/records/{layer}/{id}', call.getMemory, 'Get a record, whole'),
+  memory('DELETE', '/records/{layer}/{id}', call.deleteMemory, 'Erase a record with its parts'),
+  memory('GET', '/records', call.listMemory, 'List records of one kind, newest first'),
   memory('GET', ':export', call.exportMemory, 'Export memory as JSON Lines', 'lines'),
   memory('POST', ':import', call.importMemory, 'Import lines of an export', 'lines'),
   memory('POST', ':archive', call.archiveMemory, 'Archive records of little worth'),

@@ -13,9 +13,10 @@ import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope, readScope } from '../readers/readers.js';
 import { fromWire, toWire } from '@etude/contracts/wire/messages';
-import { afterPageToken, optionalRequestId, pageOf } from '../wire/names.js';
+import { afterPageToken, pageOf } from '../wire/names.js';
 import { boundedCount, invalidField, refuseAny } from '@etude/contracts/wire/validation';
 import { type MemoryDeps, writeIdOf } from './record-calls.js';
+import { deleteRecord } from './single-record-calls.js';
 
 const PAGE = { max: 1_000, standard: 100 };
 const MESSAGES_MAX = 1_000;
@@ -73,9 +74,12 @@ export const conversationCalls = {
   },
 
   async deleteConversation({ id, requestId }, call, deps) {
-    optionalRequestId(requestId);
-    const { conversations } = await deps.memory.open();
-    if (!(await conversations.remove(readScope(call), id))) throw unknown(id);
+    const asked = { conversation: id, agent: '', user: '' };
+    await deleteRecord({ requestId, asked }, call, deps, async ({ conversations }) => {
+      const found = await conversations.get(readScope(call), id);
+      if (found === null) throw unknown(id);
+      return { name: `conversations/${id}`, agent: found.scope.agent, user: found.scope.user };
+    });
     return {};
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;

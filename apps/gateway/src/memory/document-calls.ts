@@ -16,10 +16,11 @@ import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope, readScope } from '../readers/readers.js';
 import { fromWire } from '@etude/contracts/wire/messages';
-import { afterPageToken, optionalRequestId, pageOf } from '../wire/names.js';
+import { afterPageToken, pageOf } from '../wire/names.js';
 import { boundedCount, invalidField, opened } from '@etude/contracts/wire/validation';
 import type { MemoryDeps } from './record-calls.js';
 import { documentMessage } from './record-message.js';
+import { deleteRecord } from './single-record-calls.js';
 
 const PAGE = { max: 1_000, standard: 100 };
 
@@ -44,11 +45,12 @@ export const documentCalls = {
   },
 
   async deleteDocument({ id, requestId }, call, deps) {
-    optionalRequestId(requestId);
-    const { semantic } = await deps.memory.open();
-    if (!(await semantic.removeDocument(readScope(call), id))) {
+    const asked = { document: id, agent: '', user: '' };
+    await deleteRecord({ requestId, asked }, call, deps, async (memory) => {
+      const found = await memory.get(readScope(call), 'semantic', id);
+      if (found?.kind === 'document') return { name: `documents/${id}`, agent: found.scope.agent, user: found.scope.user };
       throw new EtudeError('NOT_FOUND', `There is no document ${JSON.stringify(id)}; list the documents to see which there are.`);
-    }
+    });
     return {};
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;

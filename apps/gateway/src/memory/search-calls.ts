@@ -1,6 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
 import {
+  type GetMemoryRequest,
   type Memory as MemoryService,
   MemoryHitSchema,
   MemoryStatsSchema,
@@ -17,6 +18,7 @@ import { readableSkills } from '@etude/memory/layers/memory-recall';
 import type { LayerQuery, Memory, PlainRecord } from '@etude/memory/memory';
 import { RECORD_KINDS } from '@etude/memory/record-store';
 import { z } from 'zod';
+import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { askedSkills, type AskedSkills, readScope, skillNamed } from '../readers/readers.js';
 import { fromWire, toWire } from '@etude/contracts/wire/messages';
@@ -131,15 +133,7 @@ export const searchCalls = {
   },
 
   async getMemory(request, call, deps) {
-    const { id } = request;
-    const layer = parseField(MemoryLayer, request.layer, 'layer');
-    const memory = await deps.memory.open();
-    const record =
-      layer === 'procedural'
-        ? await skillAsRecord(memory.procedural, askedSkills(call, request), id)
-        : await memory.get(readScope(call, request), layer, id);
-    if (record === null) throw new EtudeError('NOT_FOUND', `There is no record ${JSON.stringify(id)} in ${layer} memory.`);
-    return recordMessage(shownRecord(record, call.roles));
+    return recordMessage(shownRecord(await recordAsked(request, call, await deps.memory.open()), call.roles));
   },
 
   async getMemoryStats(_request, call, deps) {
@@ -154,6 +148,22 @@ export const searchCalls = {
     return toWire(MemoryStatsSchema, { ...stats, settling, embeddingModel: model.name, dimension: model.dimension, ...ofAll });
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
+
+/** The record that a request names. @throws EtudeError INVALID_ARGUMENT, NOT_FOUND, and as `skillAsRecord` */
+export async function recordAsked(
+  request: Pick<GetMemoryRequest, 'id' | 'layer' | 'agent' | 'user'>,
+  call: CallContext,
+  memory: Memory,
+): Promise<PlainRecord> {
+  const { id } = request;
+  const layer = parseField(MemoryLayer, request.layer, 'layer');
+  const record =
+    layer === 'procedural'
+      ? await skillAsRecord(memory.procedural, askedSkills(call, request), id)
+      : await memory.get(readScope(call, request), layer, id);
+  if (record !== null) return record;
+  throw new EtudeError('NOT_FOUND', `There is no record ${JSON.stringify(id)} in ${layer} memory.`);
+}
 
 async function orMissing(layer: MemoryLayer, partial: boolean, search: () => Promise<Hits>): Promise<Hits | string> {
   try {

@@ -23,7 +23,7 @@ export const optionalRequestId = (requestId: string) => (requestId === '' ? null
 export const optionalAgent = (agent: string) => (agent === '' ? null : parseField(AgentId, agent, 'agent'));
 export const optionalUser = (user: string, field = 'user') => (user === '' ? null : parseField(UserId, user, field));
 
-const Token = z.strictObject({ v: z.literal(1), after: z.string().min(1).max(300), filter: z.string() });
+const Token = z.strictObject({ v: z.literal(1), after: z.string().min(1).max(400), filter: z.string() });
 
 const digest = (filter: unknown) => createHash('sha256').update(JSON.stringify(filter)).digest('base64url').slice(0, 16);
 

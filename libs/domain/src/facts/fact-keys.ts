@@ -16,6 +16,12 @@ export function lifeId(id: string, life: number): string {
   return life === 1 ? id : `${id}.${life}`;
 }
 
+/** The number of the life whose id is `other`; 0 for the id of another statement. */
+export function lifeOf(id: string, other: string): number {
+  if (other === id) return 1;
+  return other.startsWith(`${id}.`) ? Number(other.slice(id.length + 1)) || 0 : 0;
+}
+
 const plainText = (text: string) => text.normalize('NFC').trim();
 
 /** Whether a stored fact has the told text, or has it as a wording. Outer blanks and the Unicode form don't count. */

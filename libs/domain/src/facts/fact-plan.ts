@@ -1,6 +1,6 @@
 import type { Fact } from '@etude/contracts/memory';
 import { factTime, lastTold, reinforce } from '../retrieval/reinforce.js';
-import { haveOneSubject, lifeId, saysSame } from './fact-keys.js';
+import { haveOneSubject, lifeId, lifeOf, saysSame } from './fact-keys.js';
 
 /** A stored fact, current or not, that a search for a told fact of the same owner found. */
 export interface KnownFact {
@@ -86,8 +86,9 @@ function planKept(told: Told, first: KnownFact, known: readonly KnownFact[], isT
  */
 function planInsert(told: Told, known: readonly KnownFact[]): FactPlan {
   const { id } = told.fact;
-  const lives = known.filter(({ fact }) => fact.id === id || fact.id.startsWith(`${id}.`)).length;
-  const fact = { ...told.fact, id: lifeId(id, lives + 1) };
+  // An earlier life may have been deleted, so the lives aren't counted.
+  const lives = known.map(({ fact }) => lifeOf(id, fact.id));
+  const fact = { ...told.fact, id: lifeId(id, Math.max(0, ...lives) + 1) };
   const at = factTime(fact);
   const rivals = rivalsOf(told, known, null).map((rival) => rival.fact);
   const newer = rivals.filter((rival) => isNewer(rival, at)).toSorted((a, b) => lastTold(a) - lastTold(b))[0];

@@ -119,16 +119,30 @@ export function untrustedAmong(names: readonly string[]): string[] {
   return [...new Set(untrusted)].slice(0, CARRIED_MAX);
 }
 
-function touched({ id, kind, sources = [] }: Shown): string[] {
-  if (kind === 'fact') return sources.map(restsOn);
-  if (kind === 'document') return [`documents/${id}`];
-  if (kind === 'chunk') return [`documents/${id.replace(/\.[^.]*$/, '')}`];
-  if (kind === 'turn') return [`conversations/${id.replace(/\.[^.]*$/, '')}`];
-  if (kind === 'skill') return [`skills/${id}`];
-  return EPISODE_KINDS.has(kind) ? [`episodes/${episodeKey(id)}`] : [];
+function touched(shown: Shown): string[] {
+  if (shown.kind === 'fact') return (shown.sources ?? []).map(restsOn);
+  const name = nameOfShown(shown);
+  return name === null ? [] : [name];
+}
+
+/** The name of a memory among sources. A chunk has its document's, a turn its conversation's; an attempt, a summary and a reflection have their episode's. */
+export function nameOfShown({ id, kind }: Pick<Shown, 'id' | 'kind'>): string | null {
+  if (kind === 'fact') return `facts/${id}`;
+  if (kind === 'document') return `documents/${id}`;
+  if (kind === 'chunk') return `documents/${id.replace(/\.[^.]*$/, '')}`;
+  if (kind === 'turn') return `conversations/${id.replace(/\.[^.]*$/, '')}`;
+  if (kind === 'skill') return `skills/${id}`;
+  return EPISODE_KINDS.has(kind) ? `episodes/${episodeKey(id)}` : null;
 }
 
 const EPISODE_KINDS: ReadonlySet<string> = new Set(['transition', 'episode', 'summary', 'reflection']);
+
+/** The name of the record that a source stands for. */
+export function recordOfSource(source: string): string {
+  return restsOn(source)
+    .replace(/^untrustedTasks/, 'tasks')
+    .replace(/^markedSkills/, 'skills');
+}
 
 /** A fact names its episodes by their bare ids. */
 function restsOn(name: string): string {

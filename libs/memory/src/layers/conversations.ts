@@ -62,15 +62,6 @@ export function conversationLayer(deps: LayerDeps) {
     /** Turns in their order, from behind the turn `afterKey`. */
     turns: async (scope: ReadScope, id: string, page: Page) =>
       (await pageOf(store, scope, { kinds: ['turn'], where: { document: id } }, page)).map(turnOf),
-    /** Removes a conversation with its turns. False if there is no such conversation. */
-    async remove(scope: ReadScope, id: string): Promise<boolean> {
-      const record = await loadConversation(store, scope, id);
-      if (record === null) return false;
-      // The conversation goes last, so that a repeat after a crash completes the work.
-      await store.remove(record.scope, LAYER, { kinds: ['turn'], where: { document: id } });
-      await store.remove(record.scope, LAYER, { kinds: ['conversation'], where: { id } });
-      return true;
-    },
   };
 }
 

@@ -64,14 +64,6 @@ export async function wholeDocument(store: RecordStore, scope: DocumentRecord['s
   return (await isWhole(store, { document, digest: digestOf(record) })) ? document : null;
 }
 
-/** False if there is no such document. */
-export async function removeDocument(store: RecordStore, scope: ReadScope, id: string): Promise<boolean> {
-  const record = await loadDocument(store, requireScope(scope), id);
-  if (record === null) return false;
-  await removeWhole(store, record);
-  return true;
-}
-
 /** Removes chunks that have no document or belong to an older edition. Returns one sentence for each document it repaired. */
 export async function mendDocuments(store: RecordStore, tenant: string): Promise<readonly string[]> {
   const scopes = new Map<string, DocumentRecord['scope']>();

@@ -128,6 +128,15 @@ function newestFirst(a: Fact, b: Fact): number {
   return factTime(b) - factTime(a) || Number(isCurrent(b)) - Number(isCurrent(a));
 }
 
+export const FACTS = 'facts/';
+
+/** The fact of a name such as "facts/f1"; null if there is none, and for any other name. */
+export async function namedFact(store: RecordStore, tenant: string, name: string): Promise<Fact | null> {
+  if (!name.startsWith(FACTS)) return null;
+  const [record] = await store.load({ tenant, agent: null }, LAYER, 'fact', [name.slice(FACTS.length)]);
+  return record === undefined ? null : factOfRecord(record);
+}
+
 /** The episodes and facts that revoking a source reads and changes. Archived facts are changed too, because they can be restored. */
 export function learnedRecords(store: RecordStore): LearnedRecords {
   return {

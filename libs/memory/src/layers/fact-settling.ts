@@ -1,12 +1,14 @@
-import type { Change, RecordStore, StoredRecord } from '../record-store.js';
-import { factRecord, knownFact, LAYER, type StoredKnownFact } from './fact-records.js';
+import type { Change, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
+import { FACTS, factRecord, knownFact, LAYER, namedFact, type StoredKnownFact } from './fact-records.js';
 import { embedTexts, indexedTextsOf } from './indexed-texts.js';
 import { type LayerDeps, untilTaken } from './records.js';
 import { isOnlyThisAnswer } from '@etude/contracts/errors';
 import type { Fact, FactDecision, Scope } from '@etude/contracts/memory';
+import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 import { decided, decisionAbout, ended, type FactsOfPair, leftToCompare, pairOf, undone } from '@etude/domain/facts/fact-decisions';
 import { isCurrent } from '@etude/domain/facts/fact-plan';
 import { type FactPair, judgeRequest, judgeTokens, type PairVerdict, readVerdicts } from '@etude/domain/facts/judge-pairs';
+import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import type { ChatModel } from '@etude/domain/ports/model';
 
@@ -203,24 +205,27 @@ interface KnownPair {
   readonly newer: StoredKnownFact;
 }
 
-/** The writes of both facts. The newer one's texts are embedded again if its wordings changed. */
+/** The writes of both facts. */
 async function writesOf(
   { embedder }: LayerDeps,
   { older, newer }: KnownPair,
   after: FactsOfPair,
 ): Promise<{ readonly newer: Change; readonly older: readonly Change[] }> {
-  const record = factRecord(after.newer, newer.taken);
-  const { revision } = newer.record;
-  const texts = indexedTextsOf(record);
-  const isSame = texts.join('\n') === indexedTextsOf(newer.record).join('\n');
   const ofOlder = { do: 'update', record: factRecord(after.older, older.taken), revision: older.record.revision } as const;
   return {
-    newer: isSame ? { do: 'update', record, revision } : { do: 'replace', record, indexed: await embedTexts(embedder, texts), revision },
+    newer: await rewriteOf(embedder, newer.record, factRecord(after.newer, newer.taken)),
     older: after.older === older.fact ? [] : [ofOlder],
   };
 }
 
-async function isWritten({ store }: LayerDeps, tenant: string, changes: readonly Change[]): Promise<boolean> {
+/** The change of a record. Its texts are embedded again if they changed. */
+async function rewriteOf(embedder: Embedder, { revision, ...before }: StoredRecord, record: MemoryRecord): Promise<Change> {
+  const texts = indexedTextsOf(record);
+  const isSame = texts.join('\n') === indexedTextsOf(before).join('\n');
+  return isSame ? { do: 'update', record, revision } : { do: 'replace', record, indexed: await embedTexts(embedder, texts), revision };
+}
+
+async function isWritten({ store }: Pick<LayerDeps, 'store'>, tenant: string, changes: readonly Change[]): Promise<boolean> {
   return !(await store.write(tenant, changes)).includes(false);
 }
 
@@ -247,4 +252,42 @@ export async function undoDecision(
     return 'none';
   });
   return done === 'none' ? null : done;
+}
+
+/**
+ * Cuts a fact that is deleted out of the other facts of its owner: its text among their wordings, and decisions about it, whose reasons may
+ * quote it. The facts that it replaced count as replaced by the one that replaced it, so that their history stays whole.
+ */
+export async function unlinkFact(
+  { store, embedder }: Pick<LayerDeps, 'store' | 'embedder'>,
+  tenant: string,
+  deleted: NamedRecord,
+): Promise<void> {
+  const { name, agent, user } = deleted;
+  if (!name.startsWith(FACTS)) return;
+  const id = name.slice(FACTS.length);
+  const next = (await namedFact(store, tenant, name))?.supersededBy;
+  for await (const page of store.each({ tenant, agent, user }, LAYER, { kinds: ['fact'] }))
+    for (const { key } of page.filter((one) => one.key !== id && one.body.includes(JSON.stringify(id))))
+      await untilTaken(`fact ${key}`, async () => {
+        const [record] = await store.load({ tenant, agent: null }, LAYER, 'fact', [key]);
+        if (record === undefined) return true;
+        const { fact, taken } = knownFact(record, 0);
+        const { shown, fields } = factRecord(withoutFact(fact, id, next), taken);
+        const { archived } = record.fields;
+        // An archived fact stays archived.
+        const kept = { shown: shown && record.shown, fields: { ...fields, ...(archived === undefined ? {} : { archived }) } };
+        const changed = { ...factRecord(withoutFact(fact, id, next), taken), ...kept };
+        return (await isWritten({ store }, tenant, [await rewriteOf(embedder, record, changed)])) ? true : null;
+      });
+}
+
+function withoutFact({ supersededBy, ...fact }: Fact, id: string, next: string | undefined): Fact {
+  const replacedBy = supersededBy === id ? next : supersededBy;
+  return {
+    ...fact,
+    ...(replacedBy === undefined ? {} : { supersededBy: replacedBy }),
+    ...(fact.wordings === undefined ? {} : { wordings: fact.wordings.filter((one) => one.id !== id) }),
+    ...(fact.decisions === undefined ? {} : { decisions: fact.decisions.filter(({ other }) => other !== id) }),
+  };
 }

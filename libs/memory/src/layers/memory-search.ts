@@ -1,5 +1,5 @@
 import { byAge, nameOf, ordered } from '../candidate-lists.js';
-import type { LayerQuery, Memory, PlainRecord } from '../memory.js';
+import type { LayerQuery } from '../memory.js';
 import type { Candidate, Candidates, RecordKind, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
 import { embedTexts } from './indexed-texts.js';
 import { type LayerDeps, parseBody } from './records.js';
@@ -270,24 +270,4 @@ async function orderOf(chatModel: ChatModel | undefined, query: string, best: re
 
 function explained(ranked: RankedRecord, name: string, value: number): RankedRecord {
   return { ...ranked, explanation: { ...ranked.explanation, [name]: value } };
-}
-
-type Layer = Parameters<Memory['get']>[1];
-
-/** Kinds that search finds in each layer. If several records have the same id, the first kind wins. */
-const FOUND_KINDS: Readonly<Record<Layer, readonly RecordKind[]>> = {
-  episodic: ['episode', 'transition'],
-  semantic: ['fact', 'chunk', 'document', 'summary', 'reflection', 'conversation', 'turn'],
-};
-
-/** Reads a record of any layer by the id of its search hit; see `Memory.get`. */
-export async function getRecord(store: RecordStore, scope: ReadScope, layer: Layer, id: string): Promise<PlainRecord | null> {
-  requireScope(scope);
-  const kinds = FOUND_KINDS[layer];
-  const found = await store.find(scope, layer, { kinds, where: { id } }, { order: 'newest', limit: kinds.length });
-  const known = found.length > 0 ? found : (await Promise.all(kinds.map((kind) => store.load(scope, layer, kind, [id])))).flat();
-  const [record] = known.toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind));
-  if (record === undefined) return null;
-  const { kind, createdAt, scope: owner } = record;
-  return { id: idOf(record), layer, kind, scope: owner, createdAt, fields: parseBody<Record<string, unknown>>(record).value };
 }

@@ -13,7 +13,7 @@ import { AccessCounts, type LogFailure } from './fact-access.js';
 import { countUnsettled, settleFacts, type SettlingDeps, undoDecision } from './fact-settling.js';
 import { decisionsAbout, factOfRecord, factRecord, historyOf, knownFact, LAYER } from './fact-records.js';
 import { withNeighbours } from './conversations.js';
-import { listDocuments, removeDocument, storeDocument, wholeDocument } from './documents.js';
+import { listDocuments, storeDocument, wholeDocument } from './documents.js';
 import { type FactWrite, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
 
 export interface SemanticOptions {
@@ -88,7 +88,6 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
     documents: (scope: ReadScope, page: Parameters<typeof listDocuments>[2]) => listDocuments(store, scope, page),
     /** null if a chunk is missing, or a chunk of an older edition is left. */
     wholeDocument: (scope: Scope, id: string) => wholeDocument(store, scope, id),
-    removeDocument: (scope: ReadScope, id: string) => removeDocument(store, scope, id),
     /** Waits for background work. Call it before closing the store. */
     async close(): Promise<void> {
       await access.flush();

@@ -39,20 +39,27 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
     },
     load: async (scope, layer, kind, keys) => loadRecords(seen(scope), layers[layer], kind, keys),
     async find(scope, layer, filter, { order, ...page }) {
-      const must = filterConditions(filter);
       const points = seen(scope);
-      return order === 'newest' ? newestRecords(points, layers[layer], must, page.limit) : recordsByKey(points, layers[layer], must, page);
+      const must = filterConditions(points.tenant, filter);
+      return order === 'newest' ? newestRecords(points, layers[layer], must, page) : recordsByKey(points, layers[layer], must, page);
     },
     async search(scope, layer, query) {
-      const must = filterConditions({ ...query, shown: query.shown ?? true });
       const points = seen(scope);
+      const must = filterConditions(points.tenant, { ...query, shown: query.shown ?? true });
       return searchCandidates({ points, names, vectors: vectorsOf(points), model }, layer, query, must);
     },
     async *each(owners, layer, filter) {
-      yield* eachRecord(owned(owners), layers[layer], filterConditions(filter));
+      const points = owned(owners);
+      yield* eachRecord(points, layers[layer], filterConditions(points.tenant, filter));
     },
-    count: async (owners, layer, filter) => owned(owners).count(layers[layer], filterConditions(filter)),
-    remove: async (owners, layer, filter) => removeRecords(owned(owners), layers[layer], filterConditions(filter)),
+    async count(owners, layer, filter) {
+      const points = owned(owners);
+      return points.count(layers[layer], filterConditions(points.tenant, filter));
+    },
+    async remove(owners, layer, filter) {
+      const points = owned(owners);
+      return removeRecords(points, layers[layer], filterConditions(points.tenant, filter));
+    },
     purge: () => purge(server, names),
     tenants: () => tenantsOf(server, Object.values(layers)),
     models: () => models.list(),

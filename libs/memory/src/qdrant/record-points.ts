@@ -1,5 +1,14 @@
 import { compareKeys } from '../candidate-lists.js';
-import { type MemoryRecord, RECORD_FIELDS, type RecordFilter, type RecordKind, type StoredRecord } from '../record-store.js';
+import {
+  type FindPage,
+  LAYERS,
+  type MemoryRecord,
+  RECORD_FIELDS,
+  RECORD_KINDS,
+  type RecordFilter,
+  type RecordKind,
+  type StoredRecord,
+} from '../record-store.js';
 import { pointId, vectorName } from './collections.js';
 import { type Condition, type Conditions, type FoundPoint, NOBODY, type Payload, type TenantPoints } from './tenant-points.js';
 import { promisify } from 'node:util';
@@ -87,10 +96,11 @@ export function decodeText(stored: string): string {
 }
 
 /** Translates a filter to Qdrant's conditions. `TenantPoints` adds the tenant and the view. */
-export function filterConditions(filter: RecordFilter): Condition[] {
-  const { kinds, where = {}, shown, createdSince, createdBefore, worthMin, withoutVectorsOf: model } = filter;
+export function filterConditions(tenant: string, filter: RecordFilter): Condition[] {
+  const { keys, kinds, where = {}, shown, createdSince, createdBefore, worthMin, withoutVectorsOf: model } = filter;
   return [
     ...(kinds === undefined ? [] : [anyOf('kind', kinds)]),
+    ...(keys === undefined ? [] : [{ has_id: (kinds ?? KINDS).flatMap((kind) => keys.map((key) => recordId(tenant, kind, key))) }]),
     ...(shown === undefined ? [] : [is('shown', shown)]),
     ...RECORD_FIELDS.flatMap((field) => {
       const value = where[field];
@@ -102,6 +112,8 @@ export function filterConditions(filter: RecordFilter): Condition[] {
     ...(model === undefined ? [] : [is('worded', true), { must_not: [{ has_vector: vectorName(model) }, is('blank', model)] }]),
   ];
 }
+
+const KINDS = LAYERS.flatMap((layer) => RECORD_KINDS[layer]);
 
 export function is(key: string, value: string | number | boolean): Condition {
   return { key, match: { value } };
@@ -134,9 +146,18 @@ export function loadRecords(points: TenantPoints, collection: string, kind: Reco
   return recordsOf(points, collection, ids, []);
 }
 
-/** Newest first, then by key descending. */
-export async function newestRecords(points: TenantPoints, collection: string, must: Conditions, limit: number) {
+/** Newest first, then by key descending, from behind `after`. */
+export async function newestRecords(points: TenantPoints, collection: string, must: Conditions, { limit, after }: Omit<FindPage, 'order'>) {
   if (limit <= 0) return [];
+  if (after === undefined) return recordsOf(points, collection, idsOf(await newestNamed(points, collection, must, limit)), must);
+  const { createdAt } = after;
+  const tied = await allNamed(points, collection, [...must, ...rangeOf('created_at', { gte: createdAt, lt: createdAt + 1 })]);
+  const behind = tied.filter(({ key }) => compareKeys(key, after.key) < 0).toSorted((a, b) => compareKeys(b.key, a.key));
+  const older = await newestNamed(points, collection, [...must, ...rangeOf('created_at', { lt: createdAt })], limit);
+  return recordsOf(points, collection, idsOf([...behind, ...older].slice(0, limit)), must);
+}
+
+async function newestNamed(points: TenantPoints, collection: string, must: Conditions, limit: number): Promise<readonly Named[]> {
   const orderBy = { key: 'created_at', direction: 'desc' } as const;
   const named = (await points.scroll(collection, must, { limit, payload: NAME, orderBy })).points.map(namedPoint);
   const oldest = named.at(-1)?.createdAt;
@@ -145,10 +166,9 @@ export async function newestRecords(points: TenantPoints, collection: string, mu
   const younger = named.filter(({ createdAt }) => createdAt > oldest);
   const isWhole = named.length < limit;
   const tied = isWhole ? [] : await allNamed(points, collection, [...must, { key: 'created_at', range: { gte: oldest, lte: oldest } }]);
-  const best = (isWhole ? named : [...younger, ...tied])
+  return (isWhole ? named : [...younger, ...tied])
     .toSorted((a, b) => b.createdAt - a.createdAt || compareKeys(b.key, a.key))
     .slice(0, limit);
-  return recordsOf(points, collection, idsOf(best), must);
 }
 
 /** Reads all keys, because Qdrant can't order by key. */

@@ -56,7 +56,7 @@ export function looksUp({ where = {} }: RecordFilter): boolean {
 /** A filter without its kinds, on columns of `record`. */
 export function filterCondition(filter: RecordFilter): Condition {
   const values: Record<string, Value> = {};
-  let sql = fieldsCondition(filter, values);
+  let sql = `${keysCondition(filter, values)}${fieldsCondition(filter, values)}`;
   if (filter.shown !== undefined) sql += ` AND record.shown = ${filter.shown ? 1 : 0}`;
   for (const [name, condition] of BOUNDS) {
     const bound = filter[name];
@@ -65,6 +65,12 @@ export function filterCondition(filter: RecordFilter): Condition {
     sql += condition;
   }
   return { sql, values };
+}
+
+function keysCondition({ keys }: RecordFilter, values: Record<string, Value>): string {
+  if (keys === undefined) return '';
+  values['keys'] = JSON.stringify(keys);
+  return ' AND record_key IN (SELECT value FROM json_each(:keys))';
 }
 
 const BOUNDS = [

@@ -3,7 +3,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { ownedBy, seenBy } from '../tenant-view.js';
-import type { Candidates, Owners, RecordFilter, RecordStore, StoredRecord, StoreOptions, StoreQuery } from '../record-store.js';
+import type { Candidates, FindPage, Owners, RecordFilter, RecordStore, StoredRecord, StoreOptions, StoreQuery } from '../record-store.js';
 import { removeRecords } from './record-removal.js';
 import {
   filterCondition,
@@ -127,10 +127,10 @@ export async function loadRecords(...[file, scope, layer, kind, keys]: Reads<'lo
   });
 }
 
-async function findRecords(...[file, scope, layer, filter, { order, limit, afterKey }]: Reads<'find'>): Promise<StoredRecord[]> {
+async function findRecords(...[file, scope, layer, filter, page]: Reads<'find'>): Promise<StoredRecord[]> {
   const { sql, values } = filterCondition(filter);
-  const after: Values = order === 'key' && afterKey !== undefined ? { afterKey } : {};
-  const behind = 'afterKey' in after ? ' AND record_key > :afterKey' : '';
+  const { order, limit } = page;
+  const [behind, after] = placeCondition(page);
   const by = order === 'key' ? 'record_key' : 'created_at DESC, record_key DESC';
   return file.read(seenBy(scope), (rows) =>
     rows
@@ -141,6 +141,13 @@ async function findRecords(...[file, scope, layer, filter, { order, limit, after
       )
       .map((row) => storedRecord(scope.tenant, layer, row)),
   );
+}
+
+/** The records behind the page's place, with the bound values. */
+function placeCondition({ order, afterKey, after }: FindPage): readonly [sql: string, values: Values] {
+  if (order === 'key') return afterKey === undefined ? ['', {}] : [' AND record_key > :afterKey', { afterKey }];
+  if (after === undefined) return ['', {}];
+  return [' AND (created_at, record_key) < (:afterAt, :afterKey)', { afterAt: after.createdAt, afterKey: after.key }];
 }
 
 async function countRecords(...[file, owners, layer, filter]: Reads<'count'>): Promise<number> {

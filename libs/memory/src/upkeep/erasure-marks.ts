@@ -1,20 +1,20 @@
 import { untilTaken } from '../layers/records.js';
 import { markApplied } from '../layers/repeats.js';
-import type { Change, MemoryRecord, Owners, RecordStore } from '../record-store.js';
+import type { Change, MemoryRecord, RecordStore } from '../record-store.js';
 import { removeOwned } from './owned-records.js';
+import { type Erasable, nameOfRecord } from './record-parts.js';
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
-import type { Scope } from '@etude/contracts/memory';
 import { createHash } from 'node:crypto';
 
-/** An erased owner, and the end of the erasure. */
+/** An erased owner or record, and the end of the erasure. */
 interface Forbidden {
-  readonly owners: Owners;
+  readonly owners: Erasable;
   /** Records made before this time are erased, in ms since 1970. */
   readonly at: number;
 }
 
 /** From now on, refuses writes of these owners' records made before `at`. Durable when it returns. An earlier `at` changes nothing. */
-export async function forbid(store: RecordStore, owners: Owners, at: number): Promise<void> {
+export async function forbid(store: RecordStore, owners: Erasable, at: number): Promise<void> {
   await untilTaken('the mark of an erasure', async () => {
     const known = await loadMark(store, owners);
     if (known !== undefined && known.createdAt >= at) return true;
@@ -27,20 +27,17 @@ export async function forbid(store: RecordStore, owners: Owners, at: number): Pr
 }
 
 /** The end of the erasure of exactly these owners, in ms since 1970; null if they were never erased. */
-export async function forbiddenAt(store: RecordStore, owners: Owners): Promise<number | null> {
+export async function forbiddenAt(store: RecordStore, owners: Erasable): Promise<number | null> {
   return (await loadMark(store, owners))?.createdAt ?? null;
 }
 
 /** Owners of these records who were erased after the record was made. Reads the store each time: see `guardedStore` for why. */
-async function findForbidden(
-  store: RecordStore,
-  tenant: string,
-  made: ReadonlyArray<{ readonly scope: Scope; readonly createdAt: number }>,
-): Promise<readonly Forbidden[]> {
+async function findForbidden(store: RecordStore, tenant: string, made: readonly MemoryRecord[]): Promise<readonly Forbidden[]> {
   if (made.length === 0) return [];
   const oldest = new Map<string, Forbidden>();
-  for (const { scope, createdAt: at } of made)
-    for (const owners of ownersOf(scope)) {
+  for (const record of made)
+    for (const owners of erasablesWith(record)) {
+      const { createdAt: at } = record;
       const known = oldest.get(markKey(owners));
       if (known === undefined || known.at > at) oldest.set(markKey(owners), { owners, at });
     }
@@ -58,25 +55,28 @@ export function isErased(error: unknown): boolean {
   return errorCode(error) === 'ABORTED' && errorDetails(error).metadata?.reason === ERASED;
 }
 
-async function loadMark(store: RecordStore, owners: Owners) {
+async function loadMark(store: RecordStore, owners: Erasable) {
   const [known] = await store.load({ tenant: owners.tenant, agent: null }, 'semantic', 'erasure', [markKey(owners)]);
   return known;
 }
 
 /** Contains digests instead of names, because the mark outlives the erased agent or user. */
-function markKey({ agent, user }: Owners): string {
+function markKey({ agent, user, record }: Erasable): string {
+  if (record !== undefined) return `record:${digestOf(JSON.stringify([record.name, record.agent, record.user]))}`;
   const ofAgent = agent === undefined ? [] : [`agent:${digestOf(agent)}`];
   const ofUser = user === undefined ? [] : [`user:${user === null ? 'nobody' : digestOf(user)}`];
   return [...ofAgent, ...ofUser].join(' ') || 'tenant';
 }
 
-/** All owners whose erasure covers a record of this scope. */
-function ownersOf({ tenant, agent, user }: Scope): readonly Owners[] {
-  return [{ tenant }, { tenant, agent }, { tenant, user }, { tenant, agent, user }];
+/** Everything whose erasure covers this record. */
+function erasablesWith(made: MemoryRecord): readonly Erasable[] {
+  const { tenant, agent, user } = made.scope;
+  const record = nameOfRecord(made);
+  return [{ tenant }, { tenant, agent }, { tenant, user }, { tenant, agent, user }, ...(record === null ? [] : [{ tenant, record }])];
 }
 
 /** The record of a mark. Its scope names no erased owner, and erasing removes every kind of record but this one. */
-function markRecord(owners: Owners, at: number): MemoryRecord {
+function markRecord(owners: Erasable, at: number): MemoryRecord {
   const { record } = markApplied('semantic', { tenant: owners.tenant, agent: 'erased', user: null }, markKey(owners), at);
   return { ...record, kind: 'erasure' };
 }
@@ -111,10 +111,10 @@ async function writeUnlessErased(store: RecordStore, tenant: string, changes: re
 }
 
 /** Also removes what a writer left that was killed between its write and its second look. */
-async function refuseErased(store: RecordStore, tenant: string, made: Parameters<typeof findForbidden>[2]): Promise<void> {
+async function refuseErased(store: RecordStore, tenant: string, made: readonly MemoryRecord[]): Promise<void> {
   if (!(await removeForbidden(store, await findForbidden(store, tenant, made)))) return;
   const message =
-    'the agent, user or tenant of this record was erased after the record was made, so the record is not stored; create a new record to keep it';
+    'this record, or its agent, user or tenant, was erased after the record was made, so it is not stored; create a new record to keep it';
   throw new EtudeError('ABORTED', message, { metadata: { reason: ERASED } });
 }
 

@@ -1,18 +1,6 @@
-import {
-  LAYERS,
-  type Owners,
-  RECORD_KINDS,
-  type RecordFilter,
-  type RecordKind,
-  type RecordStore,
-  type StoredRecord,
-} from '../record-store.js';
+import { LAYERS, type Owners, type RecordFilter, type RecordStore, type StoredRecord } from '../record-store.js';
+import { type Erasable, ownersOf, partsOf } from './record-parts.js';
 import type { MemoryLayer } from '@etude/contracts/task';
-
-/** All layers and kinds with data of owners: all but erasure marks. */
-export const OWNED_KINDS: ReadonlyArray<{ readonly layer: MemoryLayer; readonly kind: RecordKind }> = LAYERS.flatMap((layer) =>
-  RECORD_KINDS[layer].filter((kind) => kind !== 'erasure').map((kind) => ({ layer, kind })),
-);
 
 /** All records of these owners that the filter accepts, in every layer, page by page. @throws AbortError between pages */
 export async function* walkOwned(
@@ -31,24 +19,27 @@ export async function* walkOwned(
 /** Number of records by place, such as "memory.semantic.fact". Places without records are left out. */
 export type CountsByPlace = Readonly<Record<string, number>>;
 
-export async function removeOwned(
-  store: RecordStore,
-  owners: Owners,
-  filter: Pick<RecordFilter, 'createdBefore' | 'createdSince'>,
-  signal?: AbortSignal,
-): Promise<CountsByPlace> {
-  return overKinds((layer, kind) => {
+/** The bounds of an erasure. */
+type Bounds = Pick<RecordFilter, 'createdBefore' | 'createdSince'>;
+
+/** Every record that is to be erased, page by page. */
+export async function* walkErasable(store: RecordStore, erased: Erasable, bounds: Bounds, signal?: AbortSignal) {
+  for (const { layer, kind, ...part } of partsOf(erased))
+    for await (const page of store.each(ownersOf(erased), layer, { ...bounds, ...part, kinds: [kind] })) {
+      signal?.throwIfAborted();
+      yield page;
+    }
+}
+
+export async function removeOwned(store: RecordStore, erased: Erasable, bounds: Bounds, signal?: AbortSignal): Promise<CountsByPlace> {
+  return overParts(erased, (layer, filter) => {
     signal?.throwIfAborted();
-    return store.remove(owners, layer, { ...filter, kinds: [kind] });
+    return store.remove(ownersOf(erased), layer, { ...bounds, ...filter });
   });
 }
 
-export async function countOwned(
-  store: RecordStore,
-  owners: Owners,
-  filter: Pick<RecordFilter, 'createdBefore' | 'createdSince'>,
-): Promise<CountsByPlace> {
-  return overKinds((layer, kind) => store.count(owners, layer, { ...filter, kinds: [kind] }));
+export async function countOwned(store: RecordStore, erased: Erasable, bounds: Bounds): Promise<CountsByPlace> {
+  return overParts(erased, (layer, filter) => store.count(ownersOf(erased), layer, { ...bounds, ...filter }));
 }
 
 export function addCounts(a: CountsByPlace, b: CountsByPlace): CountsByPlace {
@@ -61,10 +52,10 @@ export function totalOf(counts: CountsByPlace): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-async function overKinds(act: (layer: MemoryLayer, kind: RecordKind) => Promise<number>): Promise<CountsByPlace> {
+async function overParts(erased: Erasable, act: (layer: MemoryLayer, filter: RecordFilter) => Promise<number>): Promise<CountsByPlace> {
   const counts: Record<string, number> = {};
-  for (const { layer, kind } of OWNED_KINDS) {
-    const count = await act(layer, kind);
+  for (const { layer, kind, ...part } of partsOf(erased)) {
+    const count = await act(layer, { ...part, kinds: [kind] });
     if (count > 0) counts[`memory.${layer}.${kind}`] = count;
   }
   return counts;

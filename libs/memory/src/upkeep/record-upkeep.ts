@@ -2,10 +2,13 @@ import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import type { Skill } from '@etude/contracts/memory';
+import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 import { neededSkills, refusalOf, versionKey } from '@etude/domain/skills/life/call-graph';
 import { activatedAt, IN_USE, keyOf, lastActivated, VERIFIER } from '@etude/domain/skills/life/skill-life';
 import type { ArchivePolicy, Progress, ReembedReport, StoreReport } from '../memory.js';
 import { LAYERS, type Owners, type RecordStore, type StoredRecord } from '../record-store.js';
+import { planDeletion, removeRecord } from './deleted-record.js';
+import type { Erasable } from './record-parts.js';
 import { archiveRecords, memoryStats, renewMarks, restoreRecords } from './archive-records.js';
 import { type EraseOptions, eraseOwned, findOwned, newFrom } from './erase-owned.js';
 import { type ExportOptions, exportRecords } from './export-lines.js';
@@ -39,18 +42,20 @@ export function recordUpkeep(deps: UpkeepDeps) {
     exportLines: (owners: Owners, options?: ExportOptions) => exportRecords(store, owners, options),
     /** Imports lines of `exportLines` from any adapter and tenant into `tenant`. The same lines again change nothing. */
     importLines: (tenant: string, lines: AsyncIterable<string>, options: ImportOptions) => importRecords(deps, tenant, lines, options),
-    newFrom: (owners: Owners) => newFrom(store, clock, owners),
+    newFrom: (erased: Erasable) => newFrom(store, clock, erased),
+    planDeletion: (tenant: string, record: NamedRecord) => planDeletion(store, clock, tenant, record),
+    removeRecord: (tenant: string, record: NamedRecord, before: number) => removeRecord(deps, tenant, record, before),
     /**
      * Removes records with their vectors and words until none is found. Returns their numbers by place, such as "memory.semantic.fact". A
      * repeat with the same `before` removes nothing made since.
      */
-    async erase(owners: Owners, options: EraseOptions): Promise<CountsByPlace> {
-      const removed = await eraseOwned(store, clock, owners, options);
+    async erase(erased: Erasable, options: EraseOptions): Promise<CountsByPlace> {
+      const removed = await eraseOwned(deps, erased, options);
       for (const note of await store.purge()) options.onNote?.(note);
       return removed;
     },
     /** Counts these owners' records made before `before`, or else before their erasure mark. Without either, counts all. */
-    findErased: (owners: Owners, before?: number) => findOwned(store, clock, owners, before),
+    findErased: (erased: Erasable, before?: number) => findOwned(store, clock, erased, before),
     reembed: (to: Embedder, options: ReembedOptions) => reembedRecords(store, to, options),
     /** Drops the vectors of a model. No service may use it any more. */
     dropModel: (name: string) => store.dropModel(name),

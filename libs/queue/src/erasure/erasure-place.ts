@@ -1,4 +1,5 @@
 import type { SkillVerify } from '@etude/contracts/queues';
+import type { RecordOfTenant } from '@etude/domain/recall/deleted-record';
 import type { Redis } from 'ioredis';
 import type { z } from 'zod';
 import type { Producer } from '../jobs/producer.js';
@@ -26,9 +27,15 @@ export interface Erased {
   readonly skillIsGone: (skill: z.infer<typeof SkillVerify.payload>) => Promise<boolean>;
 }
 
+/** The record of memory that is erased; null if the subject is an owner. */
+export function namedRecordOf({ tenant, subject }: Pick<Erased, 'tenant' | 'subject'>): RecordOfTenant | null {
+  return 'record' in subject ? { tenant, ...subject.record } : null;
+}
+
 /** Whether data of this agent and user belongs to the subject of the erasure. */
 export function isOwned({ subject }: Pick<Erased, 'subject'>, agent: string, user: string | null): boolean {
   if ('all' in subject) return true;
+  if ('record' in subject) return false;
   return 'agent' in subject ? agent === subject.agent : user === subject.user;
 }
 

@@ -1,6 +1,7 @@
 import { rolloutIdOf } from '@etude/contracts/ids';
 import {
   ConsolidationRunJob,
+  MemorySettleJob,
   MemoryUpkeepJob,
   MemoryWriteJob,
   QUEUES,
@@ -10,6 +11,7 @@ import {
   SkillVerify,
 } from '@etude/contracts/queues';
 import { isFinal, type TaskState } from '@etude/contracts/task';
+import { taskOfRecord } from '@etude/domain/recall/deleted-record';
 import type { Job, Queue } from 'bullmq';
 import { keptSchedules } from '../jobs/scheduler.js';
 import { memberOf, taskKeys } from '../redis/keys.js';
@@ -77,6 +79,8 @@ async function isOwnJob(erased: Erased, queueName: string, data: unknown): Promi
     }
     case SkillRequest.name:
       return isAll || isGone(keys.wantedSkill(tenant, SkillRequest.payload.parse(data).id));
+    case MemorySettleJob.name:
+      return isAll;
     default:
       // Jobs of erasures are left out, because the erasure itself is such a job and is running.
       return isAll && MemoryUpkeepJob.payload.parse(data).work !== 'erase';
@@ -96,7 +100,7 @@ async function removeJob(queue: Queue, job: Job): Promise<boolean> {
   }
 }
 
-type Owner = Pick<Erased, 'producer' | 'tenant' | 'subject' | 'at'>;
+export type Owner = Pick<Erased, 'producer' | 'tenant' | 'subject' | 'at'>;
 
 export interface OwnedTask {
   readonly id: string;
@@ -115,11 +119,19 @@ const PAGE = 500;
 
 /** The subject's tasks, oldest first, a page at a time. */
 export async function* ownedTasks(owner: Owner): AsyncGenerator<readonly OwnedTask[]> {
-  const { redis, keys } = owner.producer;
-  for (let after = '-'; ;) {
-    const ids = await redis.zrangebylex(keys.tasks(owner.tenant), after, '+', 'LIMIT', 0, PAGE);
+  const { subject } = owner;
+  const only = 'record' in subject ? taskOfRecord(subject.record) : null;
+  for await (const ids of 'record' in subject ? [only === null ? [] : [only]] : taskPages(owner)) {
     const found = await Promise.all(ids.map((id) => readOwned(owner, id)));
     yield found.filter((task) => task !== null);
+  }
+}
+
+/** Ids of the tenant's tasks, oldest first, a page at a time. */
+export async function* taskPages({ producer: { redis, keys }, tenant }: Owner): AsyncGenerator<readonly string[]> {
+  for (let after = '-'; ;) {
+    const ids = await redis.zrangebylex(keys.tasks(tenant), after, '+', 'LIMIT', 0, PAGE);
+    yield ids;
     if (ids.length < PAGE) return;
     after = `(${ids.at(-1)}`;
   }
@@ -129,7 +141,7 @@ async function readOwned(owner: Owner, id: string): Promise<OwnedTask | null> {
   const { redis, keys } = owner.producer;
   const [state, createdAt, agent, user] = await redis.hmget(keys.task(owner.tenant, id), 'state', 'createdAt', 'agent', 'user');
   if (!state || Number(createdAt) >= owner.at) return null;
-  return isOwned(owner, agent ?? '', user || null) ? { id, isFinal: isFinal(state as TaskState) } : null;
+  return 'record' in owner.subject || isOwned(owner, agent ?? '', user || null) ? { id, isFinal: isFinal(state as TaskState) } : null;
 }
 
 async function eraseTask({ producer: { redis, keys }, tenant }: Owner, taskId: string): Promise<void> {

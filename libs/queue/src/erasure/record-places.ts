@@ -2,12 +2,16 @@ import { taskOfExecution } from '@etude/contracts/ids';
 import { MemoryWrite } from '@etude/contracts/memory';
 import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
+import { factId } from '@etude/domain/facts/fact-keys';
+import { isRecalledFrom, mayRead, type RecordOfTenant } from '@etude/domain/recall/deleted-record';
 import { updatedAt } from '../agents/agent-settings-store.js';
 import { WantedSkills } from '../agents/wanted-skills.js';
+import { isOver } from '../memory/consolidation-store.js';
 import { OutboxReader, ownerOf } from '../memory/memory-outbox.js';
+import { StoredErasure } from '../memory/upkeep-store.js';
 import { memberOf } from '../redis/keys.js';
 import { SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
-import { type Erased, type ErasurePlace, fieldsOf, isOwned, isOwnKey, keyedPlace, type Trace } from './erasure-place.js';
+import { type Erased, type ErasurePlace, fieldsOf, isOwned, isOwnKey, keyedPlace, namedRecordOf, type Trace } from './erasure-place.js';
 
 /** Writes that memory has not taken yet. One that can't be read is erased only with its tenant. */
 export const OUTBOX: ErasurePlace = {
@@ -16,7 +20,11 @@ export const OUTBOX: ErasurePlace = {
     const { tenant, producer } = erased;
     const reader = new OutboxReader(producer.redis, producer.keys);
     for await (const page of fieldsOf(producer.redis, producer.keys.memoryOutbox(tenant)))
-      yield page.filter(([, text]) => isOwnWrite(erased, text)).map(([id]) => reader.remove.bind(reader, tenant, id));
+      yield page.flatMap(([id, text]): readonly Trace[] => {
+        if (isOwnWrite(erased, text)) return [() => reader.remove(tenant, id)];
+        // Memory cuts the copy out once it has taken the write.
+        return isWrittenCopy(erased, text) ? [async () => false] : [];
+      });
   },
 };
 
@@ -24,14 +32,31 @@ function isOwnWrite(erased: Erased, text: string): boolean {
   const write = MemoryWrite.safeParse(JSON.parse(text));
   if (!write.success) return 'all' in erased.subject;
   const { scope, at } = ownerOf(write.data);
+  const record = namedRecordOf(erased);
+  if (record !== null) return nameOfWrite(write.data) === record.name && mayRead(record, scope);
   return at < erased.at && isOwned(erased, scope.agent, scope.user);
+}
+
+/** The name of the record that a write makes or uses; null for a new skill, which gets its name from memory. */
+function nameOfWrite(write: MemoryWrite): string | null {
+  if (write.kind === 'skill_use') return `skills/${write.name}@${write.version}`;
+  if (write.kind === 'skill') return null;
+  return `episodes/${(write.kind === 'episode' ? write.episode : write.transition).rolloutId}`;
+}
+
+/** Whether a write holds a copy of the record: its attempt recalled it. */
+function isWrittenCopy(erased: Erased, text: string): boolean {
+  const record = namedRecordOf(erased);
+  const write = MemoryWrite.safeParse(JSON.parse(text)).data;
+  if (record === null || write?.kind !== 'transition') return false;
+  return write.transition.recalled.some((item) => isRecalledFrom(record, write.transition.scope, item));
 }
 
 /** Settings of agents. They hold no data of users. */
 export const AGENTS: ErasurePlace = {
   name: 'queue.agents',
   async *traces({ tenant, subject, at, producer: { redis, keys } }) {
-    if ('user' in subject) return;
+    if ('user' in subject || 'record' in subject) return;
     const isOwn = (agent: string) => 'all' in subject || agent === subject.agent;
     for await (const page of fieldsOf(redis, keys.agents(tenant))) {
       const own = page.filter(([agent, text]) => isOwn(agent) && updatedAt(text) < at);
@@ -75,8 +100,33 @@ export const CONSOLIDATIONS = keyedPlace({
     const text = (await producer.redis.get(key)) ?? 'null';
     const { data: record } = ConsolidationRecord.safeParse(JSON.parse(text));
     if (record === undefined) return 'all' in subject ? deletion(erased, key) : null;
+    const named = namedRecordOf(erased);
+    if (named !== null && isOver(record) && !record.plan.some((line) => quotes(line, named))) return null;
+    // A run that goes on may have read the record, and writes its plan at its end.
+    if (named !== null && !isOver(record)) return record.createdAt < at ? async () => false : null;
     const isOthers = 'agent' in subject && record.agent !== null && record.agent !== subject.agent;
     return record.createdAt >= at || isOthers ? null : deletion(erased, key);
+  },
+});
+
+/** A line names the episodes that it rests on. A fact's id is made from its text. */
+function quotes(line: string, record: RecordOfTenant): boolean {
+  const [, id = ''] = /^\w+\/(.*)$/.exec(record.name) ?? [];
+  const [, text] = /, confidence [^:]*: (.*) \[from [^\]]*\]$/s.exec(line) ?? [];
+  return line.includes(id) || (text !== undefined && factId(record, text) === id.split('.')[0]);
+}
+
+/** Receipts that name records which rested on a deleted one. They may name what is erased. */
+export const DELETIONS = keyedPlace({
+  name: 'queue.deletions',
+  start: ({ producer, tenant }) => producer.keys.erasure(tenant, ''),
+  async trace(erased, key) {
+    const { data } = StoredErasure.safeParse(JSON.parse((await erased.producer.redis.get(key)) ?? 'null'));
+    if (data === undefined || data.receipt.requestedAt >= erased.at) return null;
+    const { supported, state } = data.receipt;
+    const record = namedRecordOf(erased);
+    if (record === null ? supported.length === 0 : !supported.includes(record.name)) return null;
+    return state === 'running' ? async () => false : deletion(erased, key);
   },
 });
 
@@ -115,8 +165,12 @@ export const TOOL_ANSWERS = keyedPlace({
   name: 'queue.tool-answers',
   start: ({ producer, tenant }) => producer.keys.toolAnswer(tenant, '', '', '').slice(0, -2),
   async trace(erased, key, rest) {
-    if (!isOwnKey(erased, rest)) return null;
-    const { at } = JSON.parse((await erased.producer.redis.get(key)) ?? '{}') as { at?: number };
+    const record = namedRecordOf(erased);
+    if (record === null && !isOwnKey(erased, rest)) return null;
+    const text = (await erased.producer.redis.get(key)) ?? '{}';
+    // Tools show procedures, by name.
+    if (record !== null && !text.includes(record.name.replace(/^skills\/(.*)@\d+$/, '$1'))) return null;
+    const { at } = JSON.parse(text) as { at?: number };
     return (at ?? 0) < erased.at ? deletion(erased, key) : null;
   },
 });

@@ -155,11 +155,27 @@ export class Records<S extends z.ZodType> {
     const args = [id, contentDigest(asked), JSON.stringify(record), requestKeptMs, memberOf(tenant, id)];
     const [outcome, first] = await runScript<[string, string]>(redis, 'createRecord', places, args);
     if (outcome === 'other') throw requestIdTaken(requestId, `${what} ${first}`, {});
-    const stored = await this.get(tenant, first);
-    if (stored === null) throw new EtudeError('NOT_FOUND', `${what} ${first} of request_id "${requestId}" is no longer kept`);
+    const stored = await this.#first(tenant, requestId, first);
     const payload = job(stored);
     if (payload !== null) await this.producer.addForRecord(queue, payload);
     return { record: stored, created: outcome === 'created' };
+  }
+
+  /** The record that this request made before; null where there is none. @throws EtudeError as `create` */
+  async earlier({ tenant, requestId, asked }: Omit<RequestedRecord<S>, 'id' | 'record'>): Promise<z.infer<S> | null> {
+    const { keys, redis } = this.producer;
+    const { method, what } = this.kind;
+    const known = requestId === '' ? null : await whileRedisAnswers(redis, redis.get(keys.request(tenant, method, requestId)));
+    const [digest, id = ''] = (known ?? '').split(' ');
+    if (!digest) return null;
+    if (digest !== contentDigest(asked)) throw requestIdTaken(requestId, `${what} ${id}`, {});
+    return this.#first(tenant, requestId, id);
+  }
+
+  async #first(tenant: string, requestId: string, id: string): Promise<z.infer<S>> {
+    const stored = await this.get(tenant, id);
+    if (stored !== null) return stored;
+    throw new EtudeError('NOT_FOUND', `${this.kind.what} ${id} of request_id "${requestId}" is no longer kept`);
   }
 
   /** null where there is no record. Fields that a later version added are left out. */

@@ -64,6 +64,6 @@ export class ConsolidationStore {
   }
 }
 
-const isOver = ({ state }: ConsolidationRecord): boolean => state === 'done' || state === 'failed';
+export const isOver = ({ state }: ConsolidationRecord): boolean => state === 'done' || state === 'failed';
 
 const jobOf = ({ tenant, id, agent, days, dryRun }: ConsolidationRecord) => ({ v: 1 as const, tenant, runId: id, agent, days, dryRun });

@@ -1,15 +1,15 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { ErasureReceipt, Reembedding } from '@etude/contracts/memory-upkeep';
+import { ErasureReceipt, NamedRecord, Reembedding } from '@etude/contracts/memory-upkeep';
 import { MemoryUpkeepJob } from '@etude/contracts/queues';
 import { z } from 'zod';
-import { type DurableWork, Records } from '../jobs/durable-work.js';
+import { type DurableWork, Records, type RequestedRecord } from '../jobs/durable-work.js';
 import { parseOr } from '../jobs/job-end.js';
 import type { Producer } from '../jobs/producer.js';
 import { digestOfName, type ErasureSubject, memberOf, newId } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 /** The record of an erasure. The name of its subject is dropped once the erasure has succeeded. */
-const StoredErasure = z.object({
+export const StoredErasure = z.object({
   receipt: ErasureReceipt,
   /** Number of things by place when the erasure began. So things that a killed worker removed are counted too. */
   found: z.record(z.string(), z.number().int()).default({}),
@@ -17,10 +17,25 @@ const StoredErasure = z.object({
   newFrom: z.number().int().nullable().default(null),
   /** Whose data is erased. null once nothing is left: the remaining steps need no name. */
   subject: z
-    .union([z.strictObject({ agent: z.string() }), z.strictObject({ user: z.string() }), z.strictObject({ all: z.literal(true) })])
+    .union([
+      z.strictObject({ agent: z.string() }),
+      z.strictObject({ user: z.string() }),
+      z.strictObject({ all: z.literal(true) }),
+      z.strictObject({ record: NamedRecord }),
+    ])
     .nullable(),
 });
 export type StoredErasure = z.infer<typeof StoredErasure>;
+
+/** The deletion of one record. */
+export interface Deletion extends Pick<RequestedRecord<typeof StoredErasure>, 'tenant' | 'requestId' | 'asked'> {
+  readonly record: NamedRecord;
+  /** Names of the records that rested on it. */
+  readonly supported: readonly string[];
+  readonly found: Readonly<Record<string, number>>;
+  /** Records made from this time on stay, in ms since 1970. */
+  readonly newFrom: number;
+}
 
 /** How long a receipt is kept after its erasure has succeeded. */
 export const RECEIPT_KEPT_MS = 400 * 86_400_000;
@@ -89,6 +104,23 @@ export class UpkeepStore {
     const asked = { tenant, id: receipt.id, record: StoredErasure.parse({ receipt, subject }), requestId, asked: subject };
     const { record, created } = await this.#erasures.create(asked);
     return { receipt: record.receipt, created };
+  }
+
+  /**
+   * Asks a worker to erase one record. Its parts were counted before, because the caller removes them at once.
+   *
+   * @throws EtudeError as `Records.create`
+   */
+  async requestDeletion({ tenant, requestId, asked, record, supported, ...plan }: Deletion): Promise<ErasureReceipt> {
+    const subject = { record };
+    const receipt = { ...newReceipt(tenant, subject), supported: [...supported] };
+    const stored = StoredErasure.parse({ ...plan, receipt, subject });
+    return (await this.#erasures.create({ tenant, id: receipt.id, record: stored, requestId, asked })).record.receipt;
+  }
+
+  /** The receipt of an earlier deletion with this request id; null where there was none. @throws EtudeError as `Records.create` */
+  async earlierDeletion({ tenant, requestId, asked }: Pick<Deletion, 'tenant' | 'requestId' | 'asked'>): Promise<ErasureReceipt | null> {
+    return (await this.#erasures.earlier({ tenant, requestId, asked }))?.receipt ?? null;
   }
 
   /** The receipt of an erasure; null where this tenant has none. */

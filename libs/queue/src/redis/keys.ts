@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
+import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 
 class PrefixedKeys {
   constructor(readonly prefix: string) {}
@@ -135,13 +136,15 @@ export function newId(kind: string): string {
   return `${kind}${lastMs.toString(36).padStart(9, '0')}${sequence.toString(36).padStart(3, '0')}${random}`;
 }
 
-/** The subject of an erasure: one agent, one user, or the whole tenant. */
-export type ErasureSubject = { readonly agent: string } | { readonly user: string } | { readonly all: true };
+/** An owner whose data is erased: one agent, one user, or the whole tenant. */
+export type ErasedOwner = { readonly agent: string } | { readonly user: string } | { readonly all: true };
+/** The subject of an erasure: an owner, or one record of memory. */
+export type ErasureSubject = ErasedOwner | { readonly record: NamedRecord };
 
-/** A subject's field in the hash `erased`. It holds a digest of the name, so that no name outlives its erasure. */
-export function markOf(subject: ErasureSubject): string {
-  if ('all' in subject) return 'tenant';
-  return 'agent' in subject ? `agent:${digestOfName(subject.agent)}` : `user:${digestOfName(subject.user)}`;
+/** An owner's field in the hash `erased`. It holds a digest of the name, so that no name outlives its erasure. */
+export function markOf(owner: ErasedOwner): string {
+  if ('all' in owner) return 'tenant';
+  return 'agent' in owner ? `agent:${digestOfName(owner.agent)}` : `user:${digestOfName(owner.user)}`;
 }
 
 /** The marks of every erasure that covers a record of this agent and user. */

@@ -151,3 +151,19 @@ function scripts.eraseTask()
   redis.call('PUBLISH', ARGV[2], '')
   return there
 end
+
+-- Cuts copies of a record out of an ended task: replaces journal entries, and drops the events of its recalls, whose summaries have titles.
+-- The stream is written anew, since Redis keeps the bytes of a deleted entry. KEYS journal, events. ARGV step key, entry, ...
+-- Answers 1, or 0 where the task has expired.
+function scripts.cutCopies()
+  if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+  redis.call('HSET', KEYS[1], unpack(ARGV))
+  local events, left = redis.call('XRANGE', KEYS[2], '-', '+'), redis.call('PTTL', KEYS[2])
+  redis.call('DEL', KEYS[2])
+  for _, event in ipairs(events) do
+    local told = cjson.decode(event[2][2])
+    if not (told.type == 'step' and told.kind == 'recall') then redis.call('XADD', KEYS[2], event[1], unpack(event[2])) end
+  end
+  if left > 0 then redis.call('PEXPIRE', KEYS[2], left) end
+  return 1
+end

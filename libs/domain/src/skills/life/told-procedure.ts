@@ -83,10 +83,15 @@ function inUseInPlaceOf(made: Skill, before: Skill | undefined, { by, at }: Tell
   };
 }
 
+/** The name of a told procedure among sources. */
+export function procedureSource(scope: Skill['scope'], name: string, version: number): string {
+  return `procedures/${contentDigest([scope, name, version]).slice(0, ID_CHARS)}`;
+}
+
 /** A told procedure is its own source, so records that were learned from its words are untrusted too. */
 function wordedProcedure({ scope, name, words, at }: Telling, version: number): Skill {
   const told = { kind: 'procedure', description: words, code: '', entryPoint: null } as const;
-  const sources = [`procedures/${contentDigest([scope, name, version]).slice(0, ID_CHARS)}`];
+  const sources = [procedureSource(scope, name, version)];
   const made = newCandidate({ ...told, parameters: [], tests: [], tags: [], name, scope, sources, model: null, scripted: false, at });
   return withMarks({ ...made, version, status: 'active', statusReason: 'told in words', successRate: RATE_AT_FIRST });
 }

@@ -1,0 +1,70 @@
+import { type Fields, LAYERS, type MemoryRecord, type Owners, RECORD_KINDS, type RecordFilter, type RecordKind } from '../record-store.js';
+import type { NamedRecord } from '@etude/contracts/memory-upkeep';
+import type { MemoryLayer } from '@etude/contracts/task';
+
+/** What is erased: everything of some owners, or one record with its parts. */
+export interface Erasable extends Owners {
+  readonly record?: NamedRecord;
+}
+
+/** Records of one kind. */
+export interface Part extends Pick<RecordFilter, 'keys' | 'where'> {
+  readonly layer: MemoryLayer;
+  readonly kind: RecordKind;
+}
+
+/** All layers and kinds with data of owners: all but erasure marks. */
+export const OWNED_KINDS: readonly Part[] = LAYERS.flatMap((layer) =>
+  RECORD_KINDS[layer].filter((kind) => kind !== 'erasure').map((kind) => ({ layer, kind })),
+);
+
+type Place = Omit<Part, 'keys' | 'where'> & { readonly by: keyof Fields | 'key' };
+
+/** Where the parts of a record are, and by which of their fields, by the kind of its name. A new kind of record needs a line here. */
+const PLACES: Readonly<Record<string, readonly Place[]>> = {
+  facts: [{ layer: 'semantic', kind: 'fact', by: 'key' }],
+  documents: [
+    { layer: 'semantic', kind: 'chunk', by: 'document' },
+    { layer: 'semantic', kind: 'document', by: 'key' },
+  ],
+  conversations: [
+    { layer: 'semantic', kind: 'turn', by: 'document' },
+    { layer: 'semantic', kind: 'conversation', by: 'key' },
+  ],
+  episodes: [
+    { layer: 'episodic', kind: 'transition', by: 'rollout' },
+    { layer: 'semantic', kind: 'summary', by: 'rollout' },
+    { layer: 'semantic', kind: 'reflection', by: 'rollout' },
+    { layer: 'episodic', kind: 'episode', by: 'rollout' },
+  ],
+  skills: [{ layer: 'procedural', kind: 'skill', by: 'id' }],
+};
+
+/** The owners whose records are erased. */
+export function ownersOf({ tenant, agent, user, record }: Erasable): Owners {
+  if (record !== undefined) return { tenant, agent: record.agent, user: record.user };
+  return { tenant, ...(agent === undefined ? {} : { agent }), ...(user === undefined ? {} : { user }) };
+}
+
+/** The records that are erased, by kind. */
+export function partsOf({ record }: Erasable): readonly Part[] {
+  if (record === undefined) return OWNED_KINDS;
+  const [kind, id] = splitName(record.name);
+  return (PLACES[kind] ?? []).map(({ by, ...place }) => ({ ...place, ...(by === 'key' ? { keys: [id] } : { where: { [by]: id } }) }));
+}
+
+/** @returns the kind and the id of a name such as "facts/f1" */
+export function splitName(name: string): readonly [kind: string, id: string] {
+  const cut = name.indexOf('/');
+  return [name.slice(0, cut), name.slice(cut + 1)];
+}
+
+/** The name of the record that this one is, or is a part of; null for one that isn't deleted alone. */
+export function nameOfRecord({ kind, key, fields, scope: { agent, user } }: MemoryRecord): NamedRecord | null {
+  for (const [named, places] of Object.entries(PLACES)) {
+    const by = places.find((place) => place.kind === kind)?.by;
+    const id = by === 'key' ? key : by && fields[by];
+    if (typeof id === 'string') return { name: `${named}/${id}`, agent, user };
+  }
+  return null;
+}
