@@ -89,6 +89,8 @@ describe('a command that is one call', () => {
     ['queues redrive q a b', 'redriveDeadLetters', { queue: 'q', ids: ['a', 'b'] }],
     ['memory explain fog --layer a --layer b', 'searchMemory', { query: 'fog', layers: ['a', 'b'], limit: 5, explain: true }],
     ['memory recall fog --facts 0 --tokens 50', 'recall', { context: 'fog', facts: 0, tokensMax: 50 }],
+    ['memory list --all --limit 3', 'listMemory', { kind: 'fact', all: true, pageSize: 3 }],
+    ['memory delete e1 --layer episodic --yes --detach --request-id r', 'deleteMemory', { id: 'e1', layer: 'episodic', requestId: 'r' }],
     ['memory update f1 --text tea --request-id r', 'updateFact', { id: 'f1', text: 'tea', updateMask: 'text', requestId: 'r' }],
     ['memory undo f1 f2', 'undoFactDecision', { id: 'f1', other: 'f2' }],
   ])('sends the request of: %s', async (words, method, request) => {
@@ -120,6 +122,7 @@ describe('a command that is one call', () => {
     [['tasks', 'submit'], 'the task has no prompt', '--prompt'],
     [['memory', 'erase', '--user', 'a', '--tenant', 'b', '--yes'], 'name exactly one', ''],
     [['memory', 'erase', '--user', 'a'], 'erases all data of user a', 'add --yes'],
+    [['memory', 'delete', 'f1'], 'permanently erases f1', 'add --yes'],
     [['skills', 'use', 's@3'], 'without a version', ''],
   ])('refuses %j before any call', async (words, message, hint) => {
     const error = (await run(words).catch((thrown: unknown) => thrown)) as { exit: number; message: string; hint: string[] };
@@ -153,6 +156,28 @@ describe('a command prints', () => {
     expect(found.stderr).toContain('could not be searched: procedural');
     const recalled = await run(['memory', 'recall', 'fog'], { facts, procedures: [hit('procedural', 'skill', 'p1')] });
     expect(headings(recalled.stdout)).toEqual(['fact:', 's1', 'chunk:', 's2', 'procedures:', 'p1']);
+  });
+
+  it('a line for each listed record, with what it says', async () => {
+    const records: JsonObject[] = [
+      { id: 'f1', agent: 'a', createTime: '2026-01-02T03:04:05Z', fields: { fact: 'Tea is hot.\nVery.' } },
+      { id: 'moor@1', agent: 'a', user: 'ann', createTime: '2026-01-02T03:04:05Z', fields: { name: 'moor', prompt: 'Throw.' } },
+    ];
+    const { stdout } = await run(['memory', 'list'], { records });
+    expect(stdout.split('\n').map((line) => line.trim().split(/ {2,}/))).toEqual([
+      ['f1', '2026-01-02T03:04:05Z', 'a', 'Tea is hot.'],
+      ['moor@1', '2026-01-02T03:04:05Z', 'a/ann', 'Throw.'],
+      [''],
+    ]);
+  });
+
+  it('the receipt of a deletion, and its failure by the exit code', async () => {
+    const receipt = { id: 'e1', supported: ['facts/f2'], removed: { 'memory.semantic.fact': '1' } };
+    const words = ['memory', 'delete', 'f1', '--yes', '--json'];
+    const done = await run(words, { ...receipt, state: 'running' }, { ...receipt, state: 'succeeded' });
+    expect(asked.map(([method]) => method)).toEqual(['deleteMemory', 'getErasure']);
+    expect([done.exit, JSON.parse(done.stdout)]).toMatchObject([0, { ...receipt, state: 'succeeded' }]);
+    expect((await run(words, { ...receipt, state: 'failed' })).exit).toBe(1);
   });
 
   it('the result or the failure of a skill', async () => {

@@ -202,6 +202,41 @@ describe('memory upkeep', () => {
     ]);
   });
 
+  it('completes the deletion of a record whose gateway and first worker died', async () => {
+    await live(BOB);
+    await live(EVE);
+    const [fact] = await memory.semantic.list({ ...ALL, user: 'bob-user' }, 1);
+    const record = { name: `facts/${fact?.id}`, agent: BOB.agent, user: BOB.user };
+    const plan = await memory.upkeep.planDeletion(tenant, record);
+    const asked = { id: fact?.id };
+    const request = { tenant, requestId: 'd1', asked };
+    const receipt = await store.requestDeletion({ ...request, ...plan, record, supported: ['facts/other'] });
+    const { upkeep } = memory;
+    const erase = upkeep.erase.bind(upkeep);
+    let times = 0;
+    upkeep.erase = async (erased, options) => {
+      await erase(erased, options);
+      if ((times += 1) === 1) throw new EtudeError('MEMORY_UNAVAILABLE', 'the worker was cut off');
+      return {};
+    };
+    await work();
+    const done = await ended(receipt.id);
+    expect(done).toMatchObject({
+      state: 'succeeded',
+      removed: { 'memory.semantic.fact': 1 },
+      left: { 'memory.semantic.fact': 0 },
+      supported: ['facts/other'],
+    });
+    expect(times).toBe(2);
+    expect(await memory.semantic.get(ALL, fact?.id ?? '')).toBeNull();
+    expect((await memory.upkeep.stats(tenant)).layers.find(({ kind }) => kind === 'fact')?.records).toBe(1);
+    expect(await store.earlierDeletion(request)).toEqual(done);
+    expect(await store.earlierDeletion({ ...request, requestId: 'd2' })).toBeNull();
+    await expect(store.earlierDeletion({ ...request, asked: { id: 'f2' } })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+    const kept = await producer.redis.get(producer.keys.erasure(tenant, receipt.id));
+    expect(kept).not.toContain(fact?.id);
+  });
+
   it('notes when it found no data', async () => {
     await work();
     const { receipt } = await store.requestErasure(tenant, 'r1', { user: 'nobody-known' });

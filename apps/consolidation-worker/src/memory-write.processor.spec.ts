@@ -1,6 +1,7 @@
+import type { MemoryWrite } from '@etude/contracts/memory';
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { FakeProceduralMemory } from '@etude/domain/testing/fake-procedural-memory';
-import { SCOPE, skillOf } from '@etude/domain/testing/memory-records';
+import { SCOPE, skillOf, skillUseOf } from '@etude/domain/testing/memory-records';
 import type { AppliedWrites } from '@etude/memory/memory';
 import { expect, it } from 'vitest';
 import { type MemoryWriteDeps, memoryWriteProcessor } from './memory-write.processor.js';
@@ -10,13 +11,13 @@ const CONTEXT = { jobId: 'j', attempt: 1, isLastAttempt: false, stalledCount: 0,
 /** Learned skills in an outbox, for an agent with a limit of one. */
 function learned(...names: readonly string[]) {
   const procedural = new FakeProceduralMemory();
-  const waiting = new Map(names.map((name) => [name, { kind: 'skill' as const, skill: skillOf({ name }) }]));
+  const waiting = new Map<string, MemoryWrite>(names.map((name) => [name, { kind: 'skill' as const, skill: skillOf({ name }) }]));
   const warnings: object[] = [];
   const asked: string[] = [];
-  const apply: AppliedWrites['apply'] = async (_tenant, _id, write, options) => ({
-    applied: true,
-    skill: write.kind === 'skill' ? await procedural.store(write.skill, options) : null,
-  });
+  const apply: AppliedWrites['apply'] = async (_tenant, id, write, options) => {
+    if (write.kind === 'skill_use') await procedural.recordUse(id, write);
+    return { applied: true, skill: write.kind === 'skill' ? await procedural.store(write.skill, options) : null };
+  };
   const settings = ProceduralMemorySettings.parse({ enabled: true, maxSkills: 1 });
   const deps = {
     memory: { appliedWrites: { apply, wasApplied: async () => false } },
@@ -41,4 +42,11 @@ it('drops a learned skill beyond the limit of its agent and logs a warning', asy
   expect([...waiting.keys()]).toEqual([]);
   expect(asked).toEqual(['one']);
   expect(warnings).toMatchObject([{ agent: 'coder', skill: 'two' }]);
+});
+
+it('drops the use of a skill that was deleted', async () => {
+  const { run, waiting } = learned();
+  waiting.set('use', skillUseOf({ name: 'gone' }));
+  expect(await run('use')).toEqual({ applied: false });
+  expect([...waiting.keys()]).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import { errorCode } from '@etude/contracts/errors';
 import type { MemoryWrite } from '@etude/contracts/memory';
 import { MemoryWriteJob, SkillVerify, verificationOf } from '@etude/contracts/queues';
 import type { AppliedWrite, Memory } from '@etude/memory/memory';
@@ -40,7 +41,7 @@ export function memoryWriteProcessor(deps: MemoryWriteDeps): JobHandler<typeof M
 }
 
 /**
- * Drops a write if its owner was erased since. Also drops a learned skill if the agent has no room: no caller requested it, and it can be
+ * Drops a write if its owner was erased since, and a use of a skill that was deleted since. Also drops a learned skill if the agent has no room: no caller requested it, and it can be
  * learned again from its rollout or episodes.
  */
 async function applyUnlessRefused(
@@ -53,7 +54,7 @@ async function applyUnlessRefused(
     const namesMax = write.kind === 'skill' ? (await settings.get(tenant, write.skill.scope.agent)).settings.maxSkills : 0;
     return await memory.appliedWrites.apply(tenant, writeId, write, { namesMax });
   } catch (error) {
-    if (isErased(error)) return NOTHING;
+    if (isErased(error) || (write.kind === 'skill_use' && errorCode(error) === 'NOT_FOUND')) return NOTHING;
     if (write.kind !== 'skill' || !isWithoutRoom(error)) throw error;
     logger.warn(
       { tenant, agent: write.skill.scope.agent, skill: write.skill.name, writeId },

@@ -5,7 +5,8 @@ import { SkillVerify } from '@etude/contracts/queues';
 import { OutboxReader } from '@etude/queue/memory/memory-outbox';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
+import { skillOf } from '@etude/domain/testing/memory-records';
+import { gatewayForFile, type KeyName, pagesOf, refusal } from './gateway.harness.js';
 
 const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true' });
 const memory = (key: KeyName = 'acme') => rig.client(Memory, key);
@@ -192,6 +193,100 @@ describe('another tenant', () => {
     expect((await refusal(theirs.listFactHistory({ id }))).status).toBe(status.NOT_FOUND);
     expect((await refusal(theirs.updateFact({ id, confidence: 0, updateMask: { paths: ['confidence'] } }))).status).toBe(status.NOT_FOUND);
     expect((await theirs.recall({ context: 'secret cove third rock' })).facts.map(({ text }) => text).join()).not.toContain('cove');
+  });
+});
+
+/** The status of a read of a record that should be gone. */
+const statusOf = async (id: string, layer: string) => (await refusal(memory().getMemory({ id, layer }))).status;
+
+describe('deleting one record', () => {
+  it('hides a fact at once, names what rested on it, and answers a repeat alike', async () => {
+    const [old, current] = [
+      await store('The lighthouse is white.', { subject: 'lighthouse' }),
+      await store('The lighthouse is red.', { subject: 'lighthouse' }),
+    ];
+    const request = { id: current.fact?.id ?? '', layer: 'semantic', requestId: 'delete-1' };
+    const receipt = await memory().deleteMemory(request);
+    expect(receipt).toMatchObject({ state: 'running', supported: [`facts/${old.fact?.id}`] });
+    expect(await statusOf(request.id, 'semantic')).toBe(status.NOT_FOUND);
+    expect(await memory().deleteMemory(request)).toEqual(receipt);
+    expect((await refusal(memory().deleteMemory({ ...request, id: old.fact?.id ?? '' }))).status).toBe(status.ALREADY_EXISTS);
+    expect((await refusal(memory().deleteMemory({ ...request, requestId: '' }))).status).toBe(status.NOT_FOUND);
+    expect((await memory().getErasure({ id: receipt.id })).supported).toEqual(receipt.supported);
+  });
+
+  it('deletes an episode by its reflection, and a document by a chunk', async () => {
+    const episode = await memory().storeEpisode({ agent: AGENT, context: ['a seal on the pier'], reflection: 'Seals bite.' });
+    await memory().deleteMemory({ id: episode.id, layer: 'semantic' });
+    for (const layer of ['semantic', 'episodic']) expect(await statusOf(episode.id, layer)).toBe(status.NOT_FOUND);
+    const { document: imported } = await memory().importDocument(document('seals.md', '# Seals\n\nSeals eat herring.\n'));
+    const { records } = await memory().listMemory({ kind: 'chunk', agent: AGENT });
+    const chunk = records.find(({ fields }) => fields?.['document_id'] === imported?.id);
+    await memory().deleteMemory({ id: chunk?.id ?? '', layer: 'semantic' });
+    expect((await memory().listDocuments({})).documents.map((one) => one.id)).not.toContain(imported?.id);
+  });
+
+  it('deletes a procedure in words, a shared one only for reviewers, and no skill with code', async () => {
+    const told = await rig.openMemory();
+    await told.procedural.storeProcedure('w', { tenant: 'acme', agent: '@tenant', user: null }, 'fold_sail', 'Fold it twice.');
+    const shared = { id: 'fold_sail@1', layer: 'procedural', agent: '@tenant' };
+    expect((await refusal(memory().deleteMemory(shared))).status).toBe(status.PERMISSION_DENIED);
+    expect(await memory('rev').deleteMemory(shared)).toMatchObject({ state: 'running' });
+    await told.procedural.store(skillOf({ scope: { tenant: 'acme', agent: AGENT, user: null } }));
+    const coded = { id: 'sum_even@1', layer: 'procedural', agent: AGENT };
+    expect(await refusal(memory('rev').deleteMemory(coded))).toMatchObject({ status: status.FAILED_PRECONDITION });
+  });
+
+  it("names a user's skill only to callers who see it", async () => {
+    const { fact } = await store('The buoy bell rings twice.');
+    const told = await rig.openMemory();
+    for (const user of ['ann', null]) {
+      const scope = { tenant: 'acme', agent: AGENT, user };
+      await told.procedural.store(skillOf({ scope, name: `ring_${user ?? 'all'}`, sources: [`facts/${fact?.id}`] }));
+    }
+    const { supported } = await memory().deleteMemory({ id: fact?.id ?? '', layer: 'semantic' });
+    expect(supported).toEqual(['skills/ring_all@1']);
+  });
+
+  it('is refused outside of its tenant, agent and user', async () => {
+    const { fact } = await store('The anchor weighs a ton.', { user: 'ann' });
+    const id = fact?.id ?? '';
+    for (const [key, whose] of [
+      ['globex', {}],
+      ['acme', { user: 'bob' }],
+      ['acme', { agent: 'other' }],
+    ] as const)
+      expect((await refusal(memory(key).deleteMemory({ id, layer: 'semantic', ...whose }))).status).toBe(status.NOT_FOUND);
+    expect(await memory().getMemory({ id, layer: 'semantic', user: 'ann' })).toMatchObject({ id });
+  });
+});
+
+describe('lists of records', () => {
+  it('page through one kind, and show no tenant the records of another', async () => {
+    for (const name of ['one', 'two', 'three']) await store(`Light ${name} flashes.`, { agent: 'keeper' });
+    const pages = await pagesOf((pageToken) => memory().listMemory({ agent: 'keeper', pageSize: 2, pageToken }));
+    expect(pages.map(({ records }) => records.length)).toEqual([2, 1]);
+    expect(pages.flatMap(({ records }) => records.map(({ fields }) => fields?.['fact']))).toEqual([
+      'Light three flashes.',
+      'Light two flashes.',
+      'Light one flashes.',
+    ]);
+    const token = pages[0]?.nextPageToken ?? '';
+    expect((await memory('globex').listMemory({ agent: 'keeper' })).records).toEqual([]);
+    expect((await refusal(memory('globex').listMemory({ agent: 'keeper', pageSize: 2, pageToken: token }))).fields).toEqual(['page_token']);
+    expect((await refusal(memory().listMemory({ kind: 'applied' }))).fields).toEqual(['kind']);
+  });
+
+  it("show users' procedures to reviewers, and else to their user", async () => {
+    await memory().storeProcedure({ agent: 'cook', user: 'ann', name: 'boil_egg', prompt: 'Six minutes.' });
+    const names = async (key: KeyName, whose: object = {}) =>
+      (await memory(key).listMemory({ kind: 'skill', agent: 'cook', ...whose })).records.map(({ id }) => id);
+    expect([await names('acme'), await names('rev'), await names('acme', { user: 'ann' }), await names('acme', { user: 'bob' })]).toEqual([
+      [],
+      ['boil_egg@1'],
+      ['boil_egg@1'],
+      [],
+    ]);
   });
 });
 

@@ -17,6 +17,11 @@ describe('JSON over HTTP', () => {
     expect(await ask('GET', `/v1/memory/records/semantic/${id}`)).toMatchObject({ status: 200, body: { id } });
     const changed = await ask('PATCH', `/v1/memory/facts/${id}`, { confidence: 0.5, update_mask: 'confidence' });
     expect(changed.body).toMatchObject({ fields: { confidence: 0.5 } });
+    expect((await ask('GET', '/v1/memory/records?category=quay&page_size=9')).body['records']).toMatchObject([{ id }]);
+    const deleted = await ask('DELETE', `/v1/memory/records/semantic/${id}?request_id=quay-1`);
+    expect(deleted).toMatchObject({ status: 200, body: { state: 'running', supported: [] } });
+    expect((await ask('DELETE', `/v1/memory/records/semantic/${id}?request_id=quay-1`)).body).toEqual(deleted.body);
+    expect(await ask('DELETE', `/v1/memory/records/semantic/${id}`)).toMatchObject({ status: 404 });
   });
 
   it('reads the fields of a GET from its query', async () => {

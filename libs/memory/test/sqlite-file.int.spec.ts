@@ -210,6 +210,16 @@ describe('erasing from a SQLite store', () => {
     expect(traces(path)).toEqual([]);
   });
 
+  it('leaves no byte of one record that was removed by its key', async () => {
+    const { store, path } = await opened();
+    await filled(store, 5);
+    for (const keys of [[`${MARK}-key-0`], [`${MARK}-key-100`, `${MARK}-key-200`, `${MARK}-key-300`, `${MARK}-key-400`, 'other']])
+      expect(await store.remove({ tenant: 'acme' }, 'semantic', { keys })).toBe(keys.length === 1 ? 1 : 4);
+    await store.purge();
+    expect(traces(path)).toEqual([]);
+    expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(200);
+  });
+
   it('fails while another process reads the old state, and succeeds after it', async () => {
     const { store, path } = await opened({ lockWaitMs: 200 });
     await filled(store, 10);

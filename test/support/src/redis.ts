@@ -8,6 +8,8 @@ import { startProcess } from './processes.js';
 export interface TestRedis {
   readonly url: string;
   readonly pid: number;
+  /** The folder of its data. */
+  readonly dir: string;
   /** Sends SIGTERM. Resolves when the process has ended. Its data stay until `stop`. */
   pause(): Promise<void>;
   /** Starts Redis again on the same port with the same data. */
@@ -32,6 +34,7 @@ export async function startRedis({ durable = true }: { readonly durable?: boolea
   let redis = await launch();
   return {
     url: `redis://127.0.0.1:${port}`,
+    dir,
     get pid() {
       return redis.pid;
     },

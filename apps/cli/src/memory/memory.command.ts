@@ -109,12 +109,12 @@ const READING: readonly Entry[] = [
   plain(Memory.method.getMemory, { command: 'get <id>', help: 'show a whole record', flags: ONE }),
   plain(Memory.method.listMemory, {
     command: 'list',
-    help: 'list the records of one kind, newest first',
+    help: 'list records, newest first',
     flags: {
       ...WHOSE,
       '--kind <kind>': { help: 'fact, episode, skill, document, transition, summary, reflection or chunk', usual: 'fact' },
-      '--category <name>': 'only facts or skills of this category',
-      '--all': 'include archived, replaced and inactive records',
+      '--category <name>': 'of facts and skills',
+      '--all': 'include archived, replaced and inactive ones',
       ...LIMIT(100),
     },
     columns: ['id'],
@@ -202,7 +202,7 @@ const UNDO = plain(Memory.method.undoFactDecision, {
 
 const DELETE = plain(Memory.method.deleteMemory, {
   command: 'delete <id>',
-  help: 'erase a fact, an episode, a document or a procedure with all its parts, for good; lists what rested on it',
+  help: 'erase a record with its parts, for good',
   flags: { ...ONE, '--yes': 'confirm the deletion', '--detach': 'do not wait for the end' },
   ask: (request, { options, args: [id = ''] }) => {
     if (options['yes'] === true) return request;

@@ -2,6 +2,8 @@ import { ConsolidationRunJob, MemoryUpkeepJob, MemoryWriteJob, RolloutRun, Sandb
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { ExecutionRequest, SessionRequest } from '@etude/contracts/sandbox';
 import { TaskSpec, Usage } from '@etude/contracts/task';
+import type { NamedRecord } from '@etude/contracts/memory-upkeep';
+import { factId } from '@etude/domain/facts/fact-keys';
 import { transitionOf } from '@etude/domain/testing/memory-records';
 import { until } from '@etude/test-support/until';
 import type { Redis } from 'ioredis';
@@ -19,6 +21,7 @@ import { newSandboxId, SandboxSessionStore } from '../sandboxes/sandbox-sessions
 import { schedule } from '../jobs/scheduler.js';
 import { RedisToolSessions, ToolCalls } from '../agents/tool-sessions.js';
 import { WantedSkills } from '../agents/wanted-skills.js';
+import { UpkeepStore } from '../memory/upkeep-store.js';
 import { QueueErasure } from './queue-erasure.js';
 
 const file = redisForFile();
@@ -299,5 +302,100 @@ describe('erasing outside memory', () => {
     await rig.redis.call('ACL', 'SETUSER', 'default', '-bgrewriteaof');
     onTestFinished(async () => void (await rig.redis.call('ACL', 'SETUSER', 'default', '+@all')));
     expect((await rig.erasure.purge(never()))[0]).toMatch(/^Redis refused to rewrite its append-only file.*NOPERM/);
+  });
+});
+
+const FACT: NamedRecord = { name: 'facts/f1', agent: 'coder', user: null };
+const itemOf = (id: string) =>
+  ({ id, layer: 'semantic', kind: 'fact', title: `title of ${id}`, text: `text of ${id}`, score: 1, similarity: 1 }) as const;
+
+describe('erasing one record outside memory', () => {
+  it('removes the journals and recall events of tasks that recalled it, once these are over', async () => {
+    const rig = start(300);
+    const taskIds = await Promise.all([BOB, { ...BOB, user: null }].map((person) => live(rig, person)));
+    const other = await live(rig, EVE);
+    const journals = await Promise.all(
+      taskIds.map((taskId) => openJournal(rig.redis, rig.keys, { tenant: 'acme', taskId, rolloutId: `${taskId}-r1` })),
+    );
+    const recall = (journal: (typeof journals)[number], id: string) =>
+      journal?.append({ key: 'a2.recall', value: [itemOf(id)], usage: USAGE }, [
+        {
+          type: 'step',
+          step: 'a2.recall',
+          attempt: 2,
+          kind: 'recall',
+          durationMs: 1,
+          usage: USAGE,
+          scripted: false,
+          summary: `title of ${id}`,
+        },
+      ]);
+    for (const journal of journals) await recall(journal, 'f1');
+    await recall(await openJournal(rig.redis, rig.keys, { tenant: 'acme', taskId: other, rolloutId: `${other}-r1` }), 'f1.2');
+    const finish = (i: number) =>
+      journals[i]?.finish({ state: 'succeeded', stopReason: 'solved', result: null, error: null, usage: USAGE });
+    await finish(0);
+    expect(await rig.erasure.erase('acme', { record: FACT }, never())).toEqual({ 'queue.journals': 1 });
+    expect(await rig.erasure.find('acme', { record: FACT }, LATER)).toEqual({ 'queue.journals': 1 });
+    await finish(1);
+    expect(await rig.erasure.erase('acme', { record: FACT }, never())).toEqual({ 'queue.journals': 1 });
+    expect(await mentions(rig, 'of f1"')).toEqual([]);
+    expect(await mentions(rig, 'of f1.2')).toEqual([rig.keys.events('acme', other), rig.keys.journal(`${other}-r1`)]);
+    for (const id of taskIds) {
+      const events = await rig.redis.xrange(rig.keys.events('acme', id), '-', '+');
+      expect(events.at(-1)?.[0]).toBe(await rig.redis.hget(rig.keys.task('acme', id), 'finishedEvent'));
+      expect(JSON.stringify(events)).toContain('attempt_started');
+      expect(await rig.redis.pttl(rig.keys.events('acme', id))).toBeGreaterThan(0);
+    }
+  });
+
+  it('removes the task and the pending writes of an episode, and waits for a pending copy', async () => {
+    const rig = start(300);
+    const [taskId, other] = [await live(rig, BOB, 'queued'), await live(rig, EVE, 'queued')];
+    const record = { name: `episodes/${taskId}-r1`, agent: BOB.agent, user: BOB.user };
+    const put = (id: string, change: Parameters<typeof transitionOf>[0]) =>
+      rig.outbox.put('acme', id, { kind: 'transition', transition: transitionOf({ createdAt: Date.now(), ...change }) });
+    await put('own', { rolloutId: `${taskId}-r1` });
+    await put('copy', { rolloutId: 'x1', recalled: [{ ...itemOf(`${taskId}-r1.a1`), layer: 'episodic', kind: 'transition' }] });
+    const lasting = async () => (await mentions(rig, other)).filter((key) => !key.endsWith(':events'));
+    const kept = await lasting();
+    const removed = await rig.erasure.erase('acme', { record }, never());
+    expect(removed).toMatchObject({ 'queue.tasks': 1, 'queue.executions': 1, 'queue.outbox': 1 });
+    expect(await rig.tasks.get('acme', taskId)).toBeNull();
+    expect(await rig.redis.hkeys(rig.keys.memoryOutbox('acme'))).not.toContain('own');
+    expect(await rig.erasure.find('acme', { record }, LATER)).toEqual({ 'queue.outbox': 1 });
+    expect(await lasting()).toEqual(kept);
+  });
+
+  it('removes tool answers, plans of consolidation and receipts that show it', async () => {
+    const rig = start(300);
+    const text = 'Bob likes oolong.';
+    const record = { name: `facts/${factId({ tenant: 'acme', agent: 'coder', user: null }, text)}`, agent: 'coder', user: null };
+    const runs = new ConsolidationStore(rig.producer);
+    for (const said of [text, 'Bob likes tea.']) {
+      const { record: run } = await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
+      await runs.put({ ...run, state: 'done', plan: [`fact, general, confidence 0.5: ${said} [from t1, t2]`] });
+    }
+    const procedure = { name: 'skills/brew_oolong@1', agent: 'coder', user: null };
+    const calls = new ToolCalls(rig.redis, rig.keys);
+    for (const name of ['brew_oolong', 'brew_tea'])
+      await calls.keep({ ...BOB, requestId: name, content: name }, { success: true, result: [{ name }] } as never);
+    const upkeep = new UpkeepStore(rig.producer);
+    const deletion = { tenant: 'acme', requestId: '', asked: {}, record: FACT, found: {}, newFrom: 1 };
+    for (const supported of [['skills/brew_oolong@1'], ['skills/brew_tea@1']]) {
+      const receipt = await upkeep.requestDeletion({ ...deletion, supported });
+      await upkeep.putErasure({ receipt: { ...receipt, state: 'succeeded' }, subject: null });
+    }
+    expect(await rig.erasure.erase('acme', { record }, never(), LATER)).toEqual({ 'queue.consolidations': 1 });
+    expect(await rig.erasure.erase('acme', { record: procedure }, never(), LATER)).toEqual({
+      'queue.tool-answers': 1,
+      'queue.deletions': 1,
+    });
+    expect((await mentions(rig, 'oolong')).filter((key) => !key.includes('queue:'))).toEqual([]);
+    expect(await mentions(rig, 'tea')).toHaveLength(3);
+    await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
+    await rig.erasure.erase('acme', { record }, never(), LATER);
+    expect(await rig.erasure.find('acme', { record }, LATER)).toEqual({ 'queue.consolidations': 1 });
+    expect(await rig.erasure.erase('acme', { user: 'bob-user' }, never(), LATER)).toMatchObject({ 'queue.deletions': 1 });
   });
 });

@@ -2,13 +2,14 @@ import { rolloutIdOf } from '@etude/contracts/ids';
 import { RecalledItem, Scope } from '@etude/contracts/memory';
 import { isFinal, type TaskState } from '@etude/contracts/task';
 import { isRecalledFrom, type RecordOfTenant } from '@etude/domain/recall/deleted-record';
+import { z } from 'zod';
 import { type Erased, type ErasurePlace, namedRecordOf, type Trace } from './erasure-place.js';
 import { taskPages } from './job-places.js';
 import { runScript } from '../redis/redis.js';
 
 /**
- * Copies of a record in the journals and events of tasks that recalled it. They are cut out once the task is over, because its worker
- * holds them until then.
+ * Copies of a record in the journals and events of tasks that recalled it. They are removed once the task is over, because its worker
+ * holds them until then. Such a task that is redriven begins anew.
  */
 export const JOURNALS: ErasurePlace = {
   name: 'queue.journals',
@@ -22,41 +23,17 @@ export const JOURNALS: ErasurePlace = {
   },
 };
 
+/** A journal entry "<place> <JSON>" of a recall. */
+const Recall = z.object({ value: z.array(RecalledItem) });
+
 async function traceOf({ tenant, at, producer: { redis, keys } }: Erased, record: RecordOfTenant, taskId: string): Promise<Trace | null> {
-  const [journal, events] = [keys.journal(rolloutIdOf(taskId)), keys.events(tenant, taskId)];
-  const steps = await redis.hkeys(journal);
-  const recalls = steps.filter((step) => step.endsWith('.recall'));
+  const journal = keys.journal(rolloutIdOf(taskId));
+  const recalls = (await redis.hkeys(journal)).filter((step) => step.endsWith('.recall'));
   if (recalls.length === 0) return null;
   const [state, createdAt, agent, user] = await redis.hmget(keys.task(tenant, taskId), 'state', 'createdAt', 'agent', 'user');
   const scope = Scope.safeParse({ tenant, agent, user: user || null }).data;
   if (scope === undefined || Number(createdAt) >= at) return null;
-  const isCopy = (value: unknown) => isItemOf(record, scope, value);
-  const cut = (texts: ReadonlyArray<string | null>, of: readonly string[]) =>
-    texts.flatMap((text, i) => {
-      const left = text === null ? text : withoutItems(text, isCopy);
-      return left === text ? [] : [of[i] ?? '', left ?? ''];
-    });
-  if (cut(await redis.hmget(journal, ...recalls), recalls).length === 0) return null;
-  return async () => {
-    if (!isFinal(state as TaskState)) return false;
-    const changed = cut(await redis.hmget(journal, ...steps), steps);
-    return runScript(redis, 'cutCopies', [journal, events], changed);
-  };
-}
-
-function isItemOf(record: RecordOfTenant, scope: Scope, value: unknown): boolean {
-  const item = RecalledItem.safeParse(value);
-  return item.success && isRecalledFrom(record, scope, item.data);
-}
-
-/** A journal entry "<place> <JSON>" without the list items that `isCopy` accepts; the same text if there are none. */
-function withoutItems(text: string, isCopy: (value: unknown) => boolean): string {
-  const cut = text.indexOf(' ');
-  let isCut = false;
-  const left = JSON.stringify(JSON.parse(text.slice(cut)), (_key, value: unknown) => {
-    if (!Array.isArray(value) || !value.some(isCopy)) return value;
-    isCut = true;
-    return value.filter((one) => !isCopy(one));
-  });
-  return isCut ? `${text.slice(0, cut)} ${left}` : text;
+  const entries = (await redis.hmget(journal, ...recalls)).map((text) => Recall.safeParse(JSON.parse((text ?? '').replace(/^\d+ /, ''))));
+  if (!entries.some(({ data }) => data?.value.some((item) => isRecalledFrom(record, scope, item)))) return null;
+  return async () => isFinal(state as TaskState) && runScript(redis, 'removeRecalls', [journal, keys.events(tenant, taskId)], []);
 }

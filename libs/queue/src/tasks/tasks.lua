@@ -152,14 +152,11 @@ function scripts.eraseTask()
   return there
 end
 
--- Cuts copies of a record out of an ended task: replaces journal entries, and drops the events of its recalls, whose summaries have titles.
--- The stream is written anew, since Redis keeps the bytes of a deleted entry. KEYS journal, events. ARGV step key, entry, ...
--- Answers 1, or 0 where the task has expired.
-function scripts.cutCopies()
-  if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-  redis.call('HSET', KEYS[1], unpack(ARGV))
+-- Removes the journal of an ended task, and the events of its recalls, whose summaries hold titles. The stream is written anew, since Redis
+-- keeps the bytes of a deleted entry. KEYS journal, events. Answers 1.
+function scripts.removeRecalls()
   local events, left = redis.call('XRANGE', KEYS[2], '-', '+'), redis.call('PTTL', KEYS[2])
-  redis.call('DEL', KEYS[2])
+  redis.call('DEL', KEYS[1], KEYS[2])
   for _, event in ipairs(events) do
     local told = cjson.decode(event[2][2])
     if not (told.type == 'step' and told.kind == 'recall') then redis.call('XADD', KEYS[2], event[1], unpack(event[2])) end
