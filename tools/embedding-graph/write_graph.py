@@ -1,4 +1,4 @@
-"""Writes libs/model/graphs/all-minilm-l6-v2.onnx: the arithmetic of all-MiniLM-L6-v2 with none of its weights.
+"""Writes libs/model/graphs/all-minilm-l6-v2.onnx: the arithmetic of all-MiniLM-L6-v2 in 8 bits, with none of its weights.
 
     python write_graph.py FOLDER OUT.onnx
 
@@ -6,8 +6,8 @@ FOLDER holds the model's `model.safetensors` and `config.json`. Every weight in 
 (file, offset, length), so the file that is fetched stays untouched and the graph that is committed stays small. Needs PyPI's
 `onnx` (1.18 or newer). The same input always gives the same bytes.
 
-In:  input_ids, attention_mask: int64 [batch, tokens].
-Out: sentence_embedding: float32 [batch, 384], the mean over the tokens that the mask keeps, of length 1.
+In:  input_ids: int64 [1, tokens], one text, since the scale of its rounded values would depend on other texts of a batch.
+Out: sentence_embedding: float32 [1, 384], the mean over the tokens, of length 1.
 
 The architecture is BERT's encoder (Devlin et al. 2018, arXiv:1810.04805) with the exact GELU; mean pooling as in Sentence-BERT
 (Reimers and Gurevych 2019, arXiv:1908.10084).
@@ -25,8 +25,9 @@ from onnx import TensorProto, helper, numpy_helper
 WEIGHTS = "model.safetensors"
 OPSET = 18
 IR_VERSION = 9
-# Added to the scores of padding: softmax makes it an exact 0 in float32.
-PADDING_SCORE = -1e9
+# Steps on either side of 0 to which weights are rounded. With 7 bits sums of two products of 8 bits fit into the 16 bits that processors
+# without special instructions have for them, so that every machine gives the same vectors.
+STEPS = 64
 
 
 class Weights:
@@ -59,6 +60,7 @@ class Graph:
         self._epsilon = epsilon
         self.nodes = []
         self.initializers = {}
+        self._rounded = {}
 
     def node(self, kind: str, name: str, *inputs: str, **attributes) -> str:
         self.nodes.append(helper.make_node(kind, list(inputs), [name], name=name, **attributes))
@@ -78,11 +80,28 @@ class Graph:
         self.initializers[name] = numpy_helper.from_array(np.asarray(value), name)
         return name
 
+    def rounded(self, x: str) -> tuple[str, str, str]:
+        """A layer's input in 8 bits, with its scale and its zero."""
+        if x not in self._rounded:
+            names = (f"{x}/rounded", f"{x}/scale", f"{x}/zero")
+            self.nodes.append(helper.make_node("DynamicQuantizeLinear", [x], list(names), name=names[0]))
+            self._rounded[x] = names
+        return self._rounded[x]
+
     def linear(self, name: str, x: str, layer: str) -> str:
-        # The file keeps [out, in]; the runtime turns it round once, when it loads.
-        turned = self.node("Transpose", f"{name}/weight", self.weight(f"{layer}.weight"), perm=[1, 0])
-        product = self.node("MatMul", f"{name}/product", x, turned)
-        return self.node("Add", name, product, self.weight(f"{layer}.bias"))
+        # The file keeps [out, in] in 32 bits. All that follows from it alone the runtime computes once, when it loads.
+        weight = self.weight(f"{layer}.weight")
+        size = self.node("Abs", f"{name}/size", weight)
+        largest = self.node("ReduceMax", f"{name}/largest", size, self.integers("axis_1", 1), keepdims=0)
+        scale = self.node("Div", f"{name}/step", largest, self.number("steps", STEPS))
+        zero = self.node("Cast", f"{name}/zero", self.node("Sub", f"{name}/nothing", largest, largest), to=TensorProto.INT8)
+        small = self.node("QuantizeLinear", f"{name}/small", weight, scale, zero, axis=0)
+        turned = self.node("Transpose", f"{name}/weight", small, perm=[1, 0])
+        value, value_scale, value_zero = self.rounded(x)
+        product = self.node("MatMulInteger", f"{name}/product", value, turned, value_zero)
+        scales = self.node("Mul", f"{name}/scales", value_scale, scale)
+        real = self.node("Mul", f"{name}/real", self.node("Cast", f"{name}/sums", product, to=TensorProto.FLOAT), scales)
+        return self.node("Add", name, real, self.weight(f"{layer}.bias"))
 
     def normalized(self, name: str, x: str, layer: str) -> str:
         scale, shift = self.weight(f"{layer}.weight"), self.weight(f"{layer}.bias")
@@ -101,7 +120,7 @@ def embeddings(g: Graph) -> str:
     return g.normalized("embedded", g.node("Add", "words_of_kind", placed, kind), "embeddings.LayerNorm")
 
 
-def attention(g: Graph, at: str, x: str, layer: str, score_bias: str) -> str:
+def attention(g: Graph, at: str, x: str, layer: str) -> str:
     def heads(part: str, *order: int) -> str:
         flat = g.linear(f"{at}/{part}", x, f"{layer}.attention.self.{part}")
         split = g.node("Reshape", f"{at}/{part}/split", flat, "heads_shape")
@@ -109,7 +128,7 @@ def attention(g: Graph, at: str, x: str, layer: str, score_bias: str) -> str:
 
     query, key, value = heads("query", 0, 2, 1, 3), heads("key", 0, 2, 3, 1), heads("value", 0, 2, 1, 3)
     scores = g.node("Mul", f"{at}/scaled", g.node("MatMul", f"{at}/scores", query, key), "score_scale")
-    shares = g.node("Softmax", f"{at}/shares", g.node("Add", f"{at}/masked", scores, score_bias), axis=-1)
+    shares = g.node("Softmax", f"{at}/shares", scores, axis=-1)
     seen = g.node("Transpose", f"{at}/seen", g.node("MatMul", f"{at}/mixed", shares, value), perm=[0, 2, 1, 3])
     merged = g.node("Reshape", f"{at}/merged", seen, "hidden_shape")
     return g.linear(f"{at}/attention", merged, f"{layer}.attention.output.dense")
@@ -122,20 +141,18 @@ def gelu(g: Graph, at: str, x: str) -> str:
     return g.node("Mul", f"{at}/gelu", weighted, "half")
 
 
-def encoder_layer(g: Graph, number: int, x: str, score_bias: str) -> str:
+def encoder_layer(g: Graph, number: int, x: str) -> str:
     at, layer = f"layer_{number}", f"encoder.layer.{number}"
-    attended = g.node("Add", f"{at}/attended", attention(g, at, x, layer, score_bias), x)
+    attended = g.node("Add", f"{at}/attended", attention(g, at, x, layer), x)
     middle = g.normalized(f"{at}/middle", attended, f"{layer}.attention.output.LayerNorm")
     wide = gelu(g, at, g.linear(f"{at}/wide", middle, f"{layer}.intermediate.dense"))
     narrow = g.linear(f"{at}/narrow", wide, f"{layer}.output.dense")
     return g.normalized(at, g.node("Add", f"{at}/summed", narrow, middle), f"{layer}.output.LayerNorm")
 
 
-def pooled(g: Graph, x: str, kept: str) -> str:
-    column = g.node("Unsqueeze", "kept_column", kept, g.integers("axis_2", 2))
+def pooled(g: Graph, x: str) -> str:
     axis = g.integers("axis_1", 1)
-    total = g.node("ReduceSum", "total", g.node("Mul", "kept_tokens", x, column), axis, keepdims=0)
-    mean = g.node("Div", "mean", total, g.node("ReduceSum", "count", column, axis, keepdims=0))
+    mean = g.node("ReduceMean", "mean", x, axis, keepdims=0)
     return g.node("Div", "sentence_embedding", mean, g.node("ReduceL2", "length", mean, axis, keepdims=1))
 
 
@@ -149,20 +166,16 @@ def write(folder: Path, out: Path) -> None:
     g.number("root_two", math.sqrt(2))
     g.number("one", 1)
     g.number("half", 0.5)
-    kept = g.node("Cast", "kept", "attention_mask", to=TensorProto.FLOAT)
-    broad = g.node("Unsqueeze", "kept_broad", kept, g.integers("axes_1_2", 1, 2))
-    padding = g.node("Sub", "padding", "one", broad)
-    score_bias = g.node("Mul", "score_bias", padding, g.number("padding_score", PADDING_SCORE))
     x = embeddings(g)
     for number in range(config["num_hidden_layers"]):
-        x = encoder_layer(g, number, x, score_bias)
-    pooled(g, x, kept)
+        x = encoder_layer(g, number, x)
+    pooled(g, x)
 
     def value(name: str, kind: int, *shape) -> object:
         return helper.make_tensor_value_info(name, kind, list(shape))
 
-    inputs = [value(name, TensorProto.INT64, "batch", "tokens") for name in ("input_ids", "attention_mask")]
-    outputs = [value("sentence_embedding", TensorProto.FLOAT, "batch", hidden)]
+    inputs = [value("input_ids", TensorProto.INT64, 1, "tokens")]
+    outputs = [value("sentence_embedding", TensorProto.FLOAT, 1, hidden)]
     graph = helper.make_graph(g.nodes, "all-MiniLM-L6-v2", inputs, outputs, list(g.initializers.values()))
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
     model.producer_name = "etude"

@@ -3,7 +3,8 @@
     python write_vectors.py FOLDER OUT.json
 
 FOLDER holds `model.safetensors`, `config.json` and `tokenizer.json`. The tokens are those of PyPI's `tokenizers`, the arithmetic
-is numpy's in float64: neither the runtime nor the tokenizer that Etude uses has a part in it. The tests compare to 1e-4.
+is numpy's in float64: neither the runtime nor the tokenizer that Etude uses has a part in it. `vector` is rounded to 8 bits where the
+graph does, `exact` isn't rounded anywhere.
 """
 
 import json
@@ -15,8 +16,9 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-TOKENS_MAX = 256
-WINDOWS_MAX = 4
+TOKENS_MAX = 128
+WINDOWS_MAX = 8
+STEPS = 64
 START, END = 101, 102  # [CLS] and [SEP]
 DIGITS = 6
 TEXTS = [
@@ -47,12 +49,24 @@ def tensors(path: Path) -> dict[str, np.ndarray]:
     }
 
 
-def sentence_vector(ids: list[int], weights: dict[str, np.ndarray], config: dict) -> np.ndarray:
+def rounded_product(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """x times the turned weight: weights in 7 bits with a sign, a scale for each row; x in 8 bits without, one scale for all of it."""
+    row_steps = np.abs(weight).max(1) / STEPS
+    small = np.round(weight / row_steps[:, None])
+    low, high = min(0.0, x.min()), max(0.0, x.max())
+    step = (high - low) / 255
+    zero = np.round(-low / step)
+    value = np.clip(np.round(x / step) + zero, 0, 255)
+    return (value - zero) @ small.T * step * row_steps
+
+
+def sentence_vector(ids: list[int], weights: dict[str, np.ndarray], config: dict, rounds: bool) -> np.ndarray:
     heads = config["num_attention_heads"]
     erf = np.vectorize(math.erf)
 
     def linear(x: np.ndarray, name: str) -> np.ndarray:
-        return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+        weight = weights[f"{name}.weight"]
+        return (rounded_product(x, weight) if rounds else x @ weight.T) + weights[f"{name}.bias"]
 
     def norm(x: np.ndarray, name: str) -> np.ndarray:
         centred = x - x.mean(-1, keepdims=True)
@@ -79,13 +93,13 @@ def sentence_vector(ids: list[int], weights: dict[str, np.ndarray], config: dict
     return mean / np.linalg.norm(mean)
 
 
-def text_vector(ids: list[int], weights: dict[str, np.ndarray], config: dict) -> np.ndarray:
+def text_vector(ids: list[int], weights: dict[str, np.ndarray], config: dict, rounds: bool) -> list[float]:
     """A text that is longer than the model takes is the mean of its first windows, each counting by its tokens."""
     room = TOKENS_MAX - 2
     starts = range(0, min(max(len(ids), 1), WINDOWS_MAX * room), room)
     windows = [[START, *ids[start : start + room], END] for start in starts]
-    total = sum(len(window) * sentence_vector(window, weights, config) for window in windows)
-    return total / np.linalg.norm(total)
+    total = sum(len(window) * sentence_vector(window, weights, config, rounds) for window in windows)
+    return [round(float(value), DIGITS) for value in total / np.linalg.norm(total)]
 
 
 def write(folder: Path, out: Path) -> None:
@@ -96,8 +110,9 @@ def write(folder: Path, out: Path) -> None:
     tokenizer.no_truncation()
     lines = []
     for text in TEXTS:
-        vector = text_vector(tokenizer.encode(text, add_special_tokens=False).ids, weights, config)
-        lines.append(json.dumps({"text": text, "vector": [round(float(value), DIGITS) for value in vector]}))
+        ids = tokenizer.encode(text, add_special_tokens=False).ids
+        vector, exact = (text_vector(ids, weights, config, rounds) for rounds in (True, False))
+        lines.append(json.dumps({"text": text, "vector": vector, "exact": exact}))
     out.write_text("[\n" + ",\n".join(lines) + "\n]\n")
     print(f"{out}: {len(TEXTS)} texts")
 

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { Health } from '@etude/contracts/gen/grpc/health/v1/health_pb';
 import { reflectionPackage, SERVICES } from '@etude/contracts/grpc';
-import { addService, listenGrpc, type ListeningServer } from '@etude/contracts/grpc-server';
+import { addService as addCalls, listenGrpc, type ListeningServer } from '@etude/contracts/grpc-server';
 import { portError } from '@etude/platform/health';
 import type { handleBidiStreamingCall, MethodDefinition, Server } from '@grpc/grpc-js';
 import type { Calls } from '../calls/calls.js';
@@ -19,7 +19,7 @@ export interface GrpcDoorParts {
 export async function listenForGrpc(host: string, port: number, { calls, health, onMistake }: GrpcDoorParts): Promise<ListeningServer> {
   const add = (server: Server) => {
     for (const service of SERVICES) {
-      addService(server, service, calls.handlersOf(service), {
+      addCalls(server, service, calls.handlersOf(service), {
         open: ({ metadata, ...call }, method) => calls.admit(method, { ...call, authorization: metadata.get('authorization') }),
         refusal: sizeProblem,
         onMistake,
@@ -40,23 +40,24 @@ interface Reflection {
   readonly answer: handleBidiStreamingCall<unknown, unknown>;
 }
 
+/** The methods of the package for reflection, by path. */
+function loadReflection(): Map<string, Reflection> {
+  const { ReflectionService } = createRequire(import.meta.url)('@grpc/reflection') as typeof import('@grpc/reflection');
+  const loaded = new Map<string, Reflection>();
+  const addService = (methods: Record<string, Reflection['method']>, answers: Record<string, Reflection['answer']>) => {
+    const [[method], [answer]] = [Object.values(methods), Object.values(answers)];
+    if (method && answer) loaded.set(method.path, { method, answer });
+  };
+  new ReflectionService(reflectionPackage(...SERVICES, Health) as never).addToServer({ addService });
+  return loaded;
+}
+
 /** Both versions of reflection. Their package is loaded by the first question, because it costs 11 MiB of memory. */
 function addReflection(server: Server): void {
-  const loaded = new Map<string, Reflection>();
-  const load = () => {
-    const { ReflectionService } = createRequire(import.meta.url)('@grpc/reflection') as typeof import('@grpc/reflection');
-    const addService = (methods: Record<string, Reflection['method']>, answers: Record<string, Reflection['answer']>) => {
-      const [[method], [answer]] = [Object.values(methods), Object.values(answers)];
-      if (method && answer) loaded.set(method.path, { method, answer });
-    };
-    new ReflectionService(reflectionPackage(...SERVICES, Health) as never).addToServer({ addService } as never);
-  };
+  let loaded: Map<string, Reflection> | null = null;
   for (const version of ['v1', 'v1alpha']) {
     const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
-    const known = () => {
-      if (loaded.size === 0) load();
-      return loaded.get(path) as Reflection;
-    };
+    const known = () => (loaded ??= loadReflection()).get(path) as Reflection;
     const method: Reflection['method'] = {
       path,
       requestStream: true,
