@@ -5,6 +5,7 @@ import { consolidate, type ConsolidationDeps, type ConsolidationOutcome } from '
 import type { Clock } from '@etude/domain/ports/clock';
 import type { ProceduralMemory, SemanticMemory } from '@etude/domain/ports/memory';
 import { settledStatus } from '@etude/domain/skills/proof/admit-skill';
+import { findSecrets } from '@etude/analysis/find-secrets';
 import { isErased } from '@etude/memory/upkeep/erasure-marks';
 import type { JobContext, JobHandler } from '@etude/queue/jobs/consumer';
 import { finalFailure } from '@etude/queue/jobs/job-end';
@@ -78,13 +79,16 @@ async function waitForWrites(tenant: string, deps: ConsolidationRunDeps, signal:
   ];
 }
 
-/** Drops facts about an owner who is erased during the run. All other facts are applied. */
+/** Drops facts that hold a secret, and facts about an owner who is erased during the run. All other facts are applied. */
 export function factsUnlessErased(semantic: SemanticMemory): ConsolidationDeps['semantic'] {
   return {
     appliedAmong: (tenant, unitIds) => semantic.appliedAmong(tenant, unitIds),
     async applyFacts(tenant, unitId, facts, covered) {
       try {
-        return await semantic.applyFacts(tenant, unitId, facts, covered);
+        const found = await Promise.all(facts.map(({ text }) => findSecrets(text)));
+        // A model may have read a key in an episode and repeat it in a fact.
+        const safe = facts.filter((_, at) => found[at]?.length === 0);
+        return await semantic.applyFacts(tenant, unitId, safe, covered);
       } catch (error) {
         if (isErased(error)) return { added: 0, reinforced: 0 };
         throw error;

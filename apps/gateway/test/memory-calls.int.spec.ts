@@ -30,6 +30,34 @@ describe('facts', () => {
     expect(await refusal(memory().updateFact({ id }))).toMatchObject({ fields: ['update_mask'] });
   });
 
+  it.each([
+    'The deploy key is AKIAIOSFODNN7EXAMPLQ.',
+    `Use ghp_${'0123456789abcdefghijABCDEFGHIJ012345'} for the mirror.`,
+    'The model key is sk-proj-abcDEF0123456789abcDEF0123456789abcDEF01.',
+  ])('are refused if they hold a secret, which no answer shows: %s', async (text) => {
+    const secret = /AKIA\w+|ghp_\w+|sk-[\w-]+/.exec(text)?.[0] ?? '';
+    const { fact } = await store('The kettle is blue.');
+    const episode = { agent: AGENT, context: [text], outcomes: [{ type: 'passed' }] };
+    const calls = [
+      store(text),
+      memory().updateFact({ id: fact?.id ?? '', text }),
+      memory().storeEpisode(episode),
+      memory().storeProcedure({ agent: AGENT, name: 'boil_water', prompt: text }),
+    ];
+    for (const refused of await Promise.all(calls.map(refusal))) {
+      expect(refused).toMatchObject({ status: status.INVALID_ARGUMENT, message: expect.stringContaining('must not hold a secret') });
+      expect(JSON.stringify(refused)).not.toContain(secret);
+    }
+  });
+
+  it.each([
+    'The staging deploy token is kqzvtkpwmnbx.',
+    'Commit 9ddeec69c5bd0e4f8a7b6c5d4e3f2a1b0c9d8e7f broke it.',
+    'Set OPENAI_API_KEY=sk-your-key-here.',
+  ])('are stored if they only look like a secret: %s', async (text) => {
+    expect((await store(text)).outcome).toBe('added');
+  });
+
   it('show what a judge decided about them, and undo it once', async () => {
     const ids = ['The kiosk opens at six', 'The kiosk opens at seven'].map(async (text) => (await store(text)).fact?.id ?? '');
     const [older = '', newer = ''] = await Promise.all(ids);

@@ -1,5 +1,6 @@
 import type { SkillFinding } from '@etude/contracts/skill-proof';
-import { findSecrets, pythonAnalyser } from './find-in-text.js';
+import { pythonAnalyser } from './find-in-text.js';
+import { findSecrets } from './find-secrets.js';
 
 export interface AnalyserTask {
   readonly text: string;

@@ -29,6 +29,7 @@ import { fromWire, toWire } from '@etude/contracts/wire/messages';
 import { optionalRequestId } from '../wire/names.js';
 import { boundedCount, invalidField, parseField, refuseAny } from '@etude/contracts/wire/validation';
 import { episodeMessage, factMessage, procedureMessage } from './record-message.js';
+import { refuseSecrets } from './told-secrets.js';
 
 /** Dependencies of the handlers of memory. */
 export interface MemoryDeps extends Pick<SkillDeps, 'memory' | 'settings' | 'registration' | 'templateFor' | 'outbox'> {
@@ -60,6 +61,7 @@ export const recordCalls = {
   async storeEpisode(request, call, deps) {
     const told = toldEpisode(request, ownScope(call, request), Date.now());
     const { scope, key, at: _at, ...content } = told;
+    await refuseSecrets('experience', JSON.stringify(content, null, 1).replaceAll('\\n', '\n'));
     const memory = await deps.memory.open();
     if (key !== null) await writeIdOf(memory, { layer: 'episodic', scope, requestId: key, content });
     const episode = experienceEpisode(told);
@@ -96,6 +98,7 @@ export const recordCalls = {
       accessCount: 0,
       createdAt: Date.now(),
     };
+    await refuseSecrets('text', told.text);
     const memory = await deps.memory.open();
     const { id: _id, scope: _scope, createdAt: _createdAt, ...content } = told;
     const writeId = await writeIdOf(memory, { layer: 'semantic', scope, requestId: request.requestId, content });
@@ -110,6 +113,7 @@ export const recordCalls = {
       ...(paths.includes('text') ? { text: parseField(Fact.shape.text, request.text, 'text') } : {}),
       ...(paths.includes('confidence') ? { confidence: parseField(Fraction, request.confidence, 'confidence') } : {}),
     };
+    if (change.text !== undefined) await refuseSecrets('text', change.text);
     const { semantic } = await deps.memory.open();
     return factMessage(await semantic.update(readScope(call), request.id, change));
   },
@@ -132,6 +136,7 @@ export const recordCalls = {
     const scope = ownScope(call, request);
     const name = parseField(SkillName, request.name, 'name');
     const prompt = parseField(Prompt, request.prompt, 'prompt');
+    await refuseSecrets('prompt', prompt);
     const { settings } = await deps.settings.get(scope.tenant, scope.agent);
     const memory = await deps.memory.open();
     const { requestId } = request;
