@@ -23,14 +23,6 @@ export interface Program {
   readonly progress?: RegExp;
 }
 
-/**
- * Flags of V8 for services, which mostly wait: a small young generation, and memory before speed. A service keeps about 30 MiB less than by
- * default, and takes a tenth more processor time.
- */
-export const SERVICE_NODE_ARGS: readonly string[] = ['--max-semi-space-size=2', '--optimize-for-size'];
-/** Code from the compile cache is loaded whole, 10 MiB per service. The C library keeps freed blocks, unless their limit is set. */
-export const SERVICE_ENVIRONMENT = { NODE_DISABLE_COMPILE_CACHE: '1', MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' };
-
 /** Long enough for a start on a busy machine. */
 const READY_TIMEOUT_MS = 180_000;
 /** A service needs at most 10 s to stop. */

@@ -10,7 +10,8 @@ import { z } from 'zod';
 import { embeddingStatus } from '../embedder/embedding-status.js';
 import { ensureProofKeys, keysPath, logPath, memoryPath, portsPath, proofPublicKeysPath, proofSigningKeyPath } from '../home/home.js';
 import { PORTS, type Ports, type StackOptions } from '../home/stack-state.js';
-import { type Program, SERVICE_NODE_ARGS } from './managed-process.js';
+import { SERVICE_NODE_ARGS } from '../machine/service-node.js';
+import type { Program } from './managed-process.js';
 
 /** The line that the cluster program prints once pods can be started. */
 export const ClusterReady = z.object({

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { CliError, EXIT } from '../errors.js';
 import { logPath } from '../home/home.js';
 import { Report, type StackOptions } from '../home/stack-state.js';
-import { SERVICE_ENVIRONMENT, SERVICE_NODE_ARGS } from './managed-process.js';
+import { SERVICE_ENVIRONMENT, SERVICE_NODE_ARGS } from '../machine/service-node.js';
 
 /** Time for the supervisor to stop its processes. Afterwards the whole process group is killed. */
 const STOP_TIMEOUT_MS = 30_000;
