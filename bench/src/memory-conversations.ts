@@ -73,7 +73,7 @@ async function ranked(embedder: Embedder, { name, messages, questions }: Dialogu
     const kinds = [as === 'turns' ? 'turn' : 'fact'] as const;
     const found: number[][] = [];
     for (const { text } of questions) {
-      const hits = await memory.semantic.search(reader, { text, limit: LOOKED, kinds });
+      const hits = await memory.semantic.search(reader, { text, limit: LOOKED, kinds, relevantOnly: true });
       found.push(hits.map((hit) => hit.turn?.index ?? Number(hit.title)));
     }
     return { found, stored: await memory.store.count({ tenant: 'bench' }, 'semantic', { kinds }) };

@@ -34,7 +34,7 @@ interface SizeFigures {
 /**
  * `etude bench memory [--adapter sqlite|qdrant] [--sizes N,...] [--json] [--quick]`: searches and inserts beside the bare store, of as
  * many records as are named, or of 1,000, 10,000 and 100,000. Says on the way what it does and what took how long. `--told`: only what
- * becomes of facts in free wording.
+ * becomes of facts in free wording; `--conversations`: only questions about dialogues.
  */
 export async function run(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({
@@ -45,11 +45,13 @@ export async function run(args: readonly string[]): Promise<number> {
       json: { type: 'boolean' },
       quick: { type: 'boolean', default: false },
       told: { type: 'boolean', default: false },
+      conversations: { type: 'boolean', default: false },
     },
   });
   const { adapter } = values;
-  if (values.told) {
-    process.stdout.write(`${summaryLine('memory', await toldFigures(say))}\n`);
+  const only = values.told ? toldFigures : values.conversations ? conversationFigures : null;
+  if (only !== null) {
+    process.stdout.write(`${summaryLine('memory', await only(say))}\n`);
     return 0;
   }
   if (adapter !== 'sqlite' && adapter !== 'qdrant') return refused(`--adapter is sqlite or qdrant, not "${adapter}"`);

@@ -14,7 +14,6 @@ import type { Embedder } from '@etude/domain/ports/embedder';
 import { agentTools, type ToolRegistry } from '@etude/domain/tools/agent-tools';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { memoryFrom } from '@etude/memory/open-memory';
-import { chatModelFrom, DEFAULT_BASE_URL } from '@etude/model/model-config';
 import { loadKeys } from '@etude/platform/auth';
 import { fileProofChecker } from '@etude/platform/proof-keys';
 import { readSandboxPackages } from '@etude/platform/config';
@@ -51,6 +50,7 @@ import { conversationCalls } from './memory/conversation-calls.js';
 import { documentCalls } from './memory/document-calls.js';
 import { recordCalls } from './memory/record-calls.js';
 import { searchCalls } from './memory/search-calls.js';
+import { rerankersOf } from './memory/rerankers.js';
 import { singleRecordCalls } from './memory/single-record-calls.js';
 import { operatorCalls, upkeepCalls } from './memory/upkeep-calls.js';
 import { queueCalls } from './queues/queue-calls.js';
@@ -102,7 +102,9 @@ export class Gateway implements OnApplicationShutdown {
     );
     this.#settling = new SettlingStore(this.#producer);
     const onUnsettled = (tenant: string) => this.#settling.request(tenant);
-    this.#memory = new MemoryAccess(() => memoryFrom(config, { embedder, proofChecker: checker, ...rerankerOf(config), log, onUnsettled }));
+    this.#memory = new MemoryAccess(() =>
+      memoryFrom(config, { embedder, proofChecker: checker, ...rerankersOf(config, log), log, onUnsettled }),
+    );
     const sessions = new SandboxSessionStore(redis, keys);
     const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
     const channels = token === undefined ? null : new ControllerChannels(token);
@@ -217,12 +219,6 @@ export class Gateway implements OnApplicationShutdown {
     await this.#memory.close();
     await this.#producer.close();
   }
-}
-
-/** A model is optional here. If one is set, searches can use it to rerank hits. */
-function rerankerOf(config: GatewayConfig) {
-  const isSet = config.OPENAI_API_KEY !== undefined || config.OPENAI_BASE_URL !== DEFAULT_BASE_URL;
-  return isSet ? { chatModel: chatModelFrom(config) } : {};
 }
 
 function authenticatorFrom(config: GatewayConfig, logger: QueueLogger): Authenticator {

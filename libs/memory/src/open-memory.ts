@@ -16,6 +16,7 @@ import { recordUpkeep } from './upkeep/record-upkeep.js';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ChatModel } from '@etude/domain/ports/model';
+import type { Reranker } from '@etude/domain/ports/reranker';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 
 export type MemoryPlace =
@@ -65,6 +66,8 @@ export interface MemoryDeps extends SemanticOptions {
   readonly embedder: Embedder;
   /** Gives the current time, by which records age. Default: the system's clock. */
   readonly clock?: Clock;
+  /** See `LayerDeps`. */
+  readonly reranker?: Reranker;
   /** See `LayerDeps`. */
   readonly chatModel?: ChatModel;
   /** See `LayerDeps`. */

@@ -3,6 +3,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { TenantId } from '@etude/contracts/ids';
 import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { modelConfig } from '@etude/model/model-config';
+import { rerankConfig } from '@etude/model/rerank-server';
 import { baseConfig, list, sandboxPackagesConfig } from '@etude/platform/config';
 import { publicKeysConfig } from '@etude/platform/proof-keys';
 import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-config';
@@ -24,6 +25,7 @@ const mcpConfig = z.object({
 export const gatewayConfig = requireMemory(
   baseConfig
     .extend(modelConfig.shape)
+    .extend(rerankConfig.shape)
     .extend(memoryConfig.shape)
     .extend(mcpConfig.shape)
     .extend(agentSettingsConfig.shape)

@@ -6,6 +6,7 @@ import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import type { ChatModel } from '@etude/domain/ports/model';
+import type { Reranker } from '@etude/domain/ports/reranker';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -13,7 +14,9 @@ export interface LayerDeps {
   readonly store: RecordStore;
   readonly embedder: Embedder;
   readonly clock: Clock;
-  /** Reranks the best hits of searches with `rerank`. Absent: such searches report `rerankFailed`. */
+  /** Reranks the best hits of searches with `rerank`. Absent: the chat model does. */
+  readonly reranker?: Reranker;
+  /** Absent, too: such searches report `rerankFailed`. */
   readonly chatModel?: ChatModel;
   /** Checks the signatures of skill proofs before a skill may be used. Absent: the service that runs a skill checks them. */
   readonly proofChecker?: ProofChecker;

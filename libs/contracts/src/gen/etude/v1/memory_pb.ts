@@ -101,7 +101,7 @@ export type SearchMemoryRequest = Message$1<"etude.v1.SearchMemoryRequest"> & {
   archived: boolean;
 
   /**
-   * Have the chat model order the best.
+   * Have the rerank server, or else the chat model, order the best. If it fails, the order stays.
    *
    * @generated from field: bool rerank = 13;
    */

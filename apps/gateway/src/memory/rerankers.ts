@@ -1,0 +1,38 @@
+import { errorCode } from '@etude/contracts/errors';
+import type { Reranker } from '@etude/domain/ports/reranker';
+import type { MemoryDeps } from '@etude/memory/open-memory';
+import { chatModelFrom, DEFAULT_BASE_URL } from '@etude/model/model-config';
+import { rerankServerFrom } from '@etude/model/rerank-server';
+import { counter, histogram } from '@etude/platform/metrics';
+import type { GatewayConfig } from '../config/gateway-config.js';
+
+const calls = counter({ name: 'etude_rerank_calls_total', help: 'Calls of the rerank server by outcome', labels: ['outcome'] });
+const seconds = histogram({ name: 'etude_rerank_call_seconds', help: 'How long calls of the rerank server took', labels: ['outcome'] });
+
+/** What searches can rerank hits with. A server and a chat model are both optional here. */
+export function rerankersOf(config: GatewayConfig, log: NonNullable<MemoryDeps['log']>): Pick<MemoryDeps, 'chatModel' | 'reranker'> {
+  const server = rerankServerFrom(config);
+  const isModelSet = config.OPENAI_API_KEY !== undefined || config.OPENAI_BASE_URL !== DEFAULT_BASE_URL;
+  return { ...(isModelSet ? { chatModel: chatModelFrom(config) } : {}), ...(server === null ? {} : { reranker: observed(server, log) }) };
+}
+
+/** Counts and times the calls, and logs each failure: a search keeps its own order then, so nobody else would see it. */
+export function observed(reranker: Reranker, log: NonNullable<MemoryDeps['log']>): Reranker {
+  return {
+    async rank(query, texts, signal) {
+      const stop = seconds.startTimer();
+      let outcome = 'failed';
+      try {
+        const order = await reranker.rank(query, texts, signal);
+        outcome = 'ok';
+        return order;
+      } catch (error) {
+        log('hits keep their own order: the rerank server failed', { code: errorCode(error), reason: (error as Error).message });
+        throw error;
+      } finally {
+        calls.inc({ outcome });
+        stop({ outcome });
+      }
+    },
+  };
+}

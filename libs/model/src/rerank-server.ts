@@ -1,0 +1,51 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Reranker } from '@etude/domain/ports/reranker';
+import { z } from 'zod';
+import { connectionConfig, httpUrl, text } from './model-config.js';
+import { OpenAiConnection } from './openai-connection.js';
+import { parsedJson } from './server-answer.js';
+import { quoted, serverName } from './server-errors.js';
+
+/** The settings of a server that reranks hits. */
+export const rerankConfig = connectionConfig.pick({ ETUDE_MODEL_CONCURRENCY: true, ETUDE_MODEL_PROXY_URL: true }).extend({
+  /** Server with `POST /rerank`, for searches that ask for reranking. Unset: the chat model, if one is set. */
+  ETUDE_RERANK_BASE_URL: httpUrl().optional(),
+  /** Key of that server. */
+  ETUDE_RERANK_API_KEY: text(),
+  /** Model of that server. */
+  ETUDE_RERANK_MODEL: text(),
+  /** Longest time of one call. After it a search keeps its own order. */
+  ETUDE_RERANK_TIMEOUT_MS: z.coerce.number().int().min(1).max(600_000).default(5_000),
+});
+type RerankConfig = z.infer<typeof rerankConfig>;
+
+/** The server that the settings name; null without one. Opens no connection yet. */
+export function rerankServerFrom(config: RerankConfig): Reranker | null {
+  const { ETUDE_RERANK_BASE_URL: baseUrl, ETUDE_RERANK_API_KEY: apiKey, ETUDE_RERANK_MODEL: model } = config;
+  if (baseUrl === undefined) return null;
+  const timeoutMs = config.ETUDE_RERANK_TIMEOUT_MS;
+  const connection = new OpenAiConnection({
+    baseUrl,
+    ...(apiKey === undefined ? {} : { apiKey }),
+    concurrency: config.ETUDE_MODEL_CONCURRENCY,
+    limits: { idleTimeoutMs: timeoutMs, callTimeoutMs: timeoutMs },
+    // A search doesn't wait for a second try.
+    retry: { attemptsMax: 1, waitTotalMaxMs: 0 },
+    settings: { baseUrl: 'ETUDE_RERANK_BASE_URL', apiKey: 'ETUDE_RERANK_API_KEY', model: 'ETUDE_RERANK_MODEL' },
+    ...(config.ETUDE_MODEL_PROXY_URL === undefined ? {} : { proxyUrl: config.ETUDE_MODEL_PROXY_URL }),
+  });
+  return {
+    async rank(query, texts, signal) {
+      const documents = texts.map((one) => one.toWellFormed());
+      const asked = { ...(model === undefined ? {} : { model }), query: query.toWellFormed(), documents, top_n: documents.length };
+      const answer = await connection.call(async (send) => (await send('/rerank', asked)).whole(ANSWER_CHARS_MAX), signal);
+      const read = Results.safeParse(parsedJson(answer));
+      if (read.success) return read.data.results.toSorted((a, b) => b.relevance_score - a.relevance_score).map(({ index }) => index);
+      const message = `${serverName(connection.context)} answered a request to rerank without \`results\`: ${quoted(answer, connection.context)}`;
+      throw new EtudeError('MODEL_REFUSED', message);
+    },
+  };
+}
+
+const ANSWER_CHARS_MAX = 1024 * 1024;
+const Results = z.object({ results: z.array(z.object({ index: z.number().int(), relevance_score: z.number() })).min(1) });
