@@ -17,7 +17,9 @@ export interface Attempt {
   readonly judgement: Judgement;
   /** "name@version"; null if the code is the model's. */
   readonly skill: string | null;
-  /** The untrusted sources of that skill. */
+  /** Skills that the model's code imports, as "name@version". */
+  readonly imported?: readonly string[];
+  /** The untrusted sources of these skills. */
   readonly ofSkill?: readonly string[] | undefined;
   readonly model: string | null;
   readonly scripted: boolean;
@@ -47,7 +49,7 @@ const originOf = ({ taskId, rolloutId, scope, spec: { prompt }, fingerprint }: R
 
 /** Ids are made from rollout and attempt, so that writing the same attempt again gives the same record. */
 export function transitionOf(origin: RecordOrigin, evaluated: Attempt, before: readonly Attempt[] = []): Transition {
-  const { judgement, at, ofSkill: _ofSkill, recalled, ...attempt } = evaluated;
+  const { judgement, at, ofSkill: _ofSkill, imported: _imported, recalled, ...attempt } = evaluated;
   const { output: _output, ...judged } = judgement;
   const id = `${origin.rolloutId}.a${attempt.attempt}`;
   const touched = touchedIn(origin, [...before, evaluated]);
@@ -73,7 +75,7 @@ export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], le
     ...lessons,
     success,
     importance: importanceOf(attempts, success),
-    skillsUsed: [...new Set(attempts.flatMap(({ skill }) => skill ?? []))],
+    skillsUsed: [...new Set(attempts.flatMap(({ skill, imported = [] }) => [...(skill === null ? [] : [skill]), ...imported]))],
     ...touchedIn(origin, attempts),
     attempts: attempts.length,
     model: best?.model ?? null,

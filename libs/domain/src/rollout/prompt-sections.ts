@@ -53,7 +53,11 @@ export function answerSection(task: PromptTask): string {
 
 export function memorySection(task: PromptTask, recalled: readonly RecalledItem[]): string {
   const items = recalled.map((item) => block(task, 'memory', `${item.title}\n${item.text}`, ` kind="${item.kind}"`));
-  return `# From earlier work\n\nThis may or may not fit the task; judge for yourself.\n\n${items.join('\n')}`;
+  const isImportable = recalled.some(({ kind }) => kind === 'skill');
+  const how = isImportable
+    ? ' The code of a skill with a function can be used: `from skills import NAME`, with its name before the @.'
+    : '';
+  return `# From earlier work\n\nThis may or may not fit the task; judge for yourself.${how}\n\n${items.join('\n')}`;
 }
 
 /** Attempts in order. Where they are too long together, the oldest show only their verdict. */

@@ -6,6 +6,7 @@ import { isInWords } from '../skills/content-digest.js';
 import { searchSkills, viewOf } from '../skills/life/find-skill.js';
 import { isProven } from '../skills/proof/proof.js';
 import type { Attempt } from './attempt-record.js';
+import { importedBy, importedSkills, noteImports } from './imported-skills.js';
 import { critiqueRequest, draftRequest, generateRequest } from './prompts.js';
 import { askModel, type RolloutContext } from './rollout-context.js';
 import { tryAnswer } from './try-answer.js';
@@ -28,7 +29,9 @@ export async function runAttempt(context: RolloutContext, attempt: number): Prom
     generateRequest(task, { recalled, draft, attempts: before, critique }),
   );
   const answer = extractAnswer(generated.text, rulesOf(spec.evaluator).entryPoint);
+  const imports = await importedSkills(context, recalled, answer?.code ?? '');
   const said = {
+    ...importedBy(imports),
     attempt,
     draft,
     critique,
@@ -41,7 +44,11 @@ export async function runAttempt(context: RolloutContext, attempt: number): Prom
     outputTokens: opening.outputTokens + generated.outputTokens,
     costUsd: opening.costUsd + generated.costUsd,
   };
-  return tryAnswer(context, said, answer?.code ?? null);
+  return tryAnswer(context, said, answer?.code ?? null, {
+    load: imports.load,
+    template: imports.template,
+    alsoRecord: (tried) => noteImports(context, imports.used, tried),
+  });
 }
 
 const NO_OPENING = { text: '', scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
