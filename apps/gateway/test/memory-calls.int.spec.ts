@@ -32,7 +32,7 @@ describe('facts', () => {
 
   it.each([
     'The deploy key is AKIAIOSFODNN7EXAMPLQ.',
-    `Use ghp_${'0123456789abcdefghijABCDEFGHIJ012345'} for the mirror.`,
+    'Use ghp_0123456789abcdefghijABCDEFGHIJ012345 for the mirror.',
     'The model key is sk-proj-abcDEF0123456789abcDEF0123456789abcDEF01.',
   ])('are refused if they hold a secret, which no answer shows: %s', async (text) => {
     const secret = /AKIA\w+|ghp_\w+|sk-[\w-]+/.exec(text)?.[0] ?? '';

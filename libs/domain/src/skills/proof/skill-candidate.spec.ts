@@ -86,6 +86,9 @@ describe('buildSkillCandidate', () => {
   });
 });
 
+const named = (others: NonNullable<SolvedTask['others']>) =>
+  buildSkillCandidate(solved({ evaluator: calls, fingerprint: 'f1', others }))?.name;
+
 describe('the name of a skill', () => {
   const nameOf = (prompt: string, entryPoint: string | null, called = '') => skillName({ prompt, entryPoint, called });
 
@@ -98,8 +101,6 @@ describe('the name of a skill', () => {
   });
 
   it('is numbered where another task has it, and stays for better code of the same task', () => {
-    const named = (others: SolvedTask['others']) =>
-      buildSkillCandidate(solved({ evaluator: calls, fingerprint: 'f1', others: others! }))?.name;
     expect(named([])).toBe('add_two');
     expect(named([{ name: 'add_two', fingerprints: ['f1'] }])).toBe('add_two');
     expect(named([{ name: 'add_two', fingerprints: ['f0'] }])).toBe('add_two_2');
