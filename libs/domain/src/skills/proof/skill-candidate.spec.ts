@@ -89,9 +89,9 @@ describe('buildSkillCandidate', () => {
 const named = (others: NonNullable<SolvedTask['others']>) =>
   buildSkillCandidate(solved({ evaluator: calls, fingerprint: 'f1', others }))?.name;
 
-describe('the name of a skill', () => {
-  const nameOf = (prompt: string, entryPoint: string | null, called = '') => skillName({ prompt, entryPoint, called });
+const nameOf = (prompt: string, entryPoint: string | null, called = '') => skillName({ prompt, entryPoint, called });
 
+describe('the name of a skill', () => {
   it('is the entry point, what the model calls it, or telling words of the task', () => {
     expect(nameOf('anything', 'hasCloseElements', 'close_pairs')).toBe('has_close_elements');
     expect(nameOf('For each line of the input text print its sum.', null, 'Sum of Lines')).toBe('sum_of_lines');
