@@ -243,7 +243,7 @@ describe('deleting one record', () => {
     expect((await memory().getErasure({ id: receipt.id })).supported).toEqual(receipt.supported);
   });
 
-  it('deletes an episode by its reflection, and a document by a chunk', async () => {
+  it('deletes an episode by its reflection, a document by a chunk, and a conversation by a turn', async () => {
     const episode = await memory().storeEpisode({ agent: AGENT, context: ['a seal on the pier'], reflection: 'Seals bite.' });
     await memory().deleteMemory({ id: episode.id, layer: 'semantic' });
     for (const layer of ['semantic', 'episodic']) expect(await statusOf(episode.id, layer)).toBe(status.NOT_FOUND);
@@ -251,6 +251,13 @@ describe('deleting one record', () => {
     const { records } = await memory().listMemory({ kind: 'chunk', agent: AGENT });
     const chunk = records.find(({ fields }) => fields?.['document_id'] === imported?.id);
     await memory().deleteMemory({ id: chunk?.id ?? '', layer: 'semantic' });
+    const messages = ['The seal is asleep.', 'It woke up.'].map((text) => ({ role: 'user', text }));
+    const { conversation } = await memory().addConversation({ agent: AGENT, name: 'seals', messages });
+    const turns = await memory().listMemory({ kind: 'turn', agent: AGENT });
+    expect(new Set(turns.records.map(({ fields }) => fields?.['text']))).toEqual(new Set(messages.map(({ text }) => text)));
+    await memory().deleteMemory({ id: turns.records[0]?.id ?? '', layer: 'semantic' });
+    expect(await statusOf(conversation?.id ?? '', 'semantic')).toBe(status.NOT_FOUND);
+    expect((await memory().listMemory({ kind: 'turn', agent: AGENT })).records).toEqual([]);
     expect((await memory().listDocuments({})).documents.map((one) => one.id)).not.toContain(imported?.id);
   });
 

@@ -112,7 +112,10 @@ const READING: readonly Entry[] = [
     help: 'list records, newest first',
     flags: {
       ...WHOSE,
-      '--kind <kind>': { help: 'fact, episode, skill, document, transition, summary, reflection or chunk', usual: 'fact' },
+      '--kind <kind>': {
+        help: 'fact, episode, skill, document, conversation, transition, summary, reflection, chunk or turn',
+        usual: 'fact',
+      },
       '--category <name>': 'of facts and skills',
       '--all': 'include archived, replaced and inactive ones',
       ...LIMIT(100),

@@ -16,7 +16,7 @@ import { fromWire, toWire } from '@etude/contracts/wire/messages';
 import { afterPageToken, pageOf } from '../wire/names.js';
 import { boundedCount, invalidField, refuseAny } from '@etude/contracts/wire/validation';
 import { type MemoryDeps, writeIdOf } from './record-calls.js';
-import { deleteRecord } from './single-record-calls.js';
+import { deleteNamed } from './single-record-calls.js';
 
 const PAGE = { max: 1_000, standard: 100 };
 const MESSAGES_MAX = 1_000;
@@ -73,13 +73,8 @@ export const conversationCalls = {
     return { turns: items.map((turn) => toWire(TurnSchema, turn)), nextPageToken };
   },
 
-  async deleteConversation({ id, requestId }, call, deps) {
-    const asked = { conversation: id, agent: '', user: '' };
-    await deleteRecord({ requestId, asked }, call, deps, async ({ conversations }) => {
-      const found = await conversations.get(readScope(call), id);
-      if (found === null) throw unknown(id);
-      return { name: `conversations/${id}`, agent: found.scope.agent, user: found.scope.user };
-    });
+  async deleteConversation(request, call, deps) {
+    await deleteNamed('conversation', request, call, deps);
     return {};
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;

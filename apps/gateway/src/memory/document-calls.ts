@@ -20,7 +20,7 @@ import { afterPageToken, pageOf } from '../wire/names.js';
 import { boundedCount, invalidField, opened } from '@etude/contracts/wire/validation';
 import type { MemoryDeps } from './record-calls.js';
 import { documentMessage } from './record-message.js';
-import { deleteRecord } from './single-record-calls.js';
+import { deleteNamed } from './single-record-calls.js';
 
 const PAGE = { max: 1_000, standard: 100 };
 
@@ -44,13 +44,8 @@ export const documentCalls = {
     return { documents: items.map(documentMessage), nextPageToken };
   },
 
-  async deleteDocument({ id, requestId }, call, deps) {
-    const asked = { document: id, agent: '', user: '' };
-    await deleteRecord({ requestId, asked }, call, deps, async (memory) => {
-      const found = await memory.get(readScope(call), 'semantic', id);
-      if (found?.kind === 'document') return { name: `documents/${id}`, agent: found.scope.agent, user: found.scope.user };
-      throw new EtudeError('NOT_FOUND', `There is no document ${JSON.stringify(id)}; list the documents to see which there are.`);
-    });
+  async deleteDocument(request, call, deps) {
+    await deleteNamed('document', request, call, deps);
     return {};
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;

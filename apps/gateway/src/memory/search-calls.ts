@@ -32,7 +32,7 @@ const IMPORTANCE_MIN = 0.3;
 const SUCCESS_RATE_MIN = 0.6;
 
 const Text = VisibleText.max(100_000);
-const SEARCHED = ['transition', 'episode', 'fact', 'summary', 'reflection', 'chunk', 'turn', 'skill'] as const;
+export const SEARCHED = ['transition', 'episode', 'fact', 'summary', 'reflection', 'chunk', 'turn', 'skill'] as const;
 const Fraction = z.number().min(0).max(1).optional();
 const Asked = z.object({
   query: Text,

@@ -12,10 +12,10 @@ import { afterPageToken, optionalRequestId, pageToken } from '../wire/names.js';
 import { boundedCount, parseField } from '@etude/contracts/wire/validation';
 import type { MemoryDeps } from './record-calls.js';
 import { recordMessage, shownRecord } from './record-message.js';
-import { recordAsked } from './search-calls.js';
+import { recordAsked, SEARCHED } from './search-calls.js';
 
 const PAGE = { max: 1_000, standard: 100 };
-const Kind = z.enum(['fact', 'episode', 'skill', 'document', 'conversation', 'transition', 'summary', 'reflection', 'chunk', 'turn']);
+const Kind = z.enum([...SEARCHED, 'document', 'conversation']);
 
 /** The calls of `etude.v1.Memory` that list records, and delete one. */
 export const singleRecordCalls = {
@@ -56,7 +56,7 @@ interface Deletion {
  *
  * @param find the record to delete @throws EtudeError NOT_FOUND
  */
-export async function deleteRecord(
+async function deleteRecord(
   { requestId, asked }: Deletion,
   call: CallContext,
   deps: MemoryDeps,
@@ -77,6 +77,21 @@ export async function deleteRecord(
   const receipt = await deps.upkeep.requestDeletion({ ...request, ...plan, record, supported });
   await memory.upkeep.removeRecord(tenant, record, plan.newFrom);
   return receipt;
+}
+
+/** Deletes a document or a conversation. @throws EtudeError NOT_FOUND */
+export async function deleteNamed(
+  kind: 'document' | 'conversation',
+  { id, requestId }: { readonly id: string; readonly requestId: string },
+  call: CallContext,
+  deps: MemoryDeps,
+): Promise<void> {
+  const asked = { [kind]: id, agent: '', user: '' };
+  await deleteRecord({ requestId, asked }, call, deps, async (memory) => {
+    const found = await memory.get(readScope(call), 'semantic', id);
+    if (found?.kind === kind) return nameToDelete(found, call);
+    throw new EtudeError('NOT_FOUND', `There is no ${kind} ${JSON.stringify(id)}; list the ${kind}s to see which there are.`);
+  });
 }
 
 /** The record with all its parts. @throws EtudeError FAILED_PRECONDITION for a skill with code; PERMISSION_DENIED for a shared procedure */

@@ -104,20 +104,6 @@ async function addToConversation(deps: LayerDeps, addition: Addition, signal?: A
   return { conversation, first, outcome: inserted === 0 ? 'unchanged' : isNew ? 'added' : 'appended' };
 }
 
-/** Removes turns without a conversation, which an interrupted removal left. Returns one sentence for each conversation. */
-export async function mendConversations(store: RecordStore, tenant: string): Promise<readonly string[]> {
-  const seen = new Map<string, Scope>();
-  for await (const page of store.each({ tenant }, LAYER, { kinds: ['turn'] }))
-    for (const { fields, scope } of page) seen.set(String(fields.document), scope);
-  const mended: string[] = [];
-  for (const [id, scope] of seen) {
-    if ((await loadConversation(store, wholeTenant(scope), id)) !== null) continue;
-    const removed = await store.remove(scope, LAYER, { kinds: ['turn'], where: { document: id } });
-    if (removed > 0) mended.push(`removed ${removed} turns of conversation ${id}, which was deleted`);
-  }
-  return mended;
-}
-
 const NEIGHBOURS = 2;
 const NEIGHBOUR_CHARS_MAX = 300;
 

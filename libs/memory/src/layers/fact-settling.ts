@@ -273,12 +273,12 @@ export async function unlinkFact(
         const [record] = await store.load({ tenant, agent: null }, LAYER, 'fact', [key]);
         if (record === undefined) return true;
         const { fact, taken } = knownFact(record, 0);
-        const { shown, fields } = factRecord(withoutFact(fact, id, next), taken);
+        const changed = factRecord(withoutFact(fact, id, next), taken);
         const { archived } = record.fields;
+        const fields = { ...changed.fields, ...(archived === undefined ? {} : { archived }) };
         // An archived fact stays archived.
-        const kept = { shown: shown && record.shown, fields: { ...fields, ...(archived === undefined ? {} : { archived }) } };
-        const changed = { ...factRecord(withoutFact(fact, id, next), taken), ...kept };
-        return (await isWritten({ store }, tenant, [await rewriteOf(embedder, record, changed)])) ? true : null;
+        const kept = { ...changed, fields, shown: changed.shown && record.shown };
+        return (await isWritten({ store }, tenant, [await rewriteOf(embedder, record, kept)])) ? true : null;
       });
 }
 

@@ -15,7 +15,6 @@ import { type ExportOptions, exportRecords } from './export-lines.js';
 import { type ImportOptions, importRecords } from './import-lines.js';
 import { type CountsByPlace, walkOwned } from './owned-records.js';
 import { embedTexts, indexedTextsOf } from '../layers/indexed-texts.js';
-import { mendConversations } from '../layers/conversations.js';
 import { mendDocuments } from '../layers/documents.js';
 import { callGraph, type MoveDeps, moveSkills } from '../layers/skill-moves.js';
 import { openedSkill, ownedSkills } from '../layers/skill-records.js';
@@ -142,7 +141,7 @@ async function reconcileRecords(deps: UpkeepDeps): Promise<StoreReport> {
       if (without > 0)
         problems.push(`${without} ${layer} records of ${tenant} have no vectors of ${model}; run "etude memory reembed" to make them`);
     }
-    repaired.push(...(await mendDocuments(store, tenant)), ...(await mendConversations(store, tenant)));
+    repaired.push(...(await mendDocuments(store, tenant)));
     const renewed = await renewMarks(store, tenant);
     if (renewed > 0) repaired.push(`${renewed} records of ${tenant} that an earlier version archived can be restored by this one`);
     checked.skills += await reconcileSkills(deps, tenant, { repaired, problems });

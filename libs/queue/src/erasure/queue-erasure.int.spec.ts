@@ -1,4 +1,12 @@
-import { ConsolidationRunJob, MemoryUpkeepJob, MemoryWriteJob, RolloutRun, SandboxExecute, SkillVerify } from '@etude/contracts/queues';
+import {
+  ConsolidationRunJob,
+  MemorySettleJob,
+  MemoryUpkeepJob,
+  MemoryWriteJob,
+  RolloutRun,
+  SandboxExecute,
+  SkillVerify,
+} from '@etude/contracts/queues';
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { ExecutionRequest, SessionRequest } from '@etude/contracts/sandbox';
 import { TaskSpec, Usage } from '@etude/contracts/task';
@@ -261,6 +269,7 @@ describe('erasing outside memory', () => {
     await rig.producer.queue(MemoryWriteJob.name).add('x', { tenant: 'acme', bad: true }, { jobId: 'bad' });
     const upkeep = { v: 1, tenant: 'acme', id: 'nightly-acme' } as const;
     await rig.producer.add(MemoryUpkeepJob, { ...upkeep, work: 'archive', scoreMax: 1, olderThanDays: 1 });
+    await rig.producer.add(MemorySettleJob, { v: 1, tenant: 'acme', at: LATER });
     const pruned = { unusedDays: 1, failingRateMax: 0, failingUsesMin: 1, supersededDays: 0 };
     await rig.producer.add(MemoryUpkeepJob, { ...upkeep, work: 'prune', ...pruned });
     await rig.erasure.erase('acme', { all: true }, never());

@@ -469,7 +469,7 @@ export const MemoryRecordSchema: GenMessage<MemoryRecord> = /*@__PURE__*/
  */
 export type ListMemoryRequest = Message$1<"etude.v1.ListMemoryRequest"> & {
   /**
-   * "fact" (default), "episode", "skill" (procedures too), "document", "transition", "summary", "reflection" or "chunk".
+   * "fact" (default), "episode", "skill" (procedures too), "document", "conversation", "transition", "summary", "reflection", "chunk" or "turn".
    *
    * @generated from field: string kind = 1;
    */
@@ -548,7 +548,7 @@ export const ListMemoryResponseSchema: GenMessage<ListMemoryResponse> = /*@__PUR
  */
 export type DeleteMemoryRequest = Message$1<"etude.v1.DeleteMemoryRequest"> & {
   /**
-   * As in `GetMemory`. An attempt, a summary and a reflection mean their episode, a chunk its document.
+   * As in `GetMemory`. An attempt, a summary and a reflection mean their episode, a chunk its document, a turn its conversation.
    *
    * @generated from field: string id = 1;
    */
@@ -2388,8 +2388,8 @@ export const Memory: GenService<{
     output: typeof ListMemoryResponseSchema;
   },
   /**
-   * Erases one record for good: a fact, an episode with its attempts, summary and reflection, a document with its chunks, or a version of a
-   * procedure in words. No read finds it afterwards; the rest runs in the background, and GetErasure has its receipt.
+   * Erases one record for good: a fact, an episode with its attempts, summary and reflection, a document with its chunks, a conversation with
+   * its turns, or a version of a procedure in words. No read finds it afterwards; the rest runs in the background, and GetErasure has its receipt.
    *
    * @generated from rpc etude.v1.Memory.DeleteMemory
    */
@@ -2529,6 +2529,8 @@ export const Memory: GenService<{
     output: typeof ListTurnsResponseSchema;
   },
   /**
+   * As DeleteMemory.
+   *
    * @generated from rpc etude.v1.Memory.DeleteConversation
    */
   deleteConversation: {
