@@ -152,6 +152,24 @@ describe('the consolidation worker', () => {
     expect(await settling.spend(tenant)).toMatchObject({ calls: 2, failure: null });
   });
 
+  it('reads conversations for facts behind the answer, within the budget', async () => {
+    const settling = new SettlingStore(producer);
+    const messages = ['Hello!', 'I moved to Graz.'].map((text) => ({ role: 'user', name: 'Ann', text, at: 1_000 }));
+    const added = { scope, name: 'chat', title: '', messages, writeId: 'w1', first: null, at: 1_000 };
+    const { conversation } = await memory.conversations.add(added);
+    await model.close();
+    const notes = JSON.stringify({ notes: [{ turn: 1, text: 'Ann moved to Graz.', about: 'home of Ann' }] });
+    model = await startScriptedModel({ script: { rules: [{ system: 'worth remembering from a conversation', reply: notes }] } });
+    await start();
+    await until(async () => (await producer.queue(MemorySettleJob.name).getDelayed()).length > 0, { what: 'a job for the unread turns' });
+    const job = { v: 1, tenant, at: Date.now() } as const;
+    expect(await producer.addAndWait(MemorySettleJob, job, AbortSignal.timeout(30_000))).toMatchObject({ modelCalls: 1, failure: null });
+    const [fact] = await memory.semantic.list({ tenant, agent: null }, 9);
+    expect(fact).toMatchObject({ text: 'Ann moved to Graz.', touched: [`conversations/${conversation.id}`], validFrom: 1_000 });
+    expect(await settling.spend(tenant)).toMatchObject({ calls: 1 });
+    expect(await memory.conversations.unread(tenant)).toBe(0);
+  });
+
   it('keeps a write that fails until its job is redriven', async () => {
     await start();
     const skill = skillOf({ scope });

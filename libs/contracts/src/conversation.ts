@@ -27,6 +27,8 @@ export const Conversation = z.strictObject({
   title: z.string().max(1_000),
   /** How many turns it has. */
   turns: z.number().int().min(0).max(TURNS_MAX),
+  /** How many of them were read for facts; absent: none. */
+  read: z.number().int().min(0).max(TURNS_MAX).optional(),
   createdAt: z.number().int(),
   updatedAt: z.number().int(),
 });

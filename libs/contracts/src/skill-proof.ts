@@ -182,7 +182,7 @@ export const ProceduralMemorySettings = z.strictObject({
   skillSearchThreshold: z.number().min(0).max(1).default(0.8),
   preferSkills: z.boolean().default(true),
   approvalMode: ApprovalMode.default('review'),
-  /** Whether a model compares new facts with the facts near them. */
+  /** Whether a model reads conversations for facts, and compares new facts with the facts near them. */
   settleFacts: z.boolean().default(true),
 });
 export type ProceduralMemorySettings = z.infer<typeof ProceduralMemorySettings>;

@@ -86,7 +86,7 @@ export function memoryOver(bare: RecordStore, given: MemoryDeps): Memory {
     episodic,
     semantic,
     procedural,
-    conversations: conversationLayer(deps),
+    conversations: conversationLayer(deps, semantic, given),
     appliedWrites: appliedWrites({ store, episodic, procedural }),
     upkeep: recordUpkeep(deps),
     get: (scope, layer, id) => getRecord(store, scope, layer, id),

@@ -144,7 +144,8 @@ export const searchCalls = {
     const ofAll = roles.includes('operator') ? { diskBytes } : {};
     const { calls: modelCalls, callsToday: modelCallsToday, failure, promptTokens } = await deps.settling.spend(tenant);
     const unsettled = await memory.semantic.unsettled(tenant);
-    const settling = { unsettled, modelCalls, modelCallsToday, promptTokens, failure: failure ?? '' };
+    const unreadConversations = await memory.conversations.unread(tenant);
+    const settling = { unsettled, unreadConversations, modelCalls, modelCallsToday, promptTokens, failure: failure ?? '' };
     return toWire(MemoryStatsSchema, { ...stats, settling, embeddingModel: model.name, dimension: model.dimension, ...ofAll });
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;

@@ -50,10 +50,12 @@ export function judgeRequest(pairs: readonly FactPair[]): ChatRequest {
   };
 }
 
-/** The prompt's tokens, estimated from its size. */
-export function judgeTokens(pairs: readonly FactPair[]): number {
-  return judgeRequest(pairs).messages.reduce((sum, { content }) => sum + Math.ceil(Buffer.byteLength(content) / BYTES_PER_TOKEN), 0);
+/** A prompt's tokens, estimated from its size. */
+export function promptTokens({ messages }: ChatRequest): number {
+  return messages.reduce((sum, { content }) => sum + Math.ceil(Buffer.byteLength(content) / BYTES_PER_TOKEN), 0);
 }
+
+export const judgeTokens = (pairs: readonly FactPair[]) => promptTokens(judgeRequest(pairs));
 
 /** One verdict per pair; null if the answer can't be read or has another number of them. */
 export function readVerdicts(text: string, count: number): readonly PairVerdict[] | null {

@@ -1,16 +1,27 @@
-import type { MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import type { RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import { countUnread, readConversations } from './conversation-reading.js';
+import {
+  conversationId,
+  conversationOf,
+  conversationRecord,
+  loadConversation,
+  turnKey,
+  turnOf,
+  turnRecord,
+} from './conversation-records.js';
 import { LAYER } from './fact-records.js';
+import type { SettlingDeps } from './fact-settling.js';
 import { insertsOf } from './indexed-texts.js';
-import { bodyOf, type LayerDeps, parseBody, untilTaken, withTaken } from './records.js';
+import { type LayerDeps, parseBody, untilTaken, withTaken } from './records.js';
 import { markApplied } from './repeats.js';
+import type { SemanticOptions } from './semantic-layer.js';
 import { type Conversation, type Message, type Turn, TURNS_MAX } from '@etude/contracts/conversation';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
-import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
-import { dayOf, speakerOf } from '@etude/domain/recall/turn-text';
+import type { MemoryHit, ReadScope, SemanticMemory } from '@etude/domain/ports/memory';
+import { speakerOf } from '@etude/domain/recall/turn-text';
 import { cut } from '@etude/domain/retrieval/entries';
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
-import { contentDigest } from '@etude/domain/skills/content-digest';
 
 /** Messages for one conversation, new or known. */
 export interface Addition extends Pick<Conversation, 'scope' | 'name' | 'title'> {
@@ -41,18 +52,20 @@ const BATCH = 64;
 /** Turns that search reads together with a turn. Measured in docs/retrieval.md. */
 const PREVIOUS = 2;
 const PREVIOUS_CHARS_MAX = 300;
-const INDEX_DIGITS = 7;
-
-/** The conversation that an owner calls by this name. The same in every tenant, so that an export can be imported elsewhere. */
-export function conversationId({ agent, user }: Scope, name: string): string {
-  return `c${contentDigest(['conversation', agent, user, name]).slice(0, 32)}`;
-}
 
 /** Conversations and their turns, which are found by searches of the semantic layer. */
-export function conversationLayer(deps: LayerDeps) {
+export function conversationLayer(deps: LayerDeps, facts: Pick<SemanticMemory, 'applyFacts'>, { onUnsettled }: SemanticOptions = {}) {
   const { store } = deps;
   return {
-    add: (addition: Addition, signal?: AbortSignal) => addToConversation(deps, addition, signal),
+    async add(addition: Addition, signal?: AbortSignal): Promise<AddedTurns> {
+      const added = await addToConversation(deps, addition, signal);
+      if (added.outcome !== 'unchanged') await onUnsettled?.(addition.scope.tenant);
+      return added;
+    },
+    /** Number of conversations with turns that were not read for facts. */
+    unread: (tenant: string) => countUnread(store, tenant),
+    /** See `readConversations`. */
+    read: (tenant: string, reading: SettlingDeps) => readConversations(deps, facts, tenant, reading),
     /** By id, from behind the id `afterKey`. */
     list: async (scope: ReadScope, page: Page) => (await pageOf(store, scope, { kinds: ['conversation'] }, page)).map(conversationOf),
     async get(scope: ReadScope, id: string): Promise<Conversation | null> {
@@ -73,9 +86,6 @@ interface Page {
 async function pageOf(store: RecordStore, scope: ReadScope, filter: RecordFilter, page: Page): Promise<readonly StoredRecord[]> {
   return store.find(requireScope(scope), LAYER, filter, { order: 'key', ...page });
 }
-
-const conversationOf = (record: StoredRecord) => parseBody<Conversation>(record).value;
-const turnOf = (record: StoredRecord) => parseBody<Turn>(record).value;
 
 /**
  * Adds messages to a conversation, each as a turn of its own, whatever its words. Takes the places first and then stores the turns, so that
@@ -145,7 +155,7 @@ async function takePlaces(store: RecordStore, addition: Addition): Promise<Place
     if (end > TURNS_MAX) throw refused(`a conversation may have ${TURNS_MAX} turns; begin another one`);
     if (value !== null && end === turns) return { conversation: value, first, isNew: false };
     const title = addition.title === '' ? (value?.title ?? '') : addition.title;
-    const conversation = { id, scope, name, title, turns: end, createdAt: value?.createdAt ?? at, updatedAt: at };
+    const conversation = { ...value, id, scope, name, title, turns: end, createdAt: value?.createdAt ?? at, updatedAt: at };
     const next = conversationRecord(conversation, withTaken(taken, `${writeId} ${first}`));
     const [done] = await store.write(scope.tenant, [
       record === null ? { do: 'insert', record: next, indexed: [] } : { do: 'update', record: next, revision: record.revision },
@@ -233,31 +243,7 @@ async function notedPlace(store: RecordStore, scope: Scope, writeId: string): Pr
   return note === undefined ? null : Number(note.sources[0]);
 }
 
-async function loadConversation(store: RecordStore, scope: ReadScope, id: string): Promise<StoredRecord | null> {
-  return (await store.load(requireScope(scope), LAYER, 'conversation', [id]))[0] ?? null;
-}
-
 async function loadTurns(store: RecordStore, scope: Scope, keys: readonly string[]): Promise<ReadonlyMap<string, StoredRecord>> {
   const records = await store.load(wholeTenant(scope), LAYER, 'turn', keys);
   return new Map(records.map((record) => [record.key, record]));
-}
-
-export function turnKey(conversation: string, index: number): string {
-  return `${conversation}.${String(index).padStart(INDEX_DIGITS, '0')}`;
-}
-
-/** Both count as worth the most, since nothing measures how useful a turn is. */
-const WORTH = 1;
-
-export function conversationRecord(conversation: Conversation, taken: readonly string[]): MemoryRecord {
-  const { id, scope, name, title, createdAt } = conversation;
-  const named = { layer: LAYER, kind: 'conversation', key: id, scope, createdAt, worth: WORTH, shown: false } as const;
-  return { ...named, fields: { id }, title, text: name, sources: [], body: bodyOf(conversation, taken) };
-}
-
-export function turnRecord(turn: Turn, taken: readonly string[]): MemoryRecord {
-  const { id, scope, conversation, text, createdAt } = turn;
-  const named = { layer: LAYER, kind: 'turn', key: id, scope, createdAt, worth: WORTH, shown: true } as const;
-  const title = [speakerOf(turn), dayOf(turn)].filter((part) => part !== '').join(', ');
-  return { ...named, fields: { id, document: conversation }, title, text, sources: [], body: bodyOf(turn, taken) };
 }

@@ -17,7 +17,7 @@ import { listDocuments, storeDocument, wholeDocument } from './documents.js';
 import { type FactWrite, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
 
 export interface SemanticOptions {
-  /** Called after a new fact was stored that has to be compared with others; see `settle`. Default: nobody compares them. */
+  /** Called after a fact was stored that has to be compared with others, or turns that have to be read for facts. Default: nobody does. */
   readonly onUnsettled?: (tenant: string) => Promise<void>;
   /** Logs failures of background work. Default: nothing is logged. */
   readonly log?: LogFailure;

@@ -8,7 +8,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import { exportOf, linesOf } from '../../test/upkeep-samples.js';
 import type { MemoryRecord, RecordStore } from '../record-store.js';
-import { conversationId, conversationRecord, turnRecord } from '../layers/conversations.js';
+import { conversationId, conversationRecord, turnRecord } from '../layers/conversation-records.js';
 import { chunkRecord, documentRecord } from '../layers/documents.js';
 import { episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
 import { proceduralLayer } from '../layers/procedural-layer.js';

@@ -1,4 +1,4 @@
-import { conversationId, conversationRecord, turnKey, turnRecord } from '../layers/conversations.js';
+import { conversationId, conversationRecord, turnKey, turnRecord } from '../layers/conversation-records.js';
 import { chunkRecord, documentRecord } from '../layers/documents.js';
 import { EpisodeNote, episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
 import { factRecord } from '../layers/fact-records.js';

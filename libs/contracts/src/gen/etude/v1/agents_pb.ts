@@ -109,7 +109,7 @@ export type ProceduralMemorySettings = Message<"etude.v1.ProceduralMemorySetting
   approvalMode: string;
 
   /**
-   * Whether a model compares new facts with the facts near them; default true.
+   * Whether a model reads conversations for facts, and compares new facts with near ones; default true.
    *
    * @generated from field: optional bool settle_facts = 8;
    */

@@ -1,0 +1,125 @@
+import type { RecordStore, StoredRecord } from '../record-store.js';
+import { conversationOf, conversationRecord, loadConversation, turnKey, turnOf } from './conversation-records.js';
+import { LAYER } from './fact-records.js';
+import type { SettlingDeps } from './fact-settling.js';
+import { type LayerDeps, parseBody, untilTaken } from './records.js';
+import type { Conversation, Turn } from '@etude/contracts/conversation';
+import { isOnlyThisAnswer } from '@etude/contracts/errors';
+import type { Fact } from '@etude/contracts/memory';
+import { promptTokens } from '@etude/domain/facts/judge-pairs';
+import { type Note, readingRequest, readNotes } from '@etude/domain/facts/read-turns';
+import type { SemanticMemory } from '@etude/domain/ports/memory';
+
+export interface ReadingReport {
+  readonly modelCalls: number;
+  /** Facts that were new. */
+  readonly facts: number;
+  /** Turns that the budget left unread. */
+  readonly left: number;
+}
+
+const UNREAD = { kinds: ['conversation'], where: { status: 'unread' } } as const;
+const CONVERSATIONS = 100;
+const WINDOW = 40;
+const CALL_TOKENS_MAX = 4_000;
+/** An addition that was cut off leaves a gap, which its repeat fills. Later nobody waits for it. */
+const GAP_WAIT_MS = 600_000;
+const CONFIDENCE = 0.8;
+
+/** Number of the tenant's conversations with turns that were not read for facts. */
+export function countUnread(store: RecordStore, tenant: string): Promise<number> {
+  return store.count({ tenant }, LAYER, UNREAD);
+}
+
+/**
+ * Reads the unread turns of a tenant's conversations for facts, several turns in one model call, as far as the budget goes. The facts belong
+ * to the conversation's owner and name it as an untrusted origin. Each reading is noted at once, so a repeat after a crash reads the rest.
+ *
+ * @throws EtudeError of the model: MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED; an AbortError when `signal` aborts
+ */
+export async function readConversations(
+  deps: LayerDeps,
+  facts: Pick<SemanticMemory, 'applyFacts'>,
+  tenant: string,
+  reading: SettlingDeps,
+): Promise<ReadingReport> {
+  const report = { modelCalls: 0, facts: 0, left: 0 };
+  const found = await deps.store.find({ tenant, agent: null }, LAYER, UNREAD, { order: 'newest', limit: CONVERSATIONS });
+  for (const record of found) {
+    if (!(await reading.isOn(record.scope.agent))) continue;
+    for (let turns = await unreadTurns(deps, record); turns.length > 0; turns = await unreadTurns(deps, record)) {
+      reading.signal.throwIfAborted();
+      const asked = await affordable(turns, reading);
+      if (asked.length === 0) {
+        report.left += turns.length;
+        break;
+      }
+      report.modelCalls += 1;
+      const notes = await notesOn(asked, reading);
+      const last = asked.at(-1)!;
+      const told = notes.map((note) => factFrom(note, deps.clock.now()));
+      report.facts += (await facts.applyFacts(tenant, `read.${asked[0]!.id}.${last.index}`, told)).added;
+      await markRead(deps.store, record, last.index + 1);
+    }
+  }
+  return report;
+}
+
+/** The first unread turns, without a gap between them. */
+async function unreadTurns({ store, clock }: LayerDeps, { key, scope }: StoredRecord): Promise<readonly Turn[]> {
+  const record = await loadConversation(store, scope, key);
+  if (record === null) return [];
+  const { read = 0, updatedAt } = conversationOf(record);
+  const after = read === 0 ? {} : { afterKey: turnKey(key, read - 1) };
+  const page = { order: 'key', limit: WINDOW, ...after } as const;
+  const turns = (await store.find(scope, LAYER, { kinds: ['turn'], where: { document: key } }, page)).map(turnOf);
+  const first = turns[0]?.index ?? read;
+  if (first > read && updatedAt > clock.now() - GAP_WAIT_MS) return [];
+  return turns.filter(({ index }, place) => index === first + place);
+}
+
+async function affordable(turns: readonly Turn[], { budget }: SettlingDeps): Promise<readonly Turn[]> {
+  const left = await budget.left();
+  if (left.calls < 1) return [];
+  const tokensMax = Math.min(left.promptTokens, CALL_TOKENS_MAX);
+  let count = turns.length;
+  while (count > 0 && promptTokens(readingRequest(turns.slice(0, count))) > tokensMax) count -= 1;
+  return turns.slice(0, count);
+}
+
+/** What an unreadable answer says is lost; the turns themselves stay and are found. */
+async function notesOn(turns: readonly Turn[], { budget, model, signal }: SettlingDeps): Promise<readonly Note[]> {
+  const request = readingRequest(turns);
+  await budget.charge(promptTokens(request));
+  const answer = await model.chat(request, signal).catch((error: unknown) => {
+    if (!isOnlyThisAnswer(error)) throw error;
+    return null;
+  });
+  return (answer === null ? null : readNotes(answer.text, turns)) ?? [];
+}
+
+function factFrom({ turn: { scope, conversation, at, createdAt }, text, about }: Note, now: number): Fact {
+  const told = { id: '', scope, text, category: 'conversation', confidence: CONFIDENCE, source: 'conversation', episodes: [] };
+  const subject = about === '' ? {} : { subject: about };
+  // Ordered by when it was said: an old conversation may be added after a new one.
+  return {
+    ...told,
+    ...subject,
+    touched: [`conversations/${conversation}`],
+    support: 1,
+    accessCount: 0,
+    createdAt: now,
+    validFrom: at ?? createdAt,
+  };
+}
+
+async function markRead(store: RecordStore, { key, scope }: StoredRecord, read: number): Promise<void> {
+  await untilTaken(`conversation ${key}`, async () => {
+    const record = await loadConversation(store, scope, key);
+    if (record === null) return true;
+    const { value, taken } = parseBody<Conversation>(record);
+    const next = conversationRecord({ ...value, read: Math.max(read, value.read ?? 0) }, taken);
+    const [done] = await store.write(scope.tenant, [{ do: 'update', record: next, revision: record.revision }]);
+    return done === true ? true : null;
+  });
+}
