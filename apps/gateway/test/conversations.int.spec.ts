@@ -81,6 +81,14 @@ it.each([
   expect(await refusal(add([], request))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
 });
 
+it('is refused whole if a message holds a secret, naming the message and never the secret', async () => {
+  const secret = 'AKIA' + 'QWERTYUIOP234567';
+  const refused = await refusal(add([...TALK, said('Ann', `use ${secret}`)], { name: 'leak' }));
+  expect(refused).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['messages[3].text'] });
+  expect(JSON.stringify(refused)).not.toContain(secret);
+  expect((await memory().listConversations({})).conversations.map(({ name }) => name)).not.toContain('leak');
+});
+
 it('is added, listed and deleted as JSON over HTTP', async () => {
   const messages = [{ role: 'assistant', text: 'The tide turns at six.', time: '2026-05-03T09:00:00Z' }];
   const added = await ask('POST', '/v1/memory/conversations', { agent: 'scout', name: 'tides', messages });
