@@ -2,12 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { programEnvironment } from '@etude/test-support/processes';
 import { until } from '@etude/test-support/until';
-import { vi } from 'vitest';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-// A test with a whole stack takes long on a busy machine.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 240_000 });
 
 const MAIN = `${ROOT}apps/cli/dist/main.js`;
 
@@ -18,7 +16,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** The built command line as a process, with PATH, HOME, the lexical embedder, and the given environment. */
+/** The built command line as a process, with `programEnvironment`, the lexical embedder, and the given environment. */
 export class Etude {
   readonly child: ChildProcess;
   stdout = '';
@@ -29,7 +27,7 @@ export class Etude {
     if (!existsSync(MAIN)) throw new Error('the command line is not built: tsc -b');
     this.child = spawn(process.execPath, [MAIN, ...args], {
       cwd: ROOT,
-      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ETUDE_EMBEDDER: 'lexical', ...env },
+      env: { ...programEnvironment(), ETUDE_EMBEDDER: 'lexical', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.child.stdout?.on('data', (chunk: Buffer) => (this.stdout += chunk.toString()));

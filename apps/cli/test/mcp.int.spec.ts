@@ -1,6 +1,7 @@
 import { type McpGateway, startMcpGateway } from '@etude/mcp/testing/mcp-gateway';
 import { connectStdio, REVISIONS } from '@etude/mcp/testing/official-client';
 import { manifest } from '@etude/mcp/testing/fake-gateway';
+import { programEnvironment } from '@etude/test-support/processes';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { etude, isAlive, ROOT } from './etude.js';
@@ -15,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
-const environment = () => ({ PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ETUDE_API_KEY: KEY });
+const environment = () => ({ ...programEnvironment(), ETUDE_API_KEY: KEY });
 const program = (...more: string[]) => ({
   command: process.execPath,
   args: [`${ROOT}apps/cli/dist/main.js`, 'mcp', '--address', gateway.address, '--agent', 'scout', '--user', 'ann', ...more],

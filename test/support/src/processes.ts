@@ -25,7 +25,13 @@ export interface TestProcessOptions {
 const running = new Set<ChildProcess>();
 process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
-/** Starts a command and waits for its ready line. Its environment has only PATH, HOME and `env`. */
+/** The variables of this process that a program under test needs: where programs are, and where `./etude` keeps compiled modules. */
+export function programEnvironment(): Record<string, string> {
+  const kept = ['PATH', 'HOME', 'NODE_COMPILE_CACHE'].map((name) => [name, process.env[name]] as const);
+  return Object.fromEntries(kept.filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+/** Starts a command and waits for its ready line. Its environment has only `env` and `programEnvironment`. */
 export async function startProcess({
   command = process.execPath,
   args,
@@ -33,7 +39,7 @@ export async function startProcess({
   ready = '"ready":true',
   timeoutMs = 60_000,
 }: TestProcessOptions): Promise<TestProcess> {
-  const child = spawn(command, args, { env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env }, stdio: 'pipe' });
+  const child = spawn(command, args, { env: { ...programEnvironment(), ...env }, stdio: 'pipe' });
   running.add(child);
   const ended = once(child, 'exit').finally(() => running.delete(child));
   let said = '';
