@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Mode, Tasks, TaskState, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
 import { openMemory } from '@etude/memory/open-memory';
@@ -15,12 +16,11 @@ const SCRIPT = fileURLToPath(new URL('./kill-steps.yaml', import.meta.url));
 let gate: ModelGate;
 let stack: TestStack;
 let worker: TestProcess;
-let standby: TestProcess;
 
 beforeAll(async () => {
   gate = await startModelGate();
   stack = await startStack({ script: SCRIPT, env: { OPENAI_BASE_URL: `${gate.url}/v1` } });
-  [worker, standby] = await Promise.all([stack.startRolloutWorker(), stack.startRolloutWorker()]);
+  worker = await stack.startRolloutWorker();
 });
 afterAll(async () => {
   await stack.stop();
@@ -30,7 +30,10 @@ afterAll(async () => {
 /** Submits a task that the second attempt solves in training mode, so every kind of step occurs. Each agent has its own memory. */
 async function submit(agent: string): Promise<Task> {
   const tasks = createServiceClient(Tasks, stack.address);
+  const memory = createServiceClient(Memory, stack.address);
   try {
+    // With nothing to recall, no draft is asked for.
+    await memory.storeProcedure({ agent, name: 'print_product', prompt: 'Read two integers from one line and print their product.' });
     const cases = [
       { stdin: '2 3\n', expectedStdout: '6\n', public: true },
       { stdin: '7 8\n', expectedStdout: '56\n' },
@@ -41,6 +44,7 @@ async function submit(agent: string): Promise<Task> {
     });
   } finally {
     tasks.close();
+    memory.close();
   }
 }
 
@@ -62,7 +66,7 @@ async function transitionsOf(agent: string, taskId: string): Promise<readonly nu
   }
 }
 
-/** @param killsMax the number of steps after which the workers are killed */
+/** @param killsMax the number of steps after which the worker is killed */
 async function outcomeOf(agent: string, killsMax: number) {
   const before = (await answeredRules()).length;
   let taskId = '';
@@ -73,9 +77,8 @@ async function outcomeOf(agent: string, killsMax: number) {
   taskId = submitted.name.slice('tasks/'.length);
   const followed = await follow(stack, submitted.name, async () => {
     if (seen < killsMax) {
-      // Either of the two may hold the rollout, so both are killed. A new pair takes over.
-      await Promise.all([worker.kill(), standby.kill()]);
-      [worker, standby] = await Promise.all([stack.startRolloutWorker(), stack.startRolloutWorker()]);
+      await worker.kill();
+      worker = await stack.startRolloutWorker();
     }
     seen += 1;
   });

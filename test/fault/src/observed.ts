@@ -24,16 +24,19 @@ export async function startSkillStack() {
   return { stack, redis, skills };
 }
 
-const TIMES = new Set(['createdAt', 'startedAt', 'endedAt', 'at', 'durationMs', 'cpuMs', 'wallMs', 'memoryPeakKiB']);
+const TIMES = ['createdAt', 'startedAt', 'endedAt', 'at', 'durationMs', 'cpuMs', 'wallMs', 'memoryPeakKiB'];
+/** Fields of recalled records that depend on other records of the tenant and on the agent's name. */
+const OF_THE_AGENT = ['score', 'sources'];
+const VARYING = new Set([...TIMES, ...OF_THE_AGENT]);
 
-/** The same value with ids of this task replaced and times removed. */
+/** The same value with ids of this task replaced, and without times and what depends on the agent. */
 export function comparable(value: unknown, taskId: string): unknown {
   if (typeof value === 'string') return value.replaceAll(taskId, '<task>');
   if (Array.isArray(value)) return value.map((item) => comparable(item, taskId));
   if (value === null || typeof value !== 'object') return value;
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([key]) => !TIMES.has(key))
+      .filter(([key]) => !VARYING.has(key))
       .map(([key, item]) => [key, comparable(item, taskId)]),
   );
 }
