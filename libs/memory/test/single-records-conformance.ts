@@ -4,8 +4,10 @@ import type { ChatModel } from '@etude/domain/ports/model';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { storeAt } from '@etude/domain/testing/skill-lives';
 import { procedureSource } from '@etude/domain/skills/life/told-procedure';
+import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Memory, PlainRecord } from '../src/memory.js';
+import { eraseOwned } from '../src/upkeep/erase-owned.js';
 import type { MemoryUnderTest } from './layers-isolation.js';
 import { exportOf, linesOf } from './upkeep-samples.js';
 
@@ -18,11 +20,13 @@ const named = (name: string, { agent, user } = SCOPE): NamedRecord => ({ name, a
 const namesIn = (records: readonly NamedRecord[]) => records.map(({ name }) => name).toSorted();
 
 /** Deletes as the gateway and the worker do. Returns the number of removed parts, and the names of what rested on the record. */
-async function remove({ upkeep }: Memory, record: NamedRecord) {
+async function remove({ upkeep, store }: Memory, record: NamedRecord) {
   const { found, supported, newFrom: before } = await upkeep.planDeletion('acme', record);
   await upkeep.removeRecord('acme', record, before);
   expect(await upkeep.findErased({ tenant: 'acme', record }, before)).toEqual({});
-  const copies = await upkeep.erase({ tenant: 'acme', record }, { before });
+  // Without the purge, which takes seconds.
+  const deps = { store, embedder: new LexicalEmbedder(), clock: { now: () => before } };
+  const copies = await eraseOwned(deps, { tenant: 'acme', record }, { before });
   return { found, supported: namesIn(supported), copies };
 }
 
