@@ -82,7 +82,7 @@ it.each([
 });
 
 it('is refused whole if a message holds a secret, naming the message and never the secret', async () => {
-  const secret = 'AKIA' + 'QWERTYUIOP234567';
+  const secret = 'AKIAQWERTYUIOP234567';
   const refused = await refusal(add([...TALK, said('Ann', `use ${secret}`)], { name: 'leak' }));
   expect(refused).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['messages[3].text'] });
   expect(JSON.stringify(refused)).not.toContain(secret);

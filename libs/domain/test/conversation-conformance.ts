@@ -92,7 +92,9 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
       await memory.add(additionOf([said('Do you sail on Mondays?', 'Ben'), said('I sail on Mondays.', 'Ann')]));
       const lowered = async (text: string) => {
         const hits = await memory.search(ALL, { text, limit: 5, kinds: ['turn'], explain: true });
-        return hits.filter(({ explanation }) => explanation?.['speaker'] !== undefined).map(({ turn }) => turn?.name);
+        const others = hits.filter(({ explanation }) => explanation?.['speaker'] !== undefined);
+        expect(others.every(({ why = [] }) => why[0]?.endsWith('× 0.87 for another speaker'))).toBe(true);
+        return others.map(({ turn }) => turn?.name);
       };
       expect(await lowered('Does Ann sail on Mondays?')).toEqual(['Ben']);
       expect(await lowered('Do Ann and Ben sail on Mondays?')).toEqual([]);

@@ -48,23 +48,24 @@ export const BM25_TELLING = 9;
 export type ScoreParts = Readonly<Record<string, number>>;
 
 /** The sum that leads to a score, in numbers: "0.52 = (0.6 × similarity 0.77 + 0.4 × words 0.14) × (1 − …)". */
-export function sumOf({ similarity = 0, bm25 = 0, recency = 0, worth = 0, score = 0 }: ScoreParts, denseWeight: number): string {
+export function sumOf({ similarity = 0, bm25 = 0, recency = 0, worth = 0, speaker, score = 0 }: ScoreParts, denseWeight: number): string {
   const words = bm25 / (bm25 + BM25_HALF);
   const lowered = `(1 − ${WORTH_SHARE} × (1 − worth ${shown(worth)}) − ${RECENCY_SHARE} × (1 − recency ${shown(recency)}))`;
   const fused = `${shown(denseWeight)} × similarity ${shown(similarity)} + ${shown(1 - denseWeight)} × words ${shown(words)}`;
-  return `${shown(score)} = (${fused}) × ${lowered}`;
+  return `${shown(score)} = (${fused}) × ${lowered}${speaker === undefined ? '' : ` × ${speaker} for another speaker`}`;
 }
 
 /** One sentence that says what puts a hit before the next one. */
 export function comparedWith(hit: ScoreParts, next: ScoreParts, denseWeight: number): string {
-  const partsOf = ({ similarity = 0, bm25 = 0, recency = 0, worth = 0 }: ScoreParts) => ({
+  const partsOf = ({ similarity = 0, bm25 = 0, recency = 0, worth = 0, speaker = 1, score = 0 }: ScoreParts) => ({
     meaning: denseWeight * similarity,
     words: (1 - denseWeight) * (bm25 / (bm25 + BM25_HALF)),
     worth: WORTH_SHARE * worth,
     age: RECENCY_SHARE * recency,
+    speaker: score - score / speaker,
   });
   const [ours, theirs] = [partsOf(hit), partsOf(next)];
-  const names = ['meaning', 'words', 'worth', 'age'] as const;
+  const names = ['meaning', 'words', 'worth', 'age', 'speaker'] as const;
   const gains = names.map((name) => ({ name, by: ours[name] - theirs[name] })).toSorted((a, b) => Math.abs(b.by) - Math.abs(a.by));
   const told = gains.filter(({ by }) => Math.abs(by) >= 0.005).map(({ name, by }) => `${by > 0 ? '+' : '−'}${shown(Math.abs(by))} ${name}`);
   return `Before the next by ${shown((hit.score ?? 0) - (next.score ?? 0))}: ${told.length === 0 ? 'both are nearly equal' : told.join(', ')}.`;
