@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { callerOf, type McpCaller } from '@etude/mcp/caller';
-import { serveOverStdio } from '@etude/mcp/stdio';
 import type { Command } from 'commander';
 import { type Cli, type Start, withGateway } from '../cli.js';
 import { hand } from '../command.js';
@@ -29,6 +28,8 @@ function callerOfFlags(options: McpOptions): McpCaller {
 function serveMcp(cli: Cli, options: McpOptions, version: string): Promise<number> {
   const caller = callerOfFlags(options);
   return withGateway(cli, async ({ address, tools, skills }) => {
+    // The SDK of MCP takes a tenth of the start of a command, and no other command needs it.
+    const { serveOverStdio } = await import('@etude/mcp/stdio');
     cli.out.note(
       `MCP on stdin and stdout, for agent ${caller.agent}${caller.user === '' ? '' : ` and user ${caller.user}`}, through ${address}`,
     );
