@@ -55,16 +55,16 @@ export function sumOf({ similarity = 0, bm25 = 0, recency = 0, worth = 0, speake
   return `${shown(score)} = (${fused}) × ${lowered}${speaker === undefined ? '' : ` × ${speaker} for another speaker`}`;
 }
 
-/** One sentence that says what puts a hit before the next one. */
-export function comparedWith(hit: ScoreParts, next: ScoreParts, denseWeight: number): string {
-  const partsOf = ({ similarity = 0, bm25 = 0, recency = 0, worth = 0, speaker = 1, score = 0 }: ScoreParts) => ({
+/** One sentence that says what puts a hit before the next one. @param weights of meaning, for both */
+export function comparedWith(hit: ScoreParts, next: ScoreParts, weights: readonly [number, number]): string {
+  const partsOf = ({ similarity = 0, bm25 = 0, recency = 0, worth = 0, speaker = 1, score = 0 }: ScoreParts, denseWeight: number) => ({
     meaning: denseWeight * similarity,
     words: (1 - denseWeight) * (bm25 / (bm25 + BM25_HALF)),
     worth: WORTH_SHARE * worth,
     age: RECENCY_SHARE * recency,
     speaker: score - score / speaker,
   });
-  const [ours, theirs] = [partsOf(hit), partsOf(next)];
+  const [ours, theirs] = [partsOf(hit, weights[0]), partsOf(next, weights[1])];
   const names = ['meaning', 'words', 'worth', 'age', 'speaker'] as const;
   const gains = names.map((name) => ({ name, by: ours[name] - theirs[name] })).toSorted((a, b) => Math.abs(b.by) - Math.abs(a.by));
   const told = gains.filter(({ by }) => Math.abs(by) >= 0.005).map(({ name, by }) => `${by > 0 ? '+' : '−'}${shown(Math.abs(by))} ${name}`);

@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import { episodicLayer } from './episodic-layer.js';
 import { sharedEmbedding } from './indexed-texts.js';
+import { rankCandidates } from './memory-search.js';
 import { proceduralLayer } from './procedural-layer.js';
 import { semanticLayer } from './semantic-layer.js';
 
@@ -31,6 +32,27 @@ function layers(chat?: (content: string) => string | Error) {
   };
   return { deps, episodic: episodicLayer(deps), semantic: semanticLayer(deps), procedural: proceduralLayer(deps) };
 }
+
+const candidateOf = (kind: 'fact' | 'turn', key: string, cosine: number, bm25: number) => ({
+  kind,
+  key,
+  createdAt: 0,
+  worth: 1,
+  cosine,
+  bm25,
+});
+
+it('weighs the words of a turn more than those of other records', () => {
+  const profile = { model: 'm', dimension: 3, denseWeight: 0.8, calibrate: (cosine: number) => cosine };
+  const order = (kind: 'fact' | 'turn') => {
+    const dense = [candidateOf(kind, 'near', 0.5, 0), candidateOf(kind, 'worded', 0.2, 40)];
+    return rankCandidates({ dense, words: dense.slice(1) }, profile, 0).map(({ candidate }) => candidate.key);
+  };
+  expect([order('fact'), order('turn')]).toEqual([
+    ['near', 'worded'],
+    ['worded', 'near'],
+  ]);
+});
 
 describe('a search of a layer', () => {
   it('returns the user of a hit, and whether the scripted model wrote it', async () => {

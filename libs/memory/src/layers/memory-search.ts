@@ -80,12 +80,13 @@ function isRelevant({ similarity, explanation, record }: RankedRecord, query: st
   return asked.length === 0 ? record.text.includes(query.trim()) : asked.every(({ text }) => words.has(text));
 }
 
-function withReasons(found: readonly RankedRecord[], { denseWeight }: EmbedderProfile): readonly RankedRecord[] {
+function withReasons(found: readonly RankedRecord[], profile: EmbedderProfile): readonly RankedRecord[] {
+  const weightOf = ({ record }: RankedRecord) => denseWeightOf(record.kind, profile);
   return found.map((one, at) => {
     const next = found[at + 1];
     const place = 'unsettled' in one.explanation ? ['It is newer than a fact that it may replace, so it comes first.'] : [];
-    const compared = next === undefined ? [] : [comparedWith(one.explanation, next.explanation, denseWeight)];
-    return { ...one, why: [sumOf(one.explanation, denseWeight), ...place, ...compared] };
+    const compared = next === undefined ? [] : [comparedWith(one.explanation, next.explanation, [weightOf(one), weightOf(next)])];
+    return { ...one, why: [sumOf(one.explanation, weightOf(one)), ...place, ...compared] };
   });
 }
 
@@ -160,6 +161,11 @@ function storeQuery({ text, kinds, worthMin, category, createdSince }: LayerQuer
   return { text: searchableText(text), vector, limit, kinds, worthMin, createdSince, where } satisfies StoreQuery;
 }
 
+/** In a conversation many turns are near a question, so that the words count more. Measured in docs/retrieval.md. */
+const DENSE_SHARE_OF_TURN = 0.75;
+
+const denseWeightOf = (kind: RecordKind, { denseWeight }: EmbedderProfile) => (kind === 'turn' ? DENSE_SHARE_OF_TURN : 1) * denseWeight;
+
 /** Ranks candidates, best first. Drops those that have neither a word nor any similarity in common with the query. */
 export function rankCandidates({ dense, words }: Candidates, profile: EmbedderProfile, now: number, similarityMin = 0): readonly Ranked[] {
   const denseRanks = ranksOf(dense, ({ cosine }) => cosine);
@@ -168,7 +174,7 @@ export function rankCandidates({ dense, words }: Candidates, profile: EmbedderPr
   const ranked = [...new Map([...words, ...dense].map((candidate) => [nameOf(candidate), candidate]))].map(([name, candidate]) => {
     const { cosine, bm25, createdAt, worth } = candidate;
     const [denseRank, wordsRank] = [denseRanks.get(name), wordsRanks.get(name)];
-    const how = { denseWeight: profile.denseWeight, calibrate, now };
+    const how = { denseWeight: denseWeightOf(candidate.kind, profile), calibrate, now };
     const { fused, recency, score } = fusedScore({ cosine, bm25, createdAt, worth }, how);
     const similarity = calibrate(cosine);
     const ranks = { ...(denseRank === undefined ? {} : { denseRank }), ...(wordsRank === undefined ? {} : { wordsRank }) };
