@@ -172,13 +172,15 @@ describe('the consolidation worker', () => {
 
   it('keeps a write that fails until its job is redriven', async () => {
     await start();
-    const skill = skillOf({ scope });
     const outbox = new OutboxReader(producer.redis, producer.keys);
     const dead = new DeadLetters(producer, new TaskStore(producer));
-    await put('use-1', { kind: 'skill_use', scope, name: skill.name, version: 1, success: true, fingerprint: 'f', cue: 'c', at: 2 });
+    const store = (text: string) => producer.redis.hset(producer.keys.memoryOutbox(tenant), 'e1', text);
+    // As a newer version might have written it.
+    await store('{"kind": "unknown"}');
+    await producer.add(MemoryWriteJob, { v: 1, tenant, writeId: 'e1' });
     await until(async () => (await dead.list(MemoryWriteJob.name, { pageSize: 5 })).letters.length === 1, { what: 'a dead letter' });
     expect(await outbox.pending(tenant)).toBe(1);
-    await memory.procedural.store(skill);
+    await store(JSON.stringify({ kind: 'episode', episode: episode('1') }));
     expect(await dead.redrive(MemoryWriteJob.name, { all: true })).toEqual({ redriven: 1, refused: [] });
     await allApplied();
   });

@@ -217,6 +217,7 @@ describe('dead letters', () => {
       ['skill.verify', 0, 0],
       ['skill.request', 0, 0],
       ['memory.upkeep', 0, 0],
+      ['memory.settle', 0, 0],
     ]);
     expect(queues[0]?.oldestWaitingMs).toBeGreaterThanOrEqual(5_000);
     expect(queues[1]?.oldestWaitingMs).toBe(0);
