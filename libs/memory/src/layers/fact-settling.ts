@@ -145,7 +145,12 @@ class Judge {
   /** Name of the model that answered last. */
   name = '';
 
-  constructor(private readonly settling: SettlingDeps) {}
+  readonly #settling: SettlingDeps;
+
+  // No parameter property: tests run this file in child processes that only strip types.
+  constructor(settling: SettlingDeps) {
+    this.#settling = settling;
+  }
 
   async *verdictsOn(pairs: readonly FactPair[]): AsyncGenerator<readonly [FactPair, PairVerdict]> {
     for (let rest = pairs; rest.length > 0;) {
@@ -163,7 +168,7 @@ class Judge {
   }
 
   async #affordable(pairs: readonly FactPair[]): Promise<readonly FactPair[]> {
-    const { calls, promptTokens } = await this.settling.budget.left();
+    const { calls, promptTokens } = await this.#settling.budget.left();
     if (calls < 1) return [];
     const isWithin = (count: number, tokens: number) => judgeTokens(pairs.slice(0, count)) <= tokens;
     let count = 0;
@@ -173,9 +178,9 @@ class Judge {
   }
 
   async #ask(pairs: readonly FactPair[]): Promise<readonly PairVerdict[] | null> {
-    await this.settling.budget.charge(judgeTokens(pairs));
+    await this.#settling.budget.charge(judgeTokens(pairs));
     this.calls += 1;
-    const answer = await this.settling.model.chat(judgeRequest(pairs), this.settling.signal).catch((error: unknown) => {
+    const answer = await this.#settling.model.chat(judgeRequest(pairs), this.#settling.signal).catch((error: unknown) => {
       if (!isOnlyThisAnswer(error)) throw error;
       return null;
     });
