@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Episode, MemoryWrite, SkillTest } from '@etude/contracts/memory';
 import { ConsolidationRunJob, MemorySettleJob, MemoryWriteJob, SandboxExecute } from '@etude/contracts/queues';
-import { episodeOf, skillOf } from '@etude/domain/testing/memory-records';
+import { episodeOf } from '@etude/domain/testing/memory-records';
 import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
 import { PythonSandboxes } from '@etude/domain/testing/python-sandboxes';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
