@@ -39,7 +39,7 @@ describe('eval run', () => {
       scripted: true,
     });
     // Seven answers and two critiques; a first attempt has a draft only if memory held something by then.
-    const { modelCalls } = all.at(-1) as { modelCalls: number };
+    const { modelCalls } = all.at(-1) as object as { modelCalls: number };
     expect(modelCalls).toBeGreaterThanOrEqual(9);
     expect(modelCalls).toBeLessThanOrEqual(14);
   });
