@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { freePort } from '@etude/test-support/ports';
-import { startProcess, type TestProcess } from '@etude/test-support/processes';
+import { programEnvironment, startProcess, type TestProcess } from '@etude/test-support/processes';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { collect, GatewayRig, refusal, SPEC, writeKeys } from './gateway.harness.js';
@@ -26,7 +26,7 @@ interface Ending {
 /** Starts the gateway with settings that it must refuse. */
 async function ending(more: Record<string, string>, without: readonly string[] = []): Promise<Ending> {
   const env = Object.fromEntries(
-    Object.entries({ PATH: process.env['PATH'] ?? '', ...rig.environment(), ...more }).filter(([name]) => !without.includes(name)),
+    Object.entries({ ...programEnvironment(), ...rig.environment(), ...more }).filter(([name]) => !without.includes(name)),
   );
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';

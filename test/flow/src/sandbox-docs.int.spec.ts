@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { tmpdir } from 'node:os';
 import { text } from 'node:stream/consumers';
+import { programEnvironment } from '@etude/test-support/processes';
 import { startStack } from '@etude/test-support/stack';
 import { expect, it } from 'vitest';
 import { keyOf, writeKeys } from './tenant-keys.js';
@@ -92,11 +93,10 @@ it('documents a walk through the life of a skill that prints what the page shows
   writeFileSync(join(dir, 'model.yaml'), scriptOfPage());
   const stack = await startStack({ script: join(dir, 'model.yaml') });
   const env = {
+    ...programEnvironment(),
     PATH: `${dir}${delimiter}${process.env['PATH']}`,
     ETUDE_ADDRESS: stack.address,
     ETUDE_HOME: join(dir, 'home'),
-    // The launcher sets this too. It makes the start of some forty commands faster.
-    NODE_COMPILE_CACHE: join(dir, 'compiled'),
   };
   try {
     expect(steps().length).toBeGreaterThan(10);
