@@ -42,7 +42,7 @@ const VENDORS = {
   micromark: '@etude/documents',
   'tar-stream': '@etude/documents',
   '@astral-sh/ruff-wasm-nodejs': '@etude/analysis',
-  '@secretlint/core': '@etude/analysis',
+  '@secretlint/secretlint-rule-preset-recommend': '@etude/analysis',
   '@modelcontextprotocol/server': '@etude/mcp',
   '@modelcontextprotocol/node': '@etude/mcp',
   '@kubernetes/client-node': '@etude/sandbox',

@@ -5,7 +5,6 @@ import { consolidate, type ConsolidationDeps, type ConsolidationOutcome } from '
 import type { Clock } from '@etude/domain/ports/clock';
 import type { ProceduralMemory, SemanticMemory } from '@etude/domain/ports/memory';
 import { settledStatus } from '@etude/domain/skills/proof/admit-skill';
-import { findSecrets } from '@etude/analysis/find-secrets';
 import { isErased } from '@etude/memory/upkeep/erasure-marks';
 import type { JobContext, JobHandler } from '@etude/queue/jobs/consumer';
 import { finalFailure } from '@etude/queue/jobs/job-end';
@@ -85,9 +84,9 @@ export function factsUnlessErased(semantic: SemanticMemory): ConsolidationDeps['
     appliedAmong: (tenant, unitIds) => semantic.appliedAmong(tenant, unitIds),
     async applyFacts(tenant, unitId, facts, covered) {
       try {
-        const found = await Promise.all(facts.map(({ text }) => findSecrets(text)));
-        // A model may have read a key in an episode and repeat it in a fact.
-        const safe = facts.filter((_, at) => found[at]?.length === 0);
+        // A model may have read a key in an episode that was stored before episodes were searched.
+        const { findSecrets } = await import('@etude/analysis/find-secrets');
+        const safe = facts.filter(({ text }) => findSecrets(text).length === 0);
         return await semantic.applyFacts(tenant, unitId, safe, covered);
       } catch (error) {
         if (isErased(error)) return { added: 0, reinforced: 0 };

@@ -1,3 +1,4 @@
+import { maskedOutbox } from '@etude/analysis/masked-outbox';
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
 import { EtudeError } from '@etude/contracts/errors';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
@@ -54,6 +55,7 @@ import { rerankersOf } from './memory/rerankers.js';
 import { singleRecordCalls } from './memory/single-record-calls.js';
 import { operatorCalls, upkeepCalls } from './memory/upkeep-calls.js';
 import { queueCalls } from './queues/queue-calls.js';
+import { masked } from './memory/told-secrets.js';
 import { type SkillDeps, SkillRegistration } from './registration/skill-registration.js';
 import { sandboxCalls } from './sandboxes/sandbox-calls.js';
 import { fileCalls } from './skills/file-calls.js';
@@ -138,7 +140,7 @@ export class Gateway implements OnApplicationShutdown {
       sandboxes,
       templateFor,
       settings,
-      outbox: new RedisMemoryOutbox(producer),
+      outbox: maskedOutbox(new RedisMemoryOutbox(producer)),
       checker,
       analyser: this.#analyser,
       clock: { now: Date.now },
@@ -163,7 +165,7 @@ export class Gateway implements OnApplicationShutdown {
       wishes: {
         request: async ({ tenant, agent, user }, { name, description, example }) => {
           const wish = { tenant, agent, user, skill: name, description, example: example as WantedSkill['example'] };
-          return (await skills.wanted.request({ wish, requestId: '' })).id;
+          return (await skills.wanted.request({ wish: await masked(wish), requestId: '' })).id;
         },
       },
       sessions,

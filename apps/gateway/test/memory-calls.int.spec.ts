@@ -43,6 +43,8 @@ describe('facts', () => {
       memory().updateFact({ id: fact?.id ?? '', text }),
       memory().storeEpisode(episode),
       memory().storeProcedure({ agent: AGENT, name: 'boil_water', prompt: text }),
+      store('The kettle is red.', { subject: text }),
+      rig.client(Skills).requestSkill({ agent: AGENT, name: 'boil_water', description: text }),
     ];
     for (const refused of await Promise.all(calls.map(refusal))) {
       expect(refused).toMatchObject({ status: status.INVALID_ARGUMENT, message: expect.stringContaining('must not hold a secret') });
@@ -174,6 +176,16 @@ describe('recall', () => {
   });
 });
 
+it('refuses the lines of an import that hold a secret, and takes the others', async () => {
+  const { fact } = await store('The lamp is green.');
+  const lines = (await Array.fromAsync(memory().exportMemory({}))).flatMap((message) => message.lines);
+  const [line = ''] = lines.filter((one) => one.includes(fact?.id ?? ''));
+  const told = ['AKIAIOSFODNN7EXAMPLQ', 'green'].map((word, n) => line.replaceAll('green', word).replaceAll(fact?.id ?? '', `kept${n}`));
+  const { added, refused } = await memory('globex').importMemory({ lines: [lines[0]!, ...told] });
+  expect(added).toBe(1n);
+  expect(refused).toMatchObject([{ line: 2n, reason: expect.stringContaining('must not hold a secret: ') }]);
+});
+
 describe('documents', () => {
   const text = '# Knots\n\n## Bowline\n\nA bowline makes a loop that holds.\n\n## Clove hitch\n\nA clove hitch ties a rope to a post.\n';
 
@@ -187,6 +199,16 @@ describe('documents', () => {
     await memory().deleteDocument({ id });
     expect((await memory().listDocuments({})).documents.map((one) => one.id)).not.toContain(id);
     expect((await refusal(memory().deleteDocument({ id }))).status).toBe(status.NOT_FOUND);
+  });
+
+  it('are stored with their secrets masked, and the answer counts them', async () => {
+    const secret = 'AKIAIOSFODNN7EXAMPLQ';
+    const { document: imported, maskedSecrets } = await memory().importDocument(document('keys.md', `# Keys\n\nPaint with ${secret}.\n`));
+    expect(maskedSecrets).toBe(1);
+    const lines = (await Array.fromAsync(memory().exportMemory({}))).flatMap((message) => message.lines).join('\n');
+    expect(lines).toContain('Paint with [masked: aws].');
+    expect(lines).not.toContain(secret);
+    await memory().deleteDocument({ id: imported?.id ?? '' });
   });
 
   it.each([

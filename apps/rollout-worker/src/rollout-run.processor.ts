@@ -46,6 +46,11 @@ export function rolloutRunProcessor({
       const deps = { ...ports, journal, givesUp: (error: unknown) => givesUp(error, job) };
       const named = { tenant, taskId, rolloutId, epoch: journal.epoch };
       logger.info(named, 'A rollout has started');
+      const { findSecrets } = await import('@etude/analysis/find-secrets');
+      const secrets = findSecrets(task.spec.prompt).map(({ rule, line }) => `${rule} in line ${line}`);
+      // The task may be about them, so the model is shown them.
+      if (secrets.length > 0)
+        logger.warn({ ...named, secrets }, 'The task holds secrets. The model sees them, and memory keeps them masked');
       const { state, stopReason, usage, error } = await runRollout({ task, rolloutId }, deps, stop.signal);
       const { attempts, modelCalls } = usage;
       const ms = Date.now() - journal.startedAt;

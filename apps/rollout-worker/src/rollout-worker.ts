@@ -1,3 +1,4 @@
+import { maskedOutbox } from '@etude/analysis/masked-outbox';
 import { RolloutRun } from '@etude/contracts/queues';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
@@ -64,7 +65,7 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
     semantic,
     procedural,
     sandboxes: new QueueSandboxes(producer),
-    outbox: new RedisMemoryOutbox(producer),
+    outbox: maskedOutbox(new RedisMemoryOutbox(producer)),
     clock: { now: Date.now },
     settings: new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config)),
     templateFor: templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH)),

@@ -15,12 +15,11 @@ const answer = (message: ChildAnswer) => process.send?.(message);
 const findInPython = pythonAnalyser();
 // Warms up, since the first text takes most of a second.
 await findInPython('pass\n');
-await findSecrets('pass\n');
 
 async function answerTo({ text, language }: AnalyserTask): Promise<TextAnswer> {
   try {
     const inPython = language === 'python' ? await findInPython(text) : [];
-    return { findings: [...inPython, ...(await findSecrets(text))] };
+    return { findings: [...inPython, ...findSecrets(text)] };
   } catch (error) {
     // The stack of this process or the memory of the analyser is exhausted.
     const isTooMuch = ['RangeError', 'RuntimeError'].includes((error as Error).name);

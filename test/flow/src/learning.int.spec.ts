@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { MessageInitShape } from '@bufbuild/protobuf';
+import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Mode, Tasks, TaskState, type Task, type TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
@@ -74,4 +75,16 @@ it('answers a learned task by a verified skill without the model', async () => {
     { what: 'both uses counted' },
   );
   expect(used.successRate).toBe(1);
+});
+
+it('keeps a secret of a task out of memory', async () => {
+  const secret = `AKIA${'QZ7XW4RT'.repeat(2)}`;
+  await solve(spec(`${PROMPT} Sign the answer with ${secret}.`, 'total_even', Mode.INFERENCE));
+  const memory = open(createServiceClient(Memory, stack.address));
+  const exported = async () => {
+    const lines = (await Array.fromAsync(memory.exportMemory({}))).flatMap((message) => message.lines);
+    const records = lines.filter((line) => line.includes('Sign the answer with [masked: aws].'));
+    return records.length >= 2 ? lines.join() : null;
+  };
+  expect(await until(exported, { what: 'the attempt and the episode' })).not.toContain(secret);
 });

@@ -73,9 +73,10 @@ export function importDocuments(cli: Cli, paths: readonly string[], options: Imp
 async function tryOne(cli: Cli, gateway: Gateway, file: string, options: ImportOptions): Promise<string> {
   try {
     const answer = await importOne(cli, gateway, file, options);
-    const { outcome, document } = answer;
+    const { outcome, document, maskedSecrets } = answer;
     const { id = '', chunks = 0, title = '' } = document ?? {};
-    show(cli.out, ImportDocumentResponseSchema, answer, `${outcome}  ${file}  ${id}  ${plural(chunks, 'chunk')}  ${title}`);
+    const masked = maskedSecrets > 0 ? `  ${plural(maskedSecrets, 'secret')} masked` : '';
+    show(cli.out, ImportDocumentResponseSchema, answer, `${outcome}  ${file}  ${id}  ${plural(chunks, 'chunk')}  ${title}${masked}`);
     return outcome;
   } catch (error) {
     const reason = refusalOf(error);

@@ -40,7 +40,7 @@ export const conversationCalls = {
         (message.at ?? 0) > at + DAY_MS ? [{ field: `messages[${n}].time`, description: 'must be at most a day from now' }] : [],
       ),
     );
-    await refuseSecretsIn(told.messages);
+    await refuseSecrets(Object.fromEntries(told.messages.map(({ text }, n) => [`messages[${n}].text`, text])));
     const memory = await deps.memory.open();
     const known = request.id === '' ? null : await knownConversation(memory.conversations, request, call);
     const scope = known?.scope ?? ownScope(call, request);
@@ -80,16 +80,6 @@ export const conversationCalls = {
     return {};
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
-
-/** All at once first: looking at each of many messages would take seconds. @throws EtudeError INVALID_ARGUMENT naming the message */
-async function refuseSecretsIn(messages: readonly Message[]): Promise<void> {
-  try {
-    await refuseSecrets('messages', messages.map(({ text }) => text).join('\n'));
-  } catch (error) {
-    for (const [n, { text }] of messages.entries()) await refuseSecrets(`messages[${n}].text`, text);
-    throw error;
-  }
-}
 
 /** The conversation with the id of the request. @throws EtudeError NOT_FOUND, also if it isn't the named user's; INVALID_ARGUMENT */
 async function knownConversation(conversations: ConversationLayer, request: AddConversationRequest, call: CallContext) {

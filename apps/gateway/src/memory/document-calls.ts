@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setImmediate as letOthers } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import {
   type DocumentHead,
@@ -9,7 +10,7 @@ import {
 import { type DocumentChunk, DocumentRecord, type Scope } from '@etude/contracts/memory';
 import { isVisible } from '@etude/contracts/visible-text';
 import { chunkDocument } from '@etude/documents/chunk-document';
-import { MEDIA_TYPES, mediaTypeOf } from '@etude/documents/document';
+import { MEDIA_TYPES, mediaTypeOf, type ParsedDocument, type Section } from '@etude/documents/document';
 import { parseInWorker } from '@etude/documents/parse-in-worker';
 import type { Memory } from '@etude/memory/memory';
 import { z } from 'zod';
@@ -29,8 +30,8 @@ export const documentCalls = {
   async importDocument(requests, call, deps) {
     const { head, rest } = await opened(requests, 'head');
     const input = { head, data: bytesOf(rest), scope: ownScope(call, head), at: Date.now() };
-    const { document, outcome } = await importDocument(input, await deps.memory.open(), call.signal);
-    return { document: documentMessage(document), outcome };
+    const { document, ...done } = await importDocument(input, await deps.memory.open(), call.signal);
+    return { document: documentMessage(document), ...done };
   },
 
   async listDocuments(request, call, deps) {
@@ -83,12 +84,12 @@ async function importDocument({ head, data, scope, at }: DocumentImport, { seman
   const { name, mediaType = mediaTypeOf(head.name), sha256: announced } = fromWire(Head, DocumentHeadSchema, head, { root: 'head' });
   const id = `d${digestOf(JSON.stringify([scope, name])).slice(0, 32)}`;
   const known = announced === undefined ? null : await semantic.wholeDocument(scope, id);
-  if (known !== null && known.digest === announced) return { document: known, outcome: 'unchanged' };
+  if (known !== null && known.digest === announced) return { document: known, outcome: 'unchanged', maskedSecrets: 0 };
   const bytes = Buffer.concat(await Array.fromAsync(data));
   const digest = digestOf(bytes);
   if (announced !== undefined && announced !== digest)
     throw invalidField('head.sha256', `is ${announced}, but the received document has ${digest}. Send the document again`);
-  const parsed = await parseInWorker(bytes, mediaType, { name }, signal);
+  const { parsed, maskedSecrets } = await withoutSecrets(await parseInWorker(bytes, mediaType, { name }, signal));
   const pieces = chunkDocument(parsed);
   if (!pieces.some(({ text }) => isVisible(text)))
     throw new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(name)} has no text. Nothing was imported`);
@@ -99,7 +100,20 @@ async function importDocument({ head, data, scope, at }: DocumentImport, { seman
     const chunkId = `${id}.${digestOf(JSON.stringify([index, headings, text])).slice(0, 16)}`;
     return { id: chunkId, scope, documentId: id, index, headings: [...headings], page, text, createdAt: at };
   });
-  return { document, outcome: await semantic.storeDocument(document, chunks, signal) };
+  return { document, outcome: await semantic.storeDocument(document, chunks, signal), maskedSecrets };
+}
+
+/** Masks secrets, because a person often can't change a document, and documents show keys as examples. */
+async function withoutSecrets(parsed: ParsedDocument): Promise<{ parsed: ParsedDocument; maskedSecrets: number }> {
+  const { findSecrets, maskSecretsIn } = await import('@etude/analysis/find-secrets');
+  let maskedSecrets = 0;
+  const sections: Section[] = [];
+  for (const section of parsed.sections) {
+    maskedSecrets += findSecrets(section.text).length;
+    sections.push(maskSecretsIn(section));
+    await letOthers();
+  }
+  return { parsed: { title: maskSecretsIn(parsed.title), sections }, maskedSecrets };
 }
 
 const digestOf = (content: string | Uint8Array) => createHash('sha256').update(content).digest('hex');

@@ -61,7 +61,7 @@ export const recordCalls = {
   async storeEpisode(request, call, deps) {
     const told = toldEpisode(request, ownScope(call, request), Date.now());
     const { scope, key, at: _at, ...content } = told;
-    await refuseSecrets('experience', JSON.stringify(content, null, 1).replaceAll('\\n', '\n'));
+    await refuseSecrets({ ...told.experience, reflection: told.reflection });
     const memory = await deps.memory.open();
     if (key !== null) await writeIdOf(memory, { layer: 'episodic', scope, requestId: key, content });
     const episode = experienceEpisode(told);
@@ -98,7 +98,7 @@ export const recordCalls = {
       accessCount: 0,
       createdAt: Date.now(),
     };
-    await refuseSecrets('text', told.text);
+    await refuseSecrets({ text: told.text, subject: told.subject ?? '', category: told.category });
     const memory = await deps.memory.open();
     const { id: _id, scope: _scope, createdAt: _createdAt, ...content } = told;
     const writeId = await writeIdOf(memory, { layer: 'semantic', scope, requestId: request.requestId, content });
@@ -113,7 +113,7 @@ export const recordCalls = {
       ...(paths.includes('text') ? { text: parseField(Fact.shape.text, request.text, 'text') } : {}),
       ...(paths.includes('confidence') ? { confidence: parseField(Fraction, request.confidence, 'confidence') } : {}),
     };
-    if (change.text !== undefined) await refuseSecrets('text', change.text);
+    await refuseSecrets({ text: change.text ?? '' });
     const { semantic } = await deps.memory.open();
     return factMessage(await semantic.update(readScope(call), request.id, change));
   },
@@ -136,7 +136,7 @@ export const recordCalls = {
     const scope = ownScope(call, request);
     const name = parseField(SkillName, request.name, 'name');
     const prompt = parseField(Prompt, request.prompt, 'prompt');
-    await refuseSecrets('prompt', prompt);
+    await refuseSecrets({ prompt });
     const { settings } = await deps.settings.get(scope.tenant, scope.agent);
     const memory = await deps.memory.open();
     const { requestId } = request;

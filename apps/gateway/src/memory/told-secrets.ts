@@ -1,19 +1,37 @@
-import { invalidField } from '@etude/contracts/wire/validation';
+import { refuseAny } from '@etude/contracts/wire/validation';
+
+/** Loaded by the first text, because the rules cost 10 MiB of memory. */
+const scanner = () => import('@etude/analysis/find-secrets');
 
 /**
- * Refuses a text that holds a key or a password, because memory is shown to models and other readers. The message names the kind of secret
- * and its line, and never shows it.
+ * Refuses what holds a key or a password, because memory is shown to models and other readers. The message names the kind of secret and its
+ * line, and never shows it.
  *
- * @throws EtudeError INVALID_ARGUMENT naming the field
+ * @param told texts, or JSON values, by the names of their fields
+ * @throws EtudeError INVALID_ARGUMENT naming the fields
  */
-export async function refuseSecrets(field: string, text: string): Promise<void> {
-  // Loaded by the first text, because the rules cost 10 MiB of memory.
-  const { findSecrets } = await import('@etude/analysis/find-secrets');
-  const [found] = await findSecrets(text);
-  if (found === undefined) return;
-  const where = found.line === null ? '' : ` in line ${found.line}`;
-  throw invalidField(
-    field,
-    `must not hold a secret${where}: ${found.message}. Store the name of the secret, and keep the secret in a vault`,
+export async function refuseSecrets(told: Readonly<Record<string, unknown>>): Promise<void> {
+  const reasonOf = await secretReasons();
+  refuseAny(
+    Object.entries(told).flatMap(([field, value]) => {
+      const description = reasonOf(typeof value === 'string' ? value : JSON.stringify(value));
+      return description === null ? [] : [{ field, description }];
+    }),
   );
+}
+
+/** Says why a text is refused; null: it holds no secret. */
+export async function secretReasons(): Promise<(text: string) => string | null> {
+  const { findSecrets } = await scanner();
+  return (text) => {
+    const [found] = findSecrets(text);
+    if (found === undefined) return null;
+    const where = text.includes('\n') ? ` in line ${found.line}` : '';
+    return `must not hold a secret${where}: ${found.rule}. Store the name of the secret, and keep the secret in a vault`;
+  };
+}
+
+/** The value with its secrets masked, for what nobody tells on purpose. */
+export async function masked<Value>(value: Value): Promise<Value> {
+  return (await scanner()).maskSecretsIn(value);
 }

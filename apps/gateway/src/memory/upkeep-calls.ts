@@ -24,6 +24,7 @@ import { optionalRequestId } from '../wire/names.js';
 import { invalidField, parseField } from '@etude/contracts/wire/validation';
 import { proposedSkills } from './proposed-skills.js';
 import type { MemoryDeps } from './record-calls.js';
+import { secretReasons } from './told-secrets.js';
 
 const IDS_MAX = 1_000;
 const Layers = z.array(MemoryLayer);
@@ -56,7 +57,8 @@ export const upkeepCalls = {
     const { tenant, signal, roles } = call;
     const { upkeep, procedural } = await deps.memory.open();
     const trust = roles.includes('operator') ? {} : { proposeSkill: proposedSkills(call, { procedural, ...deps }) };
-    const report = await upkeep.importLines(tenant, Readable.from(lines) as AsyncIterable<string>, { signal, ...trust });
+    const options = { signal, reasonAgainst: await secretReasons(), ...trust };
+    const report = await upkeep.importLines(tenant, Readable.from(lines) as AsyncIterable<string>, options);
     return toWire(ImportMemoryResponseSchema, report);
   },
 

@@ -16,6 +16,7 @@ import type { Memory } from '@etude/memory/memory';
 import { z } from 'zod';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
+import { masked } from '../memory/told-secrets.js';
 import { askedSkills, ownScope, skillNamed } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { optionalRequestId, skillOfName } from '../wire/names.js';
@@ -83,7 +84,7 @@ async function missing(deps: SkillDeps, request: UseSkillRequest, reader: SkillR
   if (wrong !== null) return { ...notFound(request.name), error: notFoundFor(wrong) };
   try {
     const wish = { ...reader, skill: name, description: '', example: example as WantedSkill['example'] };
-    const { id: wanted } = await deps.wanted.request({ wish, requestId: '' });
+    const { id: wanted } = await deps.wanted.request({ wish: await masked(wish), requestId: '' });
     return { ...notFound(request.name), skillRequestSubmitted: true, wantedSkill: `wantedSkills/${wanted}` };
   } catch (error) {
     if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;

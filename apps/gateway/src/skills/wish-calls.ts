@@ -9,6 +9,7 @@ import { hasRole, type Role } from '@etude/platform/auth';
 import { z } from 'zod';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
+import { refuseSecrets } from '../memory/told-secrets.js';
 import { ownScope } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { afterPageToken, optionalAgent, optionalRequestId, pageToken } from '../wire/names.js';
@@ -33,6 +34,7 @@ export const wishCalls = {
     const example = request.example ?? null;
     if (JSON.stringify(example).length > EXAMPLE_MAX_CHARS)
       throw invalidField('example', `must not have more than ${EXAMPLE_MAX_CHARS} characters as JSON`);
+    await refuseSecrets({ description, example });
     const { procedural } = await deps.memory.open();
     if (await findSkill(procedural, reader, name)) {
       const message = `There is an active skill "${name}" for this reader already; use it, or register another version.`;

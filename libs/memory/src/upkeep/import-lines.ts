@@ -18,6 +18,8 @@ export interface ImportOptions {
    * Absent: skills are stored as they are.
    */
   readonly proposeSkill?: ProposeSkill;
+  /** Says why the text of a line is refused. null: it isn't. */
+  readonly reasonAgainst?: (line: string) => string | null;
 }
 
 /** Maximum number of lines of one request to a service. */
@@ -59,7 +61,7 @@ export async function importRecords(
       isBegun = true;
       continue;
     }
-    const line = await readLine(text);
+    const line = options.reasonAgainst?.(text) ?? (await readLine(text));
     const read = typeof line === 'string' ? line : readRecord(deps, tenant, line);
     if (typeof read === 'string') intake.refuse(intake.lines, read);
     else if (options.proposeSkill !== undefined && read.kind === 'skill')
