@@ -57,6 +57,8 @@ export const Transition = z.object({
   casesPassed: z.number().int(),
   casesTotal: z.number().int(),
   skill: z.string().nullable(),
+  /** Skills that the model's code imports, as "name@version". */
+  imported: z.array(z.string()).optional(),
   model: z.string().nullable(),
   scripted: z.boolean(),
   inputTokens: z.number().int(),

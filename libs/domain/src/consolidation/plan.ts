@@ -5,6 +5,7 @@ import type { ChatModel } from '../ports/model.js';
 import { factId } from '../facts/fact-keys.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { mayLearn } from '../skills/life/register-skill.js';
+import { pinnedToImports } from '../skills/proof/bundle-code.js';
 import { isReadBy } from '../skills/life/find-skill.js';
 import { untrustedAmong } from '../trust/sources.js';
 import { SCRIPTED_SOURCE } from '../retrieval/entries.js';
@@ -61,7 +62,7 @@ export async function planUnit(
     known: false,
     learned,
     facts: factsOf(learned, page.episodes, now),
-    skill: proposed !== null && (await isWanted(proposed, earlier, deps)) ? proposed : null,
+    skill: proposed !== null && (await isWanted(proposed, earlier, deps)) ? await pinnedToImports(proposed, deps.procedural) : null,
   };
 }
 

@@ -18,7 +18,7 @@ export interface Attempt {
   /** "name@version"; null if the code is the model's. */
   readonly skill: string | null;
   /** Skills that the model's code imports, as "name@version". */
-  readonly imported?: readonly string[];
+  readonly imported?: Transition['imported'];
   /** The untrusted sources of these skills. */
   readonly ofSkill?: readonly string[] | undefined;
   readonly model: string | null;
@@ -49,7 +49,7 @@ const originOf = ({ taskId, rolloutId, scope, spec: { prompt }, fingerprint }: R
 
 /** Ids are made from rollout and attempt, so that writing the same attempt again gives the same record. */
 export function transitionOf(origin: RecordOrigin, evaluated: Attempt, before: readonly Attempt[] = []): Transition {
-  const { judgement, at, ofSkill: _ofSkill, imported: _imported, recalled, ...attempt } = evaluated;
+  const { judgement, at, ofSkill: _ofSkill, recalled, ...attempt } = evaluated;
   const { output: _output, ...judged } = judgement;
   const id = `${origin.rolloutId}.a${attempt.attempt}`;
   const touched = touchedIn(origin, [...before, evaluated]);

@@ -1,9 +1,9 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { MemoryWrite, RecalledItem, Skill } from '@etude/contracts/memory';
-import { isInWords } from '../skills/content-digest.js';
+import { nothingToCall } from '../skills/life/call-graph.js';
 import { findSkill } from '../skills/life/find-skill.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
-import { bundledCode, dependencyOn } from '../skills/proof/bundle-code.js';
+import { bundledCode, dependencyOn, importedNames } from '../skills/proof/bundle-code.js';
 import { isProven } from '../skills/proof/proof.js';
 import { loadedWith } from '../skills/proof/use-skill.js';
 import type { Attempt } from './attempt-record.js';
@@ -29,10 +29,13 @@ export async function importedSkills(
   recalled: readonly RecalledItem[],
   code: string,
 ): Promise<ImportedSkills> {
-  const imported = namesImported(code);
-  const shown = recalled.filter(({ kind, id }) => kind === 'skill' && imported.has(id.split('@', 1)[0] ?? ''));
+  const imported = importedNames(code);
+  const isImported = (id: string) => imported.has(id.split('@', 1)[0] ?? '') || imported.has('*');
+  const shown = recalled.filter(({ kind, id }) => kind === 'skill' && isImported(id));
   const found = await Promise.all(shown.map(({ id }) => skillWithId(id, scope, deps.procedural)));
-  const used = found.filter((skill) => skill !== null && !isInWords(skill) && isProven(skill, deps.checker)) as readonly Skill[];
+  const used = found.filter(
+    (skill) => skill !== null && nothingToCall(skill) === null && isProven(skill, deps.checker),
+  ) as readonly Skill[];
   if (used.length === 0) return NONE;
   const pins = used.map((skill) => dependencyOn(skill));
   try {
@@ -47,13 +50,6 @@ export async function importedSkills(
 function skillWithId(id: string, reader: RolloutContext['scope'], procedural: RolloutContext['deps']['procedural']): Promise<Skill | null> {
   const [name = '', version] = id.split('@');
   return findSkill(procedural, reader, name, { version: Number(version) });
-}
-
-/** Names in `from skills import …`, and in `skills.NAME`. */
-function namesImported(code: string): ReadonlySet<string> {
-  const lists = [...code.matchAll(/^[ \t]*from[ \t]+skills[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)/gm)].map(([, list = '']) => list);
-  const named = lists.flatMap((list) => list.replaceAll(/[()]/g, '').split(',')).map((part) => part.trim().split(/\s+/)[0] ?? '');
-  return new Set([...named, ...[...code.matchAll(/\bskills\.([a-z][a-z0-9_]*)/g)].map(([, name = '']) => name)]);
 }
 
 /** Counts one use of each imported skill. An accepted attempt counts as its success. */

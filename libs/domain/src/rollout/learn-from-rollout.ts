@@ -2,6 +2,7 @@ import type { StopReason } from '@etude/contracts/task';
 import { mayLearn } from '../skills/life/register-skill.js';
 import { countWordsUsed } from '../skills/life/words-in-use.js';
 import { withMarks } from '../trust/sources.js';
+import { pinnedToImports } from '../skills/proof/bundle-code.js';
 import { buildSkillCandidate, type NamedSkill, namesLike, skillName } from '../skills/proof/skill-candidate.js';
 import { rulesOf } from '../evaluation/evaluators.js';
 import { z } from 'zod';
@@ -73,8 +74,9 @@ async function putSkill(context: RolloutContext): Promise<void> {
   if (!isWanted) return;
   const { text } = await askModel(context, 't.distil', 'distil', () => distilRequest(promptTask, code));
   const distilled = readDistilled(text);
-  const skill = buildSkillCandidate({ ...solved, ...distilled, others: await skillsCalled(context, distilled.called) });
-  if (skill === null) return;
+  const built = buildSkillCandidate({ ...solved, ...distilled, others: await skillsCalled(context, distilled.called) });
+  if (built === null) return;
+  const skill = await pinnedToImports(built, deps.procedural);
   // The code may repeat texts that its author read, so their sources and marks go with the skill.
   const sources = [...new Set([...skill.sources, ...touchedBy(context, attempts)])];
   await deps.outbox.put(tenant, `${rolloutId}.skill`, { kind: 'skill', skill: withMarks({ ...skill, sources, origin: 'rollout' }) });

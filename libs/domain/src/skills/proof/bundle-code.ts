@@ -78,6 +78,26 @@ export async function pinnedTo(names: readonly string[], skill: Skill, procedura
   return { ...pinned, digest: skillDigest(pinned) };
 }
 
+/** Names of skills in `from skills import NAME`, and in `skills.NAME` after `import skills`. "*" imports all. */
+export function importedNames(code: string): ReadonlySet<string> {
+  const lists = [...code.matchAll(/^[ \t]*from[ \t]+skills[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)/gm)].map(([, list = '']) => list);
+  const parts = lists.flatMap((list) => list.replaceAll(/#[^\n]*|[()]/g, '').split(','));
+  const modules = [...code.matchAll(/^[ \t]*import[ \t]+(?:[\w. \t]+,)*[ \t]*skills\b(?:[ \t]+as[ \t]+(\w+))?/gm)];
+  const attributes = modules.flatMap(([, alias = 'skills']) => [...code.matchAll(new RegExp(`\\b${alias}\\.([a-z][a-z0-9_]*)`, 'g'))]);
+  const names = [...parts.map((part) => part.trim().split(/\s+/)[0] ?? ''), ...attributes.map(([, name = '']) => name)];
+  return new Set(names.filter((name) => name !== ''));
+}
+
+/** A candidate from an answer, pinned to the active skills that it imports. Where one is refused, verification tells why. */
+export async function pinnedToImports(candidate: Skill, procedural: Pick<ProceduralMemory, 'versions'>): Promise<Skill> {
+  try {
+    return await pinnedTo([...importedNames(candidate.code)], candidate, procedural);
+  } catch (error) {
+    if (errorCode(error) === 'FAILED_PRECONDITION') return candidate;
+    throw error;
+  }
+}
+
 const MISSING = 'dependencies';
 
 /** Whether an error is the refusal of a call of a skill that isn't active. */
