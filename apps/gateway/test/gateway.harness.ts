@@ -118,7 +118,7 @@ export class GatewayRig {
   }
 
   /** Acts as a worker that finishes the task with success. */
-  async finish(tenant: string, taskName: string): Promise<void> {
+  async finish(tenant: string, taskName: string, cases = 1): Promise<void> {
     const journal = await this.#open(tenant, taskName);
     const usage = Usage.parse({ attempts: 1, modelCalls: 2 });
     const result = {
@@ -126,8 +126,8 @@ export class GatewayRig {
       reason: 'all cases passed',
       code: 'print(3)',
       output: '3',
-      casesPassed: 1,
-      casesTotal: 1,
+      casesPassed: cases,
+      casesTotal: cases,
       skill: 'add@2',
       scripted: true,
       model: 'scripted',

@@ -130,6 +130,17 @@ describe('get', () => {
     expect(task.result).toMatchObject({ verdict: Verdict.AC, skill: 'skills/add/versions/2', scripted: true });
     expect(task.endTime).toBeDefined();
   });
+
+  it('shows no verdict where nobody judged', async () => {
+    const { name } = await rig.tasks().submitTask({ spec: SPEC });
+    const judged = { attempt: 1, verdict: 'AC', reason: 'ran to its end', casesPassed: 0, casesTotal: 0, skill: null } as const;
+    await rig.emit('acme', name, [{ type: 'attempt_finished', ...judged }]);
+    await rig.finish('acme', name, 0);
+    expect((await rig.tasks().getTask({ name })).result).toMatchObject({ verdict: Verdict.UNSPECIFIED, output: '3' });
+    const events = await collect(rig.tasks().watchTask({ name }));
+    const told = events.flatMap(({ event }) => (event.case === 'attemptFinished' ? [event.value.verdict] : []));
+    expect(told).toEqual([Verdict.UNSPECIFIED]);
+  });
 });
 
 describe('list', () => {

@@ -142,6 +142,14 @@ export const TaskResult = z.strictObject({
 });
 export type TaskResult = z.infer<typeof TaskResult>;
 
+/** Whether nobody judged: the task has no evaluator, and its code ran to its end. Such a result is stored as AC of no case. */
+export const isUnjudged = ({ verdict, casesTotal }: Pick<TaskResult, 'verdict' | 'casesTotal'>): boolean =>
+  verdict === 'AC' && casesTotal === 0;
+
+/** The verdict as people and models read it. */
+export const verdictText = (judged: Pick<TaskResult, 'verdict' | 'casesTotal'>): string =>
+  isUnjudged(judged) ? 'not judged' : judged.verdict;
+
 /** The current state of a task. Only the worker with the rollout's current epoch writes `state` and the fields after it. */
 export interface TaskRecord {
   readonly id: string;

@@ -20,7 +20,7 @@ export function sampleOf(id: string, sample: number, task: Task | null, error: s
     task: task?.name ?? null,
     solved: task?.state === TaskState.SUCCEEDED && result?.verdict === Verdict.AC,
     /** AC, WA, TLE, MLE, RE, or NONE without a verdict. */
-    verdict: result ? verdictWord(result.verdict) : 'NONE',
+    verdict: result?.verdict ? verdictWord(result.verdict) : 'NONE',
     stopReason: task ? stopWord(task.stopReason) : 'error',
     attempts: usage?.attempts ?? 0,
     modelCalls: usage?.modelCalls ?? 0,

@@ -36,14 +36,15 @@ describe('task lines', () => {
   });
 
   it('say that nothing was judged without an evaluator', () => {
-    const result = { verdict: Verdict.AC, casesPassed: 0, casesTotal: 0 };
-    expect(outcomeLine(create(TaskSchema, { state: TaskState.SUCCEEDED, result }))).toBe('succeeded not judged');
+    const result = { reason: 'ran to its end' };
+    const task = create(TaskSchema, { state: TaskState.SUCCEEDED, stopReason: StopReason.SOLVED, result });
+    expect(outcomeLine(task)).toBe('succeeded not judged');
     const event = { case: 'attemptFinished', value: { attempt: 1, ...result } } as const;
     expect(eventLine(create(TaskEventSchema, { event }))).toBe('  attempt 1 not judged');
   });
 
   it('show the output of a task without an evaluator', () => {
-    const result = { verdict: Verdict.AC, output: '76127\n' };
+    const result = { output: '76127\n' };
     const none = { case: 'none', value: {} } as const;
     const judged = { case: 'command', value: { command: 'true' } } as const;
     expect(unjudgedAnswer(create(TaskSchema, { spec: { evaluator: { kind: none } }, result }))).toBe('76127');

@@ -12,7 +12,7 @@ import { firstLine, plural, table } from '../output.js';
 import { SCRIPTED, when } from '../show.js';
 
 export const stateWord = (state: TaskState) => TaskState[state].toLowerCase();
-export const verdictWord = (verdict: Verdict) => (verdict === Verdict.UNSPECIFIED ? '-' : Verdict[verdict]);
+export const verdictWord = (verdict: Verdict) => Verdict[verdict];
 export const stopWord = (reason: StopReason) => StopReason[reason].toLowerCase();
 const mark = (scripted: boolean) => (scripted ? [SCRIPTED] : []);
 
@@ -32,9 +32,9 @@ function usageText(usage: Usage | undefined): string {
 
 type Judged = Pick<TaskResult, 'verdict' | 'casesPassed' | 'casesTotal'>;
 
-/** The verdict with its cases. Without an evaluator no case is judged, and code that ran to its end has no verdict. */
+/** The verdict with its cases. Without an evaluator, code that ran to its end has no verdict. */
 function judgedText({ verdict, casesPassed, casesTotal }: Judged): string {
-  if (casesTotal === 0 && verdict === Verdict.AC) return 'not judged';
+  if (verdict === Verdict.UNSPECIFIED) return 'not judged';
   return casesTotal === 0 ? verdictWord(verdict) : `${verdictWord(verdict)} ${casesPassed}/${casesTotal}`;
 }
 
@@ -43,7 +43,8 @@ export function outcomeLine(task: Task): string {
   const { result, error } = task;
   const parts = [stateWord(task.state)];
   const reason = stopWord(task.stopReason);
-  if (task.stopReason !== StopReason.UNSPECIFIED && reason !== parts[0]) parts.push(`(${reason})`);
+  const isTold = task.stopReason === StopReason.UNSPECIFIED || reason === parts[0] || result?.verdict === Verdict.UNSPECIFIED;
+  if (!isTold) parts.push(`(${reason})`);
   if (result) parts.push(judgedText(result));
   if (result?.skill) parts.push(`by ${result.skill}`);
   const usage = usageText(task.usage);
@@ -96,7 +97,7 @@ export function eventLine({ event }: TaskEvent): string {
     case 'attemptFinished': {
       const { attempt, verdict, reason, skill } = event.value;
       const by = skill ? ` by ${skill}` : '';
-      const why = reason && verdict !== Verdict.AC ? `: ${firstLine(reason, 90)}` : '';
+      const why = reason && verdict > Verdict.AC ? `: ${firstLine(reason, 90)}` : '';
       return `  ${attempt === 0 ? 'skill' : `attempt ${attempt}`} ${judgedText(event.value)}${by}${why}`;
     }
     case 'workerChanged':

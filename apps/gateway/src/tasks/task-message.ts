@@ -2,7 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { TaskEventSchema, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { taskName } from '@etude/contracts/ids';
-import type { TaskEvent, TaskRecord } from '@etude/contracts/task';
+import { isUnjudged, type TaskEvent, type TaskRecord, type TaskResult } from '@etude/contracts/task';
 import { toWire } from '@etude/contracts/wire/messages';
 import { resumeToken } from '../wire/names.js';
 
@@ -14,10 +14,15 @@ function skillVersionName(skill: string | null): string {
   return skill === null || at < 0 ? '' : `skills/${skill.slice(0, at)}/versions/${skill.slice(at + 1)}`;
 }
 
+/** A result or attempt as callers see it: without a verdict where nobody judged. */
+function judgedMessage<J extends Pick<TaskResult, 'verdict' | 'casesTotal' | 'skill'>>(judged: J) {
+  return { ...judged, verdict: isUnjudged(judged) ? undefined : judged.verdict, skill: skillVersionName(judged.skill) };
+}
+
 /** A task as callers see it; its spec includes the defaults. */
 export function taskMessage(record: TaskRecord): MessageInitShape<typeof TaskSchema> {
   const { id, revision, result } = record;
-  const shown = result && { ...result, skill: skillVersionName(result.skill) };
+  const shown = result && judgedMessage(result);
   return toWire(TaskSchema, { ...record, name: taskName(id), etag: String(revision), result: shown });
 }
 
@@ -43,6 +48,6 @@ export function eventMessage(taskId: string, { id, event, at }: StoredEvent, tas
   if (event.type === 'finished') return { ...told, event: { case: 'finished', value: task ? { task: taskMessage(task) } : {} } };
   const name = CASES[event.type];
   const { message } = TaskEventSchema.field[name];
-  const shown = 'skill' in event ? { ...event, skill: skillVersionName(event.skill) } : event;
+  const shown = event.type === 'attempt_finished' ? judgedMessage(event) : event;
   return { ...told, event: { case: name, value: message && toWire(message, shown) } } as EventInit;
 }

@@ -1,15 +1,15 @@
 import type { Evaluator } from '@etude/contracts/task';
 import { EtudeError } from '@etude/contracts/errors';
 import { command } from './command.js';
-import { crashOutcome, type EvaluatorRules, type NamedKind, PASSED, streams } from './evaluator.js';
+import { crashOutcome, type EvaluatorRules, type NamedKind, streams } from './evaluator.js';
 import { functionCases } from './function-cases.js';
 import { acceptedOutputs, ioCases } from './io-cases.js';
 import { pythonTests } from './python-tests.js';
 
-/** Judges nothing: a program that runs to its end has passed. */
+/** Judges nothing: a program that runs to its end gives the answer. */
 const NONE: EvaluatorRules = {
   plan: (code) => [{ kind: 'program', code, stdin: '' }],
-  outcome: (run, _at, code) => crashOutcome(run, code) ?? PASSED,
+  outcome: (run, _at, code) => crashOutcome(run, code) ?? { verdict: 'AC', how: 'ran to its end' },
   praise: (run) => ['The code ran to its end.', ...streams(run)].join('\n'),
   expectation: () => 'A complete program. What it prints is the final answer to the task.',
   visible: '',

@@ -74,7 +74,7 @@ describe('judge', () => {
 
   it('judges no case without an evaluator', () => {
     const counts = { casesPassed: 0, casesTotal: 0 };
-    expect(judged(Evaluator.parse({ kind: 'none' }), CLEAN_RUN)).toMatchObject({ verdict: 'AC', ...counts });
+    expect(judged(Evaluator.parse({ kind: 'none' }), CLEAN_RUN)).toMatchObject({ verdict: 'AC', reason: 'ran to its end', ...counts });
   });
 
   it('compares returned values and names the exception of a call', () => {

@@ -83,7 +83,7 @@ function outcomeOf(rules: EvaluatorRules, planned: SandboxRun, at: number, run: 
 }
 
 function reasonOf({ cases }: EvaluatorRules, outcomes: readonly CaseOutcome[], decisive: number): string {
-  if (decisive < 0) return outcomes.length > 1 ? `all ${outcomes.length} cases passed` : 'passed';
+  if (decisive < 0) return outcomes.length > 1 ? `all ${outcomes.length} cases passed` : outcomes[0]!.how;
   const { how } = outcomes[decisive]!;
   return cases ? `${cases[decisive]!.public ? '' : 'hidden '}case ${decisive + 1} of ${outcomes.length}: ${how}` : how;
 }

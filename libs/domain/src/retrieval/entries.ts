@@ -1,4 +1,5 @@
 import type { Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
+import { verdictText } from '@etude/contracts/task';
 import { untrustedAmong } from '../trust/sources.js';
 
 /** One searchable row, made from a record or a part of one. */
@@ -26,7 +27,7 @@ const WORTH_OF_UNTRIED = 0.6;
 
 export function transitionEntry(transition: Transition): SearchEntry {
   const { prompt, draft, code, feedback, verdict, reason } = transition;
-  const parts = [cut(prompt, PART_CHARS_MAX), `${verdict}: ${reason}`, cut(code, PART_CHARS_MAX), cut(feedback, 500)];
+  const parts = [cut(prompt, PART_CHARS_MAX), `${verdictText(transition)}: ${reason}`, cut(code, PART_CHARS_MAX), cut(feedback, 500)];
   return {
     kind: 'transition',
     indexed: searchableText(draft === null ? prompt : `${prompt}\n${draft}`),
@@ -53,11 +54,13 @@ export function episodeEntry(episode: Episode): SearchEntry {
 }
 
 /** What happened, how it ended, and what was learned from it. */
-function shownTextOf({ summary, experience, success, reflection }: Episode, told: string): string {
+function shownTextOf({ summary, experience, success, reflection, evaluatorKind }: Episode, told: string): string {
   const outcomes = experience === undefined ? '' : experience.outcomes.map((outcome) => JSON.stringify(outcome)).join('\n');
+  const isUnjudged = experience === undefined && evaluatorKind === 'none';
+  const ended = success ? (isUnjudged ? 'not judged' : 'success') : 'failure';
   const parts = [
     cut(summary.trim() === '' ? told : summary, TEXT_CHARS_MAX),
-    `Outcome: ${success ? 'success' : 'failure'}${outcomes === '' ? '' : `\n${cut(outcomes, PART_CHARS_MAX)}`}`,
+    `Outcome: ${ended}${outcomes === '' ? '' : `\n${cut(outcomes, PART_CHARS_MAX)}`}`,
     ...(reflection === null ? [] : [`Reflection: ${cut(reflection, PART_CHARS_MAX)}`]),
   ];
   return parts.join('\n');

@@ -1,5 +1,5 @@
 import type { Episode, RecalledItem, Scope, Transition } from '@etude/contracts/memory';
-import type { StopReason, TaskResult, TaskSpec } from '@etude/contracts/task';
+import { isUnjudged, type StopReason, type TaskResult, type TaskSpec, verdictText } from '@etude/contracts/task';
 import { rulesOf } from '../evaluation/evaluators.js';
 import type { Judgement } from '../evaluation/judge.js';
 import { testsFrom } from '../skills/proof/run-skill-tests.js';
@@ -105,8 +105,11 @@ function importanceOf(attempts: readonly Attempt[], success: boolean): number {
 /** A summary made without a model: the task's first line and how each attempt ended. */
 export function plainSummary({ spec }: RecordOrigin, attempts: readonly Attempt[], stopReason: StopReason): string {
   const [title = ''] = spec.prompt.trim().split('\n', 1);
-  const trail = attempts.map(({ skill, judgement }) => `${judgement.verdict}${skill ? ` by skill ${skill}` : ''} (${judgement.reason})`);
-  const end = stopReason === 'solved' ? 'Solved' : `Not solved (${stopReason})`;
+  const trail = attempts.map(
+    ({ skill, judgement }) => `${verdictText(judgement)}${skill ? ` by skill ${skill}` : ''} (${judgement.reason})`,
+  );
+  const solved = attempts.some(({ judgement }) => isUnjudged(judgement)) ? 'Answered' : 'Solved';
+  const end = stopReason === 'solved' ? solved : `Not solved (${stopReason})`;
   return `${end}: ${title.trim().slice(0, 200)}\nAttempts: ${trail.join(', then ') || 'none was evaluated'}.`;
 }
 

@@ -1,3 +1,4 @@
+import type { SkillTest } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { planUnit } from '../consolidation/plan.js';
 import { provenSkillOf } from '../../test/bundle-fixture.js';
@@ -49,7 +50,7 @@ describe('an answer that imports a skill', () => {
   });
 
   it('gives a pinned skill by consolidation too', async () => {
-    const tests = [{ kind: 'call', args: [3], kwargs: {}, expected: 12, tolerance: 0 } as const];
+    const tests: SkillTest[] = [{ kind: 'call', args: [3], kwargs: {}, expected: 12, tolerance: 0 }];
     const solved = { scope: OWNER, code: IMPORTS, entryPoint: 'quadruple', tests, fingerprint: 'quadruple' };
     const group = ['e1', 'e2'].map((id) => episodeOf({ ...solved, id }));
     const semantic = { appliedAmong: async () => new Set<string>(), applyFacts: async () => ({ added: 0, reinforced: 0 }) };

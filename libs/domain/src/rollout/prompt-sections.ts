@@ -1,5 +1,5 @@
 import type { RecalledItem } from '@etude/contracts/memory';
-import type { TaskSpec } from '@etude/contracts/task';
+import { type TaskSpec, verdictText } from '@etude/contracts/task';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import { rulesOf } from '../evaluation/evaluators.js';
 import type { Attempt } from './attempt-record.js';
@@ -77,5 +77,5 @@ function describeAttempt(attempt: Attempt): string {
 }
 
 function verdictLine({ judgement }: Attempt): string {
-  return `Verdict: ${judgement.verdict} (${judgement.reason})`;
+  return `Verdict: ${verdictText(judgement)} (${judgement.reason})`;
 }

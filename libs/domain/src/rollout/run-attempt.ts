@@ -54,14 +54,15 @@ export async function runAttempt(context: RolloutContext, attempt: number): Prom
 const NO_OPENING = { text: '', scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 
 /** A draft serves as a cue, so it is asked for only if there is something to recall. A later worker decides as the journal shows. */
-async function isDraftUseful({ spec: { memory, prompt }, steps, scope, deps }: RolloutContext, attempt: number): Promise<boolean> {
-  if (recallsNothing(memory)) return false;
+async function isDraftUseful(context: RolloutContext, attempt: number): Promise<boolean> {
+  const { spec, steps, scope, deps } = context;
+  if (recallsNothing(spec.memory)) return false;
   if (steps.replay(`a${attempt}.draft`) !== undefined) return true;
   if (steps.replay(`a${attempt}.generate`) !== undefined) return false;
-  const query = { text: prompt, limit: 1 };
+  const query = { text: spec.prompt, limit: 1 };
   const within = viewOf(scope, scope.user);
   const found = await Promise.all(
-    memory.layers.map(async (layer) => {
+    (await layersShown(context)).map(async (layer) => {
       if (layer === 'procedural') return (await searchSkills(deps.procedural, scope, query)).length;
       return (await deps[layer].search(within, query)).length;
     }),
@@ -69,14 +70,19 @@ async function isDraftUseful({ spec: { memory, prompt }, steps, scope, deps }: R
   return found.some((count) => count > 0);
 }
 
+/** The layers to recall from. Skills aren't shown where they are off for the agent. */
+async function layersShown({ spec: { memory }, settings }: RolloutContext): Promise<typeof memory.layers> {
+  const { enabled } = await settings();
+  return memory.layers.filter((layer) => layer !== 'procedural' || enabled);
+}
+
 /** The cue joins the model's draft or critique with the task's own words, since memories of the task often use those. */
 async function recallStep(context: RolloutContext, attempt: number, opening: string): Promise<readonly RecalledItem[]> {
-  const { steps, deps, spec, scope, rolloutId, settings } = context;
+  const { steps, deps, spec, scope, rolloutId } = context;
   const { memory } = spec;
   if (recallsNothing(memory)) return [];
   return steps.run(`a${attempt}.recall`, 'recall', async () => {
-    const isShownSkills = memory.layers.includes('procedural') && (await settings()).enabled;
-    const policy = isShownSkills ? memory : { ...memory, layers: memory.layers.filter((layer) => layer !== 'procedural') };
+    const policy = { ...memory, layers: await layersShown(context) };
     const { items: value, offered } = await recall(
       {
         scope,

@@ -1,15 +1,23 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { describe, expect, it } from 'vitest';
+import { programOf } from '../../test/bundle-fixture.js';
 import { AnsweringModel, fenced, HIDDEN, learnsFromCritique, REFERENCE, World } from '../../test/rollout-fixture.js';
+import { episodeEntry, transitionEntry } from '../retrieval/entries.js';
 import { RolloutStop } from './durable-steps.js';
 
 const ATTEMPT = ['a1.draft', 'a1.recall', 'a1.generate', 'a1.execute', 'a1.evaluate', 'a1.record'];
+const NOTHING = { search: () => Promise.resolve([]) };
 const modelOf = (world: World) => world.model as AnsweringModel;
 
 describe('runRollout', () => {
   it.each([
     ['memory is off', { spec: { memory: { off: true } } }, ['a1.generate', 'a1.execute', 'a1.evaluate', 'a1.record']],
-    ['memory is empty', { deps: { semantic: { search: () => Promise.resolve([]) } } }, ATTEMPT.slice(1)],
+    ['memory is empty', { deps: { semantic: NOTHING } }, ATTEMPT.slice(1)],
+    [
+      'only skills are stored, and they are off',
+      { deps: { semantic: NOTHING }, skills: [{ skill: programOf(), similarity: 0.5 }], settings: { enabled: false } },
+      ATTEMPT.slice(1),
+    ],
   ])('asks for no draft where %s', async (_, given, steps) => {
     const world = new World(given);
     await world.run();
@@ -29,6 +37,20 @@ describe('runRollout', () => {
     expect(world.steps).toEqual(ATTEMPT);
     expect(end.usage).toEqual({ attempts: 1, steps: 6, modelCalls: 2, inputTokens: 20, outputTokens: 10, costUsd: 0.02, executions: 1 });
     expect(world.journals.task.end).toEqual(end);
+  });
+
+  it('claims no verdict without an evaluator', async () => {
+    const world = new World({
+      spec: { mode: 'training', evaluator: { kind: 'none' } },
+      model: new AnsweringModel(() => fenced('print("right")')),
+    });
+    await world.run();
+    const [transition] = world.outbox.of('transition').map((write) => transitionEntry(write.transition));
+    const [episode] = world.outbox.of('episode').map((write) => episodeEntry(write.episode));
+    expect(transition?.text).toContain('not judged: ran to its end');
+    expect(episode?.text).toContain('Outcome: not judged');
+    const summaries = world.journals.events.flatMap((event) => (event.type === 'step' ? event.summary : []));
+    expect([...summaries, ...modelOf(world).asked, transition?.text, episode?.text].join('\n')).not.toMatch(/\bAC\b|\bpassed\b|[Ss]olved/);
   });
 
   it('criticises a failed attempt before the next one', async () => {

@@ -1,4 +1,5 @@
 import type { ExecutionResult, RunResult, SandboxRun } from '@etude/contracts/sandbox';
+import { verdictText } from '@etude/contracts/task';
 import { rulesOf } from '../evaluation/evaluators.js';
 import { judge, type Judgement, judgeWithoutCode, ranToTheEnd } from '../evaluation/judge.js';
 import { type Attempt, transitionOf } from './attempt-record.js';
@@ -90,7 +91,7 @@ function evaluate(
     const { verdict, reason, casesPassed, casesTotal } = judgement;
     return {
       value: { judgement, at: deps.clock.now() },
-      summary: `${verdict}: ${reason}`,
+      summary: `${verdictText(judgement)}: ${reason}`,
       usage: { attempts: attempt === 0 ? 0 : 1 },
       events: [{ type: 'attempt_finished', attempt, verdict, reason, casesPassed, casesTotal, skill }],
     };

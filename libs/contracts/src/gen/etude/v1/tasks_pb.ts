@@ -1381,6 +1381,8 @@ export const ComparisonSchema: GenEnum<Comparison> = /*@__PURE__*/
  */
 export enum Verdict {
   /**
+   * Nobody judged: the task has no evaluator, and its code ran to its end.
+   *
    * @generated from enum value: VERDICT_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
