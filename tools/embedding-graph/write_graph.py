@@ -120,18 +120,10 @@ def embeddings(g: Graph) -> str:
     return g.normalized("embedded", g.node("Add", "words_of_kind", placed, kind), "embeddings.LayerNorm")
 
 
-def attention(g: Graph, at: str, x: str, layer: str) -> str:
-    def heads(part: str, *order: int) -> str:
-        flat = g.linear(f"{at}/{part}", x, f"{layer}.attention.self.{part}")
-        split = g.node("Reshape", f"{at}/{part}/split", flat, "heads_shape")
-        return g.node("Transpose", f"{at}/{part}/heads", split, perm=order)
-
-    query, key, value = heads("query", 0, 2, 1, 3), heads("key", 0, 2, 3, 1), heads("value", 0, 2, 1, 3)
-    scores = g.node("Mul", f"{at}/scaled", g.node("MatMul", f"{at}/scores", query, key), "score_scale")
-    shares = g.node("Softmax", f"{at}/shares", scores, axis=-1)
-    seen = g.node("Transpose", f"{at}/seen", g.node("MatMul", f"{at}/mixed", shares, value), perm=[0, 2, 1, 3])
-    merged = g.node("Reshape", f"{at}/merged", seen, "hidden_shape")
-    return g.linear(f"{at}/attention", merged, f"{layer}.attention.output.dense")
+def attention(g: Graph, at: str, x: str, layer: str, heads: int) -> str:
+    query, key, value = (g.linear(f"{at}/{part}", x, f"{layer}.attention.self.{part}") for part in ("query", "key", "value"))
+    seen = g.node("MultiHeadAttention", f"{at}/seen", query, key, value, num_heads=heads, domain="com.microsoft")
+    return g.linear(f"{at}/attention", seen, f"{layer}.attention.output.dense")
 
 
 def gelu(g: Graph, at: str, x: str) -> str:
@@ -141,9 +133,9 @@ def gelu(g: Graph, at: str, x: str) -> str:
     return g.node("Mul", f"{at}/gelu", weighted, "half")
 
 
-def encoder_layer(g: Graph, number: int, x: str) -> str:
+def encoder_layer(g: Graph, number: int, x: str, heads: int) -> str:
     at, layer = f"layer_{number}", f"encoder.layer.{number}"
-    attended = g.node("Add", f"{at}/attended", attention(g, at, x, layer), x)
+    attended = g.node("Add", f"{at}/attended", attention(g, at, x, layer, heads), x)
     middle = g.normalized(f"{at}/middle", attended, f"{layer}.attention.output.LayerNorm")
     wide = gelu(g, at, g.linear(f"{at}/wide", middle, f"{layer}.intermediate.dense"))
     narrow = g.linear(f"{at}/narrow", wide, f"{layer}.output.dense")
@@ -160,15 +152,12 @@ def write(folder: Path, out: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     hidden, heads = config["hidden_size"], config["num_attention_heads"]
     g = Graph(Weights(folder / WEIGHTS), config["layer_norm_eps"])
-    g.integers("heads_shape", 0, 0, heads, hidden // heads)
-    g.integers("hidden_shape", 0, 0, hidden)
-    g.number("score_scale", 1 / math.sqrt(hidden // heads))
     g.number("root_two", math.sqrt(2))
     g.number("one", 1)
     g.number("half", 0.5)
     x = embeddings(g)
     for number in range(config["num_hidden_layers"]):
-        x = encoder_layer(g, number, x)
+        x = encoder_layer(g, number, x, heads)
     pooled(g, x)
 
     def value(name: str, kind: int, *shape) -> object:
@@ -177,7 +166,7 @@ def write(folder: Path, out: Path) -> None:
     inputs = [value("input_ids", TensorProto.INT64, 1, "tokens")]
     outputs = [value("sentence_embedding", TensorProto.FLOAT, 1, hidden)]
     graph = helper.make_graph(g.nodes, "all-MiniLM-L6-v2", inputs, outputs, list(g.initializers.values()))
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)], ir_version=IR_VERSION)
     model.producer_name = "etude"
     model.producer_version = ""
     out.write_bytes(model.SerializeToString(deterministic=True))

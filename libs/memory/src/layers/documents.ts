@@ -1,4 +1,5 @@
-import type { Fields, MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import { setImmediate } from 'node:timers/promises';
+import type { Change, Fields, MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
 import { LAYER } from './fact-records.js';
 import { insertsOf } from './indexed-texts.js';
 import { bodyOf, type LayerDeps, parseBody, untilTaken } from './records.js';
@@ -7,7 +8,8 @@ import type { ReadScope } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 
-const BATCH = 64;
+/** Few, because a write of SQLite keeps other calls waiting. */
+const BATCH = 16;
 const NAMED_MAX = 100;
 
 /** One version of a document's content, cut into chunks by one version of the parser. */
@@ -77,18 +79,25 @@ export async function mendDocuments(store: RecordStore, tenant: string): Promise
   return mended;
 }
 
-/** Inserts the missing chunks. Chunks that are already stored aren't embedded again. */
-async function insertChunks(deps: LayerDeps, edition: Edition, signal?: AbortSignal): Promise<void> {
+/** Inserts the missing chunks. Chunks that are already stored aren't embedded again. While a batch is written, the next one is embedded. */
+async function insertChunks({ store, embedder }: LayerDeps, edition: Edition, signal?: AbortSignal): Promise<void> {
   const { chunks, document } = edition;
   const { scope } = document;
+  const write = async (inserts: readonly Change[]) => {
+    // A write may block this thread, so the texts of the next batch leave first.
+    await setImmediate();
+    if (inserts.length > 0) await store.write(scope.tenant, inserts);
+  };
+  let inserts: readonly Change[] = [];
   for (let start = 0; start < chunks.length; start += BATCH) {
     signal?.throwIfAborted();
     const records = chunks.slice(start, start + BATCH).map((chunk) => chunkRecord(edition, chunk));
     const keys = records.map(({ key }) => key);
-    const there = new Set((await deps.store.load(scope, LAYER, 'chunk', keys)).map(({ key }) => key));
+    const there = new Set((await store.load(scope, LAYER, 'chunk', keys)).map(({ key }) => key));
     const missing = records.filter(({ key }) => !there.has(key));
-    if (missing.length > 0) await deps.store.write(scope.tenant, await insertsOf(deps.embedder, missing));
+    [inserts] = await Promise.all([insertsOf(embedder, missing), write(inserts)]);
   }
+  await write(inserts);
 }
 
 /** Whether all chunks of this edition are stored, and none of another. */

@@ -122,3 +122,20 @@ function documentOf(texts: readonly string[]): [DocumentRecord, DocumentChunk[]]
   });
   return [{ ...named, digest: texts.join(''), bytes: texts.length, chunks: texts.length }, texts.map(chunk)];
 }
+
+it('embeds the next chunks of a document while it writes those before', async () => {
+  const events: string[] = [];
+  const inner = modelStore();
+  const store: RecordStore = {
+    ...inner,
+    write: (tenant, changes) => (events.push(`write ${changes.length}`), inner.write(tenant, changes)),
+  };
+  const lexical = new LexicalEmbedder();
+  const embedder = {
+    profile: lexical.profile,
+    embed: (texts: readonly string[]) => (events.push(`embed ${texts.length}`), lexical.embed(texts)),
+  };
+  const layer = semanticLayer({ store, embedder, clock: { now: () => NEW_YEAR } });
+  await layer.storeDocument(...documentOf(Array.from({ length: 40 }, (_, i) => `chunk ${i}`)));
+  expect(events.slice(0, 6)).toEqual(['embed 16', 'embed 16', 'write 16', 'embed 8', 'write 16', 'write 8']);
+});
