@@ -19,6 +19,7 @@ const REST_MS = 15_000;
 const DOCUMENT_BYTES = 2_000_000;
 const PART_BYTES = 1_000_000;
 const SEARCHES = 200;
+const PROSE = /^[A-Z][A-Za-z ,;:'()-]{20,}\.$/;
 
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
@@ -85,11 +86,10 @@ async function measure({ pid, memory }: Stack): Promise<Record<string, number>> 
   const after = memoryOf(pid);
   say('a document of 2 MB ...');
   const alone = await repeat(SEARCHES, search('ben', 'alone'));
-  const importing = calls(pid, 1, () => memory.importDocument(partsOf(book())));
+  const over = new AbortController();
+  const importing = calls(pid, 1, () => memory.importDocument(partsOf(book()))).finally(() => over.abort());
   const during: number[] = [];
-  let imported: Awaited<typeof importing> | null = null;
-  void importing.then((done) => (imported = done));
-  for (let i = 0; imported === null; i += 1) during.push(await timed(() => search('ben', 'meanwhile')(i)));
+  for (let i = 0; !over.signal.aborted; i += 1) during.push(await timed(() => search('ben', 'meanwhile')(i)));
   const { ms, cpuMs } = await importing;
   return {
     idle_pss_mib: round(idle.pssMiB, 0),
@@ -114,9 +114,8 @@ function timesOf(name: string, { ms, cpuMs }: { readonly ms: readonly number[]; 
 /** Sentences in prose of this checkout's own pages, in chapters of 40, each time in another order, so that no two passages are the same. */
 function book(): Buffer {
   const pages = globSync('{docs/**/*,*}.md', { cwd: ROOT }).toSorted();
-  const isProse = (sentence: string) => /^[A-Z][A-Za-z ,;:'()-]{20,}\.$/.test(sentence);
   const whole = pages.map((page) => readFileSync(join(ROOT, page), 'utf8').replaceAll(/\s+/g, ' ').replaceAll(/[`*]/g, ''));
-  const sentences = whole.flatMap((text) => text.split(/(?<=\.) /)).filter(isProse);
+  const sentences = whole.flatMap((text) => text.split(/(?<=\.) /)).filter((sentence) => PROSE.test(sentence));
   const parts: string[] = [];
   for (let i = 0, length = 0; length < DOCUMENT_BYTES; i += 1) {
     const at = (i * 7 + Math.floor(i / sentences.length) * 13 + (i % 11) * 3) % sentences.length;

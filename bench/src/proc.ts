@@ -43,8 +43,7 @@ export function readProcesses(pids: readonly number[]): ProcessReading {
   };
 }
 
+const pssKib = (pid: number) => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]);
+
 /** Memory of some processes together in MiB, in which a page that n processes share counts as 1/n of a page in each. */
-export function proportionalMiB(pids: readonly number[]): number {
-  const kibOf = (pid: number) => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]);
-  return pids.reduce((sum, pid) => sum + kibOf(pid), 0) / 1_024;
-}
+export const proportionalMiB = (pids: readonly number[]): number => pids.reduce((sum, pid) => sum + pssKib(pid), 0) / 1_024;
