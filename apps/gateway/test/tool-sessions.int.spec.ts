@@ -61,6 +61,18 @@ describe('a session of the code interpreter', () => {
     await close(name);
   });
 
+  it('gives its files to a skill', async () => {
+    const caller = { session: 'skilled' };
+    const code =
+      'import os\n\n\ndef count_lines(path):\n    if not os.path.exists(path):\n        return -1\n    return len(open(path).readlines())\n';
+    const draft = { name: 'count_lines', description: 'Counts the lines of a file.', code, tests: [{ args: ['none'], expected: -1 }] };
+    expect(await call('register_skill', draft)).toMatchObject({ result: { status: 'registered' } });
+    const wrote = await interpret('open("data.csv", "w").write("a\\nb\\n")', caller);
+    const use = { operation: 'use_skill', skill_name: 'count_lines', skill_parameters: { path: 'data.csv' }, file_names: ['data.csv'] };
+    expect(await call('code_interpreter', use, caller)).toMatchObject({ success: true, result: { results: [2] } });
+    await close(wrote.result['sandbox']);
+  });
+
   it('is separate for each agent, user and tenant, and from calls without a session', async () => {
     const mine = await interpret('secret = 7', { session: 'mine' });
     const others: Caller[] = [

@@ -125,6 +125,7 @@ export class FakeToolSessions implements ToolSessions {
 export class FakeCodeSessions implements CodeSessions {
   unavailable = '';
   isReplaced = false;
+  isTooLarge = false;
   template = 'default';
   readonly held: string[] = [];
   readonly ran: Array<{ readonly executionId: string; readonly code: string }> = [];
@@ -143,6 +144,7 @@ export class FakeCodeSessions implements CodeSessions {
       },
       inTurn: (work) => work(),
       files: async () => this.held.slice(0, FILES_MAX),
+      read: async (paths) => (this.isTooLarge ? null : paths.map((path) => ({ path, contentBase64: '' }))),
     };
   }
 }

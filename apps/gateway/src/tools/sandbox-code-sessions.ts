@@ -2,15 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { durationFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { SandboxId, sandboxName } from '@etude/contracts/ids';
-import { type Display, EXIT_REASONS, type SandboxSession, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox';
+import { type Display, EXIT_REASONS, type SandboxFile, type SandboxSession, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox';
+import { TASK_FILES_MAX_BYTES } from '@etude/contracts/task';
 import type { CellOutcome, CodeSession, CodeSessions } from '@etude/domain/tools/code-sessions';
 import type { SessionKey } from '@etude/domain/tools/tool-ports';
 import type { RedisToolSessions, ToolSandboxClaim } from '@etude/queue/agents/tool-sessions';
 import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { create, toJson } from '@bufbuild/protobuf';
 import { ExecuteRequestSchema, type ExecutionOutcome, Language, type RichOutput } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { CallContext } from '../calls/caller.js';
 import { unlessAborted } from '../calls/local-client.js';
+import type { ControllerClient } from '../controllers/controller-client.js';
 import type { SandboxRouter } from '../controllers/sandbox-router.js';
 import { sandboxIdOfName } from '../wire/names.js';
 
@@ -165,8 +168,34 @@ export class SandboxCodeSessions implements CodeSessions {
         const { files } = await router.ask(id, { ...context, signal }, (client, settings) => client.listSandboxFiles(request, settings));
         return files.map(({ path }) => path);
       },
+      read: (paths, signal) => readFiles(router, id, paths, { ...context, signal }),
     };
   }
+}
+
+/** The contents of these files; null if they have more bytes together than a task's files may have. */
+async function readFiles(
+  router: SandboxRouter,
+  id: string,
+  paths: readonly string[],
+  context: CallContext,
+): Promise<readonly SandboxFile[] | null> {
+  const files: SandboxFile[] = [];
+  let left = TASK_FILES_MAX_BYTES;
+  for (const path of paths) {
+    const chunks: Uint8Array[] = [];
+    let offset = 0n;
+    const open = (client: ControllerClient, settings: CallSettings) =>
+      client.downloadFile({ name: sandboxName(id), path, offset }, settings);
+    for await (const { chunk } of router.follow(id, context, open)) {
+      offset += BigInt(chunk.byteLength);
+      left -= chunk.byteLength;
+      if (left < 0) return null;
+      chunks.push(chunk);
+    }
+    files.push({ path, contentBase64: Buffer.concat(chunks).toString('base64') });
+  }
+  return files;
 }
 
 /** Removes the final stop, to join the sentence to another. */

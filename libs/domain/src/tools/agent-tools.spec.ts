@@ -117,7 +117,7 @@ describe('use_skill', () => {
       success: true,
       result: { skill: 'parse_csv', version: 1, result: { text: 'a' }, output: 'printed', duration_ms: 3 },
     });
-    expect(fake.used).toEqual([{ name: 'parse_csv', parameters: { text: 'a' }, useId: 'c1' }]);
+    expect(fake.used).toEqual([{ name: 'parse_csv', parameters: { text: 'a' }, files: [], useId: 'c1' }]);
   });
 
   it.each(['missing', 'other.place.missing', '/instances/acme/providers/P/skills/missing'])(
@@ -151,12 +151,17 @@ describe('use_skill', () => {
   });
 
   it('passes the situation only to skills that declare it', async () => {
-    const taken = { name: 'difficulty_modifier', type: '', description: '', required: false };
-    const { call, fake } = startTools([skillOf('swords', { parameters: [taken] }), skillOf('parse_csv')]);
+    const takes = (name: string) => ({ name, type: '', description: '', required: true });
+    const swords = skillOf('swords', { parameters: [takes('difficulty_modifier')] });
+    const { call, fake } = startTools([swords, skillOf('parry', { parameters: [takes('action_description')] }), skillOf('parse_csv')]);
     const situation = { action_description: 'parry', difficulty_modifier: 0.5 };
     await call('use_skill', { skill_id: 'swords', ...situation });
-    await call('use_skill', { skill_id: 'parse_csv', ...situation });
-    expect(fake.used.map(({ parameters }) => parameters)).toEqual([{ difficulty_modifier: 0.5 }, {}]);
+    await call('use_skill', { skill_id: 'swords' });
+    await call('code_interpreter', { operation: 'use_skill', skill_name: 'parry', prompt: 'parry' });
+    const untaken = await call('use_skill', { skill_id: 'parse_csv', ...situation });
+    expect(untaken.result).toMatchObject({ note: 'parse_csv takes no difficulty_modifier.' });
+    const passed = [{ difficulty_modifier: 0.5 }, { difficulty_modifier: 0 }, { action_description: 'parry' }, {}];
+    expect(fake.used.map(({ parameters }) => parameters)).toEqual(passed);
   });
 });
 

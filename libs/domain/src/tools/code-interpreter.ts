@@ -2,7 +2,7 @@ import { SkillName } from '@etude/contracts/ids';
 import { Json } from '@etude/contracts/json';
 import { z } from 'zod';
 import { CODE_MAX_CHARS, executeCode, type ExecuteCodeDeps } from './execute-code.js';
-import { executeInSession, NO_SESSION, type SessionCodeDeps } from './execute-in-session.js';
+import { executeInSession, NO_SESSION, readSessionFiles, type SessionCodeDeps, withoutFiles } from './execute-in-session.js';
 import { RegisterInput, registerSkillByTool, type RegisterSkillToolDeps } from './register-skill-tool.js';
 import { FoundSkill, QUERY_MAX_CHARS, RESULTS_MAX, searchSkillsByTool, SIMILARITY_MIN } from './search-tool.js';
 import { defineTool, skillsAreOff, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
@@ -20,7 +20,7 @@ const Input = z.strictObject({
     .array(z.string().min(1).max(512))
     .max(100)
     .default([])
-    .describe('For execute: files of the session that the code reads. A missing file is reported before anything runs.'),
+    .describe('Files of the session that the code or the skill reads. A missing file is reported before anything runs.'),
   operation: z.enum(['execute', 'search_skills', 'use_skill', 'register_skill']).default('execute'),
   skill_name: z.string().max(400).default('').describe('For use_skill and register_skill.'),
   skill_description: z.string().max(4_000).default('').describe('For register_skill: what the skill does and when it is useful.'),
@@ -69,11 +69,11 @@ export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
     async run(args, context, signal) {
       const { operation, prompt, file_names: files } = args;
       if (prompt === '' && operation !== 'use_skill') return failed(`Wrong arguments. "prompt" is missing: ${operation} needs it.`);
-      if (files.length > 0 && operation !== 'execute')
-        return failed(`"file_names" must be empty for ${operation}: only execute reads files.`);
       const off = operation === 'execute' ? null : skillsAreOff(context);
       if (off !== null) return failed(off);
-      return OPERATIONS[operation](args, context, deps, signal);
+      const { result, ...ended } = await OPERATIONS[operation](args, context, deps, signal);
+      const isUnread = files.length > 0 && (operation === 'search_skills' || operation === 'register_skill');
+      return { ...ended, result: isUnread ? { ...result, note: `${operation} reads no files.` } : result } as Answer;
     },
   });
 }
@@ -85,11 +85,7 @@ const execute: Operation = async ({ prompt: code, file_names: fileNames }, conte
   const execution = await executeInSession({ code, fileNames }, context, deps, signal);
   if (!('unavailable' in execution)) return execution;
   const why = execution.unavailable;
-  const names = fileNames.join(', ').slice(0, 300);
-  if (names !== '')
-    return failed(
-      `"file_names" can't be made available (${names}): ${why}. Name a session that has these files, or put the data into the code.`,
-    );
+  if (fileNames.length > 0) return failed(withoutFiles(fileNames, why));
   const { error, result: ran } = await executeCode(code, context, deps, signal);
   const result = {
     results: ran.result === undefined ? [] : [ran.result],
@@ -108,9 +104,13 @@ const searchSkills: Operation = async ({ prompt }, context, { finder }) => {
   return { success: true, result: { skills: [...skills] } };
 };
 
-const useSkill: Operation = async ({ prompt, skill_name: skillId, skill_parameters: parameters }, context, deps, signal) => {
+const useSkill: Operation = async (args, context, deps, signal) => {
+  const { prompt, skill_name: skillId, skill_parameters: parameters, file_names: fileNames } = args;
   if (skillId === '') return failed('Wrong arguments. "skill_name" is missing: name the skill to use.');
-  const outcome = await useSkillByTool({ skillId, parameters, description: prompt.slice(0, 2_000) }, context, deps, signal);
+  const read = await readSessionFiles(fileNames, context, deps, signal);
+  if ('error' in read) return failed(read.error);
+  const call = { skillId, parameters, description: prompt.slice(0, 2_000), difficulty: 0, files: read.files };
+  const outcome = await useSkillByTool(call, context, deps, signal);
   const { result, output = '', note, skill_request_submitted: asked, request_id: requestId } = outcome.result ?? {};
   const told =
     asked !== undefined

@@ -1,4 +1,4 @@
-import type { Display, RunResult } from '@etude/contracts/sandbox';
+import type { Display, RunResult, SandboxFile } from '@etude/contracts/sandbox';
 import type { SessionKey } from './tool-ports.js';
 
 /** How a cell ended. Long streams are cut in the middle. `displays` are the values it showed, in order. */
@@ -30,6 +30,8 @@ export interface CodeSession {
   inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>;
   /** Paths below the working directory, sorted; the first 1,000. */
   files(signal: AbortSignal): Promise<readonly string[]>;
+  /** The contents of these files; null if they have more than 8 MiB together. @throws EtudeError NOT_FOUND */
+  read(paths: readonly string[], signal: AbortSignal): Promise<readonly SandboxFile[] | null>;
 }
 
 /** Sandboxes of tool sessions. Each ends by itself some time after its last call. */

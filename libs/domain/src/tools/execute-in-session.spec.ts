@@ -84,14 +84,36 @@ describe('code_interpreter in a session', () => {
     });
   });
 
-  it('refuses files without a session and for other operations', async () => {
+  it('gives files of the session to a skill', async () => {
+    const { call, codeSessions, fake } = startTools([skillOf('parse_csv')]);
+    codeSessions.held.push('a.csv');
+    const use = (file: string) => ({ operation: 'use_skill', skill_name: 'parse_csv', file_names: [file] });
+    expect(await call('code_interpreter', use('./a.csv'))).toMatchObject({ success: true });
+    expect(fake.used.map(({ files }) => files)).toEqual([[{ path: 'a.csv', contentBase64: '' }]]);
+    expect(await call('code_interpreter', use('b.csv'))).toMatchObject({ success: false, error: expect.stringContaining('b.csv') });
+    codeSessions.isTooLarge = true;
+    expect(await call('code_interpreter', use('a.csv'))).toMatchObject({ success: false, error: expect.stringContaining('8 MiB') });
+    expect(fake.used).toHaveLength(1);
+  });
+
+  it.each([
+    ['search_skills', {}],
+    ['register_skill', { skill_name: 'parse_csv', skill_description: 'Reads CSV.' }],
+  ])('says that %s reads no files', async (operation, more) => {
+    const { call, codeSessions } = startTools([]);
+    codeSessions.held.push('a.csv');
+    const asked = execute('def parse_csv(text):\n    return text', { operation, file_names: ['a.csv'], ...more });
+    expect(await call('code_interpreter', asked)).toMatchObject({ success: true, result: { note: `${operation} reads no files.` } });
+  });
+
+  it('refuses files without a session', async () => {
     const { call } = startTools([skillOf('parse_csv')]);
     const unnamed = await call('code_interpreter', execute('1', { file_names: ['data.csv'] }), {}, { session: 'default' });
     expect(unnamed).toMatchObject({ success: false, error: expect.stringMatching(/data\.csv.*names no session/) });
-    const use = execute('x', { operation: 'use_skill', skill_name: 'parse_csv', file_names: ['data.csv'] });
-    expect(await call('code_interpreter', use)).toMatchObject({
+    const use = { operation: 'use_skill', skill_name: 'parse_csv', file_names: ['data.csv'] };
+    expect(await call('code_interpreter', use, {}, { session: 'default' })).toMatchObject({
       success: false,
-      error: expect.stringContaining('must be empty for use_skill'),
+      error: expect.stringMatching(/data\.csv.*names no session/),
     });
   });
 });

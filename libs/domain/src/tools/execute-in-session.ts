@@ -1,4 +1,4 @@
-import { type Display, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
+import { type Display, RETRYABLE_EXITS, type SandboxFile } from '@etude/contracts/sandbox';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { endingOf } from './code-wrapper.js';
@@ -8,6 +8,7 @@ import type { SkillRunner, ToolSessions } from './tool-ports.js';
 
 /** The session of calls without a session id. Nothing is kept between these calls. */
 export const NO_SESSION = 'default';
+const NAMELESS = { unavailable: 'the call names no session' };
 const OUTPUT_MAX_CHARS = 20_000;
 const NAMES_SHOWN = 20;
 const TABLE = 'application/vnd.dataresource+json';
@@ -37,7 +38,7 @@ export async function executeInSession(
   { codeSessions, sessions, runner }: SessionCodeDeps,
   signal: AbortSignal,
 ): Promise<ToolOutcome<SessionResult> | { readonly unavailable: string }> {
-  if (context.session === NO_SESSION) return { unavailable: 'the call names no session' };
+  if (context.session === NO_SESSION) return NAMELESS;
   const { loaded } = await sessions.read(context);
   const names = loaded.map(({ name }) => name);
   const functions = loaded.length === 0 ? null : await runner.bundle(context, loaded, `from skills import ${names.join(', ')}\n`);
@@ -61,6 +62,32 @@ export async function executeInSession(
     return ended(outcome, session, files, isLost ? lostWith(outcome) : outcome.exit === 'ok' ? '' : endingOf(outcome));
   }, signal);
 }
+
+/** Reads files of the caller's session, for code that runs elsewhere. @returns the reason where they can't be read */
+export async function readSessionFiles(
+  fileNames: readonly string[],
+  context: ToolContext,
+  { codeSessions }: Pick<SessionCodeDeps, 'codeSessions'>,
+  signal: AbortSignal,
+): Promise<{ readonly files: readonly SandboxFile[] } | { readonly error: string }> {
+  if (fileNames.length === 0) return { files: [] };
+  const session = context.session === NO_SESSION ? NAMELESS : await codeSessions.open(context, undefined, signal);
+  if ('unavailable' in session) return { error: withoutFiles(fileNames, session.unavailable) };
+  return session.inTurn(async () => {
+    const missing = await missingFiles(fileNames, session, signal);
+    if (missing !== null) return { error: missing };
+    const files = await session.read([...new Set(fileNames.map(pathOf))], signal);
+    return files === null ? { error: '"file_names" name files of more than 8 MiB together, which a skill can\'t be given.' } : { files };
+  }, signal);
+}
+
+/** The error where no session has the files. */
+export function withoutFiles(fileNames: readonly string[], why: string): string {
+  const names = fileNames.join(', ').slice(0, 300);
+  return `"file_names" can't be made available (${names}): ${why}. Name a session that has these files, or put the data into the code.`;
+}
+
+const pathOf = (name: string) => name.replace(/^\.\//, '');
 
 const lostWith = ({ exit, error }: CellOutcome) =>
   `The session's sandbox was lost (${error?.message ?? exit}), with its variables and files. The next call opens a new sandbox.`;
@@ -91,7 +118,7 @@ function shownValue(display: Display): unknown {
 async function missingFiles(names: readonly string[], session: CodeSession, signal: AbortSignal): Promise<string | null> {
   if (names.length === 0) return null;
   const known = await session.files(signal);
-  const missing = names.filter((name) => !known.includes(name.replace(/^\.\//, '')));
+  const missing = names.filter((name) => !known.includes(pathOf(name)));
   if (missing.length === 0) return null;
   const there = known.length === 0 ? 'no files' : `${known.slice(0, NAMES_SHOWN).join(', ')}${known.length > NAMES_SHOWN ? ', …' : ''}`;
   return (

@@ -2,6 +2,7 @@ import type { SkillReader } from '../skills/life/find-skill.js';
 import type { LoadedFunction } from '../skills/proof/load-functions.js';
 import type { UseOutcome } from '../skills/proof/use-skill.js';
 import type { Skill, SkillTest } from '@etude/contracts/memory';
+import type { SandboxFile } from '@etude/contracts/sandbox';
 import type { SkillDependency, SkillParameter } from '@etude/contracts/skill-proof';
 
 /** The reader of skills: an agent, for one of its users or for none. */
@@ -28,6 +29,8 @@ export type SkillUse = Omit<Extract<UseOutcome, { outcome: 'used' }>, 'outcome' 
 export interface SkillCall {
   readonly name: string;
   readonly parameters: Readonly<Record<string, unknown>>;
+  /** Files that lie beside the skill when it runs. */
+  readonly files?: readonly SandboxFile[];
   /** A repeat with the same id is counted and run once. */
   readonly useId: string;
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { errorCode } from '@etude/contracts/errors';
 import { SkillName } from '@etude/contracts/ids';
+import type { SandboxFile } from '@etude/contracts/sandbox';
 import { wrongName } from '../skills/life/register-skill.js';
 import { parametersOf } from './search-tool.js';
 import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
@@ -24,12 +25,20 @@ const Input = z.strictObject({
     .max(2_000)
     .default('')
     .describe('Purpose of this use, in a sentence. If the skill does not exist, this text describes the requested skill.'),
-  difficulty_modifier: z.number().default(0).describe('For skills with this parameter: how much harder than usual the action is.'),
+  difficulty_modifier: z
+    .number()
+    .default(0)
+    .describe('How much harder than usual the action is. It is passed to a skill that has this parameter.'),
 });
 interface SkillCallByTool {
   readonly skillId: string;
   readonly parameters: Readonly<Record<string, unknown>>;
+  /** Passed to a skill that declares `action_description`, and describes a request. */
   readonly description: string;
+  /** Passed to a skill that declares `difficulty_modifier`. */
+  readonly difficulty: number;
+  /** Files beside the skill. */
+  readonly files?: readonly SandboxFile[];
 }
 
 const Output = z.strictObject({
@@ -38,7 +47,7 @@ const Output = z.strictObject({
   result: z.unknown().optional().describe('What the skill returned, as JSON.'),
   output: z.string().optional().describe('Text that the skill printed.'),
   duration_ms: z.number().optional(),
-  note: z.string().optional().describe('Numbers and texts of the result that were changed for JSON.'),
+  note: z.string().optional().describe('What of the result was changed for JSON, and what of the call the skill does not take.'),
   skill_request_submitted: z.boolean().optional().describe('The skill does not exist and was requested.'),
   request_id: z.string().optional().describe('Id of the request.'),
 });
@@ -50,9 +59,9 @@ export type UsedSkill = z.input<typeof Output>;
  * @throws EtudeError FAILED_PRECONDITION if the code differs from the proven one; SANDBOX_UNAVAILABLE and other system errors
  */
 export async function useSkillByTool(
-  { skillId, parameters, description }: SkillCallByTool,
+  { skillId, description, difficulty, files = [], ...given }: SkillCallByTool,
   context: ToolContext,
-  { runner, wishes }: UseSkillToolDeps,
+  { finder, runner, wishes }: UseSkillToolDeps,
   signal: AbortSignal,
 ): Promise<ToolOutcome<UsedSkill>> {
   const name = nameOf(skillId);
@@ -61,7 +70,12 @@ export async function useSkillByTool(
       success: false,
       error: `"skill_id" is not a valid skill name: ${JSON.stringify(name.slice(0, 100))}. Search for a skill first.`,
     };
-  const used = await runner.use(context, { name, parameters, useId: context.callId }, signal);
+  const skill = await finder.find(context, name);
+  const declared = new Set(skill === null ? [] : parametersOf(skill).map((parameter) => parameter.name));
+  const situation = { ...(description === '' ? {} : { action_description: description }), difficulty_modifier: difficulty };
+  const taken = Object.fromEntries(Object.entries(situation).filter(([parameter]) => declared.has(parameter)));
+  const parameters = { ...taken, ...given.parameters };
+  const used = await runner.use(context, { name, parameters, files, useId: context.callId }, signal);
   if (used === null) {
     const wrong = wrongName(name);
     if (wrong !== null) return { success: false, error: notFoundFor(wrong) };
@@ -69,7 +83,9 @@ export async function useSkillByTool(
     return askFor({ name, description, example }, context, wishes);
   }
   const { version, result, output, durationMs, error, resultNote } = used;
-  const note = resultNote === '' ? {} : { note: resultNote };
+  const untaken = difficulty === 0 || declared.has('difficulty_modifier') ? '' : `${used.name} takes no difficulty_modifier.`;
+  const notes = [resultNote, untaken].filter((text) => text !== '').join(' ');
+  const note = notes === '' ? {} : { note: notes };
   const told: UsedSkill = { skill: used.name, version, result, output, duration_ms: durationMs, ...note };
   return used.success ? { success: true, result: told } : { success: false, error, result: told };
 }
@@ -101,16 +117,8 @@ export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
     readOnly: false,
     idempotent: false,
     needsSkills: true,
-    async run({ skill_id: skillId, parameters: given, ...situation }, context, signal) {
-      const { action_description: description, difficulty_modifier: difficulty } = situation;
-      // Description and difficulty are passed to a skill that declares parameters of those names.
-      const skill = description === '' && difficulty === 0 ? null : await deps.finder.find(context, nameOf(skillId));
-      const declared = new Set(skill === null ? [] : parametersOf(skill).map(({ name }) => name));
-      const told = Object.fromEntries(
-        Object.entries(situation).filter(([name, value]) => declared.has(name) && value !== '' && value !== 0),
-      );
-      return useSkillByTool({ skillId, parameters: { ...told, ...given }, description }, context, deps, signal);
-    },
+    run: ({ skill_id: skillId, parameters, action_description: description, difficulty_modifier: difficulty }, context, signal) =>
+      useSkillByTool({ skillId, parameters, description, difficulty }, context, deps, signal),
   });
 }
 

@@ -47,6 +47,15 @@ describe('useSkill', () => {
     expect(await errorOf(use({ name: 'moor' }))).toBe('INVALID_ARGUMENT: moor is a procedure in words: it takes no parameters.');
   });
 
+  it('runs beside the given files, which belong to the input', async () => {
+    const sandboxes = new FakeSandboxes(() => ({ value: 1 }));
+    const { use, uses } = world([ADD], sandboxes);
+    const fileOf = (text: string) => ({ path: 'a.txt', contentBase64: Buffer.from(text).toString('base64') });
+    for (const text of ['one', 'other']) await use({ files: [fileOf(text)], useId: text });
+    expect(sandboxes.requests.map(({ files }) => files)).toEqual([[fileOf('one')], [fileOf('other')]]);
+    expect(new Set(uses().map(({ inputDigest }) => inputDigest)).size).toBe(2);
+  });
+
   it('runs and counts a repeated use once', async () => {
     let runs = 0;
     const { use, uses } = world([ADD], new FakeSandboxes(() => ({ value: (runs += 1) })));

@@ -3,6 +3,7 @@ import type { MemoryWrite, Skill } from '@etude/contracts/memory';
 import {
   type ExecutionRequest,
   type RunResult,
+  type SandboxFile,
   SandboxLimits,
   type SandboxRun,
   SHOWN_VALUE,
@@ -29,6 +30,8 @@ export interface SkillCall {
   readonly parameters: Readonly<Record<string, unknown>>;
   /** Standard input of a program; a function takes none. */
   readonly stdin?: string;
+  /** Files that lie beside the skill when it runs. */
+  readonly files?: readonly SandboxFile[];
   /** A repeated use with this id and the same input is run and counted once. */
   readonly useId: string;
   /** Claims `useId` for this call, after all checks. Absent: nobody else can have the id. */
@@ -85,7 +88,9 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
       `The code of ${skill.name}@${skill.version} does not match its evidence; verify it again before it is used.`,
     );
   const { needed, ...place } = await loadedWith(skill, deps);
-  const { run, input } = executableOf(skill, call, bundledCode(skill.code, needed, skill.dependencies));
+  const { run, input: given } = executableOf(skill, call, bundledCode(skill.code, needed, skill.dependencies));
+  const { files = [] } = call;
+  const input = files.length === 0 ? given : { input: given, files: contentDigest(files) };
   await call.claim?.();
   const result = await execute(skill, { run, input, ...place }, call, deps, signal);
   const error = errorOf(result, run);
@@ -160,7 +165,7 @@ function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code:
 async function execute(
   skill: Skill,
   { run, input, template }: ReturnType<typeof executableOf> & Pick<ExecutionRequest, 'template'>,
-  { reader, useId }: SkillCall,
+  { reader, useId, files = [] }: SkillCall,
   { sandboxes, limits }: UseSkillDeps,
   signal: AbortSignal,
 ): Promise<RunResult> {
@@ -170,7 +175,7 @@ async function execute(
       executionId: `use-${contentDigest({ tenant, agent, user, useId, name: skill.name, input })}`,
       tenant,
       owner: { agent, user },
-      files: [],
+      files: [...files],
       limits: limits ?? SandboxLimits.parse({}),
       stopOnFailure: false,
       runs: [run],
