@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConsolidationRunSchema } from '@etude/contracts/gen/etude/v1/consolidation_pb';
-import { MemoryHitSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { MemoryRecordSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { SkillSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { type TaskEvent, TaskEventSchema, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import type { Command } from 'commander';
@@ -46,16 +46,14 @@ async function runRound(cli: Cli, gateway: Gateway, round: number, problems: rea
   return summarize(`round ${round}`, results, 1, (performance.now() - started) / 1_000);
 }
 
-async function consolidateAndShow(cli: Cli, gateway: Gateway, problems: readonly Problem[]): Promise<void> {
+async function consolidateAndShow(cli: Cli, gateway: Gateway): Promise<void> {
   const started = await gateway.consolidation.runConsolidation({ days: 7, requestId: randomUUID() }, callSettings(cli));
   const run = await waitForRun(cli, gateway, started);
   cli.out.data({ kind: 'consolidation', run: jsonOf(ConsolidationRunSchema, run) }, details(ConsolidationRunSchema, run));
-  const searches = problems.map(({ spec: { prompt: query } }) =>
-    gateway.memory.searchMemory({ query, layers: ['semantic'], kinds: ['fact'], limit: 5 }, callSettings(cli)),
-  );
-  const facts = [...new Map((await Promise.all(searches)).flatMap(({ hits }) => hits).map((hit) => [hit.id, hit])).values()];
-  const lines = facts.map(({ text }) => `- ${text} ${SCRIPTED}`);
-  cli.out.data({ kind: 'facts', facts: facts.map((fact) => jsonOf(MemoryHitSchema, fact)) }, ['', 'Facts', ...lines].join('\n'));
+  const { records } = await gateway.memory.listMemory({ kind: 'fact' }, callSettings(cli));
+  const facts = records.map((record) => jsonOf(MemoryRecordSchema, record));
+  const lines = records.map(({ fields }) => `- ${fields?.['fact'] as string} ${SCRIPTED}`);
+  cli.out.data({ kind: 'facts', facts }, ['', 'Facts', ...lines].join('\n'));
   const skills = await settledSkills(cli, async () => (await gateway.skills.listSkills({ pageSize: 200 }, callSettings(cli))).skills);
   const text = `\nSkills, of the attempts and of consolidation\n${tableOf(SkillSchema, skills, SKILL_COLUMNS)}`;
   cli.out.data({ kind: 'skills', skills: skills.map((skill) => jsonOf(SkillSchema, skill)) }, text);
@@ -75,7 +73,7 @@ async function tell(cli: Cli, gateway: Gateway, script: string): Promise<number>
   heading(`First round: ${firstProblems.length} tasks, in training mode`);
   const firstRound = await runRound(cli, gateway, 1, firstProblems);
   heading('Consolidation: episodes become facts, and skills where the attempts made none');
-  await consolidateAndShow(cli, gateway, firstProblems);
+  await consolidateAndShow(cli, gateway);
   heading(`Second round: ${secondProblems.length} tasks; some are repeated, some are similar`);
   const secondRound = await runRound(cli, gateway, 2, secondProblems);
   heading('Compared');

@@ -151,9 +151,10 @@ describe('use_skill', () => {
   });
 
   it('passes the situation only to skills that declare it', async () => {
-    const takes = (name: string) => ({ name, type: '', description: '', required: true });
-    const swords = skillOf('swords', { parameters: [takes('difficulty_modifier')] });
-    const { call, fake } = startTools([swords, skillOf('parry', { parameters: [takes('action_description')] }), skillOf('parse_csv')]);
+    const taken = { type: '', description: '', required: true };
+    const swords = skillOf('swords', { parameters: [{ name: 'difficulty_modifier', ...taken }] });
+    const parry = skillOf('parry', { parameters: [{ name: 'action_description', ...taken }] });
+    const { call, fake } = startTools([swords, parry, skillOf('parse_csv')]);
     const situation = { action_description: 'parry', difficulty_modifier: 0.5 };
     await call('use_skill', { skill_id: 'swords', ...situation });
     await call('use_skill', { skill_id: 'swords' });

@@ -87,12 +87,18 @@ describe('code_interpreter in a session', () => {
   it('gives files of the session to a skill', async () => {
     const { call, codeSessions, fake } = startTools([skillOf('parse_csv')]);
     codeSessions.held.push('a.csv');
-    const use = (file: string) => ({ operation: 'use_skill', skill_name: 'parse_csv', file_names: [file] });
-    expect(await call('code_interpreter', use('./a.csv'))).toMatchObject({ success: true });
+    const skill = { operation: 'use_skill', skill_name: 'parse_csv' };
+    expect(await call('code_interpreter', { ...skill, file_names: ['./a.csv'] })).toMatchObject({ success: true });
     expect(fake.used.map(({ files }) => files)).toEqual([[{ path: 'a.csv', contentBase64: '' }]]);
-    expect(await call('code_interpreter', use('b.csv'))).toMatchObject({ success: false, error: expect.stringContaining('b.csv') });
+    expect(await call('code_interpreter', { ...skill, file_names: ['b.csv'] })).toMatchObject({
+      success: false,
+      error: expect.stringContaining('b.csv'),
+    });
     codeSessions.isTooLarge = true;
-    expect(await call('code_interpreter', use('a.csv'))).toMatchObject({ success: false, error: expect.stringContaining('8 MiB') });
+    expect(await call('code_interpreter', { ...skill, file_names: ['a.csv'] })).toMatchObject({
+      success: false,
+      error: expect.stringContaining('8 MiB'),
+    });
     expect(fake.used).toHaveLength(1);
   });
 

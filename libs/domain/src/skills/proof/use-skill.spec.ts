@@ -50,9 +50,10 @@ describe('useSkill', () => {
   it('runs beside the given files, which belong to the input', async () => {
     const sandboxes = new FakeSandboxes(() => ({ value: 1 }));
     const { use, uses } = world([ADD], sandboxes);
-    const fileOf = (text: string) => ({ path: 'a.txt', contentBase64: Buffer.from(text).toString('base64') });
-    for (const text of ['one', 'other']) await use({ files: [fileOf(text)], useId: text });
-    expect(sandboxes.requests.map(({ files }) => files)).toEqual([[fileOf('one')], [fileOf('other')]]);
+    const [one, other] = [btoa('one'), btoa('other')].map((contentBase64) => [{ path: 'a.txt', contentBase64 }]);
+    await use({ files: one, useId: 'one' });
+    await use({ files: other, useId: 'other' });
+    expect(sandboxes.requests.map(({ files }) => files)).toEqual([one, other]);
     expect(new Set(uses().map(({ inputDigest }) => inputDigest)).size).toBe(2);
   });
 
