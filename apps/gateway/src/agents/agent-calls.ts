@@ -12,9 +12,9 @@ import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import type { Handlers } from '../calls/calls.js';
 import { MemoryAccess } from '../calls/memory-access.js';
 import { once } from '../calls/once.js';
-import { afterPageToken, agentOfName, pageOf } from '../wire/names.js';
+import { agentOfName, askedPage } from '../wire/names.js';
 import { toWire } from '@etude/contracts/wire/messages';
-import { boundedCount, invalidField, parseField } from '@etude/contracts/wire/validation';
+import { invalidField, parseField } from '@etude/contracts/wire/validation';
 
 const PAGE = { max: 1_000, standard: 50 };
 
@@ -27,11 +27,8 @@ export interface AgentDeps {
 export const agentCalls = {
   async listAgents(request, call, deps) {
     const { tenant } = call;
-    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
-    const bound = ['ListAgents', tenant];
-    const after = afterPageToken(request.pageToken, bound) ?? '';
-    const found = await deps.settings.list(tenant, { limit: pageSize + 1, after });
-    const { items, nextPageToken } = pageOf(found, pageSize, (last) => last.agent, bound);
+    const { limit, after, cut } = askedPage(request, PAGE, ['ListAgents', tenant]);
+    const { items, nextPageToken } = cut(await deps.settings.list(tenant, { limit, after: after ?? '' }), (last) => last.agent);
     return { agents: items.map(agentMessage), nextPageToken };
   },
 

@@ -13,8 +13,8 @@ import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope, readScope } from '../readers/readers.js';
 import { fromWire, toWire } from '@etude/contracts/wire/messages';
-import { afterPageToken, pageOf } from '../wire/names.js';
-import { boundedCount, invalidField, refuseAny } from '@etude/contracts/wire/validation';
+import { askedPage } from '../wire/names.js';
+import { invalidField, refuseAny } from '@etude/contracts/wire/validation';
 import { type MemoryDeps, writeIdOf } from './record-calls.js';
 import { deleteNamed } from './single-record-calls.js';
 import { refuseSecrets } from './told-secrets.js';
@@ -53,25 +53,21 @@ export const conversationCalls = {
 
   async listConversations(request, call, deps) {
     const scope = readScope(call, request);
-    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
-    const bound = ['ListConversations', scope];
-    const afterKey = afterPageToken(request.pageToken, bound);
+    const { limit, after, cut } = askedPage(request, PAGE, ['ListConversations', scope]);
     const { conversations } = await deps.memory.open();
-    const found = await conversations.list(scope, { limit: pageSize + 1, ...(afterKey === null ? {} : { afterKey }) });
-    const { items, nextPageToken } = pageOf(found, pageSize, ({ id }) => id, bound);
+    const found = await conversations.list(scope, { limit, ...(after === null ? {} : { afterKey: after }) });
+    const { items, nextPageToken } = cut(found, ({ id }) => id);
     return { conversations: items.map(conversationMessage), nextPageToken };
   },
 
   async listTurns(request, call, deps) {
     const { id } = request;
     const scope = readScope(call);
-    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
-    const bound = ['ListTurns', scope, id];
-    const afterKey = afterPageToken(request.pageToken, bound);
+    const { limit, after, cut } = askedPage(request, PAGE, ['ListTurns', scope, id]);
     const { conversations } = await deps.memory.open();
     if ((await conversations.get(scope, id)) === null) throw unknown(id);
-    const found = await conversations.turns(scope, id, { limit: pageSize + 1, ...(afterKey === null ? {} : { afterKey }) });
-    const { items, nextPageToken } = pageOf(found, pageSize, (last) => last.id, bound);
+    const found = await conversations.turns(scope, id, { limit, ...(after === null ? {} : { afterKey: after }) });
+    const { items, nextPageToken } = cut(found, (last) => last.id);
     return { turns: items.map((turn) => toWire(TurnSchema, turn)), nextPageToken };
   },
 

@@ -17,8 +17,8 @@ import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope, readScope } from '../readers/readers.js';
 import { fromWire } from '@etude/contracts/wire/messages';
-import { afterPageToken, pageOf } from '../wire/names.js';
-import { boundedCount, invalidField, opened } from '@etude/contracts/wire/validation';
+import { askedPage } from '../wire/names.js';
+import { invalidField, opened } from '@etude/contracts/wire/validation';
 import type { MemoryDeps } from './record-calls.js';
 import { documentMessage } from './record-message.js';
 import { deleteNamed } from './single-record-calls.js';
@@ -36,12 +36,10 @@ export const documentCalls = {
 
   async listDocuments(request, call, deps) {
     const scope = readScope(call, request);
-    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
-    const bound = ['ListDocuments', scope];
-    const afterKey = afterPageToken(request.pageToken, bound);
+    const { limit, after, cut } = askedPage(request, PAGE, ['ListDocuments', scope]);
     const { semantic } = await deps.memory.open();
-    const found = await semantic.documents(scope, { limit: pageSize + 1, ...(afterKey === null ? {} : { afterKey }) });
-    const { items, nextPageToken } = pageOf(found, pageSize, (last) => last.id, bound);
+    const found = await semantic.documents(scope, { limit, ...(after === null ? {} : { afterKey: after }) });
+    const { items, nextPageToken } = cut(found, (last) => last.id);
     return { documents: items.map(documentMessage), nextPageToken };
   },
 

@@ -8,8 +8,8 @@ import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { askedSkills, readScope, requireAuthor, seesUsers, viewsOf, type Whose } from '../readers/readers.js';
 import { toWire } from '@etude/contracts/wire/messages';
-import { afterPageToken, optionalRequestId, pageToken } from '../wire/names.js';
-import { boundedCount, parseField } from '@etude/contracts/wire/validation';
+import { askedPage, optionalRequestId } from '../wire/names.js';
+import { parseField } from '@etude/contracts/wire/validation';
 import type { MemoryDeps } from './record-calls.js';
 import { recordMessage, shownRecord } from './record-message.js';
 import { recordAsked, SEARCHED } from './search-calls.js';
@@ -21,17 +21,17 @@ const Kind = z.enum([...SEARCHED, 'document', 'conversation']);
 export const singleRecordCalls = {
   async listMemory(request, call, deps) {
     const kind = parseField(Kind, request.kind || 'fact', 'kind');
-    const limit = boundedCount(request.pageSize, 'page_size', PAGE);
     const { category, all } = request;
     const scope = kind === 'skill' ? viewsOf(askedSkills(call, request))[0]! : readScope(call, request);
-    const bound = ['ListMemory', scope, kind, category, all];
-    const [at = '', key] = afterPageToken(request.pageToken, bound)?.split(/ (.*)/s) ?? [];
+    const page = askedPage(request, PAGE, ['ListMemory', scope, kind, category, all]);
+    const [at = '', key] = page.after?.split(/ (.*)/s) ?? [];
     const memory = await deps.memory.open();
-    const after = key === undefined ? {} : { after: { createdAt: Number(at), key } };
-    const { records, next } = await memory.list(scope, { kind, limit, all, ...after, ...(category === '' ? {} : { category }) });
+    const behind = key === undefined ? {} : { after: { createdAt: Number(at), key } };
+    const narrowed = { all, ...behind, ...(category === '' ? {} : { category }) };
+    const { records, next } = await memory.list(scope, { kind, limit: page.pageSize, ...narrowed });
     return {
       records: records.map((record) => recordMessage(shownRecord(record, call.roles))),
-      nextPageToken: pageToken(next && `${next.createdAt} ${next.key}`, bound),
+      nextPageToken: page.tokenOf(next && `${next.createdAt} ${next.key}`),
     };
   },
 

@@ -5,8 +5,8 @@ import { type DeadLetter, DeadLetters, type QueueCounts } from '@etude/queue/job
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { toWire } from '@etude/contracts/wire/messages';
-import { afterPageToken, pageToken } from '../wire/names.js';
-import { boundedCount, invalidField, parseField } from '@etude/contracts/wire/validation';
+import { askedPage } from '../wire/names.js';
+import { invalidField, parseField } from '@etude/contracts/wire/validation';
 
 const PAGE = { max: 1_000, standard: 50 };
 const IDS_MAX = 1_000;
@@ -19,11 +19,9 @@ export const queueCalls = {
 
   async listDeadLetters(request, _call, deps) {
     const queue = queueName(request.queue);
-    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
-    const bound = ['ListDeadLetters', queue];
-    const after = afterPageToken(request.pageToken, bound) ?? undefined;
-    const { letters, next } = await deps.dead.list(queue, { pageSize, after });
-    return { deadLetters: letters.map(deadLetterMessage), nextPageToken: pageToken(next, bound) };
+    const { pageSize, after, tokenOf } = askedPage(request, PAGE, ['ListDeadLetters', queue]);
+    const { letters, next } = await deps.dead.list(queue, { pageSize, after: after ?? undefined });
+    return { deadLetters: letters.map(deadLetterMessage), nextPageToken: tokenOf(next) };
   },
 
   async redriveDeadLetters(request, _call, deps) {

@@ -17,8 +17,8 @@ import type { Handlers } from '../calls/calls.js';
 import { type ControllerClient, forwardedError } from '../controllers/controller-client.js';
 import { forwardSettings, SandboxRouter } from '../controllers/sandbox-router.js';
 import { fromWire, wordOf } from '@etude/contracts/wire/messages';
-import { afterPageToken, pageToken, sandboxIdOfName } from '../wire/names.js';
-import { boundedCount, opened, parseField } from '@etude/contracts/wire/validation';
+import { askedPage, sandboxIdOfName } from '../wire/names.js';
+import { opened, parseField } from '@etude/contracts/wire/validation';
 
 const LABELS_MAX = 64;
 const PAGE = { max: 200, standard: 50 };
@@ -65,12 +65,10 @@ export const sandboxCalls = {
   async listSandboxes(request, call, deps) {
     deps.router.requireOn();
     const { tenant } = call;
-    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
     const state = wordOf(SandboxStateSchema, request.state, 'state') as SandboxSession['state'] | undefined;
-    const bound = ['ListSandboxes', tenant, state];
-    const after = afterPageToken(request.pageToken, bound);
+    const { pageSize, after, tokenOf } = askedPage(request, PAGE, ['ListSandboxes', tenant, state]);
     const page = await deps.sessions.list(tenant, { pageSize, ...(state ? { state } : {}), ...(after ? { after } : {}) });
-    return { sandboxes: page.items.map(sandboxMessage), nextPageToken: pageToken(page.nextAfter, bound) };
+    return { sandboxes: page.items.map(sandboxMessage), nextPageToken: tokenOf(page.nextAfter) };
   },
 
   renewSandbox(request, call, deps) {

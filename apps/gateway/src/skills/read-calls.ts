@@ -18,7 +18,7 @@ import {
   viewsOf,
 } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
-import { afterPageToken, pageOf } from '../wire/names.js';
+import { askedPage } from '../wire/names.js';
 import { boundedCount, parseField } from '@etude/contracts/wire/validation';
 import { skillDiff } from './diff-skill.js';
 import { everySkillBehind, placeOf } from './list-skills.js';
@@ -37,22 +37,20 @@ const Fraction = z.number().min(0, 'must be between 0 and 1').max(1, 'must be be
 export const readCalls = {
   async listSkills(request, call, deps) {
     const asked = askedSkills(call, request);
-    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
     const filter = {
       status: statusFilterOf(request.status),
       category: categoryOf(request.category, 'category'),
       tags: parseField(Tags, request.tags, 'tags'),
     };
-    const bound = ['ListSkills', asked, filter];
-    const after = afterPageToken(request.pageToken, bound);
+    const { limit, after, cut } = askedPage(request, PAGE, ['ListSkills', asked, filter]);
     const { procedural } = await deps.memory.open();
     const page: Skill[] = [];
     const { signal } = call;
     for await (const skill of everySkillBehind(procedural, asked, filter, after)) {
       signal.throwIfAborted();
-      if (page.push(skill) > pageSize) break;
+      if (page.push(skill) === limit) break;
     }
-    const { items, nextPageToken } = pageOf(page, pageSize, placeOf, bound);
+    const { items, nextPageToken } = cut(page, placeOf);
     return { skills: items.map(request.brief ? briefMessage : skillMessage), nextPageToken };
   },
 

@@ -12,9 +12,9 @@ import type { Handlers } from '../calls/calls.js';
 import { refuseSecrets } from '../memory/told-secrets.js';
 import { ownScope } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
-import { afterPageToken, optionalAgent, optionalRequestId, pageToken } from '../wire/names.js';
+import { askedPage, optionalAgent, optionalRequestId } from '../wire/names.js';
 import { toWire } from '@etude/contracts/wire/messages';
-import { boundedCount, invalidField, parseField } from '@etude/contracts/wire/validation';
+import { invalidField, parseField } from '@etude/contracts/wire/validation';
 
 const PAGE = { max: 200, standard: 50 };
 const Description = z.string().trim().max(4_000);
@@ -59,13 +59,12 @@ export const wishCalls = {
 
   async listWantedSkills(request, call, deps) {
     const { tenant, roles } = call;
-    const limit = boundedCount(request.pageSize, 'page_size', PAGE);
     const agent = optionalAgent(request.agent);
     const user = wishUserOf(request, roles);
     const bound = ['ListWantedSkills', tenant, agent, user ?? null, user === undefined];
-    const after = afterPageToken(request.pageToken, bound);
+    const { pageSize: limit, after, tokenOf } = askedPage(request, PAGE, bound);
     const { wishes, nextAfter } = await deps.wanted.list(tenant, { limit, after, agent, ...(user === undefined ? {} : { user }) });
-    return { wantedSkills: wishes.map(wantedMessage), nextPageToken: pageToken(nextAfter, bound) };
+    return { wantedSkills: wishes.map(wantedMessage), nextPageToken: tokenOf(nextAfter) };
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 

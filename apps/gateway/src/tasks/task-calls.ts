@@ -4,9 +4,9 @@ import type { TaskRecord, TaskState as State } from '@etude/contracts/task';
 import { TaskStore } from '@etude/queue/tasks/task-store';
 import { waitMs } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
-import { afterPageToken, eventIdOf, optionalRequestId, pageToken, taskIdOfName } from '../wire/names.js';
+import { askedPage, eventIdOf, optionalRequestId, taskIdOfName } from '../wire/names.js';
 import { wordOf } from '@etude/contracts/wire/messages';
-import { boundedCount, invalidField } from '@etude/contracts/wire/validation';
+import { invalidField } from '@etude/contracts/wire/validation';
 import { TaskWatcher } from './task-events.js';
 import { LABELS_MAX, taskSpecOf } from './task-spec.js';
 import { taskMessage } from './task-message.js';
@@ -34,12 +34,10 @@ export const taskCalls = {
 
   async listTasks(request, call, deps) {
     const { tenant } = call;
-    const pageSize = boundedCount(request.pageSize, 'page_size', PAGE);
     const filter = taskFilterOf(request);
-    const bound = ['ListTasks', tenant, filter];
-    const after = afterPageToken(request.pageToken, bound) ?? undefined;
-    const { items: records, nextAfter } = await deps.tasks.list(tenant, { ...filter, pageSize, after });
-    return { tasks: records.map(taskMessage), nextPageToken: pageToken(nextAfter, bound) };
+    const { pageSize, after, tokenOf } = askedPage(request, PAGE, ['ListTasks', tenant, filter]);
+    const { items: records, nextAfter } = await deps.tasks.list(tenant, { ...filter, pageSize, after: after ?? undefined });
+    return { tasks: records.map(taskMessage), nextPageToken: tokenOf(nextAfter) };
   },
 
   /** A repeated cancellation has the same outcome, so the request id isn't stored. */

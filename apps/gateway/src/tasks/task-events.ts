@@ -4,10 +4,10 @@ import type { TaskEventSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { isFinal, type TaskRecord } from '@etude/contracts/task';
 import type { Producer } from '@etude/queue/jobs/producer';
 import { isConnectionError } from '@etude/queue/redis/redis';
-import { readEvents } from '@etude/queue/tasks/events';
+import { readEvents, type StoredEvent } from '@etude/queue/tasks/events';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
 import { unlessAborted } from '../calls/local-client.js';
-import { eventMessage, type StoredEvent } from './task-message.js';
+import { eventMessage } from './task-message.js';
 
 const AWAY = 'Redis became unreachable while events were read. Call again with the last resume_token.';
 

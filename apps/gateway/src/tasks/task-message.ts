@@ -2,8 +2,9 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { TaskEventSchema, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { taskName } from '@etude/contracts/ids';
-import { isUnjudged, type TaskEvent, type TaskRecord, type TaskResult } from '@etude/contracts/task';
+import { isUnjudged, type TaskRecord, type TaskResult } from '@etude/contracts/task';
 import { toWire } from '@etude/contracts/wire/messages';
+import type { StoredEvent } from '@etude/queue/tasks/events';
 import { resumeToken } from '../wire/names.js';
 
 type EventInit = MessageInitShape<typeof TaskEventSchema>;
@@ -34,13 +35,6 @@ const CASES = {
   step: 'stepFinished',
   attempt_finished: 'attemptFinished',
 } as const;
-
-export interface StoredEvent {
-  readonly id: string;
-  readonly event: TaskEvent;
-  /** ms since 1970. */
-  readonly at: number;
-}
 
 /** @param task the finished task; needed only for the `finished` event */
 export function eventMessage(taskId: string, { id, event, at }: StoredEvent, task: TaskRecord | null): EventInit {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { AgentId, RequestId, SandboxId, SkillName, TaskId, UserId } from '@etude/contracts/ids';
 import { z } from 'zod';
-import { invalidField, parseField } from '@etude/contracts/wire/validation';
+import { boundedCount, invalidField, parseField } from '@etude/contracts/wire/validation';
 
 function idOf(name: string, collection: string, schema: z.ZodType<string>, example: string, field = 'name'): string {
   const id = name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : null;
@@ -54,11 +54,20 @@ export function afterPageToken(token: string, filter: unknown): string | null {
   );
 }
 
-/** A page of `found`. If `found` has more records than `pageSize`, another page follows. @param placeOf gives the place for the token */
-export function pageOf<T>(found: readonly T[], pageSize: number, placeOf: (last: T) => string, filter: unknown) {
-  const items = found.slice(0, pageSize);
-  const last = found.length > pageSize ? items.at(-1) : undefined;
-  return { items, nextPageToken: pageToken(last === undefined ? null : placeOf(last), filter) };
+/**
+ * The page that a request asks for, behind `after` (null: the first). `tokenOf` gives the token of the page behind a place (null: the last).
+ * `cut` is for a list with one record more than the page, if there is one: it gives the page and its token.
+ *
+ * @throws EtudeError INVALID_ARGUMENT
+ */
+export function askedPage(request: { pageSize: number; pageToken: string }, limits: { max: number; standard: number }, filter: unknown) {
+  const pageSize = boundedCount(request.pageSize, 'page_size', limits);
+  const tokenOf = (place: string | null) => pageToken(place, filter);
+  const cut = <T>(found: readonly T[], placeOf: (last: T) => string) => {
+    const items = found.slice(0, pageSize);
+    return { items, nextPageToken: tokenOf(found.length > pageSize ? placeOf(items.at(-1)!) : null) };
+  };
+  return { pageSize, limit: pageSize + 1, after: afterPageToken(request.pageToken, filter), tokenOf, cut };
 }
 
 const EVENT_ID = /^[0-9]{1,19}-[0-9]{1,19}$/;
