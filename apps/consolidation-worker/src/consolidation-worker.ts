@@ -24,9 +24,7 @@ import { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import { consolidationRunProcessor, factsUnlessErased, storedStatuses } from './consolidation-run.processor.js';
 import { type ConsolidationWorkerConfig, schedulesFrom } from './consolidation-worker.config.js';
 import { embedderByName } from './move-vectors.js';
-import { memorySettleProcessor, settleAll } from './memory-settle.processor.js';
-import { memoryUpkeepProcessor } from './memory-upkeep.processor.js';
-import { memoryWriteProcessor } from './memory-write.processor.js';
+import { memorySettleProcessor, memoryUpkeepProcessor, memoryWriteProcessor, settleAll } from './memory.processors.js';
 import { NightlySchedules } from './nightly-schedules.js';
 import { skillRequestProcessor, skillVerifyProcessor } from './skill.processors.js';
 

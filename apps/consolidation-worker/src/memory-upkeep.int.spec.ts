@@ -19,7 +19,7 @@ import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { redisForFile } from '@etude/test-support/redis-for-file';
 import { until } from '@etude/test-support/until';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { memoryUpkeepProcessor } from './memory-upkeep.processor.js';
+import { memoryUpkeepProcessor } from './memory.processors.js';
 import type { ReembedDeps } from './move-vectors.js';
 
 const tenant = 'acme';

@@ -3,7 +3,7 @@ import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { DAY_MS, provenSkill, Shelf } from '@etude/domain/testing/hygiene-fixture';
 import { NEW_YEAR } from '@etude/domain/testing/memory-records';
 import { expect, it } from 'vitest';
-import { pruneBySchedule } from './memory-upkeep.processor.js';
+import { pruneBySchedule } from './memory.processors.js';
 
 const clock = { now: () => NEW_YEAR + 100 * DAY_MS };
 const template = {

@@ -4,7 +4,7 @@ import { FakeProceduralMemory } from '@etude/domain/testing/fake-procedural-memo
 import { SCOPE, skillOf, skillUseOf } from '@etude/domain/testing/memory-records';
 import type { AppliedWrites } from '@etude/memory/memory';
 import { expect, it } from 'vitest';
-import { type MemoryWriteDeps, memoryWriteProcessor } from './memory-write.processor.js';
+import { type MemoryWriteDeps, memoryWriteProcessor } from './memory.processors.js';
 
 const CONTEXT = { jobId: 'j', attempt: 1, isLastAttempt: false, stalledCount: 0, signal: new AbortController().signal };
 
