@@ -147,6 +147,5 @@ export function tableOf(type: DescMessage, messages: readonly Message[], columns
 export const jsonOf = <Desc extends DescMessage>(type: Desc, message: MessageShape<Desc>): JsonValue =>
   toJson(type, message, { alwaysEmitImplicit: true });
 
-/** Prints a message: as JSON, or as text for people. */
 export const show = <Desc extends DescMessage>(out: Output, type: Desc, message: MessageShape<Desc>, text = details(type, message)): void =>
   out.data(jsonOf(type, message), text);

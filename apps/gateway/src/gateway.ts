@@ -121,7 +121,6 @@ export class Gateway implements OnApplicationShutdown {
     this.#mcp = new McpServer(config, { calls: this.#calls, authenticator, log });
   }
 
-  /** Readiness checks of this service. */
   readonly checks = {
     redis: async () => void (await whileRedisAnswers(this.#producer.redis, this.#producer.redis.ping())),
     memory: () => this.#memory.check(),

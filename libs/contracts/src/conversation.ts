@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { Scope } from './memory.js';
 import { isVisible, VisibleText } from './visible-text.js';
 
-/** The most turns of one conversation. */
 export const TURNS_MAX = 1_000_000;
 
 /** One message, as its speaker said it. Its text is kept byte for byte. */
@@ -17,7 +16,6 @@ export const Message = z.strictObject({
 });
 export type Message = z.infer<typeof Message>;
 
-/** A conversation without its turns. */
 export const Conversation = z.strictObject({
   /** Derived from the owner and `name`, so that a name of one owner means one conversation. */
   id: z.string(),
@@ -25,7 +23,6 @@ export const Conversation = z.strictObject({
   /** What its owner calls it, such as the id of a chat. */
   name: z.string().min(1).max(1_000),
   title: z.string().max(1_000),
-  /** How many turns it has. */
   turns: z.number().int().min(0).max(TURNS_MAX),
   /** How many of them were read for facts; absent: none. */
   read: z.number().int().min(0).max(TURNS_MAX).optional(),
@@ -38,7 +35,6 @@ export type Conversation = z.infer<typeof Conversation>;
 export const Turn = Message.extend({
   id: z.string(),
   scope: Scope,
-  /** Id of the conversation. */
   conversation: z.string(),
   /** Place in the conversation, from 0. */
   index: z.number().int().min(0).max(TURNS_MAX),

@@ -17,7 +17,6 @@ const SKILLS_TTL_MS = 5_000;
 const TOOLS_TTL_MS = 300_000;
 
 export interface EtudeServerOptions {
-  /** Version of the serving program. */
   readonly version: string;
   readonly onUnfit: OnUnfit;
   /** Interval of progress notifications, in ms, for clients that ask for them. */
@@ -103,7 +102,6 @@ function failedCall(error: unknown): CallToolResult {
   return failed(failure.message);
 }
 
-/** Serves `tools/list` and `tools/call` for one caller. */
 function serveTools(server: Server, calls: GatewayCalls['tools'], caller: McpCaller, progressEveryMs = PROGRESS_EVERY_MS): void {
   const { agent, user, session, metadata } = caller;
   server.registerCapabilities({ tools: {} });

@@ -5,7 +5,6 @@ import type { ServiceClient } from '@etude/contracts/grpc-client';
 import { decodeStatus, isServiceError } from '@etude/contracts/rich-status';
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 
-/** The gateway's calls that this server uses. */
 export interface GatewayCalls {
   readonly tools: Pick<ServiceClient<typeof Tools>, 'listTools' | 'callTool'>;
   readonly skills: Pick<ServiceClient<typeof Skills>, 'listSkills' | 'listSkillVersions' | 'exportSkill'>;

@@ -11,7 +11,6 @@ import { callFailure, type GatewayCalls, protocolError } from './gateway-calls.j
 const PAGE_SIZE = 20;
 const TIMEOUT_MS = 30_000;
 
-/** One version of a skill, with its owner. */
 type Version = Pick<WireSkill, 'name' | 'agent' | 'user' | 'version'>;
 
 /** Called for a skill that doesn't fit the Agent Skills format. */

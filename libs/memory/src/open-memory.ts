@@ -1,6 +1,7 @@
 import { conversationLayer } from './layers/conversations.js';
 import { episodicLayer } from './layers/episodic-layer.js';
 import { sharedEmbedding } from './layers/indexed-texts.js';
+import type { LayerDeps } from './layers/records.js';
 import { recallMemory } from './layers/memory-recall.js';
 import { proceduralLayer } from './layers/procedural-layer.js';
 import { getRecord, listRecords } from './layers/record-reads.js';
@@ -15,9 +16,6 @@ import { guardedStore } from './upkeep/erasure-marks.js';
 import { recordUpkeep } from './upkeep/record-upkeep.js';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
-import type { ChatModel } from '@etude/domain/ports/model';
-import type { Reranker } from '@etude/domain/ports/reranker';
-import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 
 export type MemoryPlace =
   | ({ readonly adapter: 'sqlite' } & Omit<SqliteStoreOptions, 'model'>)
@@ -33,7 +31,6 @@ export async function openMemory({ store: place, ...deps }: MemoryDeps & { reado
   return memoryOver(await openStore(place, deps), deps);
 }
 
-/** Opens memory where the settings say. */
 export async function memoryFrom(config: MemoryConfig, deps: MemoryDeps): Promise<Memory> {
   return openMemory({ store: placeOf(config), ...deps });
 }
@@ -61,17 +58,11 @@ function placeOf(config: MemoryConfig): MemoryPlace {
   };
 }
 
-export interface MemoryDeps extends SemanticOptions {
+export interface MemoryDeps extends SemanticOptions, Pick<LayerDeps, 'reranker' | 'chatModel' | 'proofChecker'> {
   /** Its model and dimension are stored with the vectors. A later open with another embedder is refused. */
   readonly embedder: Embedder;
   /** Gives the current time, by which records age. Default: the system's clock. */
   readonly clock?: Clock;
-  /** See `LayerDeps`. */
-  readonly reranker?: Reranker;
-  /** See `LayerDeps`. */
-  readonly chatModel?: ChatModel;
-  /** See `LayerDeps`. */
-  readonly proofChecker?: ProofChecker;
 }
 
 /** The memory over one store. Closing the memory closes the store. */

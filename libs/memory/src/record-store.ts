@@ -80,7 +80,6 @@ export interface Owners {
 
 export interface RecordFilter {
   readonly kinds?: readonly RecordKind[] | undefined;
-  /** Only records with one of these keys. */
   readonly keys?: readonly string[];
   /** All fields must match. A list of values matches any of them. */
   readonly where?: Fields | undefined;
@@ -197,7 +196,6 @@ export interface RecordStore {
   damage(): Promise<readonly string[]>;
   /** null if the database doesn't tell. */
   diskBytes(): number | null;
-  /** A readiness check. */
   check(): Promise<void>;
   close(): void | Promise<void>;
 }

@@ -15,7 +15,6 @@ export interface ServiceOptions {
   readonly name: string;
   readonly module: DynamicModule;
   readonly config: BaseConfig;
-  /** Checks for readiness, by name. */
   readonly checks: Readonly<Record<string, HealthCheck>>;
   /** Opens the service's own server, once the logger is in place. */
   readonly listen?: () => Promise<void>;
@@ -90,7 +89,6 @@ export async function runMain(name: string, start: () => Promise<unknown>): Prom
 
 /** The part of a service that takes jobs from queues. */
 export interface RunningWorker {
-  /** Checks for readiness, by name. */
   checks(): Readonly<Record<string, HealthCheck>>;
   /** Jobs in progress return to the queue, where other workers take them. */
   close(): Promise<void>;

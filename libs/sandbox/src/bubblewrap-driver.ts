@@ -13,7 +13,6 @@ import {
 import { type HostUsers, NoHostUsers } from './host-users.js';
 import { newClaim, SupervisorClient } from './supervisor-client.js';
 
-/** A sandbox that is started ahead of any claim. */
 interface Spare {
   /** Resolves to null when the sandbox could not be started. */
   readonly link: Promise<SandboxLink | null>;

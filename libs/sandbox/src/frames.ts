@@ -51,7 +51,6 @@ export interface SupervisorFrame {
   readonly [field: string]: unknown;
 }
 
-/** Frames to and from one process. */
 export class FrameChannel {
   private readonly reader = new FrameReader();
   private readonly inbox: SupervisorFrame[] = [];

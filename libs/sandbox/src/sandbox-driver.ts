@@ -21,7 +21,6 @@ export interface SandboxExecution extends ExecutionRequest {
 export interface ExecutionSink {
   /** Output of run `run` as it comes, up to the size of the head. */
   output(run: number, stream: 'stdout' | 'stderr', text: string, at: number): void;
-  /** One rich output of a cell. */
   display(run: number, data: Display, at: number): void;
   /** The end of a run. Its stdout and stderr hold only the tail, which `output` did not get. */
   result(run: number, result: RunResult, at: number): void;
@@ -111,7 +110,6 @@ export interface SandboxDriver {
   close(): Promise<void>;
 }
 
-/** A driver's connection to one sandbox. */
 export interface SandboxLink {
   readonly alive: boolean;
   /** Resolves when no process of the sandbox exists any more. */
@@ -125,7 +123,6 @@ export interface SandboxLink {
   destroy(): Promise<void>;
 }
 
-/** Opens sandboxes for a driver. */
 export interface SandboxSource {
   open(shape: SandboxShape): SandboxLink;
   /** Destroys all sandboxes that it opened. */
@@ -136,7 +133,6 @@ export interface SandboxSource {
 export const unavailable = (message: string, exit: ExitReason = 'infra') =>
   new EtudeError('SANDBOX_UNAVAILABLE', message, { metadata: { exit } });
 
-/** The error for a claim that names an unknown template. */
 export const noTemplate = (name: string, known: ReadonlyMap<string, unknown>) =>
   new EtudeError('INVALID_ARGUMENT', `there is no sandbox template "${name}", only ${[...known.keys()].join(', ')}`, { field: 'template' });
 

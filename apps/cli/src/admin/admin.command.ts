@@ -17,7 +17,6 @@ import { addKey, keysPath, readKeys, type Role } from '../home/home.js';
 
 const isOver = ({ state }: ConsolidationRun) => state === ConsolidationState.DONE || state === ConsolidationState.FAILED;
 
-/** Polls until the run is over. */
 export const waitForRun = (cli: Cli, gateway: Gateway, run: ConsolidationRun): Promise<ConsolidationRun> =>
   poll(cli, run, {
     isOver,

@@ -5,7 +5,6 @@ import { z } from 'zod';
 import { CliError, EXIT } from '../errors.js';
 import { decodeUtf8, readBytes } from '../files.js';
 
-/** One problem of a data set, ready to be submitted. */
 export interface Problem {
   /** Id in the data set, such as "HumanEval/7". Unique in its file. */
   readonly id: string;

@@ -31,7 +31,6 @@ const OWNER: Flags = {
 };
 const PARTIAL: Flags = { '--partial': 'answer even if some layers cannot be searched' };
 const LAYER: Flags = { '--layer <layer>': { help: 'episodic, semantic or procedural; repeatable (default: all)', parse: repeated } };
-/** The flags that name one record. */
 const ONE: Flags = {
   ...WHOSE,
   '--layer <layer>': { help: 'layer that holds the record', choices: ['episodic', 'semantic', 'procedural'], usual: 'semantic' },
@@ -59,7 +58,6 @@ const hitsBelow = (title: string, hits: readonly MemoryHit[]) =>
     hits.map((hit) => `${details(MemoryHitSchema, hit)}\n`),
   );
 
-/** Hits below a heading for each layer or kind. */
 const grouped = (hits: readonly MemoryHit[], by: 'layer' | 'kind') =>
   [...Map.groupBy(hits, (hit) => hit[by])].map(([heading, of]) => hitsBelow(heading, of));
 

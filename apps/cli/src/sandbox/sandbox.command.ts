@@ -137,7 +137,6 @@ export function addSandbox(program: Command, start: Start): void {
 }
 
 interface Place {
-  /** Name of the sandbox. */
   readonly name: string;
   readonly path: string;
 }

@@ -35,7 +35,6 @@ function tokenSecret(home: string): string {
   return readFileSync(path, 'utf8').trim();
 }
 
-/** Settings of the sandbox controller for a cluster that is ready. */
 const kubernetesSettings = (home: string, cluster: ClusterReady): Record<string, string> => ({
   ETUDE_SANDBOX_DRIVER: 'kubernetes',
   ETUDE_SANDBOX_NAMESPACE: cluster.namespace,

@@ -38,7 +38,6 @@ function judgedText({ verdict, casesPassed, casesTotal }: Judged): string {
   return casesTotal === 0 ? verdictWord(verdict) : `${verdictWord(verdict)} ${casesPassed}/${casesTotal}`;
 }
 
-/** One line with the outcome of a task and its usage. */
 export function outcomeLine(task: Task): string {
   const { result, error } = task;
   const parts = [stateWord(task.state)];

@@ -23,7 +23,6 @@ export interface AgentDeps {
   readonly memory: MemoryAccess;
 }
 
-/** `etude.v1.Agents`: settings of agents. */
 export const agentCalls = {
   async listAgents(request, call, deps) {
     const { tenant } = call;
@@ -38,7 +37,6 @@ export const agentCalls = {
   },
 } satisfies Handlers<typeof Agents, AgentDeps>;
 
-/** Changes to settings, for reviewers. */
 export const agentChanges = {
   async updateAgent({ agent: told, updateMask, requestId }, call, deps) {
     const { tenant } = call;

@@ -15,7 +15,6 @@ export interface IdentifiedRequest {
   readonly body: unknown;
 }
 
-/** The records that a request changes. */
 export interface Changed {
   /** The owner of the records. Erasing the owner also erases the claim. */
   readonly scope: Omit<Scope, 'tenant'>;
@@ -111,7 +110,6 @@ export function versionsWork(
   };
 }
 
-/** Like `versionsWork`, for a single version. */
 export function versionWork(procedural: ProceduralMemory, caller: Pick<Scope, 'tenant'>): Pick<Work<Skill>, 'resultOf' | 'again'> {
   const { resultOf, again } = versionsWork(procedural, caller);
   return { resultOf: (skill) => resultOf([skill]), again: async (...given) => (await again(...given))?.[0] ?? null };

@@ -19,7 +19,6 @@ export interface RouterParts {
   readonly channels: ControllerChannels | null;
 }
 
-/** The settings of a forwarded call: the caller's tenant, deadline and signal. */
 export function forwardSettings({ tenant, signal, deadlineMs }: CallContext): CallSettings {
   const timeout = Number.isFinite(deadlineMs) ? { timeoutMs: Math.max(1, deadlineMs - Date.now()) } : {};
   return { signal, metadata: { 'etude-tenant': tenant }, ...timeout };

@@ -12,14 +12,12 @@ const CLOSE_GRACE_MS = 3_000;
 const RETRY_AFTER_MS = 1_000;
 
 export interface HttpDoorSettings {
-  /** The setting of the port, for error messages. */
   readonly setting: string;
   readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Sends an error. Called only if nothing was sent yet. */
   readonly fail: (response: ServerResponse, error: RestError, cause: unknown) => void;
 }
 
-/** One HTTP server of the gateway. */
 export class HttpDoor {
   readonly #server: Server;
 

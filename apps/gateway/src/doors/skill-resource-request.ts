@@ -64,7 +64,6 @@ const Said = z.strictObject({
   tags: Texts,
 });
 
-/** The fields of a skill as a resource. */
 const Resource = Said.extend({
   owner_agent_object_id: AgentObjectId.nullish().describe('null: every agent of the tenant; only a reviewer may write that.'),
   version: z.number().int().min(0).optional().describe('In a PUT: the version that was edited; refused with 409 if a newer one exists.'),

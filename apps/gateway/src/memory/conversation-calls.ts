@@ -30,7 +30,6 @@ const Asked = z.object({
   first: z.number().int().min(0).max(TURNS_MAX).optional(),
 });
 
-/** The calls of `etude.v1.Memory` for conversations. */
 export const conversationCalls = {
   async addConversation(request, call, deps) {
     const { first = null, ...told } = fromWire(Asked, AddConversationRequestSchema, request);

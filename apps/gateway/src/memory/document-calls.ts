@@ -25,7 +25,6 @@ import { deleteNamed } from './single-record-calls.js';
 
 const PAGE = { max: 1_000, standard: 100 };
 
-/** The document calls of `etude.v1.Memory`. */
 export const documentCalls = {
   async importDocument(requests, call, deps) {
     const { head, rest } = await opened(requests, 'head');

@@ -31,7 +31,6 @@ import { boundedCount, invalidField, parseField, refuseAny } from '@etude/contra
 import { episodeMessage, factMessage, procedureMessage } from './record-message.js';
 import { refuseSecrets } from './told-secrets.js';
 
-/** Dependencies of the handlers of memory. */
 export interface MemoryDeps extends Pick<SkillDeps, 'memory' | 'settings' | 'registration' | 'templateFor' | 'outbox'> {
   readonly upkeep: UpkeepStore;
   readonly settling: SettlingStore;

@@ -17,7 +17,6 @@ import { recordAsked, SEARCHED } from './search-calls.js';
 const PAGE = { max: 1_000, standard: 100 };
 const Kind = z.enum([...SEARCHED, 'document', 'conversation']);
 
-/** The calls of `etude.v1.Memory` that list records, and delete one. */
 export const singleRecordCalls = {
   async listMemory(request, call, deps) {
     const kind = parseField(Kind, request.kind || 'fact', 'kind');

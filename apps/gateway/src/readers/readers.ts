@@ -14,7 +14,6 @@ import { toWire, wordOf } from '@etude/contracts/wire/messages';
 import type { CallContext } from '../calls/caller.js';
 import { optionalAgent, optionalUser, skillOfName } from '../wire/names.js';
 
-/** The reader whose skills a request asks for. */
 export interface AskedSkills {
   readonly tenant: string;
   /** An agent: its own and shared skills. "@user", "@tenant" or "@global": only those shared skills. null: skills of all agents. */

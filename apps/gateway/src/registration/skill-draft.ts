@@ -42,7 +42,6 @@ const Parameter = z
     message: 'is allowed only if the parameter is not required',
   });
 
-/** Limits for the fields of a draft. */
 const Draft = z.object({
   name: SkillName,
   kind: z.enum(['function', 'snippet', 'procedure']).default('function'),

@@ -20,7 +20,6 @@ import type { MemoryAccess } from '../calls/memory-access.js';
 import { invalid, invalidField, refuseAny, type Violation } from '@etude/contracts/wire/validation';
 import type { CheckedDraft } from './skill-draft.js';
 
-/** Dependencies of the handlers of skills. */
 export interface SkillDeps {
   readonly memory: MemoryAccess;
   readonly sandboxes: Sandboxes;

@@ -21,7 +21,6 @@ import { askedSkills, authorOf, meantVersion, readsHiddenTests, skillMessage } f
 import type { Registration, SkillDeps } from '../registration/skill-registration.js';
 import { candidateFields, type CheckedDraft, digested } from '../registration/skill-draft.js';
 
-/** Maximum of skills in one import. */
 const SKILLS_MAX = 20;
 
 const WITHOUT_TESTS = 'exported without its tests, because tests from tasks may contain hidden cases. A reviewer key exports them too';

@@ -78,7 +78,6 @@ export class SandboxCodeSessions implements CodeSessions {
     return this.#openings.take(name, () => this.#opened(key, template ?? 'default', context), signal);
   }
 
-  /** The open sandbox of the session, or a new one. */
   async #opened(key: SessionKey, template: string, context: CallContext): Promise<CodeSession | { readonly unavailable: string }> {
     const { sandboxes, sessions, openMax } = this.parts;
     const { requestId, sandbox } = await sessions.readSandbox(key);

@@ -11,7 +11,6 @@ export const notFound = (id: string) =>
     metadata: { name: sandboxName(id) },
   });
 
-/** The error for a call to a session that has ended. */
 export function ended({ id, state, stateReason }: Pick<SandboxSession, 'id' | 'state' | 'stateReason'>): EtudeError {
   const how = state === 'lost' ? `was lost: ${stateReason}` : state === 'expired' ? 'expired; renew a sandbox in time' : 'was closed';
   return new EtudeError('FAILED_PRECONDITION', `${sandboxName(id)} ${how}. Create another one.`, {

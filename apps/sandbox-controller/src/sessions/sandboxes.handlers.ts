@@ -10,7 +10,6 @@ import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox';
 import type { SessionHost } from './session-host.js';
 import { eventMessage, executionOf, placeOf, sandboxIdOf, sessionRequestOf, ttlOf } from './session.mapping.js';
 
-/** The tenant that a gateway calls for. */
 interface InternalCaller {
   readonly tenant: string;
   readonly signal: AbortSignal;

@@ -14,7 +14,6 @@ interface SessionHostParts {
   readonly driver: SandboxDriver;
   readonly store: SandboxSessionStore;
   readonly logger: QueueLogger;
-  /** Most sessions in this controller. */
   readonly sessionsMax: number;
   /** Most open sessions of one tenant, over all controllers. */
   readonly tenantSessionsMax: number;
@@ -42,7 +41,6 @@ export class SessionHost {
 
   constructor(private readonly parts: SessionHostParts) {}
 
-  /** Number of sessions that are open or being opened. */
   get sessionCount(): number {
     return this.#held.size + this.#opening.size;
   }

@@ -68,7 +68,6 @@ export class SessionService {
     }
   }
 
-  /** For readiness. */
   async check(): Promise<void> {
     await this.redis.ping();
   }

@@ -106,7 +106,6 @@ export function tooLarge(what: string): EtudeError {
 export interface FoundFolder {
   /** Path of the folder below the root of all files; '' for the root. */
   readonly folder: string;
-  /** Its files, with paths relative to the folder. */
   readonly files: readonly FolderFile[];
 }
 

@@ -49,7 +49,6 @@ export function saidIn(files: readonly FolderFile[]): Said {
   return { parts, name: frontmatter.name };
 }
 
-/** The files that hold no field of the skill. */
 export function extrasOf(files: readonly FolderFile[], { name, kind }: Pick<SkillParts, 'name' | 'kind'>): FolderFile[] {
   const own = [SKILL_TEXT, CASES, ...(kind === 'procedure' ? [] : [codePath(name)])];
   return files.filter(({ path }) => !own.includes(path));

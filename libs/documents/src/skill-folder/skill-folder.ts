@@ -19,7 +19,6 @@ import { fitsField, type Frontmatter, writeSkillText } from './frontmatter.js';
 
 interface ReadSkill {
   readonly parts: SkillParts;
-  /** Notes for the skill's author. */
   readonly notes: readonly string[];
 }
 

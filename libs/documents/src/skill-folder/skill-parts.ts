@@ -57,7 +57,6 @@ export function formatName(name: string): string {
   return name.replaceAll(/_+/g, '-').slice(0, 64).replace(/-+$/, '');
 }
 
-/** The skill name for a name in the format. */
 export function skillNameOf(formatted: string): string {
   const name = formatted.replaceAll('-', '_');
   return /^[a-z]/.test(name) ? name : `skill_${name}`;

@@ -21,7 +21,6 @@ export interface PlanDeps {
   readonly model: ChatModel;
 }
 
-/** The plan for one page of episodes. */
 export interface PlannedUnit {
   /** Made from the unread episodes, so that the same page has the same id. */
   readonly unitId: string;

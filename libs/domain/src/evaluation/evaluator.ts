@@ -90,7 +90,6 @@ export function traceback(run: RunResult): string[] {
   return run.error ? [`Error: ${run.error.type}: ${shown(run.error.message)}`] : [];
 }
 
-/** A text, cut to the length that an example shows. */
 export const cutExample = (text: string) => cutMiddle(text, EXAMPLE_CHARS_MAX);
 
 /** The public cases as a section of the prompt; empty if there are none. */

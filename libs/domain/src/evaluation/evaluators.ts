@@ -19,7 +19,6 @@ const NONE: EvaluatorRules = {
 /** Evaluators that callers choose by name (`kind: "named"`). */
 const NAMED: Readonly<Record<string, NamedKind>> = { accepted_outputs: acceptedOutputs };
 
-/** The rules of every kind of evaluator on the wire. */
 const EVALUATORS: { readonly [Kind in Evaluator['kind']]: (evaluator: Extract<Evaluator, { kind: Kind }>) => EvaluatorRules } = {
   io_cases: ioCases,
   function_cases: functionCases,

@@ -54,7 +54,6 @@ export function refuseUnfinished(planned: number, results: readonly RunResult[])
     throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox returned ${results.length} of ${planned} results; run the execution again.`);
 }
 
-/** The verdict for an answer without code. */
 export function judgeWithoutCode(evaluator: Evaluator): Judgement {
   const reason = 'the answer held no code';
   const feedback = 'Your answer held no code. Answer with one fenced Python block that holds all of it.';

@@ -33,7 +33,6 @@ export function decided({ older, newer }: FactsOfPair, decision: FactDecision): 
   return { older: ended(older, newer), newer: { ...reinforce(known, older), wordings } };
 }
 
-/** The older fact, which the newer one ended. */
 export function ended(older: Fact, newer: Fact): Fact {
   return superseded(older, { id: newer.id, at: factTime(newer) });
 }

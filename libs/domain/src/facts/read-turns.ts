@@ -21,7 +21,6 @@ const Answer = z.object({
   ),
 });
 
-/** A statement that a turn makes. */
 export interface Note {
   readonly turn: Turn;
   readonly text: string;

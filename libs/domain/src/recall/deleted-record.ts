@@ -5,7 +5,6 @@ import { isReadBy } from '../skills/life/find-skill.js';
 import { procedureSource } from '../skills/life/told-procedure.js';
 import { nameOfShown, rolloutOf, sourceOf } from '../trust/sources.js';
 
-/** A named record with its tenant. */
 export type RecordOfTenant = NamedRecord & Pick<Scope, 'tenant'>;
 
 /** The task that left this record; null if none did. */

@@ -14,13 +14,11 @@ export interface RecallInput {
   readonly policy: Pick<MemoryPolicy, 'recallCount' | 'layers' | 'off'>;
   /** The rollout's own records are left out, since they are no memory of another task. */
   readonly rolloutId: string;
-  /** Whether a skill may be shown. */
   readonly shows: (skill: Skill) => boolean;
 }
 
 export interface Recalled {
   readonly items: readonly RecalledItem[];
-  /** The skills among `items`, to be counted as offered. */
   readonly offered: Parameters<SkillRegistry['countOffers']>[0];
 }
 

@@ -30,7 +30,6 @@ export interface RecollectInput {
 export interface Recollected {
   /** Best first. Long texts are cut. */
   readonly hits: readonly MemoryHit[];
-  /** The skills among the hits. */
   readonly skills: readonly Skill[];
   readonly tokens: number;
   readonly missing: readonly MemoryLayer[];

@@ -128,7 +128,6 @@ function titleOf(prompt: string): string {
   return cut(prompt.trim().split('\n', 1)[0] ?? '', TITLE_CHARS_MAX);
 }
 
-/** The part of a text that can be searched. */
 export function searchableText(text: string): string {
   return cut(text, INDEXED_CHARS_MAX);
 }

@@ -30,7 +30,6 @@ export interface Attempt {
   readonly at: number;
 }
 
-/** The task and rollout that records belong to. */
 export interface RecordOrigin {
   readonly taskId: string;
   readonly rolloutId: string;

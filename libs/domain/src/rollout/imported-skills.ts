@@ -9,7 +9,6 @@ import { loadedWith } from '../skills/proof/use-skill.js';
 import type { Attempt } from './attempt-record.js';
 import type { RolloutContext } from './rollout-context.js';
 
-/** Skills that an answer's code imports. */
 export interface ImportedSkills {
   readonly used: readonly Skill[];
   /** Adds the skills to code that runs in a sandbox. */
@@ -75,7 +74,6 @@ export async function noteImports(
   }
 }
 
-/** What an attempt records about them. */
 export function importedBy({ used }: ImportedSkills): Pick<Attempt, 'imported' | 'ofSkill'> {
   if (used.length === 0) return {};
   return { imported: used.map(({ name, version }) => `${name}@${version}`), ofSkill: used.flatMap((skill) => untrustedOfSkill(skill)) };

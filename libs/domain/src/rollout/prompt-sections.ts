@@ -9,7 +9,6 @@ const FEEDBACK_CHARS_MAX = 4_000;
 /** Limit for all earlier attempts together. The newest are kept in full first. */
 const ATTEMPTS_CHARS_MAX = 40_000;
 
-/** The parts of a task that all its prompts share. */
 export interface PromptTask {
   readonly spec: Pick<TaskSpec, 'prompt' | 'evaluator' | 'files'>;
   /**
@@ -46,7 +45,6 @@ export function expectationSection(task: PromptTask): string {
   return `# What to answer\n\n${rulesOf(evaluator).expectation(parts)}`;
 }
 
-/** `expectationSection`, and the form of the answer. */
 export function answerSection(task: PromptTask): string {
   return `${expectationSection(task)}\n\nAnswer with one fenced \`\`\`python block that holds all of your code.`;
 }

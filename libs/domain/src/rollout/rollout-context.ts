@@ -73,7 +73,6 @@ function settingsOf({ tenant, agent }: Scope, deps: RolloutDeps): RolloutContext
   return () => (asked ??= deps.settings.get(tenant, agent).then(({ settings }) => settings));
 }
 
-/** The part of a model's answer that is journaled. */
 export type ModelAnswer = Pick<ChatResponse, 'text' | 'model' | 'scripted' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
 
 /** Makes one journaled model call. After a crash the answer is read from the journal. */

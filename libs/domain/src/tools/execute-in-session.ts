@@ -81,7 +81,6 @@ export async function readSessionFiles(
   }, signal);
 }
 
-/** The error where no session has the files. */
 export function withoutFiles(fileNames: readonly string[], why: string): string {
   const names = fileNames.join(', ').slice(0, 300);
   return `"file_names" can't be made available (${names}): ${why}. Name a session that has these files, or put the data into the code.`;

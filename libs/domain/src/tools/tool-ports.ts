@@ -23,7 +23,6 @@ export interface SkillFinder {
   countOffers(skills: readonly Skill[]): Promise<void>;
 }
 
-/** The outcome of a use. */
 export type SkillUse = Omit<Extract<UseOutcome, { outcome: 'used' }>, 'outcome' | 'exit'>;
 
 export interface SkillCall {
@@ -126,7 +125,6 @@ export interface SkillWish {
   readonly example: Readonly<Record<string, unknown>> | null;
 }
 
-/** Requests for missing skills. */
 export interface SkillWishes {
   /** Returns the request's id, the same one for the same wish. @throws EtudeError FAILED_PRECONDITION if the agent has too many open requests */
   request(reader: ToolReader, wish: SkillWish): Promise<string>;

@@ -37,7 +37,6 @@ interface SkillCallByTool {
   readonly description: string;
   /** Passed to a skill that declares `difficulty_modifier`. */
   readonly difficulty: number;
-  /** Files beside the skill. */
   readonly files?: readonly SandboxFile[];
 }
 

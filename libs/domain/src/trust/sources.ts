@@ -137,7 +137,6 @@ export function nameOfShown({ id, kind }: Pick<Shown, 'id' | 'kind'>): string | 
 
 const EPISODE_KINDS: ReadonlySet<string> = new Set(['transition', 'episode', 'summary', 'reflection']);
 
-/** The name of the record that a source stands for. */
 export function recordOfSource(source: string): string {
   return restsOn(source)
     .replace(/^untrustedTasks/, 'tasks')

@@ -19,7 +19,6 @@ export interface WriteDeps {
   readonly names: CollectionNames;
   readonly vectors: PointVectors;
   readonly model: StoreOptions['model'];
-  /** All models that records may have vectors of. */
   readonly models: () => Promise<readonly VectorModel[]>;
 }
 

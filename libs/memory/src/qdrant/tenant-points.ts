@@ -70,7 +70,6 @@ export class TenantPoints {
     this.#view = [...conditionOf('agent', agents), ...conditionOf('user', users?.map((user) => user ?? NOBODY) ?? null)];
   }
 
-  /** All matching points, page by page. */
   async *pages(collection: string, conditions: Conditions, { limit, payload }: Page): AsyncGenerator<FoundPoint[]> {
     for (let from: Pick<Page, 'offset'> = {}; ;) {
       const { points, next } = await this.scroll(collection, conditions, { limit, ...from, ...(payload === undefined ? {} : { payload }) });

@@ -29,7 +29,6 @@ export function kindCode(layer: MemoryLayer, kind: RecordKind): number {
   return place === -1 ? 0 : (layerCode(layer) - 1) * KINDS_OF_LAYER + place + 1;
 }
 
-/** Numbers of the layer's kinds that a filter accepts. */
 export function kindCodes(layer: MemoryLayer, kinds: RecordFilter['kinds']): readonly number[] {
   return (kinds ?? RECORD_KINDS[layer]).map((kind) => kindCode(layer, kind)).filter((code) => code > 0);
 }
@@ -84,7 +83,6 @@ const BOUNDS = [
   ],
 ] as const;
 
-/** The search's filter and its view, as a condition on `record`. */
 export function searchCondition(rows: TenantRows, layer: MemoryLayer, query: StoreQuery): Condition {
   const { sql, values } = filterCondition({ ...query, shown: query.shown ?? true });
   const within = rows.within.replaceAll(' AND agent', ' AND record.agent').replaceAll(' AND user', ' AND record.user');
@@ -161,7 +159,6 @@ export function deleteFields(rows: TenantRows, record: number, fields: Fields): 
   rows.run(sql, { record, fields: JSON.stringify(fieldValues(fields)) });
 }
 
-/** The columns of a record in `record_body`. */
 export function bodyValues(record: MemoryRecord) {
   const { fields, title, text, sources, body } = record;
   return { fields: JSON.stringify(fields), title, text, sources: JSON.stringify(sources), body };

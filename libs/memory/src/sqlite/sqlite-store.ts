@@ -143,7 +143,6 @@ async function findRecords(...[file, scope, layer, filter, page]: Reads<'find'>)
   );
 }
 
-/** The records behind the page's place, with the bound values. */
 function placeCondition({ order, afterKey, after }: FindPage): readonly [sql: string, values: Values] {
   if (order === 'key') return afterKey === undefined ? ['', {}] : [' AND record_key > :afterKey', { afterKey }];
   if (after === undefined) return ['', {}];

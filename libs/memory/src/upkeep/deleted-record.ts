@@ -14,7 +14,6 @@ import { recordOfSource, sourcesOfMarks } from '@etude/domain/trust/sources';
 
 /** What deleting a record removes, and what rested on it. */
 export interface DeletionPlan {
-  /** Number of the record's parts by place. */
   readonly found: CountsByPlace;
   /** The records that rest on it, and its other versions. They stay. */
   readonly supported: readonly NamedRecord[];

@@ -135,7 +135,6 @@ export async function readLine(text: string): Promise<ExportLine | string> {
   return parsed.success ? parsed.data : reasonOf(parsed.error);
 }
 
-/** The first issue, with its path. */
 export function reasonOf({ issues: [issue] }: z.ZodError): string {
   return `${issue?.path.map(String).join('.') || '(root)'}: ${issue?.message ?? 'does not parse'}`;
 }

@@ -19,7 +19,6 @@ export async function* walkOwned(
 /** Number of records by place, such as "memory.semantic.fact". Places without records are left out. */
 export type CountsByPlace = Readonly<Record<string, number>>;
 
-/** The bounds of an erasure. */
 type Bounds = Pick<RecordFilter, 'createdBefore' | 'createdSince'>;
 
 /** Every record that is to be erased, page by page. */

@@ -7,7 +7,6 @@ export interface Erasable extends Owners {
   readonly record?: NamedRecord;
 }
 
-/** Records of one kind. */
 export interface Part extends Pick<RecordFilter, 'keys' | 'where'> {
   readonly layer: MemoryLayer;
   readonly kind: RecordKind;
@@ -40,13 +39,11 @@ const PLACES: Readonly<Record<string, readonly Place[]>> = {
   skills: [{ layer: 'procedural', kind: 'skill', by: 'id' }],
 };
 
-/** The owners whose records are erased. */
 export function ownersOf({ tenant, agent, user, record }: Erasable): Owners {
   if (record !== undefined) return { tenant, agent: record.agent, user: record.user };
   return { tenant, ...(agent === undefined ? {} : { agent }), ...(user === undefined ? {} : { user }) };
 }
 
-/** The records that are erased, by kind. */
 export function partsOf({ record }: Erasable): readonly Part[] {
   if (record === undefined) return OWNED_KINDS;
   const [kind, id] = splitName(record.name);

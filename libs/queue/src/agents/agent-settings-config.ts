@@ -32,7 +32,6 @@ export const agentSettingsConfig = z.object({
 });
 export type AgentSettingsConfig = z.infer<typeof agentSettingsConfig>;
 
-/** The settings of agents that have none of their own. */
 export function installationSettings(config: AgentSettingsConfig): ProceduralMemorySettings {
   return ProceduralMemorySettings.parse({
     enabled: config.ETUDE_SKILLS_ENABLED,

@@ -20,7 +20,6 @@ export class AgentSettingsStore implements AgentSettingsReader {
   constructor(
     private readonly redis: Redis,
     private readonly keys: RedisKeys,
-    /** From `installationSettings`. */
     private readonly installation: ProceduralMemorySettings,
   ) {}
 

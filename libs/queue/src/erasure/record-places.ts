@@ -146,7 +146,6 @@ export const REQUESTS = keyedPlace({
   },
 });
 
-/** Wishes for skills, with their drafts. */
 export const WANTED_SKILLS = keyedPlace({
   name: 'queue.wanted-skills',
   start: ({ producer, tenant }) => producer.keys.wantedSkill(tenant, ''),

@@ -25,7 +25,6 @@ export interface StoredExecution {
   readonly result: ExecutionResult | null;
 }
 
-/** An execution that this process waits for. */
 interface Errand {
   readonly request: ExecutionRequest;
   readonly signal: AbortSignal;

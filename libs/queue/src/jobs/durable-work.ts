@@ -113,7 +113,6 @@ export interface RecordKind<S extends z.ZodType> {
   readonly requestKeptMs: number;
 }
 
-/** A record that a caller asks for. */
 export interface RequestedRecord<S extends z.ZodType> {
   readonly tenant: string;
   readonly id: string;

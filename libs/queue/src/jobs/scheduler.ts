@@ -14,7 +14,6 @@ export interface ScheduleTimes {
   readonly timeZone: string;
 }
 
-/** The scheduled work of one tenant, with its times and settings. */
 export interface ScheduledWork {
   readonly nightly: ScheduleTimes & { readonly days: number };
   readonly archive: ScheduleTimes & { readonly scoreMax: number; readonly olderThanDays: number };
@@ -94,7 +93,6 @@ export interface KeptSchedule {
 
 const Owner = z.object({ tenant: z.string() });
 
-/** The schedules of all tenants. */
 export async function keptSchedules(producer: Producer): Promise<readonly KeptSchedule[]> {
   const queues = [ConsolidationRunJob, MemoryUpkeepJob].map(({ name }) => producer.queue(name));
   const all = await whileRedisAnswers(producer.redis, Promise.all(queues.map((queue) => queue.getJobSchedulers())));

@@ -27,10 +27,8 @@ export const StoredErasure = z.object({
 });
 export type StoredErasure = z.infer<typeof StoredErasure>;
 
-/** The deletion of one record. */
 export interface Deletion extends Pick<RequestedRecord<typeof StoredErasure>, 'tenant' | 'requestId' | 'asked'> {
   readonly record: NamedRecord;
-  /** Names of the records that rested on it. */
   readonly supported: readonly string[];
   readonly found: Readonly<Record<string, number>>;
   /** Records made from this time on stay, in ms since 1970. */

@@ -41,7 +41,6 @@ export class RedisKeys extends PrefixedKeys {
   /** Channel of an execution, with an empty message when its cancel is requested. */
   readonly cancelExecution = this.of('cancel:execution');
 
-  /** A caller's sandbox session. */
   readonly sandbox = this.of('sandbox');
   /** Ids of a tenant's sandbox sessions. Ids sort by time, so all scores are 0. */
   readonly sandboxes = this.of('sandboxes');
@@ -71,7 +70,6 @@ export class RedisKeys extends PrefixedKeys {
   /** Held by the one worker that compares a tenant's facts. */
   readonly settlingLease = this.of('settling-lease');
 
-  /** Settings of a tenant's agents, by agent. */
   readonly agents = this.of('agents');
   /** A tool session's todos, loaded functions and sandbox, by agent, user and session. None of the three holds a ":". */
   readonly toolSession = this.of('tool-session');
@@ -138,7 +136,6 @@ export function newId(kind: string): string {
 
 /** An owner whose data is erased: one agent, one user, or the whole tenant. */
 export type ErasedOwner = { readonly agent: string } | { readonly user: string } | { readonly all: true };
-/** The subject of an erasure: an owner, or one record of memory. */
 export type ErasureSubject = ErasedOwner | { readonly record: NamedRecord };
 
 /** An owner's field in the hash `erased`. It holds a digest of the name, so that no name outlives its erasure. */

@@ -13,7 +13,6 @@ export const ControllerAnnouncement = z.object({
   controllerId: z.string().min(1),
   /** "host:port" of its gRPC server. */
   address: z.string().min(1),
-  /** Number of sessions that it holds or is opening. */
   sessions: z.number().int(),
   sessionsMax: z.number().int(),
 });
@@ -36,7 +35,6 @@ export class ControllerDirectory {
     await whileRedisAnswers(this.redis, this.redis.zadd(this.keys.controllersSeen, 'XX', 0, controllerId));
   }
 
-  /** The live controllers. */
   async live(): Promise<readonly ControllerAnnouncement[]> {
     const found = await runScript<Array<string | null>>(this.redis, 'liveControllers', this.#both, [CONTROLLER_TTL_MS]);
     return found.flatMap((text) => (text ? [parseOr(ControllerAnnouncement, JSON.parse(text), 'INTERNAL', 'a controller')] : []));

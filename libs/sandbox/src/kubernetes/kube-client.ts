@@ -140,7 +140,6 @@ function parsedStatus(body: string): ApiStatus | null {
   }
 }
 
-/** The request that failed. */
 export interface KubeTarget {
   readonly method: string;
   readonly path: string;

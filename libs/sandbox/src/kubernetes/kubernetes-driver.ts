@@ -140,7 +140,6 @@ export class KubernetesDriver implements SandboxDriver {
     if (lastError !== null) throw unreachable(lastError);
   }
 
-  /** Figures of each pool by template name. */
   figures(): Record<string, ReturnType<TemplatePool['figures']>> {
     return Object.fromEntries([...this.pools].map(([name, pool]) => [name, pool.figures()]));
   }

@@ -2,7 +2,6 @@ import { createHash, createHmac } from 'node:crypto';
 import { z } from 'zod';
 import { unavailable } from '../sandbox-driver.js';
 
-/** Labels of sandbox pods. */
 export const LABELS = {
   /** The installation that the pod belongs to; its controllers share one pool. */
   pool: 'etude.dev/pool',

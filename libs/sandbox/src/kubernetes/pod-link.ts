@@ -25,7 +25,6 @@ export class PodLink implements SandboxLink {
   /** Resolves when the connection has ended. After `destroy`, process 1 has then ended or did not respond in time. */
   readonly gone: Promise<void>;
   private readonly channel: FrameChannel;
-  /** Whether `destroy` was called. */
   ending = false;
   /** Whether the claim was bound again on a newer connection, by this process or another. */
   superseded = false;

@@ -10,7 +10,6 @@ export interface PodChange {
   readonly gone: boolean;
 }
 
-/** The pods by name, and their changes. */
 export interface PodFeed {
   readonly pods: ReadonlyMap<string, PodView>;
   subscribe(listener: (change: PodChange) => void): () => void;

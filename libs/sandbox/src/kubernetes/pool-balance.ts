@@ -5,7 +5,6 @@ import type { SandboxTemplate } from './sandbox-template.js';
 export interface RefillPlan {
   /** Number of missing pods for which slots are free. */
   readonly short: number;
-  /** Pods to create now. */
   readonly create: number;
 }
 

@@ -38,7 +38,6 @@ export const PodFields = z.object({
   activeDeadlineSeconds: z.number().int().min(60).default(129_600),
 });
 
-/** One kind of sandbox pod. */
 export const SandboxTemplate = z
   .strictObject({
     ...PodFields.shape,
