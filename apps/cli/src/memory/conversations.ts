@@ -8,6 +8,7 @@ import {
   MessageSchema,
   type Turn,
 } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { batchesOf } from '@etude/contracts/wire/batches';
 import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, withGateway } from '../cli.js';
 import { type Entry, type Flags, hand, LIMIT, plain, REPEAT } from '../command.js';
@@ -18,8 +19,7 @@ import { jsonOf } from '../show.js';
 
 const BYTES_MAX = 64 * 1024 * 1024;
 /** Limits of one call. They keep a call short even though every message is embedded. */
-const BATCH_MESSAGES = 200;
-const BATCH_CHARS = 4_000_000;
+const BATCH = { itemsMax: 200, sizeMax: 4_000_000 };
 const BATCH_TIMEOUT_MS = 300_000;
 const HINT =
   'a message looks like {"role": "user", "name": "Ann", "text": "…", "time": "2026-05-03T09:00:00Z"}; name and time may be left out';
@@ -78,7 +78,7 @@ async function addConversation(cli: Cli, options: AddOptions, [path = '']: reado
     let done = 0;
     let whole: AddConversationResponse | null = null;
     await sayingHowToGoOn(cli, async () => {
-      for (const batch of batches(messages)) {
+      for await (const batch of batchesOf(messages, BATCH, ({ text: said }) => said.length)) {
         const where = whole?.conversation ? { id: whole.conversation.id } : { id, name };
         const place = inPlace ? { first: done } : { requestId: `${request}.${done}` };
         const asked = { agent, user, title, messages: batch, ...where, ...place };
@@ -100,20 +100,6 @@ function show({ out }: Cli, answer: AddConversationResponse, messages: number): 
   const { id = '', turns = 0 } = answer.conversation ?? {};
   const text = `${id}  ${answer.outcome}  ${plural(messages, 'message')}, ${plural(turns, 'turn')} in all`;
   out.data(jsonOf(AddConversationResponseSchema, answer), text);
-}
-
-function* batches(messages: readonly Message[]): Generator<Message[]> {
-  let batch: Message[] = [];
-  let chars = 0;
-  for (const message of messages) {
-    if (batch.length === BATCH_MESSAGES || (batch.length > 0 && chars + message.text.length > BATCH_CHARS)) {
-      yield batch;
-      [batch, chars] = [[], 0];
-    }
-    batch.push(message);
-    chars += message.text.length;
-  }
-  yield batch;
 }
 
 function lineOf({ index, role, name, time, text }: Turn): string {

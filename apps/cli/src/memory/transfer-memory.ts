@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { batchesOf } from '@etude/contracts/wire/batches';
 import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, type Gateway, withGateway } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
@@ -17,8 +18,7 @@ export async function* linesOf(path: string): AsyncGenerator<string> {
 }
 
 /** Limits of one call. They keep a call short even if every text has to be embedded. */
-const BATCH_LINES = 100;
-const BATCH_CHARS = 4_000_000;
+const BATCH = { itemsMax: 100, sizeMax: 4_000_000 };
 const BATCH_TIMEOUT_MS = 300_000;
 const REASONS_SHOWN = 20;
 
@@ -54,26 +54,16 @@ interface Batch {
 }
 
 async function* batches(path: string): AsyncGenerator<Batch> {
-  let header: string | null = null;
-  let lines: string[] = [];
-  let chars = 0;
+  const lines = linesOf(path);
+  const { value: header, done } = await lines.next();
+  if (done === true) throw new CliError(EXIT.usage, `${path} is empty; an export begins with a header line`);
   let firstLine = 2;
-  for await (const line of linesOf(path)) {
-    if (header === null) {
-      header = line;
-      continue;
-    }
-    if (lines.length >= BATCH_LINES || (lines.length > 0 && chars + line.length > BATCH_CHARS)) {
-      yield { lines: [header, ...lines], firstLine };
-      firstLine += lines.length;
-      lines = [];
-      chars = 0;
-    }
-    lines.push(line);
-    chars += line.length;
+  for await (const records of batchesOf(lines, BATCH, ({ length }) => length)) {
+    yield { lines: [header, ...records], firstLine };
+    firstLine += records.length;
   }
-  if (header === null) throw new CliError(EXIT.usage, `${path} is empty; an export begins with a header line`);
-  yield { lines: [header, ...lines], firstLine };
+  // The gateway checks the header of an export without records, too.
+  if (firstLine === 2) yield { lines: [header], firstLine };
 }
 
 interface Totals {

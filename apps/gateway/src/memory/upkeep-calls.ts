@@ -19,6 +19,7 @@ import type { ErasureSubject } from '@etude/queue/redis/keys';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { askedSkills, ownersOf, seesUsers } from '../readers/readers.js';
+import { batchesOf } from '@etude/contracts/wire/batches';
 import { fromWire, toWire } from '@etude/contracts/wire/messages';
 import { optionalRequestId } from '../wire/names.js';
 import { invalidField, parseField } from '@etude/contracts/wire/validation';
@@ -27,6 +28,8 @@ import type { MemoryDeps } from './record-calls.js';
 import { secretReasons } from './told-secrets.js';
 
 const IDS_MAX = 1_000;
+/** What one message of an export carries, in lines and characters. */
+const MESSAGE = { itemsMax: 500, sizeMax: 1_000_000 };
 const Layers = z.array(MemoryLayer);
 const Archiving = z.object({
   scoreMax: z.number().min(0).max(1).default(0.2),
@@ -39,7 +42,6 @@ const Move = z.object({
   dropModel: z.string().optional(),
 });
 
-/** Calls of `etude.v1.Memory` on a tenant's memory as a whole. */
 export const upkeepCalls = {
   async *exportMemory(request, call, deps) {
     const owners = ownersOf(call, request);
@@ -47,7 +49,7 @@ export const upkeepCalls = {
     const { signal, roles } = call;
     const { upkeep } = await deps.memory.open();
     const options = { ...(layers.length > 0 ? { layers } : {}), hiddenTests: hasRole(roles, 'reviewer'), signal };
-    yield* inMessages(upkeep.exportLines(owners, options));
+    for await (const lines of batchesOf(upkeep.exportLines(owners, options), MESSAGE, ({ length }) => length)) yield { lines };
   },
 
   async importMemory({ lines }, call, deps) {
@@ -101,25 +103,6 @@ function erasureSubject({ whose }: EraseMemoryRequest, tenant: string): ErasureS
   throw whose.case === 'tenant'
     ? invalidField('tenant', 'must be the tenant of this key, as a confirmation that all its memory is erased')
     : invalidField('agent', 'name an agent, a user, or the tenant whose memory is to be erased');
-}
-
-const MESSAGE_CHARS_MAX = 1_000_000;
-const LINES_MAX = 500;
-
-/** Packs lines into messages. A long line gets its own message. */
-export async function* inMessages(lines: AsyncIterable<string>): AsyncGenerator<{ lines: string[] }> {
-  let message: string[] = [];
-  let chars = 0;
-  for await (const line of lines) {
-    if (message.length > 0 && (chars + line.length > MESSAGE_CHARS_MAX || message.length >= LINES_MAX)) {
-      yield { lines: message };
-      message = [];
-      chars = 0;
-    }
-    message.push(line);
-    chars += line.length;
-  }
-  if (message.length > 0) yield { lines: message };
 }
 
 /** Work on the memory of all tenants, for operators only. */

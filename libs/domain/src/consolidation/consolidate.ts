@@ -1,5 +1,6 @@
 import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import type { Episode, Skill } from '@etude/contracts/memory';
+import { batchesOf } from '@etude/contracts/wire/batches';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
 import type { Embedder } from '../ports/embedder.js';
@@ -47,7 +48,7 @@ export type ConsolidationOutcome = z.output<typeof Outcome>;
 
 const DAY_MS = 86_400_000;
 /** Number of episodes compared with each other at once, since the time grows with its square. */
-const BATCH_SIZE = 2_000;
+const BATCH = { itemsMax: 2_000 };
 
 /**
  * One pass over recent episodes: makes facts from what repeats and from rules about named things, and skill candidates from repeated
@@ -63,7 +64,7 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
   const outcome = Outcome.parse({});
   const units: PlannedUnit[] = [];
   const skills = await Array.fromAsync(deps.procedural.every({ tenant, agent }));
-  for await (const batch of batches(deps.episodic.every({ tenant, agent }, now - days * DAY_MS))) {
+  for await (const batch of batchesOf(deps.episodic.every({ tenant, agent }, now - days * DAY_MS), BATCH)) {
     const groups = await groupEpisodes(batch, deps.embedder, signal);
     const read = await deps.semantic.appliedAmong(tenant, batch.map(readMark));
     outcome.episodesRead += batch.length;
@@ -88,17 +89,6 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
   outcome.skillsActivated = statuses.filter((status) => status === 'active').length;
   outcome.skillsRejected = statuses.filter((status) => status === 'rejected').length;
   return outcome;
-}
-
-async function* batches(episodes: AsyncIterable<Episode>): AsyncGenerator<readonly Episode[]> {
-  let batch: Episode[] = [];
-  for await (const episode of episodes) {
-    batch.push(episode);
-    if (batch.length < BATCH_SIZE) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
 }
 
 function addPlanned(outcome: ConsolidationOutcome, unit: PlannedUnit): void {

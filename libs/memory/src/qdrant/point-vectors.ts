@@ -2,6 +2,7 @@ import type { IndexedText, StoreOptions } from '../record-store.js';
 import { requireVector } from '../vector-models.js';
 import { ANCHOR_WORD, vectorName, WORDS } from './collections.js';
 import type { Point } from './tenant-points.js';
+import { batchesOf } from '@etude/contracts/wire/batches';
 import { bm25Weight, queryTerms, termCounts } from '@etude/domain/retrieval/bm25';
 import { createHmac } from 'node:crypto';
 
@@ -104,24 +105,9 @@ const BYTES_PER_NUMBER = 22;
 const BYTES_PER_WORD = 64;
 
 /** Splits points into requests that fit the size limit, in their order. */
-export function* insertRequests<T extends { readonly point: Pick<Point, 'payload' | 'vector'> }>(
-  points: readonly T[],
-): Generator<readonly T[]> {
-  let some: T[] = [];
-  let bytes = 0;
-  for (const each of points) {
-    const more = bytesOf(each.point);
-    if (some.length > 0 && bytes + more > BYTES_MAX) {
-      yield some;
-      [some, bytes] = [[], 0];
-    }
-    some.push(each);
-    bytes += more;
-  }
-  if (some.length > 0) yield some;
-}
+export const insertRequests = <T extends { readonly point: Pick<Point, 'payload' | 'vector'> }>(points: readonly T[]) =>
+  batchesOf(points, { sizeMax: BYTES_MAX }, ({ point }) => bytesOf(point));
 
-/** Estimated size of a point's content and vectors. */
 function bytesOf({ payload, vector }: Pick<Point, 'payload' | 'vector'>): number {
   const numbers = Object.values(vector).map((each) =>
     Array.isArray(each) ? each.flat().length * BYTES_PER_NUMBER : (each as SparseVector).indices.length * BYTES_PER_WORD,

@@ -88,7 +88,7 @@ export class RecordWrites {
       const payload = { ...ownerPayload(change.record), content, ...this.#textState(vector), revision: 1, ...markOf(1, writer) };
       prepared.set(id, { at, writer, point: { id, payload, vector } });
     }
-    for (const some of insertRequests([...prepared.values()])) {
+    for await (const some of insertRequests([...prepared.values()])) {
       const points = some.map(({ point }) => point);
       await this.#deps.points.insert(this.#deps.names.layers[layer], points);
     }
