@@ -127,7 +127,6 @@ async function write(
   return written === null ? { failure, scripted } : { written, model, scripted, at };
 }
 
-/** The problems that the parser or verification finds. */
 async function problemsOf(wanted: WantedSkill, candidate: Skill, deps: SkillRequestDeps, signal: AbortSignal): Promise<readonly string[]> {
   const skill = await prepared(wanted, candidate, deps, signal);
   if (typeof skill === 'string') return [skill];

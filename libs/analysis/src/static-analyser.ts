@@ -9,9 +9,7 @@ import type { CodeAnalyser } from '@etude/domain/ports/code-analyser';
 import type { AnalyserTask, ChildAnswer, TextAnswer } from './analyser-child-main.js';
 
 const LIMITS = {
-  /** Time limit for one text, in ms. */
   wallMs: 20_000,
-  /** Time limit for loading the analysers, in ms. */
   startMs: 60_000,
   /** Limit for Ruff's memory, and the same again for the process's heap. */
   memoryMiB: 1_024,

@@ -31,7 +31,6 @@ export const Conversation = z.strictObject({
 });
 export type Conversation = z.infer<typeof Conversation>;
 
-/** A message in its place within a conversation. */
 export const Turn = Message.extend({
   id: z.string(),
   scope: Scope,

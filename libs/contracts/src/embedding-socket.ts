@@ -11,7 +11,6 @@ export interface Frame<Head> {
   readonly numbers: Float32Array<ArrayBuffer>;
 }
 
-/** What an embedding process does, for people. */
 export interface EmbeddingStatus {
   readonly pid: number;
   readonly model: string;

@@ -16,7 +16,6 @@ import { ERROR_KINDS, errorCode, EtudeError, isAbort } from './errors.js';
 import { type Handler, type RefuseBytes, refusalOf, serviceDefinition } from './grpc.js';
 import { boundedError, encodeStatus, STATUS_DETAILS_KEY } from './rich-status.js';
 
-/** The context of a call, beside its request. */
 export interface ServedCall {
   readonly metadata: CallMetadata;
   /** Aborts when the caller cancels or the deadline passes. */

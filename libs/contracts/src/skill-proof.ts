@@ -72,7 +72,6 @@ export const SkillFinding = z.strictObject({
 });
 export type SkillFinding = z.infer<typeof SkillFinding>;
 
-/** Another skill that does nearly the same. */
 export const SkillLikeness = z.strictObject({
   name: SkillName,
   agent: z.string(),

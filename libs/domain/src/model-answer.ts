@@ -9,7 +9,6 @@ const WRONG_CHARS = 4_000;
 /** Data for a prompt, as JSON in an element that no text inside can close. */
 export const dataElement = (tag: string, data: unknown) => `<${tag}>${JSON.stringify(data).replaceAll('<', '\\u003c')}</${tag}>`;
 
-/** Cuts a text to the length that a prompt shows. */
 export const cutText = (text: string, charsMax: number) => (text.length <= charsMax ? text : `${text.slice(0, charsMax)} [cut]`);
 
 /** Parses the JSON object in a model's answer, with or without a fence or words around the object. Returns the data, or a description of the error. */

@@ -54,7 +54,6 @@ export interface StoredRecord extends MemoryRecord {
   readonly revision: number;
 }
 
-/** Maximum number of searchable texts of one record. */
 export const RECORD_TEXTS_MAX = 1_024;
 
 /** A searchable text with its vector. The vector is null if the text has no direction, for example because it has no word. */

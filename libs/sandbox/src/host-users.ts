@@ -18,7 +18,6 @@ export interface HostUser {
   readonly gid: number;
 }
 
-/** The user of one sandbox, until it is given back. */
 export interface SandboxUser extends HostUser {
   /** User and group within a nest. */
   readonly inside: number;

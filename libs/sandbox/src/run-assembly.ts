@@ -10,7 +10,6 @@ interface Partial {
 
 const nothing = (): Partial => ({ stdout: '', stderr: '', displays: [], startedMs: performance.now() });
 
-/** The result of a run that no supervisor could measure. */
 export const unmeasuredRun = (exit: ExitReason, type: string, message: string): RunResult => ({
   exit,
   exitCode: null,

@@ -129,7 +129,6 @@ export interface SandboxSource {
   close(): Promise<void>;
 }
 
-/** The error for a sandbox that could not be provided or is gone. */
 export const unavailable = (message: string, exit: ExitReason = 'infra') =>
   new EtudeError('SANDBOX_UNAVAILABLE', message, { metadata: { exit } });
 

@@ -146,7 +146,6 @@ const AGENTS = [
   }),
 ];
 
-/** `agents`, `consolidate`, `queues`, `keys`. */
 export function addAdmin(program: Command, start: Start): void {
   addNoun(program, start, 'agents', 'settings for how each agent learns and uses skills', AGENTS);
   CONSOLIDATE(program, start);

@@ -88,6 +88,5 @@ export function sampleText({ id, sample, verdict, attempts, modelCalls, seconds,
   return [verdict.padEnd(5), name.padEnd(16), took, ...more].join('  ');
 }
 
-/** Every field of a summary with its name, for people. */
 export const summaryRows = (summary: Summary): string[][] =>
   Object.entries(summary).map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)]);

@@ -45,13 +45,11 @@ export const versionWords = ({ name, version, agent, user }: Pick<Skill, 'name' 
 
 const quoted = (word: string) => (/^[\w@.:+-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
 
-/** The command that shows the state of a requested skill. */
 export const wantedCommand = (name: string, user: string) => `skills wish ${name}${user === '' ? '' : ` --user ${user}`}`;
 
 export const doneLine = ({ name, version, status, statusReason }: Skill) =>
   `${bareName(name)}@${version} is ${SkillStatus[status].toLowerCase()}${statusReason === '' ? '' : `: ${firstLine(statusReason, 200)}`}`;
 
-/** Notes about the next step of a submitted skill. */
 export function nextNotes(cli: Cli, skill: Skill): string[] {
   const named = versionWords(skill);
   if (skill.status === SkillStatus.CANDIDATE) return [`verification is next; ${commandLine(cli, `skills get ${named}`)} shows the result`];

@@ -44,7 +44,6 @@ const kubernetesSettings = (home: string, cluster: ClusterReady): Record<string,
   ETUDE_SANDBOX_INSTALLATION: installationOf(home),
 });
 
-/** The settings with which the programs of one stack are started. */
 export interface Setup {
   readonly options: StackOptions;
   readonly environment: Readonly<Record<string, string | undefined>>;

@@ -41,7 +41,6 @@ const ENTRIES: readonly Entry[] = [
   }),
 ];
 
-/** `up`, `down`, `status`, `doctor`, `test`, `bench`. */
 export function addStack(program: Command, start: Start): void {
   for (const entry of ENTRIES) entry(program, start);
   addBench(program, start);

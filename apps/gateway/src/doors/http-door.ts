@@ -6,7 +6,6 @@ import { status as grpc } from '@grpc/grpc-js';
 
 /** How long the rest of a refused body is read and dropped, so that the sender can read the refusal. */
 const REFUSED_BODY_MS = 5_000;
-/** Limit for a whole request to arrive. */
 const REQUEST_TIMEOUT_MS = 600_000;
 const CLOSE_GRACE_MS = 3_000;
 const RETRY_AFTER_MS = 1_000;

@@ -29,7 +29,6 @@ const Policy = z.object({
 });
 const Reason = z.string().trim().max(1_000);
 const PruneId = z.string().regex(/^p[0-9a-f]{16}$/, 'must be the id that pruning answered, such as "p0123456789abcdef"');
-/** Maximum of callers listed for each kept skill. */
 const CALLERS_MAX = 10;
 /** These calls change skills of many owners, so their claims belong to the whole tenant. */
 const EVERYBODYS = { scope: { agent: TENANT_AGENT, user: null } };

@@ -33,7 +33,6 @@ const Tags = z.array(z.string().min(1).max(64)).max(50);
 const Query = z.string().trim().min(1, 'must not be empty').max(100_000, 'must not be longer than 100000 characters');
 const Fraction = z.number().min(0, 'must be between 0 and 1').max(1, 'must be between 0 and 1');
 
-/** The reading calls of `etude.v1.Skills`, answered from memory. */
 export const readCalls = {
   async listSkills(request, call, deps) {
     const asked = askedSkills(call, request);

@@ -17,7 +17,6 @@ import { toWire } from '@etude/contracts/wire/messages';
 import { invalidField } from '@etude/contracts/wire/validation';
 import { decideOnce, type Move, patienceOf } from './decide-once.js';
 
-/** Checking, registering and verifying: `etude.v1.Skills`. */
 export const registryCalls = {
   async checkSkill(request, call, deps) {
     const { procedural } = await deps.memory.open();

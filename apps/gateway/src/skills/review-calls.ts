@@ -22,7 +22,6 @@ const Digest = z.string().regex(/^[0-9a-f]{64}$/, 'must be the digest of the ski
 const Reason = z.string().trim().max(1_000);
 const GivenReason = Reason.min(1, 'must say why');
 
-/** Calls of `etude.v1.Skills` by which reviewers decide on one skill. */
 export const reviewCalls = {
   async getSkillReview(request, call, deps) {
     const asked = askedSkills(call, request);

@@ -20,10 +20,8 @@ const PAGE = { max: 200, standard: 50 };
 const Description = z.string().trim().max(4_000);
 const Reason = z.string().trim().max(1_000);
 const WishName = z.string().regex(/^wantedSkills\/w[0-9a-f]{8,64}$/, 'must look like "wantedSkills/w0192f0c8a1b2"');
-/** Maximum size of an example, as JSON. */
 const EXAMPLE_MAX_CHARS = 16_000;
 
-/** Requests for missing skills, and their state: `etude.v1.Skills`. */
 export const wishCalls = {
   async requestSkill(request, call, deps) {
     const reader = ownScope(call, request);

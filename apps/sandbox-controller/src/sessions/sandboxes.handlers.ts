@@ -15,7 +15,6 @@ interface InternalCaller {
   readonly signal: AbortSignal;
 }
 
-/** Metadata key of the tenant that the gateway authenticated. */
 const TENANT_METADATA = 'etude-tenant';
 
 const digest = (text: string) => createHash('sha256').update(text).digest();

@@ -96,7 +96,6 @@ export class SessionHost {
     }
   }
 
-  /** Sets the session to expire `ttlMs` from now. */
   async renew(tenant: string, id: string, ttlMs: number): Promise<SandboxSession> {
     const held = await this.find(tenant, id);
     const answer = await this.parts.store.renew(tenant, id, held.ownerEpoch, ttlMs);

@@ -77,7 +77,6 @@ export function crashOutcome(run: RunResult, code: string): CaseOutcome | null {
   return crash.type === 'MemoryError' ? { verdict: 'MLE', how: 'ran out of memory' } : { verdict: 'RE', how: crash.summary };
 }
 
-/** A text, cut to the length that feedback shows. */
 export const shown = (text: string) => cutMiddle(text, SHOWN_CHARS_MAX);
 
 /** Lines of feedback with the code's output and traceback. */

@@ -17,7 +17,6 @@ export interface ToldExperience {
 
 const ERROR_SHARE_MAX = 0.3;
 
-/** Makes the episode that an outside agent told. */
 export function experienceEpisode({ scope, experience, skillsUsed, reflection, importance, key, at }: ToldExperience): Episode {
   const content = JSON.stringify([scope, experience, skillsUsed, reflection, ...(key === null ? [] : [key])]);
   const id = `x${createHash('sha256').update(content).digest('hex').slice(0, 32)}`;

@@ -31,7 +31,6 @@ function withoutBoundary(text: string, boundary: string): string {
   return text.replaceAll(new RegExp(boundary.split('').join(UNSEEN), 'giu'), '[boundary]');
 }
 
-/** The task's whole text, and the names of its files. */
 export function taskSection(task: PromptTask): string {
   const files = task.spec.files.map(({ path, contentBase64 }) => `- ${path} (${Math.floor((contentBase64.length * 3) / 4)} bytes)`);
   const listed = files.length === 0 ? '' : `\n\nFiles in the working directory:\n${block(task, 'files', files.join('\n'))}`;

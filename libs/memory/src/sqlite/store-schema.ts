@@ -14,7 +14,6 @@ export const APPLICATION_ID = MEMORY_FILE.applicationId;
 /** One column per number of occurrences, so that a word list tells how often each record has the word. */
 export const COUNT_COLUMNS = Array.from({ length: COUNT_MAX }, (_, i) => `c${i + 1}`);
 
-/** Maximum number of searchable texts of one record. */
 export const TEXTS_MAX = RECORD_TEXTS_MAX;
 
 /**

@@ -21,7 +21,6 @@ export type CountsByPlace = Readonly<Record<string, number>>;
 
 type Bounds = Pick<RecordFilter, 'createdBefore' | 'createdSince'>;
 
-/** Every record that is to be erased, page by page. */
 export async function* walkErasable(store: RecordStore, erased: Erasable, bounds: Bounds, signal?: AbortSignal) {
   for (const { layer, kind, ...part } of partsOf(erased))
     for await (const page of store.each(ownersOf(erased), layer, { ...bounds, ...part, kinds: [kind] })) {

@@ -18,7 +18,6 @@ const EXAMPLE_MAX_CHARS = 16_000;
 export const ROUNDS_MAX = 5;
 /** The most open wishes of one agent. There is a limit because each costs a model's time. */
 export const OPEN_MAX = 20;
-/** How long a closed wish is kept. */
 const WISH_KEPT_MS = 30 * 86_400_000;
 
 /** A skill that somebody misses. `vouchedBy`: name of the reviewer who asked; a reviewer's text is trusted. */

@@ -45,7 +45,6 @@ export function isOwnKey(erased: Pick<Erased, 'subject'>, rest: string): boolean
   return isOwned(erased, agent, user || null);
 }
 
-/** A place where each thing has a Redis key of its own. */
 export interface KeyedPlace {
   readonly name: string;
   /** The prefix of every key of the place. */

@@ -54,7 +54,6 @@ export class OutboxReader {
     await runScript(this.redis, 'removeMemoryWrite', places, [writeId, memberOf(tenant, writeId)]);
   }
 
-  /** Number of this tenant's writes that memory has not taken yet. */
   async pending(tenant: string): Promise<number> {
     return whileRedisAnswers(this.redis, this.redis.hlen(this.keys.memoryOutbox(tenant)));
   }

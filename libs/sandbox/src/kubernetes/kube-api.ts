@@ -26,7 +26,6 @@ interface RawList {
   readonly items?: readonly V1Pod[];
 }
 
-/** The calls that create, read, label and delete single pods. */
 export type PodApi = Pick<KubeApi, 'createPod' | 'getPod' | 'deletePod' | 'labelPod'>;
 
 export type WatchEvent =

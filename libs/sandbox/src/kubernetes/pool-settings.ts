@@ -11,7 +11,6 @@ export const POOL_SETTINGS = {
   startsMax: 3,
   /** Pods are replaced once no claim came for this long, or when claims need them. */
   quietMs: 60,
-  /** How long a claim waits for a pod. */
   claimWaitMs: 30_000,
   /** Claims of a template that may wait; the next is refused at once. */
   waitingMax: 1_000,
