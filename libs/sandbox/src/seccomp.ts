@@ -1,69 +1,31 @@
-/** System call numbers of one architecture, from the kernel's tables for x86-64 and generic (arm64). */
+import { readFileSync } from 'node:fs';
+
 interface Architecture {
+  /** The architecture's number in `struct seccomp_data`. */
   readonly audit: number;
-  readonly clone: number;
-  readonly clone3: number;
-  readonly fcntl: number;
-  readonly mmap: number;
-  readonly prlimit64: number;
-  readonly socket: number;
-  readonly socketpair: number;
-  readonly setpriority: number;
-  readonly ioprioSet: number;
-  /** sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr. Their first argument is a process. */
-  readonly scheduling: readonly number[];
-  readonly denied: readonly number[];
+  /** Numbers of system calls, from the kernel's tables for x86-64 and generic (arm64). null: the architecture lacks the call. */
+  readonly calls: Readonly<Record<string, number | null>>;
 }
 
-const X64: Architecture = {
-  audit: 0xc000003e,
-  clone: 56,
-  clone3: 435,
-  fcntl: 72,
-  mmap: 9,
-  prlimit64: 302,
-  socket: 41,
-  socketpair: 53,
-  setpriority: 141,
-  ioprioSet: 251,
-  scheduling: [142, 144, 203, 314],
-  denied: [
-    // ptrace, process_vm_readv, process_vm_writev, kcmp, pidfd_getfd
-    [101, 310, 311, 312, 438],
-    // shared memory, semaphores, message queues: they outlive a run
-    [29, 30, 31, 67, 64, 65, 66, 220, 68, 69, 70, 71, 240, 241],
-    // keys, bpf, perf_event_open, userfaultfd, io_uring
-    [248, 249, 250, 321, 298, 323, 425, 426, 427],
-    // io_setup: the whole machine shares its number of asynchronous operations
-    [206],
-    // mounts, roots, namespaces
-    [165, 166, 155, 161, 272, 308, 428, 429, 430, 431, 432, 433, 442],
-    // process_madvise, process_mrelease
-    [440, 448],
-    // inotify, fanotify: /usr is the host's, so a watch of it would show the activity of other processes
-    [253, 294, 300, 301],
-    // migrate_pages, move_pages of other processes; memfd_secret and vmsplice: memory that no limit counts
-    [256, 279, 447, 278],
-  ].flat(),
-};
+/** Read from `src`, because the compiler copies no JSON. The path is the same from `dist`. */
+const CALLS = readFileSync(new URL('../src/seccomp-calls.json', import.meta.url), 'utf8');
 
-const ARM64: Architecture = {
-  audit: 0xc00000b7,
-  clone: 220,
-  clone3: 435,
-  fcntl: 25,
-  mmap: 222,
-  prlimit64: 261,
-  socket: 198,
-  socketpair: 199,
-  setpriority: 140,
-  ioprioSet: 30,
-  scheduling: [118, 119, 122, 274],
-  denied: [
-    0, 117, 270, 271, 272, 438, 194, 195, 196, 197, 190, 191, 192, 193, 186, 187, 188, 189, 180, 181, 217, 218, 219, 280, 241, 282, 425,
-    426, 427, 40, 39, 41, 51, 97, 268, 428, 429, 430, 431, 432, 433, 442, 440, 448, 26, 262, 263, 238, 239, 447, 75,
-  ],
-};
+/** Calls that are refused with any arguments. */
+const DENIED = [
+  'ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd process_madvise process_mrelease',
+  // Shared memory, semaphores and message queues outlive a run.
+  'shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl mq_open mq_unlink',
+  'add_key request_key keyctl bpf perf_event_open userfaultfd io_uring_setup io_uring_enter io_uring_register',
+  // The whole machine shares its number of asynchronous operations.
+  'io_setup',
+  'mount umount2 pivot_root chroot unshare setns open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr',
+  // /usr is the host's, so a watch of it would show the activity of other processes.
+  'inotify_init inotify_init1 fanotify_init fanotify_mark',
+  // Pages of other processes, and memory that no limit counts.
+  'migrate_pages move_pages memfd_secret vmsplice',
+].flatMap((names) => names.split(' '));
+/** Their first argument is a process. */
+const SCHEDULING = ['sched_setparam', 'sched_setscheduler', 'sched_setaffinity', 'sched_setattr'];
 
 const ALLOW = 0x7fff0000;
 const errno = (code: number) => 0x00050000 | code;
@@ -102,44 +64,53 @@ export interface SeccompOptions {
  * ones, and with `network` internet ones. null for an architecture that is not known here.
  */
 export function seccompFilter(arch: string, options: SeccompOptions = { network: false }): Buffer | null {
-  const machine = { x64: X64, arm64: ARM64 }[arch];
+  const machine = (JSON.parse(CALLS) as Readonly<Record<string, Architecture>>)[arch];
   const families = options.network ? [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK] : [AF_UNIX];
   return machine ? assemble(instructions(machine, families)) : null;
 }
 
-function instructions(machine: Architecture, families: readonly number[]): Instruction[] {
+/** @throws Error for an unknown name, because a call that is not found would not be refused */
+const numberIn = (calls: Architecture['calls']) => (name: string) => {
+  const number = calls[name];
+  if (number === undefined) throw new Error(`the table of system calls lacks ${name}`);
+  return number;
+};
+
+function instructions({ audit, calls }: Architecture, families: readonly number[]): Instruction[] {
+  const numbersOf = (names: readonly string[]) => names.map(numberIn(calls)).filter((number) => number !== null);
+  const call = (name: string) => numberIn(calls)(name)!;
   const refuse = (number: number, code: number): Instruction[] => [
     [EQUALS, 0, 1, number],
     [RETURN, 0, 0, errno(code)],
   ];
   return [
     [LOAD, 0, 0, 4],
-    [EQUALS, 1, 0, machine.audit],
+    [EQUALS, 1, 0, audit],
     [RETURN, 0, 0, errno(EPERM)],
     [LOAD, 0, 0, 0],
     // The x32 numbers reach the same calls.
     [AT_LEAST, 0, 1, 0x40000000],
     [RETURN, 0, 0, errno(ENOSYS)],
     // A filter can't see the flags of clone3. On ENOSYS, libraries fall back to clone.
-    ...refuse(machine.clone3, ENOSYS),
-    ...machine.denied.flatMap((number) => refuse(number, EPERM)),
-    ...refuseWhen(machine.clone, 16, [ANY_BIT, CLONE_NAMESPACES], true),
-    ...refuseUncountedMemory(machine.mmap),
+    ...refuse(call('clone3'), ENOSYS),
+    ...numbersOf(DENIED).flatMap((number) => refuse(number, EPERM)),
+    ...refuseWhen(call('clone'), 16, [ANY_BIT, CLONE_NAMESPACES], true),
+    ...refuseUncountedMemory(call('mmap')),
     // F_NOTIFY is the old way to watch a folder.
-    ...refuseWhen(machine.fcntl, 24, [EQUALS, F_NOTIFY], true),
+    ...refuseWhen(call('fcntl'), 24, [EQUALS, F_NOTIFY], true),
     // All pipes of one host user share a number of pages.
-    ...refuseWhen(machine.fcntl, 24, [EQUALS, F_SETPIPE_SZ], true),
+    ...refuseWhen(call('fcntl'), 24, [EQUALS, F_SETPIPE_SZ], true),
     // Process 0 is the caller: it may change its own limits only.
-    ...refuseWhen(machine.prlimit64, 16, [EQUALS, 0], false),
+    ...refuseWhen(call('prlimit64'), 16, [EQUALS, 0], false),
     // A process may change its own scheduling only: the supervisor has the same user.
-    ...machine.scheduling.flatMap((number) => refuseWhen(number, 16, [EQUALS, 0], false)),
-    ...refuseWhen(machine.setpriority, 16, [EQUALS, PRIO_PROCESS], false),
-    ...refuseWhen(machine.setpriority, 24, [EQUALS, 0], false),
-    ...refuseWhen(machine.ioprioSet, 16, [EQUALS, IOPRIO_WHO_PROCESS], false),
-    ...refuseWhen(machine.ioprioSet, 24, [EQUALS, 0], false),
-    ...allowFamilies(machine.socket, families),
+    ...numbersOf(SCHEDULING).flatMap((number) => refuseWhen(number, 16, [EQUALS, 0], false)),
+    ...refuseWhen(call('setpriority'), 16, [EQUALS, PRIO_PROCESS], false),
+    ...refuseWhen(call('setpriority'), 24, [EQUALS, 0], false),
+    ...refuseWhen(call('ioprio_set'), 16, [EQUALS, IOPRIO_WHO_PROCESS], false),
+    ...refuseWhen(call('ioprio_set'), 24, [EQUALS, 0], false),
+    ...allowFamilies(call('socket'), families),
     // For a family without pairs the kernel would still load its module and make one socket before it fails.
-    ...allowFamilies(machine.socketpair, [AF_UNIX]),
+    ...allowFamilies(call('socketpair'), [AF_UNIX]),
     [RETURN, 0, 0, ALLOW],
   ];
 }
