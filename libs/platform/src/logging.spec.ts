@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import { EtudeError } from '@etude/contracts/errors';
 import { expect, it } from 'vitest';
@@ -32,4 +34,22 @@ it('logs the code of an error', () => {
   );
   expect(text).toContain('MEMORY_FULL');
   expect(text).toContain('ENOSPC');
+});
+
+it('lets a process end although nobody reads its stdout any more', async () => {
+  const program = `
+    import { createLogger } from '@etude/platform/logging';
+    const logger = createLogger('test', { ETUDE_LOG_LEVEL: 'info' });
+    process.stdin.once('data', () => {
+      logger.info('first');
+      logger.warn('last');
+      process.exit(7);
+    });
+    process.stderr.write('ready');`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { cwd: import.meta.dirname });
+  await once(child.stderr, 'data');
+  child.stdout.destroy();
+  await once(child.stdout, 'close');
+  child.stdin.write('go');
+  expect(await once(child, 'exit')).toEqual([7, null]);
 });

@@ -41,16 +41,22 @@ function options(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>) {
   };
 }
 
+/**
+ * Lines go to `process.stdout`, which writes at once. pino's own destination tries again without end at a process's exit where nobody reads
+ * stdout any more, so the process would outlive its supervisor.
+ */
+const STDOUT: DestinationStream = process.stdout.on('error', () => {});
+
 /** A logger for code outside Nest: JSON lines on stdout, redacted as in `loggerModule`. */
 export function createLogger(
   service: string,
   config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>,
-  sink: DestinationStream = pino.destination(1),
+  sink: DestinationStream = STDOUT,
 ): PinoLogger {
   return pino(options(service, config), sink);
 }
 
 /** Nest's logger as JSON lines on stdout. Inject `PinoLogger` or `Logger` of nestjs-pino. */
 export function loggerModule(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>): DynamicModule {
-  return LoggerModule.forRoot({ pinoHttp: { ...options(service, config), autoLogging: false } });
+  return LoggerModule.forRoot({ pinoHttp: [{ ...options(service, config), autoLogging: false }, STDOUT] });
 }
