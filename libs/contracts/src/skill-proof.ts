@@ -97,6 +97,8 @@ export const SkillProof = z.strictObject({
   verifiedAt: z.number().int(),
   testsPassed: z.number().int().min(0),
   heldOutPassed: z.number().int().min(0),
+  /** Inputs that no test has and the code answered; absent where none were made, as for a skill that isn't shared. */
+  generatedAnswers: z.number().int().min(0).optional(),
   /** Mutants are copies of the code with one place broken. Counts those made and noticed by the tests; describes each that survived. */
   mutantsMade: z.number().int().min(0),
   mutantsNoticed: z.number().int().min(0),

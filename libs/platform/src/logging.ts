@@ -48,11 +48,7 @@ function options(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>) {
 const STDOUT: DestinationStream = process.stdout.on('error', () => {});
 
 /** A logger for code outside Nest: JSON lines on stdout, redacted as in `loggerModule`. */
-export function createLogger(
-  service: string,
-  config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>,
-  sink: DestinationStream = STDOUT,
-): PinoLogger {
+export function createLogger(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>, sink: DestinationStream = STDOUT): PinoLogger {
   return pino(options(service, config), sink);
 }
 

@@ -7,7 +7,15 @@ import { isProofOf } from '../life/skill-life.js';
 /** The findings of a verification, before they are bound to a digest and signed. */
 export type ProofFindings = Pick<
   SkillProof,
-  'testsPassed' | 'heldOutPassed' | 'mutantsMade' | 'mutantsNoticed' | 'mutantsSurvived' | 'findings' | 'kept' | 'alike'
+  | 'testsPassed'
+  | 'heldOutPassed'
+  | 'generatedAnswers'
+  | 'mutantsMade'
+  | 'mutantsNoticed'
+  | 'mutantsSurvived'
+  | 'findings'
+  | 'kept'
+  | 'alike'
 >;
 
 export const NOTHING_FOUND: ProofFindings = {

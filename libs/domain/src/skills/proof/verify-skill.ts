@@ -18,6 +18,7 @@ import {
   problemTexts,
   undeclaredProblems,
 } from './inspect-code.js';
+import { answerNewInputs } from './new-inputs.js';
 import { compareAlike, keepWhatWorked, type VerificationGround } from './keep-what-worked.js';
 import type { TemplateFor } from '../life/skill-packages.js';
 import { pythonCall, pythonText } from '../../python-files.js';
@@ -53,7 +54,7 @@ const OTHER_HASH_SEED = 4_242_424_242;
 /**
  * Decides without a person whether a skill may be used. Its code must match the declaration and hold no secret. Its tests must pass twice
  * with equal results, the second time with another hash seed and clock, and fail on mutants. Tests of earlier versions and of callers must
- * pass. The answer includes findings that don't reject the skill.
+ * pass. A skill that others share must answer new inputs, too. The answer includes findings that don't reject the skill.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (retryable), FAILED_PRECONDITION; an AbortError when `signal` aborts
  *
@@ -183,6 +184,7 @@ async function runStages(skill: Skill, inspected: InspectedCode, deps: Verificat
     testAgain(trial, first, place),
     keepWhatWorked(skill, trial, ground, place),
     noticeMutants(inspected.mutants, trial, first, { place, mutationScoreMin }),
+    answerNewInputs(skill, trial, place),
     compareAlike(trial, ground.similar, place),
   ];
   // Waits for all stages, so that no stage runs on after the answer. Throws the first error in this order.
