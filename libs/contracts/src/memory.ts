@@ -177,6 +177,8 @@ export const Fact = z.object({
   unsettled: z.array(z.string()).optional(),
   /** Older facts that say the same in other words, newest first. They are found by these texts. */
   wordings: z.array(z.object({ id: z.string(), text: z.string() })).optional(),
+  /** Older facts that it replaced, newest first. Their words tell what it is about, so it is found by these texts. */
+  outdated: z.array(z.object({ id: z.string(), text: z.string() })).optional(),
   /** Decisions about it and older facts, oldest first. */
   decisions: z.array(FactDecision).optional(),
 });

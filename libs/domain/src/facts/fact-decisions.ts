@@ -10,6 +10,8 @@ export interface FactsOfPair {
 
 /** More are not kept as wordings. Their facts stay in the history. */
 const WORDINGS_MAX = 20;
+/** The topic seldom needs more. */
+const OUTDATED_MAX = 3;
 
 /** The two facts, ordered by when they became true. For equal times, `fact` is the newer one. */
 export function pairOf(fact: Fact, other: Fact): FactsOfPair {
@@ -23,14 +25,21 @@ export function decisionAbout({ older, newer }: FactsOfPair): FactDecision | und
 
 /**
  * Both facts after a decision, which the newer one keeps. After `same`, the newer fact has the older one's text as a wording, and its
- * support. After `same` and `replaces`, the older fact is no longer current.
+ * support. After `replaces` it is also found by the older one's texts. After both the older fact is no longer current.
  */
 export function decided({ older, newer }: FactsOfPair, decision: FactDecision): FactsOfPair {
   const known: Fact = { ...newer, decisions: [...(newer.decisions ?? []), decision] };
   if (decision.verdict === 'differs') return { older, newer: known };
-  if (decision.verdict === 'replaces') return { older: ended(older, newer), newer: known };
-  const wordings = [{ id: older.id, text: older.text }, ...(newer.wordings ?? []), ...(older.wordings ?? [])].slice(0, WORDINGS_MAX);
-  return { older: ended(older, newer), newer: { ...reinforce(known, older), wordings } };
+  const own = { id: older.id, text: older.text };
+  const outdated = [...(newer.outdated ?? []), ...(older.outdated ?? [])];
+  if (decision.verdict === 'replaces')
+    return {
+      older: ended(older, newer),
+      newer: { ...known, outdated: [own, ...outdated, ...(older.wordings ?? [])].slice(0, OUTDATED_MAX) },
+    };
+  const wordings = [own, ...(newer.wordings ?? []), ...(older.wordings ?? [])].slice(0, WORDINGS_MAX);
+  const kept = outdated.length === 0 ? {} : { outdated: outdated.slice(0, OUTDATED_MAX) };
+  return { older: ended(older, newer), newer: { ...reinforce(known, older), ...kept, wordings } };
 }
 
 export function ended(older: Fact, newer: Fact): Fact {
@@ -47,10 +56,10 @@ export function undone({ older, newer }: FactsOfPair, { by, at }: Pick<FactDecis
   const decisions = (newer.decisions ?? []).filter((decision) => decision !== made);
   if (made.verdict === 'differs') return { older, newer: { ...newer, decisions, unsettled: [older.id, ...(newer.unsettled ?? [])] } };
   const differs: FactDecision = { other: older.id, verdict: 'differs', reason: `undone: ${made.verdict}; ${made.reason}`, by, at };
-  const gone = new Set([older.id, ...(older.wordings ?? []).map(({ id }) => id)]);
-  const wordings = (newer.wordings ?? []).filter(({ id }) => !gone.has(id));
+  const gone = new Set([older, ...(older.wordings ?? []), ...(older.outdated ?? [])].map(({ id }) => id));
+  const [wordings, outdated] = [newer.wordings ?? [], newer.outdated ?? []].map((texts) => texts.filter(({ id }) => !gone.has(id)));
   const { validTo: _to, supersededBy, ...rest } = older;
-  return { older: supersededBy === newer.id ? rest : older, newer: { ...newer, wordings, decisions: [...decisions, differs] } };
+  return { older: supersededBy === newer.id ? rest : older, newer: { ...newer, wordings, outdated, decisions: [...decisions, differs] } };
 }
 
 /** The fact with these ids left of those that it has to be compared with. */

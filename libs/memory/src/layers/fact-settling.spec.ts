@@ -102,6 +102,19 @@ describe('settling facts', () => {
     expect(await layer.unsettled('acme')).toBe(0);
   });
 
+  it('finds a fact by the words of what it replaced, until that is undone', async () => {
+    const { layer, tell, settle } = world(() => 'replaces');
+    const [old = '', now = ''] = await tell([OLD, NEW]);
+    const best = async () => (await layer.search(ALL, { text: OLD, limit: 5 })).map(({ id, similarity }) => [id, similarity > 0.99]);
+    await settle();
+    expect(await best()).toEqual([[now, true]]);
+    await layer.undoDecision(ALL, [old, now], 'ann');
+    expect(await best()).toEqual([
+      [old, true],
+      [now, false],
+    ]);
+  });
+
   it('keeps the newest words of a repeat, finds it by the others, and takes them as the same fact from then on', async () => {
     const { layer, tell, settle, current, found } = world(() => 'same');
     await tell([NEW, AGAIN]);

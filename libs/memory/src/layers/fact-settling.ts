@@ -260,7 +260,7 @@ export async function undoDecision(
 }
 
 /**
- * Cuts a fact that is deleted out of the other facts of its owner: its text among their wordings, and decisions about it, whose reasons may
+ * Cuts a fact that is deleted out of the other facts of its owner: its text among their texts, and decisions about it, whose reasons may
  * quote it. The facts that it replaced count as replaced by the one that replaced it, so that their history stays whole.
  */
 export async function unlinkFact(
@@ -293,6 +293,7 @@ function withoutFact({ supersededBy, ...fact }: Fact, id: string, next: string |
     ...fact,
     ...(replacedBy === undefined ? {} : { supersededBy: replacedBy }),
     ...(fact.wordings === undefined ? {} : { wordings: fact.wordings.filter((one) => one.id !== id) }),
+    ...(fact.outdated === undefined ? {} : { outdated: fact.outdated.filter((one) => one.id !== id) }),
     ...(fact.decisions === undefined ? {} : { decisions: fact.decisions.filter(({ other }) => other !== id) }),
   };
 }

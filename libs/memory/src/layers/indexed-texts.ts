@@ -14,7 +14,7 @@ const TEXTS: { readonly [kind in RecordKind]?: (value: never) => readonly string
   episode: (value: Episode) => [episodeEntry(value).indexed],
   summary: (value: EpisodeNote) => [searchableText(value.text)],
   reflection: (value: EpisodeNote) => [searchableText(value.text)],
-  fact: (value: Fact) => [factEntry(value).indexed, ...(value.wordings ?? []).map(({ text }) => text)],
+  fact: (value: Fact) => [factEntry(value).indexed, ...[...(value.wordings ?? []), ...(value.outdated ?? [])].map(({ text }) => text)],
   chunk: ({ title = '', headings, text }: DocumentChunk) => [
     searchableText([title, ...headings.filter((heading) => heading !== title), text].join('\n').trim()),
   ],

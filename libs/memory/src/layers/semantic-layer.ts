@@ -132,7 +132,12 @@ async function updateFact({ store, embedder, clock }: LayerDeps, scope: ReadScop
     const { fact, taken } = knownFact(record, 0);
     // A reworded fact counts as told by the person who changed it, no longer as learned.
     const isReworded = change.text !== undefined && change.text !== fact.text;
-    const changed = checked({ ...fact, ...change, ...(isReworded ? { source: 'told', wordings: undefined } : {}), updatedAt: clock.now() });
+    const changed = checked({
+      ...fact,
+      ...change,
+      ...(isReworded ? { source: 'told', wordings: undefined, outdated: undefined } : {}),
+      updatedAt: clock.now(),
+    });
     const next = factRecord(changed, taken);
     const { revision, shown, fields } = record;
     const [done] = await store.write(scope.tenant, [
