@@ -17,6 +17,7 @@ import { until } from '@etude/test-support/until';
 import type { Redis } from 'ioredis';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { SettlingStore } from '../memory/settling-store.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';
 import { never, startConsumer, startProducer } from '../../test/rig.js';
@@ -272,6 +273,7 @@ describe('erasing outside memory', () => {
     await rig.producer.add(MemorySettleJob, { v: 1, tenant: 'acme', at: LATER });
     const pruned = { unusedDays: 1, failingRateMax: 0, failingUsesMin: 1, supersededDays: 0 };
     await rig.producer.add(MemoryUpkeepJob, { ...upkeep, work: 'prune', ...pruned });
+    await new SettlingStore(rig.producer).end('acme', 'none', 'The model refused: acme.');
     await rig.erasure.erase('acme', { all: true }, never());
     expect(await rig.erasure.find('acme', { all: true })).toEqual({});
     expect(await mentions(rig, 'acme')).toEqual([]);

@@ -18,6 +18,7 @@ import {
   OUTBOX,
   REQUESTS,
   SANDBOXES,
+  SETTLING,
   TOOL_ANSWERS,
   TOOL_SESSIONS,
   WANTED_SKILLS,
@@ -49,6 +50,7 @@ const PLACES: readonly ErasurePlace[] = [
   REQUESTS,
   SANDBOXES,
   AGENTS,
+  SETTLING,
   JOURNALS,
   DELETIONS,
 ];

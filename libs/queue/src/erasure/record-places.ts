@@ -69,6 +69,15 @@ export const AGENTS: ErasurePlace = {
   },
 };
 
+/** What comparing the tenant's facts has cost, and why it failed last. */
+export const SETTLING: ErasurePlace = {
+  name: 'queue.settling',
+  async *traces({ tenant, subject, producer: { redis, keys } }) {
+    const key = keys.settling(tenant);
+    if ('all' in subject && (await redis.exists(key)) === 1) yield [() => redis.del(key)];
+  },
+};
+
 const deletion =
   ({ producer }: Erased, key: string): Trace =>
   () =>
