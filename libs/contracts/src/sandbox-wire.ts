@@ -8,6 +8,7 @@ import {
   SandboxFileSchema,
   SandboxSchema,
 } from './gen/etude/v1/sandboxes_pb.js';
+import { EtudeError } from './errors.js';
 import { type SandboxLimits as LimitsMessage, SandboxLimitsSchema } from './gen/etude/v1/tasks_pb.js';
 import { sandboxName } from './ids.js';
 import { isDeeper } from './json.js';
@@ -24,6 +25,14 @@ export const sandboxLimitsOf = (limits: LimitsMessage | undefined): Partial<Sand
 
 export const sandboxMessage = (session: SandboxSession): MessageInitShape<typeof SandboxSchema> =>
   toWire(SandboxSchema, { ...session, name: sandboxName(session.id) });
+
+/** Why a session that has ended takes no more calls. */
+export function endedError({ id, state, stateReason }: Pick<SandboxSession, 'id' | 'state' | 'stateReason'>): EtudeError {
+  const how = state === 'lost' ? `was lost: ${stateReason}` : state === 'expired' ? 'expired; renew a sandbox in time' : 'was closed';
+  return new EtudeError('FAILED_PRECONDITION', `${sandboxName(id)} ${how}. Create another one.`, {
+    metadata: { name: sandboxName(id), state, ...(stateReason ? { reason: stateReason } : {}) },
+  });
+}
 
 export const sandboxFileMessage = (file: SessionFile, uploadedBytes = 0): SandboxFileInit =>
   toWire(SandboxFileSchema, { ...file, uploadedBytes });

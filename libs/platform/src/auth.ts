@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
 import { TenantId } from '@etude/contracts/ids';
@@ -40,8 +40,6 @@ interface Key extends Identity {
   readonly digest: Buffer;
 }
 
-const digestOf = (key: string) => createHash('sha256').update(key, 'utf8').digest();
-
 /** The tenant's name in histories, changed if it could be mistaken for a part of Etude. */
 export const tenantName = (tenant: string) => (isSystemActor(tenant) ? `tenant ${tenant}` : tenant);
 
@@ -69,7 +67,7 @@ export function loadKeys(path: string, report: (error: unknown) => void = () => 
   return {
     /** The identity behind a key; null for an unknown one. A wrong key takes as long as a right one. */
     authenticate(bearer: string): Identity | null {
-      const digest = digestOf(bearer);
+      const digest = hash('sha256', bearer, 'buffer');
       let found: Key | null = null;
       for (const key of keys()) if (timingSafeEqual(key.digest, digest)) found = key;
       return found && { tenant: found.tenant, roles: found.roles, name: found.name };

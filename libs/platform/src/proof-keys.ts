@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { createPrivateKey, createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
 import { z } from 'zod';
@@ -26,7 +26,7 @@ const PUBLIC_KEY = /-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g;
 /** Id of a key: the first 16 hexadecimal digits of the SHA-256 of its public key's DER. */
 function keyIdOf(key: KeyObject): string {
   const der = (key.type === 'private' ? createPublicKey(key) : key).export({ type: 'spki', format: 'der' });
-  return createHash('sha256').update(der).digest('hex').slice(0, 16);
+  return hash('sha256', der).slice(0, 16);
 }
 
 /** Signs evidence with the key in a file. @throws EtudeError FAILED_PRECONDITION where it is missing, unreadable, or no Ed25519 key */

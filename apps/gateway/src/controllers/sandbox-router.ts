@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { ExecuteEvent, ExecuteRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
+import { endedError } from '@etude/contracts/sandbox-wire';
 import type { ControllerAnnouncement, ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import type { SandboxSessionStore, StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { CallContext } from '../calls/caller.js';
@@ -37,15 +38,6 @@ const noneLives = () =>
     'No live sandbox controller accepts sandboxes of callers. Try again. If the error stays, the operator must start a controller with ETUDE_SANDBOX_INTERNAL_TOKEN.',
     { retryAfterMs: 1_000 },
   );
-
-/** The error that the controller of an ended session would have sent. */
-function endedError({ session: { id, state, stateReason } }: StoredSession): EtudeError {
-  const how = state === 'lost' ? `was lost: ${stateReason}` : state === 'expired' ? 'expired; renew a sandbox in time' : 'was closed';
-  const name = `sandboxes/${id}`;
-  return new EtudeError('FAILED_PRECONDITION', `${name} ${how}. Create another one.`, {
-    metadata: { name, state, ...(stateReason ? { reason: stateReason } : {}) },
-  });
-}
 
 /** Finds the controller for a call. Any live controller can take over sessions of a dead controller. */
 export class SandboxRouter {
@@ -137,7 +129,7 @@ export class SandboxRouter {
     const channels = this.requireOn();
     const [stored, live] = await Promise.all([this.session(tenant, id), this.parts.directory.live()]);
     const chosen = live.find((one) => one.controllerId === stored.controllerId) ?? leastLoaded(live)[0];
-    if (!chosen) throw stored.session.state === 'open' ? noneLives() : endedError(stored);
+    if (!chosen) throw stored.session.state === 'open' ? noneLives() : endedError(stored.session);
     return channels.to(chosen.address);
   }
 

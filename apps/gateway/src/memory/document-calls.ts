@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { setImmediate as letOthers } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import {
@@ -79,11 +79,11 @@ interface DocumentImport {
 /** @throws EtudeError INVALID_ARGUMENT if the document can't be read or has no text; PAYLOAD_TOO_LARGE */
 async function importDocument({ head, data, scope, at }: DocumentImport, { semantic }: Pick<Memory, 'semantic'>, signal: AbortSignal) {
   const { name, mediaType = mediaTypeOf(head.name), sha256: announced } = fromWire(Head, DocumentHeadSchema, head, { root: 'head' });
-  const id = `d${digestOf(JSON.stringify([scope, name])).slice(0, 32)}`;
+  const id = `d${hash('sha256', JSON.stringify([scope, name])).slice(0, 32)}`;
   const known = announced === undefined ? null : await semantic.wholeDocument(scope, id);
   if (known !== null && known.digest === announced) return { document: known, outcome: 'unchanged', maskedSecrets: 0 };
   const bytes = Buffer.concat(await Array.fromAsync(data));
-  const digest = digestOf(bytes);
+  const digest = hash('sha256', bytes);
   if (announced !== undefined && announced !== digest)
     throw invalidField('head.sha256', `is ${announced}, but the received document has ${digest}. Send the document again`);
   const { parsed, maskedSecrets } = await withoutSecrets(await parseInWorker(bytes, mediaType, { name }, signal));
@@ -94,7 +94,7 @@ async function importDocument({ head, data, scope, at }: DocumentImport, { seman
   const counts = { bytes: bytes.byteLength, chunks: pieces.length };
   const document: DocumentRecord = { id, scope, name, title, mediaType, digest, ...counts, createdAt: at };
   const chunks = pieces.map(({ index, headings, page, text }): DocumentChunk => {
-    const chunkId = `${id}.${digestOf(JSON.stringify([index, headings, text])).slice(0, 16)}`;
+    const chunkId = `${id}.${hash('sha256', JSON.stringify([index, headings, text])).slice(0, 16)}`;
     return { id: chunkId, scope, documentId: id, index, headings: [...headings], page, text, createdAt: at };
   });
   return { document, outcome: await semantic.storeDocument(document, chunks, signal), maskedSecrets };
@@ -112,5 +112,3 @@ async function withoutSecrets(parsed: ParsedDocument): Promise<{ parsed: ParsedD
   }
   return { parsed: { title: maskSecretsIn(parsed.title), sections }, maskedSecrets };
 }
-
-const digestOf = (content: string | Uint8Array) => createHash('sha256').update(content).digest('hex');

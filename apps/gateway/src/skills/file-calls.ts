@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ImportSkillRequest, Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import {
@@ -145,7 +145,7 @@ function importedSkill({ folder, files }: FoundFolder, scope: Scope, source: str
 
 /** The id of an import, derived from its files. */
 function sourceOfImport(files: readonly FolderFile[]): string {
-  const digests = files.map(({ path, bytes }) => [path, createHash('sha256').update(bytes).digest('hex')]);
+  const digests = files.map(({ path, bytes }) => [path, hash('sha256', bytes)]);
   return `imports/i${contentDigest(digests).slice(0, 32)}`;
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { AgentId, RequestId, SandboxId, SkillName, TaskId, UserId } from '@etude/contracts/ids';
 import { z } from 'zod';
 import { boundedCount, invalidField, parseField } from '@etude/contracts/wire/validation';
@@ -25,7 +25,7 @@ export const optionalUser = (user: string, field = 'user') => (user === '' ? nul
 
 const Token = z.strictObject({ v: z.literal(1), after: z.string().min(1).max(400), filter: z.string() });
 
-const digest = (filter: unknown) => createHash('sha256').update(JSON.stringify(filter)).digest('base64url').slice(0, 16);
+const digest = (filter: unknown) => hash('sha256', JSON.stringify(filter), 'base64url').slice(0, 16);
 
 /** An opaque token: the start of the next page, and the filter it is valid for. */
 export function pageToken(after: string | null, filter: unknown): string {

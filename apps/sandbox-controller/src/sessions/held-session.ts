@@ -11,13 +11,6 @@ export const notFound = (id: string) =>
     metadata: { name: sandboxName(id) },
   });
 
-export function ended({ id, state, stateReason }: Pick<SandboxSession, 'id' | 'state' | 'stateReason'>): EtudeError {
-  const how = state === 'lost' ? `was lost: ${stateReason}` : state === 'expired' ? 'expired; renew a sandbox in time' : 'was closed';
-  return new EtudeError('FAILED_PRECONDITION', `${sandboxName(id)} ${how}. Create another one.`, {
-    metadata: { name: sandboxName(id), state, ...(stateReason ? { reason: stateReason } : {}) },
-  });
-}
-
 /** The caller's routing is out of date. A retry finds the right controller. */
 export const heldElsewhere = (id: string, controllerId: string) =>
   new EtudeError('SANDBOX_UNAVAILABLE', `${sandboxName(id)} is held by another controller (${controllerId}); try again`, {

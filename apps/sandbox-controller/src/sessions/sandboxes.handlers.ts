@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Sandboxes, UploadFileHeader, UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { ServedCall, ServiceHandlers } from '@etude/contracts/grpc-server';
@@ -17,7 +17,7 @@ interface InternalCaller {
 
 const TENANT_METADATA = 'etude-tenant';
 
-const digest = (text: string) => createHash('sha256').update(text).digest();
+const digest = (text: string) => hash('sha256', text, 'buffer');
 
 /**
  * Admits gateways, which know the token. Compares in constant time.

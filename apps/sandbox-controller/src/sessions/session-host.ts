@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from '@etude/contracts/errors';
 import type { SandboxSession, SessionRequest } from '@etude/contracts/sandbox';
+import { endedError } from '@etude/contracts/sandbox-wire';
 import { counter } from '@etude/platform/metrics';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import { newSandboxId, type SandboxSessionStore, type SessionEnd, type StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox, SandboxDriver } from '@etude/sandbox/sandbox-driver';
-import { ended, full, heldElsewhere, HeldSession, keyOf, notFound, shuttingDown } from './held-session.js';
+import { full, heldElsewhere, HeldSession, keyOf, notFound, shuttingDown } from './held-session.js';
 
 const sessionEnds = counter({ name: 'etude_sandbox_sessions_ended_total', help: 'Sessions that ended, by how', labels: ['state'] });
 
@@ -75,7 +76,7 @@ export class SessionHost {
     const held = this.#held.get(keyOf({ tenant, id }));
     if (held) return held;
     const { session, controllerId } = await this.#stored(tenant, id);
-    throw session.state === 'open' ? heldElsewhere(id, controllerId) : ended(session);
+    throw session.state === 'open' ? heldElsewhere(id, controllerId) : endedError(session);
   }
 
   /** Takes a session over from a dead controller, unless another controller is faster. Without a reachable sandbox the session is lost. */
@@ -100,7 +101,7 @@ export class SessionHost {
     const held = await this.find(tenant, id);
     const answer = await this.parts.store.renew(tenant, id, held.ownerEpoch, ttlMs);
     const session = await this.get(tenant, id);
-    if (answer !== 'renewed') throw session.state === 'open' ? heldElsewhere(id, '') : ended(session);
+    if (answer !== 'renewed') throw session.state === 'open' ? heldElsewhere(id, '') : endedError(session);
     this.#expireIn(held, ttlMs);
     return session;
   }
@@ -146,7 +147,7 @@ export class SessionHost {
     await Promise.allSettled(
       all.map(async (held) => {
         if (held.sandbox.place === null) {
-          held.stop(ended({ ...held.session, state: STOPPED.state, stateReason: STOPPED.reason }));
+          held.stop(endedError({ ...held.session, state: STOPPED.state, stateReason: STOPPED.reason }));
           return this.#end(held, STOPPED);
         }
         this.#held.delete(held.key);
@@ -192,7 +193,7 @@ export class SessionHost {
     const { session, ownerEpoch, key } = held;
     const { state, reason } = how;
     sessionEnds.inc({ state });
-    const end = ended({ ...session, state, stateReason: reason });
+    const end = endedError({ ...session, state, stateReason: reason });
     const stopped = held.endBy(state, end);
     const released = held.sandbox.release().catch((error: unknown) => this.#report(held, error, 'a sandbox could not be destroyed'));
     await this.parts.store.end(session.tenant, session.id, ownerEpoch, state, reason).catch((error: unknown) => {
@@ -211,7 +212,7 @@ export class SessionHost {
       held.stop(heldElsewhere(id, stored.controllerId));
       await held.sandbox.leave?.();
     } else {
-      held.stop(stored ? ended(stored.session) : notFound(id));
+      held.stop(stored ? endedError(stored.session) : notFound(id));
       await held.sandbox.release();
     }
     this.parts.logger.warn({ sandbox: id, holder: stored?.controllerId }, 'released a session that this controller does not hold any more');

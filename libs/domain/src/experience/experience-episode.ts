@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Episode, Experience, Scope } from '@etude/contracts/memory';
 import { isVisible } from '@etude/contracts/visible-text';
 
@@ -19,7 +19,7 @@ const ERROR_SHARE_MAX = 0.3;
 
 export function experienceEpisode({ scope, experience, skillsUsed, reflection, importance, key, at }: ToldExperience): Episode {
   const content = JSON.stringify([scope, experience, skillsUsed, reflection, ...(key === null ? [] : [key])]);
-  const id = `x${createHash('sha256').update(content).digest('hex').slice(0, 32)}`;
+  const id = `x${hash('sha256', content).slice(0, 32)}`;
   const prompt = experience.context.join('\n');
   return {
     id,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { TaskSpec } from '@etude/contracts/task';
 import { rulesOf } from '../evaluation/evaluators.js';
 
@@ -11,7 +11,7 @@ import { rulesOf } from '../evaluation/evaluators.js';
 export function fingerprintOf({ prompt, evaluator }: Pick<TaskSpec, 'prompt' | 'evaluator'>): string {
   const { entryPoint = '', visible } = rulesOf(evaluator);
   const parts = [normalised(prompt), evaluator.kind, entryPoint, visible];
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+  return hash('sha256', JSON.stringify(parts));
 }
 
 function normalised(text: string): string {

@@ -1,5 +1,5 @@
 import type { MemoryLayer } from '@etude/contracts/task';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { QdrantClient, Schemas } from '@qdrant/js-client-rest';
 import { LAYERS, RECORD_FIELDS, type StoreOptions } from '../record-store.js';
 import type { QdrantServer } from './qdrant-server.js';
@@ -23,7 +23,7 @@ export function collectionNames(prefix: string): CollectionNames {
 /** The name of a model's vector. Shortened and hashed, since Qdrant limits characters and length. */
 export function vectorName(model: string): string {
   const slug = model.replaceAll(/[^A-Za-z0-9._-]+/g, '-').slice(0, 80);
-  return `d_${slug}_${createHash('sha256').update(model).digest('hex').slice(0, 8)}`;
+  return `d_${slug}_${hash('sha256', model).slice(0, 8)}`;
 }
 
 /** Builds one graph per tenant and none over all, since every search is inside a tenant. */
@@ -117,7 +117,7 @@ async function putAnchor(server: QdrantServer, collection: string, layer: Memory
  * Not version 5: with SHA-1 an attacker could find two names with the same id.
  */
 export function pointId(...names: ReadonlyArray<string | number>): string {
-  const bytes = createHash('sha256').update(JSON.stringify(names)).digest().subarray(0, 16);
+  const bytes = hash('sha256', JSON.stringify(names), 'buffer').subarray(0, 16);
   bytes.writeUInt8(((bytes[6] ?? 0) & 0x0f) | 0x80, 6);
   bytes.writeUInt8(((bytes[8] ?? 0) & 0x3f) | 0x80, 8);
   const hex = bytes.toString('hex');

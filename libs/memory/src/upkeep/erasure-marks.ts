@@ -4,7 +4,7 @@ import type { Change, MemoryRecord, RecordStore } from '../record-store.js';
 import { removeOwned } from './owned-records.js';
 import { type Erasable, nameOfRecord } from './record-parts.js';
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** An erased owner or record, and the end of the erasure. */
 interface Forbidden {
@@ -62,9 +62,9 @@ async function loadMark(store: RecordStore, owners: Erasable) {
 
 /** Contains digests instead of names, because the mark outlives the erased agent or user. */
 function markKey({ agent, user, record }: Erasable): string {
-  if (record !== undefined) return `record:${digestOf(JSON.stringify([record.name, record.agent, record.user]))}`;
-  const ofAgent = agent === undefined ? [] : [`agent:${digestOf(agent)}`];
-  const ofUser = user === undefined ? [] : [`user:${user === null ? 'nobody' : digestOf(user)}`];
+  if (record !== undefined) return `record:${hash('sha256', JSON.stringify([record.name, record.agent, record.user]))}`;
+  const ofAgent = agent === undefined ? [] : [`agent:${hash('sha256', agent)}`];
+  const ofUser = user === undefined ? [] : [`user:${user === null ? 'nobody' : hash('sha256', user)}`];
   return [...ofAgent, ...ofUser].join(' ') || 'tenant';
 }
 
@@ -79,10 +79,6 @@ function erasablesWith(made: MemoryRecord): readonly Erasable[] {
 function markRecord(owners: Erasable, at: number): MemoryRecord {
   const { record } = markApplied('semantic', { tenant: owners.tenant, agent: 'erased', user: null }, markKey(owners), at);
   return { ...record, kind: 'erasure' };
-}
-
-function digestOf(name: string): string {
-  return createHash('sha256').update(name).digest('hex');
 }
 
 /**

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
 import { ErasureReceipt, NamedRecord, Reembedding } from '@etude/contracts/memory-upkeep';
 import { MemoryUpkeepJob } from '@etude/contracts/queues';
@@ -5,7 +6,7 @@ import { z } from 'zod';
 import { type DurableWork, Records, type RequestedRecord } from '../jobs/durable-work.js';
 import { parseOr } from '../jobs/job-end.js';
 import type { Producer } from '../jobs/producer.js';
-import { digestOfName, type ErasureSubject, memberOf, newId } from '../redis/keys.js';
+import { type ErasureSubject, memberOf, newId } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 /** The record of an erasure. The name of its subject is dropped once the erasure has succeeded. */
@@ -198,8 +199,8 @@ function newReceipt(tenant: string, subject: ErasureSubject): ErasureReceipt {
   return ErasureReceipt.parse({
     id: newId('e'),
     tenant,
-    agentDigest: 'agent' in subject ? digestOfName(subject.agent) : null,
-    userDigest: 'user' in subject ? digestOfName(subject.user) : null,
+    agentDigest: 'agent' in subject ? hash('sha256', subject.agent) : null,
+    userDigest: 'user' in subject ? hash('sha256', subject.user) : null,
     state: 'running',
     removed: {},
     left: {},

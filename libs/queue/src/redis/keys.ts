@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 
@@ -141,16 +141,12 @@ export type ErasureSubject = ErasedOwner | { readonly record: NamedRecord };
 /** An owner's field in the hash `erased`. It holds a digest of the name, so that no name outlives its erasure. */
 export function markOf(owner: ErasedOwner): string {
   if ('all' in owner) return 'tenant';
-  return 'agent' in owner ? `agent:${digestOfName(owner.agent)}` : `user:${digestOfName(owner.user)}`;
+  return 'agent' in owner ? `agent:${hash('sha256', owner.agent)}` : `user:${hash('sha256', owner.user)}`;
 }
 
 /** The marks of every erasure that covers a record of this agent and user. */
 export function marksOf(agent: string, user: string | null): string[] {
   return [markOf({ all: true }), markOf({ agent }), ...(user === null ? [] : [markOf({ user })])];
-}
-
-export function digestOfName(name: string): string {
-  return createHash('sha256').update(name).digest('hex');
 }
 
 /** How long a task and its records are kept after its end by default. */

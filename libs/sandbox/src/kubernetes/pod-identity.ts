@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import { z } from 'zod';
 import { unavailable } from '../sandbox-driver.js';
 
@@ -17,8 +17,6 @@ export const LABELS = {
   nonce: 'etude.dev/nonce',
 } as const;
 
-const digest = (text: string) => createHash('sha256').update(text).digest('hex');
-
 /**
  * A pod is named after the slot of the template that it fills. If two controllers fill the same slot, the API server refuses the second,
  * because the name is taken. So there are never more pods than slots.
@@ -31,10 +29,10 @@ export const supervisorNameOf = (pod: { readonly name: string; readonly uid: str
 /** The token with which a controller binds the pod. The pod itself has only the token's digest. */
 export const tokenOf = (secret: string, nonce: string) => createHmac('sha256', secret).update(nonce).digest('hex');
 
-export const tokenDigestOf = (token: string) => digest(token);
+export const tokenDigestOf = (token: string) => hash('sha256', token);
 
 /** A hash of the text, equal in every process. */
-export const numberOf = (text: string) => Number.parseInt(digest(text).slice(0, 8), 16);
+export const numberOf = (text: string) => Number.parseInt(hash('sha256', text).slice(0, 8), 16);
 
 /**
  * The address of a claimed pod, for another controller of the installation. It has no secret: the pod's token is made from the nonce and

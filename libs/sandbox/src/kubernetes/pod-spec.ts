@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { arch } from 'node:process';
 import { EtudeError } from '@etude/contracts/errors';
 import type { V1Container, V1PodSpec } from '@kubernetes/client-node';
@@ -50,7 +50,7 @@ export function userOf(template: SandboxTemplate, taken: ReadonlySet<number | nu
 export function templateDigest(name: string, template: SandboxTemplate, context: PodContext): string {
   const blank = { slot: 0, nonce: '', token: '', user: 0 };
   const pod = podManifest(name, template, { ...context, controller: '' }, blank, '');
-  return createHash('sha256').update(JSON.stringify(pod)).digest('hex').slice(0, 16);
+  return hash('sha256', JSON.stringify(pod)).slice(0, 16);
 }
 
 /** A pod under the "restricted" standard with the supervisor as process 1, not claimed yet. */
