@@ -1,14 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
-import { Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
-import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
-import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { SERVICES } from '@etude/contracts/grpc';
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
 import type { Command } from 'commander';
 import { z } from 'zod';
@@ -52,16 +45,6 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   throw new CliError(EXIT.usage, 'environment variables are wrong', lines);
 }
 
-const SERVICES = {
-  tasks: Tasks,
-  skills: Skills,
-  memory: Memory,
-  consolidation: Consolidation,
-  queues: Queues,
-  sandboxes: Sandboxes,
-  agents: Agents,
-  tools: Tools,
-};
 type Clients = { readonly [name in keyof typeof SERVICES]: ServiceClient<(typeof SERVICES)[name]> };
 
 export interface Gateway extends Clients {

@@ -5,6 +5,7 @@ import { ProceduralMemorySettings, type SkillDependency } from '@etude/contracts
 import { LexicalEmbedder } from '../src/retrieval/lexical-embedder.js';
 import { FakeSandboxes } from './fake-sandboxes.js';
 import { skillOf as recordOf } from './memory-records.js';
+import type { SkillReader } from '../src/skills/life/find-skill.js';
 import { agentTools } from '../src/tools/agent-tools.js';
 import type { CellOutcome, CodeSession, CodeSessions } from '../src/tools/code-sessions.js';
 import type { ToolContext } from '../src/tools/tool-definition.js';
@@ -17,7 +18,6 @@ import type {
   SkillWish,
   SkillWishes,
   Todo,
-  ToolReader,
   ToolSessions,
   ToolSkillDraft,
 } from '../src/tools/tool-ports.js';
@@ -54,7 +54,7 @@ export class FakeSkills implements SkillFinder, SkillRunner, SkillRegistrar, Ski
 
   constructor(readonly skills: Skill[] = []) {}
 
-  async search(_reader: ToolReader, { limit, similarityMin }: { limit: number; similarityMin: number }) {
+  async search(_reader: SkillReader, { limit, similarityMin }: { limit: number; similarityMin: number }) {
     const { similarity } = this;
     return similarity < similarityMin ? [] : this.skills.slice(0, limit).map((skill) => ({ skill, similarity }));
   }
@@ -64,15 +64,15 @@ export class FakeSkills implements SkillFinder, SkillRunner, SkillRegistrar, Ski
   async countOffers(skills: readonly Skill[]) {
     this.offered.push(...skills.map(({ name }) => name));
   }
-  find(reader: ToolReader, name: string): Promise<Skill | null>;
-  find(reader: ToolReader, names: readonly string[]): ReturnType<SkillRunner['find']>;
-  async find(_reader: ToolReader, wanted: string | readonly string[]): Promise<never> {
+  find(reader: SkillReader, name: string): Promise<Skill | null>;
+  find(reader: SkillReader, names: readonly string[]): ReturnType<SkillRunner['find']>;
+  async find(_reader: SkillReader, wanted: string | readonly string[]): Promise<never> {
     if (typeof wanted === 'string') return (this.skills.find(({ name }) => name === wanted) ?? null) as never;
     const found = this.skills.filter(({ name }) => wanted.includes(name));
     const functions = found.map(({ name, version, description }) => ({ name, version, signature: `def ${name}(text)`, description }));
     return { functions, pins: found.map(pinOf) } as never;
   }
-  async use(_reader: ToolReader, call: SkillCall) {
+  async use(_reader: SkillReader, call: SkillCall) {
     this.used.push(call);
     const skill = this.skills.find(({ name }) => name === call.name);
     if (skill === undefined) return null;
@@ -87,17 +87,17 @@ export class FakeSkills implements SkillFinder, SkillRunner, SkillRegistrar, Ski
       durationMs: 3,
     };
   }
-  async bundle(_reader: ToolReader, pins: readonly SkillDependency[], code: string) {
+  async bundle(_reader: SkillReader, pins: readonly SkillDependency[], code: string) {
     return { code: `# with ${pins.map(({ name }) => name).join(', ')}\n${code}`, template: 'numbers' };
   }
-  async inspect(_reader: ToolReader, { name, code, entryPoint }: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>) {
+  async inspect(_reader: SkillReader, { name, code, entryPoint }: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>) {
     return this.problems.length > 0 ? { problems: this.problems } : { entryPoint: entryPoint ?? name, runnable: { code } };
   }
-  async register(_reader: ToolReader, draft: ToolSkillDraft, by: string) {
+  async register(_reader: SkillReader, draft: ToolSkillDraft, by: string) {
     this.registered.push({ ...draft, by });
     return { ...this.answer, name: draft.name };
   }
-  async request(_reader: ToolReader, wish: SkillWish) {
+  async request(_reader: SkillReader, wish: SkillWish) {
     if (this.wished.length >= this.wishesMax) throw new EtudeError('FAILED_PRECONDITION', 'Too many are open.');
     this.wished.push(wish);
     return 'w1';

@@ -18,7 +18,7 @@ export interface GrpcDoorParts {
 /** Serves all services of `etude.v1`, health and reflection. @throws EtudeError FAILED_PRECONDITION if the port can't be opened */
 export async function listenForGrpc(host: string, port: number, { calls, health, onMistake }: GrpcDoorParts): Promise<ListeningServer> {
   const add = (server: Server) => {
-    for (const service of SERVICES) {
+    for (const service of Object.values(SERVICES)) {
       addCalls(server, service, calls.handlersOf(service), {
         open: ({ metadata, ...call }, method) => calls.admit(method, { ...call, authorization: metadata.get('authorization') }),
         refusal: sizeProblem,
@@ -48,7 +48,7 @@ function loadReflection(): Map<string, Reflection> {
     const [[method], [answer]] = [Object.values(methods), Object.values(answers)];
     if (method && answer) loaded.set(method.path, { method, answer });
   };
-  new ReflectionService(reflectionPackage(...SERVICES, Health) as never).addToServer({ addService });
+  new ReflectionService(reflectionPackage(...Object.values(SERVICES), Health) as never).addToServer({ addService });
   return loaded;
 }
 

@@ -9,7 +9,7 @@ import { HealthImplementation } from 'grpc-health-check';
 
 const EVERY_MS = 1_000;
 const NEED_REDIS: ReadonlySet<string> = new Set([Tasks.typeName, Queues.typeName, Consolidation.typeName, Sandboxes.typeName]);
-const NAMES = ['', ...SERVICES.map(({ typeName }) => typeName)];
+const NAMES = ['', ...Object.values(SERVICES).map(({ typeName }) => typeName)];
 
 const works = (check: HealthCheck) =>
   check().then(

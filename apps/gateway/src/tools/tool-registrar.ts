@@ -1,7 +1,8 @@
 import { errorCode, type EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import type { RegisteredSkill, SkillRegistrar, ToolReader, ToolSkillDraft } from '@etude/domain/tools/tool-ports';
+import type { SkillReader } from '@etude/domain/skills/life/find-skill';
+import type { RegisteredSkill, SkillRegistrar, ToolSkillDraft } from '@etude/domain/tools/tool-ports';
 import { candidateFields, digested } from '../registration/skill-draft.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { bundled } from './tool-skills.js';
@@ -32,7 +33,11 @@ const STATUSES: Readonly<Record<SkillStatus, RegisteredSkill['status']>> = {
 export class AgentSkillRegistrar implements SkillRegistrar {
   constructor(private readonly deps: SkillDeps) {}
 
-  async inspect(reader: ToolReader, { name, code, entryPoint }: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>, signal: AbortSignal) {
+  async inspect(
+    reader: SkillReader,
+    { name, code, entryPoint }: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>,
+    signal: AbortSignal,
+  ) {
     const { memory, registration } = this.deps;
     const { procedural } = await memory.open();
     const bare = { name, code, entryPoint, description: '', parameters: [], tests: [], tags: [], category: null, examplePrompts: [] };
@@ -46,7 +51,7 @@ export class AgentSkillRegistrar implements SkillRegistrar {
     }
   }
 
-  async register(reader: ToolReader, draft: ToolSkillDraft, by: string, signal: AbortSignal): Promise<RegisteredSkill> {
+  async register(reader: SkillReader, draft: ToolSkillDraft, by: string, signal: AbortSignal): Promise<RegisteredSkill> {
     const { memory, registration } = this.deps;
     const { procedural } = await memory.open();
     const asked = { draft: { skill: candidateOf(draft, reader), isProgram: false }, reader, baseVersion: 0, by };
@@ -74,7 +79,7 @@ function refusalsOf(error: unknown): readonly string[] {
   return said.length > 0 ? said : [message];
 }
 
-function candidateOf(draft: ToolSkillDraft, { tenant, agent, user }: ToolReader): Skill {
+function candidateOf(draft: ToolSkillDraft, { tenant, agent, user }: SkillReader): Skill {
   const { name, description, code, entryPoint, parameters, tests, tags, category, examplePrompts } = draft;
   return digested({
     ...candidateFields({ tenant, agent, user }, Date.now()),

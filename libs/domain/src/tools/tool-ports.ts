@@ -5,20 +5,17 @@ import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { SandboxFile } from '@etude/contracts/sandbox';
 import type { SkillDependency, SkillParameter } from '@etude/contracts/skill-proof';
 
-/** The reader of skills: an agent, for one of its users or for none. */
-export type ToolReader = SkillReader;
-
 /** Finds active skills that one reader can see. Not in it: running them. */
 export interface SkillFinder {
   /** Best first. */
   search(
-    reader: ToolReader,
+    reader: SkillReader,
     query: { readonly text: string; readonly limit: number; readonly similarityMin: number },
   ): Promise<ReadonlyArray<{ readonly skill: Skill; readonly similarity: number }>>;
   /** The skill of that name with the narrowest owner; null if there is none. */
-  find(reader: ToolReader, name: string): Promise<Skill | null>;
+  find(reader: SkillReader, name: string): Promise<Skill | null>;
   /** All active skills, by name. Of equal names only the one with the narrowest owner. */
-  list(reader: ToolReader): Promise<readonly Skill[]>;
+  list(reader: SkillReader): Promise<readonly Skill[]>;
   /** Counts each skill as offered. Losing a count is not an error. */
   countOffers(skills: readonly Skill[]): Promise<void>;
 }
@@ -50,14 +47,14 @@ export interface BundledCode {
  */
 export interface SkillRunner {
   /** null if the reader has no skill of that name in any status. */
-  use(reader: ToolReader, call: SkillCall, signal: AbortSignal): Promise<SkillUse | null>;
+  use(reader: SkillReader, call: SkillCall, signal: AbortSignal): Promise<SkillUse | null>;
   /** Finds functions to load, and pins their versions. @throws EtudeError NOT_FOUND naming all that are missing */
   find(
-    reader: ToolReader,
+    reader: SkillReader,
     names: readonly string[],
   ): Promise<{ readonly functions: readonly FunctionInReach[]; readonly pins: readonly SkillDependency[] }>;
   /** Puts the module `skills` in front of `code`, with these functions and all they call, exactly as pinned. */
-  bundle(reader: ToolReader, pins: readonly SkillDependency[], code: string): Promise<BundledCode>;
+  bundle(reader: SkillReader, pins: readonly SkillDependency[], code: string): Promise<BundledCode>;
 }
 
 export interface ToolSkillDraft {
@@ -86,12 +83,12 @@ export interface RegisteredSkill {
 export interface SkillRegistrar {
   /** Reads the code without running it. `runnable` is the code, preceded by the skills that it calls. */
   inspect(
-    reader: ToolReader,
+    reader: SkillReader,
     draft: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>,
     signal: AbortSignal,
   ): Promise<{ readonly problems: readonly string[] } | { readonly entryPoint: string | null; readonly runnable: BundledCode }>;
   /** Returns when verification has ended, or when the caller's time is over. Registering the same content again changes nothing. */
-  register(reader: ToolReader, draft: ToolSkillDraft, by: string, signal: AbortSignal): Promise<RegisteredSkill>;
+  register(reader: SkillReader, draft: ToolSkillDraft, by: string, signal: AbortSignal): Promise<RegisteredSkill>;
 }
 
 export const TODO_STATUSES = ['pending', 'in_progress', 'completed'] as const;
@@ -100,7 +97,7 @@ export interface Todo {
   readonly status: (typeof TODO_STATUSES)[number];
 }
 
-export type SessionKey = ToolReader & { readonly session: string };
+export type SessionKey = SkillReader & { readonly session: string };
 
 export interface ToolSession {
   readonly todos: readonly Todo[];
@@ -126,5 +123,5 @@ export interface SkillWish {
 
 export interface SkillWishes {
   /** Returns the request's id, the same one for the same wish. @throws EtudeError FAILED_PRECONDITION if the agent has too many open requests */
-  request(reader: ToolReader, wish: SkillWish): Promise<string>;
+  request(reader: SkillReader, wish: SkillWish): Promise<string>;
 }

@@ -1,14 +1,8 @@
 import { SkillDependency } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
+import type { SkillReader } from '@etude/domain/skills/life/find-skill';
 import type { ToolOutcome } from '@etude/domain/tools/tool-definition';
-import {
-  type SessionKey,
-  type Todo,
-  TODO_STATUSES,
-  type ToolReader,
-  type ToolSession,
-  type ToolSessions,
-} from '@etude/domain/tools/tool-ports';
+import { type SessionKey, type Todo, TODO_STATUSES, type ToolSession, type ToolSessions } from '@etude/domain/tools/tool-ports';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { requestIdTaken } from '../jobs/durable-work.js';
@@ -128,7 +122,7 @@ function loadedOf(fields: Readonly<Record<string, string>>, { session }: Session
     .map(([, text]) => parseOr(SkillDependency, JSON.parse(text), 'INTERNAL', `what is loaded in session ${session}`));
 }
 
-export interface RepeatableCall extends ToolReader {
+export interface RepeatableCall extends SkillReader {
   readonly requestId: string;
   /** The rest of the call. A repeat with the same request id must have the same content. */
   readonly content: unknown;

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { QueueDeclaration } from '@etude/contracts/queues';
-import { UnrecoverableError, WaitingError, Worker } from 'bullmq';
-import type { Job } from 'bullmq';
+import { type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import type { z } from 'zod';
 import { type LeaseEnd, LeaseEnded, leaseEndOf, parseOr, readFailure, toFailure } from './job-end.js';
 import { RedisKeys } from '../redis/keys.js';

@@ -1,7 +1,5 @@
-import { errorCode, EtudeError } from '@etude/contracts/errors';
-import type { ErrorCode } from '@etude/contracts/errors';
-import { QUEUES, RolloutRun, SkillRequest } from '@etude/contracts/queues';
-import type { QueueDeclaration } from '@etude/contracts/queues';
+import { type ErrorCode, errorCode, EtudeError } from '@etude/contracts/errors';
+import { type QueueDeclaration, QUEUES, RolloutRun, SkillRequest } from '@etude/contracts/queues';
 import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { deathOf, parseOr, readFailure } from './job-end.js';

@@ -1,5 +1,4 @@
-import { ERROR_KINDS, EtudeError, errorCode, errorDetails, isRetryable } from '@etude/contracts/errors';
-import type { ErrorCode } from '@etude/contracts/errors';
+import { ERROR_KINDS, type ErrorCode, errorCode, errorDetails, EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { Job } from 'bullmq';
 import { z } from 'zod';
 

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { abortError, errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
-import { PAYLOAD_MAX_BYTES } from '@etude/contracts/queues';
-import type { QueueDeclaration } from '@etude/contracts/queues';
+import { PAYLOAD_MAX_BYTES, type QueueDeclaration } from '@etude/contracts/queues';
 import { type Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { z } from 'zod';

@@ -1,12 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
-import { ConsolidationRunJob, MemoryUpkeepJob } from '@etude/contracts/queues';
-import type { QueueDeclaration } from '@etude/contracts/queues';
+import { ConsolidationRunJob, MemoryUpkeepJob, type QueueDeclaration } from '@etude/contracts/queues';
 import { z } from 'zod';
 import { whileRedisAnswers } from '../redis/redis.js';
 import { parseOr } from './job-end.js';
-import { declaredOptions } from './producer.js';
-import type { Producer } from './producer.js';
+import { declaredOptions, type Producer } from './producer.js';
 
 /** Cron pattern of five or six fields, such as "0 3 * * *", and an IANA time zone, such as "Europe/Berlin". */
 export interface ScheduleTimes {
