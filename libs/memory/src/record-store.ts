@@ -135,6 +135,10 @@ export interface VectorModel {
   readonly state: 'ready' | 'building';
 }
 
+export interface WriteOptions {
+  readonly unsynced?: boolean;
+}
+
 /**
  * Stores records of the three layers with their vectors and words. There is one adapter per database. The meaning of records is in
  * `layers/`.
@@ -155,8 +159,11 @@ export interface RecordStore {
    * all later answers are then false. A store with transactions then applies nothing. One without may have applied the earlier changes, and
    * a crash may leave any first part of the list applied. So order changes such that a repeat completes them. Each single change is atomic
    * in every store.
+   *
+   * With `unsynced`, the answer doesn't wait for the disk: a power failure may undo the changes, and nothing that was written before them.
+   * The next write without it, of any process, puts them on disk too.
    */
-  write(tenant: string, changes: readonly Change[]): Promise<readonly boolean[]>;
+  write(tenant: string, changes: readonly Change[], how?: WriteOptions): Promise<readonly boolean[]>;
 
   /** The records with these keys that the reader sees, in the order of `keys`. */
   load(scope: ReadScope, layer: MemoryLayer, kind: RecordKind, keys: readonly string[]): Promise<readonly StoredRecord[]>;

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, trun
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { load } from 'sqlite-vec';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openSqliteStore } from '../src/sqlite/sqlite-store.js';
 import { temporaryDirectory } from './temporary-memory.js';
 import { ACME, insert, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
@@ -40,6 +40,23 @@ describe('a SQLite store’s file', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(store.diskBytes()).toBeGreaterThan(0);
     await store.close();
+  });
+
+  it('waits for the disk at each commit but an unsynced one, even one that was refused', async () => {
+    const { store } = await opened();
+    const exec = vi.spyOn(DatabaseSync.prototype, 'exec');
+    onTestFinished(() => exec.mockRestore());
+    const synced = () => {
+      const said = exec.mock.calls.map(([sql]) => sql).filter((sql) => !sql.startsWith('BEGIN'));
+      exec.mockClear();
+      return said;
+    };
+    await store.write('acme', [insert(recordOf())]);
+    expect(synced()).toEqual(['COMMIT']);
+    await store.write('acme', [insert(recordOf({ key: 'k2' }))], { unsynced: true });
+    expect(synced()).toEqual(['PRAGMA synchronous = NORMAL', 'COMMIT', 'PRAGMA synchronous = FULL']);
+    await store.write('acme', [{ do: 'update', record: recordOf(), revision: 7 }], { unsynced: true });
+    expect(synced()).toEqual(['PRAGMA synchronous = NORMAL', 'ROLLBACK', 'PRAGMA synchronous = FULL']);
   });
 
   it('is refused from a later version, and from before the first release, with the way out', async () => {

@@ -199,6 +199,6 @@ export async function writeIdOf({ store }: Pick<Memory, 'store'>, { layer, scope
   const key = optionalRequestId(requestId);
   if (key === null) return `told.${randomUUID()}`;
   const digest = contentDigest({ agent: scope.agent, user: scope.user, content });
-  await claimRequest(store, { layer, scope, requestId: key, digest, at: Date.now() });
+  await claimRequest(store, { layer, scope, requestId: key, digest, at: Date.now(), unsynced: true });
   return `told.${key}.${digest}`;
 }

@@ -51,7 +51,7 @@ export class AccessCounts {
 
   async #write(scope: ReadScope, counts: Counts): Promise<void> {
     const records = await this.#store.load(scope, LAYER, 'fact', [...counts.keys()]);
-    await updateEach(this.#store, records, (record) => counted(record, counts.get(record.key) ?? 0));
+    await updateEach(this.#store, records, (record) => counted(record, counts.get(record.key) ?? 0), { unsynced: true });
   }
 }
 

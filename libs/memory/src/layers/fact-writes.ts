@@ -34,7 +34,9 @@ export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }
   return untilTaken(`fact ${JSON.stringify(fact.text.slice(0, 60))}`, async () => {
     let plan = planFact(told, await surroundingFacts(deps, fact, similar));
     if (plan.insert !== null) {
-      const [inserted] = await deps.store.write(tenant, [{ do: 'insert', record: factRecord(plan.insert, [writeId]), indexed: [indexed] }]);
+      const insert = { do: 'insert', record: factRecord(plan.insert, [writeId]), indexed: [indexed] } as const;
+      // The note, which follows, waits for the disk.
+      const [inserted] = await deps.store.write(tenant, [insert], { unsynced: note });
       if (!inserted) return null;
       isAdded = true;
       // Plan again with the fact stored, to see facts that others stored at the same time.

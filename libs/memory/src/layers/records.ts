@@ -1,4 +1,4 @@
-import type { MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import type { MemoryRecord, RecordFilter, RecordStore, StoredRecord, WriteOptions } from '../record-store.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
@@ -117,6 +117,7 @@ export async function updateEach(
   store: RecordStore,
   records: readonly StoredRecord[],
   change: (record: StoredRecord) => MemoryRecord | null,
+  how: WriteOptions = {},
 ): Promise<number> {
   let changed = 0;
   for (const read of records) {
@@ -125,7 +126,7 @@ export async function updateEach(
     const isChanged = await untilTaken(`${read.kind} ${read.key}`, async () => {
       const next = current === undefined ? null : change(current);
       if (current === undefined || next === null) return false;
-      const [done] = await store.write(tenant, [{ do: 'update', record: next, revision: current.revision }]);
+      const [done] = await store.write(tenant, [{ do: 'update', record: next, revision: current.revision }], how);
       if (done) return true;
       [current] = await store.load({ tenant, agent: null }, read.layer, read.kind, [read.key]);
       return null;

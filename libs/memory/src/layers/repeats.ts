@@ -50,6 +50,8 @@ export interface RequestClaim {
   readonly at: number;
   /** What a repeat must know about the first try, such as which version it used. */
   readonly note?: string;
+  /** See `WriteOptions`. Only where the request has no effect outside of the store. */
+  readonly unsynced?: boolean;
 }
 
 export interface ClaimedRequest {
@@ -92,9 +94,11 @@ export async function earlierResult(store: RecordStore, claim: RequestClaim): Pr
   return known?.digest === claim.digest ? known.text : null;
 }
 
-async function insertNote(store: RecordStore, { layer, scope, digest, at }: RequestClaim, key: string, text: string): Promise<boolean> {
+async function insertNote(store: RecordStore, claim: RequestClaim, key: string, text: string): Promise<boolean> {
+  const { layer, scope, digest, at, unsynced = false } = claim;
   const change = markApplied(layer, scope, `${REQUEST}${key}`, at);
-  const [done = false] = await store.write(scope.tenant, [{ ...change, record: { ...change.record, sources: [digest, text] } }]);
+  const note = { ...change, record: { ...change.record, sources: [digest, text] } };
+  const [done = false] = await store.write(scope.tenant, [note], { unsynced });
   return done;
 }
 

@@ -51,12 +51,15 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Reco
   const models = new VectorModels(file);
   return {
     name: 'sqlite',
-    async write(tenant, changes) {
+    async write(tenant, changes, { unsynced = false } = {}) {
       requireScope({ tenant, agent: null });
       if (changes.length === 0) return [];
       const prepared = changes.map((change) => prepareChange(tenant, change, model));
       try {
-        return await file.write({ tenant }, (rows) => applyChanges(rows, models.numberOf(rows, model), prepared), { enrols: true });
+        return await file.write({ tenant }, (rows) => applyChanges(rows, models.numberOf(rows, model), prepared), {
+          enrols: true,
+          unsynced,
+        });
       } catch (error) {
         if (error instanceof StaleChange) return changes.map(() => false);
         throw error;

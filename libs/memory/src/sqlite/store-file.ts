@@ -89,9 +89,13 @@ export class StoreFile {
     return this.#patiently('BEGIN', () => work(new TenantRows(this.#prepare, view)));
   }
 
-  /** One transaction, on disk when it returns. `work` may run again if the lock was busy. `enrols`: gives a new tenant its number. */
-  async write<T>(owners: Owners, work: (rows: TenantRows) => T, { enrols = false } = {}): Promise<T> {
-    return this.#patiently('BEGIN IMMEDIATE', () => work(new TenantRows(this.#prepare, ownedBy(owners), enrols)));
+  /**
+   * One transaction, on disk when it returns, unless `unsynced`. `work` may run again if the lock was busy. `enrols`: gives a new tenant its
+   * number.
+   */
+  async write<T>(owners: Owners, work: (rows: TenantRows) => T, { enrols = false, unsynced = false } = {}): Promise<T> {
+    const change = () => this.#transaction('BEGIN IMMEDIATE', () => work(new TenantRows(this.#prepare, ownedBy(owners), enrols)));
+    return patiently(this.#options, unsynced ? () => this.#unsynced(change) : change);
   }
 
   async readWhole<T>(work: (file: WholeFile) => T): Promise<T> {
@@ -130,6 +134,17 @@ export class StoreFile {
 
   async #patiently<T>(begin: string, work: () => T): Promise<T> {
     return patiently(this.#options, () => this.#transaction(begin, work));
+  }
+
+  /** The write-ahead log is synced as a whole and recovered in order, so the next synced transaction also covers this one. */
+  #unsynced<T>(change: () => T): T {
+    this.#requireOpen();
+    this.#db.exec('PRAGMA synchronous = NORMAL');
+    try {
+      return change();
+    } finally {
+      this.#db.exec('PRAGMA synchronous = FULL');
+    }
   }
 
   #transaction<T>(begin: string, work: () => T): T {

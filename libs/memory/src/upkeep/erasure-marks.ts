@@ -1,6 +1,6 @@
 import { untilTaken } from '../layers/records.js';
 import { markApplied } from '../layers/repeats.js';
-import type { Change, MemoryRecord, RecordStore } from '../record-store.js';
+import type { MemoryRecord, RecordStore } from '../record-store.js';
 import { removeOwned } from './owned-records.js';
 import { type Erasable, nameOfRecord } from './record-parts.js';
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
@@ -91,17 +91,18 @@ function markRecord(owners: Erasable, at: number): MemoryRecord {
  * @throws EtudeError ABORTED from `write`; see `isErased`
  */
 export function guardedStore(store: RecordStore): RecordStore {
-  return { ...store, write: (tenant, changes) => writeUnlessErased(store, tenant, changes) };
+  return { ...store, write: (...asked) => writeUnlessErased(store, ...asked) };
 }
 
-async function writeUnlessErased(store: RecordStore, tenant: string, changes: readonly Change[]): Promise<readonly boolean[]> {
+async function writeUnlessErased(store: RecordStore, ...asked: Parameters<RecordStore['write']>): Promise<readonly boolean[]> {
+  const [tenant, changes] = asked;
   const all = changes.filter(({ record }) => record.kind !== 'erasure');
-  if (all.length === 0) return store.write(tenant, changes);
+  if (all.length === 0) return store.write(...asked);
   const made = all.filter((change) => change.do === 'insert').map(({ record }) => record);
   const changed = all.filter((change) => change.do !== 'insert').map(({ record }) => record);
   await refuseErased(store, tenant, made);
   if (await removeForbidden(store, await findForbidden(store, tenant, changed))) return changes.map(() => false);
-  const done = await store.write(tenant, changes);
+  const done = await store.write(...asked);
   await refuseErased(store, tenant, made);
   return done;
 }
