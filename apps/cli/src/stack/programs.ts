@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { embeddingStatus } from '../embedder/embedding-status.js';
 import { ensureProofKeys, keysPath, logPath, memoryPath, portsPath, proofPublicKeysPath, proofSigningKeyPath } from '../home/home.js';
 import { PORTS, type Ports, type StackOptions } from '../home/stack-state.js';
-import { SERVICE_NODE_ARGS } from '../machine/service-node.js';
+import { GATEWAY_NODE_ARGS, SERVICE_NODE_ARGS } from '../machine/service-node.js';
 import type { Program } from './managed-process.js';
 
 /** The line that the cluster program prints once pods can be started. */
@@ -163,7 +163,8 @@ export function clusterProgram(setup: Pick<Setup, 'options' | 'environment'>): P
 }
 
 function nodeProgram(setup: Setup, name: string, script: string, start: Partial<Start>): Program {
-  const args = [...SERVICE_NODE_ARGS, join(setup.options.root, script), ...(start.args ?? [])];
+  const flags = name === 'gateway' ? [...SERVICE_NODE_ARGS, ...GATEWAY_NODE_ARGS] : SERVICE_NODE_ARGS;
+  const args = [...flags, join(setup.options.root, script), ...(start.args ?? [])];
   return programOf(setup, name, { ...start, command: process.execPath, args, ready: '"ready":true' });
 }
 
