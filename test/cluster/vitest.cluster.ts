@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import { defineConfig, mergeConfig, type ViteUserConfig } from 'vitest/config';
 import base from '../../vitest.base.js';
 
@@ -5,7 +6,10 @@ const here = new URL('.', import.meta.url).pathname;
 
 /** A project with timeouts long enough for the start of pods. `include` is set after the merge, because a merge joins lists. */
 function project(root: string, include: string, test: ViteUserConfig['test']) {
-  const merged = mergeConfig(base, { root, test: { testTimeout: 300_000, hookTimeout: 300_000, ...test } });
+  const merged = mergeConfig(base, {
+    root,
+    test: { testTimeout: 300_000, hookTimeout: 300_000, ...test, env: { TMPDIR: tmpdir(), ...test?.env } },
+  });
   return defineConfig({ ...merged, test: { ...merged.test, include: [include], exclude: ['**/node_modules/**'] } });
 }
 

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { readFileSync, rmSync, statfsSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { freePort } from './ports.js';
 import { startProcess } from './processes.js';
 import { pythonWith } from './python.js';
+import { scratchFolder } from './scratch.js';
 
 const STAND_IN = fileURLToPath(new URL('../qdrant-stand-in/', import.meta.url));
 
@@ -35,9 +35,6 @@ export interface TestQdrantOptions {
   /** Paths of PEM files. */
   readonly tls?: { readonly certificate: string; readonly key: string };
 }
-
-const MEMORY_FOLDER = '/dev/shm';
-const MEMORY_FOLDER_FREE_BYTES = 4 * 1024 ** 3;
 
 /**
  * Finds the Qdrant for tests: `QDRANT_URL` (with `QDRANT_API_KEY` and `QDRANT_CA_PATH`), or else the stand-in over Qdrant's own engine,
@@ -72,7 +69,7 @@ export async function startQdrant(source: QdrantSource, options: TestQdrantOptio
     return testQdrant(source.kind, source, async () => {});
   }
   const { apiKey, tls } = options;
-  const dir = await mkdtemp(join(scratch(), 'etude-qdrant-'));
+  const dir = await mkdtemp(join(scratchFolder(), 'etude-qdrant-'));
   const remove = () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
   process.once('exit', remove);
   const port = await freePort();
@@ -86,16 +83,6 @@ export async function startQdrant(source: QdrantSource, options: TestQdrantOptio
     process.off('exit', remove);
     remove();
   });
-}
-
-/** A folder in memory if there is enough, because the engine syncs every index to the disk. */
-function scratch(): string {
-  try {
-    const { bavail, bsize } = statfsSync(MEMORY_FOLDER);
-    return bavail * bsize > MEMORY_FOLDER_FREE_BYTES ? MEMORY_FOLDER : tmpdir();
-  } catch {
-    return tmpdir();
-  }
 }
 
 function testQdrant(
