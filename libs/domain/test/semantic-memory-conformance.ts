@@ -212,7 +212,7 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     await expect(
       fc.assert(
         fc.asyncProperty(fc.array(telling, { minLength: 1, maxLength: 12 }), async (tellings) => endsInOneTruth(make, tellings)),
-        { numRuns: 12 },
+        { numRuns: 4 },
       ),
     ).resolves.toBeUndefined();
   });

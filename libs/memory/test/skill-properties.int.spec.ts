@@ -130,7 +130,7 @@ function skillProperties(open: Open, { life, unseen, decisions, turnsMax, decisi
 }
 
 describe('skills in SQLite', () => {
-  skillProperties(() => temporaryStore({ model: LEXICAL_MODEL }), { life: 25, unseen: 12, decisions: 60, turnsMax: Infinity });
+  skillProperties(() => temporaryStore({ model: LEXICAL_MODEL }), { life: 10, unseen: 5, decisions: 20, turnsMax: Infinity });
 });
 
 /** A store without transactions. It writes only the first change of every third list. */
@@ -149,7 +149,7 @@ const inArray = (store: RecordStore) => ({ store, second: async () => store, clo
 
 describe('skills in a store without transactions', () => {
   provenLife(async () => inArray(torn(modelStore())), 30);
-  unseenSkills(async () => inArray(modelStore()), 40, Infinity);
+  unseenSkills(async () => inArray(modelStore()), 15, Infinity);
 
   it('wait until the turn of a lost writer expires', async () => {
     const store = modelStore();
@@ -170,5 +170,5 @@ describe('skills in a store without transactions', () => {
 });
 
 describeOnQdrant({ name: 'skills' }, (server) => {
-  skillProperties(openOnQdrant(server, LEXICAL_MODEL), { life: 6, unseen: 3, decisions: 6, turnsMax: 24, decisionsMax: 4 });
+  skillProperties(openOnQdrant(server, LEXICAL_MODEL), { life: 2, unseen: 3, decisions: 3, turnsMax: 24, decisionsMax: 4 });
 });
