@@ -113,9 +113,14 @@ export type Handler = (cli: Cli) => Promise<number>;
 /** Runs the handler with the flags that `command` was given, and ends the process with its exit code. */
 export type Start = (command: Command, handler: Handler) => Promise<void>;
 
-export function createCli(settings: Settings, globals: GlobalOptions, signal: AbortSignal): Cli {
+export function createCli(
+  settings: Settings,
+  globals: GlobalOptions,
+  signal: AbortSignal,
+  out = new Output(process.stdout, process.stderr, globals.json === true),
+): Cli {
   return {
-    out: new Output(process.stdout, process.stderr, globals.json === true),
+    out,
     settings,
     globals,
     home: resolve(globals.home ?? settings.ETUDE_HOME ?? `${ROOT}/.etude`),

@@ -9,11 +9,9 @@ import { methodDefinition } from '@etude/contracts/grpc';
 import { EtudeError } from '@etude/contracts/errors';
 import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { etude } from '../test/etude.js';
 import { serviceError } from '../test/service-error.js';
-import { createCli, readSettings } from './cli.js';
 import { skillReference } from './command.js';
-import { Output } from './output.js';
-import { buildProgram } from './program.js';
 
 /** A gateway that answers each unary call with the next given answer, and keeps the requests. */
 const asked: Array<readonly [string, JsonValue]> = [];
@@ -48,21 +46,10 @@ beforeEach(() => {
   answers = [];
 });
 
-/** Runs one command line. Returns its output and its exit code. */
+/** Runs one command line. */
 async function run(words: readonly string[], ...given: Array<JsonObject | Error>) {
   answers = given;
-  const printed = { stdout: '', stderr: '', exit: -1 };
-  const program = buildProgram(async (command, handler) => {
-    const globals = command.optsWithGlobals<{ timeout: number; json?: boolean }>();
-    const out = new Output(
-      { write: (text) => (printed.stdout += text) },
-      { write: (text) => (printed.stderr += text) },
-      globals.json === true,
-    );
-    printed.exit = await handler({ ...createCli(readSettings({}), { ...globals, address }, new AbortController().signal), out });
-  });
-  await program.parseAsync(['node', 'etude', ...words]);
-  return printed;
+  return etude(words, { ETUDE_ADDRESS: address });
 }
 
 const page = (name: string) => ({ tasks: [{ name }], nextPageToken: 'more' });
@@ -125,9 +112,10 @@ describe('a command that is one call', () => {
     [['memory', 'delete', 'f1'], 'permanently erases f1', 'add --yes'],
     [['skills', 'use', 's@3'], 'without a version', ''],
   ])('refuses %j before any call', async (words, message, hint) => {
-    const error = (await run(words).catch((thrown: unknown) => thrown)) as { exit: number; message: string; hint: string[] };
-    expect(error).toMatchObject({ exit: 2, message: expect.stringContaining(message) as string });
-    expect(error.hint.join('\n')).toContain(hint);
+    const { exit, stderr } = await run(words);
+    expect(exit).toBe(2);
+    expect(stderr).toContain(message);
+    expect(stderr).toContain(hint);
     expect(asked).toEqual([]);
   });
 });

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { programEnvironment } from '@etude/test-support/processes';
 import { until } from '@etude/test-support/until';
+import { runCommand } from '../src/run.js';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
@@ -16,6 +17,9 @@ export interface Outcome {
   readonly stderr: string;
 }
 
+type Environment = Readonly<Record<string, string>>;
+const environmentWith = (env: Environment) => ({ ...programEnvironment(), ETUDE_EMBEDDER: 'lexical', ...env });
+
 /** The built command line as a process, with `programEnvironment`, the lexical embedder, and the given environment. */
 export class Etude {
   readonly child: ChildProcess;
@@ -23,11 +27,11 @@ export class Etude {
   stderr = '';
   readonly ended: Promise<Outcome>;
 
-  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  constructor(args: readonly string[], env: Environment = {}) {
     if (!existsSync(MAIN)) throw new Error('the command line is not built: tsc -b');
     this.child = spawn(process.execPath, [MAIN, ...args], {
       cwd: ROOT,
-      env: { ...programEnvironment(), ETUDE_EMBEDDER: 'lexical', ...env },
+      env: environmentWith(env),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.child.stdout?.on('data', (chunk: Buffer) => (this.stdout += chunk.toString()));
@@ -44,7 +48,19 @@ export class Etude {
   }
 }
 
-export const etude = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Outcome> => new Etude(args, env).ended;
+/** These start built programs that are beside the built command line. */
+const BUILT_ONLY = ['up', 'demo'];
+
+/** Runs a command line to its end, where possible in this process, which takes a tenth of the time of a process of its own. */
+export async function etude(words: readonly string[], env: Environment = {}): Promise<Outcome> {
+  if (BUILT_ONLY.includes(words[0] ?? '')) return new Etude(words, env).ended;
+  const printed = { stdout: '', stderr: '' };
+  const into = (name: keyof typeof printed) => ({ write: (text: string) => (printed[name] += text) });
+  const environment = environmentWith(env);
+  const { signal } = new AbortController();
+  const exit = await runCommand(words, { environment, stdout: into('stdout'), stderr: into('stderr'), signal });
+  return { exit, ...printed };
+}
 
 /** Waits for a command. @throws Error with its output if it fails */
 export async function succeeds(running: Promise<Outcome>): Promise<Outcome> {

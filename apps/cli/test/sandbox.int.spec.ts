@@ -32,7 +32,9 @@ describe('sandboxes from the command line', () => {
     expect(await sandbox('exec', name, 'sum(numbers)')).toMatchObject({ exit: 0, stdout: '6\n' });
     expect(await sandbox('exec', name, '--shell', 'cat; ls data', '--stdin', 'in\n')).toMatchObject({ stdout: 'in\nnumbers.txt\n' });
     expect((await sandbox('files', name)).stdout).toContain('data/numbers.txt');
-    expect(await sandbox('download', name, 'data/numbers.txt', '-')).toMatchObject({ stdout: '1\n2\n3\n' });
+    // This writes to the stdout of the process.
+    const download = new Etude(['sandbox', 'download', name, 'data/numbers.txt', '-', '--home', home]);
+    expect(await download.ended).toMatchObject({ exit: 0, stdout: '1\n2\n3\n' });
     await succeeds(sandbox('download', name, 'data/numbers.txt', `${file}.back`));
     expect(readFileSync(`${file}.back`, 'utf8')).toBe('1\n2\n3\n');
     expect(await sandbox('download', name, 'data/numbers.txt', home)).toMatchObject({ exit: 2 });

@@ -126,7 +126,8 @@ describe('a stack in the background', () => {
     ['4 for a gateway that is not there', ['tasks', 'list', '--address', '127.0.0.1:1'], 4, 'UNAVAILABLE'],
     ['5 for a key that is not known', ['tasks', 'list', '--api-key', 'nope'], 5, 'UNAUTHENTICATED'],
   ])('gives the exit code %s', async (_what, args, exit, words) => {
-    expect(await run(...args)).toMatchObject({ exit, stdout: '', stderr: expect.stringContaining(words) });
+    const command = new Etude([...args, '--home', home]);
+    expect(await command.ended).toMatchObject({ exit, stdout: '', stderr: expect.stringContaining(words) });
   });
 
   it('gives the exit code 6 for a request id that was used for something else', async () => {
