@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,12 @@ async function pidsOf(home: string): Promise<number[]> {
   return [state.pid, ...state.processes.flatMap(({ pid }) => pid ?? [])];
 }
 
-const gone = (pids: readonly number[]) => until(() => !pids.some(isAlive), { what: 'the end of every process of the stack' });
+/** Names the processes that stay. */
+const gone = (pids: readonly number[]) =>
+  until(() => !pids.some(isAlive), { what: 'the end of every process of the stack' }).catch((error: unknown) => {
+    const left = pids.filter(isAlive).map((pid) => `${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`);
+    throw new Error(`these processes stayed: ${left.join('; ')}`, { cause: error });
+  });
 const lastJson = (text: string): unknown => JSON.parse(text.trim().split('\n').at(-1) ?? '');
 
 describe('a stack in the foreground', () => {

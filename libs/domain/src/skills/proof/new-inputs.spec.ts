@@ -38,7 +38,17 @@ describe('a skill that others share', () => {
     ['prints from a table', 'print({"2": 4, "5": 25, "9": 81}[input()])', [io('2', '4'), io('5', '25'), io('9', '81')]],
   ])('is rejected if it %s', async (_how, code, tests) => {
     const reason = expect.stringMatching(/^it may know only its tests: /);
-    expect(await verify(code, tests, { heldOut: tests.slice(0, 1) })).toMatchObject({ passed: false, reason });
+    expect(await verify(code, tests)).toMatchObject({ passed: false, reason });
+  });
+
+  it('is shown to a reviewer with the doubt if held-out tests pass', async () => {
+    const code = 'def f(s):\n    return s.isdigit() and int(s) % 97 == 1';
+    const tests = [call('98', true), call('195', true), call('100', false)];
+    expect(await verify(code, tests)).toMatchObject({ passed: false, reason: expect.stringContaining('add held-out tests') });
+    const vouched = await verify(code, tests, { heldOut: [call('292', true)] });
+    expect(vouched).toMatchObject({ passed: true, evidence: expect.arrayContaining([expect.stringContaining('may know only its tests')]) });
+    const table = await verify(`def f(n):\n    return ${TABLE}[n]`, SQUARES, { heldOut: [call(2, 4)] });
+    expect(table).toMatchObject({ passed: false, reason: expect.stringContaining('it answers none of') });
   });
 
   it('may be a table where only its own agent reads it', async () => {
@@ -49,6 +59,11 @@ describe('a skill that others share', () => {
     ['computes', 'def f(n):\n    return n * n', SQUARES],
     ['changes text', 'def f(s):\n    return s.upper()', UPPER],
     ['prints', 'print(int(input()) ** 2)', [io('2', '4'), io('5', '25'), io('9', '81')]],
+    [
+      'has seldom another answer',
+      'def f(y):\n    return y % 4 == 0 and (y % 100 != 0 or y % 400 == 0)',
+      [call(2000, true), call(1900, false), call(2024, true), call(2023, false)],
+    ],
     ['answers yes or no', 'def f(s):\n    return s == s[::-1]', [call('abba', true), call('abc', false), call('x', true)]],
     [
       'reads a format',
@@ -89,6 +104,6 @@ describe('newInputs', () => {
   });
 
   it('makes none that a test has', () => {
-    expect(newInputs([call(1, 0), call(2, 0), call(4, 0)]).map((input) => input.kind === 'call' && input.args[0])).toEqual([3, 5, 0, 7]);
+    expect(newInputs([call(1, 0), call(2, 0), call(4, 0)]).map((input) => input.kind === 'call' && input.args[0])).toEqual([3, 5, 8, 0, 7]);
   });
 });

@@ -14,12 +14,14 @@ const INPUTS_MAX = 24;
 const INPUTS_MIN = 4;
 /** Short limits, because code may do anything on an input that nobody meant for it. */
 const LIMITS = SandboxLimits.parse({ cpuMs: 2_000, wallMs: 4_000 });
+const REMEDY = 'if its answers form a closed set, let two tests share an answer, or add held-out tests';
 
 /**
  * A skill that others share must work beyond the tests of its author. It is run on new inputs, which are made from those of its tests by
  * rule. Nobody knows the right answers, but code that only knows its tests gives errors, one answer for all, or an answer of another test.
  *
- * Where no inputs can be made, tests that the author didn't write are needed: held-out ones, or cases of a task.
+ * Answers of a closed set look the same, so held-out tests turn the refusal into a line for the reviewer. Where no inputs can be made, tests
+ * that the author didn't write are needed: held-out ones, or cases of a task.
  */
 export async function answerNewInputs(skill: Skill, trial: Trial, place: TestPlace): Promise<Stage> {
   if (skill.scope.agent !== TENANT_AGENT) return { evidence: [] };
@@ -27,10 +29,13 @@ export async function answerNewInputs(skill: Skill, trial: Trial, place: TestPla
   if (inputs.length < INPUTS_MIN) return withoutNewInputs(skill);
   const { step: _step, ...code } = trial;
   const results = await runTests({ ...code, step: 'new-inputs', tests: inputs, limits: LIMITS }, place);
-  const problem = problemOf(skill.tests.filter(isInput), inputs, results);
-  if (problem !== null) return { evidence: [], reason: `it may know only its tests: ${problem}` };
   const generatedAnswers = results.filter((result) => answerOf(result) !== undefined).length;
-  return { evidence: [`it answers ${generatedAnswers} of ${inputs.length} inputs that no test has`], found: { generatedAnswers } };
+  const problem = problemOf(skill.tests.filter(isInput), inputs, results);
+  const isVouched = generatedAnswers > 0 && (skill.heldOut ?? []).length > 0;
+  if (problem !== null && !isVouched) return { evidence: [], reason: `it may know only its tests: ${problem}; ${REMEDY}` };
+  const doubt = problem === null ? [] : [`it may know only its tests and the held-out ones: ${problem}`];
+  const evidence = [`it answers ${generatedAnswers} of ${inputs.length} inputs that no test has`, ...doubt];
+  return { evidence, found: { generatedAnswers } };
 }
 
 function withoutNewInputs(skill: Skill): Stage {
@@ -114,7 +119,7 @@ function nearValues(value: Json): Json[] {
 }
 
 /** Neighbours of a number that counts something count something, too. */
-const nearInteger = (value: number): number[] => [value + 1, value - 1, value + 3].filter((near) => near >= 0 === value >= 0);
+const nearInteger = (value: number): number[] => [value + 1, value * 2, value - 1, value + 3].filter((near) => near >= 0 === value >= 0);
 
 /** The text with another digit or letter in one place, shorter, longer, and with its words in another order. */
 function nearText(text: string): string[] {
