@@ -42,6 +42,8 @@ const SECRETS: Readonly<Record<string, string>> = {
   'a PGP key': pem('PGP PRIVATE KEY BLOCK', 10),
   'a key cut off': pem('EC PRIVATE KEY', 3).slice(0, 150),
   'a database URL': `postgres://app:${RANDOM.slice(0, 9)}@db.intern:5432/app`,
+  'a database URL of an example host': `postgres://app:${RANDOM.slice(0, 9)}@db-example:5432/xxxxxxxx`,
+  'an OpenAI key after its name': `OPENAI_sk-proj-${RANDOM.slice(0, 60)}`,
   'a URL with a password': `https://bob:${RANDOM.slice(0, 9)}@git.intern.io/x`,
 };
 

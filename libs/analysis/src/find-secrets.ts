@@ -48,16 +48,16 @@ const PRIVATE_KEY = new RegExp(
 /** Forms of keys that secretlint has no rule for, or knows in part. A form covers the key alone. */
 const FORMS: Readonly<Record<string, RegExp>> = {
   'private-key': PRIVATE_KEY,
-  'service-key': /(?<![\w-])(?:sk|xai|pplx|nvapi|tvly|xkeysib|pul)-[\w-]{29,}/g,
-  'google-key': /(?<![\w-])(?:AIza[\w-]{35}|GOCSPX-[\w-]{28}|ya29\.[\w-]{30,})(?![\w-])/g,
-  'web-token': /(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{16,}/g,
+  'service-key': /(?<![A-Za-z0-9-])(?:sk|xai|pplx|nvapi|tvly|xkeysib|pul)-[\w-]{29,}/g,
+  'google-key': /(?<![A-Za-z0-9-])(?:AIza[\w-]{35}|GOCSPX-[\w-]{28}|ya29\.[\w-]{30,})(?![\w-])/g,
+  'web-token': /(?<![A-Za-z0-9-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{16,}/g,
   'bearer-token': /(?<=\bbearer )[\w.~+/-]{20,}/gi,
-  'package-registry': /(?<![\w-])(?:pypi-AgE[\w-]{50,}|rubygems_[0-9a-f]{48})(?![\w-])/g,
+  'package-registry': /(?<![A-Za-z0-9-])(?:pypi-AgE[\w-]{50,}|rubygems_[0-9a-f]{48})(?![\w-])/g,
   'cloud-key':
-    /(?<![\w-])(?:do[opr]_v1_[0-9a-f]{64}|ATATT3[\w=-]{50,}|HRKU-[\w-]{36,}|dp\.pt\.[A-Za-z0-9]{40,44}|[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}|(?<=(?:Account|Access)Key=)[A-Za-z0-9+/]{43,86}={1,2})/g,
-  'bot-token': /(?<![\w-])(?:\d{8,10}:AA[\w-]{33}|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,38}|SK[0-9a-f]{32})(?![\w-])/g,
+    /(?<![A-Za-z0-9-])(?:do[opr]_v1_[0-9a-f]{64}|ATATT3[\w=-]{50,}|HRKU-[\w-]{36,}|dp\.pt\.[A-Za-z0-9]{40,44}|[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}|(?<=(?:Account|Access)Key=)[A-Za-z0-9+/]{43,86}={1,2})/g,
+  'bot-token': /(?<![A-Za-z0-9-])(?:\d{8,10}:AA[\w-]{33}|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,38}|SK[0-9a-f]{32})(?![\w-])/g,
   'service-token':
-    /(?<![\w-])(?:r8_[A-Za-z0-9]{37}|pscale_(?:tkn|pw|oauth)_[\w.-]{32,}|sntry[su]_[\w+/=-]{40,}|NRAK-[A-Z0-9]{27}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|sbp_[0-9a-f]{40}|sb_secret_[\w-]{20,}|lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10})(?![\w-])/g,
+    /(?<![A-Za-z0-9-])(?:r8_[A-Za-z0-9]{37}|pscale_(?:tkn|pw|oauth)_[\w.-]{32,}|sntry[su]_[\w+/=-]{40,}|NRAK-[A-Z0-9]{27}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|sbp_[0-9a-f]{40}|sb_secret_[\w-]{20,}|lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10})(?![\w-])/g,
   'age-key': /AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}/g,
 };
 
@@ -66,6 +66,9 @@ const isRandom = (key: string) => key.split(/[-_.]/).some((part) => part.length 
 
 /** A repeated character, or a word that stands for the key. A private key starts with a dash, and may repeat characters. */
 const PLACEHOLDER = /^(?!-).*(?:(.)\1{7}|(?:^|[-_:])(?:your|my|example|placeholder|dummy|fake)(?:[-_:]|$)|:(?:pass|passwd|pwd|pw|token)@)/i;
+
+/** The key itself. Of an address with a password it's what stands before the host, whose name says nothing about the password. */
+const ownPart = (key: string) => (key.includes('://') ? key.slice(0, key.lastIndexOf('@') + 1) || key : key);
 
 /** No known form is shorter, so short texts need no search. */
 const SECRET_CHARS_MIN = 16;
@@ -83,7 +86,7 @@ function secretsIn(text: string): readonly Secret[] {
   );
   let end = 0;
   return [...known, ...more]
-    .filter(({ from, to }) => !PLACEHOLDER.test(text.slice(from, to)))
+    .filter(({ from, to }) => !PLACEHOLDER.test(ownPart(text.slice(from, to))))
     .toSorted((a, b) => a.from - b.from || b.to - a.to)
     .filter(({ from, to }) => {
       const isApart = from >= end;
