@@ -5,8 +5,8 @@ import { findStack } from '../src/home/stack-state.js';
 import { Etude, etude, ROOT, succeeds } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
 
-/** Runs for about 10 s, so that a test can interrupt the code. */
-const COUNT = 'import time\nfor i in range(100): print(i, flush=True); time.sleep(0.1)';
+/** Runs for about 4 s, so that a test can interrupt the code. */
+const COUNT = 'import time\nfor i in range(40): print(i, flush=True); time.sleep(0.1)';
 
 describe('sandboxes from the command line', () => {
   const home = stackForTests(`${ROOT}apps/cli/test/slow.yaml`);
@@ -66,7 +66,7 @@ describe('sandboxes from the command line', () => {
     process.kill(await pidOf('gateway'), 'SIGKILL');
     const { exit, stdout, stderr } = await running.ended;
     expect(stderr).toContain('lost the gateway');
-    expect({ exit, stdout }).toEqual({ exit: 0, stdout: Array.from({ length: 100 }, (_, n) => `${n}\n`).join('') });
+    expect({ exit, stdout }).toEqual({ exit: 0, stdout: Array.from({ length: 40 }, (_, n) => `${n}\n`).join('') });
   });
 
   it('report a sandbox that was lost with its controller, after its output', async () => {

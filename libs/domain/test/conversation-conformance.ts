@@ -164,7 +164,7 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
           expect(hits).toHaveLength(texts.flat().length);
           await memory.clear();
         }),
-        { numRuns: 8 },
+        { numRuns: 4 },
       );
     });
 

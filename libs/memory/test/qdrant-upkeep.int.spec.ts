@@ -19,7 +19,7 @@ describeOnQdrant({ name: 'upkeep' }, (server) => {
     onTestFinished(() => server().drop(collectionPrefix));
     return qdrantPlace(server(), collectionPrefix);
   };
-  upkeepUnderKills('qdrant', inQdrant, { records: 12 });
+  upkeepUnderKills('qdrant', inQdrant, { records: 8 });
 
   it('carries memory from SQLite to Qdrant and back', { timeout: 120_000 }, async () => {
     for (const [from, to] of [

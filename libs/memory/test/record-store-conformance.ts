@@ -20,7 +20,7 @@ export interface StoreUnderTest {
 export type OpenStore = () => Promise<StoreUnderTest>;
 
 /** The behaviour of every `RecordStore` adapter. `open` is called once per test. */
-export function recordStoreConformance(name: string, open: OpenStore): void {
+export function recordStoreConformance(name: string, open: OpenStore, isolationRuns = 25): void {
   const opened = async (): Promise<StoreUnderTest> => {
     const made = await open();
     onTestFinished(() => made.close());
@@ -32,7 +32,7 @@ export function recordStoreConformance(name: string, open: OpenStore): void {
     recordStoreFindingConformance(opened);
     recordStoreUpkeepConformance(opened);
     recordStoreSearchConformance(opened);
-    recordStoreIsolation(opened);
+    recordStoreIsolation(opened, isolationRuns);
   });
 }
 

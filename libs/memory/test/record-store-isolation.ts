@@ -15,7 +15,6 @@ import { byCodePoints, isBehind, RecordModel } from './record-model.js';
 import type { OpenStore } from './record-store-conformance.js';
 import { collect, recordOf, vectorOf } from './record-store-samples.js';
 
-const RUNS = Number(process.env.ETUDE_TEST_ISOLATION_RUNS ?? 25);
 const TIMEOUT_MS = 300_000;
 /** Tolerance, because vectors have single precision and databases sum in different orders. */
 const CLOSE = 2e-4;
@@ -116,7 +115,7 @@ const operation = fc.oneof(
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 
 /** Compares random operations of random tenants, agents and users with a plain array. Prints the number of operations. */
-export function recordStoreIsolation(opened: OpenStore): void {
+export function recordStoreIsolation(opened: OpenStore, runs: number): void {
   let operations = 0;
   let name = '';
   afterAll(() => console.log(`memory isolation: ${operations.toLocaleString('en-US')} operations, ${name}`));
@@ -134,7 +133,7 @@ export function recordStoreIsolation(opened: OpenStore): void {
         }
         for (const of of TENANTS) await compareEach(store, model, { tenant: of }, {});
       }),
-      { numRuns: RUNS },
+      { numRuns: Number(process.env.ETUDE_TEST_ISOLATION_RUNS ?? runs) },
     );
     expect(await store.damage()).toEqual([]);
   });

@@ -10,7 +10,7 @@ import type { RecordStore } from '../src/record-store.js';
 import { describeOnQdrant } from './describe-on-qdrant.js';
 import { LEXICAL_MODEL, registryOver } from './lexical-registry.js';
 import { modelStore } from './model-store.js';
-import { openOnQdrant } from './qdrant-under-test.js';
+import { reuseOnQdrant } from './qdrant-under-test.js';
 import type { StoreUnderTest } from './record-store-conformance.js';
 import { temporaryStore } from './temporary-store.js';
 
@@ -170,5 +170,5 @@ describe('skills in a store without transactions', () => {
 });
 
 describeOnQdrant({ name: 'skills' }, (server) => {
-  skillProperties(openOnQdrant(server, LEXICAL_MODEL), { life: 2, unseen: 3, decisions: 3, turnsMax: 24, decisionsMax: 4 });
+  skillProperties(reuseOnQdrant(server, LEXICAL_MODEL), { life: 2, unseen: 2, decisions: 3, turnsMax: 24, decisionsMax: 4 });
 });

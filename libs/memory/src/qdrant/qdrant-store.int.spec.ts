@@ -3,5 +3,5 @@ import { openOnQdrant } from '../../test/qdrant-under-test.js';
 import { recordStoreConformance } from '../../test/record-store-conformance.js';
 
 describeOnQdrant({ name: 'a store of records' }, (server) => {
-  recordStoreConformance('qdrant', openOnQdrant(server));
+  recordStoreConformance('qdrant', openOnQdrant(server), 8);
 });
