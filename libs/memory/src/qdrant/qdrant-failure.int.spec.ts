@@ -81,7 +81,7 @@ describe('a Qdrant that answers with errors', () => {
 
   it('fails the call after the time limit', async () => {
     const proxy = await answering('hang');
-    await expect(openQdrantStore(options(proxy.url, { timeoutMs: 100 }))).rejects.toMatchObject({
+    await expect(openQdrantStore(options(proxy.url, { timeoutMs: 1_000 }))).rejects.toMatchObject({
       code: 'MEMORY_UNAVAILABLE',
       message: expect.stringContaining('did not answer in time'),
     });
