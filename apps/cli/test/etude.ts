@@ -40,7 +40,7 @@ export class Etude {
   }
 
   /** Waits until the process has printed `text` on stdout or stderr. */
-  async says(text: string, timeoutMs = 60_000): Promise<void> {
+  async says(text: string, timeoutMs = 110_000): Promise<void> {
     const over = () => this.child.exitCode !== null || this.child.signalCode !== null;
     await until(() => `${this.stdout}${this.stderr}`.includes(text) || over(), { timeoutMs, what: `"${text}" from etude` });
     if (!`${this.stdout}${this.stderr}`.includes(text))

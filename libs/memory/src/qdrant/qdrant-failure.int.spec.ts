@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { describeOnQdrant } from '../../test/describe-on-qdrant.js';
 import { type Misbehaviour, type Proxy, startProxy } from '../../test/misbehaving-proxy.js';
+import { emptyStore } from '../../test/qdrant-under-test.js';
 import { ACME, recordOf, SAMPLE_MODEL, searchable, vectorOf } from '../../test/record-store-samples.js';
 import type { RecordStore } from '../record-store.js';
 import { openQdrantStore, type QdrantStoreOptions } from './qdrant-store.js';
@@ -85,7 +86,8 @@ describe('a Qdrant that answers with errors', () => {
       code: 'MEMORY_UNAVAILABLE',
       message: expect.stringContaining('did not answer in time'),
     });
-    expect(proxy.seen).toHaveLength(1);
+    // On a busy machine the time is over before the request arrives.
+    expect(proxy.seen.length).toBeLessThan(2);
   });
 
   it('is refused if its version is too old', async () => {
@@ -118,14 +120,17 @@ describe('a Qdrant that answers with errors', () => {
 });
 
 describeOnQdrant({ name: 'with transient failures', kinds: OWN }, (server) => {
+  const { collectionPrefix } = options('');
   let proxy: Proxy;
   let store: RecordStore;
 
   beforeEach(async () => {
     proxy = await startProxy(server().url);
-    store = await openQdrantStore(options(proxy.url));
+    store = await openQdrantStore(options(proxy.url, { collectionPrefix }));
   });
   afterEach(async () => {
+    proxy.misbehave(() => null);
+    await emptyStore(store);
     await store.close();
     await proxy.close();
   });
