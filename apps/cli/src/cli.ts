@@ -84,6 +84,7 @@ export interface GlobalOptions {
   readonly address?: string;
   readonly apiKey?: string;
   readonly home?: string;
+  /** Timeout of one call, in ms. */
   readonly timeout: number;
 }
 

@@ -74,6 +74,7 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
   readonly exit?: (answer: MessageShape<O>, given: Given) => ExitCode;
   /** Whether the call is retried while the gateway is unreachable. Calls with a request id are always retried. */
   readonly repeat?: boolean;
+  /** Least timeout of the call, in ms. */
   readonly leastMs?: number;
   /** Line that is shown during the call. */
   readonly status?: (args: readonly string[]) => string;

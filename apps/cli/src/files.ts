@@ -29,6 +29,7 @@ export function readBytes(path: string, maxBytes: number): Buffer {
   throw new CliError(EXIT.usage, message);
 }
 
+/** @param name of the source, for messages */
 export function decodeUtf8(bytes: Uint8Array, name: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

@@ -72,6 +72,7 @@ export function table(rows: ReadonlyArray<readonly string[]>): string {
 
 export const plural = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 
+/** The first line, cut with an ellipsis. */
 export function firstLine(text: string, width = 80): string {
   const [line = ''] = text.trim().split('\n', 1);
   return line.length > width ? `${line.slice(0, width - 1)}…` : line;

@@ -1,23 +1,23 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { MemoryWrite } from '@etude/contracts/memory';
 import { type MemorySettleJob, type MemoryUpkeepJob, MemoryWriteJob, SkillVerify, verificationOf } from '@etude/contracts/queues';
-import type { AppliedWrite, Memory, StoreReport } from '@etude/memory/memory';
 import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
-import { isWithoutRoom } from '@etude/domain/skills/life/register-skill';
-import { isErased } from '@etude/memory/upkeep/erasure-marks';
-import type { JobHandler } from '@etude/queue/jobs/consumer';
-import type { OutboxReader } from '@etude/queue/memory/memory-outbox';
-import type { Producer } from '@etude/queue/jobs/producer';
-import type { QueueLogger } from '@etude/queue/redis/redis';
-import type { NightlySchedules } from './nightly-schedules.js';
-import type { ChatModel } from '@etude/domain/ports/model';
-import type { SettlingStore } from '@etude/queue/memory/settling-store';
 import type { Clock } from '@etude/domain/ports/clock';
+import type { ChatModel } from '@etude/domain/ports/model';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { type PruneDeps, pruneSkills } from '@etude/domain/skills/life/prune';
+import { isWithoutRoom } from '@etude/domain/skills/life/register-skill';
+import type { AppliedWrite, Memory, StoreReport } from '@etude/memory/memory';
+import { isErased } from '@etude/memory/upkeep/erasure-marks';
+import type { JobHandler } from '@etude/queue/jobs/consumer';
+import type { Producer } from '@etude/queue/jobs/producer';
+import type { OutboxReader } from '@etude/queue/memory/memory-outbox';
+import type { SettlingStore } from '@etude/queue/memory/settling-store';
+import type { QueueLogger } from '@etude/queue/redis/redis';
 import type { z } from 'zod';
 import { type EraseDeps, eraseSubject } from './erase-subject.js';
 import { moveVectors, type ReembedDeps } from './move-vectors.js';
+import type { NightlySchedules } from './nightly-schedules.js';
 
 const NOTHING: AppliedWrite = { applied: false, skill: null };
 

@@ -17,6 +17,7 @@ export async function startDriver(config: SandboxControllerConfig, logger: Queue
   return measured(await (config.ETUDE_SANDBOX_DRIVER === 'kubernetes' ? startKubernetes(config, logger) : startLocal(config)));
 }
 
+/** @throws EtudeError as `startDriver` */
 export async function startLocal(config: SandboxControllerConfig): Promise<SandboxDriver> {
   const { startLocalDriver } = await import('@etude/sandbox/local-driver');
   return startLocalDriver({

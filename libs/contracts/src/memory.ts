@@ -155,6 +155,7 @@ export const Fact = z.object({
   category: z.string().default('general'),
   confidence: z.number().min(0).max(1).default(1),
   source: z.string().default('experience'),
+  /** Ids of the episodes that support it. */
   episodes: z.array(z.string()).default([]),
   /** Untrusted records that were visible when it was learned, in the form of a skill's sources. */
   touched: z.array(z.string()).optional(),
@@ -230,6 +231,7 @@ export const Skill = z.object({
   tags: z.array(z.string()).default([]),
   /** Texts of tasks that this skill has solved. Retrieval matches them beside the description. */
   cues: z.array(z.string()),
+  /** Fingerprints of tasks that it has solved. */
   fingerprints: z.array(z.string()),
   status: SkillStatus,
   statusReason: z.string().default(''),
@@ -289,6 +291,7 @@ export const MemoryWrite = z.discriminatedUnion('kind', [
     owner: z.object({ tenant: OwnerTenant, agent: OwnerAgent, user: UserId.optional() }).optional(),
     inputDigest: z.string().optional(),
     outputDigest: z.string().optional(),
+    /** Input and error of a failed use. */
     failure: z.object({ input: z.string().max(4_000), error: z.string().max(4_000) }).optional(),
     /** Whether a model had to do the work afterwards. */
     fellBack: z.boolean().optional(),

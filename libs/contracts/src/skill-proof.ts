@@ -63,6 +63,7 @@ export const SECRET_RULE_PREFIX = 'secret/';
 export const SkillFinding = z.strictObject({
   /** The analyser, such as "ruff" or "secretlint". */
   analyser: z.string(),
+  /** The analyser's name for the rule. */
   rule: z.string(),
   /** A skill with an "error" is never approved automatically. */
   severity: z.enum(['info', 'warning', 'error']),

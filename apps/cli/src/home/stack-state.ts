@@ -61,6 +61,7 @@ export const StackState = z.object({
     z.object({
       name: z.string(),
       pid: z.number().int().nullable(),
+      /** Number of restarts after the process died. */
       restarts: z.number().int(),
       ready: z.boolean(),
     }),

@@ -53,6 +53,7 @@ const isOver = (child: ChildProcess) => child.exitCode !== null || child.signalC
 export class ManagedProcess {
   restarts = 0;
   ready = false;
+  /** The output line that contains the ready text. */
   readyLine = '';
   #child: ChildProcess | null = null;
   #tail = '';

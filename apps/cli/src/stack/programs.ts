@@ -162,8 +162,7 @@ export function clusterProgram(setup: Pick<Setup, 'options' | 'environment'>): P
   });
 }
 
-function nodeProgram(setup: Setup, name: string, script: string, start: Partial<Start>): Program {
-  const flags = name === 'gateway' ? [...SERVICE_NODE_ARGS, ...GATEWAY_NODE_ARGS] : SERVICE_NODE_ARGS;
+function nodeProgram(setup: Setup, name: string, script: string, start: Partial<Start>, flags = SERVICE_NODE_ARGS): Program {
   const args = [...flags, join(setup.options.root, script), ...(start.args ?? [])];
   return programOf(setup, name, { ...start, command: process.execPath, args, ready: '"ready":true' });
 }
@@ -224,7 +223,8 @@ export async function servicePrograms(setup: Setup): Promise<Program[]> {
   };
   const service = async (app: string, env: Record<string, string>, asksModel = true) => {
     const health = { ETUDE_HTTP_PORT: String(await bind(0)), ETUDE_HTTP_HOST: '127.0.0.1' };
-    return nodeProgram(setup, app, `apps/${app}/dist/main.js`, { env: { ...base, ...health, ...env }, asksModel });
+    const start = { env: { ...base, ...health, ...env }, asksModel };
+    return nodeProgram(setup, app, `apps/${app}/dist/main.js`, start, app === 'gateway' ? GATEWAY_NODE_ARGS : SERVICE_NODE_ARGS);
   };
   const driver = cluster ? kubernetesSettings(options.home, cluster) : { ETUDE_SANDBOX_DRIVER: 'local' };
   return Promise.all([

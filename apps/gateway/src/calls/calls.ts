@@ -53,6 +53,7 @@ export class Calls {
 
   constructor(private readonly parts: CallsParts) {}
 
+  /** @param role the role that a key needs */
   serve<S extends DescService, D>(service: S, handlers: Handlers<S, D>, deps: D, role: Role = 'user'): void {
     for (const method of service.methods) {
       const handle = (handlers as Readonly<Record<string, (request: object, call: CallContext, deps: D) => unknown>>)[method.localName];

@@ -110,6 +110,7 @@ export function versionsWork(
   };
 }
 
+/** Like `versionsWork`, for a single version. */
 export function versionWork(procedural: ProceduralMemory, caller: Pick<Scope, 'tenant'>): Pick<Work<Skill>, 'resultOf' | 'again'> {
   const { resultOf, again } = versionsWork(procedural, caller);
   return { resultOf: (skill) => resultOf([skill]), again: async (...given) => (await again(...given))?.[0] ?? null };

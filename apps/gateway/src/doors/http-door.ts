@@ -11,6 +11,7 @@ const CLOSE_GRACE_MS = 3_000;
 const RETRY_AFTER_MS = 1_000;
 
 export interface HttpDoorSettings {
+  /** The setting of the port, for error messages. */
   readonly setting: string;
   readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Sends an error. Called only if nothing was sent yet. */

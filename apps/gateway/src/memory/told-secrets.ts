@@ -31,7 +31,7 @@ export async function secretReasons(): Promise<(text: string) => string | null> 
   };
 }
 
-/** The value with its secrets masked, for what nobody tells on purpose. */
+/** Masks the secrets in a value that no caller gave to memory by itself, such as the example of a skill request. */
 export async function masked<Value>(value: Value): Promise<Value> {
   return (await scanner()).maskSecretsIn(value);
 }

@@ -65,6 +65,7 @@ export class HeldSession {
     return this.executions.stop(state === 'expired' ? EXPIRED : undefined);
   }
 
+  /** Stops the expiry timer and ends all readers with `error`. */
   stop(error: Error): void {
     clearTimeout(this.#expiry);
     this.executions.leave(error);

@@ -42,6 +42,7 @@ export class SessionHost {
 
   constructor(private readonly parts: SessionHostParts) {}
 
+  /** Number of sessions that are open or being opened. */
   get sessionCount(): number {
     return this.#held.size + this.#opening.size;
   }
@@ -97,6 +98,7 @@ export class SessionHost {
     }
   }
 
+  /** Sets the session to expire `ttlMs` from now. */
   async renew(tenant: string, id: string, ttlMs: number): Promise<SandboxSession> {
     const held = await this.find(tenant, id);
     const answer = await this.parts.store.renew(tenant, id, held.ownerEpoch, ttlMs);

@@ -62,6 +62,7 @@ export function parsedBy<S extends z.ZodType>(
   const parsed = schema.safeParse(value, { error: inSentences });
   if (parsed.success) return { data: parsed.data, violations: [] };
   const found = parsed.error.issues.map(({ path, message }) => ({ field: fieldOf(path), description: message }));
+  // Reports only the first violation of each field.
   return { violations: found.filter(({ field }, index) => found.findIndex((one) => one.field === field) === index) };
 }
 

@@ -50,6 +50,7 @@ export function judgeRequest(pairs: readonly FactPair[]): ChatRequest {
   };
 }
 
+/** A prompt's tokens, estimated from its size. */
 export function promptTokens({ messages }: ChatRequest): number {
   return messages.reduce((sum, { content }) => sum + Math.ceil(Buffer.byteLength(content) / BYTES_PER_TOKEN), 0);
 }

@@ -19,6 +19,7 @@ export interface RecallInput {
 
 export interface Recalled {
   readonly items: readonly RecalledItem[];
+  /** The skills among `items`, to be counted as offered. */
   readonly offered: Parameters<SkillRegistry['countOffers']>[0];
 }
 

@@ -115,6 +115,7 @@ export function skillEntries(skill: Skill): SearchEntry[] {
   return texts.map((text) => ({ ...skillEntry(skill), indexed: searchableText(text) }));
 }
 
+/** The row of a skill without its indexed text. */
 export function skillEntry(skill: Skill): Omit<SearchEntry, 'indexed'> {
   const { name, version, kind, description, sources, updatedAt, successRate, usage } = skill;
   const [title, text] = [`${name}@${version}`, cut(description, TEXT_CHARS_MAX)];

@@ -9,6 +9,7 @@ import { loadedWith } from '../skills/proof/use-skill.js';
 import type { Attempt } from './attempt-record.js';
 import type { RolloutContext } from './rollout-context.js';
 
+/** Skills that an answer's code imports. */
 export interface ImportedSkills {
   readonly used: readonly Skill[];
   /** Adds the skills to code that runs in a sandbox. */

@@ -99,6 +99,7 @@ export interface Todo {
 
 export type SessionKey = SkillReader & { readonly session: string };
 
+/** What is stored for a tool session between calls. */
 export interface ToolSession {
   readonly todos: readonly Todo[];
   /** Loaded functions by name, pinned to the versions at the time of loading. */

@@ -108,6 +108,7 @@ const BYTES_PER_WORD = 64;
 export const insertRequests = <T extends { readonly point: Pick<Point, 'payload' | 'vector'> }>(points: readonly T[]) =>
   batchesOf(points, { sizeMax: BYTES_MAX }, ({ point }) => bytesOf(point));
 
+/** Estimated size of a point's content and vectors. */
 function bytesOf({ payload, vector }: Pick<Point, 'payload' | 'vector'>): number {
   const numbers = Object.values(vector).map((each) =>
     Array.isArray(each) ? each.flat().length * BYTES_PER_NUMBER : (each as SparseVector).indices.length * BYTES_PER_WORD,

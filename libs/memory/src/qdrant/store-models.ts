@@ -116,6 +116,7 @@ export class StoreModels {
     return pointId('model', model);
   }
 
+  /** Leaves an existing point as it is. */
   async #insert(id: string, payload: Record<string, unknown>): Promise<void> {
     const request = { points: [{ id, payload, vector: {} }], update_mode: 'insert_only' as const, wait: true };
     await this.#server.ask(`write to ${this.#names.meta}`, (client) => client.upsert(this.#names.meta, request));

@@ -18,6 +18,7 @@ interface Doomed {
   readonly fields: string;
 }
 
+/** Removes records with everything that belongs to them. Returns their number. */
 export async function removeRecords(file: StoreFile, owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number> {
   if (kindCodes(layer, filter.kinds).length === 0) return 0;
   const { sql, values } = filterCondition(filter);

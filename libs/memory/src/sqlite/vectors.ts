@@ -39,6 +39,7 @@ export function vectorBytes(vector: Float32Array | null, model: StoreOptions['mo
   return { direction: new Uint8Array(direction.buffer, direction.byteOffset, direction.byteLength), code: vectorCode(direction) };
 }
 
+/** The cosine of two directions at this distance. */
 export function cosineOf(distance: number): number {
   return 1 - distance ** 2 / 2;
 }

@@ -58,6 +58,7 @@ function pathOf(issue: z.core.$ZodIssue | undefined): string {
  */
 export type LeaseEnd = 'shutdown' | 'lost';
 
+/** The abort reason of a job whose lease ended. */
 export class LeaseEnded extends Error {
   override readonly name = 'AbortError';
   constructor(readonly lease: LeaseEnd) {

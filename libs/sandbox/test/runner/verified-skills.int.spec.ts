@@ -2,25 +2,12 @@ import type { Skill, SkillTest } from '@etude/contracts/memory';
 import { skillOf, type SkillGiven } from '@etude/domain/testing/bundle-fixture';
 import { inspectCode } from '@etude/domain/skills/proof/inspect-code';
 import { type Verification, verifySkill } from '@etude/domain/skills/proof/verify-skill';
+import { call, io } from '@etude/domain/testing/skill-tests';
 import { describe, expect, it } from 'vitest';
 import { program, useSandboxes } from '../sandbox-fixture.js';
 
 const sandboxes = useSandboxes({ warm: 2 });
 const analyser = { analyse: async () => [] };
-const call = (args: Array<string | number>, expected: string | number): SkillTest => ({
-  kind: 'call',
-  args,
-  kwargs: {},
-  expected,
-  tolerance: 0,
-});
-const io = (stdin: string, expectedStdout: string): SkillTest => ({
-  kind: 'io',
-  stdin,
-  expectedStdout,
-  comparison: 'whitespace',
-  tolerance: 0,
-});
 const DOUBLE = [call([2], 4), call([3], 6), call([0], 0)];
 
 let attempts = 0;

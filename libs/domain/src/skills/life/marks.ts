@@ -29,8 +29,8 @@ export function withCarriedMarks(skill: Skill, versions: readonly Skill[], { bas
 }
 
 /**
- * The digest by which marked code of the same tenant is looked up before this skill is stored. null: no look-up is needed, because a
- * reviewer stores the skill, it is marked already, or its owner uses the same code without a mark.
+ * The digest by which marked code of the same tenant is looked up before this skill is stored. null: nothing to look up. A reviewer stores
+ * the skill, or it has a mark already, or its owner uses the same code without a mark.
  */
 export function codeToLookFor(skill: Skill, versions: readonly Skill[], { isReviewed = false }: StoreSkillOptions): string | null {
   if (isReviewed || marksOf(skill).length > 0) return null;

@@ -51,7 +51,7 @@ export interface Pruned {
 }
 
 /**
- * Archives the versions that the policy names, callers first. A version that a remaining one calls, in use or not, is kept.
+ * Archives the versions that the policy names, callers first. A version stays if another one that stays calls it.
  * The answer holds also the versions that an earlier call with this id archived. A dry run only plans.
  *
  * @throws EtudeError ABORTED where somebody moved one of them meanwhile, MEMORY_UNAVAILABLE; earlier moves stay

@@ -4,17 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { candidate } from '../../../test/admission-fixture.js';
 import { NO_GROUND } from '../../../test/bundle-fixture.js';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
+import { call as callOf, io } from '../../../test/skill-tests.js';
 import { newInputs } from './new-inputs.js';
 import { verifySkill } from './verify-skill.js';
 
-const call = (arg: Json, expected: Json): SkillTest => ({ kind: 'call', args: [arg], kwargs: {}, expected, tolerance: 0 });
-const io = (stdin: string, expectedStdout: string): SkillTest => ({
-  kind: 'io',
-  stdin,
-  expectedStdout,
-  comparison: 'whitespace',
-  tolerance: 0,
-});
+const call = (arg: Json, expected: Json) => callOf([arg], expected);
 const deps = { sandboxes: new PythonSandboxes(), analyser: { analyse: async () => [] }, mutationScoreMin: 0.5, ground: NO_GROUND };
 
 function verify(code: string, tests: SkillTest[], more: Partial<Skill> = {}, agent = '@tenant') {

@@ -27,8 +27,7 @@ export async function answerNewInputs(skill: Skill, trial: Trial, place: TestPla
   if (skill.scope.agent !== TENANT_AGENT) return { evidence: [] };
   const inputs = newInputs(skill.tests);
   if (inputs.length < INPUTS_MIN) return withoutNewInputs(skill);
-  const { step: _step, ...code } = trial;
-  const results = await runTests({ ...code, step: 'new-inputs', tests: inputs, limits: LIMITS }, place);
+  const results = await runTests({ ...trial, step: 'new-inputs', tests: inputs, limits: LIMITS }, place);
   const generatedAnswers = results.filter((result) => answerOf(result) !== undefined).length;
   const problem = problemOf(skill.tests.filter(isInput), inputs, results);
   const isVouched = generatedAnswers > 0 && (skill.heldOut ?? []).length > 0;

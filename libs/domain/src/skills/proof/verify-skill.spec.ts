@@ -5,20 +5,13 @@ import type { SkillFinding } from '@etude/contracts/skill-proof';
 import { describe, expect, it } from 'vitest';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
+import { call, io } from '../../../test/skill-tests.js';
 import { CLEAN_RUN } from '../../../test/run-results.js';
 import { candidate } from '../../../test/admission-fixture.js';
 import { NO_GROUND, skillOf as named } from '../../../test/bundle-fixture.js';
 import { type VerificationDeps, verifySkill } from './verify-skill.js';
 
 const skillOf = (code: string, tests: SkillTest[], entryPoint: string | null = null): Skill => candidate({ code, tests, entryPoint });
-const io = (stdin: string, expectedStdout: string): SkillTest => ({
-  kind: 'io',
-  stdin,
-  expectedStdout,
-  comparison: 'whitespace',
-  tolerance: 0,
-});
-const call = (args: number[], expected: number | null): SkillTest => ({ kind: 'call', args, kwargs: {}, expected, tolerance: 0 });
 const analyser = { analyse: async () => [] };
 const verify = (skill: Skill, sandboxes: Sandboxes = new PythonSandboxes(), deps: Partial<VerificationDeps> = {}) =>
   verifySkill(skill, { sandboxes, analyser, mutationScoreMin: 0.5, ground: NO_GROUND, ...deps }, new AbortController().signal);
