@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '@etude/test-support/ports';
 import { afterAll, beforeAll } from 'vitest';
 import { etude, succeeds } from './etude.js';
 
@@ -10,7 +11,9 @@ export function stackForTests(model: string, env: () => Promise<Readonly<Record<
   const home = join(tmpdir(), `etude-home-${randomUUID().slice(0, 8)}`);
   beforeAll(async () => {
     mkdirSync(home, { mode: 0o700 });
-    await succeeds(etude(['up', '--detach', '--scripted', model, '--home', home], await env()));
+    // With the usual port, another test's stack could take it while a test has killed this gateway.
+    const port = { ETUDE_GRPC_PORT: String(await freePort()) };
+    await succeeds(etude(['up', '--detach', '--scripted', model, '--home', home], { ...port, ...(await env()) }));
   });
   afterAll(async () => {
     await etude(['down', '--home', home]);
