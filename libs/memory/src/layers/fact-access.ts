@@ -1,12 +1,15 @@
 import type { MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
 import { LAYER } from './fact-records.js';
 import { bodyOf, parseBody, updateEach } from './records.js';
+import { batchesOf } from '@etude/contracts/wire/batches';
 import type { Fact } from '@etude/contracts/memory';
 import type { ReadScope } from '@etude/domain/ports/memory';
 
 /** Logs a failure that no caller waits for. */
 export type LogFailure = (message: string, details: Readonly<Record<string, unknown>>) => void;
 const FLUSH_DELAY_MS = 200;
+/** Few, because a write of SQLite keeps other calls waiting. */
+const BATCH = 16;
 
 type Counts = Map<string, number>;
 
@@ -50,8 +53,16 @@ export class AccessCounts {
   }
 
   async #write(scope: ReadScope, counts: Counts): Promise<void> {
-    const records = await this.#store.load(scope, LAYER, 'fact', [...counts.keys()]);
-    await updateEach(this.#store, records, (record) => counted(record, counts.get(record.key) ?? 0), { unsynced: true });
+    const facts = await this.#store.load(scope, LAYER, 'fact', [...counts.keys()]);
+    const change = (record: StoredRecord) => counted(record, counts.get(record.key) ?? 0);
+    const how = { unsynced: true };
+    for await (const batch of batchesOf(facts, { itemsMax: BATCH })) {
+      const changes = batch.map((fact) => ({ do: 'update', record: change(fact), revision: fact.revision }) as const);
+      const done = await this.#store.write(scope.tenant, changes, how);
+      // Another writer changed one of them.
+      const left = batch.filter((_, at) => done[at] !== true);
+      await updateEach(this.#store, left, change, how);
+    }
   }
 }
 

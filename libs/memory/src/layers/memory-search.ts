@@ -48,11 +48,14 @@ export async function searchLayer(
   requireScope(scope);
   if (!(query.limit > 0)) return [];
   const [asked] = await embedTexts(deps.embedder, [searchableText(query.text)]);
-  const wanted = (query.rerank ? Math.max(query.limit, rerankedMax(deps)) : query.limit) + (layer === 'semantic' ? NEWER_MAX : 0);
-  const candidates = await candidatesOf(deps.store, scope, layer, storeQuery(query, asked?.vector ?? null, wanted), query.archived);
+  const hits = query.rerank ? Math.max(query.limit, rerankedMax(deps)) : query.limit;
+  const newer = layer === 'semantic' ? NEWER_MAX : 0;
+  const wanted = hits + newer;
+  const limit = Math.max(CANDIDATES_MIN, hits * CANDIDATES_PER_HIT + newer);
+  const candidates = await candidatesOf(deps.store, scope, layer, storeQuery(query, asked?.vector ?? null, limit), query.archived);
   const ranked = onePerRollout(rankCandidates(candidates, deps.embedder.profile, deps.clock.now(), query.similarityMin ?? 0));
   const loaded = await loadRanked(deps.store, scope, layer, withMoreTurns(ranked, wanted), query.archived === true);
-  const found = query.relevantOnly ? loaded.filter((one) => isRelevant(one, query.text)) : loaded;
+  const found = query.relevantOnly ? loaded.filter(relevantTo(query.text)) : loaded;
   const settled = newerFirst(namedSpeakersFirst(query.text, found).slice(0, wanted));
   const best = query.rerank ? await rerank(deps, query.text, settled) : settled;
   return query.explain ? withReasons(best, deps.embedder.profile).slice(0, query.limit) : best.slice(0, query.limit);
@@ -72,12 +75,15 @@ function onePerRollout(ranked: readonly Ranked[]): readonly Ranked[] {
 const SIMILARITY_OF_TURN = 0.15;
 
 /** Whether a hit is more than the best of strangers: near in meaning, with telling words, or with every word of the query. */
-function isRelevant({ similarity, explanation, record }: RankedRecord, query: string): boolean {
-  const least = record.kind === 'turn' ? SIMILARITY_OF_TURN : SIMILARITY_RELEVANT;
-  if (similarity >= least || (explanation['bm25'] ?? 0) >= BM25_TELLING) return true;
-  const words = new Set(wordsOf(`${record.title}\n${record.text}`).map(({ text }) => text));
+function relevantTo(query: string): (hit: RankedRecord) => boolean {
   const asked = queryWordsOf(query).filter(({ text }) => !STOP_WORDS.has(text));
-  return asked.length === 0 ? record.text.includes(query.trim()) : asked.every(({ text }) => words.has(text));
+  return ({ similarity, explanation, record }) => {
+    const least = record.kind === 'turn' ? SIMILARITY_OF_TURN : SIMILARITY_RELEVANT;
+    if (similarity >= least || (explanation['bm25'] ?? 0) >= BM25_TELLING) return true;
+    if (asked.length === 0) return record.text.includes(query.trim());
+    const words = new Set(wordsOf(`${record.title}\n${record.text}`).map(({ text }) => text));
+    return asked.every(({ text }) => words.has(text));
+  };
 }
 
 function withReasons(found: readonly RankedRecord[], profile: EmbedderProfile): readonly RankedRecord[] {
@@ -155,9 +161,8 @@ export function idOf({ fields, key }: Pick<StoredRecord, 'fields' | 'key'>): str
   return typeof fields.id === 'string' ? fields.id : key;
 }
 
-function storeQuery({ text, kinds, worthMin, category, createdSince }: LayerQuery, vector: StoreQuery['vector'], wanted: number) {
+function storeQuery({ text, kinds, worthMin, category, createdSince }: LayerQuery, vector: StoreQuery['vector'], limit: number) {
   const where = category === undefined ? {} : { category };
-  const limit = Math.max(CANDIDATES_MIN, wanted * CANDIDATES_PER_HIT);
   return { text: searchableText(text), vector, limit, kinds, worthMin, createdSince, where } satisfies StoreQuery;
 }
 

@@ -26,6 +26,7 @@ export interface NearestQuery {
   /** Number of the store's model. */
   readonly model: number;
   readonly vector: VectorBytes;
+  readonly size: LayerSize;
   /** Cosines of already known records, nearest first. */
   readonly known: ReadonlyMap<number, number>;
 }
@@ -46,7 +47,7 @@ interface Near {
  */
 export function nearest(rows: TenantRows, asked: NearestQuery): Map<number, number> {
   const { limit } = asked.query;
-  let { k, within } = firstLook(layerSize(rows, asked.layer), asked);
+  let { k, within } = firstLook(asked);
   let beyond = NOT_YET;
   let before: readonly Near[] = [];
   for (;;) {
@@ -75,7 +76,7 @@ export function nearest(rows: TenantRows, asked: NearestQuery): Map<number, numb
  * The number of codes to take, and the distance within which to take them. By chance, half of that number lies within that distance. Known
  * records can make the distance smaller.
  */
-function firstLook({ records, texts }: LayerSize, { query: { limit }, known }: NearestQuery): { k: number; within: number } {
+function firstLook({ size: { records, texts }, query: { limit }, known }: NearestQuery): { k: number; within: number } {
   if (texts <= COMPARED_MAX) return { k: COMPARED_MAX + 1, within: CODE_BITS };
   const wanted = limit * (CODES_PER_PLACE + Math.ceil(texts / Math.max(1, records)));
   const reach = [...known.values()][limit - 1] ?? ANYWHERE;
@@ -100,16 +101,17 @@ function ofRecord(id: string): string {
   return `near.id BETWEEN ${id} * ${TEXTS_MAX} AND ${id} * ${TEXTS_MAX} + ${TEXTS_MAX - 1}`;
 }
 
-interface LayerSize {
+/** How many searchable records a tenant has in a layer, how many of them have words, and how many texts they have. */
+export interface LayerSize {
   readonly records: number;
+  readonly worded: number;
   readonly texts: number;
 }
 
-function layerSize(rows: TenantRows, layer: MemoryLayer): LayerSize {
-  const sizes = rows.all<LayerSize>('SELECT records, texts FROM layer_size WHERE tenant = :tenant AND layer = :layer', {
-    layer: layerCode(layer),
-  });
-  return sizes[0] ?? { records: 0, texts: 0 };
+/** null: the layer never had a searchable record. */
+export function layerSize(rows: TenantRows, layer: MemoryLayer): LayerSize | null {
+  const sql = 'SELECT records, worded, texts FROM layer_size WHERE tenant = :tenant AND layer = :layer';
+  return rows.all<LayerSize>(sql, { layer: layerCode(layer) })[0] ?? null;
 }
 
 /** The range of code distances to search, in bits: above `beyond` (already searched), up to `within`. */

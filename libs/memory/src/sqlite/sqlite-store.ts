@@ -24,7 +24,7 @@ import { fileDamage, purgeFile } from './file-upkeep.js';
 import type { TenantRows, Values } from './tenant-rows.js';
 import { deleteVectors, insertVectors, vectorBytes, type VectorBytes, VectorModels } from './vectors.js';
 import { candidateLists } from '../candidate-lists.js';
-import { cosinesOf, nearest } from './nearest-records.js';
+import { cosinesOf, layerSize, nearest } from './nearest-records.js';
 import { searchWords } from './words.js';
 
 export interface SqliteStoreOptions extends StoreOptions {
@@ -121,12 +121,10 @@ type Reads<name extends 'load' | 'find' | 'count'> = [StoreFile, ...Parameters<R
 
 export async function loadRecords(...[file, scope, layer, kind, keys]: Reads<'load'>): Promise<StoredRecord[]> {
   return file.read(seenBy(scope), (rows) => {
-    const sql = `SELECT ${STORED_COLUMNS} FROM ${STORED_TABLES}
-      WHERE record.tenant = :tenant AND kind = :kind AND record_key = :key${rows.within}`;
-    return keys.flatMap((key) => {
-      const row = rows.all<StoredRow>(sql, { kind: kindCode(layer, kind), key })[0];
-      return row === undefined ? [] : [storedRecord(scope.tenant, layer, row)];
-    });
+    const sql = `SELECT ${STORED_COLUMNS} FROM json_each(:keys) CROSS JOIN ${STORED_TABLES}
+      WHERE record.tenant = :tenant AND kind = :kind AND record_key = json_each.value${rows.within}`;
+    const found = rows.all<StoredRow>(sql, { kind: kindCode(layer, kind), keys: JSON.stringify(keys) });
+    return found.map((row) => storedRecord(scope.tenant, layer, row));
   });
 }
 
@@ -208,11 +206,13 @@ interface VectorQuery {
 /** Both lists, read from one snapshot. */
 function searchRecords(rows: TenantRows, layer: MemoryLayer, query: StoreQuery, { model, vector }: VectorQuery): Candidates {
   const { limit } = query;
-  if (limit <= 0 || kindCodes(layer, query.kinds).length === 0) return { dense: [], words: [] };
-  const worded = searchWords(rows, layer, query.text, searchCondition(rows, layer, query), limit);
+  const size = layerSize(rows, layer);
+  if (limit <= 0 || kindCodes(layer, query.kinds).length === 0 || size === null) return { dense: [], words: [] };
+  const { worded: all } = size;
+  const worded = searchWords(rows, { layer, text: query.text, worded: all, limit }, searchCondition(rows, layer, query));
   const ids = worded.map(({ id }) => id);
   const known = vector === null ? new Map<number, number>() : cosinesOf(rows, model, vector, ids);
-  const cosines = vector === null ? known : nearest(rows, { layer, query, model, vector, known });
+  const cosines = vector === null ? known : nearest(rows, { layer, query, model, vector, size, known });
   const unknown = ids.filter((id) => !cosines.has(id));
   const bm25s = new Map(worded.map(({ id, bm25 }) => [id, bm25]));
   const loaded = loadCandidates(rows, [...cosines.keys(), ...unknown]);

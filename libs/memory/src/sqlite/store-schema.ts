@@ -26,7 +26,7 @@ export const codeTable = (model: number): string => `vector_code_${model}`;
 
 /**
  * A search scans the codes, then compares the vectors of the nearest codes. Vectors have unit length, so their distances order them as
- * cosines do. sqlite-vec computes distances with the processor's SIMD instructions, but not cosines.
+ * cosines do.
  *
  * Chunks of codes belong to one tenant and layer; small chunks keep small tenants small (128 codes are 16 KiB). `kind` is negative for
  * hidden records, so that one condition covers kind and visibility. Without the index a search would scan the chunks of all tenants.

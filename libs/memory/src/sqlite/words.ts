@@ -1,6 +1,6 @@
 import type { MemoryLayer } from '@etude/contracts/task';
 import { bm25Weight, COUNT_MAX, idf, queryTerms, type TermCounts } from '@etude/domain/retrieval/bm25';
-import { type Condition, layerCode } from './record-rows.js';
+import type { Condition } from './record-rows.js';
 import { COUNT_COLUMNS } from './store-schema.js';
 import type { TenantRows, Value } from './tenant-rows.js';
 
@@ -37,13 +37,21 @@ export interface Worded {
   readonly createdAt: number;
 }
 
+export interface WordsQuery {
+  readonly layer: MemoryLayer;
+  readonly text: string;
+  /** Number of the tenant's records in the layer that have words. */
+  readonly worded: number;
+  readonly limit: number;
+}
+
 /**
  * The `limit` records that match the words and the condition best, best first, and those that score as high as the last.
  *
  * Uses the tenant's own word counts. FTS5's bm25() would use those of all tenants together.
  */
-export function searchWords(rows: TenantRows, layer: MemoryLayer, text: string, condition: Condition, limit: number): Worded[] {
-  const terms = tellingTerms(rows, layer, text);
+export function searchWords(rows: TenantRows, { layer, text, worded, limit }: WordsQuery, condition: Condition): Worded[] {
+  const terms = tellingTerms(rows, { layer, text, worded });
   const weights = [...terms.values()];
   const found = new Map<number, { id: number; bm25: number; createdAt: number }>();
   for (const [place, id, column, words, createdAt] of occurrences(rows, [...terms.keys()], condition)) {
@@ -63,13 +71,9 @@ function atLeastTheLast(found: readonly Worded[], limit: number): readonly Worde
 }
 
 /** The weights of the text's rarest words that the tenant has in this layer, by word. */
-function tellingTerms(rows: TenantRows, layer: MemoryLayer, text: string): Map<string, number> {
+function tellingTerms(rows: TenantRows, { layer, text, worded }: Omit<WordsQuery, 'limit'>): Map<string, number> {
   const terms = queryTerms(text).map((term) => marked(layer, term));
   if (terms.length === 0) return new Map();
-  const { worded = 0 } =
-    rows.all<{ worded: number }>('SELECT worded FROM layer_size WHERE tenant = :tenant AND layer = :layer', {
-      layer: layerCode(layer),
-    })[0] ?? {};
   const found = rows.all<{ term: string; records: number }>(
     'SELECT value AS term, doc AS records FROM json_each(:terms) CROSS JOIN record_words_row ON term = :tenant || value',
     { terms: JSON.stringify(terms) },
