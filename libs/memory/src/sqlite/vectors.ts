@@ -25,14 +25,25 @@ export interface VectorTraits extends OwnerNumbers {
 export const vectorId = (record: number, place: number): number => record * TEXTS_MAX + place;
 export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX);
 
+/** Stored forms by vector, since a search of several layers and the write of a new fact use one vector more than once. */
+const STORED = new WeakMap<Float32Array, VectorBytes | null>();
+
 /**
- * The stored form of a vector; null for a text without direction, such as one without a word.
+ * The stored form of a vector, which nobody may change later; null for a text without direction, such as one without a word.
  *
  * @throws EtudeError EMBEDDING_LENGTH_WRONG, also for numbers that aren't finite
  */
 export function vectorBytes(vector: Float32Array | null, model: StoreOptions['model']): VectorBytes | null {
   if (vector === null) return null;
   requireVector(vector, model);
+  const known = STORED.get(vector);
+  if (known !== undefined) return known;
+  const stored = storedForm(vector);
+  STORED.set(vector, stored);
+  return stored;
+}
+
+function storedForm(vector: Float32Array): VectorBytes | null {
   const length = Math.sqrt(vector.reduce((sum, value) => sum + value ** 2, 0));
   if (length === 0) return null;
   const direction = vector.map((value) => value / length);
