@@ -71,6 +71,7 @@ export class GatewayRig {
       ETUDE_GRPC_PORT: String(this.port),
       ETUDE_AUTH_KEYS_PATH: this.keysPath,
       ETUDE_MEMORY_PATH: this.memoryPath,
+      ETUDE_EMBEDDER: 'lexical',
       ETUDE_RECONCILER_INTERVAL_MS: '200',
       ...more,
     };

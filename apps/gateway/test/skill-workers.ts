@@ -24,7 +24,7 @@ export async function builtMains<N extends readonly string[]>(...names: N): Prom
 /** Starts real workers beside a gateway. The controller runs sandboxes; the consolidation worker verifies skills and counts their uses. */
 async function startWorkers(rig: GatewayRig, more: Settings): Promise<TestProcess[]> {
   const mains = await builtMains('sandbox-controller', 'consolidation-worker');
-  const env = { ETUDE_EMBEDDER: 'lexical', OPENAI_BASE_URL: 'http://127.0.0.1:9/v1', OPENAI_MODEL: 'none', ...rig.environment(more) };
+  const env = { OPENAI_BASE_URL: 'http://127.0.0.1:9/v1', OPENAI_MODEL: 'none', ...rig.environment(more) };
   return Promise.all(mains.map((main) => startProcess({ args: [main], env })));
 }
 
