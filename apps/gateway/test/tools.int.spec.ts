@@ -1,15 +1,154 @@
 import type { JsonObject } from '@bufbuild/protobuf';
+import { Sandboxes, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { QueueErasure } from '@etude/queue/erasure/queue-erasure';
+import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { refusal } from './gateway.harness.js';
+import { collect, type KeyName, refusal } from './gateway.harness.js';
 import { type Caller, skillsForFile, toolCalls } from './skill-workers.js';
+
+const OPEN_MAX = 6;
+const rig = skillsForFile(() => ({
+  ETUDE_SKILLS_AUTO_REGISTER: 'true',
+  ETUDE_SANDBOX_INTERNAL_TOKEN: 'a-token-of-this-test',
+  ETUDE_TOOLS_SANDBOXES_OPEN_MAX: String(OPEN_MAX),
+}));
+const call = toolCalls(rig);
+
+const never = new AbortController().signal;
+
+const interpret = (prompt: string, caller: Caller, more: JsonObject = {}) => call('code_interpreter', { prompt, ...more }, caller);
+const sandboxes = (key: KeyName = 'acme') => rig.client(Sandboxes, key);
+const close = (name: unknown) => sandboxes().closeSandbox({ name: String(name) });
+
+const idOf = (name: unknown) => String(name).split('/')[1] ?? '';
+
+const openNames = async () => (await sandboxes().listSandboxes({ state: SandboxState.OPEN })).sandboxes.map(({ name }) => name);
+
+async function* upload(name: string, path: string, text: string) {
+  yield { part: { case: 'header' as const, value: { name, path } } };
+  yield { part: { case: 'chunk' as const, value: Buffer.from(text) } };
+}
+
+describe('a session of the code interpreter', () => {
+  it('keeps variables and files, and exchanges files with the caller by name', async () => {
+    const caller = { session: 'analysis' };
+    const first = await interpret('import csv\nx = 41\nprint("set")', caller);
+    expect(first).toMatchObject({ success: true, result: { results: [], output: 'set\n', files: [] } });
+    const name = String(first.result['sandbox']);
+    expect(await interpret('rows', caller, { file_names: ['data.csv'] })).toMatchObject({
+      success: false,
+      error: expect.stringMatching(new RegExp(`data\\.csv\\. The session has no files.*${name}`)),
+    });
+    await sandboxes().uploadFile(upload(name, 'data.csv', 'a,b\n1,2\n'));
+    const code = 'rows = list(csv.reader(open("data.csv")))\nopen("out/sum.txt", "w").write(str(x + 1))\nrows';
+    const ran = await interpret(`import os\nos.makedirs("out", exist_ok=True)\n${code}`, caller, { file_names: ['data.csv'] });
+    expect(ran).toMatchObject({
+      success: true,
+      result: {
+        results: [
+          [
+            ['a', 'b'],
+            ['1', '2'],
+          ],
+        ],
+        files: ['data.csv', 'out/sum.txt'],
+        sandbox: name,
+      },
+    });
+    const parts = await collect(sandboxes().downloadFile({ name, path: 'out/sum.txt' }));
+    expect(Buffer.concat(parts.map(({ chunk }) => chunk)).toString()).toBe('42');
+    expect((await interpret('(x, "it\'s", x)[1]', caller)).result['results']).toEqual(["it's"]);
+    await close(name);
+  });
+
+  it('gives its files to a skill', async () => {
+    const caller = { session: 'skilled' };
+    const code =
+      'import os\n\n\ndef count_lines(path):\n    if not os.path.exists(path):\n        return -1\n    return len(open(path).readlines())\n';
+    const draft = { name: 'count_lines', description: 'Counts the lines of a file.', code, tests: [{ args: ['none'], expected: -1 }] };
+    expect(await call('register_skill', draft)).toMatchObject({ result: { status: 'registered' } });
+    const wrote = await interpret('open("data.csv", "w").write("a\\nb\\n")', caller);
+    const use = { operation: 'use_skill', skill_name: 'count_lines', skill_parameters: { path: 'data.csv' }, file_names: ['data.csv'] };
+    expect(await call('code_interpreter', use, caller)).toMatchObject({ success: true, result: { results: [2] } });
+    await close(wrote.result['sandbox']);
+  });
+
+  it('is separate for each agent, user and tenant, and from calls without a session', async () => {
+    const mine = await interpret('secret = 7', { session: 'mine' });
+    const others: Caller[] = [
+      { session: 'mine', user: 'bob' },
+      { session: 'mine', agent: 'other' },
+      { session: 'mine', key: 'globex' },
+    ];
+    for (const other of [...others, {}]) {
+      const seen = await interpret('secret', other);
+      expect(seen).toMatchObject({ success: false, error: expect.stringContaining('NameError') });
+      if (other.key === undefined && seen.result['sandbox'] !== undefined) await close(seen.result['sandbox']);
+    }
+    const id = String(mine.result['sandbox']).split('/')[1] ?? '';
+    expect(await interpret('secret', { session: id, key: 'globex' })).toMatchObject({ success: false });
+    await close(mine.result['sandbox']);
+  });
+
+  it('runs concurrent calls in one sandbox, one after another and once each', async () => {
+    const before = await openNames();
+    await interpret('ran = []', { session: 'rush' });
+    const order = [...Array(8).keys()];
+    const all = await Promise.all(order.map((i) => interpret(`ran.append(${i})\nlen(ran)`, { session: 'rush', requestId: `rush-${i}` })));
+    expect(all).toMatchObject(order.map(() => ({ success: true, error: '' })));
+    expect(new Set(all.map(({ result }) => (result['results'] as number[])[0]))).toEqual(new Set(order.map((i) => i + 1)));
+    const name = all[0]?.result['sandbox'];
+    expect(new Set(all.map(({ result }) => result['sandbox']))).toEqual(new Set([name]));
+    expect((await openNames()).filter((one) => !before.includes(one))).toEqual([name]);
+    // Repeated requests run nothing.
+    await Promise.all(order.map((i) => interpret(`ran.append(${i})\nlen(ran)`, { session: 'rush', requestId: `rush-${i}` })));
+    expect((await interpret('sorted(ran)', { session: 'rush' })).result['results']).toEqual([order]);
+    await close(name);
+  });
+
+  it('is refused if its name is the id of a sandbox of another agent or user', async () => {
+    const hers = await interpret('secret = 7', { session: 'hers-alone', user: 'liz' });
+    const { name: named } = await sandboxes().createSandbox({});
+    await interpret('secret = 8', { session: idOf(named), user: 'liz' });
+    for (const name of [hers.result['sandbox'], named]) {
+      expect(await interpret('secret', { session: idOf(name), user: 'liz' })).toMatchObject({ success: true });
+      for (const other of [{ user: 'bob' }, {}, { user: 'liz', agent: 'other' }])
+        expect(await interpret('secret', { session: idOf(name), ...other })).toMatchObject({
+          success: false,
+          error: expect.stringContaining('is used by another agent or user'),
+        });
+      await close(name);
+    }
+  });
+
+  it('runs in a new sandbox, with a note, if the tenant has the maximum of open sandboxes', async () => {
+    const own = await Promise.all(Array.from({ length: OPEN_MAX }, () => sandboxes().createSandbox({})));
+    const ran = await interpret('1 + 1', { session: 'full' });
+    expect(ran).toMatchObject({
+      success: true,
+      result: { results: [2], files: [], note: expect.stringContaining('6 sandboxes are open') },
+    });
+    expect(ran.result['sandbox']).toBeUndefined();
+    await Promise.all(own.map(({ name }) => close(name)));
+  });
+
+  it('ends when its user is erased', async () => {
+    const { result } = await interpret('secret = "of ann"', { session: 'hers', user: 'ann' });
+    const { name: named } = await sandboxes().createSandbox({});
+    await interpret('secret = "of ann"', { session: named.split('/')[1] ?? '', user: 'ann' });
+    const removed = await new QueueErasure(rig.producer, { skillIsGone: async () => true }).erase('acme', { user: 'ann' }, never);
+    expect(removed).toMatchObject({ 'queue.tool-sessions': 1, 'queue.sandboxes': 1 });
+    for (const name of [String(result['sandbox']), named])
+      await until(async () => !(await openNames()).includes(name), { what: 'the sandbox to end' });
+    expect((await interpret('secret', { session: 'hers', user: 'ann' })).success).toBe(false);
+  });
+});
 
 const SLUG = 'def slug(text: str, sep: str = "-") -> str:\n    """Makes a slug."""\n    return sep.join(text.lower().split())\n';
 
 const agent = 'coder';
-const rig = skillsForFile(() => ({ ETUDE_SKILLS_AUTO_REGISTER: 'true' }));
-const call = toolCalls(rig);
 const register = (name: string, more: JsonObject = {}, caller: Caller = {}) =>
   call(
     'register_skill',
