@@ -192,9 +192,9 @@ const imported = (files: Readonly<Record<string, string>>) =>
 
 const UNSETTLED: ReadonlySet<SkillStatus> = new Set([SkillStatus.CANDIDATE, SkillStatus.VERIFIED]);
 
-const settled = (name: string, agent = 'adder') =>
+const settled = (name: string) =>
   until(async () => {
-    const skill = await skills().getSkill({ name, agent });
+    const skill = await skills().getSkill({ name, agent: 'adder' });
     return UNSETTLED.has(skill.status) ? null : skill;
   });
 
