@@ -68,6 +68,8 @@ export const Limits = z.strictObject({
   attemptsMax: z.number().int().min(1).max(100).default(4),
   stepsMax: z.number().int().min(1).max(10_000).default(200),
   wallMs: z.number().int().min(100).max(86_400_000).default(600_000),
+  /** Steps of one attempt of an agent that acts in steps. */
+  agentStepsMax: z.number().int().min(1).max(200).default(20),
   modelTokensMax: z.number().int().min(1).max(1_000_000_000).default(1_000_000),
   /** null: unlimited. */
   costUsdMax: z.number().positive().nullable().default(null),
@@ -87,6 +89,11 @@ export const MemoryPolicy = z.strictObject({
 });
 export type MemoryPolicy = z.infer<typeof MemoryPolicy>;
 
+/** `attempts`: whole programs, each judged. `codeact`: one conversation of code and what it prints. */
+export const TASK_STRATEGIES = ['attempts', 'codeact'] as const;
+export const TaskStrategy = z.enum(TASK_STRATEGIES);
+export type TaskStrategy = z.infer<typeof TaskStrategy>;
+
 /** A task as a caller requests it. Immutable once accepted. */
 export const TaskSpec = z.strictObject({
   agent: AgentId.default('default'),
@@ -97,7 +104,8 @@ export const TaskSpec = z.strictObject({
   evaluator: Evaluator.default({ kind: 'none' }),
   referenceSolution: z.string().max(1_000_000).optional(),
   limits: Limits.prefault({}),
-  strategy: z.literal('attempts').default('attempts'),
+  /** Absent in a request: the strategy of the agent's settings. An accepted task has one. */
+  strategy: TaskStrategy.optional(),
   memory: MemoryPolicy.prefault({}),
   priority: z.number().int().min(0).max(9).default(0),
   labels: z.record(z.string().min(1).max(63), z.string().max(255)).default({}),
@@ -190,6 +198,10 @@ const STEP_KINDS = [
   'critique',
   'recall',
   'generate',
+  'act',
+  'sandbox',
+  'cell',
+  'tool',
   'skill',
   'bind',
   'execute',

@@ -7,6 +7,8 @@ export interface SearchQuery {
   readonly limit: number;
   /** Kinds of records of the layer, such as "fact" and "chunk"; default all. */
   readonly kinds?: readonly string[];
+  /** Of facts; default any. */
+  readonly category?: string;
   /** Hits with a lower calibrated similarity are left out; default 0. */
   readonly similarityMin?: number;
   readonly explain?: boolean;

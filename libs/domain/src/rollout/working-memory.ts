@@ -1,0 +1,2 @@
+import type { Scratchpad } from '../ports/work-sandboxes.js';
+export const workingMemory = (_: Scratchpad): string => '';
