@@ -8,7 +8,7 @@ import { CliError, EXIT } from '../errors.js';
 import { show } from '../show.js';
 import { eventLine, taskText } from './task-lines.js';
 import { SPEC_FLAGS, type SpecOptions, taskSpec } from './task-request.js';
-import { detachedText, printWatch, taskExit, waitForTask } from './watch-task.js';
+import { detachedText, howToAnswer, printWatch, taskExit, waitForTask } from './watch-task.js';
 
 const SUBMIT_FLAGS: Flags = {
   ...SPEC_FLAGS,
@@ -40,8 +40,7 @@ async function submitTask(cli: Cli, options: SubmitOptions): Promise<number> {
     cli.out.note(task.name);
     if (options.watch) return printWatch(cli, gateway, task.name);
     const onEvent = (event: TaskEvent) => {
-      const line = eventLine(event);
-      if (line) cli.out.note(line);
+      for (const line of [eventLine(event), howToAnswer(cli, task.name, event)]) if (line) cli.out.note(line);
     };
     const wait = () => waitForTask(gateway, task.name, cli.signal, onEvent);
     const done = await sayingHowToGoOn(cli, wait, () => detachedText(cli, task.name));
@@ -81,6 +80,12 @@ export function addTasks(program: Command, start: Start): void {
       text: taskText,
       notes: ({ name, state, endTime }) =>
         endTime && state !== TaskState.CANCELLED ? [`${name} had already ended; nothing was cancelled`] : [],
+    }),
+    plain(Tasks.method.answerTask, {
+      command: 'answer <task> <text>',
+      help: 'answer the question of a task; @FILE reads a file, - reads stdin',
+      flags: { '--key <key>': 'only if this question is open' },
+      text: taskText,
     }),
     hand<{ from?: string }>({
       command: 'watch <task>',

@@ -34,6 +34,10 @@ export async function waitForTask(
 export const detachedText = (cli: Cli, name: string, token = '') =>
   `detached; ${name} continues. To watch it again: ${commandLine(cli, `tasks watch ${name}${token ? ` --from ${token}` : ''}`)}`;
 
+/** How to answer the question of an event; '' for other events. */
+export const howToAnswer = (cli: Cli, name: string, { event }: TaskEvent) =>
+  event.case === 'question' ? `(${commandLine(cli, `tasks answer ${name} TEXT`)} answers it)` : '';
+
 /** Prints events until the task is finished. Ctrl-C detaches: the task continues, and the command that resumes the watch is printed. */
 export async function printWatch(cli: Cli, gateway: Gateway, name: string, from = ''): Promise<number> {
   let token = from;
@@ -45,6 +49,7 @@ export async function printWatch(cli: Cli, gateway: Gateway, name: string, from 
       const task = event.event.case === 'finished' ? event.event.value.task : undefined;
       const answer = task ? unjudgedAnswer(task) : '';
       cli.out.data(toJson(TaskEventSchema, event), answer ? `${eventLine(event)}\n\n${answer}` : eventLine(event));
+      if (event.event.case === 'question') cli.out.note(howToAnswer(cli, name, event));
       if (task?.result?.code) cli.out.note(`(${commandLine(cli, `tasks get ${name} --code`)} prints the code)`);
       if (task) return taskExit(task);
     }

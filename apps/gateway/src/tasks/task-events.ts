@@ -11,6 +11,9 @@ import { eventMessage } from './task-message.js';
 
 const AWAY = 'Redis became unreachable while events were read. Call again with the last resume_token.';
 
+/** Whether a task goes on only when its caller acts; also true without a task. */
+const isAtRest = (task: TaskRecord | null) => !task || isFinal(task.state) || task.state === 'input_required';
+
 /** Follows tasks by their event streams, without polling. */
 export class TaskWatcher {
   constructor(
@@ -32,17 +35,17 @@ export class TaskWatcher {
   }
 
   /**
-   * The task once it is final, or its state after `withinMs`; null if it doesn't exist.
+   * The task once it is final or asks its caller, or its state after `withinMs`; null if it doesn't exist.
    *
    * @throws the reason of `signal` if it aborts earlier
    */
-  async waitUntilFinal(tenant: string, taskId: string, withinMs: number, signal: AbortSignal): Promise<TaskRecord | null> {
+  async waitUntilAtRest(tenant: string, taskId: string, withinMs: number, signal: AbortSignal): Promise<TaskRecord | null> {
     const record = await this.tasks.get(tenant, taskId);
-    if (!record || isFinal(record.state)) return record;
+    if (isAtRest(record)) return record;
     const late = AbortSignal.timeout(Math.floor(withinMs));
     try {
       for await (const { event } of this.#events(tenant, taskId, null, AbortSignal.any([signal, late])))
-        if (event.type === 'finished') break;
+        if (event.type === 'finished' || (event.type === 'question' && isAtRest(await this.tasks.get(tenant, taskId)))) break;
     } catch (error) {
       if (!late.aborted || signal.aborted) throw error;
     }

@@ -34,6 +34,7 @@ const CASES = {
   attempt_started: 'attemptStarted',
   step: 'stepFinished',
   attempt_finished: 'attemptFinished',
+  question: 'question',
 } as const;
 
 /** @param task the finished task; needed only for the `finished` event */

@@ -8,6 +8,7 @@ import type { Journal } from '../ports/journal.js';
 import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel, ChatRequest, ChatResponse } from '../ports/model.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
+import type { Questions } from '../ports/questions.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
 import { DurableSteps } from './durable-steps.js';
@@ -31,6 +32,7 @@ export interface RolloutDeps {
   readonly templateFor: (packages: readonly string[]) => string | undefined;
   readonly outbox: MemoryOutbox;
   readonly journal: Journal;
+  readonly questions: Questions;
   readonly clock: Clock;
   /** Whether the task ends with this error, because nobody will retry. */
   readonly givesUp: (error: unknown) => boolean;
