@@ -219,3 +219,17 @@ describe('a question', () => {
     expect(await refusal(rig.tasks().answerTask({ name, text: 'x' }))).toMatchObject({ status: status.FAILED_PRECONDITION });
   });
 });
+
+it('sends text of the model between stored events, to those who ask for it', async () => {
+  const name = await submit();
+  const { redis, keys } = rig.producer;
+  const channel = keys.text('acme', name.slice('tasks/'.length));
+  const [watching, plain] = [collect(rig.tasks().watchTask({ name, text: true })), collect(rig.tasks().watchTask({ name }))];
+  await until(async () => (await watchers(name)) === 1 && (await redis.publish(channel, '{"step":"a1.draft","text":"I think"}')) === 1);
+  await rig.finish('acme', name);
+  const events = await watching;
+  const at = events.findIndex(({ event }) => event.case === 'modelText');
+  expect(events[at]?.event.value).toMatchObject({ step: 'a1.draft', text: 'I think' });
+  expect(events[at]?.resumeToken).toBe(events[at - 1]?.resumeToken ?? '');
+  expect((await plain).map(({ resumeToken }) => resumeToken)).toEqual(events.toSpliced(at, 1).map(({ resumeToken }) => resumeToken));
+});

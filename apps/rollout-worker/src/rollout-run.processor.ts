@@ -10,6 +10,7 @@ import type { RedisKeys, RolloutAddress } from '@etude/queue/redis/keys';
 import { type connectRedis, isConnectionError, type QueueLogger } from '@etude/queue/redis/redis';
 import { watchCancel } from '@etude/queue/redis/channels';
 import { openJournal, type RedisJournal } from '@etude/queue/tasks/journal';
+import { TextPublisher } from '@etude/queue/tasks/model-text';
 import { questionsOf } from '@etude/queue/tasks/questions';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
 
@@ -21,7 +22,7 @@ interface RolloutRunDeps {
     readonly keys: RedisKeys;
     readonly retentionMs: number;
   };
-  readonly ports: Omit<RolloutDeps, 'journal' | 'questions' | 'givesUp'>;
+  readonly ports: Omit<RolloutDeps, 'journal' | 'questions' | 'liveText' | 'givesUp'>;
   readonly logger: QueueLogger;
 }
 
@@ -46,7 +47,19 @@ export function rolloutRunProcessor({
       if (journal === null || task === null) return { outcome: outcomeOf(task) };
       if (journal.epoch > EPOCHS_MAX) throw await giveUp(journal);
       stop.endAt(journal.startedAt + task.spec.limits.wallMs);
-      const deps = { ...ports, journal, questions: questionsOf(journal), givesUp: (error: unknown) => givesUp(error, job) };
+      const text = new TextPublisher(journals.redis, journals.keys.text(tenant, taskId));
+      const append: RedisJournal['append'] = (...step) => {
+        // Watchers get the text of a step before its event.
+        text.flush();
+        return journal.append(...step);
+      };
+      const deps = {
+        ...ports,
+        journal: { ...journal, append },
+        questions: questionsOf(journal),
+        liveText: text.add,
+        givesUp: (error: unknown) => givesUp(error, job),
+      };
       const named = { tenant, taskId, rolloutId, epoch: journal.epoch };
       logger.info(named, 'A rollout has started');
       const { findSecrets } = await import('@etude/analysis/find-secrets');

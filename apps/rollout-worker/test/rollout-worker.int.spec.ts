@@ -1,6 +1,7 @@
 import { rolloutIdOf } from '@etude/contracts/ids';
 import { openJournal, type RedisJournal } from '@etude/queue/tasks/journal';
 import { OutboxReader } from '@etude/queue/memory/memory-outbox';
+import { listenToText, type ModelText } from '@etude/queue/tasks/model-text';
 import { questionsOf } from '@etude/queue/tasks/questions';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
@@ -29,6 +30,17 @@ describe('the rollout worker', () => {
     const ended = { ...named, state: 'succeeded', stopReason: 'solved', attempts: 2, modelCalls: 3, message: 'A rollout has ended' };
     await until(() => rig.logged.length === 2, { what: 'the line for the end' });
     expect(rig.logged).toMatchObject([{ ...named, message: 'A rollout has started' }, ended]);
+  });
+
+  it('publishes the text of the model while it is written', async () => {
+    const rig = await startRig({ default: { reply: fenced('right') } });
+    const taskId = await rig.submit();
+    const heard: ModelText[] = [];
+    await listenToText(rig.producer.redis, rig.producer.keys.text(TENANT, taskId), (text) => heard.push(text));
+    await rig.startWorker();
+    await rig.finished(taskId);
+    await until(() => heard.map(({ text }) => text).join('') === fenced('right'), { what: 'the whole text' });
+    expect(new Set(heard.map(({ step }) => step))).toEqual(new Set(['a1.generate']));
   });
 
   it('aborts a running model call when the task is cancelled', async () => {

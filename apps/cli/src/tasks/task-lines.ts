@@ -102,6 +102,8 @@ export function eventLine({ event }: TaskEvent): string {
     }
     case 'question':
       return `  asks ${event.value.key}: ${event.value.text}`;
+    case 'modelText':
+      return event.value.text;
     case 'workerChanged':
       // The epoch doesn't say whether another worker or the same worker retries the task.
       return `  retried by a worker (epoch ${event.value.epoch})`;

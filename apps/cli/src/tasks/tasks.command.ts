@@ -8,7 +8,7 @@ import { CliError, EXIT } from '../errors.js';
 import { show } from '../show.js';
 import { eventLine, taskText } from './task-lines.js';
 import { SPEC_FLAGS, type SpecOptions, taskSpec } from './task-request.js';
-import { detachedText, howToAnswer, printWatch, taskExit, waitForTask } from './watch-task.js';
+import { detachedText, howToAnswer, printWatch, taskExit, waitForTask, type WatchOptions } from './watch-task.js';
 
 const SUBMIT_FLAGS: Flags = {
   ...SPEC_FLAGS,
@@ -87,11 +87,11 @@ export function addTasks(program: Command, start: Start): void {
       flags: { '--key <key>': 'only if this question is open' },
       text: taskText,
     }),
-    hand<{ from?: string }>({
+    hand<WatchOptions>({
       command: 'watch <task>',
       help: 'print events until the task is finished',
-      flags: { '--from <token>': 'continue after this event' },
-      run: (cli, { from }, [task = '']) => withGateway(cli, (gateway) => printWatch(cli, gateway, resource('task', task), from)),
+      flags: { '--from <token>': 'continue after this event', '--text': "print the model's text while it is written" },
+      run: (cli, options, [task = '']) => withGateway(cli, (gateway) => printWatch(cli, gateway, resource('task', task), options)),
     }),
   ]);
 }

@@ -62,12 +62,12 @@ export const taskCalls = {
     return taskMessage(found(await deps.watcher.waitUntilAtRest(tenant, taskId, withinMs, signal), name));
   },
 
-  async *watchTask({ name, resumeToken }, call, deps) {
+  async *watchTask({ name, resumeToken, text }, call, deps) {
     const { tenant, signal } = call;
     const taskId = taskIdOfName(name);
     const after = eventIdOf(resumeToken, taskId);
     found(await deps.tasks.get(tenant, taskId), name);
-    yield* deps.watcher.watch(tenant, taskId, after, signal);
+    yield* text ? deps.watcher.watchWithText(tenant, taskId, after, signal) : deps.watcher.watch(tenant, taskId, after, signal);
   },
 } satisfies Handlers<typeof Tasks, TaskDeps>;
 

@@ -3,12 +3,17 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { TaskEventSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { isFinal, type TaskRecord } from '@etude/contracts/task';
 import type { Producer } from '@etude/queue/jobs/producer';
+import { Bell } from '@etude/queue/redis/channels';
 import { isConnectionError } from '@etude/queue/redis/redis';
 import { readEvents, type StoredEvent } from '@etude/queue/tasks/events';
+import { listenToText, PendingText } from '@etude/queue/tasks/model-text';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
 import { unlessAborted } from '../calls/local-client.js';
-import { eventMessage } from './task-message.js';
+import { resumeToken } from '../wire/names.js';
+import { eventMessage, textMessage } from './task-message.js';
 
+/** How often a watch with text looks for it, in case it wasn't woken. */
+const LOOK_EVERY_MS = 15_000;
 const AWAY = 'Redis became unreachable while events were read. Call again with the last resume_token.';
 
 /** Whether a task goes on only when its caller acts; also true without a task. */
@@ -31,6 +36,47 @@ export class TaskWatcher {
     for await (const stored of this.#events(tenant, taskId, afterId, signal)) {
       const task = stored.event.type === 'finished' ? await this.tasks.get(tenant, taskId) : null;
       yield eventMessage(taskId, stored, task);
+    }
+  }
+
+  /** As `watch`, with the text of the model while it is written. It precedes the event of its step. */
+  async *watchWithText(
+    tenant: string,
+    taskId: string,
+    afterId: string | null,
+    signal: AbortSignal,
+  ): AsyncGenerator<MessageInitShape<typeof TaskEventSchema>> {
+    const { redis, keys } = this.producer;
+    const [texts, bell] = [new PendingText(), new Bell(LOOK_EVERY_MS)];
+    const listening = listenToText(redis, keys.text(tenant, taskId), (text) => {
+      texts.add(text);
+      bell.ring();
+    });
+    const release = await unlessAborted(listening, signal);
+    const events = this.watch(tenant, taskId, afterId, signal);
+    let token = afterId === null ? '' : resumeToken(taskId, afterId);
+    try {
+      for (;;) {
+        const next = { isRead: false };
+        const reading = events.next().finally(() => {
+          next.isRead = true;
+          bell.ring();
+        });
+        // Its error is thrown below.
+        reading.catch(() => undefined);
+        do {
+          await bell.rung(signal);
+          for (let text = texts.next(); text; text = texts.next()) yield textMessage(token, text);
+        } while (!next.isRead);
+        const { value, done } = await reading;
+        if (done) return;
+        token = value.resumeToken ?? token;
+        yield value;
+      }
+    } finally {
+      release();
+      // Not awaited, because it would wait for the next event.
+      events.return(undefined).catch(() => undefined);
     }
   }
 

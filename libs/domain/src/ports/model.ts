@@ -7,6 +7,8 @@ export interface ChatRequest {
   readonly messages: readonly ChatMessage[];
   readonly temperature?: number;
   readonly outputTokensMax?: number;
+  /** Gets the text in parts while it is written. A retry begins again. */
+  readonly onText?: (text: string) => void;
 }
 
 export interface ChatResponse {

@@ -34,6 +34,8 @@ export interface RolloutDeps {
   readonly journal: Journal;
   readonly questions: Questions;
   readonly clock: Clock;
+  /** Shows the text of a model call while it is written. Losing it is no error. */
+  readonly liveText?: (step: string, text: string) => void;
   /** Whether the task ends with this error, because nobody will retry. */
   readonly givesUp: (error: unknown) => boolean;
 }
@@ -84,8 +86,10 @@ export function askModel(
   kind: StepKind,
   request: () => ChatRequest,
 ): Promise<ModelAnswer> {
+  const { liveText } = deps;
   return steps.run(key, kind, async () => {
-    const { text, finishReason, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(request(), signal);
+    const asked: ChatRequest = { ...request(), ...(liveText && { onText: (part) => liveText(key, part) }) };
+    const { text, finishReason, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(asked, signal);
     const tokens = { inputTokens, outputTokens, costUsd };
     return {
       value: { text, model, scripted, ...tokens },
