@@ -32,7 +32,10 @@ export class AnswerAssembler {
   #scripted = false;
   #usage: Json = {};
 
-  constructor(textBytesMax: number) {
+  constructor(
+    textBytesMax: number,
+    private readonly onText?: ChatRequest['onText'],
+  ) {
     this.#room = textBytesMax;
   }
 
@@ -72,7 +75,9 @@ export class AnswerAssembler {
 
   #acceptChoice(choice: Json): void {
     const message = [choice['delta'], choice['message']].find(isObject) ?? {};
-    this.#text += this.#fitting(textOf(message['content']) + textOf(message['refusal']));
+    const text = this.#fitting(textOf(message['content']) + textOf(message['refusal']));
+    this.#text += text;
+    if (text !== '') this.onText?.(text);
     if (Array.isArray(message['tool_calls'])) this.#acceptCalls(message['tool_calls']);
     if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') {
       this.#finishReason = choice['finish_reason'];

@@ -62,7 +62,7 @@ export class OpenAiChatModel implements ChatModel {
 
   async #ask(request: ChatRequest, model: string, dialect: Dialect, send: Send): Promise<Answer> {
     const sent = await send('/chat/completions', requestBody(request, model, dialect));
-    const read = await readAnswer(sent, this.options.answerBytesMax, this.#connection.context);
+    const read = await readAnswer(sent, this.options.answerBytesMax, this.#connection.context, request.onText);
     const answer = usesText(request, dialect) ? calledInText(read) : read;
     return sent.headers['x-etude-scripted'] === undefined ? answer : { ...answer, scripted: true };
   }
@@ -144,8 +144,13 @@ const START_CHARS = 1_000;
  * The first character tells which of them it is, because servers may ignore `stream` and send a wrong content type.
  * @throws EtudeError MODEL_ANSWER_EMPTY, MODEL_ANSWER_TRUNCATED, MODEL_REFUSED, or what the server's own error says
  */
-async function readAnswer(body: ServerAnswer, textBytesMax: number, context: ServerContext): Promise<Answer> {
-  const assembler = new AnswerAssembler(textBytesMax);
+async function readAnswer(
+  body: ServerAnswer,
+  textBytesMax: number,
+  context: ServerContext,
+  onText?: ChatRequest['onText'],
+): Promise<Answer> {
+  const assembler = new AnswerAssembler(textBytesMax, onText);
   const events = { data: false, done: false };
   const parser = createParser({
     onEvent: ({ data }) => {

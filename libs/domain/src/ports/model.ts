@@ -30,6 +30,8 @@ export interface ChatRequest {
   readonly tools?: readonly ChatTool[];
   readonly temperature?: number;
   readonly outputTokensMax?: number;
+  /** Gets the text in parts while it is written. A retry begins again. */
+  readonly onText?: (text: string) => void;
 }
 
 export interface ChatResponse {

@@ -43,6 +43,8 @@ export interface RolloutDeps {
   readonly clock: Clock;
   /** Absent: `PROMPT_BUDGETS`. */
   readonly promptBudgets?: PromptBudgets;
+  /** Shows the text of a model call while it is written. Losing it is no error. */
+  readonly liveText?: (step: string, text: string) => void;
   /** Whether the task ends with this error, because nobody will retry. */
   readonly givesUp: (error: unknown) => boolean;
 }
@@ -96,8 +98,10 @@ export function askModel(
   kind: StepKind,
   request: () => ChatRequest,
 ): Promise<ModelAnswer> {
+  const { liveText } = deps;
   return steps.run(key, kind, async () => {
-    const { text, toolCalls, finishReason, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(request(), signal);
+    const asked: ChatRequest = { ...request(), ...(liveText && { onText: (part) => liveText(key, part) }) };
+    const { text, toolCalls, finishReason, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(asked, signal);
     const tokens = { inputTokens, outputTokens, costUsd };
     return {
       value: { text, ...(toolCalls === undefined ? {} : { toolCalls }), model, scripted, ...tokens },
