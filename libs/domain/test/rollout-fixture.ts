@@ -6,6 +6,7 @@ import { TaskSpec } from '@etude/contracts/task';
 import type { z } from 'zod';
 import type { ChatModel, ChatRequest, ChatResponse } from '../src/ports/model.js';
 import { registryOf, proven, TEST_SIGNER } from './bundle-fixture.js';
+import { LexicalEmbedder } from '../src/retrieval/lexical-embedder.js';
 import { FakeClock } from './fake-clock.js';
 import { FakeJournalStore } from './fake-journal.js';
 import { FakeMemoryOutbox } from './fake-memory-outbox.js';
@@ -132,6 +133,8 @@ export class World {
             etag: '',
           }),
       },
+      workSandboxes: { open: () => Promise.reject(new Error('this rollout opens no sandbox')) },
+      embedder: new LexicalEmbedder(),
       outsideTools: {
         list: async () => ({ tools: [], problems: [] }),
         call: async () => ({ success: false, error: 'there are no servers', untrusted: true }),

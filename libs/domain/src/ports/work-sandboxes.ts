@@ -70,7 +70,7 @@ export class SandboxLost extends Error {
 export interface WorkFile {
   readonly path: string;
   readonly sizeBytes: number;
-  /** ms since 1970, with fractions where the file system has them. */
+  /** ms since 1970. */
   readonly modifiedAt: number;
 }
 

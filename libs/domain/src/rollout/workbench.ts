@@ -238,7 +238,7 @@ export class Workbench {
     // Files are written before the first action only: a later worker must not undo what the agent changed.
     await steps.run(`${key}.open`, 'sandbox', async () => {
       for (const { path, contentBase64 } of spec.files) await sandbox.write(path, Buffer.from(contentBase64, 'base64'), signal);
-      return { value: { number }, summary: `opened ${sandbox.name} with ${spec.files.length} files`, usage: { steps: 0 } };
+      return { value: { number }, summary: `opened sandbox ${number + 1} with ${spec.files.length} files`, usage: { steps: 0 } };
     });
     this.#filled = number;
     return sandbox;
