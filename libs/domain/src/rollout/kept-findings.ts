@@ -47,7 +47,7 @@ export async function keepFindings(context: RolloutContext, findings: ExecutionM
       const text = findingText(finding).slice(0, 4_000);
       const fact: Fact = {
         ...{ id: factId(scope, text), scope, text, subject, category: FINDING, source: FINDING, confidence: 1, support: 1 },
-        ...{ episodes: [], accessCount: 0, createdAt: deps.clock.now(), touched: [...touched] },
+        ...{ episodes: [`${rolloutId}.episode`], accessCount: 0, createdAt: deps.clock.now(), touched: [...touched] },
       };
       await deps.outbox.put(tenant, `${rolloutId}.finding.${contentDigest(subject).slice(0, 16)}`, { kind: 'fact', fact });
     }

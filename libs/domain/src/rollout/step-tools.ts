@@ -79,7 +79,7 @@ export class StepTools {
         memory: () => Promise.resolve(deps),
         outbox: deps.outbox,
         clock: deps.clock,
-        provenance: () => ({ source: 'agent', touched: [...touched()] }),
+        provenance: () => ({ source: 'agent', episodes: [`${context.rolloutId}.episode`], touched: [...touched()] }),
       }).filter(({ name }) => name !== 'recall' && (name !== 'remember' || !spec.memory.readOnly)),
       writeTodosTool(sessions as ToolSessions),
       askCallerTool({ questions: deps.questions, clock: deps.clock, stepOf: (callId) => callId.slice(context.rolloutId.length + 1) }),

@@ -21,8 +21,8 @@ export interface MemoryToolsDeps {
   readonly memory: () => Promise<SearchedMemory>;
   readonly outbox: MemoryOutbox;
   readonly clock: Clock;
-  /** The source of remembered facts, and the untrusted records that their author has seen. */
-  readonly provenance: () => Pick<Fact, 'source' | 'touched'>;
+  /** The source of remembered facts, the episodes that support them, and the untrusted records that their author has seen. */
+  readonly provenance: () => Pick<Fact, 'source' | 'episodes' | 'touched'>;
 }
 
 const TEXT_CHARS_MAX = 2_000;
@@ -152,7 +152,7 @@ function rememberTool({ outbox, clock, provenance }: MemoryToolsDeps): ToolDefin
       const scope = { tenant, agent, user };
       const id = factId(scope, text);
       const fact: Fact = {
-        ...{ id, scope, text, category, confidence: 1, episodes: [], support: 1, accessCount: 0, createdAt: clock.now() },
+        ...{ id, scope, text, category, confidence: 1, support: 1, accessCount: 0, createdAt: clock.now() },
         ...(subject === undefined ? {} : { subject }),
         ...provenance(),
       };
