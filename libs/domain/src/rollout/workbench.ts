@@ -201,7 +201,8 @@ export class Workbench {
     try {
       const stamp = FILE_TOOLS.has(tool) ? { stamp: await this.#stamp(key) } : {};
       const known = this.#answered.get(named.identity);
-      if (known !== undefined && known.stamp === stamp.stamp) return { ...known, again: true };
+      if (known !== undefined && this.findings.hasFindingFor(tool, named.query) && known.stamp === stamp.stamp)
+        return { ...known, again: true };
       const outcome = await this.tools.call(tool, args, await this.#toolContext(key), this.context.signal);
       return { ...named, ...stamp, outcome };
     } catch (error) {

@@ -341,7 +341,10 @@ describe('erasing one record outside memory', () => {
           summary: `title of ${id}`,
         },
       ]);
-    for (const journal of journals) await recall(journal, 'f1');
+    await recall(journals[0]!, 'f1');
+    // A tool of memory returned it.
+    const outcome = { success: true, result: { records: [itemOf('f1')] } };
+    await journals[1]?.append({ key: 'a1.s1.c1.t2', value: { outcome }, usage: USAGE }, [{ type: 'attempt_started', attempt: 1 }]);
     await recall(await openJournal(rig.redis, rig.keys, { tenant: 'acme', taskId: other, rolloutId: `${other}-r1` }), 'f1.2');
     const finish = (i: number) =>
       journals[i]?.finish({ state: 'succeeded', stopReason: 'solved', result: null, error: null, usage: USAGE });
