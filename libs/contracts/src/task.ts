@@ -87,6 +87,11 @@ export const MemoryPolicy = z.strictObject({
 });
 export type MemoryPolicy = z.infer<typeof MemoryPolicy>;
 
+/** `attempts`: whole programs, each judged. `codeact`: one conversation of code and what it prints. */
+export const TASK_STRATEGIES = ['attempts', 'codeact'] as const;
+export const TaskStrategy = z.enum(TASK_STRATEGIES);
+export type TaskStrategy = z.infer<typeof TaskStrategy>;
+
 /** A task as a caller requests it. Immutable once accepted. */
 export const TaskSpec = z.strictObject({
   agent: AgentId.default('default'),
@@ -97,7 +102,8 @@ export const TaskSpec = z.strictObject({
   evaluator: Evaluator.default({ kind: 'none' }),
   referenceSolution: z.string().max(1_000_000).optional(),
   limits: Limits.prefault({}),
-  strategy: z.literal('attempts').default('attempts'),
+  /** Absent in a request: the strategy of the agent's settings. An accepted task has one. */
+  strategy: TaskStrategy.optional(),
   memory: MemoryPolicy.prefault({}),
   priority: z.number().int().min(0).max(9).default(0),
   labels: z.record(z.string().min(1).max(63), z.string().max(255)).default({}),

@@ -118,7 +118,20 @@ export class World {
         this.offered,
       ),
       settings: {
-        get: (_, agent) => Promise.resolve({ agent, settings: { ...LEARNS, ...this.given.settings }, isSet: true, updatedAt: 1, etag: '' }),
+        get: (_, agent) =>
+          Promise.resolve({
+            agent,
+            settings: { ...LEARNS, ...this.given.settings },
+            strategy: 'attempts',
+            mcpServers: [],
+            isSet: true,
+            updatedAt: 1,
+            etag: '',
+          }),
+      },
+      outsideTools: {
+        list: async () => ({ tools: [], problems: [] }),
+        call: async () => ({ success: false, error: 'there are no servers', untrusted: true }),
       },
       checker: TEST_SIGNER,
       templateFor: () => {

@@ -2,11 +2,12 @@ import type { Scope } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import type { StepKind, TaskRecord } from '@etude/contracts/task';
 import { fingerprintOf } from '../recall/fingerprint.js';
-import type { AgentSettingsReader } from '../ports/agent-settings.js';
+import type { AgentSettings, AgentSettingsReader } from '../ports/agent-settings.js';
 import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
 import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel, ChatRequest, ChatResponse } from '../ports/model.js';
+import type { OutsideTools } from '../ports/outside-tools.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
@@ -25,6 +26,7 @@ export interface RolloutDeps {
   readonly semantic: Pick<SemanticMemory, 'search'>;
   readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint' | 'versions' | 'countOffers' | 'countNames'>;
   readonly settings: AgentSettingsReader;
+  readonly outsideTools: OutsideTools;
   /** Checks proofs: a skill with code is neither run nor shown without a valid one. */
   readonly checker: ProofChecker;
   /** The sandbox template that has these packages. @throws EtudeError FAILED_PRECONDITION if none has */
@@ -42,6 +44,7 @@ export interface RolloutContext extends RecordOrigin {
   readonly steps: DurableSteps;
   readonly signal: AbortSignal;
   /** The agent's settings, read once at the first call. Decisions made from them are journaled. */
+  readonly agentSettings: () => Promise<AgentSettings>;
   readonly settings: () => Promise<ProceduralMemorySettings>;
   readonly promptTask: PromptTask;
   /** Attempts so far. Each is added as soon as it is evaluated, so that a stop keeps the earlier ones. */
@@ -52,13 +55,15 @@ export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, 
   const { spec, tenant } = task;
   const fingerprint = fingerprintOf(spec);
   const scope: Scope = { tenant, agent: spec.agent, user: spec.user ?? null };
+  const agentSettings = settingsOf(scope, deps);
   return {
     taskId: task.id,
     rolloutId,
     tenant,
     spec,
     scope,
-    settings: settingsOf(scope, deps),
+    agentSettings,
+    settings: async () => (await agentSettings()).settings,
     fingerprint,
     promptTask: { spec, boundary: fingerprint.slice(0, 8) },
     attempts: [],
@@ -68,9 +73,9 @@ export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, 
   };
 }
 
-function settingsOf({ tenant, agent }: Scope, deps: RolloutDeps): RolloutContext['settings'] {
-  let asked: Promise<ProceduralMemorySettings> | undefined;
-  return () => (asked ??= deps.settings.get(tenant, agent).then(({ settings }) => settings));
+function settingsOf({ tenant, agent }: Scope, deps: RolloutDeps): RolloutContext['agentSettings'] {
+  let asked: Promise<AgentSettings> | undefined;
+  return () => (asked ??= deps.settings.get(tenant, agent));
 }
 
 export type ModelAnswer = Pick<ChatResponse, 'text' | 'model' | 'scripted' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
