@@ -1,3 +1,4 @@
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { StopReason, type TaskEvent, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
@@ -8,6 +9,10 @@ import { collect, gatewayForFile, pagesOf, refusal, SPEC, type SpecInit } from '
 const rig = gatewayForFile();
 
 const submit = async () => (await rig.tasks().submitTask({ spec: SPEC })).name;
+const useStrategy = (strategy: string) =>
+  rig.client(Agents, 'rev').updateAgent({ agent: { name: 'agents/acting', strategy }, updateMask: { paths: ['strategy'] } });
+const submitActing = (spec: object = {}, requestId = '') =>
+  rig.tasks().submitTask({ spec: { ...SPEC, agent: 'acting', ...spec }, requestId });
 const attempts = (events: readonly TaskEvent[]) =>
   events.flatMap(({ event }) => (event.case === 'attemptStarted' ? [event.value.attempt] : []));
 const attempt = (n: number) => ({ type: 'attempt_started', attempt: n }) as const;
@@ -89,6 +94,15 @@ describe('submit', () => {
     expect(task.name).toMatch(/^tasks\/t[0-9a-z]+$/);
     expect(task.spec).toMatchObject({ agent: 'default', strategy: 'attempts', limits: { attempts: 4, wallTime: { seconds: 600n } } });
     expect((await rig.tasks().submitTask({ spec: { prompt: 'p' } })).spec?.evaluator?.kind.case).toBe('none');
+  });
+
+  it('has the strategy of its agent when it was accepted', async () => {
+    await useStrategy('codeact');
+    const first = await submitActing({}, 'acting-1');
+    expect(first.spec?.strategy).toBe('codeact');
+    expect((await submitActing({ strategy: 'attempts' })).spec?.strategy).toBe('attempts');
+    await useStrategy('attempts');
+    expect((await submitActing({}, 'acting-1')).name).toBe(first.name);
   });
 
   it('refuses the same request id with another body', async () => {

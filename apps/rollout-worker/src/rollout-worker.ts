@@ -1,10 +1,13 @@
 import { maskedOutbox } from '@etude/analysis/masked-outbox';
 import { RolloutRun } from '@etude/contracts/queues';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
+import { OutsideServers } from '@etude/mcp/outside-servers';
+import { OutsideSecrets, type OutsideSettings } from '@etude/mcp/outside-settings';
 import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { chatModelFrom, embedderFrom, modelConfig } from '@etude/model/model-config';
-import { baseConfig, readSandboxPackages, sandboxPackagesConfig } from '@etude/platform/config';
+import { baseConfig, flag, readSandboxPackages, sandboxPackagesConfig } from '@etude/platform/config';
+import { readJsonFile } from '@etude/platform/files';
 import { fileProofChecker, publicKeysConfig } from '@etude/platform/proof-keys';
 import type { RunningWorker } from '@etude/platform/run-service';
 import { agentSettingsConfig, installationSettings } from '@etude/queue/agents/agent-settings-config';
@@ -18,6 +21,16 @@ import { retentionFrom, taskConfig, TaskStore } from '@etude/queue/tasks/task-st
 import { z } from 'zod';
 import { rolloutRunProcessor } from './rollout-run.processor.js';
 
+const Commands = z.record(z.string(), z.tuple([z.string()], z.string()), { error: 'must be a JSON object from name to argv' });
+
+function jsonOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
 export const rolloutWorkerConfig = requireMemory(
   baseConfig
     .extend(modelConfig.shape)
@@ -29,12 +42,31 @@ export const rolloutWorkerConfig = requireMemory(
     .extend({
       /** Number of rollouts that run at once in this process. They mostly wait for the model. */
       ETUDE_ROLLOUT_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(8),
+      /**
+       * Commands that start MCP servers over stdio, as a JSON object from name to argv, such as {"memory": ["mcp-server-memory"]}. Settings of
+       * agents can name no others.
+       */
+      ETUDE_MCP_COMMANDS: z.string().default('{}').transform(jsonOrNull).pipe(Commands),
+      /**
+       * JSON file with the secrets that agents' settings refer to by name: {"NAME": "VALUE"} for any server, or {"NAME": {"value": "VALUE",
+       * "servers": ["mcp.example.com"], "tenants": ["acme"]}} to limit it to hosts or commands, and to tenants.
+       */
+      ETUDE_MCP_SECRETS_PATH: z.string().min(1).optional(),
+      /** Whether agents may use MCP servers with loopback or private addresses. They could reach other services of this network. */
+      ETUDE_MCP_PRIVATE_ADDRESSES: flag().prefault('false'),
     }),
 );
 type RolloutWorkerConfig = z.infer<typeof rolloutWorkerConfig>;
 
 /** Less than the 10 s after which a closing service is killed. */
 const CLOSE_GRACE_MS = 8_000;
+
+const outsideSettings = (config: RolloutWorkerConfig, debug: OutsideSettings['debug']): OutsideSettings => ({
+  commands: config.ETUDE_MCP_COMMANDS,
+  secrets: config.ETUDE_MCP_SECRETS_PATH ? readJsonFile('file of MCP secrets', config.ETUDE_MCP_SECRETS_PATH, OutsideSecrets) : {},
+  privateAddresses: config.ETUDE_MCP_PRIVATE_ADDRESSES,
+  debug,
+});
 
 /**
  * Starts the consumer of `rollout.run` and its adapters. Resolves once jobs are taken; waits for Redis. Any number of workers may run.
@@ -59,11 +91,13 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
   const redis = connectRedis(redisUrl, 'worker', logger);
   const tasks = new TaskStore(producer, retention);
   const { episodic, semantic, procedural } = memory;
+  const outsideTools = new OutsideServers(outsideSettings(config, (details, message) => logger.debug?.(details, message)));
   const ports = {
     model,
     episodic,
     semantic,
     procedural,
+    outsideTools,
     sandboxes: new QueueSandboxes(producer),
     outbox: maskedOutbox(new RedisMemoryOutbox(producer)),
     clock: { now: Date.now },
@@ -87,6 +121,7 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
     // Another worker continues the running rollouts after their last journaled step.
     async close() {
       await consumer.close(CLOSE_GRACE_MS);
+      await outsideTools.close();
       await producer.close();
       redis.disconnect();
       await memory.close();

@@ -23,7 +23,9 @@ function urlProblem(text: string): string | null {
 export const OutsideServer = z
   .strictObject({
     /** Prefix of its tools, as in "github/search_code". */
-    name: z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/, 'must start with a small letter and hold at most 32 small letters, digits, "_" or "-"'),
+    name: z
+      .string()
+      .regex(/^[a-z][a-z0-9_-]{0,31}$/, 'must start with a small letter and hold at most 32 small letters, digits, "_" or "-"'),
     /** Streamable HTTP. */
     url: z.string().max(2_000).optional(),
     /** Name of one of the operator's commands, which speaks MCP over stdio. */
@@ -35,8 +37,8 @@ export const OutsideServer = z
     /** For a connection, a list of tools, or a call. */
     timeoutMs: z.number().int().min(100).max(300_000).default(30_000),
   })
-  .superRefine(({ url, command }, { addIssue }) => {
-    const say = (field: string, message: string) => addIssue({ code: 'custom', path: [field], message });
+  .superRefine(({ url, command }, context) => {
+    const say = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
     if (!url === !command) return say('url', 'or command is required, and only one of them');
     const problem = url ? urlProblem(url) : null;
     if (problem !== null) say('url', problem);

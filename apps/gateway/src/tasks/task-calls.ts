@@ -1,6 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type ListTasksRequest, type Tasks, TaskStateSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import type { TaskRecord, TaskState as State } from '@etude/contracts/task';
+import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
 import { TaskStore } from '@etude/queue/tasks/task-store';
 import { waitMs } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
@@ -17,6 +18,7 @@ const PAGE = { max: 1_000, standard: 50 };
 
 export interface TaskDeps {
   readonly tasks: TaskStore;
+  readonly settings: AgentSettingsReader;
   readonly watcher: TaskWatcher;
 }
 
@@ -25,7 +27,8 @@ export const taskCalls = {
   async submitTask(request, call, deps) {
     const requestId = optionalRequestId(request.requestId) ?? '';
     const spec = taskSpecOf(request.spec);
-    const { record } = await deps.tasks.submit(call.tenant, spec, requestId);
+    const usual = spec.strategy ?? (await deps.settings.get(call.tenant, spec.agent)).strategy;
+    const { record } = await deps.tasks.submit(call.tenant, spec, requestId, usual);
     return taskMessage(record);
   },
 

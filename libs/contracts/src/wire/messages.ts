@@ -34,6 +34,7 @@ const NAMES: Readonly<Record<string, string>> = {
   wallMs: 'wallTime',
   cpuMs: 'cpuTime',
   ttlMs: 'ttl',
+  timeoutMs: 'timeout',
   modelTokensMax: 'modelTokens',
   costUsdMax: 'costUsd',
   memoryMiB: 'memoryMib',

@@ -1,7 +1,16 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { rolloutIdOf, taskIdOf } from '@etude/contracts/ids';
 import { RolloutRun } from '@etude/contracts/queues';
-import { isFinal, type StopReason, type TaskRecord, type TaskResult, type TaskSpec, type TaskState, Usage } from '@etude/contracts/task';
+import {
+  isFinal,
+  type StopReason,
+  type TaskRecord,
+  type TaskResult,
+  type TaskSpec,
+  type TaskState,
+  type TaskStrategy,
+  Usage,
+} from '@etude/contracts/task';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
@@ -68,12 +77,21 @@ export class TaskStore {
    * Accepts a task, which is durable when this returns. A repeat with the same request id and spec returns the first task.
    *
    * @param requestId empty: every call is a new task
+   * @param usual strategy of a task that names none
    * @throws EtudeError ALREADY_EXISTS when the request id was used with another spec
    */
-  async submit(tenant: string, spec: TaskSpec, requestId: string): Promise<{ record: TaskRecord; created: boolean }> {
+  async submit(
+    tenant: string,
+    sent: TaskSpec,
+    requestId: string,
+    usual: TaskStrategy = 'attempts',
+  ): Promise<{ record: TaskRecord; created: boolean }> {
+    const spec = { ...sent, strategy: sent.strategy ?? usual };
+    // Covers what the caller sent, so that a repeat finds its task after the agent's strategy changed.
+    const digest = contentDigest({ ...sent, strategy: sent.strategy ?? 'attempts' });
     const address = addressOf(tenant, newId('t'));
     const requestKey = requestId ? this.#keys.request(tenant, 'submit', requestId) : '';
-    const first = [memberOf(tenant, address.rolloutId), this.#keys.wake(tenant, address.taskId), address.taskId, contentDigest(spec)];
+    const first = [memberOf(tenant, address.rolloutId), this.#keys.wake(tenant, address.taskId), address.taskId, digest];
     const args = [...first, JSON.stringify({ type: 'state', state: 'queued' }), ...newTaskFields(spec, requestKey)];
     const places = [...taskKeys(this.#keys, address), requestKey];
     const [outcome, taskId] = await runScript<['created' | 'known' | 'other', string]>(this.#redis, 'submitTask', places, args);

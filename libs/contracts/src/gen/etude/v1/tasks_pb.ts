@@ -213,7 +213,7 @@ export type TaskSpec = Message<"etude.v1.TaskSpec"> & {
   limits?: Limits | undefined;
 
   /**
-   * "attempts", the default and only strategy.
+   * "attempts" or "codeact"; empty: the strategy of the agent's settings when the task is accepted.
    *
    * @generated from field: string strategy = 9;
    */
