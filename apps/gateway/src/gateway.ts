@@ -65,6 +65,7 @@ import { registryCalls } from './skills/registry-calls.js';
 import { reviewCalls } from './skills/review-calls.js';
 import { useCalls } from './skills/use-calls.js';
 import { wishCalls } from './skills/wish-calls.js';
+import { explainCalls } from './tasks/explain-calls.js';
 import { taskCalls } from './tasks/task-calls.js';
 import { TaskWatcher } from './tasks/task-events.js';
 import { SandboxCodeSessions } from './tools/sandbox-code-sessions.js';
@@ -185,6 +186,7 @@ export class Gateway implements OnApplicationShutdown {
     const producer = this.#producer;
     const memory = { ...skills, upkeep: new UpkeepStore(producer), settling: this.#settling };
     calls.serve(Tasks, taskCalls, { tasks: this.#tasks, settings: skills.settings, watcher: new TaskWatcher(this.#tasks, producer) });
+    calls.serve(Tasks, explainCalls, { ...skills, tasks: this.#tasks, producer });
     for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(Skills, handlers, skills);
     for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(Skills, handlers, skills, 'reviewer');
     for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, singleRecordCalls, upkeepCalls])

@@ -115,9 +115,15 @@ export class GatewayRig {
   }
 
   /** Acts as a worker: takes the rollout and writes events. */
-  async emit(tenant: string, taskName: string, events: readonly TaskEvent[], step = randomUUID()): Promise<void> {
+  async emit(
+    tenant: string,
+    taskName: string,
+    events: readonly TaskEvent[],
+    step: string = randomUUID(),
+    usage: Partial<Usage> = {},
+  ): Promise<void> {
     const journal = await this.#open(tenant, taskName);
-    await journal.append({ key: step, value: null, usage: Usage.parse({}) }, events);
+    await journal.append({ key: step, value: null, usage: Usage.parse(usage) }, events);
   }
 
   /** Acts as a worker that finishes the task with success. */

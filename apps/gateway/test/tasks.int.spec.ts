@@ -247,3 +247,21 @@ it('sends text of the model between stored events, to those who ask for it', asy
   expect(events[at]?.resumeToken).toBe(events[at - 1]?.resumeToken ?? '');
   expect((await plain).map(({ resumeToken }) => resumeToken)).toEqual(events.toSpliced(at, 1).map(({ resumeToken }) => resumeToken));
 });
+
+describe('the explanation of a step', () => {
+  it('has the sections of the prompt', async () => {
+    const { name } = await rig.tasks().submitTask({ spec: { ...SPEC, memory: { off: true } } });
+    expect(await refusal(rig.tasks().explainStep({ name }))).toMatchObject({ status: status.NOT_FOUND });
+    await rig.emit('acme', name, [], 'a1.generate', { modelCalls: 1 });
+    const { step, steps, sections } = await rig.tasks().explainStep({ name });
+    expect([step, steps]).toEqual(['a1.generate', ['a1.generate']]);
+    expect(sections.map(({ role, title }) => [role, title])).toEqual([
+      ['system', ''],
+      ['user', 'Task'],
+      ['user', 'What to answer'],
+      ['user', 'Now'],
+    ]);
+    expect(sections[1]?.text).toContain(SPEC.prompt);
+    expect(await refusal(rig.tasks('globex').explainStep({ name }))).toMatchObject({ status: status.NOT_FOUND });
+  });
+});

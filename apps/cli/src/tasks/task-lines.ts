@@ -1,5 +1,6 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import {
+  type StepExplanation,
   StopReason,
   type Task,
   type TaskEvent,
@@ -75,6 +76,15 @@ export function taskText(task: Task): string {
   if (result?.output) parts.push(`output:\n${result.output.trimEnd()}`);
   if (result?.code) parts.push(`code:\n${result.code.trimEnd()}`);
   return parts.join('\n\n');
+}
+
+/** The prompt of a step, section by section, and the steps that can be explained. */
+export function explanationText({ step, sections, totalTokens, steps }: StepExplanation): string {
+  const shown = sections.map(({ role, title, text, tokens, sources }) => {
+    const head = [`${role}${title && ` · ${title}`}`, plural(tokens, 'token'), ...sources].join(' · ');
+    return `--- ${head}\n${text.trim()}`;
+  });
+  return [`${step} asked the model with ${plural(totalTokens, 'token')}`, ...shown, `steps: ${steps.join(' ')}`].join('\n\n');
 }
 
 /** One line for an event of a watch. '' if a later event has the same information. */

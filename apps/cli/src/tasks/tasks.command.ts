@@ -6,7 +6,7 @@ import { type Cli, type Start, withGateway } from '../cli.js';
 import { addNoun, type Flags, hand, LIMIT, plain, resource } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { show } from '../show.js';
-import { eventLine, taskText } from './task-lines.js';
+import { eventLine, explanationText, taskText } from './task-lines.js';
 import { SPEC_FLAGS, type SpecOptions, taskSpec } from './task-request.js';
 import { detachedText, howToAnswer, printWatch, taskExit, waitForTask, type WatchOptions } from './watch-task.js';
 
@@ -86,6 +86,12 @@ export function addTasks(program: Command, start: Start): void {
       help: 'answer the question of a task; @FILE reads a file, - reads stdin',
       flags: { '--key <key>': 'only if this question is open' },
       text: taskText,
+    }),
+    plain(Tasks.method.explainStep, {
+      command: 'explain <task>',
+      help: 'show what the model was asked in a step, with the tokens and sources of each section',
+      flags: { '--step <step>': 'default: the last step that asked the model' },
+      text: explanationText,
     }),
     hand<WatchOptions>({
       command: 'watch <task>',

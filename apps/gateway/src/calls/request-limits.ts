@@ -9,6 +9,7 @@ export const MIB = 1024 * 1024;
 
 /** Maximum size of one message, by method; the default is one MiB. */
 const BYTES_MAX: Readonly<Record<string, number>> = {
+  SubmitTask: 16 * MIB,
   StoreProcedure: 4 * MIB,
   ImportDocument: 2 * MIB,
   ImportMemory: 16 * MIB,

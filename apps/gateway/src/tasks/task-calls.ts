@@ -74,7 +74,7 @@ export const taskCalls = {
   },
 } satisfies Handlers<typeof Tasks, TaskDeps>;
 
-function found(record: TaskRecord | null, name: string): TaskRecord {
+export function found(record: TaskRecord | null, name: string): TaskRecord {
   if (record) return record;
   const message = `There is no ${name}. It may belong to another tenant, or be deleted because its retention time is over.`;
   throw new EtudeError('NOT_FOUND', message, { metadata: { name } });

@@ -28,6 +28,8 @@ export interface ChatRequest {
   readonly messages: readonly ChatMessage[];
   /** Absent or empty: the model can only answer with text. */
   readonly tools?: readonly ChatTool[];
+  /** For explanations: names of the records behind a section, by the section's heading. Not sent. */
+  readonly sources?: Readonly<Record<string, readonly string[]>>;
   readonly temperature?: number;
   readonly outputTokensMax?: number;
   /** Gets the text in parts while it is written. A retry begins again. */

@@ -10,7 +10,6 @@ import type { ChatModel, ChatRequest, ChatResponse } from '../ports/model.js';
 import type { OutsideTools } from '../ports/outside-tools.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
 import type { Questions } from '../ports/questions.js';
-import type { OutsideTools } from '../ports/outside-tools.js';
 import type { Embedder } from '../ports/embedder.js';
 import type { WorkSandboxes } from '../ports/work-sandboxes.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
@@ -35,7 +34,6 @@ export interface RolloutDeps {
   readonly semantic: Pick<SemanticMemory, 'search'>;
   readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint' | 'versions' | 'countOffers' | 'countNames'>;
   readonly settings: AgentSettingsReader;
-  readonly outsideTools: OutsideTools;
   /** Checks proofs: a skill with code is neither run nor shown without a valid one. */
   readonly checker: ProofChecker;
   /** The sandbox template that has these packages. @throws EtudeError FAILED_PRECONDITION if none has */

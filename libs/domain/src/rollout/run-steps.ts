@@ -92,6 +92,7 @@ async function requestFor(context: RolloutContext, { recalled, tools, bench }: A
     stepRequest({
       ...{ task, recalled, attempts: before, taken, tools: offered, scratchpad, todos: tools.todos, step },
       findings: findings.summary(),
+      recalledFindings: bench.recalled.filter(({ kind }) => kind === 'fact').map(({ kind, id }) => `${kind} ${id}`),
       stepsMax: spec.limits.agentStepsMax,
       budgets: deps.promptBudgets ?? PROMPT_BUDGETS,
     });

@@ -5,7 +5,7 @@ import type { ChatMessage, ChatRequest, ChatTool } from '../ports/model.js';
 import type { Scratchpad } from '../ports/work-sandboxes.js';
 import type { Todo } from '../tools/tool-ports.js';
 import type { Attempt } from './attempt-record.js';
-import { attemptsSection, block, expectationSection, memorySection, type PromptTask, taskSection } from './prompt-sections.js';
+import { attemptsSection, block, expectationSection, memorySection, type PromptTask, sourcesOf, taskSection } from './prompt-sections.js';
 import type { ModelAnswer } from './rollout-context.js';
 import { PYTHON } from './step-answer.js';
 import type { Observation } from './workbench.js';
@@ -42,6 +42,8 @@ export interface StepMaterial {
   readonly tools: readonly ChatTool[];
   readonly scratchpad: Scratchpad;
   readonly todos: readonly Todo[];
+  /** Names of the facts behind findings of earlier rollouts. */
+  readonly recalledFindings: readonly string[];
   /** The section "Execution Memory"; empty: there is none. */
   readonly findings: string;
   readonly step: number;
@@ -71,7 +73,7 @@ export function stepRequest(material: StepMaterial): ChatRequest {
   const last = messages.at(-1)!;
   if (last.role === 'user') messages.splice(-1, 1, { role: 'user', content: `${last.content}\n\n${state}` });
   else messages.push({ role: 'user', content: state });
-  return { messages, tools };
+  return { messages, tools, sources: { ...sourcesOf(material.recalled), 'Execution Memory': material.recalledFindings } };
 }
 
 function rules({ boundary }: PromptTask): string {
