@@ -6,6 +6,7 @@ import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { Worlds } from '@etude/contracts/gen/etude/v1/worlds_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { Authenticator } from '../calls/caller.js';
 import type { Calls } from '../calls/calls.js';
@@ -19,7 +20,7 @@ import { AskedSkills, RESOURCE_ROUTES, type ResourceRoute } from './skill-resour
 
 const TIMEOUT_MS = 600_000;
 
-const SERVICES = [Memory, Skills, Agents, Tools];
+const SERVICES = [Memory, Skills, Agents, Tools, Worlds];
 
 type AnyCall = (request: unknown, settings: CallSettings) => unknown;
 
