@@ -7,6 +7,7 @@ import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { Worlds } from '@etude/contracts/gen/etude/v1/worlds_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { Authenticator } from '../calls/caller.js';
 import type { Calls } from '../calls/calls.js';
@@ -20,7 +21,7 @@ import { AskedSkills, RESOURCE_ROUTES, type ResourceRoute } from './skill-resour
 
 const TIMEOUT_MS = 600_000;
 
-const SERVICES = [Tasks, Memory, Skills, Agents, Tools];
+const SERVICES = [Tasks, Memory, Skills, Agents, Tools, Worlds];
 
 type AnyCall = (request: unknown, settings: CallSettings) => unknown;
 

@@ -4,6 +4,7 @@ import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { Worlds } from '@etude/contracts/gen/etude/v1/worlds_pb';
 import { bytesMaxOf, MIB } from '../calls/request-limits.js';
 
 /**
@@ -46,8 +47,10 @@ const wishes = below('/v1/wantedSkills');
 const agents = below('/v1/agents');
 const tools = below('/v1/tools');
 const tasks = below('/v1/tasks');
+const worlds = below('/v1/worlds');
 const { method: call } = Memory;
 const { method: skill } = Skills;
+const { method: world } = Worlds;
 const SKILL = '/{name=skills}';
 const TASK = '/{name=tasks}';
 
@@ -125,6 +128,11 @@ export const ROUTES: readonly Route[] = [
   agents('PATCH', '/{agent.name=agents}', Agents.method.updateAgent, 'Change the settings of an agent; for reviewers'),
   tools('GET', '', Tools.method.listTools, 'List tools with their schemas'),
   tools('POST', '/{tool}:call', Tools.method.callTool, 'Call a tool'),
+  worlds('GET', '', world.listWorlds, 'List worlds by name'),
+  worlds('POST', '', world.createWorld, 'Make a world'),
+  worlds('GET', '/{name=worlds}', world.getWorld, 'Get a world with its map'),
+  worlds('DELETE', '/{name=worlds}', world.deleteWorld, 'Delete a world'),
+  worlds('POST', '/{name=worlds}:move', world.moveInWorld, 'Make a move in a world'),
 ];
 
 const FIELD = /\{([\w.]+)(?:=(\w+))?\}/g;

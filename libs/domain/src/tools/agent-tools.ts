@@ -14,14 +14,18 @@ export interface AgentToolsDeps extends CodeInterpreterDeps {
   readonly embedder: Embedder;
 }
 
-/** Every tool of an agent, most important first: an MCP client shows the first ten. Skills are not tools of their own. */
-export function agentTools(deps: AgentToolsDeps): ToolRegistry {
+/**
+ * Every tool of an agent, most important first: an MCP client shows the first ten. Skills are not tools of their own.
+ *
+ * @param unlisted tools that can be called by name only
+ */
+export function agentTools(deps: AgentToolsDeps, unlisted: readonly ToolDefinition[] = []): ToolRegistry {
   const [recall, ...recallOne] = memoryTools(deps.memory);
   const remember = recallOne.pop();
   const [categories, ...listOne] = listSkillsTools(deps.finder);
-  const registry: ToolRegistry = new ToolRegistry([
+  const listed: readonly ToolDefinition[] = [
     codeInterpreterTool(deps),
-    searchTool(deps.finder, new NearTools(() => registry.list(), deps.embedder)),
+    searchTool(deps.finder, new NearTools(() => listed, deps.embedder)),
     useSkillTool(deps),
     executeCodeTool(deps),
     loadFunctionsTool(deps),
@@ -31,8 +35,8 @@ export function agentTools(deps: AgentToolsDeps): ToolRegistry {
     ...[recall!, remember!, categories!],
     ...recallOne,
     ...listOne,
-  ]);
-  return registry;
+  ];
+  return new ToolRegistry(listed, unlisted);
 }
 
 /** Error codes after which no caller waits for an answer. */
@@ -41,12 +45,20 @@ const GONE: ReadonlySet<string> = new Set(['CANCELLED', 'DEADLINE_EXCEEDED']);
 export class ToolRegistry {
   readonly #tools: ReadonlyMap<string, ToolDefinition>;
 
-  constructor(tools: readonly ToolDefinition[]) {
-    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+  constructor(
+    private readonly listed: readonly ToolDefinition[],
+    unlisted: readonly ToolDefinition[] = [],
+  ) {
+    this.#tools = new Map([...listed, ...unlisted].map((tool) => [tool.name, tool]));
   }
 
   list(): readonly ToolDefinition[] {
-    return [...this.#tools.values()];
+    return this.listed;
+  }
+
+  /** Whether a tool changes nothing; false for an unknown one. */
+  isRead(name: string): boolean {
+    return this.#tools.get(name)?.readOnly === true;
   }
 
   /**

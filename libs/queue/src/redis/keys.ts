@@ -84,6 +84,13 @@ export class RedisKeys extends PrefixedKeys {
   /** Ids of an agent's wishes that are not over. */
   readonly openWishes = this.of('open-wishes');
   readonly wantedSkillOutbox = this.outbox('wanted-skills');
+
+  /** Names of a tenant's worlds. One that expired is dropped by the next listing. */
+  readonly worlds = this.of('worlds');
+  /** A world with its characters, as JSON. */
+  readonly world = this.of('world');
+  /** Outcome of a move, by agent, user, the world's id and move id. None of the first three holds a ":". */
+  readonly worldMove = this.of('world-move');
 }
 
 /** Names a record in a set that all tenants share. Neither a tenant nor an id holds a "/". */
