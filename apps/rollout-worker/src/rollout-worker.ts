@@ -1,5 +1,6 @@
 import { maskedOutbox } from '@etude/analysis/masked-outbox';
 import { RolloutRun } from '@etude/contracts/queues';
+import { PROMPT_BUDGETS } from '@etude/domain/rollout/step-prompts';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { OutsideServers } from '@etude/mcp/outside-servers';
 import { OutsideSecrets, type OutsideSettings } from '@etude/mcp/outside-settings';
@@ -17,11 +18,20 @@ import { consume } from '@etude/queue/jobs/consumer';
 import { Producer } from '@etude/queue/jobs/producer';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
+import { RedisWorlds } from '@etude/queue/worlds/worlds-store';
 import { retentionFrom, taskConfig, TaskStore } from '@etude/queue/tasks/task-store';
 import { z } from 'zod';
 import { rolloutRunProcessor } from './rollout-run.processor.js';
 
 const Commands = z.record(z.string(), z.tuple([z.string()], z.string()), { error: 'must be a JSON object from name to argv' });
+
+const tokens = (standard: number) => z.number().int().min(100).max(100_000).default(standard);
+const PromptTokens = z.strictObject({
+  memory: tokens(PROMPT_BUDGETS.memory),
+  result: tokens(PROMPT_BUDGETS.result),
+  workingMemory: tokens(PROMPT_BUDGETS.workingMemory),
+  findings: tokens(PROMPT_BUDGETS.findings),
+});
 
 function jsonOrNull(text: string): unknown {
   try {
@@ -42,6 +52,11 @@ export const rolloutWorkerConfig = requireMemory(
     .extend({
       /** Number of rollouts that run at once in this process. They mostly wait for the model. */
       ETUDE_ROLLOUT_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(8),
+      /**
+       * The most tokens of each part of a step's prompt, as a JSON object with any of "memory", "result", "workingMemory" and "findings", such
+       * as {"memory": 1000}.
+       */
+      ETUDE_ROLLOUT_PROMPT_TOKENS: z.string().default('{}').transform(jsonOrNull).pipe(PromptTokens),
       /**
        * Commands that start MCP servers over stdio, as a JSON object from name to argv, such as {"memory": ["mcp-server-memory"]}. Settings of
        * agents can name no others.
@@ -98,6 +113,9 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
     semantic,
     procedural,
     outsideTools,
+    embedder,
+    worlds: new RedisWorlds(producer.redis, producer.keys),
+    promptBudgets: config.ETUDE_ROLLOUT_PROMPT_TOKENS,
     sandboxes: new QueueSandboxes(producer),
     outbox: maskedOutbox(new RedisMemoryOutbox(producer)),
     clock: { now: Date.now },

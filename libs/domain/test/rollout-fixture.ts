@@ -135,6 +135,7 @@ export class World {
       },
       workSandboxes: { open: () => Promise.reject(new Error('this rollout opens no sandbox')) },
       embedder: new LexicalEmbedder(),
+      worlds: new FakeWorlds(),
       outsideTools: {
         list: async () => ({ tools: [], problems: [] }),
         call: async () => ({ success: false, error: 'there are no servers', untrusted: true }),

@@ -93,6 +93,7 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
     outbox: { put: refuse },
     questions: { ask: refuse },
     workSandboxes: { open: refuse },
+    worlds: { create: refuse, get: refuse, list: refuse, move: refuse, remove: refuse },
     // Nobody asks the servers of others again.
     outsideTools: { list: async () => ({ tools: [], problems: [] }), call: refuse },
     embedder: new LexicalEmbedder(),

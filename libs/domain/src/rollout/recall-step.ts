@@ -23,6 +23,7 @@ export async function recallStep(context: RolloutContext, attempt: number, openi
         cue: `${opening}\n\n${spec.prompt}`,
         policy,
         rolloutId,
+        ...(deps.promptBudgets === undefined ? {} : { tokensMax: deps.promptBudgets.memory }),
         // Skills in words need no proof, because only code is run.
         shows: (skill) => isInWords(skill) || isProven(skill, deps.checker),
       },

@@ -11,6 +11,7 @@ import type { OutsideTools } from '../ports/outside-tools.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
 import type { Questions } from '../ports/questions.js';
 import type { Embedder } from '../ports/embedder.js';
+import type { Worlds } from '../ports/worlds.js';
 import type { WorkSandboxes } from '../ports/work-sandboxes.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
@@ -29,6 +30,7 @@ export interface RolloutDeps {
   readonly workSandboxes: WorkSandboxes;
   readonly questions: Questions;
   readonly outsideTools: OutsideTools;
+  readonly worlds: Worlds;
   readonly embedder: Embedder;
   readonly episodic: Pick<EpisodicMemory, 'search'>;
   readonly semantic: Pick<SemanticMemory, 'search'>;

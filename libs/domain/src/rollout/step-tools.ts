@@ -10,6 +10,7 @@ import { memoryTools } from '../tools/memory-tools.js';
 import { NearTools } from '../tools/search-tool.js';
 import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from '../tools/tool-definition.js';
 import type { Todo, ToolSessions } from '../tools/tool-ports.js';
+import { worldTools } from '../tools/world-tools.js';
 import { workspaceTools } from '../tools/workspace-tools.js';
 import type { RolloutContext } from './rollout-context.js';
 import { FINAL, PYTHON } from './step-answer.js';
@@ -68,6 +69,7 @@ export class StepTools {
     { sandbox, touched }: { readonly sandbox: () => Promise<WorkSandbox>; readonly touched: () => readonly string[] },
   ): Promise<StepTools> {
     const { deps, spec, tenant, scope } = context;
+    const world = spec.labels['world'];
     const { mcpServers: servers } = await context.agentSettings();
     const caller = { tenant, agent: scope.agent, servers };
     const { tools } = servers.length === 0 ? { tools: [] } : await deps.outsideTools.list(caller, context.signal);
@@ -82,6 +84,7 @@ export class StepTools {
         provenance: () => ({ source: 'agent', episodes: [`${context.rolloutId}.episode`], touched: [...touched()] }),
       }).filter(({ name }) => name !== 'recall' && (name !== 'remember' || !spec.memory.readOnly)),
       writeTodosTool(sessions as ToolSessions),
+      ...(world === undefined ? [] : worldTools(deps.worlds, () => world)),
       askCallerTool({ questions: deps.questions, clock: deps.clock, stepOf: (callId) => callId.slice(context.rolloutId.length + 1) }),
     ];
     const isOff = spec.memory.off ? (name: string) => /^recall|^rag_|^remember$/.test(name) : () => false;
