@@ -58,6 +58,7 @@ describe('a command that is one call', () => {
   it.each<[string, string, JsonObject]>([
     ['tasks list --state running --label a=b --limit 7', 'listTasks', { pageSize: 7, state: 'TASK_STATE_RUNNING', labels: { a: 'b' } }],
     ['tasks get tasks/t1', 'getTask', { name: 'tasks/t1' }],
+    ['tasks answer t1 1984 --key k --request-id r', 'answerTask', { name: 'tasks/t1', text: '1984', key: 'k', requestId: 'r' }],
     ['sandbox renew s1 --ttl 90s', 'renewSandbox', { name: 'sandboxes/s1', ttl: '90s' }],
     ['skills get double@3 --user ann', 'getSkill', { name: 'skills/double', version: 3, user: 'ann' }],
     ['skills search words --similarity-min 0 --limit 2', 'searchSkills', { query: 'words', minSimilarity: 0, maxResults: 2 }],

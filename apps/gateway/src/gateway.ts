@@ -157,6 +157,12 @@ export class Gateway implements OnApplicationShutdown {
     const sessions = new RedisToolSessions(redis, keys);
     return agentTools({
       embedder,
+      memory: {
+        memory: () => skills.memory.open(),
+        outbox: skills.outbox,
+        clock: { now: Date.now },
+        provenance: () => ({ source: 'told', episodes: [] }),
+      },
       sandboxes: skills.sandboxes,
       finder: new MemorySkillFinder(skills),
       runner: new ProvenSkillRunner(skills),

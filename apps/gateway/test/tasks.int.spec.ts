@@ -194,3 +194,56 @@ describe('wait', () => {
     expect(await refusal(rig.tasks().waitTask({ name, timeout }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['timeout'] });
   });
 });
+
+const ask = async () => {
+  const name = await submit();
+  const waiting = rig.tasks().waitTask({ name, timeout: { seconds: 60n } });
+  await rig.ask('acme', name, { key: 'a1.s1.t1', text: 'Which year?', deadlineAt: 4_000_000_000_000 });
+  expect(await waiting).toMatchObject({ state: TaskState.INPUT_REQUIRED, question: { key: 'a1.s1.t1', text: 'Which year?' } });
+  return name;
+};
+
+describe('a question', () => {
+  it('is shown by watch, list and get, and its answer queues the task again', async () => {
+    const name = await ask();
+    const events = await collect(rig.tasks().watchTask({ name }), 4);
+    expect(events.at(-1)?.event).toMatchObject({
+      case: 'question',
+      value: { key: 'a1.s1.t1', text: 'Which year?', expireTime: { seconds: 4_000_000_000n } },
+    });
+    expect((await rig.tasks().listTasks({ state: TaskState.INPUT_REQUIRED })).tasks).toMatchObject([
+      { name, question: { key: 'a1.s1.t1' } },
+    ]);
+    const answer = { name, text: '1984', requestId: 'r1' };
+    expect(await rig.tasks().answerTask(answer)).toMatchObject({ state: TaskState.QUEUED });
+    expect(await rig.tasks().answerTask(answer)).toMatchObject({ state: TaskState.QUEUED });
+  });
+
+  it.each([
+    ['an empty answer', { text: '' }, 'text'],
+    ['an answer that is too long', { text: 'x'.repeat(20_001) }, 'text'],
+    ['the key of another question', { text: 'x', key: 'a9' }, 'key'],
+  ])('refuses %s', async (_what, answer, field) => {
+    const name = await ask();
+    expect(await refusal(rig.tasks().answerTask({ name, ...answer }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
+  });
+
+  it('refuses an answer to a task that asks nothing', async () => {
+    const name = await submit();
+    expect(await refusal(rig.tasks().answerTask({ name, text: 'x' }))).toMatchObject({ status: status.FAILED_PRECONDITION });
+  });
+});
+
+it('sends text of the model between stored events, to those who ask for it', async () => {
+  const name = await submit();
+  const { redis, keys } = rig.producer;
+  const channel = keys.text('acme', name.slice('tasks/'.length));
+  const [watching, plain] = [collect(rig.tasks().watchTask({ name, text: true })), collect(rig.tasks().watchTask({ name }))];
+  await until(async () => (await watchers(name)) === 1 && (await redis.publish(channel, '{"step":"a1.draft","text":"I think"}')) === 1);
+  await rig.finish('acme', name);
+  const events = await watching;
+  const at = events.findIndex(({ event }) => event.case === 'modelText');
+  expect(events[at]?.event.value).toMatchObject({ step: 'a1.draft', text: 'I think' });
+  expect(events[at]?.resumeToken).toBe(events[at - 1]?.resumeToken ?? '');
+  expect((await plain).map(({ resumeToken }) => resumeToken)).toEqual(events.toSpliced(at, 1).map(({ resumeToken }) => resumeToken));
+});

@@ -15,6 +15,11 @@ from runner.workspace import TMP
 
 CHUNK_BYTES_MAX = 512 * 1024
 ENTRIES_MAX = 1000
+SEARCH_CHARS_MAX = 1000
+SEARCHED_FILE_BYTES_MAX = 1024 * 1024
+# Most bytes that one search may read, so that it takes some tenths of a second.
+SEARCHED_BYTES_MAX = 128 * 1024 * 1024
+LINE_CHARS_MAX = 300
 INTEGER_MAX = 2**53 - 1
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -35,6 +40,7 @@ class SessionFiles:
             "file.read": self._read,
             "file.list": self._list,
             "file.delete": self._delete,
+            "file.search": self._search,
         }
 
     def handle(self, frame):
@@ -152,6 +158,37 @@ class SessionFiles:
         limit = min(natural(frame, "limit"), ENTRIES_MAX)
         files = folders.list_files(self.root, text(frame, "after"))
         return {"type": "file.entries", "entries": [_entry(path, status) for path, status in files[:limit]], "more": len(files) > limit}
+
+    def _search(self, frame):
+        """Lines that contain a text, ordered by path. Leaves out binary and large files."""
+        limit, needle = min(natural(frame, "limit"), ENTRIES_MAX), text(frame, "text", SEARCH_CHARS_MAX)
+        lines, total, left = [], 0, SEARCHED_BYTES_MAX
+        for path, status in folders.list_files(self.root, ""):
+            left -= status.st_size if status.st_size <= SEARCHED_FILE_BYTES_MAX else 0
+            if left < 0:
+                raise Refusal("size", "the working directory holds too much to be searched: remove files")
+            for number, line in self._lines_with(needle, path, status):
+                total += 1
+                if len(lines) < limit:
+                    lines.append({"path": path, "line": number, "text": line[:LINE_CHARS_MAX]})
+        return {"type": "file.found", "lines": lines, "total": total}
+
+    def _lines_with(self, needle, path, status):
+        try:
+            if status.st_size > SEARCHED_FILE_BYTES_MAX:
+                return []
+            names = path.split("/")
+            with self._folder(names) as folder:
+                opened = os.open(names[-1], FILE_FLAGS | os.O_RDONLY, dir_fd=folder)
+            with closing(opened) as fd:
+                folders.must_be_regular(os.fstat(fd))
+                data = os.pread(fd, SEARCHED_FILE_BYTES_MAX, 0)
+            if needle.encode("utf-8", "replace") not in data or b"\0" in data:
+                return []
+            return [(number, line) for number, line in enumerate(data.decode("utf-8").split("\n"), 1) if needle in line]
+        except (OSError, UnicodeDecodeError, Refusal):
+            # Removed or changed meanwhile, or not readable, or no text.
+            return []
 
     def _delete(self, frame):
         """Deletes the file, and an unfinished upload to its path."""

@@ -5,7 +5,6 @@ Over its socket it gets a descriptor with the code of a cell, and reports its be
 import builtins
 import fcntl
 import importlib
-import json
 import os
 import struct
 import sys
@@ -18,8 +17,9 @@ import _signal
 
 from runner import answer, display
 from runner.frames import encode_frame
-from runner.kernel import receive_fds
 from runner.outcome import DISPLAYS_MAX, DISPLAY_BYTES_MAX, has_too_many_values
+from runner.scratchpad import Memory
+from runner.tools import Calls, read_message, tool_names
 
 # Number of ended children that are not reaped, so that the code can still read their exit status.
 LEFT_BEHIND_MAX = 4
@@ -35,12 +35,10 @@ def run(control):
     session = Session(control)
     session.install()
     while True:
-        message, fds = receive_fds(control, 1)
-        if not message or not fds:
-            os._exit(0)
-        with open(fds[0], "rb") as file:
-            cell = json.loads(file.read())
-        session.execute(cell["number"], cell["code"])
+        cell = read_message(control)
+        # The answer to a call that its cell has left arrives between cells.
+        if "code" in cell:
+            session.execute(cell)
 
 
 class Session:
@@ -53,6 +51,12 @@ class Session:
         # File name of the current cell.
         self.file = ""
         self.shown = []
+        self.calls = Calls(control, self.reports._send)
+        # Names of the current cell's tools.
+        self.tools = {}
+        # None until a cell comes with a scratchpad.
+        self.memory = None
+        self.kept = None
 
     def install(self):
         os.environ.update(ENVIRONMENT)
@@ -64,7 +68,8 @@ class Session:
         # pyplot.show() has nothing to do here: figures are shown when the cell ends.
         warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
 
-    def execute(self, number, source):
+    def execute(self, cell):
+        number = cell["number"]
         self.file = "<cell %d>" % number
         self.shown = []
         _reap_left_behind()
@@ -74,15 +79,19 @@ class Session:
         _signal.signal(_signal.SIGINT, self.interrupts.handle)
         # Modules that were written or uploaded just now are found.
         importlib.invalidate_caches()
-        exit_code, error = self._guarded(lambda: self._run(source))
+        self.calls.begin(number)
+        exit_code, error = self._guarded(lambda: self._run(cell))
+        self.calls.end()
+        self.kept = None
         if os.getpid() == self.pid:
             figures_code, figures_error = self._guarded(self._show_figures)
-            exit_code, error = exit_code or figures_code, error or figures_error
+            kept_code, kept_error = self._guarded(self._keep) if self.memory else (0, None)
+            exit_code, error = exit_code or figures_code or kept_code, error or figures_error or kept_error
         answer.flush()
         if os.getpid() != self.pid:
             # This process is a fork that the cell made. The session continues only in the parent.
             os._exit(exit_code)
-        self.reports.ended(exit_code, error)
+        self.reports.ended(exit_code, error, self.kept)
 
     def show(self, *objects):
         """display(): shows each value in all its forms."""
@@ -107,8 +116,10 @@ class Session:
             return (code, None) if left else (code or 1, error)
         return 0, None
 
-    def _run(self, source):
+    def _run(self, cell):
+        source = cell["code"]
         self.reports.began()
+        self._provide(cell)
         answer.show_in_tracebacks(source, self.file)
         tree = compile(source, self.file, "exec", _ast.PyCF_ONLY_AST, dont_inherit=True)
         is_shown = tree.body and isinstance(tree.body[-1], _ast.Expr) and not source.rstrip().endswith(";")
@@ -119,6 +130,22 @@ class Session:
             if value is not None:
                 builtins._ = value
                 self.show(value)
+
+    def _provide(self, cell):
+        """Puts the tools and the scratchpad of the cell into its namespace."""
+        namespace = self.module.__dict__
+        for name in [name for name, value in self.tools.items() if namespace.get(name) is value]:
+            del namespace[name]
+        self.tools = tool_names(self.calls, cell.get("tools"))
+        namespace.update(self.tools)
+        if "scratchpad" in cell:
+            if self.memory is None:
+                self.memory = Memory(namespace)
+                self.memory._restore(cell["scratchpad"])
+            self.memory._provide()
+
+    def _keep(self):
+        self.kept = self.memory._state()
 
     def _show_figures(self):
         """Shows and closes open figures of matplotlib, if it is imported, except those that the code has shown itself."""
@@ -209,11 +236,14 @@ class Reports:
         """Reports that an interrupt ends the cell from now on. Process 1 sends no interrupt before this report."""
         self._send(encode_frame({"type": "began", "cell": self.cell}))
 
-    def ended(self, exit_code, error):
+    def ended(self, exit_code, error, scratchpad):
         if self.dropped:
             text = "%d more outputs were dropped: a cell may show %d, of 8 MiB together" % (self.dropped, DISPLAYS_MAX)
             self._send(self._display({"text/plain": text}))
-        self._send(encode_frame({"type": "ended", "cell": self.cell, "exitCode": exit_code, "error": error}))
+        report = {"type": "ended", "cell": self.cell, "exitCode": exit_code, "error": error}
+        frame = encode_frame({**report, "scratchpad": scratchpad} if scratchpad else report)
+        # Only notes that are made of commas are too many.
+        self._send(encode_frame(report) if has_too_many_values(frame) else frame)
 
     def _display(self, bundle):
         return encode_frame({"type": "display", "cell": self.cell, "data": bundle})

@@ -43,6 +43,12 @@ describe('task lines', () => {
     expect(eventLine(create(TaskEventSchema, { event }))).toBe('  attempt 1 not judged');
   });
 
+  it('show the open question of a task, and its event', () => {
+    const question = { key: 'a1.s1.t1', text: 'Which year?' };
+    expect(taskText(create(TaskSchema, { state: TaskState.INPUT_REQUIRED, question }))).toMatch(/question +Which year\?/);
+    expect(eventLine(create(TaskEventSchema, { event: { case: 'question', value: question } }))).toBe('  asks a1.s1.t1: Which year?');
+  });
+
   it('show the output of a task without an evaluator', () => {
     const result = { output: '76127\n' };
     const none = { case: 'none', value: {} } as const;

@@ -59,10 +59,11 @@ export function unjudgedAnswer({ spec, result }: Task): string {
 
 /** Everything about one task, for people; the answer's code comes last. */
 export function taskText(task: Task): string {
-  const { spec, result, cancelRequested, endTime } = task;
+  const { spec, result, question, cancelRequested, endTime } = task;
   const rows = [
     ['task', task.name],
     ['state', outcomeLine(task)],
+    ['question', question?.text ?? ''],
     ['prompt', firstLine(spec?.prompt ?? '', 100)],
     ['agent', spec?.agent || 'default'],
     ['created', when(task.createTime)],
@@ -99,6 +100,10 @@ export function eventLine({ event }: TaskEvent): string {
       const why = reason && verdict > Verdict.AC ? `: ${firstLine(reason, 90)}` : '';
       return `  ${attempt === 0 ? 'skill' : `attempt ${attempt}`} ${judgedText(event.value)}${by}${why}`;
     }
+    case 'question':
+      return `  asks ${event.value.key}: ${event.value.text}`;
+    case 'modelText':
+      return event.value.text;
     case 'workerChanged':
       // The epoch doesn't say whether another worker or the same worker retries the task.
       return `  retried by a worker (epoch ${event.value.epoch})`;

@@ -7,11 +7,13 @@ import { waitMs } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { askedPage, eventIdOf, optionalRequestId, taskIdOfName } from '../wire/names.js';
 import { wordOf } from '@etude/contracts/wire/messages';
-import { invalidField } from '@etude/contracts/wire/validation';
+import { invalidField, parseField } from '@etude/contracts/wire/validation';
+import { z } from 'zod';
 import { TaskWatcher } from './task-events.js';
 import { LABELS_MAX, taskSpecOf } from './task-spec.js';
 import { taskMessage } from './task-message.js';
 
+const Answer = z.string().min(1).max(20_000);
 const PAGE = { max: 1_000, standard: 50 };
 
 export interface TaskDeps {
@@ -50,19 +52,25 @@ export const taskCalls = {
     return taskMessage(found(await deps.tasks.requestCancel(call.tenant, taskId), name));
   },
 
+  async answerTask({ name, key, text, requestId }, call, deps) {
+    const answer = { key, text: parseField(Answer, text, 'text') };
+    const done = await deps.tasks.answer(call.tenant, taskIdOfName(name), answer, optionalRequestId(requestId) ?? '');
+    return taskMessage(found(done, name));
+  },
+
   async waitTask({ name, timeout }, call, deps) {
     const { tenant, signal, deadlineMs } = call;
     const taskId = taskIdOfName(name);
     const withinMs = waitMs(timeout, deadlineMs - Date.now());
-    return taskMessage(found(await deps.watcher.waitUntilFinal(tenant, taskId, withinMs, signal), name));
+    return taskMessage(found(await deps.watcher.waitUntilAtRest(tenant, taskId, withinMs, signal), name));
   },
 
-  async *watchTask({ name, resumeToken }, call, deps) {
+  async *watchTask({ name, resumeToken, text }, call, deps) {
     const { tenant, signal } = call;
     const taskId = taskIdOfName(name);
     const after = eventIdOf(resumeToken, taskId);
     found(await deps.tasks.get(tenant, taskId), name);
-    yield* deps.watcher.watch(tenant, taskId, after, signal);
+    yield* text ? deps.watcher.watchWithText(tenant, taskId, after, signal) : deps.watcher.watch(tenant, taskId, after, signal);
   },
 } satisfies Handlers<typeof Tasks, TaskDeps>;
 

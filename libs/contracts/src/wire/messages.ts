@@ -45,6 +45,7 @@ const NAMES: Readonly<Record<string, string>> = {
   at: 'time',
   createdAt: 'createTime',
   expiresAt: 'expireTime',
+  deadlineAt: 'expireTime',
   modifiedMs: 'modifyTime',
   updatedAt: 'updateTime',
   endedAt: 'endTime',

@@ -70,6 +70,8 @@ export class SandboxLost extends Error {
 export interface WorkFile {
   readonly path: string;
   readonly sizeBytes: number;
+  /** ms since 1970. */
+  readonly modifiedAt: number;
 }
 
 export interface FoundLine {

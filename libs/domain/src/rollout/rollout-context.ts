@@ -7,12 +7,16 @@ import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
 import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel, ChatRequest, ChatResponse } from '../ports/model.js';
-import type { OutsideTools } from '../ports/outside-tools.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
+import type { Questions } from '../ports/questions.js';
+import type { OutsideTools } from '../ports/outside-tools.js';
+import type { Embedder } from '../ports/embedder.js';
+import type { WorkSandboxes } from '../ports/work-sandboxes.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
 import { DurableSteps } from './durable-steps.js';
 import type { PromptTask } from './prompt-sections.js';
+import type { PromptBudgets } from './step-prompts.js';
 
 export interface RolloutInput {
   readonly task: Pick<TaskRecord, 'id' | 'tenant' | 'spec'>;
@@ -22,11 +26,14 @@ export interface RolloutInput {
 export interface RolloutDeps {
   readonly model: ChatModel;
   readonly sandboxes: Sandboxes;
+  readonly workSandboxes: WorkSandboxes;
+  readonly questions: Questions;
+  readonly outsideTools: OutsideTools;
+  readonly embedder: Embedder;
   readonly episodic: Pick<EpisodicMemory, 'search'>;
   readonly semantic: Pick<SemanticMemory, 'search'>;
   readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint' | 'versions' | 'countOffers' | 'countNames'>;
   readonly settings: AgentSettingsReader;
-  readonly outsideTools: OutsideTools;
   /** Checks proofs: a skill with code is neither run nor shown without a valid one. */
   readonly checker: ProofChecker;
   /** The sandbox template that has these packages. @throws EtudeError FAILED_PRECONDITION if none has */
@@ -34,6 +41,10 @@ export interface RolloutDeps {
   readonly outbox: MemoryOutbox;
   readonly journal: Journal;
   readonly clock: Clock;
+  /** Absent: `PROMPT_BUDGETS`. */
+  readonly promptBudgets?: PromptBudgets;
+  /** Shows the text of a model call while it is written. Losing it is no error. */
+  readonly liveText?: (step: string, text: string) => void;
   /** Whether the task ends with this error, because nobody will retry. */
   readonly givesUp: (error: unknown) => boolean;
 }
@@ -78,7 +89,7 @@ function settingsOf({ tenant, agent }: Scope, deps: RolloutDeps): RolloutContext
   return () => (asked ??= deps.settings.get(tenant, agent));
 }
 
-export type ModelAnswer = Pick<ChatResponse, 'text' | 'model' | 'scripted' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
+export type ModelAnswer = Pick<ChatResponse, 'text' | 'toolCalls' | 'model' | 'scripted' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
 
 /** Makes one journaled model call. After a crash the answer is read from the journal. */
 export function askModel(
@@ -87,14 +98,20 @@ export function askModel(
   kind: StepKind,
   request: () => ChatRequest,
 ): Promise<ModelAnswer> {
+  const { liveText } = deps;
   return steps.run(key, kind, async () => {
-    const { text, finishReason, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(request(), signal);
+    const asked: ChatRequest = { ...request(), ...(liveText && { onText: (part) => liveText(key, part) }) };
+    const { text, toolCalls, finishReason, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(asked, signal);
     const tokens = { inputTokens, outputTokens, costUsd };
     return {
-      value: { text, model, scripted, ...tokens },
-      summary: `${model} answered ${text.length} characters${finishReason === 'length' ? ', cut off at its limit' : ''}`,
+      value: { text, ...(toolCalls === undefined ? {} : { toolCalls }), model, scripted, ...tokens },
+      summary: `${model} answered ${text.length} characters${calledBy(toolCalls)}${finishReason === 'length' ? ', cut off at its limit' : ''}`,
       usage: { modelCalls: 1, ...tokens },
       scripted,
     };
   });
+}
+
+function calledBy(calls: ChatResponse['toolCalls'] = []): string {
+  return calls.length === 0 ? '' : ` and called ${calls.map(({ name }) => name).join(', ')}`;
 }

@@ -2,6 +2,7 @@ import type { Embedder } from '../ports/embedder.js';
 import { type CodeInterpreterDeps, codeInterpreterTool } from './code-interpreter.js';
 import { executeCodeTool, loadFunctionsTool, writeTodosTool } from './execute-code.js';
 import { listSkillsTools } from './list-skills-tools.js';
+import { memoryTools, type MemoryToolsDeps } from './memory-tools.js';
 import { NearTools, searchTool } from './search-tool.js';
 import { registerSkillTool } from './register-skill-tool.js';
 import { useSkillTool } from './use-skill-tool.js';
@@ -9,11 +10,15 @@ import { ERROR_KINDS, errorCode, isAbort } from '@etude/contracts/errors';
 import type { ToolContext, ToolDefinition, ToolOutcome } from './tool-definition.js';
 
 export interface AgentToolsDeps extends CodeInterpreterDeps {
+  readonly memory: MemoryToolsDeps;
   readonly embedder: Embedder;
 }
 
 /** Every tool of an agent, most important first: an MCP client shows the first ten. Skills are not tools of their own. */
 export function agentTools(deps: AgentToolsDeps): ToolRegistry {
+  const [recall, ...recallOne] = memoryTools(deps.memory);
+  const remember = recallOne.pop();
+  const [categories, ...listOne] = listSkillsTools(deps.finder);
   const registry: ToolRegistry = new ToolRegistry([
     codeInterpreterTool(deps),
     searchTool(deps.finder, new NearTools(() => registry.list(), deps.embedder)),
@@ -22,7 +27,10 @@ export function agentTools(deps: AgentToolsDeps): ToolRegistry {
     loadFunctionsTool(deps),
     registerSkillTool(deps),
     writeTodosTool(deps.sessions),
-    ...listSkillsTools(deps.finder),
+    // One tool stands for its relatives, which can be called by name.
+    ...[recall!, remember!, categories!],
+    ...recallOne,
+    ...listOne,
   ]);
   return registry;
 }

@@ -41,6 +41,7 @@ function isOwnWrite(erased: Erased, text: string): boolean {
 function nameOfWrite(write: MemoryWrite): string | null {
   if (write.kind === 'skill_use') return `skills/${write.name}@${write.version}`;
   if (write.kind === 'skill') return null;
+  if (write.kind === 'fact') return `facts/${write.fact.id}`;
   return `episodes/${(write.kind === 'episode' ? write.episode : write.transition).rolloutId}`;
 }
 

@@ -29,6 +29,8 @@ export class RedisKeys extends PrefixedKeys {
   readonly events = this.of('events');
   /** Channel of a task, with an empty message for each change of its event stream. */
   readonly wake = this.of('wake');
+  /** Channel of a task, with the text that its model writes, as JSON. */
+  readonly text = this.of('text');
   readonly rollout = (rolloutId: string): string => `${this.prefix}:rollout:${rolloutId}`;
   readonly journal = (rolloutId: string): string => `${this.prefix}:journal:${rolloutId}`;
   readonly rolloutOutbox = this.outbox('rollouts');

@@ -1,0 +1,183 @@
+"""The scratchpad of a session: values, observations and failed approaches that outlive cells and interpreters.
+
+User code is in this process and may replace anything, so process 1 checks what is reported.
+"""
+import binascii
+import keyword
+import os
+
+# Private, but it doesn't import the package, which costs each start 3 ms.
+import _pickle
+
+from runner.outcome import (
+    ALL_PICKLED_BYTES_MAX, NAME_CHARS_MAX, NOTES_MAX, NOTE_CHARS_MAX, PICKLED_BYTES_MAX, SHOWN_CHARS_MAX, STORED_MAX, pickle_file,
+)
+
+FUNCTIONS = ("store", "recall", "observe", "fail")
+RESERVED = (*FUNCTIONS, "memory", "tools")
+
+
+class Lost:
+    """Stands for a value that could not be restored."""
+
+    def __init__(self, why):
+        self.why = why
+
+
+class Memory:
+    """`memory`. Stored values are names of the namespace too; an assignment to such a name changes the stored value."""
+
+    def __init__(self, namespace):
+        self._namespace = namespace
+        self._folder = os.getcwd()
+        self._values = {}
+        self._observations = []
+        self._failed = []
+
+    def store(self, name, value):
+        name = _checked(name)
+        if name not in self._values and len(self._values) == STORED_MAX:
+            raise ValueError("the scratchpad is full: %d values; store several in one dict" % STORED_MAX)
+        self._values[name] = self._namespace[name] = value
+
+    def recall(self, name, default=None):
+        value = self._current(name) if name in self._values else default
+        return default if isinstance(value, Lost) else value
+
+    def observe(self, text):
+        _note(self._observations, text)
+
+    def fail(self, text):
+        _note(self._failed, text)
+
+    @property
+    def variables(self):
+        return {name: self._current(name) for name in self._values if not isinstance(self._current(name), Lost)}
+
+    @property
+    def observations(self):
+        return list(self._observations)
+
+    @property
+    def failed_approaches(self):
+        return list(self._failed)
+
+    def _current(self, name):
+        return self._namespace.get(name, self._values[name])
+
+    def _provide(self):
+        """Puts back names that an earlier cell has replaced or deleted."""
+        self._namespace.update({name: getattr(self, name) for name in FUNCTIONS}, memory=self)
+        for name, value in self._values.items():
+            if not isinstance(value, Lost):
+                self._namespace.setdefault(name, value)
+
+    def _restore(self, state):
+        for value in state["values"]:
+            try:
+                name = _checked(value["name"])
+            except ValueError:
+                continue
+            found = self._values[name] = self._restored(value)
+            if not isinstance(found, Lost):
+                self._namespace[name] = found
+        self._observations[:] = state["observations"]
+        self._failed[:] = state["failedApproaches"]
+
+    def _restored(self, value):
+        try:
+            if "pickled" in value:
+                return _pickle.loads(binascii.a2b_base64(value["pickled"]))
+            if "file" not in value:
+                return Lost(value.get("lost", "it can't be pickled, and its interpreter has ended"))
+            with open(os.path.join(self._folder, value["file"]), "rb") as file:
+                return _pickle.load(file)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return Lost(("%s: %s" % (type(error).__name__, _text(str, error)))[:NOTE_CHARS_MAX // 4])
+
+    def _state(self):
+        """What process 1 is told at the end of a cell. `outcome.scratchpad_state` describes it."""
+        self._values = {name: self._current(name) for name in self._values}
+        room = ALL_PICKLED_BYTES_MAX
+        values = []
+        for name, value in self._values.items():
+            shown, kept = _text(repr, value), {}
+            if isinstance(value, Lost):
+                shown, kept = "", {"lost": value.why}
+            else:
+                kept, size = self._pickled(name, value, min(PICKLED_BYTES_MAX, room))
+                room -= size
+            values.append({"name": name, "shown": shown, **kept})
+        return {"values": values, "observations": self._observations, "failedApproaches": self._failed}
+
+    def _pickled(self, name, value, room):
+        """The pickled value for the report, and its size there. Neither if it can't be pickled: then it lives in this process only."""
+        sink = Sink(os.path.join(self._folder, pickle_file(name)), room)
+        try:
+            _pickle.Pickler(sink, 5).dump(value)
+            return sink.kept(name)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            return {}, 0
+        finally:
+            sink.close()
+
+
+class Sink:
+    """Takes a pickled value: up to `room` bytes in memory, more in a file."""
+
+    def __init__(self, path, room):
+        self.path = path
+        self.room = room
+        self.data = bytearray()
+        self.file = None
+
+    def write(self, data):
+        if self.file:
+            return self.file.write(data)
+        self.data += data
+        if len(self.data) > self.room:
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            self.file = open(self.path + ".part", "wb")
+            self.file.write(self.data)
+        return len(data)
+
+    def kept(self, name):
+        if not self.file:
+            return {"pickled": binascii.b2a_base64(self.data, newline=False).decode("ascii")}, len(self.data)
+        self.close()
+        os.replace(self.path + ".part", self.path)
+        return {"file": pickle_file(name)}, 0
+
+    def close(self):
+        if self.file:
+            self.file.close()
+
+
+def _checked(name):
+    """The name as Python reads it. Raises ValueError."""
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or len(name) > NAME_CHARS_MAX:
+        what = "an identifier of at most %d characters, and no keyword, such as \"best_score\"" % NAME_CHARS_MAX
+        raise ValueError("%.80r can't be the name of a stored value: use %s" % (name, what))
+    name = name if name.isascii() else __import__("unicodedata").normalize("NFKC", name)
+    if name in RESERVED or name.startswith("__"):
+        raise ValueError("%r can't be stored, since it would hide a name that every cell needs: use another name" % name)
+    return name
+
+
+def _note(notes, text):
+    notes.append(str.__str__(str(text))[:NOTE_CHARS_MAX])
+    del notes[:-NOTES_MAX]
+
+
+def _text(show, value):
+    try:
+        text = str.__str__(show(value))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return "<%s without a repr: %s>" % (type(value).__name__, type(error).__name__)
+    return text[:SHOWN_CHARS_MAX] + "..." if len(text) > SHOWN_CHARS_MAX else text
