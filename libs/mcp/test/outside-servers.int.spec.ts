@@ -1,6 +1,9 @@
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { OutsideServer } from '@etude/contracts/outside-tools';
 import { freePort } from '@etude/test-support/ports';
 import { startProcess } from '@etude/test-support/processes';
@@ -22,14 +25,18 @@ afterEach(async () => {
 
 function open(settings: Partial<OutsideSettings> = {}) {
   const logged: string[] = [];
+  const folder = mkdtempSync(join(tmpdir(), 'etude-mcp-'));
   const outside = new OutsideServers({
     commands: { memory: [process.execPath, program('server-memory')], odd: [process.execPath, ODD] },
-    secrets: { token: SECRET, acmes: { value: SECRET, servers: ['odd'], tenants: ['acme'] }, file: `/tmp/etude-mcp-${process.pid}.jsonl` },
+    secrets: { token: SECRET, acmes: { value: SECRET, servers: ['odd'], tenants: ['acme'] }, file: join(folder, 'memory.jsonl') },
     privateAddresses: true,
     debug: (details) => void logged.push(JSON.stringify(details)),
     ...settings,
   });
-  closing.push(() => outside.close());
+  closing.push(async () => {
+    await outside.close();
+    rmSync(folder, { recursive: true });
+  });
   const by = (server: object, tenant = 'acme') => {
     const caller = { tenant, agent: 'coder', servers: [OutsideServer.parse({ name: 's', timeoutMs: 10_000, ...server })] };
     return {
