@@ -215,6 +215,7 @@ describe('a question', () => {
       { name, question: { key: 'a1.s1.t1' } },
     ]);
     const answer = { name, text: '1984', requestId: 'r1' };
+    expect(await refusal(rig.tasks('globex').answerTask(answer))).toMatchObject({ status: status.NOT_FOUND });
     expect(await rig.tasks().answerTask(answer)).toMatchObject({ state: TaskState.QUEUED });
     expect(await rig.tasks().answerTask(answer)).toMatchObject({ state: TaskState.QUEUED });
   });

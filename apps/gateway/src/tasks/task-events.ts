@@ -52,10 +52,10 @@ export class TaskWatcher {
       texts.add(text);
       bell.ring();
     });
-    const release = await unlessAborted(listening, signal);
     const events = this.watch(tenant, taskId, afterId, signal);
     let token = afterId === null ? '' : resumeToken(taskId, afterId);
     try {
+      await unlessAborted(listening, signal);
       for (;;) {
         const next = { isRead: false };
         const reading = events.next().finally(() => {
@@ -74,7 +74,10 @@ export class TaskWatcher {
         yield value;
       }
     } finally {
-      release();
+      void listening.then(
+        (release) => release(),
+        () => undefined,
+      );
       // Not awaited, because it would wait for the next event.
       events.return(undefined).catch(() => undefined);
     }

@@ -49,7 +49,8 @@ export async function explainStep(
 ): Promise<StepExplanation> {
   const steps = modelSteps(entries);
   const wanted = step ?? steps.at(-1);
-  if (wanted === undefined) throw new EtudeError('NOT_FOUND', `task ${input.task.id} has asked no model yet`);
+  if (wanted === undefined)
+    throw new EtudeError('NOT_FOUND', `the journal of task ${input.task.id} has no call of a model, or is no longer kept`);
   if (!steps.includes(wanted)) throw new EtudeError('NOT_FOUND', `step "${wanted}" asked no model; these did: ${steps.join(', ')}`);
   const { messages, tools = [], sources = {} } = await askedIn(input, entries, wanted, deps);
   const sections = messages.flatMap(sectionsOf).map((section) => ({ ...section, sources: sources[section.title] ?? [] }));
