@@ -1,4 +1,4 @@
-import { fromJson, type MessageInitShape } from '@bufbuild/protobuf';
+import { fromJson, type MessageInitShape, toJson } from '@bufbuild/protobuf';
 import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
 import {
   type DownloadFileResponseSchema,
@@ -7,13 +7,18 @@ import {
   type RichOutputSchema,
   SandboxFileSchema,
   SandboxSchema,
+  type Scratchpad as ScratchpadMessage,
+  ScratchpadSchema,
+  type ToolCall,
+  ToolCallSchema,
 } from './gen/etude/v1/sandboxes_pb.js';
 import { EtudeError } from './errors.js';
 import { type SandboxLimits as LimitsMessage, SandboxLimitsSchema } from './gen/etude/v1/tasks_pb.js';
 import { sandboxName } from './ids.js';
 import { isDeeper } from './json.js';
 import { type Display, type RunResult, SandboxLimits, type SandboxSession, type SessionFile } from './sandbox.js';
-import { givenIn, toWire } from './wire/messages.js';
+import { type CellToolCall, Scratchpad, workingMemory } from './scratchpad.js';
+import { fromWire, givenIn, toWire } from './wire/messages.js';
 
 export type ExecuteEventInit = MessageInitShape<typeof ExecuteEventSchema>;
 export type SandboxFileInit = MessageInitShape<typeof SandboxFileSchema>;
@@ -61,5 +66,17 @@ export function richOutputMessage(display: Display): MessageInitShape<typeof Ric
 
 export function executionOutcomeMessage(result: RunResult): MessageInitShape<typeof ExecutionOutcomeSchema> {
   const [cpu, wall, memoryPeakKib] = [result.cpuMs, result.wallMs, result.memoryPeakKiB].map(Math.ceil);
-  return toWire(ExecutionOutcomeSchema, { ...result, cpu, wall, memoryPeakKib });
+  const memory = result.scratchpad ? { workingMemory: workingMemory(result.scratchpad) } : {};
+  return toWire(ExecutionOutcomeSchema, { ...result, ...memory, cpu, wall, memoryPeakKib });
 }
+
+export const toolCallMessage = (call: CellToolCall): MessageInitShape<typeof ToolCallSchema> => toWire(ToolCallSchema, call);
+
+export const toolCallOf = ({ number, tool, arguments: given }: ToolCall): CellToolCall => ({
+  number,
+  tool,
+  arguments: Object.fromEntries(Object.entries(given).map(([name, value]) => [name, toJson(ValueSchema, value)])),
+});
+
+/** The scratchpad in a message of this server. */
+export const scratchpadOf = (message: ScratchpadMessage): Scratchpad => fromWire(Scratchpad, ScratchpadSchema, message);

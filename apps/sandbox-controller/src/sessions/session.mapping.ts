@@ -1,15 +1,28 @@
 import { randomUUID } from 'node:crypto';
+import { toJson, toJsonString } from '@bufbuild/protobuf';
+import { ValueSchema } from '@bufbuild/protobuf/wkt';
+import { EtudeError } from '@etude/contracts/errors';
 import {
+  type AnswerToolCallRequest,
   type CreateSandboxRequest,
   CreateSandboxRequestSchema,
   type ExecuteRequest,
+  ExecuteRequestSchema,
   Language,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { SandboxId } from '@etude/contracts/ids';
-import { SandboxLimits, type SandboxRun, SESSION_TTL_MS_DEFAULT, SessionRequest } from '@etude/contracts/sandbox';
-import { type ExecuteEventInit, executionOutcomeMessage, richOutputMessage, sandboxLimitsOf } from '@etude/contracts/sandbox-wire';
+import { SandboxLimits, type SandboxRun, type SandboxSession, SESSION_TTL_MS_DEFAULT, SessionRequest } from '@etude/contracts/sandbox';
+import {
+  type ExecuteEventInit,
+  executionOutcomeMessage,
+  richOutputMessage,
+  sandboxLimitsOf,
+  toolCallMessage,
+} from '@etude/contracts/sandbox-wire';
+import { type CellToolAnswer, CellTools, Scratchpad, TOOL_ANSWER_BYTES_MAX } from '@etude/contracts/scratchpad';
 import { fromWire, millisecondsOf } from '@etude/contracts/wire/messages';
 import { invalidField } from '@etude/contracts/wire/validation';
+import { z } from 'zod';
 import type { EventPlace, ExecutionContent, ExecutionEvent } from './execution-log.js';
 import type { SessionExecution } from './session-executions.js';
 
@@ -32,10 +45,27 @@ export function sessionRequestOf(tenant: string, request: CreateSandboxRequest):
 
 export const ttlOf = (ttl: CreateSandboxRequest['ttl']): number => millisecondsOf(ttl) ?? SESSION_TTL_MS_DEFAULT;
 
-function runOf({ language, code, stdin }: ExecuteRequest): SandboxRun {
+const CellFields = z.object({ tools: CellTools.optional(), scratchpad: Scratchpad.optional() });
+
+function runOf(request: ExecuteRequest, hasScratchpad: boolean): SandboxRun {
+  const { language, code, stdin } = request;
+  const { tools, scratchpad = hasScratchpad ? Scratchpad.parse({}) : undefined } = fromWire(CellFields, ExecuteRequestSchema, request);
+  if (language === Language.SHELL && (tools || request.scratchpad))
+    throw invalidField(tools ? 'tools' : 'scratchpad', 'only LANGUAGE_PYTHON has it');
   if (language === Language.SHELL) return { kind: 'command', command: code, stdin };
   if (stdin !== '') throw invalidField('stdin', 'only LANGUAGE_SHELL has a stdin');
-  return { kind: 'cell', code };
+  return { kind: 'cell', code, ...(tools ? { tools } : {}), ...(scratchpad ? { scratchpad } : {}) };
+}
+
+/** @throws EtudeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE */
+export function answerOf({ answer }: AnswerToolCallRequest): CellToolAnswer {
+  if (answer.case === undefined) throw invalidField('answer', 'is required; set result or error');
+  const size = Buffer.byteLength(answer.case === 'error' ? answer.value : toJsonString(ValueSchema, answer.value));
+  if (size > TOOL_ANSWER_BYTES_MAX)
+    throw new EtudeError('PAYLOAD_TOO_LARGE', `The answer has ${size} bytes as JSON; at most ${TOOL_ANSWER_BYTES_MAX} are allowed.`, {
+      field: answer.case,
+    });
+  return answer.case === 'error' ? { success: false, error: answer.value } : { success: true, result: toJson(ValueSchema, answer.value) };
 }
 
 /** The limits of one execution. Memory and disk may not exceed those of the session. */
@@ -49,9 +79,9 @@ function limitsOf(request: ExecuteRequest, session: SandboxLimits): SandboxLimit
 }
 
 /** @throws EtudeError INVALID_ARGUMENT */
-export function executionOf(request: ExecuteRequest, session: SandboxLimits): SessionExecution {
+export function executionOf(request: ExecuteRequest, { limits, scratchpad = false }: SandboxSession): SessionExecution {
   const executionId = request.executionId || `e-${randomUUID()}`;
-  return { executionId, run: runOf(request), limits: limitsOf(request, session) };
+  return { executionId, run: runOf(request, scratchpad), limits: limitsOf(request, limits) };
 }
 
 const resumeToken = (executionId: string, { at, part }: EventPlace) => Buffer.from(`${executionId}/${at}.${part}`).toString('base64url');
@@ -67,6 +97,7 @@ export function placeOf(token: string, executionId: string): EventPlace | null {
 
 function contentOf(content: ExecutionContent): ExecuteEventInit['event'] {
   if (content.kind === 'display') return { case: 'display', value: richOutputMessage(content.display) };
+  if (content.kind === 'call') return { case: 'toolCall', value: toolCallMessage(content.call) };
   if (content.kind === 'outcome') return { case: 'result', value: executionOutcomeMessage(content.result) };
   return { case: content.kind, value: content.text };
 }
