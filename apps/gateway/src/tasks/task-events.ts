@@ -1,3 +1,4 @@
+import { unlessAborted } from '@etude/contracts/aborts';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
 import type { TaskEventSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
@@ -6,7 +7,6 @@ import type { Producer } from '@etude/queue/jobs/producer';
 import { isConnectionError } from '@etude/queue/redis/redis';
 import { readEvents, type StoredEvent } from '@etude/queue/tasks/events';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
-import { unlessAborted } from '../calls/local-client.js';
 import { eventMessage } from './task-message.js';
 
 const AWAY = 'Redis became unreachable while events were read. Call again with the last resume_token.';

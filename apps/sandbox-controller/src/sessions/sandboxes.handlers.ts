@@ -3,12 +3,12 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Sandboxes, UploadFileHeader, UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { ServedCall, ServiceHandlers } from '@etude/contracts/grpc-server';
 import { TenantId } from '@etude/contracts/ids';
-import { type DownloadFileInit, type SandboxFileInit, sandboxFileMessage, sandboxMessage } from '@etude/contracts/sandbox-wire';
+import { type DownloadFileInit, type SandboxFileInit, sandboxFileMessage, sandboxMessage, toolAnswerOf } from '@etude/contracts/sandbox-wire';
 import { invalidField, opened } from '@etude/contracts/wire/validation';
 import type { SandboxFiles } from '@etude/sandbox/sandbox-driver';
 import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox';
 import type { SessionHost } from './session-host.js';
-import { answerOf, eventMessage, executionOf, placeOf, sandboxIdOf, sessionRequestOf, ttlOf } from './session.mapping.js';
+import { eventMessage, executionOf, placeOf, sandboxIdOf, sessionRequestOf, ttlOf } from './session.mapping.js';
 
 interface InternalCaller {
   readonly tenant: string;
@@ -84,7 +84,7 @@ export function sandboxesHandlers(host: SessionHost): ServiceHandlers<typeof San
     },
     async answerToolCall(request, { tenant }) {
       const { sandbox } = await find(request.name, tenant);
-      await sandbox.answer(request.executionId, request.number, answerOf(request));
+      await sandbox.answer(request.executionId, request.number, toolAnswerOf(request));
       return {};
     },
     async cancelExecution({ name, executionId }, { tenant }) {

@@ -1,9 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { toJson, toJsonString } from '@bufbuild/protobuf';
-import { ValueSchema } from '@bufbuild/protobuf/wkt';
-import { EtudeError } from '@etude/contracts/errors';
 import {
-  type AnswerToolCallRequest,
   type CreateSandboxRequest,
   CreateSandboxRequestSchema,
   type ExecuteRequest,
@@ -19,7 +15,7 @@ import {
   sandboxLimitsOf,
   toolCallMessage,
 } from '@etude/contracts/sandbox-wire';
-import { type CellToolAnswer, CellTools, Scratchpad, TOOL_ANSWER_BYTES_MAX } from '@etude/contracts/scratchpad';
+import { CellTools, Scratchpad } from '@etude/contracts/scratchpad';
 import { fromWire, millisecondsOf } from '@etude/contracts/wire/messages';
 import { invalidField } from '@etude/contracts/wire/validation';
 import { z } from 'zod';
@@ -55,17 +51,6 @@ function runOf(request: ExecuteRequest, hasScratchpad: boolean): SandboxRun {
   if (language === Language.SHELL) return { kind: 'command', command: code, stdin };
   if (stdin !== '') throw invalidField('stdin', 'only LANGUAGE_SHELL has a stdin');
   return { kind: 'cell', code, ...(tools ? { tools } : {}), ...(scratchpad ? { scratchpad } : {}) };
-}
-
-/** @throws EtudeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE */
-export function answerOf({ answer }: AnswerToolCallRequest): CellToolAnswer {
-  if (answer.case === undefined) throw invalidField('answer', 'is required; set result or error');
-  const size = Buffer.byteLength(answer.case === 'error' ? answer.value : toJsonString(ValueSchema, answer.value));
-  if (size > TOOL_ANSWER_BYTES_MAX)
-    throw new EtudeError('PAYLOAD_TOO_LARGE', `The answer has ${size} bytes as JSON; at most ${TOOL_ANSWER_BYTES_MAX} are allowed.`, {
-      field: answer.case,
-    });
-  return answer.case === 'error' ? { success: false, error: answer.value } : { success: true, result: toJson(ValueSchema, answer.value) };
 }
 
 /** The limits of one execution. Memory and disk may not exceed those of the session. */
