@@ -9,6 +9,9 @@ import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis } from '@etude/queue/redis/redis';
+import { ControllerChannels } from '@etude/queue/sandboxes/controller-client';
+import { RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
+import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { startProcess, type TestProcess } from '@etude/test-support/processes';
 import { startRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
@@ -41,6 +44,7 @@ export async function startInstallation() {
   const keys = new RedisKeys('etude');
   const directory = new ControllerDirectory(connection, keys);
   const sessions = new SandboxSessionStore(connection, keys);
+  const router = new SandboxRouter({ sessions, directory, channels: new ControllerChannels(TOKEN) });
   const clients: SandboxesClient[] = [];
   const processes: TestProcess[] = [];
   const start = async () => {
@@ -72,7 +76,10 @@ export async function startInstallation() {
       return stored.session;
     },
     start,
+    /** As a rollout worker uses sandboxes. */
+    workSandboxes: new RouterWorkSandboxes(router),
     async close() {
+      router.close();
       for (const client of clients) client.close();
       await Promise.all(processes.map((child) => child.stop()));
       connection.disconnect();

@@ -51,6 +51,7 @@ export class FakeSandbox {
       lost: this.lost.promise,
       files: noFiles,
       execute: (execution, sink, signal) => this.#execute(execution, sink, signal),
+      answer: () => Promise.reject(new Error('a fake sandbox calls no tools')),
       release: async () => {
         this.released = true;
         this.#end ??= { ended: 'lost', exit: 'kernel_lost', message: 'released' };

@@ -12,6 +12,9 @@ import {
 } from '@grpc/grpc-js';
 import { type Caller, methodDefinition } from './grpc.js';
 
+/** Codes of answers. */
+export { status } from '@grpc/grpc-js';
+
 /** Tasks are answered with their files, which can exceed gRPC's default limit of 4 MiB. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 

@@ -1,21 +1,34 @@
-import { fromJson, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, fromJson, type MessageInitShape, toJson, toJsonString } from '@bufbuild/protobuf';
 import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
 import {
+  type AnswerToolCallRequest,
+  type AnswerToolCallRequestSchema,
   type DownloadFileResponseSchema,
   type ExecuteEventSchema,
+  type ExecuteRequest,
+  ExecuteRequestSchema,
   ExecutionOutcomeSchema,
+  Language,
+  type RichOutput,
   type RichOutputSchema,
   SandboxFileSchema,
   SandboxSchema,
+  type Scratchpad as ScratchpadMessage,
+  ScratchpadSchema,
+  type ToolCall,
+  ToolCallSchema,
 } from './gen/etude/v1/sandboxes_pb.js';
 import { EtudeError } from './errors.js';
 import { type SandboxLimits as LimitsMessage, SandboxLimitsSchema } from './gen/etude/v1/tasks_pb.js';
 import { sandboxName } from './ids.js';
 import { isDeeper } from './json.js';
 import { type Display, type RunResult, SandboxLimits, type SandboxSession, type SessionFile } from './sandbox.js';
-import { givenIn, toWire } from './wire/messages.js';
+import { type CellTool, type CellToolAnswer, type CellToolCall, Scratchpad, TOOL_ANSWER_BYTES_MAX, workingMemory } from './scratchpad.js';
+import { fromWire, givenIn, toWire } from './wire/messages.js';
+import { invalidField } from './wire/validation.js';
 
 export type ExecuteEventInit = MessageInitShape<typeof ExecuteEventSchema>;
+export type AnswerToolCallInit = MessageInitShape<typeof AnswerToolCallRequestSchema>;
 export type SandboxFileInit = MessageInitShape<typeof SandboxFileSchema>;
 export type DownloadFileInit = MessageInitShape<typeof DownloadFileResponseSchema>;
 
@@ -41,6 +54,7 @@ const isBinary = (mediaType: string) => /^(image\/(?!svg\+xml)|audio\/|video\/|a
 
 /** Protobuf decoders stop at 100 nested messages, and each nested object takes three. */
 const JSON_DEPTH_MAX = 30;
+const TOOL_ERROR_CHARS_MAX = 100_000;
 
 /** Texts stay text, images and the like become bytes, the rest JSON. JSON nested too deeply is left out, with a note in `text/plain`. */
 export function richOutputMessage(display: Display): MessageInitShape<typeof RichOutputSchema> {
@@ -61,5 +75,57 @@ export function richOutputMessage(display: Display): MessageInitShape<typeof Ric
 
 export function executionOutcomeMessage(result: RunResult): MessageInitShape<typeof ExecutionOutcomeSchema> {
   const [cpu, wall, memoryPeakKib] = [result.cpuMs, result.wallMs, result.memoryPeakKiB].map(Math.ceil);
-  return toWire(ExecutionOutcomeSchema, { ...result, cpu, wall, memoryPeakKib });
+  const memory = result.scratchpad ? { workingMemory: workingMemory(result.scratchpad) } : {};
+  return toWire(ExecutionOutcomeSchema, { ...result, ...memory, cpu, wall, memoryPeakKib });
 }
+
+export const toolCallMessage = (call: CellToolCall): MessageInitShape<typeof ToolCallSchema> => toWire(ToolCallSchema, call);
+
+export const toolCallOf = ({ number, tool, arguments: given }: ToolCall): CellToolCall => ({
+  number,
+  tool,
+  arguments: Object.fromEntries(Object.entries(given).map(([name, value]) => [name, toJson(ValueSchema, value)])),
+});
+
+/** A cell of Python as a request. */
+export function cellRequest(name: string, cell: CellRequest): ExecuteRequest {
+  return create(ExecuteRequestSchema, { ...toWire(ExecuteRequestSchema, cell), name, language: Language.PYTHON });
+}
+
+interface CellRequest {
+  readonly executionId: string;
+  readonly code: string;
+  readonly tools?: readonly CellTool[];
+  readonly scratchpad?: Scratchpad;
+}
+
+/** @throws nothing: an answer that can't be sent becomes a failure that says so */
+export function toolAnswerMessage(name: string, executionId: string, number: number, answer: CellToolAnswer): AnswerToolCallInit {
+  const call = { name, executionId, number };
+  if (!answer.success) return { ...call, answer: { case: 'error', value: answer.error.slice(0, TOOL_ERROR_CHARS_MAX) } };
+  const size = Buffer.byteLength(JSON.stringify(answer.result));
+  const tooLarge = size > TOOL_ANSWER_BYTES_MAX ? `has ${size} bytes as JSON, over the limit of ${TOOL_ANSWER_BYTES_MAX}` : null;
+  const why = isDeeper(answer.result, JSON_DEPTH_MAX) ? `is nested more than ${JSON_DEPTH_MAX} deep` : tooLarge;
+  if (why !== null) return { ...call, answer: { case: 'error', value: `the result ${why}` } };
+  return { ...call, answer: { case: 'result', value: fromJson(ValueSchema, answer.result) } };
+}
+
+/** @throws EtudeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE */
+export function toolAnswerOf({ answer }: AnswerToolCallRequest): CellToolAnswer {
+  if (answer.case === undefined) throw invalidField('answer', 'is required; set result or error');
+  const size = Buffer.byteLength(answer.case === 'error' ? answer.value : toJsonString(ValueSchema, answer.value));
+  if (size > TOOL_ANSWER_BYTES_MAX)
+    throw new EtudeError('PAYLOAD_TOO_LARGE', `The answer has ${size} bytes as JSON; at most ${TOOL_ANSWER_BYTES_MAX} are allowed.`, {
+      field: answer.case,
+    });
+  return answer.case === 'error' ? { success: false, error: answer.value } : { success: true, result: toJson(ValueSchema, answer.value) };
+}
+
+/** The text and JSON of an output. Images are left out; code can write them to files. */
+export function displayOf({ text, json }: RichOutput): Display {
+  const values = Object.entries(json).map(([mediaType, value]) => [mediaType, toJson(ValueSchema, value)] as const);
+  return { ...text, ...Object.fromEntries(values) };
+}
+
+/** The scratchpad in a message of this server. */
+export const scratchpadOf = (message: ScratchpadMessage): Scratchpad => fromWire(Scratchpad, ScratchpadSchema, message);

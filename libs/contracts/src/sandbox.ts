@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Json } from './json.js';
 import { SandboxId } from './ids.js';
+import { CellTools, Scratchpad } from './scratchpad.js';
 
 /** Limits for each single run of an execution. */
 export const SandboxLimits = z.strictObject({
@@ -68,8 +69,16 @@ const CheckedRun = z.strictObject({
 /** Runs a shell command in the working directory, after `files` were placed there. */
 const CommandRun = z.strictObject({ kind: z.literal('command'), command: z.string(), stdin: z.string().default('') });
 
-/** Runs Python in the interpreter of a session, which keeps names between cells. Outside a session: a program without stdin. */
-const CellRun = z.strictObject({ kind: z.literal('cell'), code: z.string() });
+/**
+ * Runs Python in the interpreter of a session, which keeps names between cells. Outside a session: a program without stdin.
+ * `scratchpad` gives the cell a scratchpad; an interpreter without one begins with this state.
+ */
+const CellRun = z.strictObject({
+  kind: z.literal('cell'),
+  code: z.string(),
+  tools: CellTools.optional(),
+  scratchpad: Scratchpad.optional(),
+});
 
 export const SandboxRun = z.discriminatedUnion('kind', [ProgramRun, CallRun, CheckedRun, CommandRun, CellRun]);
 export type SandboxRun = z.infer<typeof SandboxRun>;
@@ -128,6 +137,8 @@ export const RunResult = z.object({
   displays: z.array(Display).optional(),
   /** `cell` only: the interpreter was ended, so the next cell starts without names. */
   stateLost: z.boolean().optional(),
+  /** `cell` only: the scratchpad after it. */
+  scratchpad: Scratchpad.optional(),
   /** `checked` only: whether the checker ran all tests to the end without a failure. */
   passed: z.boolean().optional(),
 });
@@ -150,6 +161,8 @@ export const SessionRequest = z.strictObject({
   limits: SandboxLimits,
   ttlMs: z.number().int().min(1_000).max(SESSION_TTL_MS_MAX).default(SESSION_TTL_MS_DEFAULT),
   labels: z.record(z.string().max(63), z.string().max(255)).default({}),
+  /** Each cell has a scratchpad. */
+  scratchpad: z.boolean().optional(),
 });
 export type SessionRequest = z.infer<typeof SessionRequest>;
 
@@ -165,6 +178,7 @@ export const SandboxSession = z.object({
   template: TemplateName,
   limits: SandboxLimits,
   labels: z.record(z.string(), z.string()),
+  scratchpad: z.boolean().optional(),
   createdAt: z.number().int(),
   expiresAt: z.number().int(),
 });
@@ -177,3 +191,15 @@ export const SessionFile = z.strictObject({
   modifiedMs: z.number().int(),
 });
 export type SessionFile = z.infer<typeof SessionFile>;
+
+/** A line that a search found. */
+export const FoundLine = z.strictObject({
+  path: z.string(),
+  /** From 1 on. */
+  line: z.number().int(),
+  /** Cut at 300 characters. */
+  text: z.string(),
+});
+export type FoundLine = Readonly<z.infer<typeof FoundLine>>;
+export const SEARCH_TEXT_CHARS_MAX = 1_000;
+export const FOUND_LINES_MAX = 1_000;

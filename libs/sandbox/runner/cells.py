@@ -20,6 +20,8 @@ class CellPool:
         self.session_began = False
         # Number of the last cell. Each report has the number of its cell, so that a late report isn't taken for the next cell's.
         self.session_cells = 0
+        # The state of the session's scratchpad after its last cell, with which another interpreter begins; None if there is none.
+        self.scratchpad = None
 
     def fill(self, count):
         """Forks spare cells until there are `count`."""

@@ -1,5 +1,6 @@
 """Executions and their frames, which are numbered and kept to be sent again."""
 from runner.frames import Malformed, Refused, boolean, encode_frame, natural, objects, text
+from runner.outcome import scratchpad_state
 
 LIMITS = ("cpuMs", "wallMs", "memoryMiB", "processes", "fileSizeMiB", "outputKiB", "diskMiB", "openFiles")
 # Fields that a run must have, by kind.
@@ -11,7 +12,8 @@ REQUIRED = {
     "cell": ("code",),
 }
 FIELDS = {**dict.fromkeys(("code", "entryPoint", "tests", "command", "stdin", "setup"), str), "args": list, "kwargs": dict}
-FIELDS.update(valueKiB=int, valueParts=int)
+FIELDS.update(valueKiB=int, valueParts=int, scratchpad=dict)
+TOOL = {"name": str, "parameters": list, "description": str}
 # Most bytes of frames kept for all executions of this sandbox. The oldest are dropped first, those of the running execution last.
 KEPT_BYTES_MAX = 32 * 1024 * 1024
 
@@ -38,7 +40,19 @@ def _checked_run(run):
     for name, kind in FIELDS.items():
         if (name in run or name in required) and type(run.get(name)) is not kind:
             raise Malformed("%s of a run must be of type %s" % (name, kind.__name__))
+    for tool in objects(run, "tools"):
+        if any(type(tool.get(name)) is not kind for name, kind in TOOL.items()):
+            raise Malformed("a tool must have %s" % ", ".join(TOOL))
+    if run.get("scratchpad"):
+        run = {**run, "scratchpad": _checked_state(run["scratchpad"])}
     return {"setup": "", "args": [], "kwargs": {}, **run}
+
+
+def _checked_state(state):
+    try:
+        return scratchpad_state(state)
+    except ValueError as error:
+        raise Malformed(str(error)) from error
 
 
 class Execution:
@@ -53,6 +67,8 @@ class Execution:
         # Number of the first frame that is still kept.
         self.first = 0
         self.kept_bytes = 0
+        # Takes the number of a call of a tool and the frame with its answer, while a cell runs.
+        self.take_answer = lambda number, frame: None
 
     @property
     def count(self):

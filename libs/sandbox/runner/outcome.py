@@ -19,6 +19,9 @@ DIGITS_MAX = 300
 CALLS_MAX = 200
 ARGUMENTS_BYTES_MAX = 256 * 1024
 ALL_ARGUMENTS_BYTES_MAX = 8 * 1024 * 1024
+# Nested values of the wire take three levels of its messages each.
+ARGUMENTS_DEPTH_MAX = 30
+# An answer as JSON.
 ANSWER_BYTES_MAX = 1024 * 1024
 # Bounds of a scratchpad: stored values and their forms, and observations and failed approaches (notes).
 STORED_MAX = 200
@@ -48,7 +51,7 @@ def has_too_many_values(body, most=VALUES_MAX):
 def document(body, depth_max):
     """The object in `body`. Raises ValueError, RecursionError."""
     found = json.loads(body, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded)
-    if type(found) is not dict or not _is_shallow(found, depth_max):
+    if type(found) is not dict or not is_shallow(found, depth_max):
         raise ValueError("a malformed report")
     return found
 
@@ -101,7 +104,7 @@ def _notes(notes):
     return [note[:NOTE_CHARS_MAX] for note in notes[-NOTES_MAX:]]
 
 
-def _is_shallow(found, depth_max):
+def is_shallow(found, depth_max):
     level = [found]
     for _depth in range(depth_max):
         level = [inner for outer in level for inner in (outer.values() if type(outer) is dict else outer) if type(inner) in (dict, list)]

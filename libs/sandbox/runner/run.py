@@ -51,6 +51,7 @@ class Run:
     def execute(self):
         """Returns a RunResult as a dict. Raises ZygoteLost, OSError when no cell could be started."""
         self.started = time.monotonic()
+        self.deadline = self.started + self.limits["wallMs"] / 1000
         self.kills_before = processes.memory_kills()
         self.cpu_before_ms = self.pool.session_cpu_ms()
         self.answer, self.judge = self._start_or_restart()
@@ -111,20 +112,19 @@ class Run:
         self.loop.watch(pidfd, READ, partial(self._decide, streams))
         for fd, sink in streams.items():
             self.loop.watch(fd, READ, partial(self._ready, fd, sink))
-        deadline = self.started + self.limits["wallMs"] / 1000
         look = self.started + LOOK_S
         try:
             while not (self.decided or self.stopped or (self.judge and self.frame)):
                 now = time.monotonic()
                 if self.execution.cancelled:
                     self._stop("cancelled")
-                elif now >= deadline:
+                elif now >= self.deadline:
                     self._stop("wall")
                 elif now >= look:
                     self._look()
                     look = time.monotonic() + LOOK_S
                 else:
-                    self.turn(min(deadline, look, self.output.serve()))
+                    self.turn(min(self.deadline, look, self.output.serve()))
         finally:
             for fd in (pidfd, *streams):
                 self.loop.forget(fd)

@@ -159,17 +159,18 @@ class Sink:
 
 def _checked(name):
     """The name as Python reads it. Raises ValueError."""
+    if isinstance(name, str) and not name.isascii():
+        name = __import__("unicodedata").normalize("NFKC", name)
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or len(name) > NAME_CHARS_MAX:
         what = "an identifier of at most %d characters, and no keyword, such as \"best_score\"" % NAME_CHARS_MAX
         raise ValueError("%.80r can't be the name of a stored value: use %s" % (name, what))
-    name = name if name.isascii() else __import__("unicodedata").normalize("NFKC", name)
     if name in RESERVED or name.startswith("__"):
         raise ValueError("%r can't be stored, since it would hide a name that every cell needs: use another name" % name)
     return name
 
 
 def _note(notes, text):
-    notes.append(str.__str__(str(text))[:NOTE_CHARS_MAX])
+    notes.append(str.__str__(str(text))[:NOTE_CHARS_MAX].encode("utf-8", "replace").decode("utf-8"))
     del notes[:-NOTES_MAX]
 
 

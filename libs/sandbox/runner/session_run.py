@@ -13,7 +13,10 @@ from runner import processes
 from runner.cells import PROCESSES_APART
 from runner.frames import FrameReader
 from runner.kernel import send_fds
-from runner.outcome import DEPTH_MAX, DISPLAYS_MAX, DISPLAY_BYTES_MAX, bounded_error, document, has_too_many_values
+from runner.outcome import (
+    ALL_ARGUMENTS_BYTES_MAX, ANSWER_BYTES_MAX, ARGUMENTS_BYTES_MAX, ARGUMENTS_DEPTH_MAX, CALLS_MAX, DEPTH_MAX, DISPLAYS_MAX,
+    DISPLAY_BYTES_MAX, bounded_error, document, has_too_many_values, is_shallow, scratchpad_state,
+)
 from runner.run import Run
 from runner.zygote import sealed
 
@@ -23,6 +26,9 @@ INTERRUPT_S = 0.5
 REPORTED_DISPLAYS_MAX = DISPLAYS_MAX + 1
 REPORTED_BYTES_MAX = DISPLAY_BYTES_MAX + 64 * 1024
 CPU_UNLIMITED_MS = 10**12
+# Longest wait for the answer to a call. It doesn't count as wall time of the cell.
+ANSWER_WAIT_S = 15 * 60
+NO_STATE = {"values": [], "observations": [], "failedApproaches": []}
 
 
 class SessionRun(Run):
@@ -40,6 +46,12 @@ class SessionRun(Run):
         self.shown = 0
         self.shown_bytes = 0
         self.state_lost = False
+        self.scratchpad = None
+        # Number of the last call of a tool, and the time since when it waits; None once it is answered.
+        self.calls = 0
+        self.waiting_since = None
+        self.arguments_bytes = 0
+        self.execution.take_answer = self._take_answer
 
     def _start_cells(self):
         pool = self.pool
@@ -53,13 +65,19 @@ class SessionRun(Run):
             self.state_lost, pool.session_began = pool.session_began, True
         self.cpu_before_ms = pool.session_cpu_ms()
         pool.session_cells += 1
-        source = sealed(json.dumps({"number": pool.session_cells, "code": self.request["code"]}).encode("ascii"))
+        source = sealed(json.dumps({"number": pool.session_cells, **self._cell_request()}).encode("ascii"))
         try:
             processes.send_signal(pool.session.pid, _signal.SIGCONT)
             send_fds(pool.session.control, b"c", [source])
         finally:
             os.close(source)
         return pool.session, None
+
+    def _cell_request(self):
+        request = {name: self.request[name] for name in ("code", "tools", "scratchpad") if name in self.request}
+        if "scratchpad" in request:
+            request["scratchpad"] = self.pool.scratchpad or request["scratchpad"] or NO_STATE
+        return request
 
     def _streams(self):
         # Displays first: a display comes only after the text before it was read (`session_cell.Reports.display`).
@@ -92,6 +110,8 @@ class SessionRun(Run):
                 raise ValueError("more displays than an interpreter shows")
             self.output.tell()
             self.execution.add("display", run=self.index, data=data)
+        elif kind == "tool_call":
+            self._take_call(report, size)
         elif kind == "began" and not self.began:
             self.began = True
             if self.interrupted:
@@ -102,8 +122,55 @@ class SessionRun(Run):
             code = report.get("exitCode")
             self.ended = processes.Ended(code & 0xFF if type(code) is int else 1)
             self.error = bounded_error(report.get("error"))
+            if "scratchpad" in report and "scratchpad" in self.request:
+                self.scratchpad = self.pool.scratchpad = scratchpad_state(report["scratchpad"])
         else:
             raise ValueError("an unknown report")
+
+    def _take_call(self, report, size):
+        number, tool, arguments = report.get("number"), report.get("tool"), report.get("arguments")
+        # An interrupted call has a number, but may never come.
+        is_numbered = type(number) is int and self.calls < number <= CALLS_MAX
+        self.arguments_bytes += size
+        # A frame adds some bytes to its arguments.
+        is_small = size <= ARGUMENTS_BYTES_MAX + 4096 and self.arguments_bytes <= ALL_ARGUMENTS_BYTES_MAX
+        is_known = any(known["name"] == tool for known in self.request.get("tools", ()))
+        if not (is_numbered and is_small and is_known and type(arguments) is dict and is_shallow(arguments, ARGUMENTS_DEPTH_MAX)):
+            raise ValueError("a call that no interpreter makes")
+        if self.interrupted:
+            # No call makes a stopped cell live longer.
+            return
+        self._stop_waiting()
+        self.calls = number
+        self.waiting_since = time.monotonic()
+        self.left = self.deadline - self.waiting_since
+        self.deadline = self.waiting_since + ANSWER_WAIT_S
+        self.output.tell()
+        self.execution.add("tool_call", run=self.index, number=number, tool=tool, arguments=arguments)
+
+    def _take_answer(self, number, frame):
+        """Hands over the answer to the call that waits. Any other number, such as that of a repeat, changes nothing."""
+        if self.waiting_since is None or number != self.calls or self.over or self.interrupted:
+            return
+        self._stop_waiting()
+        answer = {"error": str(frame["error"])} if "error" in frame else {"result": frame.get("result")}
+        body = json.dumps({"cell": self.pool.session_cells, "answers": number, **answer})
+        if len(body) > ANSWER_BYTES_MAX:
+            error = "the answer has %d bytes as JSON, over the limit of %d" % (len(body), ANSWER_BYTES_MAX)
+            body = json.dumps({"cell": self.pool.session_cells, "answers": number, "error": error})
+        source = sealed(body.encode("ascii"))
+        try:
+            send_fds(self.answer.control, b"a", [source])
+        except OSError:
+            # The interpreter has ended, or reads nothing.
+            pass
+        finally:
+            os.close(source)
+
+    def _stop_waiting(self):
+        if self.waiting_since is not None:
+            self.waiting_since = None
+            self.deadline = time.monotonic() + self.left
 
     def _stop(self, reason):
         """Interrupts the cell first, so that its names survive. Stops the run if the cell has not ended within INTERRUPT_S."""
@@ -145,5 +212,7 @@ class SessionRun(Run):
                 result["error"] = self.error
         if self.state_lost:
             result["stateLost"] = True
+        elif self.scratchpad:
+            result["scratchpad"] = self.scratchpad
         stopped = self.stopped or (self.ended and self.interrupted)
         result["exit"] = stopped or self._reason(ended, stderr, result.get("error"))

@@ -46,7 +46,8 @@ class Supervisor:
             "lease": self.lease,
             "execute": self.execute,
             "cancel": self.cancel,
-            **{"file.%s" % name: self.serve_file for name in ("write", "stat", "read", "list", "delete")},
+            "answer": self.answer,
+            **{"file.%s" % name: self.serve_file for name in ("write", "stat", "read", "list", "delete", "search")},
             "close": self.close,
         }
 
@@ -130,6 +131,13 @@ class Supervisor:
         self.expect_bound(connection, frame)
         if self.current and frame.get("executionId", self.current.name) == self.current.name:
             self.current.cancelled = True
+
+    def answer(self, connection, frame):
+        """The answer to a call of a tool. Does nothing unless the running execution waits for it."""
+        self.expect_bound(connection, frame)
+        if self.current and frame.get("executionId") == self.current.name:
+            self.current.take_answer(natural(frame, "number"), frame)
+        connection.reply({"type": "answered", "requestId": frame.get("requestId")})
 
     def close(self, connection, frame):
         """Ends the sandbox. Over a pipe no claim is needed, since only the controller can send this."""

@@ -7,7 +7,7 @@ import threading
 
 from runner.frames import encode_frame
 from runner.kernel import receive_fds
-from runner.outcome import ARGUMENTS_BYTES_MAX, CALLS_MAX, DEPTH_MAX, document
+from runner.outcome import ALL_ARGUMENTS_BYTES_MAX, ARGUMENTS_BYTES_MAX, ARGUMENTS_DEPTH_MAX, CALLS_MAX, document
 
 # How often a waiting thread looks whether its cell has ended.
 WAKE_MS = 50
@@ -77,6 +77,7 @@ class Calls:
 
     def begin(self, cell):
         self.number = 0
+        self.bytes = 0
         self.cell = cell
 
     def end(self):
@@ -93,9 +94,12 @@ class Calls:
                 raise ToolError("the cell has ended")
             if self.number == CALLS_MAX:
                 raise ToolError("a cell may call tools %d times" % CALLS_MAX)
-            self.number += 1
-            number = self.number
-            self.send(encode_frame({**frame, "number": number}))
+            body = encode_frame({**frame, "number": self.number + 1})
+            if self.bytes + len(body) > ALL_ARGUMENTS_BYTES_MAX:
+                raise ToolError("a cell may send arguments of %d bytes together" % ALL_ARGUMENTS_BYTES_MAX)
+            self.bytes += len(body)
+            number = self.number = self.number + 1
+            self.send(body)
             answer = self._await(cell, number)
         if "error" in answer:
             raise ToolError(answer["error"])
@@ -130,7 +134,7 @@ def _encoded(cell, name, arguments):
         body = json.dumps(arguments, allow_nan=False, default=_plain)
         if len(body) > ARGUMENTS_BYTES_MAX:
             raise ValueError("they have %d bytes as JSON, over the limit of %d" % (len(body), ARGUMENTS_BYTES_MAX))
-        return {"type": "tool_call", "cell": cell, "tool": name, "arguments": document(body, DEPTH_MAX)}
+        return {"type": "tool_call", "cell": cell, "tool": name, "arguments": document(body, ARGUMENTS_DEPTH_MAX)}
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolError("the arguments of %s can't be sent: %s" % (name, error)) from None
 

@@ -1,5 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { Display, ExecutionRequest, ExitReason, RunResult, SessionFile } from '@etude/contracts/sandbox';
+import type { Display, ExecutionRequest, ExitReason, FoundLine, RunResult, SessionFile } from '@etude/contracts/sandbox';
+import type { CellToolAnswer, CellToolCall } from '@etude/contracts/scratchpad';
 import type { SupervisorFrame } from './frames.js';
 
 /** The fields needed to open a sandbox. All other fields come with the execution. */
@@ -22,6 +23,8 @@ export interface ExecutionSink {
   /** Output of run `run` as it comes, up to the size of the head. */
   output(run: number, stream: 'stdout' | 'stderr', text: string, at: number): void;
   display(run: number, data: Display, at: number): void;
+  /** A call of a tool, which waits for `ClaimedSandbox.answer`. */
+  toolCall?(run: number, call: CellToolCall, at: number): void;
   /** The end of a run. Its stdout and stderr hold only the tail, which `output` did not get. */
   result(run: number, result: RunResult, at: number): void;
 }
@@ -52,6 +55,8 @@ export interface SandboxFiles {
   /** Regular files ordered by path, starting after the path `after`. `more`: the list was cut at `limit`. */
   list(after: string, limit: number): Promise<{ readonly entries: readonly SessionFile[]; readonly more: boolean }>;
   delete(path: string): Promise<void>;
+  /** Lines that contain `text`, by path and line, without binary files and files over 1 MiB. `total` counts all of them. */
+  search(text: string, limit: number): Promise<{ readonly lines: readonly FoundLine[]; readonly total: number }>;
 }
 
 /** One sandbox, bound to one claim until it is released. */
@@ -69,6 +74,8 @@ export interface ClaimedSandbox {
    * @throws AbortError when `signal` aborts, after the code was stopped: with the whole sandbox, or with `keep` alone
    */
   execute(execution: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<ExecutionEnd>;
+  /** Answers the call `number` of an execution. Does nothing unless that call waits. @throws EtudeError SANDBOX_UNAVAILABLE */
+  answer(executionId: string, number: number, answer: CellToolAnswer): Promise<void>;
   /** Destroys the sandbox. Resolves when none of its processes runs any more. Idempotent. */
   release(): Promise<void>;
   /** Gives the claim up without ending the sandbox: another process may attach within the lease. Does nothing where `place` is null. */

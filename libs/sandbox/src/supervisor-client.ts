@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { EtudeError, isAbort } from '@etude/contracts/errors';
+import { JsonObject } from '@etude/contracts/json';
 import { Display, RunResult } from '@etude/contracts/sandbox';
+import { type CellToolAnswer, TOOL_ANSWER_WAIT_MS } from '@etude/contracts/scratchpad';
 import type { SupervisorFrame } from './frames.js';
 import type {
   ClaimedSandbox,
@@ -89,6 +91,11 @@ export class SupervisorClient implements ClaimedSandbox {
     }
   }
 
+  async answer(executionId: string, number: number, answer: CellToolAnswer): Promise<void> {
+    const given = answer.success ? { result: answer.result } : { error: answer.error };
+    await this.fileCalls.ask({ type: 'answer', executionId, number, ...given });
+  }
+
   release(): Promise<void> {
     this.released ??= this.options.onRelease(this.link);
     return this.released;
@@ -134,7 +141,7 @@ export class SupervisorClient implements ClaimedSandbox {
 
   private take(frame: SupervisorFrame): void {
     try {
-      if (frame.type.startsWith('file.')) this.fileCalls.answer(frame);
+      if (frame.type.startsWith('file.') || frame.type === 'answered') this.fileCalls.answer(frame);
       else if (frame.type === 'refused') this.refused(frame);
       else if (this.following && frame.executionId === this.following.execution.executionId) this.follow(this.following, frame);
     } catch (error) {
@@ -152,19 +159,22 @@ export class SupervisorClient implements ClaimedSandbox {
     const run = Number(frame.run);
     if (frame.type === 'output') sink.output(run, frame.stream === 'stderr' ? 'stderr' : 'stdout', String(frame.text), at);
     else if (frame.type === 'display') sink.display(run, Display.parse(frame.data), at);
-    else if (frame.type === 'run') {
+    else if (frame.type === 'tool_call') {
+      this.watch(following, TOOL_ANSWER_WAIT_MS);
+      sink.toolCall?.(run, { number: Number(frame.number), tool: String(frame.tool), arguments: JsonObject.parse(frame.arguments) }, at);
+    } else if (frame.type === 'run') {
       this.watch(following);
       sink.result(run, RunResult.parse(frame.result), at);
     } else if (frame.type === 'done') settle({ ended: 'done' });
   }
 
-  /** Starts the time that the supervisor has for the next run. */
-  private watch(following: Following): void {
+  /** Starts the time that the supervisor has for the next run, or for the rest of a run after a wait of `waitMs`. */
+  private watch(following: Following, waitMs = 0): void {
     clearTimeout(following.watchdog);
     following.watchdog = setTimeout(() => {
       this.lose({ ...KERNEL_LOST, message: 'the supervisor did not stop a run at its wall limit' });
       void this.link.destroy();
-    }, following.execution.limits.wallMs + SUPERVISOR_GRACE_MS);
+    }, waitMs + following.execution.limits.wallMs + SUPERVISOR_GRACE_MS);
   }
 
   private refused({ reason, code }: SupervisorFrame): void {

@@ -1,5 +1,5 @@
 import { EtudeError, type ErrorCode } from '@etude/contracts/errors';
-import { FILE_CHUNK_BYTES_MAX, SessionFile } from '@etude/contracts/sandbox';
+import { FILE_CHUNK_BYTES_MAX, FoundLine, SessionFile } from '@etude/contracts/sandbox';
 import { z } from 'zod';
 import type { SupervisorFrame } from './frames.js';
 import { type LostSandbox, type SandboxFiles, unavailable } from './sandbox-driver.js';
@@ -13,6 +13,7 @@ interface Pending {
 const Entry = z.object({ entry: SessionFile.nullable(), uploadedBytes: z.number().int() });
 const Written = z.object({ size: z.number().int() });
 const Data = z.object({ data: z.string(), sizeBytes: z.number().int() });
+const Found = z.object({ lines: z.array(FoundLine), total: z.number().int() });
 const Entries = z.object({ entries: z.array(SessionFile), more: z.boolean() });
 
 /** Error codes by the `code` of a `file.failed` frame; any other is INTERNAL. */
@@ -55,6 +56,10 @@ export class SupervisorFiles implements SandboxFiles {
     await this.ask({ type: 'file.delete', path });
   }
 
+  async search(text: string, limit: number): Promise<z.infer<typeof Found>> {
+    return Found.parse(await this.ask({ type: 'file.search', text, limit }));
+  }
+
   answer(frame: SupervisorFrame): void {
     const id = String(frame.requestId);
     const pending = this.pending.get(id);
@@ -75,7 +80,8 @@ export class SupervisorFiles implements SandboxFiles {
     this.pending.clear();
   }
 
-  private ask(frame: SupervisorFrame): Promise<SupervisorFrame> {
+  /** Sends a request and waits for the answer with its id. */
+  ask(frame: SupervisorFrame): Promise<SupervisorFrame> {
     if (this.lost) return Promise.reject(unavailable(this.lost.message, this.lost.exit));
     const requestId = `f${(this.asked += 1)}`;
     return new Promise((resolve, reject) => {

@@ -1,4 +1,5 @@
 import { create, type DescMethod, type DescService } from '@bufbuild/protobuf';
+import { unlessAborted } from '@etude/contracts/aborts';
 import { EtudeError } from '@etude/contracts/errors';
 import type { CallSettings, ServiceClient } from '@etude/contracts/grpc-client';
 import type { Calls } from './calls.js';
@@ -44,14 +45,4 @@ const answersOf = (calls: Calls, method: DescMethod, handle: Handle) =>
 
 async function* messages({ input }: DescMethod, requests: AsyncIterable<object>): AsyncGenerator<object> {
   for await (const request of requests) yield create(input, request as never);
-}
-
-/** Stops waiting for `work` when the signal aborts. @throws the signal's reason */
-export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason as Error);
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
 }

@@ -1,21 +1,24 @@
 import {
+  AnswerToolCallRequestSchema,
   CreateSandboxRequestSchema,
   ExecuteRequestSchema,
   RenewSandboxRequestSchema,
   type Sandboxes,
   SandboxStateSchema,
+  SearchSandboxFilesRequestSchema,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import { RequestId } from '@etude/contracts/ids';
-import { SandboxLimits, type SandboxSession, SessionRequest } from '@etude/contracts/sandbox';
+import { FOUND_LINES_MAX, SandboxLimits, type SandboxSession, SEARCH_TEXT_CHARS_MAX, SessionRequest } from '@etude/contracts/sandbox';
 import { sandboxMessage } from '@etude/contracts/sandbox-wire';
+import { CellTools, Scratchpad } from '@etude/contracts/scratchpad';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
-import { type ControllerClient, forwardedError } from '../controllers/controller-client.js';
-import { forwardSettings, SandboxRouter } from '../controllers/sandbox-router.js';
+import { type ControllerClient, forwardedError } from '@etude/queue/sandboxes/controller-client';
+import { forwardSettings, SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { fromWire, wordOf } from '@etude/contracts/wire/messages';
 import { askedPage, sandboxIdOfName } from '../wire/names.js';
 import { opened, parseField } from '@etude/contracts/wire/validation';
@@ -38,6 +41,13 @@ const Executed = z.object({
   language: z.enum(['python', 'shell']).optional(),
   code: z.string().max(1_000_000),
   limits: SandboxLimits.optional(),
+  tools: CellTools.optional(),
+  scratchpad: Scratchpad.optional(),
+});
+const Answered = z.object({ executionId: RequestId, number: z.number().int().min(1) });
+const Searched = z.object({
+  text: z.string().min(1).max(SEARCH_TEXT_CHARS_MAX),
+  limit: z.number().int().min(1).max(FOUND_LINES_MAX).optional(),
 });
 
 interface SandboxDeps {
@@ -88,6 +98,11 @@ export const sandboxCalls = {
     return router.execute(id, { ...request, executionId: request.executionId || randomUUID() }, call);
   },
 
+  answerToolCall(request, call, deps) {
+    fromWire(Answered, AnswerToolCallRequestSchema, request);
+    return asked(request, call, deps, (client) => client.answerToolCall);
+  },
+
   cancelExecution(request, call, deps) {
     parseField(RequestId, request.executionId, 'execution_id');
     return asked(request, call, deps, (client) => client.cancelExecution);
@@ -120,6 +135,10 @@ export const sandboxCalls = {
 
   getSandboxFile: (request, call, deps) => asked(request, call, deps, (client) => client.getSandboxFile),
   listSandboxFiles: (request, call, deps) => asked(request, call, deps, (client) => client.listSandboxFiles),
+  searchSandboxFiles(request, call, deps) {
+    fromWire(Searched, SearchSandboxFilesRequestSchema, request);
+    return asked(request, call, deps, (client) => client.searchSandboxFiles);
+  },
   deleteSandboxFile: (request, call, deps) => asked(request, call, deps, (client) => client.deleteSandboxFile),
 } satisfies Handlers<typeof Sandboxes, SandboxDeps>;
 

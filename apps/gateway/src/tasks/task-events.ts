@@ -1,3 +1,4 @@
+import { unlessAborted } from '@etude/contracts/aborts';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
 import type { TaskEventSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
@@ -8,7 +9,6 @@ import { isConnectionError } from '@etude/queue/redis/redis';
 import { readEvents, type StoredEvent } from '@etude/queue/tasks/events';
 import { listenToText, PendingText } from '@etude/queue/tasks/model-text';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
-import { unlessAborted } from '../calls/local-client.js';
 import { resumeToken } from '../wire/names.js';
 import { eventMessage, textMessage } from './task-message.js';
 

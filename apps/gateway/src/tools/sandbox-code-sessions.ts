@@ -1,20 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { durationFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { unlessAborted } from '@etude/contracts/aborts';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { SandboxId, sandboxName } from '@etude/contracts/ids';
-import { type Display, EXIT_REASONS, type SandboxFile, type SandboxSession, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox';
+import { type SandboxFile, type SandboxSession, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox';
 import { TASK_FILES_MAX_BYTES } from '@etude/contracts/task';
 import type { CellOutcome, CodeSession, CodeSessions } from '@etude/domain/tools/code-sessions';
 import type { SessionKey } from '@etude/domain/tools/tool-ports';
 import type { RedisToolSessions, ToolSandboxClaim } from '@etude/queue/agents/tool-sessions';
 import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
-import { create, toJson } from '@bufbuild/protobuf';
-import { ExecuteRequestSchema, type ExecutionOutcome, Language, type RichOutput } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { CallContext } from '../calls/caller.js';
-import { unlessAborted } from '../calls/local-client.js';
-import type { ControllerClient } from '../controllers/controller-client.js';
-import type { SandboxRouter } from '../controllers/sandbox-router.js';
+import { readFile, runCell } from '@etude/queue/sandboxes/sandbox-cells';
+import type { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { sandboxIdOfName } from '../wire/names.js';
 
 /** Lifetime of a sandbox after its last call. */
@@ -182,70 +179,13 @@ async function readFiles(
   const files: SandboxFile[] = [];
   let left = TASK_FILES_MAX_BYTES;
   for (const path of paths) {
-    const chunks: Uint8Array[] = [];
-    let offset = 0n;
-    const open = (client: ControllerClient, settings: CallSettings) =>
-      client.downloadFile({ name: sandboxName(id), path, offset }, settings);
-    for await (const { chunk } of router.follow(id, context, open)) {
-      offset += BigInt(chunk.byteLength);
-      left -= chunk.byteLength;
-      if (left < 0) return null;
-      chunks.push(chunk);
-    }
-    files.push({ path, contentBase64: Buffer.concat(chunks).toString('base64') });
+    const content = await readFile(router, id, path, left + 1, context);
+    left -= content.byteLength;
+    if (left < 0) return null;
+    files.push({ path, contentBase64: content.toString('base64') });
   }
   return files;
 }
 
 /** Removes the final stop, to join the sentence to another. */
 const withoutStop = (message: string) => message.replace(/\.$/, '');
-
-/** How long a stopped call waits until its cell is stopped. */
-const CANCEL_MS = 5_000;
-
-interface Cell {
-  readonly executionId: string;
-  readonly code: string;
-}
-
-/**
- * Runs one cell to its end. Repeating an execution follows it from its beginning and runs nothing again.
- *
- * @throws EtudeError as `etude.v1.Sandboxes`; the signal's reason, after the cell was stopped
- */
-async function runCell(router: SandboxRouter, id: string, { executionId, code }: Cell, context: CallContext): Promise<CellOutcome> {
-  const name = sandboxName(id);
-  const request = create(ExecuteRequestSchema, { name, executionId, code, language: Language.PYTHON });
-  const told = { stdout: '', stderr: '', displays: [] as Display[] };
-  let result: ExecutionOutcome | null = null;
-  try {
-    for await (const { event } of router.execute(id, request, context)) {
-      if (event.case === 'stdout' || event.case === 'stderr') told[event.case] += event.value;
-      if (event.case === 'display') told.displays.push(displayOf(event.value));
-      if (event.case === 'result') result = event.value;
-    }
-  } catch (error) {
-    const own = { ...context, signal: AbortSignal.timeout(CANCEL_MS) };
-    if (context.signal.aborted) await router.ask(id, own, (client, settings) => client.cancelExecution({ name, executionId }, settings));
-    throw error;
-  }
-  return { ...told, ...endOf(result) };
-}
-
-function endOf(result: ExecutionOutcome | null): Omit<CellOutcome, 'stdout' | 'stderr' | 'displays'> {
-  const { exit = 'infra', exitCode, signal, error, stateLost = true } = result ?? {};
-  const raised = error && { type: error.type, message: error.message, line: error.line || null };
-  return {
-    exit: EXIT_REASONS.find((reason) => reason === exit) ?? 'infra',
-    exitCode: exitCode ?? null,
-    signal: signal ?? null,
-    stateLost,
-    ...(raised ? { error: raised } : {}),
-  };
-}
-
-/** The text and JSON of an output. Images are left out; code can write them to files. */
-function displayOf({ text, json }: RichOutput): Display {
-  const values = Object.entries(json).map(([mediaType, value]) => [mediaType, toJson(ValueSchema, value)] as const);
-  return { ...text, ...Object.fromEntries(values) };
-}

@@ -1,12 +1,14 @@
 import { EventEmitter, once } from 'node:events';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Display, RunResult } from '@etude/contracts/sandbox';
+import type { CellToolCall } from '@etude/contracts/scratchpad';
 import { unmeasuredRun } from '@etude/sandbox/run-assembly';
 import type { ExecutionSink, LostSandbox } from '@etude/sandbox/sandbox-driver';
 
 export type ExecutionContent =
   | { readonly kind: 'stdout' | 'stderr'; readonly text: string }
   | { readonly kind: 'display'; readonly display: Display }
+  | { readonly kind: 'call'; readonly call: CellToolCall }
   | { readonly kind: 'outcome'; readonly result: RunResult };
 
 /**
@@ -56,6 +58,10 @@ export class ExecutionLog implements ExecutionSink {
 
   display(_run: number, display: Display, at: number): void {
     this.#append(at, [{ kind: 'display', display }]);
+  }
+
+  toolCall(_run: number, call: CellToolCall, at: number): void {
+    this.#append(at, [{ kind: 'call', call }]);
   }
 
   /** Appends the tails of the output before the outcome, which is the last event. */

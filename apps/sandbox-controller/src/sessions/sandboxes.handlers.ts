@@ -3,7 +3,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Sandboxes, UploadFileHeader, UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { ServedCall, ServiceHandlers } from '@etude/contracts/grpc-server';
 import { TenantId } from '@etude/contracts/ids';
-import { type DownloadFileInit, type SandboxFileInit, sandboxFileMessage, sandboxMessage } from '@etude/contracts/sandbox-wire';
+import { type DownloadFileInit, type SandboxFileInit, sandboxFileMessage, sandboxMessage, toolAnswerOf } from '@etude/contracts/sandbox-wire';
 import { invalidField, opened } from '@etude/contracts/wire/validation';
 import type { SandboxFiles } from '@etude/sandbox/sandbox-driver';
 import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox';
@@ -44,6 +44,7 @@ export function internalCallers(token: string): (call: ServedCall) => InternalCa
 }
 
 const FILES_PAGE_MAX = 1_000;
+const FOUND_LINES_DEFAULT = 100;
 
 /** Gateways read the records of sessions from Redis. */
 const atGateway = () =>
@@ -75,11 +76,16 @@ export function sandboxesHandlers(host: SessionHost): ServiceHandlers<typeof San
     closeSandbox: async ({ name }, { tenant }) => sandboxMessage(await host.close(tenant, sandboxIdOf(name))),
     async *execute(request, { tenant, signal }) {
       const held = await find(request.name, tenant);
-      const execution = executionOf(request, held.session.limits);
+      const execution = executionOf(request, held.session);
       const after = placeOf(request.resumeToken, execution.executionId);
       // A caller with a token has seen an event, so an unknown execution must not run again.
       const log = await held.executions.open(execution, after === null);
       for await (const event of log.read(after, signal)) yield eventMessage(execution.executionId, event);
+    },
+    async answerToolCall(request, { tenant }) {
+      const { sandbox } = await find(request.name, tenant);
+      await sandbox.answer(request.executionId, request.number, toolAnswerOf(request));
+      return {};
     },
     async cancelExecution({ name, executionId }, { tenant }) {
       return { stopped: (await find(name, tenant)).executions.cancel(executionId) };
@@ -106,6 +112,10 @@ export function sandboxesHandlers(host: SessionHost): ServiceHandlers<typeof San
         files: entries.map((entry) => sandboxFileMessage(entry)),
         nextPageToken: more && last ? Buffer.from(last.path).toString('base64url') : '',
       };
+    },
+    async searchSandboxFiles({ name, text, limit }, { tenant }) {
+      const { lines, total } = await withFiles(name, tenant, (files) => files.search(text, limit || FOUND_LINES_DEFAULT));
+      return { lines: [...lines], total };
     },
     async deleteSandboxFile({ name, path }, { tenant }) {
       await withFiles(name, tenant, (files) => files.delete(path));

@@ -47,7 +47,9 @@ export class SessionExecutions {
       if (!other.again && !other.log.hasOutcome) throw busy(other.executionId);
       await other.settled;
     }
-    const digest = contentDigest({ run, limits });
+    const { scratchpad: _begin, ...asked } = { scratchpad: null, ...run };
+    // Another state to begin with makes no other execution: the interpreter may have had its own.
+    const digest = contentDigest({ run: asked, limits });
     const known = this.#known.get(executionId);
     if (known && known !== digest && !isEmpty(run)) throw usedOtherwise(executionId);
     if (this.#telling) return this.#telling.log;

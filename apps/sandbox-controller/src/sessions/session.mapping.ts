@@ -3,13 +3,22 @@ import {
   type CreateSandboxRequest,
   CreateSandboxRequestSchema,
   type ExecuteRequest,
+  ExecuteRequestSchema,
   Language,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { SandboxId } from '@etude/contracts/ids';
-import { SandboxLimits, type SandboxRun, SESSION_TTL_MS_DEFAULT, SessionRequest } from '@etude/contracts/sandbox';
-import { type ExecuteEventInit, executionOutcomeMessage, richOutputMessage, sandboxLimitsOf } from '@etude/contracts/sandbox-wire';
+import { SandboxLimits, type SandboxRun, type SandboxSession, SESSION_TTL_MS_DEFAULT, SessionRequest } from '@etude/contracts/sandbox';
+import {
+  type ExecuteEventInit,
+  executionOutcomeMessage,
+  richOutputMessage,
+  sandboxLimitsOf,
+  toolCallMessage,
+} from '@etude/contracts/sandbox-wire';
+import { CellTools, Scratchpad } from '@etude/contracts/scratchpad';
 import { fromWire, millisecondsOf } from '@etude/contracts/wire/messages';
 import { invalidField } from '@etude/contracts/wire/validation';
+import { z } from 'zod';
 import type { EventPlace, ExecutionContent, ExecutionEvent } from './execution-log.js';
 import type { SessionExecution } from './session-executions.js';
 
@@ -32,10 +41,16 @@ export function sessionRequestOf(tenant: string, request: CreateSandboxRequest):
 
 export const ttlOf = (ttl: CreateSandboxRequest['ttl']): number => millisecondsOf(ttl) ?? SESSION_TTL_MS_DEFAULT;
 
-function runOf({ language, code, stdin }: ExecuteRequest): SandboxRun {
+const CellFields = z.object({ tools: CellTools.optional(), scratchpad: Scratchpad.optional() });
+
+function runOf(request: ExecuteRequest, hasScratchpad: boolean): SandboxRun {
+  const { language, code, stdin } = request;
+  const { tools, scratchpad = hasScratchpad ? Scratchpad.parse({}) : undefined } = fromWire(CellFields, ExecuteRequestSchema, request);
+  if (language === Language.SHELL && (tools || request.scratchpad))
+    throw invalidField(tools ? 'tools' : 'scratchpad', 'only LANGUAGE_PYTHON has it');
   if (language === Language.SHELL) return { kind: 'command', command: code, stdin };
   if (stdin !== '') throw invalidField('stdin', 'only LANGUAGE_SHELL has a stdin');
-  return { kind: 'cell', code };
+  return { kind: 'cell', code, ...(tools ? { tools } : {}), ...(scratchpad ? { scratchpad } : {}) };
 }
 
 /** The limits of one execution. Memory and disk may not exceed those of the session. */
@@ -49,9 +64,9 @@ function limitsOf(request: ExecuteRequest, session: SandboxLimits): SandboxLimit
 }
 
 /** @throws EtudeError INVALID_ARGUMENT */
-export function executionOf(request: ExecuteRequest, session: SandboxLimits): SessionExecution {
+export function executionOf(request: ExecuteRequest, { limits, scratchpad = false }: SandboxSession): SessionExecution {
   const executionId = request.executionId || `e-${randomUUID()}`;
-  return { executionId, run: runOf(request), limits: limitsOf(request, session) };
+  return { executionId, run: runOf(request, scratchpad), limits: limitsOf(request, limits) };
 }
 
 const resumeToken = (executionId: string, { at, part }: EventPlace) => Buffer.from(`${executionId}/${at}.${part}`).toString('base64url');
@@ -67,6 +82,7 @@ export function placeOf(token: string, executionId: string): EventPlace | null {
 
 function contentOf(content: ExecutionContent): ExecuteEventInit['event'] {
   if (content.kind === 'display') return { case: 'display', value: richOutputMessage(content.display) };
+  if (content.kind === 'call') return { case: 'toolCall', value: toolCallMessage(content.call) };
   if (content.kind === 'outcome') return { case: 'result', value: executionOutcomeMessage(content.result) };
   return { case: content.kind, value: content.text };
 }

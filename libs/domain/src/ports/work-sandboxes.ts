@@ -1,44 +1,15 @@
-import type { Json } from '@etude/contracts/json';
-import type { Display, RunResult, SandboxLimits } from '@etude/contracts/sandbox';
+import type { Display, FoundLine, RunResult, SandboxLimits } from '@etude/contracts/sandbox';
+import type { CellTool, CellToolAnswer, CellToolCall, Scratchpad } from '@etude/contracts/scratchpad';
 
-/** A tool that code in a cell can call as a function. */
-export interface CellTool {
-  /** Such as "fs_read" or "notes/search". `tools.call` takes any name; a name that is an identifier is also a function. */
-  readonly name: string;
-  /** Names of the parameters, in the order of positional arguments. */
-  readonly parameters: readonly string[];
-  readonly description: string;
-}
-
-export interface CellToolCall {
-  /** The call's place in its cell, from 1 on. The same call has the same number when the cell is followed again. */
-  readonly number: number;
-  readonly tool: string;
-  readonly arguments: Readonly<Record<string, Json>>;
-}
-
-export type CellToolAnswer = { readonly success: true; readonly result: Json } | { readonly success: false; readonly error: string };
-
-export interface ScratchpadValue {
-  readonly name: string;
-  /** Its `repr`, cut at 100 characters with "...". */
-  readonly shown: string;
-  /** The pickled value in base64. Absent if it can't be pickled, is too large, or is lost. */
-  readonly pickled?: string;
-  /** The file of the workspace with the pickled value, if it is too large for `pickled`. */
-  readonly file?: string;
-  /** Why the value is gone, for people and models. */
-  readonly lost?: string;
-}
-
-/** What code kept with `store`, `observe` and `fail`. */
-export interface Scratchpad {
-  readonly values: readonly ScratchpadValue[];
-  readonly observations: readonly string[];
-  readonly failedApproaches: readonly string[];
-}
-
-export const EMPTY_SCRATCHPAD: Scratchpad = { values: [], observations: [], failedApproaches: [] };
+export type { FoundLine } from '@etude/contracts/sandbox';
+export {
+  type CellTool,
+  type CellToolAnswer,
+  type CellToolCall,
+  EMPTY_SCRATCHPAD,
+  type Scratchpad,
+  type ScratchpadValue,
+} from '@etude/contracts/scratchpad';
 
 export interface WorkCell {
   /** The same id again follows the first execution from its begin and runs nothing. */
@@ -54,7 +25,7 @@ export interface WorkCellOutcome extends Pick<RunResult, 'exit' | 'exitCode' | '
   readonly displays: readonly Display[];
   /** The interpreter was restarted. Its variables are lost, files are kept. */
   readonly stateLost: boolean;
-  /** Absent where `stateLost`: then the state before the cell is the latest one. */
+  /** Absent where `stateLost`, and where an interrupt or a limit ended its making: then the state before the cell is the latest one. */
   readonly scratchpad?: Scratchpad;
 }
 
@@ -72,13 +43,6 @@ export interface WorkFile {
   readonly sizeBytes: number;
   /** ms since 1970. */
   readonly modifiedAt: number;
-}
-
-export interface FoundLine {
-  readonly path: string;
-  /** From 1 on. */
-  readonly line: number;
-  readonly text: string;
 }
 
 /** A rollout's own sandbox. Files can be read and written while a cell runs. */

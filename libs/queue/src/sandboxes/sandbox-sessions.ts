@@ -141,11 +141,12 @@ export class SandboxSessionStore {
 const sessionsOf = (members: readonly string[]) => members.flatMap((member) => parseMember(member) ?? []);
 
 /** Digest of the fields that a repeat with the same request id must have in common. */
-const digestOf = ({ template, limits, ttlMs, labels }: SessionRequest): string => contentDigest({ template, limits, ttlMs, labels });
+const digestOf = ({ template, limits, ttlMs, labels, scratchpad }: SessionRequest): string =>
+  contentDigest({ template, limits, ttlMs, labels, scratchpad });
 
 function fieldsOf(request: SessionRequest, { controllerId, place }: SessionOwner): string[] {
-  const { template, limits, labels } = request satisfies Pick<SandboxSession, 'template' | 'limits' | 'labels'>;
-  return ['spec', JSON.stringify({ template, limits, labels }), 'controllerId', controllerId, ...(place === null ? [] : ['place', place])];
+  const { template, limits, labels, scratchpad } = request satisfies Pick<SandboxSession, 'template' | 'limits' | 'labels' | 'scratchpad'>;
+  return ['spec', JSON.stringify({ template, limits, labels, scratchpad }), 'controllerId', controllerId, ...(place === null ? [] : ['place', place])];
 }
 
 function quotaReached(tenant: string, open: number, openMax: number): EtudeError {

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file etude/v1/sandboxes.proto.
  */
 export const file_etude_v1_sandboxes: GenFile = /*@__PURE__*/
-  fileDesc("ChhldHVkZS92MS9zYW5kYm94ZXMucHJvdG8SCGV0dWRlLnYxIs8CCgdTYW5kYm94EgwKBG5hbWUYASABKAkSJQoFc3RhdGUYAiABKA4yFi5ldHVkZS52MS5TYW5kYm94U3RhdGUSFAoMc3RhdGVfcmVhc29uGAMgASgJEhAKCHRlbXBsYXRlGAQgASgJEicKBmxpbWl0cxgFIAEoCzIXLmV0dWRlLnYxLlNhbmRib3hMaW1pdHMSLQoGbGFiZWxzGAYgAygLMh0uZXR1ZGUudjEuU2FuZGJveC5MYWJlbHNFbnRyeRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi+AEKFENyZWF0ZVNhbmRib3hSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSEAoIdGVtcGxhdGUYAiABKAkSJwoGbGltaXRzGAMgASgLMhcuZXR1ZGUudjEuU2FuZGJveExpbWl0cxImCgN0dGwYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SOgoGbGFiZWxzGAUgAygLMiouZXR1ZGUudjEuQ3JlYXRlU2FuZGJveFJlcXVlc3QuTGFiZWxzRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIhChFHZXRTYW5kYm94UmVxdWVzdBIMCgRuYW1lGAEgASgJImQKFExpc3RTYW5kYm94ZXNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEiUKBXN0YXRlGAMgASgOMhYuZXR1ZGUudjEuU2FuZGJveFN0YXRlIlYKFUxpc3RTYW5kYm94ZXNSZXNwb25zZRIkCglzYW5kYm94ZXMYASADKAsyES5ldHVkZS52MS5TYW5kYm94EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJLChNSZW5ld1NhbmRib3hSZXF1ZXN0EgwKBG5hbWUYASABKAkSJgoDdHRsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIiMKE0Nsb3NlU2FuZGJveFJlcXVlc3QSDAoEbmFtZRgBIAEoCSK2AQoORXhlY3V0ZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIUCgxleGVjdXRpb25faWQYAiABKAkSJAoIbGFuZ3VhZ2UYAyABKA4yEi5ldHVkZS52MS5MYW5ndWFnZRIMCgRjb2RlGAQgASgJEg0KBXN0ZGluGAUgASgJEicKBmxpbWl0cxgGIAEoCzIXLmV0dWRlLnYxLlNhbmRib3hMaW1pdHMSFAoMcmVzdW1lX3Rva2VuGAcgASgJIr4BCgxFeGVjdXRlRXZlbnQSFAoMZXhlY3V0aW9uX2lkGAEgASgJEhQKDHJlc3VtZV90b2tlbhgCIAEoCRIQCgZzdGRvdXQYAyABKAlIABIQCgZzdGRlcnIYBCABKAlIABInCgdkaXNwbGF5GAUgASgLMhQuZXR1ZGUudjEuUmljaE91dHB1dEgAEiwKBnJlc3VsdBgGIAEoCzIaLmV0dWRlLnYxLkV4ZWN1dGlvbk91dGNvbWVIAEIHCgVldmVudCK7AgoKUmljaE91dHB1dBIsCgR0ZXh0GAEgAygLMh4uZXR1ZGUudjEuUmljaE91dHB1dC5UZXh0RW50cnkSMAoGYmluYXJ5GAIgAygLMiAuZXR1ZGUudjEuUmljaE91dHB1dC5CaW5hcnlFbnRyeRIsCgRqc29uGAMgAygLMh4uZXR1ZGUudjEuUmljaE91dHB1dC5Kc29uRW50cnkaKwoJVGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLQoLQmluYXJ5RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgMOgI4ARpDCglKc29uRW50cnkSCwoDa2V5GAEgASgJEiUKBXZhbHVlGAIgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlOgI4ASLBAgoQRXhlY3V0aW9uT3V0Y29tZRIMCgRleGl0GAEgASgJEhYKCWV4aXRfY29kZRgCIAEoBUgAiAEBEhMKBnNpZ25hbBgDIAEoBUgBiAEBEhgKEHN0ZG91dF9jdXRfYnl0ZXMYBCABKAMSGAoQc3RkZXJyX2N1dF9ieXRlcxgFIAEoAxImCgNjcHUYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJwoEd2FsbBgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIXCg9tZW1vcnlfcGVha19raWIYCCABKAMSJwoFZXJyb3IYCSABKAsyGC5ldHVkZS52MS5FeGVjdXRpb25FcnJvchISCgpzdGF0ZV9sb3N0GAogASgIQgwKCl9leGl0X2NvZGVCCQoHX3NpZ25hbCI9Cg5FeGVjdXRpb25FcnJvchIMCgR0eXBlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDAoEbGluZRgDIAEoBSI8ChZDYW5jZWxFeGVjdXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFAoMZXhlY3V0aW9uX2lkGAIgASgJIioKF0NhbmNlbEV4ZWN1dGlvblJlc3BvbnNlEg8KB3N0b3BwZWQYASABKAgiWgoRVXBsb2FkRmlsZVJlcXVlc3QSLAoGaGVhZGVyGAEgASgLMhouZXR1ZGUudjEuVXBsb2FkRmlsZUhlYWRlckgAEg8KBWNodW5rGAIgASgMSABCBgoEcGFydCJmChBVcGxvYWRGaWxlSGVhZGVyEgwKBG5hbWUYASABKAkSDAoEcGF0aBgCIAEoCRIOCgZvZmZzZXQYAyABKAMSFwoKc2l6ZV9ieXRlcxgEIAEoA0gAiAEBQg0KC19zaXplX2J5dGVzIkEKE0Rvd25sb2FkRmlsZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBm9mZnNldBgDIAEoAyI5ChREb3dubG9hZEZpbGVSZXNwb25zZRINCgVjaHVuaxgBIAEoDBISCgpzaXplX2J5dGVzGAIgASgDIngKC1NhbmRib3hGaWxlEgwKBHBhdGgYASABKAkSEgoKc2l6ZV9ieXRlcxgCIAEoAxIvCgttb2RpZnlfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFgoOdXBsb2FkZWRfYnl0ZXMYBCABKAMiMwoVR2V0U2FuZGJveEZpbGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSDAoEcGF0aBgCIAEoCSJOChdMaXN0U2FuZGJveEZpbGVzUmVxdWVzdBIMCgRuYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIlkKGExpc3RTYW5kYm94RmlsZXNSZXNwb25zZRIkCgVmaWxlcxgBIAMoCzIVLmV0dWRlLnYxLlNhbmRib3hGaWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI2ChhEZWxldGVTYW5kYm94RmlsZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIMCgRwYXRoGAIgASgJIhsKGURlbGV0ZVNhbmRib3hGaWxlUmVzcG9uc2UqkgEKDFNhbmRib3hTdGF0ZRIdChlTQU5EQk9YX1NUQVRFX1VOU1BFQ0lGSUVEEAASFgoSU0FOREJPWF9TVEFURV9PUEVOEAESGAoUU0FOREJPWF9TVEFURV9DTE9TRUQQAhIZChVTQU5EQk9YX1NUQVRFX0VYUElSRUQQAxIWChJTQU5EQk9YX1NUQVRFX0xPU1QQBCpNCghMYW5ndWFnZRIYChRMQU5HVUFHRV9VTlNQRUNJRklFRBAAEhMKD0xBTkdVQUdFX1BZVEhPThABEhIKDkxBTkdVQUdFX1NIRUxMEAIykgcKCVNhbmRib3hlcxJCCg1DcmVhdGVTYW5kYm94Eh4uZXR1ZGUudjEuQ3JlYXRlU2FuZGJveFJlcXVlc3QaES5ldHVkZS52MS5TYW5kYm94EjwKCkdldFNhbmRib3gSGy5ldHVkZS52MS5HZXRTYW5kYm94UmVxdWVzdBoRLmV0dWRlLnYxLlNhbmRib3gSUAoNTGlzdFNhbmRib3hlcxIeLmV0dWRlLnYxLkxpc3RTYW5kYm94ZXNSZXF1ZXN0Gh8uZXR1ZGUudjEuTGlzdFNhbmRib3hlc1Jlc3BvbnNlEkAKDFJlbmV3U2FuZGJveBIdLmV0dWRlLnYxLlJlbmV3U2FuZGJveFJlcXVlc3QaES5ldHVkZS52MS5TYW5kYm94EkAKDENsb3NlU2FuZGJveBIdLmV0dWRlLnYxLkNsb3NlU2FuZGJveFJlcXVlc3QaES5ldHVkZS52MS5TYW5kYm94Ej0KB0V4ZWN1dGUSGC5ldHVkZS52MS5FeGVjdXRlUmVxdWVzdBoWLmV0dWRlLnYxLkV4ZWN1dGVFdmVudDABElYKD0NhbmNlbEV4ZWN1dGlvbhIgLmV0dWRlLnYxLkNhbmNlbEV4ZWN1dGlvblJlcXVlc3QaIS5ldHVkZS52MS5DYW5jZWxFeGVjdXRpb25SZXNwb25zZRJCCgpVcGxvYWRGaWxlEhsuZXR1ZGUudjEuVXBsb2FkRmlsZVJlcXVlc3QaFS5ldHVkZS52MS5TYW5kYm94RmlsZSgBEk8KDERvd25sb2FkRmlsZRIdLmV0dWRlLnYxLkRvd25sb2FkRmlsZVJlcXVlc3QaHi5ldHVkZS52MS5Eb3dubG9hZEZpbGVSZXNwb25zZTABEkgKDkdldFNhbmRib3hGaWxlEh8uZXR1ZGUudjEuR2V0U2FuZGJveEZpbGVSZXF1ZXN0GhUuZXR1ZGUudjEuU2FuZGJveEZpbGUSWQoQTGlzdFNhbmRib3hGaWxlcxIhLmV0dWRlLnYxLkxpc3RTYW5kYm94RmlsZXNSZXF1ZXN0GiIuZXR1ZGUudjEuTGlzdFNhbmRib3hGaWxlc1Jlc3BvbnNlElwKEURlbGV0ZVNhbmRib3hGaWxlEiIuZXR1ZGUudjEuRGVsZXRlU2FuZGJveEZpbGVSZXF1ZXN0GiMuZXR1ZGUudjEuRGVsZXRlU2FuZGJveEZpbGVSZXNwb25zZWIGcHJvdG8z", [file_etude_v1_tasks, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChhldHVkZS92MS9zYW5kYm94ZXMucHJvdG8SCGV0dWRlLnYxIuMCCgdTYW5kYm94EgwKBG5hbWUYASABKAkSJQoFc3RhdGUYAiABKA4yFi5ldHVkZS52MS5TYW5kYm94U3RhdGUSFAoMc3RhdGVfcmVhc29uGAMgASgJEhAKCHRlbXBsYXRlGAQgASgJEicKBmxpbWl0cxgFIAEoCzIXLmV0dWRlLnYxLlNhbmRib3hMaW1pdHMSLQoGbGFiZWxzGAYgAygLMh0uZXR1ZGUudjEuU2FuZGJveC5MYWJlbHNFbnRyeRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNjcmF0Y2hwYWQYCSABKAgaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKMAgoUQ3JlYXRlU2FuZGJveFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIQCgh0ZW1wbGF0ZRgCIAEoCRInCgZsaW1pdHMYAyABKAsyFy5ldHVkZS52MS5TYW5kYm94TGltaXRzEiYKA3R0bBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhI6CgZsYWJlbHMYBSADKAsyKi5ldHVkZS52MS5DcmVhdGVTYW5kYm94UmVxdWVzdC5MYWJlbHNFbnRyeRISCgpzY3JhdGNocGFkGAYgASgIGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiIQoRR2V0U2FuZGJveFJlcXVlc3QSDAoEbmFtZRgBIAEoCSJkChRMaXN0U2FuZGJveGVzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIlCgVzdGF0ZRgDIAEoDjIWLmV0dWRlLnYxLlNhbmRib3hTdGF0ZSJWChVMaXN0U2FuZGJveGVzUmVzcG9uc2USJAoJc2FuZGJveGVzGAEgAygLMhEuZXR1ZGUudjEuU2FuZGJveBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiSwoTUmVuZXdTYW5kYm94UmVxdWVzdBIMCgRuYW1lGAEgASgJEiYKA3R0bBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIjChNDbG9zZVNhbmRib3hSZXF1ZXN0EgwKBG5hbWUYASABKAkigwIKDkV4ZWN1dGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSFAoMZXhlY3V0aW9uX2lkGAIgASgJEiQKCGxhbmd1YWdlGAMgASgOMhIuZXR1ZGUudjEuTGFuZ3VhZ2USDAoEY29kZRgEIAEoCRINCgVzdGRpbhgFIAEoCRInCgZsaW1pdHMYBiABKAsyFy5ldHVkZS52MS5TYW5kYm94TGltaXRzEhQKDHJlc3VtZV90b2tlbhgHIAEoCRIhCgV0b29scxgIIAMoCzISLmV0dWRlLnYxLkNlbGxUb29sEigKCnNjcmF0Y2hwYWQYCSABKAsyFC5ldHVkZS52MS5TY3JhdGNocGFkIkEKCENlbGxUb29sEgwKBG5hbWUYASABKAkSEgoKcGFyYW1ldGVycxgCIAMoCRITCgtkZXNjcmlwdGlvbhgDIAEoCSKoAQoIVG9vbENhbGwSDgoGbnVtYmVyGAEgASgFEgwKBHRvb2wYAiABKAkSNAoJYXJndW1lbnRzGAMgAygLMiEuZXR1ZGUudjEuVG9vbENhbGwuQXJndW1lbnRzRW50cnkaSAoOQXJndW1lbnRzRW50cnkSCwoDa2V5GAEgASgJEiUKBXZhbHVlGAIgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlOgI4ASKQAQoVQW5zd2VyVG9vbENhbGxSZXF1ZXN0EgwKBG5hbWUYASABKAkSFAoMZXhlY3V0aW9uX2lkGAIgASgJEg4KBm51bWJlchgDIAEoBRIoCgZyZXN1bHQYBCABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWVIABIPCgVlcnJvchgFIAEoCUgAQggKBmFuc3dlciIYChZBbnN3ZXJUb29sQ2FsbFJlc3BvbnNlImgKClNjcmF0Y2hwYWQSKQoGdmFsdWVzGAEgAygLMhkuZXR1ZGUudjEuU2NyYXRjaHBhZFZhbHVlEhQKDG9ic2VydmF0aW9ucxgCIAMoCRIZChFmYWlsZWRfYXBwcm9hY2hlcxgDIAMoCSJbCg9TY3JhdGNocGFkVmFsdWUSDAoEbmFtZRgBIAEoCRINCgVzaG93bhgCIAEoCRIPCgdwaWNrbGVkGAMgASgJEgwKBGZpbGUYBCABKAkSDAoEbG9zdBgFIAEoCSLnAQoMRXhlY3V0ZUV2ZW50EhQKDGV4ZWN1dGlvbl9pZBgBIAEoCRIUCgxyZXN1bWVfdG9rZW4YAiABKAkSEAoGc3Rkb3V0GAMgASgJSAASEAoGc3RkZXJyGAQgASgJSAASJwoHZGlzcGxheRgFIAEoCzIULmV0dWRlLnYxLlJpY2hPdXRwdXRIABIsCgZyZXN1bHQYBiABKAsyGi5ldHVkZS52MS5FeGVjdXRpb25PdXRjb21lSAASJwoJdG9vbF9jYWxsGAcgASgLMhIuZXR1ZGUudjEuVG9vbENhbGxIAEIHCgVldmVudCK7AgoKUmljaE91dHB1dBIsCgR0ZXh0GAEgAygLMh4uZXR1ZGUudjEuUmljaE91dHB1dC5UZXh0RW50cnkSMAoGYmluYXJ5GAIgAygLMiAuZXR1ZGUudjEuUmljaE91dHB1dC5CaW5hcnlFbnRyeRIsCgRqc29uGAMgAygLMh4uZXR1ZGUudjEuUmljaE91dHB1dC5Kc29uRW50cnkaKwoJVGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLQoLQmluYXJ5RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgMOgI4ARpDCglKc29uRW50cnkSCwoDa2V5GAEgASgJEiUKBXZhbHVlGAIgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlOgI4ASKDAwoQRXhlY3V0aW9uT3V0Y29tZRIMCgRleGl0GAEgASgJEhYKCWV4aXRfY29kZRgCIAEoBUgAiAEBEhMKBnNpZ25hbBgDIAEoBUgBiAEBEhgKEHN0ZG91dF9jdXRfYnl0ZXMYBCABKAMSGAoQc3RkZXJyX2N1dF9ieXRlcxgFIAEoAxImCgNjcHUYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJwoEd2FsbBgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIXCg9tZW1vcnlfcGVha19raWIYCCABKAMSJwoFZXJyb3IYCSABKAsyGC5ldHVkZS52MS5FeGVjdXRpb25FcnJvchISCgpzdGF0ZV9sb3N0GAogASgIEigKCnNjcmF0Y2hwYWQYCyABKAsyFC5ldHVkZS52MS5TY3JhdGNocGFkEhYKDndvcmtpbmdfbWVtb3J5GAwgASgJQgwKCl9leGl0X2NvZGVCCQoHX3NpZ25hbCI9Cg5FeGVjdXRpb25FcnJvchIMCgR0eXBlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDAoEbGluZRgDIAEoBSI8ChZDYW5jZWxFeGVjdXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSFAoMZXhlY3V0aW9uX2lkGAIgASgJIioKF0NhbmNlbEV4ZWN1dGlvblJlc3BvbnNlEg8KB3N0b3BwZWQYASABKAgiWgoRVXBsb2FkRmlsZVJlcXVlc3QSLAoGaGVhZGVyGAEgASgLMhouZXR1ZGUudjEuVXBsb2FkRmlsZUhlYWRlckgAEg8KBWNodW5rGAIgASgMSABCBgoEcGFydCJmChBVcGxvYWRGaWxlSGVhZGVyEgwKBG5hbWUYASABKAkSDAoEcGF0aBgCIAEoCRIOCgZvZmZzZXQYAyABKAMSFwoKc2l6ZV9ieXRlcxgEIAEoA0gAiAEBQg0KC19zaXplX2J5dGVzIkEKE0Rvd25sb2FkRmlsZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIMCgRwYXRoGAIgASgJEg4KBm9mZnNldBgDIAEoAyI5ChREb3dubG9hZEZpbGVSZXNwb25zZRINCgVjaHVuaxgBIAEoDBISCgpzaXplX2J5dGVzGAIgASgDIngKC1NhbmRib3hGaWxlEgwKBHBhdGgYASABKAkSEgoKc2l6ZV9ieXRlcxgCIAEoAxIvCgttb2RpZnlfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFgoOdXBsb2FkZWRfYnl0ZXMYBCABKAMiMwoVR2V0U2FuZGJveEZpbGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSDAoEcGF0aBgCIAEoCSJOChdMaXN0U2FuZGJveEZpbGVzUmVxdWVzdBIMCgRuYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIlkKGExpc3RTYW5kYm94RmlsZXNSZXNwb25zZRIkCgVmaWxlcxgBIAMoCzIVLmV0dWRlLnYxLlNhbmRib3hGaWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJGChlTZWFyY2hTYW5kYm94RmlsZXNSZXF1ZXN0EgwKBG5hbWUYASABKAkSDAoEdGV4dBgCIAEoCRINCgVsaW1pdBgDIAEoBSJPChpTZWFyY2hTYW5kYm94RmlsZXNSZXNwb25zZRIiCgVsaW5lcxgBIAMoCzITLmV0dWRlLnYxLkZvdW5kTGluZRINCgV0b3RhbBgCIAEoBSI1CglGb3VuZExpbmUSDAoEcGF0aBgBIAEoCRIMCgRsaW5lGAIgASgFEgwKBHRleHQYAyABKAkiNgoYRGVsZXRlU2FuZGJveEZpbGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSDAoEcGF0aBgCIAEoCSIbChlEZWxldGVTYW5kYm94RmlsZVJlc3BvbnNlKpIBCgxTYW5kYm94U3RhdGUSHQoZU0FOREJPWF9TVEFURV9VTlNQRUNJRklFRBAAEhYKElNBTkRCT1hfU1RBVEVfT1BFThABEhgKFFNBTkRCT1hfU1RBVEVfQ0xPU0VEEAISGQoVU0FOREJPWF9TVEFURV9FWFBJUkVEEAMSFgoSU0FOREJPWF9TVEFURV9MT1NUEAQqTQoITGFuZ3VhZ2USGAoUTEFOR1VBR0VfVU5TUEVDSUZJRUQQABITCg9MQU5HVUFHRV9QWVRIT04QARISCg5MQU5HVUFHRV9TSEVMTBACMsgICglTYW5kYm94ZXMSQgoNQ3JlYXRlU2FuZGJveBIeLmV0dWRlLnYxLkNyZWF0ZVNhbmRib3hSZXF1ZXN0GhEuZXR1ZGUudjEuU2FuZGJveBI8CgpHZXRTYW5kYm94EhsuZXR1ZGUudjEuR2V0U2FuZGJveFJlcXVlc3QaES5ldHVkZS52MS5TYW5kYm94ElAKDUxpc3RTYW5kYm94ZXMSHi5ldHVkZS52MS5MaXN0U2FuZGJveGVzUmVxdWVzdBofLmV0dWRlLnYxLkxpc3RTYW5kYm94ZXNSZXNwb25zZRJACgxSZW5ld1NhbmRib3gSHS5ldHVkZS52MS5SZW5ld1NhbmRib3hSZXF1ZXN0GhEuZXR1ZGUudjEuU2FuZGJveBJACgxDbG9zZVNhbmRib3gSHS5ldHVkZS52MS5DbG9zZVNhbmRib3hSZXF1ZXN0GhEuZXR1ZGUudjEuU2FuZGJveBI9CgdFeGVjdXRlEhguZXR1ZGUudjEuRXhlY3V0ZVJlcXVlc3QaFi5ldHVkZS52MS5FeGVjdXRlRXZlbnQwARJTCg5BbnN3ZXJUb29sQ2FsbBIfLmV0dWRlLnYxLkFuc3dlclRvb2xDYWxsUmVxdWVzdBogLmV0dWRlLnYxLkFuc3dlclRvb2xDYWxsUmVzcG9uc2USVgoPQ2FuY2VsRXhlY3V0aW9uEiAuZXR1ZGUudjEuQ2FuY2VsRXhlY3V0aW9uUmVxdWVzdBohLmV0dWRlLnYxLkNhbmNlbEV4ZWN1dGlvblJlc3BvbnNlEkIKClVwbG9hZEZpbGUSGy5ldHVkZS52MS5VcGxvYWRGaWxlUmVxdWVzdBoVLmV0dWRlLnYxLlNhbmRib3hGaWxlKAESTwoMRG93bmxvYWRGaWxlEh0uZXR1ZGUudjEuRG93bmxvYWRGaWxlUmVxdWVzdBoeLmV0dWRlLnYxLkRvd25sb2FkRmlsZVJlc3BvbnNlMAESSAoOR2V0U2FuZGJveEZpbGUSHy5ldHVkZS52MS5HZXRTYW5kYm94RmlsZVJlcXVlc3QaFS5ldHVkZS52MS5TYW5kYm94RmlsZRJZChBMaXN0U2FuZGJveEZpbGVzEiEuZXR1ZGUudjEuTGlzdFNhbmRib3hGaWxlc1JlcXVlc3QaIi5ldHVkZS52MS5MaXN0U2FuZGJveEZpbGVzUmVzcG9uc2USXwoSU2VhcmNoU2FuZGJveEZpbGVzEiMuZXR1ZGUudjEuU2VhcmNoU2FuZGJveEZpbGVzUmVxdWVzdBokLmV0dWRlLnYxLlNlYXJjaFNhbmRib3hGaWxlc1Jlc3BvbnNlElwKEURlbGV0ZVNhbmRib3hGaWxlEiIuZXR1ZGUudjEuRGVsZXRlU2FuZGJveEZpbGVSZXF1ZXN0GiMuZXR1ZGUudjEuRGVsZXRlU2FuZGJveEZpbGVSZXNwb25zZWIGcHJvdG8z", [file_etude_v1_tasks, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message etude.v1.Sandbox
@@ -65,6 +65,11 @@ export type Sandbox = Message<"etude.v1.Sandbox"> & {
    * @generated from field: google.protobuf.Timestamp expire_time = 8;
    */
   expireTime?: Timestamp | undefined;
+
+  /**
+   * @generated from field: bool scratchpad = 9;
+   */
+  scratchpad: boolean;
 };
 
 /**
@@ -106,6 +111,13 @@ export type CreateSandboxRequest = Message<"etude.v1.CreateSandboxRequest"> & {
    * @generated from field: map<string, string> labels = 5;
    */
   labels: { [key: string]: string };
+
+  /**
+   * Cells have a scratchpad: store, recall, observe, fail and memory. Its values outlive a lost interpreter.
+   *
+   * @generated from field: bool scratchpad = 6;
+   */
+  scratchpad: boolean;
 };
 
 /**
@@ -268,6 +280,20 @@ export type ExecuteRequest = Message<"etude.v1.ExecuteRequest"> & {
    * @generated from field: string resume_token = 7;
    */
   resumeToken: string;
+
+  /**
+   * LANGUAGE_PYTHON only: tools that the code may call. Whoever executes it answers each tool_call with AnswerToolCall.
+   *
+   * @generated from field: repeated etude.v1.CellTool tools = 8;
+   */
+  tools: CellTool[];
+
+  /**
+   * LANGUAGE_PYTHON only: gives the cell a scratchpad. An interpreter without one begins with this state.
+   *
+   * @generated from field: etude.v1.Scratchpad scratchpad = 9;
+   */
+  scratchpad?: Scratchpad | undefined;
 };
 
 /**
@@ -276,6 +302,207 @@ export type ExecuteRequest = Message<"etude.v1.ExecuteRequest"> & {
  */
 export const ExecuteRequestSchema: GenMessage<ExecuteRequest> = /*@__PURE__*/
   messageDesc(file_etude_v1_sandboxes, 7);
+
+/**
+ * A tool whose name is an identifier is a function of the code. `tools.call(name, ...)` calls any tool.
+ *
+ * @generated from message etude.v1.CellTool
+ */
+export type CellTool = Message<"etude.v1.CellTool"> & {
+  /**
+   * Such as "fs_read" or "notes/search".
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Names of the parameters, in the order of positional arguments.
+   *
+   * @generated from field: repeated string parameters = 2;
+   */
+  parameters: string[];
+
+  /**
+   * @generated from field: string description = 3;
+   */
+  description: string;
+};
+
+/**
+ * Describes the message etude.v1.CellTool.
+ * Use `create(CellToolSchema)` to create a new message.
+ */
+export const CellToolSchema: GenMessage<CellTool> = /*@__PURE__*/
+  messageDesc(file_etude_v1_sandboxes, 8);
+
+/**
+ * The code waits for its answer, 15 min at most.
+ *
+ * @generated from message etude.v1.ToolCall
+ */
+export type ToolCall = Message<"etude.v1.ToolCall"> & {
+  /**
+   * Its place in the execution, from 1 on.
+   *
+   * @generated from field: int32 number = 1;
+   */
+  number: number;
+
+  /**
+   * @generated from field: string tool = 2;
+   */
+  tool: string;
+
+  /**
+   * @generated from field: map<string, google.protobuf.Value> arguments = 3;
+   */
+  arguments: { [key: string]: Value };
+};
+
+/**
+ * Describes the message etude.v1.ToolCall.
+ * Use `create(ToolCallSchema)` to create a new message.
+ */
+export const ToolCallSchema: GenMessage<ToolCall> = /*@__PURE__*/
+  messageDesc(file_etude_v1_sandboxes, 9);
+
+/**
+ * @generated from message etude.v1.AnswerToolCallRequest
+ */
+export type AnswerToolCallRequest = Message<"etude.v1.AnswerToolCallRequest"> & {
+  /**
+   * The sandbox.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string execution_id = 2;
+   */
+  executionId: string;
+
+  /**
+   * @generated from field: int32 number = 3;
+   */
+  number: number;
+
+  /**
+   * @generated from oneof etude.v1.AnswerToolCallRequest.answer
+   */
+  answer: {
+    /**
+     * At most 1 MiB as JSON.
+     *
+     * @generated from field: google.protobuf.Value result = 4;
+     */
+    value: Value;
+    case: "result";
+  } | {
+    /**
+     * The code gets a ToolError with this text.
+     *
+     * @generated from field: string error = 5;
+     */
+    value: string;
+    case: "error";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message etude.v1.AnswerToolCallRequest.
+ * Use `create(AnswerToolCallRequestSchema)` to create a new message.
+ */
+export const AnswerToolCallRequestSchema: GenMessage<AnswerToolCallRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_sandboxes, 10);
+
+/**
+ * @generated from message etude.v1.AnswerToolCallResponse
+ */
+export type AnswerToolCallResponse = Message<"etude.v1.AnswerToolCallResponse"> & {
+};
+
+/**
+ * Describes the message etude.v1.AnswerToolCallResponse.
+ * Use `create(AnswerToolCallResponseSchema)` to create a new message.
+ */
+export const AnswerToolCallResponseSchema: GenMessage<AnswerToolCallResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_sandboxes, 11);
+
+/**
+ * What code kept with store, observe and fail.
+ *
+ * @generated from message etude.v1.Scratchpad
+ */
+export type Scratchpad = Message<"etude.v1.Scratchpad"> & {
+  /**
+   * @generated from field: repeated etude.v1.ScratchpadValue values = 1;
+   */
+  values: ScratchpadValue[];
+
+  /**
+   * @generated from field: repeated string observations = 2;
+   */
+  observations: string[];
+
+  /**
+   * @generated from field: repeated string failed_approaches = 3;
+   */
+  failedApproaches: string[];
+};
+
+/**
+ * Describes the message etude.v1.Scratchpad.
+ * Use `create(ScratchpadSchema)` to create a new message.
+ */
+export const ScratchpadSchema: GenMessage<Scratchpad> = /*@__PURE__*/
+  messageDesc(file_etude_v1_sandboxes, 12);
+
+/**
+ * @generated from message etude.v1.ScratchpadValue
+ */
+export type ScratchpadValue = Message<"etude.v1.ScratchpadValue"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Its repr, cut at 100 characters with "...".
+   *
+   * @generated from field: string shown = 2;
+   */
+  shown: string;
+
+  /**
+   * The pickled value in base64. Empty: it is in a file, only in the interpreter, or lost.
+   *
+   * @generated from field: string pickled = 3;
+   */
+  pickled: string;
+
+  /**
+   * The file with the pickled value, relative to the working directory.
+   *
+   * @generated from field: string file = 4;
+   */
+  file: string;
+
+  /**
+   * Why the value is gone.
+   *
+   * @generated from field: string lost = 5;
+   */
+  lost: string;
+};
+
+/**
+ * Describes the message etude.v1.ScratchpadValue.
+ * Use `create(ScratchpadValueSchema)` to create a new message.
+ */
+export const ScratchpadValueSchema: GenMessage<ScratchpadValue> = /*@__PURE__*/
+  messageDesc(file_etude_v1_sandboxes, 13);
 
 /**
  * @generated from message etude.v1.ExecuteEvent
@@ -320,6 +547,12 @@ export type ExecuteEvent = Message<"etude.v1.ExecuteEvent"> & {
      */
     value: ExecutionOutcome;
     case: "result";
+  } | {
+    /**
+     * @generated from field: etude.v1.ToolCall tool_call = 7;
+     */
+    value: ToolCall;
+    case: "toolCall";
   } | { case: undefined; value?: undefined };
 };
 
@@ -328,7 +561,7 @@ export type ExecuteEvent = Message<"etude.v1.ExecuteEvent"> & {
  * Use `create(ExecuteEventSchema)` to create a new message.
  */
 export const ExecuteEventSchema: GenMessage<ExecuteEvent> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 8);
+  messageDesc(file_etude_v1_sandboxes, 14);
 
 /**
  * One thing that was displayed, in every form that it has.
@@ -363,7 +596,7 @@ export type RichOutput = Message<"etude.v1.RichOutput"> & {
  * Use `create(RichOutputSchema)` to create a new message.
  */
 export const RichOutputSchema: GenMessage<RichOutput> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 9);
+  messageDesc(file_etude_v1_sandboxes, 15);
 
 /**
  * @generated from message etude.v1.ExecutionOutcome
@@ -426,6 +659,20 @@ export type ExecutionOutcome = Message<"etude.v1.ExecutionOutcome"> & {
    * @generated from field: bool state_lost = 10;
    */
   stateLost: boolean;
+
+  /**
+   * The state after the cell. Absent without a scratchpad, and where state_lost.
+   *
+   * @generated from field: etude.v1.Scratchpad scratchpad = 11;
+   */
+  scratchpad?: Scratchpad | undefined;
+
+  /**
+   * The scratchpad as Markdown for a model. Empty when nothing is stored.
+   *
+   * @generated from field: string working_memory = 12;
+   */
+  workingMemory: string;
 };
 
 /**
@@ -433,7 +680,7 @@ export type ExecutionOutcome = Message<"etude.v1.ExecutionOutcome"> & {
  * Use `create(ExecutionOutcomeSchema)` to create a new message.
  */
 export const ExecutionOutcomeSchema: GenMessage<ExecutionOutcome> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 10);
+  messageDesc(file_etude_v1_sandboxes, 16);
 
 /**
  * @generated from message etude.v1.ExecutionError
@@ -462,7 +709,7 @@ export type ExecutionError = Message<"etude.v1.ExecutionError"> & {
  * Use `create(ExecutionErrorSchema)` to create a new message.
  */
 export const ExecutionErrorSchema: GenMessage<ExecutionError> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 11);
+  messageDesc(file_etude_v1_sandboxes, 17);
 
 /**
  * @generated from message etude.v1.CancelExecutionRequest
@@ -484,7 +731,7 @@ export type CancelExecutionRequest = Message<"etude.v1.CancelExecutionRequest"> 
  * Use `create(CancelExecutionRequestSchema)` to create a new message.
  */
 export const CancelExecutionRequestSchema: GenMessage<CancelExecutionRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 12);
+  messageDesc(file_etude_v1_sandboxes, 18);
 
 /**
  * @generated from message etude.v1.CancelExecutionResponse
@@ -503,7 +750,7 @@ export type CancelExecutionResponse = Message<"etude.v1.CancelExecutionResponse"
  * Use `create(CancelExecutionResponseSchema)` to create a new message.
  */
 export const CancelExecutionResponseSchema: GenMessage<CancelExecutionResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 13);
+  messageDesc(file_etude_v1_sandboxes, 19);
 
 /**
  * @generated from message etude.v1.UploadFileRequest
@@ -532,7 +779,7 @@ export type UploadFileRequest = Message<"etude.v1.UploadFileRequest"> & {
  * Use `create(UploadFileRequestSchema)` to create a new message.
  */
 export const UploadFileRequestSchema: GenMessage<UploadFileRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 14);
+  messageDesc(file_etude_v1_sandboxes, 20);
 
 /**
  * @generated from message etude.v1.UploadFileHeader
@@ -570,7 +817,7 @@ export type UploadFileHeader = Message<"etude.v1.UploadFileHeader"> & {
  * Use `create(UploadFileHeaderSchema)` to create a new message.
  */
 export const UploadFileHeaderSchema: GenMessage<UploadFileHeader> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 15);
+  messageDesc(file_etude_v1_sandboxes, 21);
 
 /**
  * @generated from message etude.v1.DownloadFileRequest
@@ -597,7 +844,7 @@ export type DownloadFileRequest = Message<"etude.v1.DownloadFileRequest"> & {
  * Use `create(DownloadFileRequestSchema)` to create a new message.
  */
 export const DownloadFileRequestSchema: GenMessage<DownloadFileRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 16);
+  messageDesc(file_etude_v1_sandboxes, 22);
 
 /**
  * @generated from message etude.v1.DownloadFileResponse
@@ -619,7 +866,7 @@ export type DownloadFileResponse = Message<"etude.v1.DownloadFileResponse"> & {
  * Use `create(DownloadFileResponseSchema)` to create a new message.
  */
 export const DownloadFileResponseSchema: GenMessage<DownloadFileResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 17);
+  messageDesc(file_etude_v1_sandboxes, 23);
 
 /**
  * @generated from message etude.v1.SandboxFile
@@ -653,7 +900,7 @@ export type SandboxFile = Message<"etude.v1.SandboxFile"> & {
  * Use `create(SandboxFileSchema)` to create a new message.
  */
 export const SandboxFileSchema: GenMessage<SandboxFile> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 18);
+  messageDesc(file_etude_v1_sandboxes, 24);
 
 /**
  * @generated from message etude.v1.GetSandboxFileRequest
@@ -675,7 +922,7 @@ export type GetSandboxFileRequest = Message<"etude.v1.GetSandboxFileRequest"> & 
  * Use `create(GetSandboxFileRequestSchema)` to create a new message.
  */
 export const GetSandboxFileRequestSchema: GenMessage<GetSandboxFileRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 19);
+  messageDesc(file_etude_v1_sandboxes, 25);
 
 /**
  * @generated from message etude.v1.ListSandboxFilesRequest
@@ -704,7 +951,7 @@ export type ListSandboxFilesRequest = Message<"etude.v1.ListSandboxFilesRequest"
  * Use `create(ListSandboxFilesRequestSchema)` to create a new message.
  */
 export const ListSandboxFilesRequestSchema: GenMessage<ListSandboxFilesRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 20);
+  messageDesc(file_etude_v1_sandboxes, 26);
 
 /**
  * @generated from message etude.v1.ListSandboxFilesResponse
@@ -726,7 +973,93 @@ export type ListSandboxFilesResponse = Message<"etude.v1.ListSandboxFilesRespons
  * Use `create(ListSandboxFilesResponseSchema)` to create a new message.
  */
 export const ListSandboxFilesResponseSchema: GenMessage<ListSandboxFilesResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 21);
+  messageDesc(file_etude_v1_sandboxes, 27);
+
+/**
+ * @generated from message etude.v1.SearchSandboxFilesRequest
+ */
+export type SearchSandboxFilesRequest = Message<"etude.v1.SearchSandboxFilesRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Found literally, within one line. At most 1,000 characters.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+
+  /**
+   * Most lines in the answer. Default 100, at most 1,000.
+   *
+   * @generated from field: int32 limit = 3;
+   */
+  limit: number;
+};
+
+/**
+ * Describes the message etude.v1.SearchSandboxFilesRequest.
+ * Use `create(SearchSandboxFilesRequestSchema)` to create a new message.
+ */
+export const SearchSandboxFilesRequestSchema: GenMessage<SearchSandboxFilesRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_sandboxes, 28);
+
+/**
+ * @generated from message etude.v1.SearchSandboxFilesResponse
+ */
+export type SearchSandboxFilesResponse = Message<"etude.v1.SearchSandboxFilesResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.FoundLine lines = 1;
+   */
+  lines: FoundLine[];
+
+  /**
+   * Number of lines that were found.
+   *
+   * @generated from field: int32 total = 2;
+   */
+  total: number;
+};
+
+/**
+ * Describes the message etude.v1.SearchSandboxFilesResponse.
+ * Use `create(SearchSandboxFilesResponseSchema)` to create a new message.
+ */
+export const SearchSandboxFilesResponseSchema: GenMessage<SearchSandboxFilesResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_sandboxes, 29);
+
+/**
+ * @generated from message etude.v1.FoundLine
+ */
+export type FoundLine = Message<"etude.v1.FoundLine"> & {
+  /**
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * From 1 on.
+   *
+   * @generated from field: int32 line = 2;
+   */
+  line: number;
+
+  /**
+   * Cut at 300 characters.
+   *
+   * @generated from field: string text = 3;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message etude.v1.FoundLine.
+ * Use `create(FoundLineSchema)` to create a new message.
+ */
+export const FoundLineSchema: GenMessage<FoundLine> = /*@__PURE__*/
+  messageDesc(file_etude_v1_sandboxes, 30);
 
 /**
  * @generated from message etude.v1.DeleteSandboxFileRequest
@@ -748,7 +1081,7 @@ export type DeleteSandboxFileRequest = Message<"etude.v1.DeleteSandboxFileReques
  * Use `create(DeleteSandboxFileRequestSchema)` to create a new message.
  */
 export const DeleteSandboxFileRequestSchema: GenMessage<DeleteSandboxFileRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 22);
+  messageDesc(file_etude_v1_sandboxes, 31);
 
 /**
  * @generated from message etude.v1.DeleteSandboxFileResponse
@@ -761,7 +1094,7 @@ export type DeleteSandboxFileResponse = Message<"etude.v1.DeleteSandboxFileRespo
  * Use `create(DeleteSandboxFileResponseSchema)` to create a new message.
  */
 export const DeleteSandboxFileResponseSchema: GenMessage<DeleteSandboxFileResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_sandboxes, 23);
+  messageDesc(file_etude_v1_sandboxes, 32);
 
 /**
  * @generated from enum etude.v1.SandboxState
@@ -900,6 +1233,16 @@ export const Sandboxes: GenService<{
     output: typeof ExecuteEventSchema;
   },
   /**
+   * The answer to a tool_call event. Only the first answer to the call that waits counts; any other changes nothing.
+   *
+   * @generated from rpc etude.v1.Sandboxes.AnswerToolCall
+   */
+  answerToolCall: {
+    methodKind: "unary";
+    input: typeof AnswerToolCallRequestSchema;
+    output: typeof AnswerToolCallResponseSchema;
+  },
+  /**
    * Stops a running execution; its result says "cancelled".
    *
    * @generated from rpc etude.v1.Sandboxes.CancelExecution
@@ -947,6 +1290,16 @@ export const Sandboxes: GenService<{
     methodKind: "unary";
     input: typeof ListSandboxFilesRequestSchema;
     output: typeof ListSandboxFilesResponseSchema;
+  },
+  /**
+   * Lines of files that contain a text, by path and line. Binary files and files over 1 MiB are left out.
+   *
+   * @generated from rpc etude.v1.Sandboxes.SearchSandboxFiles
+   */
+  searchSandboxFiles: {
+    methodKind: "unary";
+    input: typeof SearchSandboxFilesRequestSchema;
+    output: typeof SearchSandboxFilesResponseSchema;
   },
   /**
    * @generated from rpc etude.v1.Sandboxes.DeleteSandboxFile

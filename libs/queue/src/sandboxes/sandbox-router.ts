@@ -1,17 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { unlessAborted } from '@etude/contracts/aborts';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { ExecuteEvent, ExecuteRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import { endedError } from '@etude/contracts/sandbox-wire';
-import type { ControllerAnnouncement, ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
-import type { SandboxSessionStore, StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
-import type { CallContext } from '../calls/caller.js';
-import { unlessAborted } from '../calls/local-client.js';
 import { type ControllerChannels, type ControllerClient, forwardedError, isAway } from './controller-client.js';
+import type { ControllerAnnouncement, ControllerDirectory } from './controller-directory.js';
+import type { SandboxSessionStore, StoredSession } from './sandbox-sessions.js';
 
 /** How long to retry while a session's owner is unreachable. Longer than the time after which an owner counts as dead. */
 const AWAY_MAX_MS = 12_000;
 const RETRY_MS = 200;
+
+/** The caller of a sandbox. */
+export interface RoutedCall {
+  readonly tenant: string;
+  readonly signal: AbortSignal;
+  /** ms since 1970; Infinity without a deadline. */
+  readonly deadlineMs: number;
+}
 
 export interface RouterParts {
   readonly sessions: Pick<SandboxSessionStore, 'get'>;
@@ -20,13 +27,13 @@ export interface RouterParts {
   readonly channels: ControllerChannels | null;
 }
 
-export function forwardSettings({ tenant, signal, deadlineMs }: CallContext): CallSettings {
+export function forwardSettings({ tenant, signal, deadlineMs }: RoutedCall): CallSettings {
   const timeout = Number.isFinite(deadlineMs) ? { timeoutMs: Math.max(1, deadlineMs - Date.now()) } : {};
   return { signal, metadata: { 'etude-tenant': tenant }, ...timeout };
 }
 
 const SWITCHED_OFF =
-  'Sandboxes for callers are off. The operator must set ETUDE_SANDBOX_INTERNAL_TOKEN to the same secret for the gateway and every sandbox controller ("etude up" does).';
+  'Sandboxes for callers are off. The operator must set ETUDE_SANDBOX_INTERNAL_TOKEN to the same secret for the gateway, every rollout worker and every sandbox controller ("etude up" does).';
 
 /** Whether another controller may accept the sandbox. If the tenant's quota is used up, no controller does. */
 const mayHaveRoomElsewhere = (error: EtudeError) =>
@@ -71,7 +78,7 @@ export class SandboxRouter {
    * @param work must be safe to repeat
    * @throws EtudeError as the controller says; NOT_FOUND, SANDBOX_UNAVAILABLE
    */
-  async ask<T>(id: string, context: CallContext, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
+  async ask<T>(id: string, context: RoutedCall, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
     const answers = this.follow(id, context, async function* once(client, settings) {
       yield await work(client, settings);
     });
@@ -85,7 +92,7 @@ export class SandboxRouter {
    */
   async *follow<T>(
     id: string,
-    context: CallContext,
+    context: RoutedCall,
     open: (client: ControllerClient, settings: CallSettings) => AsyncIterable<T>,
   ): AsyncGenerator<T> {
     let hasWaited = false;
@@ -115,7 +122,7 @@ export class SandboxRouter {
    *
    * @throws EtudeError as the controller says; FAILED_PRECONDITION with the reason if the sandbox was lost
    */
-  async *execute(id: string, first: ExecuteRequest, context: CallContext): AsyncGenerator<ExecuteEvent> {
+  async *execute(id: string, first: ExecuteRequest, context: RoutedCall): AsyncGenerator<ExecuteEvent> {
     let request = first;
     for await (const event of this.follow(id, context, (client, settings) => client.execute(request, settings))) {
       request = { ...request, resumeToken: event.resumeToken };
@@ -134,7 +141,7 @@ export class SandboxRouter {
   }
 
   /** Creates a sandbox at the controller with the fewest sessions, or at the next one that has room. */
-  async create<T>(context: CallContext, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
+  async create<T>(context: RoutedCall, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
     const channels = this.requireOn();
     let refusal: unknown = null;
     for (const { address } of leastLoaded(await this.parts.directory.live())) {

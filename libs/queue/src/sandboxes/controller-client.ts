@@ -1,8 +1,7 @@
 import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
+import { createServiceClient, type ServiceClient, status } from '@etude/contracts/grpc-client';
 import { decodeStatus, isServiceError } from '@etude/contracts/rich-status';
-import { status } from '@grpc/grpc-js';
 
 export type ControllerClient = ServiceClient<typeof Sandboxes>;
 
@@ -15,7 +14,7 @@ const RECONNECT = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnec
 export class ControllerChannels {
   readonly #clients = new Map<string, ControllerClient>();
 
-  /** @param token the shared secret of gateways and controllers */
+  /** @param token the shared secret of controllers and their callers */
   constructor(private readonly token: string) {}
 
   /** @param address "host:port" */
@@ -61,7 +60,7 @@ export function forwardedError(error: unknown): unknown {
   if (said?.code === 'UNAUTHENTICATED' || said?.code === 'PERMISSION_DENIED' || (!said && error.code === status.UNAUTHENTICATED)) {
     return new EtudeError(
       'SANDBOX_UNAVAILABLE',
-      'The sandbox controller refused the token of this gateway. The operator must set the same ETUDE_SANDBOX_INTERNAL_TOKEN for both.',
+      'The sandbox controller refused this service. The operator must set the same ETUDE_SANDBOX_INTERNAL_TOKEN for gateways, rollout workers and sandbox controllers.',
     );
   }
   if (said) {

@@ -1,0 +1,142 @@
+import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { CreateSandboxRequestSchema, RenewSandboxRequestSchema, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import type { CallSettings } from '@etude/contracts/grpc-client';
+import { FILE_CHUNK_BYTES_MAX, RETRYABLE_EXITS, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox';
+import { toWire } from '@etude/contracts/wire/messages';
+import {
+  type CellToolAnswer,
+  type CellToolCall,
+  type FoundLine,
+  SandboxLost,
+  type WorkCell,
+  type WorkCellOutcome,
+  type WorkFile,
+  type WorkSandbox,
+  type WorkSandboxes,
+  type WorkSandboxRequest,
+} from '@etude/domain/ports/work-sandboxes';
+import type { ControllerClient } from './controller-client.js';
+import { readFile, runCell } from './sandbox-cells.js';
+import type { RoutedCall, SandboxRouter } from './sandbox-router.js';
+
+/** Lifetime of a sandbox after its last use. */
+const TTL_MS = SESSION_TTL_MS_DEFAULT;
+const FILES_MAX = 1_000;
+const LABELS = { 'opened-by': 'rollout' };
+
+/** Sandboxes of `etude.v1.Sandboxes` for rollouts, with the tenant's quota. */
+export class RouterWorkSandboxes implements WorkSandboxes {
+  constructor(private readonly router: SandboxRouter) {}
+
+  async open({ tenant, requestId, template, limits }: WorkSandboxRequest, signal: AbortSignal): Promise<WorkSandbox> {
+    const call = { tenant, signal, deadlineMs: Infinity };
+    const request = toWire(CreateSandboxRequestSchema, { requestId, template: template ?? '', limits, ttlMs: TTL_MS, labels: LABELS });
+    const made = await this.router.create(call, (client, settings) => client.createSandbox(request, settings));
+    if (made.state !== SandboxState.OPEN) throw new SandboxLost(made.stateReason || 'it was closed, or nobody used it for too long');
+    // A repeat finds a sandbox that may end soon.
+    return new RouterWorkSandbox(this.router, tenant, made.name);
+  }
+}
+
+class RouterWorkSandbox implements WorkSandbox {
+  readonly #id: string;
+  #renewedAt = -Infinity;
+
+  constructor(
+    private readonly router: SandboxRouter,
+    private readonly tenant: string,
+    readonly name: string,
+  ) {
+    this.#id = name.slice('sandboxes/'.length);
+  }
+
+  async run(cell: WorkCell, answer: (call: CellToolCall) => Promise<CellToolAnswer>, signal: AbortSignal): Promise<WorkCellOutcome> {
+    return this.#using(signal, async (call) => {
+      // A cell may run, and wait for its tools, longer than the sandbox lives. If it can't be renewed, the cell reports the reason.
+      const renewal = setInterval(() => void this.#renew(call).catch(() => undefined), TTL_MS / 4);
+      try {
+        const outcome = await runCell(this.router, this.#id, cell, call, answer);
+        if (isLoss(outcome)) throw new SandboxLost(outcome.error?.message ?? outcome.exit);
+        return outcome;
+      } finally {
+        clearInterval(renewal);
+      }
+    });
+  }
+
+  async list(signal: AbortSignal): Promise<readonly WorkFile[]> {
+    const { files } = await this.#ask(signal, (client, settings) => client.listSandboxFiles({ name: this.name, pageSize: FILES_MAX }, settings));
+    return files.map(({ path, sizeBytes }) => ({ path, sizeBytes: Number(sizeBytes) }));
+  }
+
+  async read(path: string, bytesMax: number, signal: AbortSignal): Promise<Uint8Array | null> {
+    return this.#using(signal, (call) =>
+      readFile(this.router, this.#id, path, bytesMax, call).catch((error: unknown) => {
+        if (isNoFile(error)) return null;
+        throw error;
+      }),
+    );
+  }
+
+  async write(path: string, content: Uint8Array, signal: AbortSignal): Promise<void> {
+    const { name } = this;
+    await this.#ask(signal, async (client, settings) => {
+      // Drops what an upload that was cut has left.
+      await client.deleteSandboxFile({ name, path }, settings).catch(() => undefined);
+      await client.uploadFile(uploadOf(name, path, content), settings);
+    });
+  }
+
+  async search(text: string, limit: number, signal: AbortSignal): Promise<{ readonly lines: readonly FoundLine[]; readonly total: number }> {
+    const { lines, total } = await this.#ask(signal, (client, settings) => client.searchSandboxFiles({ name: this.name, text, limit }, settings));
+    return { lines: lines.map(({ path, line, text: found }) => ({ path, line, text: found })), total };
+  }
+
+  async close(signal: AbortSignal): Promise<void> {
+    const call = { tenant: this.tenant, signal, deadlineMs: Infinity };
+    await this.router.ask(this.#id, call, (client, settings) => client.closeSandbox({ name: this.name }, settings)).catch((error: unknown) => {
+      if (!hasEnded(error)) throw error;
+    });
+  }
+
+  #ask<T>(signal: AbortSignal, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
+    return this.#using(signal, (call) => this.router.ask(this.#id, call, work));
+  }
+
+  /** Renews the sandbox before the work, if needed. @throws SandboxLost */
+  async #using<T>(signal: AbortSignal, work: (call: RoutedCall) => Promise<T>): Promise<T> {
+    const call = { tenant: this.tenant, signal, deadlineMs: Infinity };
+    try {
+      if (performance.now() - this.#renewedAt > TTL_MS / 2) await this.#renew(call);
+      return await work(call);
+    } catch (error) {
+      throw hasEnded(error) ? new SandboxLost((error as Error).message) : error;
+    }
+  }
+
+  async #renew(call: RoutedCall): Promise<void> {
+    const at = performance.now();
+    const request = toWire(RenewSandboxRequestSchema, { name: this.name, ttlMs: TTL_MS });
+    await this.router.ask(this.#id, call, (client, settings) => client.renewSandbox(request, settings));
+    this.#renewedAt = at;
+  }
+}
+
+async function* uploadOf(name: string, path: string, content: Uint8Array) {
+  yield { part: { case: 'header' as const, value: { name, path, sizeBytes: BigInt(content.byteLength) } } };
+  for (let at = 0; at < content.byteLength; at += FILE_CHUNK_BYTES_MAX)
+    yield { part: { case: 'chunk' as const, value: content.subarray(at, at + FILE_CHUNK_BYTES_MAX) } };
+}
+
+const metadataOf = (error: unknown) => (error instanceof EtudeError ? (error.details.metadata ?? {}) : {});
+
+const isNoFile = (error: unknown) => errorCode(error) === 'NOT_FOUND' && metadataOf(error)['reason'] === 'not_found';
+
+/** Whether the error says that the sandbox has ended, or is kept no longer. */
+const hasEnded = (error: unknown) =>
+  (errorCode(error) === 'FAILED_PRECONDITION' && metadataOf(error)['state'] !== undefined) ||
+  (errorCode(error) === 'NOT_FOUND' && metadataOf(error)['name'] !== undefined);
+
+/** Whether the cell ended with its sandbox. */
+const isLoss = ({ exit, error }: WorkCellOutcome) =>
+  error?.type === 'SandboxLost' && (RETRYABLE_EXITS.has(exit) || exit === 'kernel_lost' || exit === 'oomkilled');
