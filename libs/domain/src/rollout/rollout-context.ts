@@ -8,6 +8,7 @@ import type { Journal } from '../ports/journal.js';
 import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel, ChatRequest, ChatResponse } from '../ports/model.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
+import type { OutsideTools } from '../ports/outside-tools.js';
 import type { Questions } from '../ports/questions.js';
 import type { Embedder } from '../ports/embedder.js';
 import type { Worlds } from '../ports/worlds.js';

@@ -2,14 +2,13 @@ import type { RecalledItem } from '@etude/contracts/memory';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import { extractFact } from '../findings/extractors.js';
 import type { ChatMessage, ChatRequest, ChatTool } from '../ports/model.js';
-import type { Scratchpad } from '../ports/work-sandboxes.js';
+import { type Scratchpad, workingMemory } from '@etude/contracts/scratchpad';
 import type { Todo } from '../tools/tool-ports.js';
 import type { Attempt } from './attempt-record.js';
 import { attemptsSection, block, expectationSection, memorySection, type PromptTask, sourcesOf, taskSection } from './prompt-sections.js';
 import type { ModelAnswer } from './rollout-context.js';
 import { PYTHON } from './step-answer.js';
 import type { Observation } from './workbench.js';
-import { workingMemory } from './working-memory.js';
 
 /** The most tokens of each part of a step's prompt. The operator can set them. */
 export interface PromptBudgets {

@@ -193,13 +193,13 @@ export class Workbench {
   /** Makes a call, unless an equal one was answered and nothing that it rests on has changed. */
   async #make(key: string, { tool, args }: StepCall, fromCode: boolean): Promise<ToolValue> {
     const path = args?.['path'];
-    const filePath = tool === 'fs_read' && typeof path === 'string' ? { filePath: path } : {};
-    const named = { tool, query: queryOf(tool, args ?? {}), identity: contentDigest([tool, args ?? null]), ...filePath };
+    const filePath = tool === 'fs_read' && typeof path === 'string' ? path : undefined;
+    const named = { tool, query: queryOf(tool, args ?? {}), identity: contentDigest([tool, args ?? null]), ...(filePath && { filePath }) };
     if (args === undefined) return { ...named, outcome: { success: false, error: ARGUMENTS } };
     if (fromCode && tool === ASK)
       return { ...named, outcome: { success: false, error: `${ASK} can't be called from code. Call it as a tool.` } };
     try {
-      const stamp = FILE_TOOLS.has(tool) ? { stamp: await this.#stamp(key) } : {};
+      const stamp = FILE_TOOLS.has(tool) ? { stamp: await this.#stamp(key, filePath) } : {};
       const known = this.#answered.get(named.identity);
       if (known !== undefined && this.findings.hasFindingFor(tool, named.query) && known.stamp === stamp.stamp)
         return { ...known, again: true };
@@ -216,10 +216,11 @@ export class Workbench {
     return { ...scope, session: rolloutId, callId: `${rolloutId}.${key}`, by: `rollout ${rolloutId}`, settings: await settings() };
   }
 
-  /** The paths, sizes and times of all files as one text. */
-  async #stamp(key: string): Promise<string> {
+  /** The paths, sizes and times of all files, or of one, as a short text. It changes when they do. */
+  async #stamp(key: string, filePath: string | undefined): Promise<string> {
     const files = await (await this.#open(key)).list(this.context.signal);
-    return contentDigest(files.map(({ path, sizeBytes, modifiedAt }) => [path, sizeBytes, modifiedAt]));
+    const of = files.filter(({ path }) => filePath === undefined || path === filePath.replace(/^\.\//, ''));
+    return contentDigest(of.map(({ path, sizeBytes, modifiedAt }) => [path, sizeBytes, modifiedAt]));
   }
 
   /** The sandbox for a tool, opened at its first use. */
