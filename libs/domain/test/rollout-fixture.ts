@@ -7,6 +7,7 @@ import type { z } from 'zod';
 import type { ChatModel, ChatRequest, ChatResponse } from '../src/ports/model.js';
 import { registryOf, proven, TEST_SIGNER } from './bundle-fixture.js';
 import { LexicalEmbedder } from '../src/retrieval/lexical-embedder.js';
+import { FakeWorlds } from './fake-worlds.js';
 import { FakeClock } from './fake-clock.js';
 import { FakeJournalStore } from './fake-journal.js';
 import { FakeMemoryOutbox } from './fake-memory-outbox.js';
