@@ -14,6 +14,11 @@ import { consume } from '@etude/queue/jobs/consumer';
 import { Producer } from '@etude/queue/jobs/producer';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
+import { ControllerChannels } from '@etude/queue/sandboxes/controller-client';
+import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import { RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
+import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { retentionFrom, taskConfig, TaskStore } from '@etude/queue/tasks/task-store';
 import { z } from 'zod';
 import { rolloutRunProcessor } from './rollout-run.processor.js';
@@ -29,6 +34,8 @@ export const rolloutWorkerConfig = requireMemory(
     .extend({
       /** Number of rollouts that run at once in this process. They mostly wait for the model. */
       ETUDE_ROLLOUT_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(8),
+      /** Shared secret of rollout workers and sandbox controllers; unset: rollouts can't work in sandboxes of their own. */
+      ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
     }),
 );
 type RolloutWorkerConfig = z.infer<typeof rolloutWorkerConfig>;
@@ -59,12 +66,14 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
   const redis = connectRedis(redisUrl, 'worker', logger);
   const tasks = new TaskStore(producer, retention);
   const { episodic, semantic, procedural } = memory;
+  const router = routerFrom(config, producer);
   const ports = {
     model,
     episodic,
     semantic,
     procedural,
     sandboxes: new QueueSandboxes(producer),
+    workSandboxes: new RouterWorkSandboxes(router),
     outbox: maskedOutbox(new RedisMemoryOutbox(producer)),
     clock: { now: Date.now },
     settings: new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config)),
@@ -87,9 +96,15 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
     // Another worker continues the running rollouts after their last journaled step.
     async close() {
       await consumer.close(CLOSE_GRACE_MS);
+      router.close();
       await producer.close();
       redis.disconnect();
       await memory.close();
     },
   };
+}
+
+function routerFrom({ ETUDE_SANDBOX_INTERNAL_TOKEN: token }: RolloutWorkerConfig, { redis, keys }: Producer): SandboxRouter {
+  const channels = token === undefined ? null : new ControllerChannels(token);
+  return new SandboxRouter({ sessions: new SandboxSessionStore(redis, keys), directory: new ControllerDirectory(redis, keys), channels });
 }

@@ -108,6 +108,7 @@ export class World {
     return {
       model,
       sandboxes,
+      workSandboxes: { open: () => Promise.reject(new Error('this rollout works in no sandbox')) },
       outbox,
       clock,
       givesUp: () => false,

@@ -9,6 +9,7 @@ import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, SemanticMemory } f
 import type { ChatModel, ChatRequest, ChatResponse } from '../ports/model.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
+import type { WorkSandboxes } from '../ports/work-sandboxes.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
 import { DurableSteps } from './durable-steps.js';
 import type { PromptTask } from './prompt-sections.js';
@@ -21,6 +22,7 @@ export interface RolloutInput {
 export interface RolloutDeps {
   readonly model: ChatModel;
   readonly sandboxes: Sandboxes;
+  readonly workSandboxes: WorkSandboxes;
   readonly episodic: Pick<EpisodicMemory, 'search'>;
   readonly semantic: Pick<SemanticMemory, 'search'>;
   readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint' | 'versions' | 'countOffers' | 'countNames'>;
