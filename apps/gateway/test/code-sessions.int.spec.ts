@@ -5,8 +5,8 @@ import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ControllerChannels } from '../src/controllers/controller-client.js';
-import { SandboxRouter } from '../src/controllers/sandbox-router.js';
+import { ControllerChannels } from '@etude/queue/sandboxes/controller-client';
+import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { SandboxCodeSessions } from '../src/tools/sandbox-code-sessions.js';
 import { FakeController, FakeWorld, TOKEN } from './fake-controller.js';
 

@@ -99,6 +99,8 @@ export class FakeController {
       getSandboxFile: nothing,
       listSandboxFiles: nothing,
       deleteSandboxFile: nothing,
+      answerToolCall: nothing,
+      searchSandboxFiles: nothing,
       createSandbox: async ({ requestId, labels }, { tenant }) => {
         if (this.refusal) throw this.refusal;
         const session = SessionRequest.parse({ tenant, requestId, limits: SandboxLimits.parse({}), labels });
@@ -110,6 +112,7 @@ export class FakeController {
         this.#change(name, tenant, (id, epoch) => this.#sessions.end(tenant, id, epoch, 'closed', '')),
       cancelExecution: async ({ executionId }) => {
         world.cancelled.push(executionId);
+        world.executions.get(executionId)?.push({ event: { case: 'result', value: { exit: 'cancelled' } } });
         return { stopped: true };
       },
       execute: (request, { signal }) => this.#execute(request, signal),

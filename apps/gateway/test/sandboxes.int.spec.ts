@@ -37,6 +37,21 @@ async function* upload(name: string, path: string, bytes: number) {
   }
 }
 
+describe('calls of tools', () => {
+  it('forwards answers and searches, and checks them first', async () => {
+    const one = await controller();
+    const { name } = await client().createSandbox({});
+    const call = { name, executionId: 'e-1', number: 1 };
+    await client().answerToolCall({ ...call, answer: { case: 'error', value: 'no' } });
+    await client().searchSandboxFiles({ name, text: 'needle' });
+    expect(methodsOf(one)).toEqual(['CreateSandbox', 'AnswerToolCall', 'SearchSandboxFiles']);
+    const tools = [{ name: '', parameters: [] }];
+    expect(await refusal(client().answerToolCall({ ...call, number: 0 }))).toMatchObject({ code: 'INVALID_ARGUMENT', field: 'number' });
+    expect(await refusal(client().searchSandboxFiles({ name }))).toMatchObject({ code: 'INVALID_ARGUMENT', field: 'text' });
+    expect(await refusal(Array.fromAsync(client().execute({ name, code: '1', tools })))).toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+});
+
 describe('the choice of a controller', () => {
   it('creates a sandbox at the controller with the fewest sessions', async () => {
     const busy = await controller({ sessions: 5 });

@@ -19,6 +19,11 @@ import { Producer } from '@etude/queue/jobs/producer';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
 import { RedisWorlds } from '@etude/queue/worlds/worlds-store';
+import { ControllerChannels } from '@etude/queue/sandboxes/controller-client';
+import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import { RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
+import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { retentionFrom, taskConfig, TaskStore } from '@etude/queue/tasks/task-store';
 import { z } from 'zod';
 import { rolloutRunProcessor } from './rollout-run.processor.js';
@@ -69,6 +74,8 @@ export const rolloutWorkerConfig = requireMemory(
       ETUDE_MCP_SECRETS_PATH: z.string().min(1).optional(),
       /** Whether agents may use MCP servers with loopback or private addresses. They could reach other services of this network. */
       ETUDE_MCP_PRIVATE_ADDRESSES: flag().prefault('false'),
+      /** Shared secret of rollout workers and sandbox controllers; unset: rollouts can't work in sandboxes of their own. */
+      ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
     }),
 );
 type RolloutWorkerConfig = z.infer<typeof rolloutWorkerConfig>;
@@ -107,6 +114,7 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
   const tasks = new TaskStore(producer, retention);
   const { episodic, semantic, procedural } = memory;
   const outsideTools = new OutsideServers(outsideSettings(config, (details, message) => logger.debug?.(details, message)));
+  const router = routerFrom(config, producer);
   const ports = {
     model,
     episodic,
@@ -117,6 +125,7 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
     worlds: new RedisWorlds(producer.redis, producer.keys),
     promptBudgets: config.ETUDE_ROLLOUT_PROMPT_TOKENS,
     sandboxes: new QueueSandboxes(producer),
+    workSandboxes: new RouterWorkSandboxes(router),
     outbox: maskedOutbox(new RedisMemoryOutbox(producer)),
     clock: { now: Date.now },
     settings: new AgentSettingsStore(producer.redis, producer.keys, installationSettings(config)),
@@ -140,9 +149,15 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
     async close() {
       await consumer.close(CLOSE_GRACE_MS);
       await outsideTools.close();
+      router.close();
       await producer.close();
       redis.disconnect();
       await memory.close();
     },
   };
+}
+
+function routerFrom({ ETUDE_SANDBOX_INTERNAL_TOKEN: token }: RolloutWorkerConfig, { redis, keys }: Producer): SandboxRouter {
+  const channels = token === undefined ? null : new ControllerChannels(token);
+  return new SandboxRouter({ sessions: new SandboxSessionStore(redis, keys), directory: new ControllerDirectory(redis, keys), channels });
 }

@@ -42,7 +42,7 @@ const driverConfig = {
 
 /** Sessions for callers. Without a token the controller serves none. */
 const sessionConfig = {
-  /** Shared with the gateways only. */
+  /** Shared with the gateways and the rollout workers only. */
   ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   /** Address that the controller listens on for gateways. */
   ETUDE_SANDBOX_GRPC_HOST: z.string().min(1).default('127.0.0.1'),

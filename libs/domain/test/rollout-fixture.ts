@@ -112,6 +112,7 @@ export class World {
     return {
       model,
       sandboxes,
+      workSandboxes: { open: () => Promise.reject(new Error('this rollout works in no sandbox')) },
       outbox,
       clock,
       questions,
@@ -134,7 +135,6 @@ export class World {
             etag: '',
           }),
       },
-      workSandboxes: { open: () => Promise.reject(new Error('this rollout opens no sandbox')) },
       embedder: new LexicalEmbedder(),
       worlds: new FakeWorlds(),
       outsideTools: {

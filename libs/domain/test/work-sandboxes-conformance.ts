@@ -31,14 +31,16 @@ const cellOf = (code: string, given: Partial<WorkCell> = {}): WorkCell => ({
 });
 const requestOf = () => ({ tenant: 'acme', requestId: `work-${randomUUID()}`, template: undefined, limits: SandboxLimits.parse({}) });
 const sum = async ({ arguments: { a, b } }: CellToolCall): Promise<CellToolAnswer> => ({ success: true, result: Number(a) + Number(b) });
+const fails = async (): Promise<CellToolAnswer> => ({ success: false, error: 'no such note' });
 const unexpected = (call: CellToolCall): Promise<CellToolAnswer> => Promise.reject(new Error(`called ${call.tool}`));
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 /** The promises of every WorkSandboxes, fake or real. */
 export function workSandboxesConformance(make: () => Promise<WorkSandboxesUnderTest>): void {
   const opened = async () => {
-    const { workSandboxes, close } = await make();
-    onTestFinished(async () => close?.());
+    const made = await make();
+    const { workSandboxes } = made;
+    onTestFinished(async () => made.close?.());
     const sandbox = await workSandboxes.open(requestOf(), never());
     onTestFinished(() => sandbox.close(never()));
     const cell = (code: string, given: Partial<WorkCell> = {}, answer = unexpected): Promise<WorkCellOutcome> =>
@@ -111,7 +113,6 @@ export function workSandboxesConformance(make: () => Promise<WorkSandboxesUnderT
 
     it('raises ToolError for a failure, and TypeError for unknown keywords', async () => {
       const { cell } = await opened();
-      const fails = async (): Promise<CellToolAnswer> => ({ success: false, error: 'no such note' });
       const code =
         'for act in (lambda: add(1, 2), lambda: add(c=1), lambda: tools.call("other")):\n  try: act()\n  except Exception as e: print(type(e).__name__, e)';
       const { stdout } = await cell(code, { tools: [ADD] }, fails);

@@ -171,10 +171,13 @@ export class SupervisorClient implements ClaimedSandbox {
   /** Starts the time that the supervisor has for the next run, or for the rest of a run after a wait of `waitMs`. */
   private watch(following: Following, waitMs = 0): void {
     clearTimeout(following.watchdog);
-    following.watchdog = setTimeout(() => {
-      this.lose({ ...KERNEL_LOST, message: 'the supervisor did not stop a run at its wall limit' });
-      void this.link.destroy();
-    }, waitMs + following.execution.limits.wallMs + SUPERVISOR_GRACE_MS);
+    following.watchdog = setTimeout(
+      () => {
+        this.lose({ ...KERNEL_LOST, message: 'the supervisor did not stop a run at its wall limit' });
+        void this.link.destroy();
+      },
+      waitMs + following.execution.limits.wallMs + SUPERVISOR_GRACE_MS,
+    );
   }
 
   private refused({ reason, code }: SupervisorFrame): void {

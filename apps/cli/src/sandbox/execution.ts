@@ -41,6 +41,7 @@ function printEnd({ out }: Cli, outcome: ExecutionOutcome): void {
   const cut = Number(outcome.stdoutCutBytes + outcome.stderrCutBytes);
   if (cut > 0) out.note(`(${bytesText(cut)} of the output before its tail were dropped; --output KIB keeps more)`);
   if (outcome.exit !== 'ok') out.note(outcomeLine(outcome));
+  if (outcome.workingMemory) out.stream('stdout', `\n${outcome.workingMemory}\n`);
 }
 
 /** Runs code, streams its output, and returns its outcome. Ctrl-C ends the code; the output up to then is still printed. */

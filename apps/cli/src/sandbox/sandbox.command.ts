@@ -18,6 +18,7 @@ import { show } from '../show.js';
 const SANDBOX_FLAGS: Flags = {
   '--template <name>': 'kind of sandbox (default: default)',
   '--ttl <time>': { help: 'lifetime of the sandbox without a renewal (default: 10m)', parse: duration },
+  '--scratchpad': 'cells have a scratchpad: store, recall, observe, fail',
   '--label <key=value>': { help: 'repeatable', parse: keyValue },
   '--request-id <id>': 'id of the request; a repeat with the same id changes nothing',
 };

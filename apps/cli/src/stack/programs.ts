@@ -50,7 +50,7 @@ export interface Setup {
   readonly ports: Ports;
   /** Password of this stack's Redis, because other users of the machine can reach its port. */
   readonly redisPassword: string;
-  /** Token with which this stack's gateway and sandbox controller recognise each other. */
+  /** Token with which this stack's gateway, rollout worker and sandbox controller recognise each other. */
   readonly sandboxToken: string;
   /** null if code runs in processes of this machine. */
   readonly cluster: ClusterReady | null;
@@ -230,7 +230,7 @@ export async function servicePrograms(setup: Setup): Promise<Program[]> {
   return Promise.all([
     service('consolidation-worker', { ...learning, ...signing, ...nightly }),
     service('sandbox-controller', { ...inside, ...driver }, false),
-    service('rollout-worker', learning),
+    service('rollout-worker', { ...learning, ...inside }),
     service('gateway', { ...learning, ...doors, ...inside }),
   ]);
 }

@@ -56,7 +56,7 @@ export const gatewayConfig = requireMemory(
       ETUDE_AUTH_ANONYMOUS_TENANT: TenantId.optional(),
       /** Maximum of calls from one tenant that this process works on at once. Waits and streams don't count. */
       ETUDE_CALLS_PER_TENANT_MAX: z.coerce.number().int().min(1).max(100_000).default(500),
-      /** Shared secret of gateways and sandbox controllers; unset: no sandboxes for callers. */
+      /** Shared secret of gateways, rollout workers and sandbox controllers; unset: no sandboxes for callers. */
       ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
       /** Tools open no sandbox while the tenant has this many open, including those that callers opened; 0: never. */
       ETUDE_TOOLS_SANDBOXES_OPEN_MAX: z.coerce.number().int().min(0).max(100_000).default(8),

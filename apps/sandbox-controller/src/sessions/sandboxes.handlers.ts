@@ -3,7 +3,13 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Sandboxes, UploadFileHeader, UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { ServedCall, ServiceHandlers } from '@etude/contracts/grpc-server';
 import { TenantId } from '@etude/contracts/ids';
-import { type DownloadFileInit, type SandboxFileInit, sandboxFileMessage, sandboxMessage, toolAnswerOf } from '@etude/contracts/sandbox-wire';
+import {
+  type DownloadFileInit,
+  type SandboxFileInit,
+  sandboxFileMessage,
+  sandboxMessage,
+  toolAnswerOf,
+} from '@etude/contracts/sandbox-wire';
 import { invalidField, opened } from '@etude/contracts/wire/validation';
 import type { SandboxFiles } from '@etude/sandbox/sandbox-driver';
 import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox';

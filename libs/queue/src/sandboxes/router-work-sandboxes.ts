@@ -65,7 +65,9 @@ class RouterWorkSandbox implements WorkSandbox {
   }
 
   async list(signal: AbortSignal): Promise<readonly WorkFile[]> {
-    const { files } = await this.#ask(signal, (client, settings) => client.listSandboxFiles({ name: this.name, pageSize: FILES_MAX }, settings));
+    const { files } = await this.#ask(signal, (client, settings) =>
+      client.listSandboxFiles({ name: this.name, pageSize: FILES_MAX }, settings),
+    );
     return files.map(({ path, sizeBytes, modifyTime }) => ({
       path,
       sizeBytes: Number(sizeBytes),
@@ -91,16 +93,24 @@ class RouterWorkSandbox implements WorkSandbox {
     });
   }
 
-  async search(text: string, limit: number, signal: AbortSignal): Promise<{ readonly lines: readonly FoundLine[]; readonly total: number }> {
-    const { lines, total } = await this.#ask(signal, (client, settings) => client.searchSandboxFiles({ name: this.name, text, limit }, settings));
+  async search(
+    text: string,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly lines: readonly FoundLine[]; readonly total: number }> {
+    const { lines, total } = await this.#ask(signal, (client, settings) =>
+      client.searchSandboxFiles({ name: this.name, text, limit }, settings),
+    );
     return { lines: lines.map(({ path, line, text: found }) => ({ path, line, text: found })), total };
   }
 
   async close(signal: AbortSignal): Promise<void> {
     const call = { tenant: this.tenant, signal, deadlineMs: Infinity };
-    await this.router.ask(this.#id, call, (client, settings) => client.closeSandbox({ name: this.name }, settings)).catch((error: unknown) => {
-      if (!hasEnded(error)) throw error;
-    });
+    await this.router
+      .ask(this.#id, call, (client, settings) => client.closeSandbox({ name: this.name }, settings))
+      .catch((error: unknown) => {
+        if (!hasEnded(error)) throw error;
+      });
   }
 
   #ask<T>(signal: AbortSignal, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {

@@ -48,7 +48,8 @@ export async function runCell(
     }
     return { ...told, ...endOf(null) };
   } catch (error) {
-    if (context.signal.aborted) await stopCell(router, id, executionId, context);
+    // Without an answer the cell's own limits end it.
+    if (context.signal.aborted) await stopCell(router, id, executionId, context).catch(() => undefined);
     throw error;
   }
 }
@@ -78,8 +79,7 @@ function endOf(result: ExecutionOutcome | null): Omit<WorkCellOutcome, 'stdout' 
 export async function readFile(router: SandboxRouter, id: string, path: string, bytesMax: number, context: RoutedCall): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let offset = 0n;
-  const open = (client: ControllerClient, settings: CallSettings) =>
-    client.downloadFile({ name: sandboxName(id), path, offset }, settings);
+  const open = (client: ControllerClient, settings: CallSettings) => client.downloadFile({ name: sandboxName(id), path, offset }, settings);
   for await (const { chunk } of router.follow(id, context, open)) {
     chunks.push(chunk);
     offset += BigInt(chunk.byteLength);

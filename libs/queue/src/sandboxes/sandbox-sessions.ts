@@ -146,7 +146,13 @@ const digestOf = ({ template, limits, ttlMs, labels, scratchpad }: SessionReques
 
 function fieldsOf(request: SessionRequest, { controllerId, place }: SessionOwner): string[] {
   const { template, limits, labels, scratchpad } = request satisfies Pick<SandboxSession, 'template' | 'limits' | 'labels' | 'scratchpad'>;
-  return ['spec', JSON.stringify({ template, limits, labels, scratchpad }), 'controllerId', controllerId, ...(place === null ? [] : ['place', place])];
+  return [
+    'spec',
+    JSON.stringify({ template, limits, labels, scratchpad }),
+    'controllerId',
+    controllerId,
+    ...(place === null ? [] : ['place', place]),
+  ];
 }
 
 function quotaReached(tenant: string, open: number, openMax: number): EtudeError {
