@@ -28,6 +28,14 @@ function own(): Pick<FakeWorkSandboxes, 'open'> {
   return { open: (request, signal) => workSandboxes.open({ ...request, requestId: prefix + request.requestId }, signal) };
 }
 
+/** Ends the latest rollout's first sandbox, as its machine would. */
+const lose: FakeAnswer = () => {
+  const name = `${rollouts}-t00000000-r1.w0`;
+  const sandboxes = workSandboxes as unknown as { opened: Map<string, { lose: (why: string) => void }> };
+  sandboxes.opened.get(name)!.lose('its machine went away');
+  return python('print(1)');
+};
+
 const last = (model: FakeChatModel) => textOf(model.requests.at(-1)!);
 
 describe('an agent that acts in steps', () => {
@@ -41,10 +49,9 @@ describe('an agent that acts in steps', () => {
     expect(last(model)).toContain('<result-');
     expect(last(model)).toContain('"content":"hello"');
     expect(last(model)).toContain('42');
-    expect(world.steps).toEqual([
-      ...['a1.s1.act', 'a1.s1.c1.open', 'a1.s1.c1', 'a1.s2.act', 'a1.s2.t1', 'a1.s2.t2', 'a1.s3.act', 'a1.s3.c1', 'a1.s4.act'],
-      ...['a1.evaluate', 'a1.record', 't.findings'].filter((step) => step !== 't.findings'),
-    ]);
+    expect(world.steps).toEqual(
+      'a1.s1.act a1.s1.c1.open a1.s1.c1 a1.s2.act a1.s2.t1 a1.s2.t2 a1.s3.act a1.s3.c1 a1.s4.act a1.evaluate a1.record'.split(' '),
+    );
   });
 
   it('is judged exactly by the code of its final answer', async () => {
@@ -78,9 +85,9 @@ describe('an agent that acts in steps', () => {
       deps: { workSandboxes: own() },
     });
     expect(await world.run()).toMatchObject({ state: 'succeeded', usage: { attempts: 2 } });
-    expect(textOf(model.requests[2]!)).toContain('# Attempts so far');
-    expect(textOf(model.requests[2]!)).toMatch(/## Working Memory[^]*- key: 7/);
-    expect(textOf(model.requests[3]!)).toContain('7 1');
+    expect(textOf(model.requests[2])).toContain('# Attempts so far');
+    expect(textOf(model.requests[2])).toMatch(/## Working Memory[^]*- key: 7/);
+    expect(textOf(model.requests[3])).toContain('7 1');
   });
 
   it('reads code and the final answer from text', async () => {
@@ -156,11 +163,6 @@ describe('an agent that acts in steps', () => {
   });
 
   it('goes on in a new sandbox with its scratchpad after a loss', async () => {
-    const lose = () => {
-      const sandboxes = workSandboxes as unknown as { opened: Map<string, { lose: (why: string) => void }> };
-      sandboxes.opened.get(`${rollouts}-t00000000-r1.w0`)!.lose('its machine went away');
-      return python('print(1)');
-    };
     const { world, model } = worldOf(
       [
         python('store("n", 5)\nplain = 1\nopen("own.txt", "w").write("x")'),
@@ -194,10 +196,10 @@ describe('an agent that acts in steps', () => {
     ];
     const { world, model } = worldOf(answers);
     await world.run();
-    const [ninth, thirteenth] = [8, 12].map((at) => textOf(model.requests[at]!).length);
-    expect(thirteenth! / ninth!).toBeLessThan(1.3);
-    expect(textOf(model.requests[12]!)).toContain('# Earlier steps');
-    const beginning = (at: number) => model.requests[at]!.messages.slice(0, 2);
+    const [ninth = 0, thirteenth = Infinity] = [8, 12].map((at) => textOf(model.requests[at]).length);
+    expect(thirteenth / ninth).toBeLessThan(1.3);
+    expect(textOf(model.requests[12])).toContain('# Earlier steps');
+    const beginning = (at: number) => model.requests[at].messages.slice(0, 2);
     expect(beginning(2)[0]).toEqual(beginning(12)[0]);
   });
 

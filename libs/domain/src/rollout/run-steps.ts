@@ -90,7 +90,14 @@ async function requestFor(context: RolloutContext, { recalled, tools, bench }: A
   const offered = await tools.offered();
   return () =>
     stepRequest({
-      ...{ task, recalled, attempts: before, taken, tools: offered, scratchpad, todos: tools.todos, step },
+      task,
+      recalled,
+      attempts: before,
+      taken,
+      tools: offered,
+      scratchpad,
+      todos: tools.todos,
+      step,
       findings: findings.summary(),
       recalledFindings: bench.recalled.filter(({ kind }) => kind === 'fact').map(({ kind, id }) => `${kind} ${id}`),
       stepsMax: spec.limits.agentStepsMax,
@@ -141,7 +148,13 @@ async function judged(context: RolloutContext, attempt: number, work: AgentAtWor
   const imports = await importedSkills(context, recalled, [code ?? '', ...codeOf(taken)].join('\n'));
   const said = {
     ...importedBy(imports),
-    ...{ attempt, draft: null, critique: null, recalled, thought: transcriptOf(taken), skill: null, ...cost.total },
+    attempt,
+    draft: null,
+    critique: null,
+    recalled,
+    thought: transcriptOf(taken),
+    skill: null,
+    ...cost.total,
     ...(bench.readOutside ? { ofSkill: [...(importedBy(imports).ofSkill ?? []), `untrustedTasks/${context.taskId}`] } : {}),
   };
   const judgement = judgementOf(evaluator.kind === 'none', end, text);

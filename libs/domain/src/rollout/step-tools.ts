@@ -19,8 +19,14 @@ import { FINAL, PYTHON } from './step-answer.js';
 export const FILE_TOOLS: ReadonlySet<string> = new Set(['fs_list', 'fs_read', 'fs_search', 'fs_write']);
 /** Tools that only read. An equal call gets the first answer while nothing has changed. */
 export const KNOWN_AGAIN: ReadonlySet<string> = new Set([
-  ...['fs_list', 'fs_read', 'fs_search'],
-  ...['recall', 'recall_fact', 'recall_similar_experience', 'recall_procedure', 'rag_query'],
+  'fs_list',
+  'fs_read',
+  'fs_search',
+  'recall',
+  'recall_fact',
+  'recall_similar_experience',
+  'recall_procedure',
+  'rag_query',
 ]);
 /** With more tools than this, the prompt has only the core set, and `search` finds the others. */
 const OFFERED_MAX = 14;
@@ -155,9 +161,18 @@ function parametersOf({ properties }: Readonly<Record<string, unknown>>): readon
 
 function outsideDefinition({ name, description, inputSchema }: OutsideTool): ToolDefinition {
   return {
-    ...{ name, title: description.slice(0, 120), inputSchema, outputSchema: {}, readOnly: false, idempotent: false },
+    name,
+    title: description.slice(0, 120),
+    inputSchema,
+    outputSchema: {},
+    readOnly: false,
+    idempotent: false,
     describe: () => description,
-    call: () => Promise.resolve({ success: false, error: `${name} is called at its server` }),
+    call: () =>
+      Promise.resolve({
+        success: false,
+        error: `${name} is called at its server`,
+      }),
   };
 }
 
@@ -179,9 +194,9 @@ function searchTools(near: NearTools): ToolDefinition {
 }
 
 /** What a call asks for, as findings name it: a path with its lines, a text, or the arguments. */
-export function queryOf(tool: string, args: Readonly<Record<string, unknown>>): string {
+export function queryOf(args: Readonly<Record<string, unknown>>): string {
   const { path, from_line: from, to_line: to, text, query, folder } = args;
-  if (typeof path === 'string') return from === undefined && to === undefined ? path : `${path}:${String(from ?? 1)}-${String(to ?? '')}`;
+  if (typeof path === 'string') return typeof from === 'number' || typeof to === 'number' ? `${path}:${JSON.stringify([from, to])}` : path;
   const asked = [text, query, folder].find((one) => typeof one === 'string');
-  return asked === undefined ? JSON.stringify(args) : (asked as string);
+  return asked ?? JSON.stringify(args);
 }

@@ -194,7 +194,7 @@ export class Workbench {
   async #make(key: string, { tool, args }: StepCall, fromCode: boolean): Promise<ToolValue> {
     const path = args?.['path'];
     const filePath = tool === 'fs_read' && typeof path === 'string' ? path : undefined;
-    const named = { tool, query: queryOf(tool, args ?? {}), identity: contentDigest([tool, args ?? null]), ...(filePath && { filePath }) };
+    const named = { tool, query: queryOf(args ?? {}), identity: contentDigest([tool, args ?? null]), ...(filePath && { filePath }) };
     if (args === undefined) return { ...named, outcome: { success: false, error: ARGUMENTS } };
     if (fromCode && tool === ASK)
       return { ...named, outcome: { success: false, error: `${ASK} can't be called from code. Call it as a tool.` } };
