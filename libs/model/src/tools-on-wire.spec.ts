@@ -67,10 +67,10 @@ describe('function calling', () => {
     expect(await model.chat(ASKED, never())).toMatchObject(expected);
     expect(await model.chat(ASKED, never())).toMatchObject(expected);
     expect(requests.map(({ body }) => 'tools' in body)).toEqual([true, false, false]);
-    const messages = requests[1].body['messages'] as Array<{ role: string; content: string }>;
+    const messages = requests.at(1)?.body['messages'] as Array<{ role: string; content: string }>;
     expect(messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user']);
-    expect(messages[0].content).toContain('- fs_read: Reads a file.');
-    expect(messages[2].content).toContain('```tool\n{"name": "fs_read"');
+    expect(messages.at(0)?.content).toContain('- fs_read: Reads a file.');
+    expect(messages.at(2)?.content).toContain('```tool\n{"name": "fs_read"');
   });
 
   it('leaves a block that is no call in the text', async () => {

@@ -36,7 +36,7 @@ const lose: FakeAnswer = () => {
   return python('print(1)');
 };
 
-const last = (model: FakeChatModel) => textOf(model.requests.at(-1)!);
+const last = (model: FakeChatModel) => textOf(model.requests.at(-1));
 
 describe('an agent that acts in steps', () => {
   it('answers in words after code and tools', async () => {
@@ -199,8 +199,8 @@ describe('an agent that acts in steps', () => {
     const [ninth = 0, thirteenth = Infinity] = [8, 12].map((at) => textOf(model.requests[at]).length);
     expect(thirteenth / ninth).toBeLessThan(1.3);
     expect(textOf(model.requests[12])).toContain('# Earlier steps');
-    const beginning = (at: number) => model.requests[at].messages.slice(0, 2);
-    expect(beginning(2)[0]).toEqual(beginning(12)[0]);
+    const beginning = (at: number) => model.requests[at]?.messages[0];
+    expect(beginning(2)).toEqual(beginning(12));
   });
 
   it('keeps its findings as facts of its agent', async () => {

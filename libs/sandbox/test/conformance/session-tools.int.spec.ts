@@ -34,7 +34,8 @@ async function work({ claimed }: TestSession, code: string, given: Given = {}) {
   const heard = Object.assign(new Heard(), { toolCall });
   const run = { kind: 'cell' as const, code, tools: TOOLS, scratchpad: structuredClone(scratchpad) as never };
   await claimed.execute({ ...requestOf([run], { limits }), executionId, keep: true }, heard, signal).catch(() => undefined);
-  const ended = heard.results[0];
+  const [ended] = heard.results;
+  if (ended === undefined) throw new Error('the cell has no result');
   const values = Object.fromEntries((ended.scratchpad?.values ?? []).map(({ name, ...value }) => [name, value]));
   return { calls, ended, values, stdout: heard.text, displays: heard.displays };
 }
