@@ -6,9 +6,6 @@ import binascii
 import keyword
 import os
 
-# Private, but it doesn't import the package, which costs each start 3 ms.
-import _pickle
-
 from runner.outcome import (
     ALL_PICKLED_BYTES_MAX, NAME_CHARS_MAX, NOTES_MAX, NOTE_CHARS_MAX, PICKLED_BYTES_MAX, SHOWN_CHARS_MAX, STORED_MAX, pickle_file,
 )
@@ -87,6 +84,9 @@ class Memory:
         self._failed[:] = state["failedApproaches"]
 
     def _restored(self, value):
+        # Imported when it is needed, since it costs each start some time.
+        import _pickle
+
         try:
             if "pickled" in value:
                 return _pickle.loads(binascii.a2b_base64(value["pickled"]))
@@ -125,6 +125,8 @@ class Memory:
 
     def _pickled(self, name, value, room):
         """The pickled value for the report, and its size there. Neither if it can't be pickled: then it lives in this process only."""
+        import _pickle
+
         sink = Sink(os.path.join(self._folder, pickle_file(name)), room)
         try:
             _pickle.Pickler(sink, 5).dump(value)

@@ -34,7 +34,8 @@ async function work({ claimed }: TestSession, code: string, given: Given = {}) {
   const heard = Object.assign(new Heard(), { toolCall });
   const run = { kind: 'cell' as const, code, tools: TOOLS, scratchpad: structuredClone(scratchpad) as never };
   await claimed.execute({ ...requestOf([run], { limits }), executionId, keep: true }, heard, signal).catch(() => undefined);
-  const ended = heard.results[0]!;
+  const [ended] = heard.results;
+  if (!ended) throw new Error('the sandbox gave no result');
   const values = Object.fromEntries((ended.scratchpad?.values ?? []).map(({ name, ...value }) => [name, value]));
   return { calls, ended, values, stdout: heard.text, displays: heard.displays };
 }
@@ -212,7 +213,7 @@ class Text(str):
   def __str__(self): return 7
 class Shown:
   def __repr__(self): return Text("shown")
-store("a", Hostile()); store("b", Shown()); observe("\\ud800" + "," * 2_000)
+store("a", Hostile()); store("b", Shown()); store("c", "\\U0001f600" * 200); observe("\\ud800" + "," * 2_000)
 for _ in range(300): observe("o"); fail("f")`;
     const { ended, values } = await work(session, code);
     expect(ended.exit).toBe('ok');
