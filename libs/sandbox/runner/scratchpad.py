@@ -28,6 +28,8 @@ class Memory:
         self._namespace = namespace
         self._folder = os.getcwd()
         self._values = {}
+        # Names of the cell's tools, which are no names of values.
+        self._tools = ()
         self._observations = []
         self._failed = []
         # Values during whose report a cell was interrupted. They are not reported again, so that they stop no further cell.
@@ -35,6 +37,8 @@ class Memory:
 
     def store(self, name, value):
         name = _checked(name)
+        if name in self._tools:
+            raise ValueError("%r is a tool of this cell: store the value by another name" % name)
         if name not in self._values and len(self._values) == STORED_MAX:
             raise ValueError("the scratchpad is full: %d values; store several in one dict" % STORED_MAX)
         self._values[name] = self._namespace[name] = value
@@ -62,10 +66,12 @@ class Memory:
         return list(self._failed)
 
     def _current(self, name):
-        return self._namespace.get(name, self._values[name])
+        value = self._values[name]
+        return value if name in self._tools else self._namespace.get(name, value)
 
-    def _provide(self):
-        """Puts back names that an earlier cell has replaced or deleted."""
+    def _provide(self, tools):
+        """Puts back names that an earlier cell has replaced or deleted. `tools` are the names that the cell's tools have taken."""
+        self._tools = tools
         self._namespace.update({name: getattr(self, name) for name in FUNCTIONS}, memory=self)
         for name, value in self._values.items():
             if not isinstance(value, Lost):

@@ -179,6 +179,16 @@ describe('the scratchpad of a session', () => {
     expect(stdout).toBe("[1] {'a': [1], 'b': 2} {'a': 1}\n");
   });
 
+  it('stores no value under the name of a tool, and loses none to one', async () => {
+    const session = await open();
+    expect((await work(session, 'store("add", 1)')).ended.error).toMatchObject({ type: 'ValueError' });
+    const run = { kind: 'cell' as const, code: 'store("add", 1)', scratchpad: { values: [], observations: [], failedApproaches: [] } };
+    const request = { ...requestOf([run]), executionId: 'without-tools', keep: true };
+    await session.claimed.execute(request, new Heard(), new AbortController().signal);
+    const { values, stdout } = await work(session, 'print(add(2), recall("add"))');
+    expect([stdout, values['add']?.shown]).toEqual(["{'a': 2} 1\n", '1']);
+  });
+
   it('keeps small values in the state and large ones in files, also for another interpreter', async () => {
     const session = await open();
     const code = 'store("small", b"x" * 60_000)\nstore("large", b"y" * 70_000)\nfor i in range(10): store(f"n{i}", bytes(60_000))';
